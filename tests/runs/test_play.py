@@ -328,7 +328,7 @@ def test_a_game_at_a_terminal(game: Pty, tmp_path: Path) -> None:
     game.until("no action is called flie")
     game.type("sto\n")
     assert game.end() == 0
-    assert "oracle" in game.shown
+    assert "expert" in game.shown
     assert "SR" in game.shown
     assert len(list(RunFolder.read(tmp_path / "run").records())) == 1
 

@@ -217,8 +217,7 @@ class PlayTable(Person):
             self.lines.append(PlayEvent(step.actor, text, "" if step.feedback.ok else "warning"))
 
     def pose(self, actor: str) -> tuple[Mapping[str, Any], Mapping[str, Point], Sequence[Point]]:
-        """The pose of an actor, the objects that it remembers and the corners of its room, if the
-        world has them; called on the game's thread."""
+        """The pose of an actor, and if it has them, objects that it remembers and its room."""
         world: Any = self._world
         pose = world.pose(actor) if world else {}
         known = world.remembered(actor) if hasattr(world, "remembered") else {}
@@ -364,8 +363,7 @@ class GameEnd(NamedTuple):
 
 
 def board(game: PlayTable, actor: str, ending: GameEnd, tally: Sequence[bool] = ()) -> Html:
-    """Return the view of a seat or an observer. ``tally`` has the games of the series, True for
-    the solved ones."""
+    """Return the view of a seat or an observer; ``tally``: which games of the series are solved."""
     with game.changed:
         seat = game.seat(actor) if actor else None
         now = seat.situation if seat else None
@@ -497,8 +495,7 @@ _WITH_BEARING = ("objects", "doors", "others", "shown")
 
 
 class Look(NamedTuple):
-    """An actor's observation at a pose, the text around it, the objects that it remembers, and the
-    corners of its room."""
+    """An observation at a pose, its text, the objects remembered, and the corners of the room."""
 
     pose: Mapping[str, Any]
     observation: Any
@@ -574,6 +571,7 @@ def observed_map(
     drawn.scale, drawn.unit = builder.exact, "squares" if builder.squares else "m"
     drawn.shapes, drawn.targets = builder.shapes(), _targets(builder, now)
     drawn.legend = [("inview", "in view")] * bool(builder.view)
+    drawn.legend += [("mark-seen-doors ajar", "open door")] * any(builder.ajar.values())
     return draw.render(drawn)
 
 
@@ -657,6 +655,7 @@ class _MapBuilder:
     """Destinations of the doorways that places are in."""
     fans: list[list[Point]] = field(default_factory=list)
     outlines: dict[str, Sequence[Point]] = field(default_factory=dict)
+    ajar: dict[str, str] = field(default_factory=dict)  # by door, empty if it was closed
     exact: bool = True
 
     def add(self, look: Look) -> bool:
@@ -699,6 +698,7 @@ class _MapBuilder:
                 self.names.setdefault(there, name.removeprefix("doorway "))
             else:
                 self.objects[name] = spot, "objects"
+        self.ajar |= {each["name"]: " ajar" * each["open"] for each in listed(held, "doors")}
         if "walls" in held:
             self._add_squares(position, facing, held)
         for each in listed(held, "holding"):
@@ -793,7 +793,8 @@ class _MapBuilder:
             (f"{self.letters.of(name)} {self.names.get(name, '')}".strip(), point, "place")
             for name, point in self.points.items()
         ]
-        marks += [(name, p, f"seen-{kind}") for name, (p, kind) in self.objects.items()]
+        for name, (p, kind) in self.objects.items():
+            marks.append((name, p, f"seen-{kind}{self.ajar.get(name, '')}"))
         shapes += [Shape("dot", [p], f"mark-{kind}", name, name, 3.4) for name, p, kind in marks]
         now = self.waypoints[-1]
         if now.heading is None:

@@ -110,15 +110,23 @@
     const heads = rulesOf().map((rule) => split(rule.split(":")[0]).slice(1)), task = split(taskOf().replace(/[.;:]/g, " "));
     return isNamed(argumentsOf(press)[0]) && heads.some((words) => words.includes(verbOf(press)) && words.some((word) => task.includes(word)));
   }
+  const nearer = (verb, other) => (/^go( ?to| check)$/.test(other) && !/^go( ?to| check)$/.test(verb)) || other === "go " + verb || (verb === "pick up" && other === "go grab"); // the other is no help where this one is possible
+  const plain = (text) => text.replaceAll("_", " ");
+  const done = () => [...board().querySelectorAll(".log li:has(.good)")].map((line) => line.textContent); // moves and what came of them
+  const REVERSE = { "pick up": /^(go )?put/, "go grab": /^(go )?put/, drop: /^(pick up|go grab)/, "toggle off": /^toggle on/, "toggle on": /^toggle off/, open: /^close/, close: /^open/ };
+  function undoes(press) { // the last move on that thing; a thing is never to be dropped or switched off unless the task says so
+    const verb = verbOf(press), off = /^(drop|toggle off)$/.test(verb) && !/\b(drop|off)\b/.test(taskOf());
+    const last = done().filter((line) => line.includes(plain(argumentOf(press)))).at(-1) || "";
+    return off || Boolean(REVERSE[verb]?.test(last)) && (!/^(pick up|go grab)$/.test(verb) || last === done().at(-1));
+  }
   // What the task names stands out on the map, and its choices come first and are not folded.
   function showNamed() {
     const labels = [...board().querySelectorAll("svg .label[data-gap]")], nameOf = (label) => label.textContent.replace(/^\w+ to the /, "");
     const headOf = (label) => kindOf(nameOf(label)).split(" ").at(-1), colored = (head) => new RegExp(`(${colors}) ${head}`).test(taskOf()); // a red ball is no blue one
     const exact = labels.filter((label) => isNamed(nameOf(label))), heads = ["room", ...exact.map(headOf)];
     for (const label of labels) label.classList.toggle("named", exact.includes(label) || (isNamed(headOf(label)) && !heads.includes(headOf(label)) && !colored(headOf(label)))); // "the ball"
-    const goals = actions("[data-action*='[']").filter((press) => isNamed(argumentOf(press)) || isAsked(press)), near = /^go(to|_check)\[/;
-    const acted = goals.filter((press) => !near.test(press.dataset.action)).map(argumentOf); // a walk there or a look at it is then no help
-    const first = goals.filter((press) => !near.test(press.dataset.action) || !acted.includes(argumentOf(press)));
+    const goals = actions("[data-action*='[']").filter((press) => (isNamed(argumentOf(press)) || isAsked(press)) && !undoes(press));
+    const first = goals.filter((press) => !goals.some((other) => argumentOf(other) === argumentOf(press) && nearer(verbOf(other), verbOf(press))));
     for (const row of board().querySelectorAll(".menu .acts")) {
       const named = first.filter((press) => row.contains(press)), fold = row.closest("details");
       for (const press of named) press.classList.add("named");
@@ -179,10 +187,8 @@
   }
   function setKeys() { // digits for the buttons in view, first of what the task names: an act, a walk there, a drop
     const open = [...board().querySelectorAll(".menu .act:not([data-key])")].filter((press) => !press.closest("details:not([open])"));
-    const late = (action) => /^(drop|toggle_off)\[/.test(action) ? 0.7 : action.startsWith("goto[") ? 0.5 : action.startsWith("go_check[") ? 0.3 : 0;
-    const done = [...board().querySelectorAll(".log li:has(.good)")].map((line) => line.querySelector("bdi").textContent), last = done.at(-1) || "";
-    const plain = (text) => text.replaceAll("_", " ");
-    const again = (press) => done.includes(plain(press.dataset.action)) || (/^(go )?put/.test(last) && /^(pick_up|go_grab)/.test(press.dataset.action) && last.includes(plain(argumentOf(press)))); // done, or undoes the last move
+    const late = (action) => action.startsWith("goto[") ? 0.5 : action.startsWith("go_check[") ? 0.3 : 0;
+    const again = (press) => undoes(press) || done().some((line) => line.startsWith(plain(press.dataset.action) + " "));
     const rank = (press) => press.dataset.action && again(press) ? -2 : press.matches(".named") ? 2 * isAsked(press) + argumentsOf(press).filter(isNamed).length - late(press.dataset.action) : press.dataset.action?.startsWith("go_explore") ? (press.matches(".idle") ? -1 : 0.2) : 0;
     open.sort((a, b) => rank(b) - rank(a));
     for (const [n, press] of open.slice(0, 9).entries()) {
@@ -203,6 +209,9 @@
       const text = " " + split([verbOf(press), label, held, ...other].join(" ")).join(" ");
       press.hidden = !all && !words.every((word) => text.includes(" " + word.replaceAll("_", " ")) || ids.includes(word));
     }
+    const none = actions().every((press) => press.hidden);
+    board().classList.toggle("nomatch", none); // all stay in view, dimmed
+    if (none) for (const press of actions()) press.hidden = false;
     for (const part of board().querySelectorAll(".menu > *")) {
       part.hidden = !all && !part.querySelector(".act:not([hidden])");
       if (!part.matches("details")) continue;
@@ -212,8 +221,9 @@
       delete part.dataset.auto;
     }
   }
+  const fitting = () => board().matches(".nomatch") ? [] : actions(":not([hidden])");
   function meant() { // what is typed: a key, the only button that is left, or words
-    const all = actions(":not([hidden])"), words = wordsTyped().join(" ").replaceAll("_", " ");
+    const all = fitting(), words = wordsTyped().join(" ").replaceAll("_", " ");
     const exact = all.filter((press) => [labelOf(press), verbOf(press) + " " + labelOf(press)].includes(words));
     const begun = all.filter((press) => words.startsWith(verbOf(press) + " ")); // "put" is no "go put"
     const left = [exact, begun].find((some) => some.length === 1) || all, key = actions().find((press) => /\d/.test(press.dataset.key) && press.dataset.key === typed());
@@ -313,7 +323,7 @@
     const form = event.target;
     if (form === say) {
       event.preventDefault();
-      const left = actions(":not([hidden])").length, matching = !/^\d*$/.test(typed()) && left > 1;
+      const left = fitting().length, matching = !/^\d*$/.test(typed()) && left > 1;
       const place = !left && /^(?:goto )?([a-z]\d?)$/.exec(wordsTyped().join(" ")); // a letter, no part of an id
       if (place) showProblem(`No way to ${place[1].toUpperCase()} from here`);
       else if (typed()) await send(meant());
@@ -350,6 +360,8 @@
       : board()?.querySelector(':is(.act, .press)[data-key="' + CSS.escape(event.key) + '"]:enabled');
     const way = { ArrowUp: "ahead", ArrowLeft: "to the left", ArrowRight: "to the right" }[event.key];
     if (!press && way && board()?.querySelector('.menu .act[data-action^="goto"]')) return showProblem("No place " + way + ": press one on the map, or a button", true);
+    const place = !press && /^[A-Z]$/.test(event.key) && actions("[data-action^=goto]").find((each) => labelOf(each) === event.key.toLowerCase());
+    if (place) return place.click();
     if (!press) return;
     event.preventDefault();
     press.dispatchEvent(new MouseEvent("click", { bubbles: true }));

@@ -300,12 +300,23 @@ def test_everyday_words_stand_for_names(browser: Browser, server: Server, top: P
     page.keyboard.type("put potato in the bin")
     left = page.locator(".menu .act[data-action]:visible").all()
     assert [press.get_attribute("data-action") for press in left] == ["go_put[garbage_can_1]"]
+    page.fill("#say input", "fly")
+    assert page.locator("#board.nomatch .menu .act:visible").count() > 9, "no match hides none"
+    page.fill("#say input", "")
+    asked = page.locator(".act.named").all()
+    assert "heat[potato_1, microwave_1]" in [press.get_attribute("data-action") for press in asked]
+    page.fill("#say input", "put potato in the bin")
+    page.keyboard.press("Enter")
+    turn(page, 5)
+    named = page.locator(".act.named").all()
+    doing = [str(press.get_attribute("data-action")).partition("[")[0] for press in named]
+    assert not {"pick_up", "go_grab", "drop"} & {*doing}, "nothing that undoes the last move"
     page.keyboard.press("Escape")
-    page.keyboard.press("s")
+    page.click("#stop")
     page.wait_for_selector("dialog[open]")
     page.keyboard.press("y")
     page.wait_for_selector("#end")
-    assert "after 4 turns, " in page.locator("#end").inner_text()
+    assert "after 5 turns, " in page.locator("#end").inner_text()
     assert not page.locator(".around").is_visible(), "the last view is folded"
     page.keyboard.press("t")
     turn(page, 1)

@@ -571,7 +571,7 @@ def observed_map(
     drawn.scale, drawn.unit = builder.exact, "squares" if builder.squares else "m"
     drawn.shapes, drawn.targets = builder.shapes(), _targets(builder, now)
     drawn.legend = [("inview", "in view")] * bool(builder.view)
-    drawn.legend += [("mark-seen-doors ajar", "open door")] * any(builder.ajar.values())
+    drawn.legend += [(f"mark-seen-doors {s}", f"{s} door") for s in {*builder.doors.values()}]
     return draw.render(drawn)
 
 
@@ -655,7 +655,7 @@ class _MapBuilder:
     """Destinations of the doorways that places are in."""
     fans: list[list[Point]] = field(default_factory=list)
     outlines: dict[str, Sequence[Point]] = field(default_factory=dict)
-    ajar: dict[str, str] = field(default_factory=dict)  # by door, empty if it was closed
+    doors: dict[str, str] = field(default_factory=dict)  # open or closed, when seen last
     exact: bool = True
 
     def add(self, look: Look) -> bool:
@@ -698,7 +698,7 @@ class _MapBuilder:
                 self.names.setdefault(there, name.removeprefix("doorway "))
             else:
                 self.objects[name] = spot, "objects"
-        self.ajar |= {each["name"]: " ajar" * each["open"] for each in listed(held, "doors")}
+        self.doors |= {o["name"]: ("closed", "open")[o["open"]] for o in listed(held, "doors")}
         if "walls" in held:
             self._add_squares(position, facing, held)
         for each in listed(held, "holding"):
@@ -794,7 +794,7 @@ class _MapBuilder:
             for name, point in self.points.items()
         ]
         for name, (p, kind) in self.objects.items():
-            marks.append((name, p, f"seen-{kind}{self.ajar.get(name, '')}"))
+            marks.append((name, p, f"seen-{kind} {self.doors.get(name, '')}".strip()))
         shapes += [Shape("dot", [p], f"mark-{kind}", name, name, 3.4) for name, p, kind in marks]
         now = self.waypoints[-1]
         if now.heading is None:

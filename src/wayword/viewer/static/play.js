@@ -108,11 +108,12 @@
   const rulesOf = () => (board().querySelector("details[data-key=rules] pre")?.textContent || "").split("\n").filter((line) => line.startsWith("- "));
   function isAsked(press) { // its verb, in the words that a rule gives for it: "Heat, warm, cook: …"
     const heads = rulesOf().map((rule) => split(rule.split(":")[0]).slice(1)), task = split(taskOf().replace(/[.;:]/g, " "));
-    return isNamed(argumentsOf(press)[0]) && heads.some((words) => words.includes(verbOf(press)) && words.some((word) => task.includes(word)));
+    return !/put$/.test(verbOf(press)) && isNamed(argumentsOf(press)[0]) && heads.some((words) => words.includes(verbOf(press)) && words.some((word) => task.includes(word)));
   }
-  const nearer = (verb, other) => (/^go( ?to| check)$/.test(other) && !/^go( ?to| check)$/.test(verb)) || other === "go " + verb || (verb === "pick up" && other === "go grab"); // the other is no help where this one is possible
+  const nearer = (verb, other) => /^go( ?to| check)$/.test(other) && !/^go( ?to| check)$/.test(verb); // the other is no help where this one is possible
   const plain = (text) => text.replaceAll("_", " ");
   const done = () => [...board().querySelectorAll(".log li:has(.good)")].map((line) => line.textContent); // moves and what came of them
+  const wasDone = (press) => !verbOf(press).startsWith("go") && done().some((line) => line.startsWith(plain(press.dataset.action) + " "));
   const REVERSE = { "pick up": /^(go )?put/, "go grab": /^(go )?put/, drop: /^(pick up|go grab)/, "toggle off": /^toggle on/, "toggle on": /^toggle off/, open: /^close/, close: /^open/ };
   function undoes(press) { // the last move on that thing; a thing is never to be dropped or switched off unless the task says so
     const verb = verbOf(press), off = /^(drop|toggle off)$/.test(verb) && !/\b(drop|off)\b/.test(taskOf());
@@ -125,7 +126,9 @@
     const headOf = (label) => kindOf(nameOf(label)).split(" ").at(-1), colored = (head) => new RegExp(`(${colors}) ${head}`).test(taskOf()); // a red ball is no blue one
     const exact = labels.filter((label) => isNamed(nameOf(label))), heads = ["room", ...exact.map(headOf)];
     for (const label of labels) label.classList.toggle("named", exact.includes(label) || (isNamed(headOf(label)) && !heads.includes(headOf(label)) && !colored(headOf(label)))); // "the ball"
-    const goals = actions("[data-action*='[']").filter((press) => (isNamed(argumentOf(press)) || isAsked(press)) && !undoes(press));
+    const all = actions("[data-action*='[']");
+    for (const press of all) if (all.some((other) => argumentOf(other) === argumentOf(press) && ("go " + verbOf(other) === verbOf(press) || (verbOf(other) === "pick up" && verbOf(press) === "go grab")))) press.remove(); // within reach there is no need to go
+    const goals = actions("[data-action*='[']").filter((press) => (isNamed(argumentOf(press)) || (isAsked(press) && !wasDone(press))) && !undoes(press));
     const first = goals.filter((press) => !goals.some((other) => argumentOf(other) === argumentOf(press) && nearer(verbOf(other), verbOf(press))));
     for (const row of board().querySelectorAll(".menu .acts")) {
       const named = first.filter((press) => row.contains(press)), fold = row.closest("details");
@@ -188,8 +191,7 @@
   function setKeys() { // digits for the buttons in view, first of what the task names: an act, a walk there, a drop
     const open = [...board().querySelectorAll(".menu .act:not([data-key])")].filter((press) => !press.closest("details:not([open])"));
     const late = (action) => action.startsWith("goto[") ? 0.5 : action.startsWith("go_check[") ? 0.3 : 0;
-    const again = (press) => undoes(press) || done().some((line) => line.startsWith(plain(press.dataset.action) + " "));
-    const rank = (press) => press.dataset.action && again(press) ? -2 : press.matches(".named") ? 2 * isAsked(press) + argumentsOf(press).filter(isNamed).length - late(press.dataset.action) : press.dataset.action?.startsWith("go_explore") ? (press.matches(".idle") ? -1 : 0.2) : 0;
+    const rank = (press) => press.dataset.action && undoes(press) ? -2 : press.matches(".named") && wasDone(press) ? 0.3 : press.matches(".named") ? 2 * isAsked(press) + argumentsOf(press).filter(isNamed).length - late(press.dataset.action) : press.dataset.action?.startsWith("go_explore") ? (press.matches(".idle") ? -1 : 0.2) : 0;
     open.sort((a, b) => rank(b) - rank(a));
     for (const [n, press] of open.slice(0, 9).entries()) {
       press.dataset.key = n + 1;
@@ -300,7 +302,8 @@
   }
 
   document.addEventListener("click", (event) => {
-    const press = event.target.closest(".act, [data-go]");
+    const name = event.target.closest("svg .label[data-box]")?.dataset.box.split(" "); // as its mark
+    const press = name ? board().querySelector(`.target:has([cx="${name[0]}"][cy="${name[3]}"])`) : event.target.closest(".act, [data-go]");
     walking++;
     if (event.target.matches("dialog")) event.target.close(); // next to it
     const pile = pileOf(press, event), grid = board()?.querySelector("[data-cell]");

@@ -61,11 +61,13 @@
   }
 
   // Floors: those away from the one that is looked at are dimmed.
-  function showFloor(number) {
+  let floor = "", walked = ""; // the floor in view, and that of the step
+  function showFloor(number) { // what a person has chosen stays until a step is on another floor
     const stop = [...document.querySelectorAll(".map .stop[data-floor]")].find((each) => each.dataset.steps.split(" ").includes(String(number)));
-    if (stop) chooseFloor(stop.dataset.floor);
+    if (!stop || stop.dataset.floor === walked) return;
+    walked = stop.dataset.floor;
+    chooseFloor(walked);
   }
-  let floor = "";
   function chooseFloor(chosen) {
     if (chosen === floor) return;
     floor = chosen;

@@ -100,7 +100,8 @@
   const everyday = () => JSON.parse(board().dataset.everyday); // a bin is a garbage can
   const kindOf = (name) => name.toLowerCase().replaceAll("_", " ").replace(/ \d+$/, "");
   function isNamed(name) { // by the task, or by the reason why the last action failed
-    const reason = " " + (board().querySelector("#feedback .warning")?.textContent || "").replace(/[.,;:]/g, " ") + " ";
+    const lines = [...board().querySelectorAll("#feedback .warning, .log li:nth-last-child(-n + 2):has(.warning)")]; // a walk there is between
+    const reason = " " + lines.map((line) => line.textContent).join(" ").replace(/[.,;:]/g, " ") + " ";
     if (/\d$/.test(name) && reason.includes(" " + name.replaceAll("_", " ") + " ")) return true;
     const task = " " + taskOf().replace(/[^a-z]+/g, " ") + " ", kind = kindOf(name), names = [kind, everyday()[kind]].filter(Boolean);
     return names.flatMap((each) => [each, each + "s", each + "es", each.replace(/fe?$/, "ves")]).some((each) => task.includes(" " + each + " "));
@@ -113,12 +114,14 @@
   const nearer = (verb, other) => /^go( ?to| check)$/.test(other) && !/^go( ?to| check)$/.test(verb); // the other is no help where this one is possible
   const plain = (text) => text.replaceAll("_", " ");
   const done = () => [...board().querySelectorAll(".log li:has(.good)")].map((line) => line.textContent); // moves and what came of them
-  const wasDone = (press) => !verbOf(press).startsWith("go") && done().some((line) => line.startsWith(plain(press.dataset.action) + " "));
+  const wasDone = (press) => !verbOf(press).startsWith("go") && done().some((line) => line.startsWith(plain(press.dataset.action.replace(/^((?:heat|cool|clean)\[.*), .*/, "$1")))); // in whatever it was heated
+  const putOf = (line) => (/^put\[([^,\]]+)/.exec(line) || /^go put.*\bput (.+? \d+)/.exec(line) || [])[1];
   const REVERSE = { "pick up": /^(go )?put/, "go grab": /^(go )?put/, drop: /^(pick up|go grab)/, "toggle off": /^toggle on/, "toggle on": /^toggle off/, open: /^close/, close: /^open/ };
   function undoes(press) { // the last move on that thing; a thing is never to be dropped or switched off unless the task says so
     const verb = verbOf(press), off = /^(drop|toggle off)$/.test(verb) && !/\b(drop|off)\b/.test(taskOf());
-    const last = done().filter((line) => line.includes(plain(argumentOf(press)))).at(-1) || "";
-    return off || Boolean(REVERSE[verb]?.test(last)) && (!/^(pick up|go grab)$/.test(verb) || last === done().at(-1));
+    const thing = plain(argumentOf(press)), taken = /^(pick up|go grab)$/.test(verb);
+    const last = done().filter((line) => taken ? putOf(line) === thing || /^(pick up|go grab)/.test(line) && line.includes(`[${thing}]`) : line.includes(thing)).at(-1) || "";
+    return off || Boolean(REVERSE[verb]?.test(last));
   }
   // What the task names stands out on the map, and its choices come first and are not folded.
   function showNamed() {
@@ -293,7 +296,10 @@
     sending = true;
     showProblem("");
     const reply = await post("say", { as: actor, number: Number(asked), words, sure });
-    if (!reply.question && reply.problem) showProblem(reply.problem);
+    if (!reply.question && reply.problem) {
+      showProblem(reply.problem);
+      say?.elements.words.select(); // the next words replace these
+    }
     else if (!reply.question && say && !reply.lost) say.reset();
     if (!reply.question) await refresh();
     sending = false;

@@ -323,11 +323,11 @@ def test_everyday_words_stand_for_names(browser: Browser, server: Server, top: P
     page.wait_for_selector("dialog[open]")
     page.keyboard.press("y")
     page.wait_for_selector("#end")
-    assert "after 6 turns, " in page.locator("#end").inner_text()
+    assert "Done in 6 turns, " in page.locator("#end").inner_text()
     assert not page.locator(".around").is_visible(), "the last view is folded"
     page.keyboard.press("t")
     turn(page, 1)
-    assert "1 game, 0 solved (first tries)" in page.locator(".status").inner_text()
+    assert "1 game, 1 solved (first tries)" in page.locator(".status").inner_text()
     assert told == []
     page.close()
 

@@ -120,6 +120,14 @@ def test_a_person_gets_no_longer_episode_after_a_failure(tmp_path: Path) -> None
     assert [dataset.expert_length(tasks[name]) for name in ids] == [4, 4]
 
 
+def dataset_of(lengths: dict[str, int]) -> Any:
+    """A dataset of episodes by the number of the expert's actions."""
+    tasks = [Task(Episode(name, "go", "", {}), Reference(name)) for name in lengths]
+    return SimpleNamespace(
+        tasks=tasks, solutions=True, expert_length=lambda task: lengths[task.episode.id]
+    )
+
+
 @pytest.mark.parametrize(
     ("scores", "length"),
     [({"steps": 4.0}, 6), ({"steps": 9.0}, 5), ({"steps": 9.0, "success": 0.0}, 3)],
@@ -127,19 +135,13 @@ def test_a_person_gets_no_longer_episode_after_a_failure(tmp_path: Path) -> None
 )
 def test_a_fast_success_skips_a_level(scores: dict[str, float], length: int) -> None:
     lengths = dict(zip(map(str, range(1, 13)), range(1, 13), strict=True))
-    tasks = [Task(Episode(name, "go", "", {}), Reference(name)) for name in lengths]
-    dataset: Any = SimpleNamespace(
-        tasks=tasks, solutions=True, expert_length=lambda task: lengths[task.episode.id]
-    )
+    dataset = dataset_of(lengths)
     folder: Any = SimpleNamespace(index=("4",), scores=lambda: [("4", {"success": 1.0} | scores)])
     assert lengths[at_level(dataset, folder, "success")] == length
 
 
 def test_the_first_episode_is_no_trifle() -> None:
     lengths = dict(zip("abcdefgh", (1, 1, 2, 3, 3, 12, 17, 57), strict=True))
-    tasks = [Task(Episode(name, "go", "", {}), Reference(name)) for name in lengths]
-    dataset: Any = SimpleNamespace(
-        tasks=tasks, solutions=True, expert_length=lambda task: lengths[task.episode.id]
-    )
+    dataset = dataset_of(lengths)
     folder: Any = SimpleNamespace(index=(), scores=list)
     assert at_level(dataset, folder, "success") == "f", "half the mean of 12 or more"

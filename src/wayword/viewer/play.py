@@ -217,7 +217,7 @@ class PlayTable(Person):
             self.lines.append(PlayEvent(step.actor, text, "" if step.feedback.ok else "warning"))
 
     def pose(self, actor: str) -> tuple[Mapping[str, Any], Mapping[str, Point], Sequence[Point]]:
-        """The pose of an actor, and if it has them, objects that it remembers and its room."""
+        """An actor's pose; in a household also remembered objects and the corners of its room."""
         world: Any = self._world
         pose = world.pose(actor) if world else {}
         known = world.remembered(actor) if hasattr(world, "remembered") else {}
@@ -315,10 +315,10 @@ class Games:
             new = (folder.with_name(f"{folder.name}{_AGAIN}{n}") for n in count(1))
             folder = next(each for each in new if not each.exists())
         plan = replace(plan, episode="" if plan.continues else episode, out=folder)
-        begun = self.begin(plan, *players)
+        following = self.begin(plan, *players)
         for actor in table.humans if again else ():
-            begun.seat(actor).letters = table.seat(actor).letters
-        return begun
+            following.seat(actor).letters = table.seat(actor).letters
+        return following
 
     def open(self, title: str) -> PlayTable:
         """Open a table without a game, for a run whose agents ask the observer."""

@@ -67,8 +67,8 @@ function spotsOf(label, box, frame, own) { // where a name may stand, the best p
   for (const far of inner ? [0] : [0, 9, 20, 34, 50, 70]) {
     const out = inner ? -2 - high : own.gap + far, out2 = inner ? -4 - wide : own.gap + far;
     const [left, right, above, below] = [side.left - out2 - wide / 2, side.right + out2 + wide / 2, side.top - out - high / 2, side.bottom + out + high / 2];
-    const beside = label.matches(":has(.caption)") ? [[x + wide / 2 - 9, above], [x + wide / 2 - 9, below]] : []; // the letter above its mark
-    const around = [...beside, [x, above], [x, below], [right, y], [left, y], [right, above], [left, above], [right, below], [left, below], ...(inner || far ? [] : [[right, y - 7], [left, y - 7], [right, y + 7], [left, y + 7]])];
+    const letterAbove = label.matches(":has(.caption)") ? [[x + wide / 2 - 9, above], [x + wide / 2 - 9, below]] : []; // the letter above its mark
+    const around = [...letterAbove, [x, above], [x, below], [right, y], [left, y], [right, above], [left, above], [right, below], [left, below], ...(inner || far ? [] : [[right, y - 7], [left, y - 7], [right, y + 7], [left, y + 7]])];
     for (const [at, over] of inner ? around.toReversed() : around) spots.push(boxAt(at, over, wide, high));
     if (inner && !far) for (const down of [1, 0.5, 0, 0.75, 0.25]) for (const across of [0, 1, 0.5, 0.25, 0.75]) spots.push(boxAt(left + across * (right - left), above + down * (below - above), wide, high));
     if (!inner && shift > 3) for (const over of [above, below]) for (const by of [-shift, shift]) spots.push(boxAt(x + by, over, wide, high));

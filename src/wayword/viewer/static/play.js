@@ -113,14 +113,14 @@
   }
   const nearer = (verb, other) => /^go( ?to| check)$/.test(other) && !/^go( ?to| check)$/.test(verb); // the other is no help where this one is possible
   const plain = (text) => text.replaceAll("_", " ");
-  const done = () => [...board().querySelectorAll(".log li:has(.good)")].map((line) => line.textContent); // moves and what came of them
+  const done = () => [...board().querySelectorAll(".log li:has(.good)")].map((line) => line.textContent); // moves and their results
   const wasDone = (press) => !verbOf(press).startsWith("go") && done().some((line) => line.startsWith(plain(press.dataset.action.replace(/^((?:heat|cool|clean)\[.*), .*/, "$1")))); // in whatever it was heated
   const putOf = (line) => (/^put\[([^,\]]+)/.exec(line) || /^go put.*\bput (.+? \d+)/.exec(line) || [])[1];
   const REVERSE = { "pick up": /^(go )?put/, "go grab": /^(go )?put/, drop: /^(pick up|go grab)/, "toggle off": /^toggle on/, "toggle on": /^toggle off/, open: /^close/, close: /^open/ };
-  function undoes(press) { // the last move on that thing; a thing is never to be dropped or switched off unless the task says so
+  function undoes(press) { // the last move on that object; dropping and switching off count as such unless the task names them
     const verb = verbOf(press), off = /^(drop|toggle off)$/.test(verb) && !/\b(drop|off)\b/.test(taskOf());
-    const thing = plain(argumentOf(press)), taken = /^(pick up|go grab)$/.test(verb);
-    const last = done().filter((line) => taken ? putOf(line) === thing || /^(pick up|go grab)/.test(line) && line.includes(`[${thing}]`) : line.includes(thing)).at(-1) || "";
+    const object = plain(argumentOf(press)), taken = /^(pick up|go grab)$/.test(verb);
+    const last = done().filter((line) => taken ? putOf(line) === object || /^(pick up|go grab)/.test(line) && line.includes(`[${object}]`) : line.includes(object)).at(-1) || "";
     return off || Boolean(REVERSE[verb]?.test(last));
   }
   // What the task names stands out on the map, and its choices come first and are not folded.
@@ -230,8 +230,8 @@
   function meant() { // what is typed: a key, the only button that is left, or words
     const all = fitting(), words = wordsTyped().join(" ").replaceAll("_", " ");
     const exact = all.filter((press) => [labelOf(press), verbOf(press) + " " + labelOf(press)].includes(words));
-    const begun = all.filter((press) => words.startsWith(verbOf(press) + " ")); // "put" is no "go put"
-    const left = [exact, begun].find((some) => some.length === 1) || all, key = actions().find((press) => /\d/.test(press.dataset.key) && press.dataset.key === typed());
+    const sameVerb = all.filter((press) => words.startsWith(verbOf(press) + " ")); // "put" is no "go put"
+    const left = [exact, sameVerb].find((some) => some.length === 1) || all, key = actions().find((press) => /\d/.test(press.dataset.key) && press.dataset.key === typed());
     const open = [...board().querySelectorAll(".act[data-verb]")].some((press) => typed().startsWith(press.dataset.verb));
     const press = key || (left.length === 1 && !open && !/^\d*$/.test(typed()) ? left[0] : null);
     return press ? press.dataset.words : typed();

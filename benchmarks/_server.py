@@ -16,7 +16,11 @@ _ANSWER = json.dumps(
     {
         "object": "chat.completion",
         "choices": [
-            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "on"}}
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": "on"},
+            }
         ],
         "usage": {"prompt_tokens": 100, "completion_tokens": 1},
     }
@@ -37,11 +41,15 @@ def slow_server(seconds: float) -> Iterator[str]:
 
 
 async def _serve(seconds: float) -> None:
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-                await reader.readexactly(int(head.split("content-length: ")[1].split("\r")[0]))
+                await reader.readexactly(
+                    int(head.split("content-length: ")[1].split("\r")[0])
+                )
                 await asyncio.sleep(seconds)
                 length = f"content-length: {len(_ANSWER)}\r\n\r\n".encode()
                 fields = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"

@@ -119,7 +119,10 @@ def vectors(count: int = 16, steps: int = 40, rounds: int = 3) -> tuple[float, f
     moves = [(move,) * count for move in walk()[:steps]]
     name = "wayword:Wayword-v0"
     options = {"dataset": "household", "settings": HOMES, "include": ["expert_action"]}
-    sides = [gymnasium.make_vec(name, count, parallel=each, **options) for each in (False, True)]
+    sides = [
+        gymnasium.make_vec(name, count, parallel=each, **options)
+        for each in (False, True)
+    ]
     times = [[math.inf] * steps for _ in sides]
     for _ in range(rounds):
         for envs, found in zip(sides, times, strict=True):
@@ -163,7 +166,9 @@ def round_trip(steps: int = 300) -> float:
 
     server = serve("two_phase", "127.0.0.1", 0, max_steps=10**9)
     socket = server.config.bind_socket()
-    threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True).start()
+    threading.Thread(
+        target=server.run, kwargs={"sockets": [socket]}, daemon=True
+    ).start()
     while not server.started:
         time.sleep(0.01)
     with connect(f"ws://127.0.0.1:{socket.getsockname()[1]}/ws", proxy=None) as client:
@@ -191,21 +196,31 @@ def main() -> int:
     trip, growth, cores = round_trip(), memory(STEPS), len(os.sched_getaffinity(0))
     idle = cores > 1 and os.getloadavg()[0] < cores - 0.5
     print(f"bare world and words  {bare:7.3f} ms a step")
-    print(f"text environment      {full:7.3f} ms a step, {1e3 / full:,.0f} steps a second")
-    print(f"advised, 16 at once   {one:7,.0f} steps a second; in 16 processes {many:,.0f}")
-    print(f"150 steps, new home   {plain:7.1f} ms; made ahead by another process {ahead:.1f} ms")
+    print(
+        f"text environment      {full:7.3f} ms a step, {1e3 / full:,.0f} steps a second"
+    )
+    print(
+        f"advised, 16 at once   {one:7,.0f} steps a second; in 16 processes {many:,.0f}"
+    )
+    print(
+        f"150 steps, new home   {plain:7.1f} ms; made ahead by another process {ahead:.1f} ms"
+    )
     print(f"round trip            {trip:7.3f} ms (fastest tenth, WebSocket, loopback)")
     print(f"memory                {growth:7.3f} times after {STEPS:,} steps")
     checks = {
         f"at most {BARE} times the bare world ({full / bare:.2f})": full / bare <= BARE,
-        f"a scene made ahead saves {AHEAD} times ({plain / ahead:.2f})": plain >= AHEAD * ahead,
+        f"a scene made ahead saves {AHEAD} times ({plain / ahead:.2f})": plain
+        >= AHEAD * ahead,
         f"a round trip under {ROUND_TRIP_MS:g} ms": trip < ROUND_TRIP_MS,
         f"memory under {GROWTH} times": growth < GROWTH,
-        f"16 processes at {SCALING} times one ({many / one:.2f})": many >= SCALING * one,
+        f"16 processes at {SCALING} times one ({many / one:.2f})": many
+        >= SCALING * one,
     }
     if not idle:
         del checks[next(reversed(checks))]
-        print(f"not judged: 16 processes ({many / one:.2f} times one); the cores are not idle")
+        print(
+            f"not judged: 16 processes ({many / one:.2f} times one); the cores are not idle"
+        )
     for check, kept in checks.items():
         print(f"{'kept  ' if kept else 'MISSED'} {check}")
     return 0 if all(checks.values()) else 1

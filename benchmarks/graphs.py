@@ -30,7 +30,11 @@ SCANS, FRESH_BOUND, CACHED_BOUND = 11, 5.0, 30.0
 
 def plain(path: Path) -> dict[str, dict[str, float]]:
     """All-pairs distances the way the common evaluation scripts compute them."""
-    text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    text = (
+        gzip.decompress(path.read_bytes())
+        if path.suffix == ".gz"
+        else path.read_bytes()
+    )
     records = json.loads(text)
     graph = nx.Graph()
     for here in records:
@@ -39,7 +43,9 @@ def plain(path: Path) -> dict[str, dict[str, float]]:
             for j, free in enumerate(here["unobstructed"]):
                 if free and records[j]["included"]:
                     away = _away(here["pose"], records[j]["pose"])
-                    graph.add_edge(here["image_id"], records[j]["image_id"], weight=away)
+                    graph.add_edge(
+                        here["image_id"], records[j]["image_id"], weight=away
+                    )
     return dict(nx.all_pairs_dijkstra_path_length(graph))
 
 
@@ -63,7 +69,9 @@ def _generated(folder: Path, number: int, places: int = 117) -> Path:
     at = [(rng.uniform(0, 30), rng.uniform(0, 30), 1.5) for _ in range(places)]
     records: list[dict[str, Any]] = []
     for i, (x, y, z) in enumerate(at):
-        nearest = set(sorted(range(places), key=lambda j, i=i: math.dist(at[i], at[j]))[1:5])
+        nearest = set(
+            sorted(range(places), key=lambda j, i=i: math.dist(at[i], at[j]))[1:5]
+        )
         pose = [1, 0, 0, x, 0, 1, 0, y, 0, 0, 1, z, 0, 0, 0, 1]
         free = [j in nearest for j in range(places)]
         records.append(
@@ -99,7 +107,9 @@ def main() -> int:
         fresh, graphs = best(lambda: [viewpoints.load(path) for path in paths])
         for path in paths:
             viewpoints.load(path, cache)
-        cached, again = best(lambda: [viewpoints.load(path, cache) for path in paths], rounds=9)
+        cached, again = best(
+            lambda: [viewpoints.load(path, cache) for path in paths], rounds=9
+        )
         for graph, other, table in zip(graphs, again, expected, strict=True):
             for start, row in table.items():
                 for end, away in row.items():
@@ -107,7 +117,10 @@ def main() -> int:
                     assert graph.distance(start, end) == other.distance(start, end)
     nodes = sum(len(graph.ids) for graph in graphs)
     print(f"{SCANS} {origin} scans, {nodes} viewpoints; plain {1e3 * slow:.0f} ms")
-    held = [_say("loaded", slow / fresh, FRESH_BOUND), _say("cached", slow / cached, CACHED_BOUND)]
+    held = [
+        _say("loaded", slow / fresh, FRESH_BOUND),
+        _say("cached", slow / cached, CACHED_BOUND),
+    ]
     return not all(held)
 
 

@@ -30,7 +30,9 @@ RESUME, TABLE, PAGE = 2.5, 2.0, 2.0
 def command(*words: str) -> tuple[float, float]:
     """Processor seconds of a ``wayword`` command, and the most memory that it held (MiB)."""
     line = [sys.executable, "-m", "wayword", *words]
-    process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     _, status, used = os.wait4(process.pid, 0)
     assert status == 0, f"{' '.join(words)} failed"
     return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
@@ -53,13 +55,27 @@ def measure(count: int, folder: Path) -> bool:
     """Print the figures; whether a bound is missed."""
     out = folder / "many"
     # In a process of its own: what a parent holds when it starts a child counts as the child's.
-    maker = get_context("spawn").Process(target=made, args=("random", "", count, out, 2))
+    maker = get_context("spawn").Process(
+        target=made, args=("random", "", count, out, 2)
+    )
     maker.start()
     maker.join()
     assert maker.exitcode == 0, "the records could not be made"
     print(f"{count:,} records", flush=True)
-    given = [f"--set=dataset.{key}={value}" for key, value in settings_of(count).items()]
-    again = ["run", "random", "--on", "houses", *given, "--max-steps", "2", "--limit", str(count)]
+    given = [
+        f"--set=dataset.{key}={value}" for key, value in settings_of(count).items()
+    ]
+    again = [
+        "run",
+        "random",
+        "--on",
+        "houses",
+        *given,
+        "--max-steps",
+        "2",
+        "--limit",
+        str(count),
+    ]
     missed = False
     for what, bound, words in (
         ("the same command again", RESUME, [*again, "--out", str(out)]),
@@ -69,7 +85,9 @@ def measure(count: int, folder: Path) -> bool:
         missed |= took > bound
         print(f"{what:24} {took:7.2f} s {most:8.0f} MiB", flush=True)
     first, later, held = page(folder)
-    print(f"{'page, first':24} {first:7.2f} s {held:8.0f} MiB\n{'page, again':24} {later:7.2f} s")
+    print(
+        f"{'page, first':24} {first:7.2f} s {held:8.0f} MiB\n{'page, again':24} {later:7.2f} s"
+    )
     return (missed or first > PAGE) and count <= COUNT
 
 

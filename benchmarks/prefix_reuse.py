@@ -79,14 +79,21 @@ def plain(model: LocalModel) -> Walk:
     began, best, read = time.perf_counter(), [], 0
     for prompt in prompts():
         base = prompt
-        payload = {"prompt": base, "max_tokens": 1, "temperature": 0.0, "logprobs": 20_000}
+        payload = {
+            "prompt": base,
+            "max_tokens": 1,
+            "temperature": 0.0,
+            "logprobs": 20_000,
+        }
         answer = engine.complete({**payload, "cache_prompt": False})
         listed = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
         found = {entry["id"]: entry["logprob"] for entry in listed}
         scores = [found.get(token, -100.0) for token in first]
         best.append(ACTIONS[scores.index(max(scores))])
         read += answer["timings"]["prompt_n"]
-    return Walk(tuple(best), len(engine.tokens(base)), read, time.perf_counter() - began)
+    return Walk(
+        tuple(best), len(engine.tokens(base)), read, time.perf_counter() - began
+    )
 
 
 async def _both() -> tuple[Walk, Walk]:
@@ -126,10 +133,15 @@ class Walking(Wrapper):
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         assert sampling.json_schema is not None
-        properties: Any = {**sampling.json_schema["properties"], "arrived": {"enum": [False]}}
+        properties: Any = {
+            **sampling.json_schema["properties"],
+            "arrived": {"enum": [False]},
+        }
         schema = {**sampling.json_schema, "properties": properties}
         began, processor = time.perf_counter(), time.process_time()
-        answer = await self._inner.complete(prompt, replace(sampling, json_schema=schema))
+        answer = await self._inner.complete(
+            prompt, replace(sampling, json_schema=schema)
+        )
         self.seconds += time.perf_counter() - began
         self.processor += time.process_time() - processor
         self.usage.append(answer.usage)
@@ -139,7 +151,9 @@ class Walking(Wrapper):
         raise AssertionError("NavGPT ranks nothing")
 
 
-def navgpt(on: str, settings: NavGPTSettings, episodes: int = EPISODES) -> dict[str, float]:
+def navgpt(
+    on: str, settings: NavGPTSettings, episodes: int = EPISODES
+) -> dict[str, float]:
     """``of_ideal``: tokens evaluated / needed; ``seconds`` and ``processor`` time a call."""
     data = os.environ.get("WAYWORD_DATA")
     dataset = open_dataset(Plan("navgpt", on, data=Path(data) if data else None))
@@ -157,7 +171,9 @@ def navgpt(on: str, settings: NavGPTSettings, episodes: int = EPISODES) -> dict[
             )  # fmt: skip
             played = await rollout(task, setup)
             assert played.ended != "failed", played.error
-            rejected += sum(isinstance(step.decision, Rejection) for step in played.steps)
+            rejected += sum(
+                isinstance(step.decision, Rejection) for step in played.steps
+            )
             first, *_, last = model.usage
             answers = sum(usage.completion for usage in model.usage[:-1])
             needed += last.prompt - answers - first.reused
@@ -198,13 +214,17 @@ def main() -> int:
     tokens = f"{found['tokens']:.0f} instead of {found['tokens_plain']:.0f} tokens"
     seconds = f"{found['seconds']:.1f} instead of {found['seconds_plain']:.1f} s"
     print(
-        f"prefix reuse over {STEPS} steps, tokens read: {found['fewer_tokens']:.1f}× fewer", end=""
+        f"prefix reuse over {STEPS} steps, tokens read: {found['fewer_tokens']:.1f}× fewer",
+        end="",
     )
     print(
-        f" ({tokens}; at least {FEWER_TOKENS}×), {found['of_ideal']:.2f}× the prompt itself", end=""
+        f" ({tokens}; at least {FEWER_TOKENS}×), {found['of_ideal']:.2f}× the prompt itself",
+        end="",
     )
     print(f" (at most {OF_IDEAL}×)")
-    print(f"prefix reuse over {STEPS} steps, time: {found['faster']:.1f}× faster", end="")
+    print(
+        f"prefix reuse over {STEPS} steps, time: {found['faster']:.1f}× faster", end=""
+    )
     print(f" ({seconds}; at least {FASTER}×)")
     kept = found["fewer_tokens"] >= FEWER_TOKENS and found["of_ideal"] <= OF_IDEAL
     return int(not (walks() and kept) or found["faster"] < FASTER)

@@ -36,11 +36,15 @@ class Wanderer:
 
     def __call__(self, prompt: Prompt, sampling: Sampling) -> str:
         assert not isinstance(prompt, str)
-        self.prompts.append("\n".join(m.content for m in prompt if isinstance(m, Message)))
+        self.prompts.append(
+            "\n".join(m.content for m in prompt if isinstance(m, Message))
+        )
         assert sampling.json_schema is not None
         legal = sampling.json_schema["properties"]["action"]["enum"]
         chosen = self._rng.choice(legal)
-        return json.dumps({"thought": "I go on this way.", "arrived": False, "action": chosen})
+        return json.dumps(
+            {"thought": "I go on this way.", "arrived": False, "action": chosen}
+        )
 
 
 def tokens(text: str) -> list[str]:

@@ -53,7 +53,9 @@ def house(objects: int) -> Scene:
     cells = [(n % wide, n // wide) for n in range(rooms)]
     for n, (i, j) in enumerate(cells):
         x, y = ROOM * i, ROOM * j
-        made.room(f"room_{n}", [(x, y), (x + ROOM, y), (x + ROOM, y + ROOM), (x, y + ROOM)])
+        made.room(
+            f"room_{n}", [(x, y), (x + ROOM, y), (x + ROOM, y + ROOM), (x, y + ROOM)]
+        )
     for i, j in cells:
         x, y = ROOM * i, ROOM * j
         if (i + 1, j) in cells:
@@ -77,10 +79,15 @@ def house(objects: int) -> Scene:
                 open=rng.random() < 0.5,
             )
         elif n % 10 < 8:
-            spread = {"x": at[0] + rng.uniform(-0.3, 0.3), "y": at[1] + rng.uniform(-0.2, 0.2)}
+            spread = {
+                "x": at[0] + rng.uniform(-0.3, 0.3),
+                "y": at[1] + rng.uniform(-0.2, 0.2),
+            }
             made.item(rng.choice(THINGS), parent=holder, **spread)
         else:
-            made.item(rng.choice(THINGS), x=x + rng.uniform(1, 3), y=y + rng.uniform(1, 3))
+            made.item(
+                rng.choice(THINGS), x=x + rng.uniform(1, 3), y=y + rng.uniform(1, 3)
+            )
     return made.build()
 
 
@@ -118,10 +125,17 @@ class Plain:
         self.objects = {thing.id: thing for thing in scene.objects}
         from shapely.geometry import LineString, box
 
-        lines = [(w.a, w.b) for w in scene.walls] + [(d.a, d.b) for d in scene.doors if not d.open]
+        lines = [(w.a, w.b) for w in scene.walls] + [
+            (d.a, d.b) for d in scene.doors if not d.open
+        ]
         self.barriers = [(line, line.bounds) for line in map(LineString, lines)]
         shapes = {
-            o.id: box(o.x - o.width / 2, o.y - o.depth / 2, o.x + o.width / 2, o.y + o.depth / 2)
+            o.id: box(
+                o.x - o.width / 2,
+                o.y - o.depth / 2,
+                o.x + o.width / 2,
+                o.y + o.depth / 2,
+            )
             for o in scene.objects
         }
         self.solid = [shapes[o.id].bounds for o in scene.objects if o.solid]
@@ -129,7 +143,9 @@ class Plain:
         self.tall = [
             (o, shapes[o.id], shapes[o.id].bounds)
             for o in scene.objects
-            if o.opaque and "pickupable" not in o.affordances and o.bottom + o.height > self.eye
+            if o.opaque
+            and "pickupable" not in o.affordances
+            and o.bottom + o.height > self.eye
         ]
         self.targets = [(o.id, *self._target(o)) for o in scene.objects]
         self.names: dict[str, str] = {}
@@ -152,19 +168,26 @@ class Plain:
         """Objects and doors in view, with their distances."""
         from shapely.geometry import Polygon
 
-        fan, bend = [(self.x, self.y)], self.range / math.cos(math.radians(self.angle / 80))
+        fan, bend = (
+            [(self.x, self.y)],
+            self.range / math.cos(math.radians(self.angle / 80)),
+        )
         for k in range(41):
             east, north = unit(self.heading + self.angle * (k / 40 - 0.5))
             fan.append((self.x + bend * east, self.y + bend * north))
         self.cone = Polygon(fan)
-        self.near_by = [line for line, bounds in self.barriers if self._in_range(bounds)]
+        self.near_by = [
+            line for line, bounds in self.barriers if self._in_range(bounds)
+        ]
         self.tall_by = [each[:2] for each in self.tall if self._in_range(each[2])]
         found: dict[str, float] = {}
         for name, target, hidden in self.targets:
             if hidden:
                 continue
             level = target.bottom + target.height / 2
-            near = self._nearest((target.x, target.y), (target.width / 2, target.depth / 2))
+            near = self._nearest(
+                (target.x, target.y), (target.width / 2, target.depth / 2)
+            )
             if math.dist(near, (self.x, self.y)) > self.range:
                 continue
             if self._clear((target.x, target.y), level) or self._clear(near, level):
@@ -179,7 +202,9 @@ class Plain:
                 found[door.id] = math.dist(near, (self.x, self.y))
         return found
 
-    def _in_range(self, bounds: tuple[float, float, float, float], reach: float = 6.0) -> bool:
+    def _in_range(
+        self, bounds: tuple[float, float, float, float], reach: float = 6.0
+    ) -> bool:
         west, south, east, north = bounds
         across = west <= self.x + reach and east >= self.x - reach
         return across and south <= self.y + reach and north >= self.y - reach
@@ -234,7 +259,12 @@ class Plain:
         return not any(self._hides(*each, line, aim, level) for each in self.tall_by)
 
     def _hides(
-        self, other: HouseObject, shape: Any, line: Any, aim: tuple[float, float], level: float
+        self,
+        other: HouseObject,
+        shape: Any,
+        line: Any,
+        aim: tuple[float, float],
+        level: float,
     ) -> bool:
         from shapely.geometry import Point
 
@@ -247,7 +277,11 @@ class Plain:
         for point in getattr(crossing, "geoms", [crossing]):
             if not point.is_empty:
                 t = point.distance(Point(self.x, self.y)) / length
-                if other.bottom <= self.eye + t * (level - self.eye) <= other.bottom + other.height:
+                if (
+                    other.bottom
+                    <= self.eye + t * (level - self.eye)
+                    <= other.bottom + other.height
+                ):
                     return True
         return False
 
@@ -262,7 +296,9 @@ class Plain:
         return "You see " + (", ".join(parts) or "nothing") + "."
 
 
-def _towards(a: tuple[float, float], b: tuple[float, float], share: float) -> tuple[float, float]:
+def _towards(
+    a: tuple[float, float], b: tuple[float, float], share: float
+) -> tuple[float, float]:
     return a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share
 
 
@@ -287,12 +323,16 @@ def agree(scene: Scene, steps: list[Action]) -> float:
         names = [o.name for o in view.objects] + [door.name for door in view.doors]
         ours = {world.object_id("agent", name) for name in names}
         if ours != set(plain.seen()):
-            raise AssertionError(f"{scene.name}: the versions differ: {ours ^ set(plain.seen())}")
+            raise AssertionError(
+                f"{scene.name}: the versions differ: {ours ^ set(plain.seen())}"
+            )
         total += len(ours)
     return total / len(steps)
 
 
-def best(begin: Callable[[], Callable[[Action], str]], steps: list[Action], rounds: int) -> float:
+def best(
+    begin: Callable[[], Callable[[Action], str]], steps: list[Action], rounds: int
+) -> float:
     """Milliseconds a step: for each step the best of the rounds, then the mean."""
     times = [math.inf] * len(steps)
     for _ in range(rounds):
@@ -311,7 +351,9 @@ def measure(objects: int) -> Row:
     seen = agree(scene, short)
 
     def ours() -> Callable[[Action], str]:
-        world = start(scene)  # a new world each round: nothing is remembered from the last one
+        world = start(
+            scene
+        )  # a new world each round: nothing is remembered from the last one
         return lambda action: full_step(world, action)
 
     fast = best(ours, steps, ROUNDS)
@@ -325,14 +367,18 @@ def main() -> int:
     print("objects  in view   ours ms   plain ms   ratio")
     for row in rows:
         ratio = row.plain / row.ours
-        print(f"{row.objects:7d} {row.seen:8.1f} {row.ours:9.3f} {row.plain:10.2f} {ratio:7.0f}")
+        print(
+            f"{row.objects:7d} {row.seen:8.1f} {row.ours:9.3f} {row.plain:10.2f} {ratio:7.0f}"
+        )
     by_size = {row.objects: row for row in rows}
     growth = by_size[1000].ours / by_size[30].ours
     checks = {
         f"at most {LIMIT_MS} ms at 80 objects": by_size[80].ours <= LIMIT_MS,
-        f"at most {FLAT:g} times as long at 1,000 as at 30 ({growth:.2f})": growth <= FLAT,
+        f"at most {FLAT:g} times as long at 1,000 as at 30 ({growth:.2f})": growth
+        <= FLAT,
         f"{AT_80:g} times plain at 80": by_size[80].plain / by_size[80].ours >= AT_80,
-        f"{AT_1000:g} times plain at 1,000": by_size[1000].plain / by_size[1000].ours >= AT_1000,
+        f"{AT_1000:g} times plain at 1,000": by_size[1000].plain / by_size[1000].ours
+        >= AT_1000,
     }
     for check, kept in checks.items():
         print(f"{'kept  ' if kept else 'MISSED'} {check}")

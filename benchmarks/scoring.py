@@ -43,7 +43,20 @@ from wayword.worlds.indoor.graph import ViewpointGraph
 
 EPISODES, SCENES, VIEWPOINTS, ROUNDS, BOUND = 2_000, 11, 117, 7, 50.0
 
-LENGTHS = {2: 16, 3: 8, 4: 9, 5: 44, 6: 61, 7: 74, 8: 29, 9: 30, 10: 14, 11: 12, 12: 6, 13: 12}
+LENGTHS = {
+    2: 16,
+    3: 8,
+    4: 9,
+    5: 44,
+    6: 61,
+    7: 74,
+    8: 29,
+    9: 30,
+    10: 14,
+    11: 12,
+    12: 6,
+    13: 12,
+}
 LENGTHS |= {14: 5, 15: 4, 16: 16}
 """Viewpoints of a walk -> how many of the 340 reference trajectories have as many."""
 
@@ -69,10 +82,14 @@ def plain_cls(distances: Any, path: Sequence[Any], gold: Sequence[Any]) -> float
     near = [min(distances[place][here] for here in path) for place in gold]
     coverage = sum(math.exp(-metres / 3.0) for metres in near) / len(gold)
     expected = coverage * plain_length(distances, gold)
-    return coverage * expected / (expected + abs(expected - plain_length(distances, path)))
+    return (
+        coverage * expected / (expected + abs(expected - plain_length(distances, path)))
+    )
 
 
-def plain_scores(distances: Any, path: Sequence[Any], gold: Sequence[Any]) -> dict[str, float]:
+def plain_scores(
+    distances: Any, path: Sequence[Any], gold: Sequence[Any]
+) -> dict[str, float]:
     """All metrics of one episode."""
     goal = gold[-1]
     ne = distances[path[-1]][goal]
@@ -107,7 +124,10 @@ class Walks:
 
     def indices(self, paths: Sequence[Sequence[str]]) -> list[list[int]]:
         owners = [self.graphs[scene].index for scene in self.which]
-        return [[index[name] for name in path] for index, path in zip(owners, paths, strict=True)]
+        return [
+            [index[name] for name in path]
+            for index, path in zip(owners, paths, strict=True)
+        ]
 
     def pairs(self) -> list[Pair]:
         """The same as tasks and trajectories, as a run has them."""
@@ -115,7 +135,9 @@ class Walks:
         for number, (scene, walk, gold) in enumerate(
             zip(self.which, self.walks, self.golds, strict=True)
         ):
-            episode = Episode(str(number), "", self.graphs[scene].scan, {"viewpoint": gold[0]})
+            episode = Episode(
+                str(number), "", self.graphs[scene].scan, {"viewpoint": gold[0]}
+            )
             task = Task(episode, PathReference(episode.id, tuple(gold)))
             found.append((task, trajectory_from_places(episode.id, walk, "viewpoint")))
         return found
@@ -143,7 +165,9 @@ def make_reference(graph: ViewpointGraph, rng: np.random.Generator) -> list[str]
             return path
 
 
-def make_walk(graph: ViewpointGraph, gold: list[str], size: int, rng: np.random.Generator) -> Any:
+def make_walk(
+    graph: ViewpointGraph, gold: list[str], size: int, rng: np.random.Generator
+) -> Any:
     """Along the reference for a while, then astray."""
     walk = gold[: min(size, int(rng.integers(1, len(gold) + 1)))]
     while len(walk) < size:
@@ -188,12 +212,17 @@ def seconds_of(work: Callable[[], Any]) -> float:
     return time.process_time() - began
 
 
-def stages(made: Walks, file: Path) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
+def stages(
+    made: Walks, file: Path
+) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
     """Each stage's plain and batch version."""
     matrices = [graph.distances for graph in made.graphs]
     listed: list[Any] = [matrix.tolist() for matrix in matrices]
     named: list[Any] = [
-        {name: dict(zip(g.ids, row, strict=True)) for name, row in zip(g.ids, rows, strict=True)}
+        {
+            name: dict(zip(g.ids, row, strict=True))
+            for name, row in zip(g.ids, rows, strict=True)
+        }
         for g, rows in zip(made.graphs, listed, strict=True)
     ]
     walks, golds = made.indices(made.walks), made.indices(made.golds)
@@ -204,7 +233,10 @@ def stages(made: Walks, file: Path) -> dict[str, tuple[Callable[[], Any], Callab
     whole = SimpleNamespace(graph=graphs.__getitem__, tasks=tasks, family=indoor.family)
     dataset = cast("Dataset", whole)
     records = [
-        {"instr_id": task.episode.id, "trajectory": [[place, 0.0, 0.0] for place in walk]}
+        {
+            "instr_id": task.episode.id,
+            "trajectory": [[place, 0.0, 0.0] for place in walk],
+        }
         for task, walk in zip(tasks, made.walks, strict=True)
     ]
     file.write_text(json.dumps(records))
@@ -235,7 +267,10 @@ def stages(made: Walks, file: Path) -> dict[str, tuple[Callable[[], Any], Callab
 
     return {
         "metrics": (plain, lambda: measure(align(matrices, *packed))),
-        "lists": (plain, lambda: measure(align(matrices, made.which, pad(walks), pad(golds)))),
+        "lists": (
+            plain,
+            lambda: measure(align(matrices, made.which, pad(walks), pad(golds))),
+        ),
         "episodes": (plain_episodes, lambda: IndoorScorer().score(dataset, pairs)),
         "file": (plain_file, lambda: read(file, dataset).score(dataset)),
     }
@@ -258,12 +293,16 @@ def main() -> int:
         return compete(made, stages(made, Path(folder) / "walks.json"))
 
 
-def compete(made: Walks, races: dict[str, tuple[Callable[[], Any], Callable[[], Any]]]) -> int:
+def compete(
+    made: Walks, races: dict[str, tuple[Callable[[], Any], Callable[[], Any]]]
+) -> int:
     """Print each stage's ratio; 1 under the bound."""
     plain, batch = races["episodes"]
     worst = disagreement(plain(), batch())
     mean = sum(map(len, made.walks)) / EPISODES
-    print(f"scoring {EPISODES:,} walks of {mean:.1f} viewpoints; largest disagreement {worst:.1e}")
+    print(
+        f"scoring {EPISODES:,} walks of {mean:.1f} viewpoints; largest disagreement {worst:.1e}"
+    )
     ratios = {}
     for name, (slow, fast) in races.items():
         before, after = race(slow, fast)

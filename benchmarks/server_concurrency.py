@@ -118,7 +118,11 @@ class Corridors(Dataset):
 
 
 async def _seconds(
-    model: Model, episodes: int, steps: int, concurrency: int, account: Account | None = None
+    model: Model,
+    episodes: int,
+    steps: int,
+    concurrency: int,
+    account: Account | None = None,
 ) -> float:
     data = Corridors(episodes)
 
@@ -136,7 +140,9 @@ async def _seconds(
     )
     ended: list[int] = []
     began = time.perf_counter()
-    outcome = await run(data.tasks, setup, lambda task, t: ended.append(len(t.steps)), concurrency)
+    outcome = await run(
+        data.tasks, setup, lambda task, t: ended.append(len(t.steps)), concurrency
+    )
     seconds = time.perf_counter() - began
     assert outcome.finished == episodes, outcome
     assert ended == [steps] * episodes
@@ -164,7 +170,14 @@ def _against_a_server(episodes: int, tokens: int) -> float:
     rounds = []
     for _ in range(ROUNDS):
         with slow_server(DELAY) as address:
-            command = [sys.executable, "-m", __spec__.name, address, str(episodes), str(tokens)]
+            command = [
+                sys.executable,
+                "-m",
+                __spec__.name,
+                address,
+                str(episodes),
+                str(tokens),
+            ]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             rounds.append(float(done.stdout))
     return min(rounds)
@@ -172,7 +185,10 @@ def _against_a_server(episodes: int, tokens: int) -> float:
 
 async def _overhead() -> float:
     """The best of five rounds, less what the model itself takes: seconds a call."""
-    model, sampling = ScriptedModel(answers=lambda prompt, sampling: "on"), Sampling(max_tokens=1)
+    model, sampling = (
+        ScriptedModel(answers=lambda prompt, sampling: "on"),
+        Sampling(max_tokens=1),
+    )
     calls = 50 * 40
     whole = min([await _seconds(model, 50, 40, 8) for _ in range(5)])
     began = time.perf_counter()
@@ -185,7 +201,8 @@ def measure() -> dict[str, float]:
     """``of_ideal_20`` …: times the ideal against the server; ``overhead_ms`` a model call."""
     ideal = STEPS * DELAY
     ratios = {
-        f"of_ideal_{n}{'_budget' if tokens else ''}": _against_a_server(n, tokens) / ideal
+        f"of_ideal_{n}{'_budget' if tokens else ''}": _against_a_server(n, tokens)
+        / ideal
         for n in EPISODES
         for tokens in BUDGETS
     }
@@ -200,11 +217,16 @@ def main() -> int:
             number = name.split("_")[2]
             budget = "with a budget" if name.endswith("budget") else "without a budget"
             print(
-                f"{number} episodes × {STEPS} steps beside a {1000 * DELAY:.0f} ms server, ", end=""
+                f"{number} episodes × {STEPS} steps beside a {1000 * DELAY:.0f} ms server, ",
+                end="",
             )
             print(f"{budget}: {ratio:.3f}× the ideal (at most {WITHIN}×)")
-    print(f"run loop a model call: {found['overhead_ms']:.3f} ms (under {OVERHEAD_MS} ms)")
-    slow = any(ratio > WITHIN for name, ratio in found.items() if name.startswith("of_ideal"))
+    print(
+        f"run loop a model call: {found['overhead_ms']:.3f} ms (under {OVERHEAD_MS} ms)"
+    )
+    slow = any(
+        ratio > WITHIN for name, ratio in found.items() if name.startswith("of_ideal")
+    )
     return int(slow or found["overhead_ms"] >= OVERHEAD_MS)
 
 

@@ -59,7 +59,9 @@ PlainGraph = dict[str, list[tuple[int, str]]]
 # The plain versions.
 
 
-def plain_load(nodes: Path, links: Path) -> tuple[PlainGraph, dict[str, tuple[Any, ...]]]:
+def plain_load(
+    nodes: Path, links: Path
+) -> tuple[PlainGraph, dict[str, tuple[Any, ...]]]:
     places: dict[str, tuple[Any, ...]] = {}
     ways: PlainGraph = {}
     with gzip.open(nodes, "rt") as lines:
@@ -134,7 +136,8 @@ def make_grid(folder: Path, side: int = 30, row: int = 16) -> tuple[Path, Path]:
                         links.setdefault(there, []).append(back)
     nodes, edges = folder / "nodes.txt.gz", folder / "links.txt.gz"
     lines = [
-        f"{panorama},0,40.7{i:05d},-73.9{i:05d},seen\n" for i, panorama in enumerate(names.values())
+        f"{panorama},0,40.7{i:05d},-73.9{i:05d},seen\n"
+        for i, panorama in enumerate(names.values())
     ]
     nodes.write_bytes(gzip.compress("".join(lines).encode()))
     ordered = ["".join(links[panorama]) for panorama in names.values()]
@@ -169,12 +172,18 @@ def walks(navigator: Navigator, count: int = TRAJECTORIES) -> list[Walk]:
             states.append(navigator.step(states[-1], "turn_around"))
             words, states = stroll(rng, navigator, words, states, LENGTH)
         at = {"panorama": graph.ids[panorama], "heading": heading}
-        made.append(Walk(Episode(str(len(made)), "Go.", graph.name, at), words, states, route))
+        made.append(
+            Walk(Episode(str(len(made)), "Go.", graph.name, at), words, states, route)
+        )
     return made
 
 
 def stroll(
-    rng: random.Random, navigator: Navigator, words: list[str], states: list[int], length: int
+    rng: random.Random,
+    navigator: Navigator,
+    words: list[str],
+    states: list[int],
+    length: int,
 ) -> tuple[list[str], list[int]]:
     """Words and states with more of them: forward, sometimes a turn at a junction."""
     words, states = list(words), list(states)
@@ -212,9 +221,15 @@ def loading(nodes: Path, links: Path, cache: Path) -> bool:
     again = best(lambda: load(nodes, links, cache))
     named = best(lambda: load(nodes, links, cache).index)
     print(f"  load     plain {1e3 * plain:6.1f} ms")
-    print(f"    first  {1e3 * once:6.1f} ms: {plain / once:6.1f} times as fast, bound {LOADED}")
-    print(f"    cached {1e3 * again:6.2f} ms: {plain / again:6.1f} times as fast, bound {CACHED}")
-    print(f"    cached, with look-up by name {1e3 * named:.2f} ms: {plain / named:.1f} times")
+    print(
+        f"    first  {1e3 * once:6.1f} ms: {plain / once:6.1f} times as fast, bound {LOADED}"
+    )
+    print(
+        f"    cached {1e3 * again:6.2f} ms: {plain / again:6.1f} times as fast, bound {CACHED}"
+    )
+    print(
+        f"    cached, with look-up by name {1e3 * named:.2f} ms: {plain / named:.1f} times"
+    )
     fast = plain / once >= LOADED and plain / again >= CACHED
     return fast and once <= 0.5 and again <= 0.01
 
@@ -223,7 +238,9 @@ def distances(nodes: Path, links: Path, cache: Path) -> bool:
     graph = load(nodes, links, cache)
     ways, _ = plain_load(nodes, links)
     place = (navigator := Navigator(graph)).panoramas
-    pairs = [(place[walk.states[-1]], place[walk.route[-1]]) for walk in walks(navigator)]
+    pairs = [
+        (place[walk.states[-1]], place[walk.route[-1]]) for walk in walks(navigator)
+    ]
     starts, goals = [start for start, _ in pairs], [goal for _, goal in pairs]
     named = [(graph.ids[start], graph.ids[goal]) for start, goal in pairs]
     began = time.process_time()
@@ -236,7 +253,9 @@ def distances(nodes: Path, links: Path, cache: Path) -> bool:
     print(
         f"  spd      plain {1e3 * plain:6.1f} ms for {TRAJECTORIES} pairs, {mean:.1f} links apart"
     )
-    print(f"    known  {1e3 * warm:6.2f} ms: {plain / warm:6.1f} times as fast, bound {KNOWN}")
+    print(
+        f"    known  {1e3 * warm:6.2f} ms: {plain / warm:6.1f} times as fast, bound {KNOWN}"
+    )
     print(f"    the first time {1e3 * whole:.0f} ms")
     if ours != theirs:
         print("    the distances disagree")
@@ -246,7 +265,9 @@ def distances(nodes: Path, links: Path, cache: Path) -> bool:
 class PlainNavigator:
     """A navigator as the released one works: the next state is computed at every step."""
 
-    def __init__(self, ways: dict[str, dict[int, str]], panorama: str, heading: int) -> None:
+    def __init__(
+        self, ways: dict[str, dict[int, str]], panorama: str, heading: int
+    ) -> None:
         self.ways = ways
         self.states = [(panorama, heading)]
         self.path = [panorama]
@@ -285,14 +306,23 @@ class PlainNavigator:
         return (around[facing], facing) if word == "forward" else (panorama, facing)
 
     def at_junction(
-        self, word: str, heading: int, around: dict[int, str], before: str, arrived: bool
+        self,
+        word: str,
+        heading: int,
+        around: dict[int, str],
+        before: str,
+        arrived: bool,
     ) -> int:
         out, ahead = list(around), heading
         if arrived:
             out = [way for way in out if around[way] != before]
             out.sort(key=lambda way: (way - heading + 179) % 360)
             half = len(out) // 2
-            ahead = out[half] if len(out) % 2 else nearest(heading, out[half - 1 : half + 1])
+            ahead = (
+                out[half]
+                if len(out) % 2
+                else nearest(heading, out[half - 1 : half + 1])
+            )
             if len(around) == 3 and word != "forward":
                 return out[0] if word == "left" else out[-1]
         if word == "forward":
@@ -341,7 +371,9 @@ def stepping(nodes: Path, links: Path, cache: Path) -> bool:
             for action in todo:
                 step("agent", action)
             spent += time.thread_time() - began
-            assert world.pose("agent")["panorama"] == end, "the navigators went different ways"
+            assert world.pose("agent")["panorama"] == end, (
+                "the navigators went different ways"
+            )
         return spent
 
     rounds = []
@@ -364,7 +396,9 @@ def long_walk(navigator: Navigator) -> bool:
     actions = {word: Action(word) for word in set(words)}
     chosen = [actions[word] for word in words]
     world, table = StreetWorld(navigator), dict[tuple[int, str], int]()
-    episode = Episode("1", "Go.", graph.name, {"panorama": graph.ids[start], "heading": 0})
+    episode = Episode(
+        "1", "Go.", graph.name, {"panorama": graph.ids[start], "heading": 0}
+    )
 
     def walk() -> None:
         world.reset(episode)
@@ -391,7 +425,9 @@ def long_walk(navigator: Navigator) -> bool:
     return in_world >= 500_000 or plain / in_world <= 1.5
 
 
-def plain_scores(graph: Any, walk: list[str], route: list[str]) -> tuple[float, float, float]:
+def plain_scores(
+    graph: Any, walk: list[str], route: list[str]
+) -> tuple[float, float, float]:
     """TC, SPD and KPA of one walk, as the released scorer computes them."""
 
     def key_points(path: list[str]) -> list[object]:
@@ -407,13 +443,21 @@ def plain_scores(graph: Any, walk: list[str], route: list[str]) -> tuple[float, 
 def scoring(nodes: Path, links: Path, cache: Path) -> bool:
     graph, plain_graph = load(nodes, links, cache), nx.DiGraph()
     for number, name in enumerate(graph.ids):
-        plain_graph.add_edges_from((name, graph.ids[to]) for _, to in graph.exits(number))
+        plain_graph.add_edges_from(
+            (name, graph.ids[to]) for _, to in graph.exits(number)
+        )
     place = (navigator := Navigator(graph)).panoramas
-    dataset, scorer = cast("Dataset", SimpleNamespace(graph=lambda _: graph)), StreetScorer()
+    dataset, scorer = (
+        cast("Dataset", SimpleNamespace(graph=lambda _: graph)),
+        StreetScorer(),
+    )
     pairs = []
     for walk in walks(navigator, 300):
         along, route = (
-            [graph.ids[number] for number, _ in groupby(place[state] for state in states)]
+            [
+                graph.ids[number]
+                for number, _ in groupby(place[state] for state in states)
+            ]
             for states in (walk.states, walk.route)
         )
         reference = PathReference(walk.episode.id, tuple(route))
@@ -428,13 +472,17 @@ def scoring(nodes: Path, links: Path, cache: Path) -> bool:
         began = time.thread_time()
         (scores,) = scorer.score(dataset, [pair])
         ours += time.thread_time() - began
-        walked, due = ([graph.index[name] for name in names] for names in (along, route))
+        walked, due = (
+            [graph.index[name] for name in names] for names in (along, route)
+        )
         began = time.thread_time()
         dtw(graph.hops.table(walked, due))
         aligned += time.thread_time() - began
         assert tuple(scores[key] for key in ("tc", "spd", "kpa_released")) == expected
     without = plain / (ours - aligned)
-    print(f"  scores   plain {1e6 * plain / len(pairs) / 3:.0f} us an episode, without nDTW")
+    print(
+        f"  scores   plain {1e6 * plain / len(pairs) / 3:.0f} us an episode, without nDTW"
+    )
     print(f"    with nDTW    {plain / ours:5.2f} times as fast, bound {SCORED}")
     print(f"    without nDTW {without:5.2f} times as fast, bound {MEASURED}")
     return plain / ours >= SCORED and without >= MEASURED
@@ -447,7 +495,10 @@ def main() -> int:
         cache = folder / "cache"
         size = len(load(nodes, links, cache))
         print(f"street: {called}, {size:,} panoramas")
-        results = [race(nodes, links, cache) for race in (loading, distances, stepping, scoring)]
+        results = [
+            race(nodes, links, cache)
+            for race in (loading, distances, stepping, scoring)
+        ]
     print(f"street: {'ok' if all(results) else 'FAILED'}")
     return 0 if all(results) else 1
 

@@ -49,7 +49,9 @@ class Guide(Model):
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         self.prompts.append(str(prompt))
         word = self._words[len(self.prompts) - 1]
-        return Choice(tuple(options), tuple(0.0 if o == word else -9.0 for o in options))
+        return Choice(
+            tuple(options), tuple(0.0 if o == word else -9.0 for o in options)
+        )
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         raise AssertionError("VELMA ranks words here")
@@ -71,7 +73,10 @@ def prompts_of_a_walk(steps: int) -> list[str]:
 def _walked(towns: Towns, task: Task, words: list[str]) -> list[str]:
     guide = Guide(words[len(task.episode.extra["opening"]) :])
     setup = Setup(
-        towns, lambda toolkit, actor: Velma(VelmaSettings(), toolkit), {"main": guide}, max_steps=55
+        towns,
+        lambda toolkit, actor: Velma(VelmaSettings(), toolkit),
+        {"main": guide},
+        max_steps=55,
     )
     ended = asyncio.run(rollout(task, setup)).ended
     assert ended == "stopped", ended
@@ -98,11 +103,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, default=STEPS)
     prompts = prompts_of_a_walk(parser.parse_args(arguments).steps)
     longest = max(map(len, prompts))
-    print(f"{len(prompts)} prompts, the longest {longest:,} characters; local:smollm2, one thread")
+    print(
+        f"{len(prompts)} prompts, the longest {longest:,} characters; local:smollm2, one thread"
+    )
     kept = asyncio.run(cost(prompts))
-    fresh = asyncio.run(cost([f"{number}\n{prompt}" for number, prompt in enumerate(prompts)]))
+    fresh = asyncio.run(
+        cost([f"{number}\n{prompt}" for number, prompt in enumerate(prompts)])
+    )
     for name, each in (("reused", kept), ("not reused", fresh)):
-        print(f"{name:<11} {each.evaluated:>8,} of {each.whole:,} tokens, {each.seconds:7.1f} s")
+        print(
+            f"{name:<11} {each.evaluated:>8,} of {each.whole:,} tokens, {each.seconds:7.1f} s"
+        )
     tokens, seconds = fresh.evaluated / kept.evaluated, fresh.seconds / kept.seconds
     print(f"{tokens:.1f} times fewer tokens (at least {TOKENS_BOUND:g} wanted)")
     print(f"{seconds:.1f} times less time (at least {TIME_BOUND:g} wanted)")

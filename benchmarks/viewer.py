@@ -68,7 +68,9 @@ def made(
 ) -> list[str]:
     """A run of so many episodes, most of them copies under other ids; the ids."""
     settings = {"dataset": settings_of(episodes)}
-    plan = Plan(agent, "houses", model, settings, limit=PLAYED, max_steps=max_steps, out=out)
+    plan = Plan(
+        agent, "houses", model, settings, limit=PLAYED, max_steps=max_steps, out=out
+    )
     if out.exists():
         return RunFolder.read(out).index.ids()
     run(plan)
@@ -96,7 +98,9 @@ class Served:
         self.address = self._process.stdout.readline().split()[0].rstrip("/")
         self.took = 0.0
         """Processor time of the last answer, seconds."""
-        self._line = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=120)
+        self._line = http.client.HTTPConnection(
+            self.address.removeprefix("http://"), timeout=120
+        )
 
     def ask(self, path: str) -> tuple[float, bytes]:
         """Seconds until an answer was there whole, and the answer."""
@@ -114,7 +118,12 @@ class Served:
 
     def cpu(self) -> float:
         """Seconds of processor time that the server has taken, to 10 ms."""
-        stat = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        stat = (
+            Path(f"/proc/{self._process.pid}/stat")
+            .read_text()
+            .rpartition(")")[2]
+            .split()
+        )
         return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
     def megabytes(self) -> float:
@@ -142,7 +151,9 @@ class Bounds:
 
     held = True
 
-    def tell(self, what: str, found: float, bound: float, cpu: float | None = None) -> None:
+    def tell(
+        self, what: str, found: float, bound: float, cpu: float | None = None
+    ) -> None:
         """A time, and the processor time in it: the rest is waiting for a core."""
         self.held &= found < bound
         took = "" if cpu is None else f"{1000 * cpu:,.0f} ms of processor time"
@@ -167,10 +178,15 @@ def episodes(server: Served, name: str, ids: list[str], bounds: Bounds) -> None:
     rng = random.Random(0)
     first = server.ask(page_of(name, ids[0]))[0]
     print(f"first episode page of {name}, which opens the dataset: {first:.2f} s")
-    asked = [(server.ask(page_of(name, each))[0], server.took) for each in rng.sample(ids, 20)]
+    asked = [
+        (server.ask(page_of(name, each))[0], server.took)
+        for each in rng.sample(ids, 20)
+    ]
     took, cpu = (sorted(column) for column in zip(*asked, strict=True))
     middle = statistics.median(cpu)
-    bounds.tell("an episode's page, median of 20", statistics.median(took), EPISODE, middle)
+    bounds.tell(
+        "an episode's page, median of 20", statistics.median(took), EPISODE, middle
+    )
     bounds.tell("an episode's page, the slowest of 20", took[-1], EPISODE, cpu[-1])
 
 
@@ -244,13 +260,20 @@ def memory(server: Served, few: list[str], many: list[str], bounds: Bounds) -> N
 def main() -> int:
     bounds = Bounds()
     with tempfile.TemporaryDirectory() as folder:
-        top, began = Path(sys.argv[1] if len(sys.argv) > 1 else folder), time.perf_counter()
+        top, began = (
+            Path(sys.argv[1] if len(sys.argv) > 1 else folder),
+            time.perf_counter(),
+        )
         few = made("navgpt", "scripted:first", FEW, top / "few")
         many = made("random", "", MANY, top / "many")
-        print(f"made {FEW:,} and {MANY:,} episodes in {time.perf_counter() - began:.0f} s")
+        print(
+            f"made {FEW:,} and {MANY:,} episodes in {time.perf_counter() - began:.0f} s"
+        )
         with served(top) as server:
             took, text = server.ask("/run/few/")
-            print(f"first look at {FEW:,} episodes: {took:.2f} s, {len(text) / 1024:.0f} KiB")
+            print(
+                f"first look at {FEW:,} episodes: {took:.2f} s, {len(text) / 1024:.0f} KiB"
+            )
             again = server.ask("/run/few/")[0]
             bounds.tell("5,000 rows, served again", again, ROWS, server.took)
             episodes(server, "few", few, bounds)

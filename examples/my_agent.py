@@ -29,7 +29,10 @@ class Straight(Agent):
     async def act(self, observation, space):
         if self.left == 0 or not observation.neighbors:
             return Decision(STOP, "far enough")
-        turns = [abs(relative(one.heading, observation.heading)) for one in observation.neighbors]
+        turns = [
+            abs(relative(one.heading, observation.heading))
+            for one in observation.neighbors
+        ]
         return Decision(space.listed[turns.index(min(turns))], "straight on")
 
     def on_feedback(self, decision, feedback):

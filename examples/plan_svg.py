@@ -64,17 +64,21 @@ def _rooms(house: GeneratedHouse) -> list[str]:
     drawn = []
     for room in house.plan.rooms:
         x, y = _at(room.x0, room.y1, high)
-        size = (
-            f'width="{(room.x1 - room.x0) * SCALE:.1f}" height="{(room.y1 - room.y0) * SCALE:.1f}"'
+        width = (room.x1 - room.x0) * SCALE
+        height = (room.y1 - room.y0) * SCALE
+        size = f'width="{width:.1f}" height="{height:.1f}"'
+        drawn.append(
+            f'<rect x="{x}" y="{y}" {size} fill="{FILLS.get(room.name, "#fbf9f5")}"/>'
         )
-        drawn.append(f'<rect x="{x}" y="{y}" {size} fill="{FILLS.get(room.name, "#fbf9f5")}"/>')
     return drawn
 
 
 def _walls(walls: Walls, high: float) -> list[str]:
     ends = [(line, low, line, top) for line, low, top in walls.vertical.tolist()]
     ends += [(low, line, top, line) for line, low, top in walls.horizontal.tolist()]
-    return [_line("wall", *_at(x1, y1, high), *_at(x2, y2, high)) for x1, y1, x2, y2 in ends]
+    return [
+        _line("wall", *_at(x1, y1, high), *_at(x2, y2, high)) for x1, y1, x2, y2 in ends
+    ]
 
 
 def _ways(house: GeneratedHouse) -> list[str]:
@@ -135,5 +139,7 @@ def _path(house: GeneratedHouse, path: Sequence[str]) -> list[str]:
 if __name__ == "__main__":
     houses = Houses("train", None, Houses.Settings(houses=1, episodes=3, seed=7))
     task, file = houses.tasks[0], Path([*sys.argv, "plan.svg"][1])
-    file.write_text(plan_svg(houses.house(task.episode.scene), task.reference.path), "utf-8")
+    file.write_text(
+        plan_svg(houses.house(task.episode.scene), task.reference.path), "utf-8"
+    )
     print(f"{file}: {task.episode.instruction}")

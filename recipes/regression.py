@@ -30,7 +30,10 @@ from wayword.models.regression import FEATURES, RegressionModel
 from wayword.settings import make
 from wayword.training.examples import Example, ExampleMaker
 
-SETTINGS: dict[str, dict[str, Any]] = {"walker": {}, "velma": {"shots": 0, "follow": True}}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "walker": {},
+    "velma": {"shots": 0, "follow": True},
+}
 HOUSES = (
     Source("houses:train", {"seed": 20, "houses": 100, "episodes": 900}),
     Source("houses:train", {"seed": 21, "houses": 200, "episodes": 1800}),
@@ -69,7 +72,10 @@ def fit(agent: str, examples: Iterable[Example]) -> dict[str, float]:
         gradient = table.T @ (chance - labels) + PENALTY * weights
         spread = (table * (chance * (1 - chance))[:, None]).T @ table
         weights -= np.linalg.solve(spread + PENALTY * np.eye(len(names)), gradient)
-    return {name: round(weight, 4) for name, weight in zip(names, weights.tolist(), strict=True)}
+    return {
+        name: round(weight, 4)
+        for name, weight in zip(names, weights.tolist(), strict=True)
+    }
 
 
 def write(agent: str, weights: dict[str, float], path: Path) -> None:
@@ -120,16 +126,22 @@ def scale(path: Path) -> None:
     _, tasks = SEEN[1].open(_data())
     played = {task.episode.id for task in _shuffled(tasks)[:SCALE_PLAYED]}
     examples = gold_walks("velma", SEEN[0])
-    examples += [walk for walk in gold_walks("velma", SEEN[1]) if walk.episode not in played]
+    examples += [
+        walk for walk in gold_walks("velma", SEEN[1]) if walk.episode not in played
+    ]
     random.Random(1).shuffle(examples)
     points, weights = [], path.with_suffix(".json")
     for count in (25, 50, 100, 200, 400, len(examples)):
         write("velma", fit("velma", examples[:count]), weights)
-        results = successes(weights, HELD_OUT) + successes(weights, SEEN[1], SCALE_PLAYED)
+        results = successes(weights, HELD_OUT) + successes(
+            weights, SEEN[1], SCALE_PLAYED
+        )
         share = sum(results) / len(results)
         margin = 1.96 * math.sqrt(share * (1 - share) / len(results))
         points.append((count, share, margin))
-        print(f"{count} routes: {share:.1%} +- {margin:.1%} of {len(results)}", flush=True)
+        print(
+            f"{count} routes: {share:.1%} +- {margin:.1%} of {len(results)}", flush=True
+        )
     weights.unlink()
     path.write_text(figure(points), encoding="utf-8")
 
@@ -138,24 +150,36 @@ def figure(points: Sequence[tuple[int, float, float]]) -> str:
     """Success by number of routes, on a logarithmic axis, as a small SVG."""
 
     def x_of(count: int) -> float:
-        return 60 + 480 * math.log2(count / points[0][0]) / math.log2(points[-1][0] / points[0][0])
+        return 60 + 480 * math.log2(count / points[0][0]) / math.log2(
+            points[-1][0] / points[0][0]
+        )
 
     def y_of(share: float) -> float:
         return 260 - 500 * share
 
-    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 320" font-size="12"']
+    parts = [
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 320" font-size="12"'
+    ]
     parts[0] += ' font-family="sans-serif"><rect width="600" height="320" fill="#fff"/>'
     for tenth in range(5):
         y = y_of(tenth / 10)
-        parts.append(f'<path d="M60 {y:.0f}H560" stroke="#ddd"/><text x="20" y="{y + 4:.0f}">')
+        parts.append(
+            f'<path d="M60 {y:.0f}H560" stroke="#ddd"/><text x="20" y="{y + 4:.0f}">'
+        )
         parts.append(f"{10 * tenth}%</text>")
-    line = " ".join(f"{x_of(count):.0f},{y_of(share):.0f}" for count, share, _ in points)
-    parts.append(f'<polyline points="{line}" fill="none" stroke="#1f5fa8" stroke-width="2"/>')
+    line = " ".join(
+        f"{x_of(count):.0f},{y_of(share):.0f}" for count, share, _ in points
+    )
+    parts.append(
+        f'<polyline points="{line}" fill="none" stroke="#1f5fa8" stroke-width="2"/>'
+    )
     for count, share, margin in points:
         x, top, bottom = x_of(count), y_of(share + margin), y_of(share - margin)
         parts.append(f'<path d="M{x:.0f} {top:.0f}V{bottom:.0f}" stroke="#1f5fa8"/>')
         parts.append(f'<text x="{x:.0f}" y="280" text-anchor="middle">{count}</text>')
-    parts.append('<text x="60" y="308">training routes; completed routes of 375 others</text>')
+    parts.append(
+        '<text x="60" y="308">training routes; completed routes of 375 others</text>'
+    )
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -164,7 +188,9 @@ def main(command: str, path: str) -> None:
     if command == "scale":
         scale(Path(path))
     else:
-        walks = [walk for source in SOURCES[command] for walk in gold_walks(command, source)]
+        walks = [
+            walk for source in SOURCES[command] for walk in gold_walks(command, source)
+        ]
         write(command, fit(command, walks), Path(path))
 
 

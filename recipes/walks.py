@@ -15,7 +15,9 @@ from wayword.training.examples import Example, TextChoice
 def refuse_test(on: str, area: str = "") -> None:
     """Raise ``UsageError`` for a split that must not be trained on."""
     name, _, split = on.partition(":")
-    if "train" in split or (name == "map2seq" and split.startswith("seen_") and area == "seen"):
+    if "train" in split or (
+        name == "map2seq" and split.startswith("seen_") and area == "seen"
+    ):
         return
     raise UsageError(
         f"{on} is not a training split; train on {name}:train, or on map2seq:seen_dev and "
@@ -28,7 +30,9 @@ def save(path: Path, examples: Iterable[Example]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial_file = path.with_name(f".{path.name}.new")
     with partial_file.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in examples)
+        file.writelines(
+            json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in examples
+        )
     os.replace(partial_file, path)
 
 

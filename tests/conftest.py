@@ -22,7 +22,9 @@ def _loopback_only(self: socket.socket, address: Any) -> Any:
     if self.family in (socket.AF_INET, socket.AF_INET6):
         host = str(address[0])
         if host != "localhost" and not ipaddress.ip_address(host).is_loopback:
-            raise RuntimeError(f"tests may not touch the network; this one tried {address!r}")
+            raise RuntimeError(
+                f"tests may not touch the network; this one tried {address!r}"
+            )
     return _connect(self, address)
 
 

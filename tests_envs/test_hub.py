@@ -16,7 +16,10 @@ def test_every_table_opens_and_pictures_are_pictures(tmp_path: Path) -> None:
     publish([walked_tour(tmp_path)], out, Export(), parquet=True)
     assert not (out / "images").exists()  # they are in the table
     kept = str(tmp_path / "cache")
-    tables = {name: load_dataset(str(out), name, split="train", cache_dir=kept) for name in TABLES}
+    tables = {
+        name: load_dataset(str(out), name, split="train", cache_dir=kept)
+        for name in TABLES
+    }
     assert {name: len(table) for name, table in tables.items()} == {
         "chat": 1,
         "completion": 2,

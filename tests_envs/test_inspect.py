@@ -32,7 +32,9 @@ def test_a_task_is_played_scored_and_logged(tmp_path: Path) -> None:
     (written,) = list_eval_logs(str(tmp_path))
     opened = read_eval_log(written)
     assert opened.samples is not None
-    found = [sample.scores["family"].value for sample in opened.samples if sample.scores]
+    found = [
+        sample.scores["family"].value for sample in opened.samples if sample.scores
+    ]
     assert sorted(one["sr"] for one in found) == [0.0, 1.0]  # type: ignore[index,call-overload]
     assert [one["steps"] for one in found] == [2, 2]  # type: ignore[index,call-overload]
     roles = [message.role for message in opened.samples[0].messages]

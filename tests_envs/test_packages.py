@@ -49,7 +49,12 @@ def test_vf_eval_finds_the_environment_by_name_and_pays_it(tmp_path: Path) -> No
                    "--output-dir", str(tmp_path), "--disable-tui"]  # fmt: skip
         environment = {**os.environ, "NO_KEY": "none", "HOME": str(tmp_path)}
         done = subprocess.run(
-            command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=300
+            command,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=environment,
+            timeout=300,
         )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     (results,) = tmp_path.rglob("results.jsonl")
@@ -79,10 +84,14 @@ def test_verls_registry_opens_the_interaction_and_a_rollout_is_paid(
     interaction: ModuleType,
 ) -> None:
     registry = importlib.import_module("verl.interactions.utils.interaction_registry")
-    opened = registry.initialize_interactions_from_config(str(FOLDER / "verl" / "interaction.yaml"))
+    opened = registry.initialize_interactions_from_config(
+        str(FOLDER / "verl" / "interaction.yaml")
+    )
     assert list(opened) == ["wayword"]
     agent = opened["wayword"]
-    assert isinstance(agent, importlib.import_module("verl.interactions.base").BaseInteraction)
+    assert isinstance(
+        agent, importlib.import_module("verl.interactions.base").BaseInteraction
+    )
     from wayword.envs import make
 
     rows = interaction.rows("houses:train", 3, max_steps=30)
@@ -108,7 +117,9 @@ def test_verls_registry_opens_the_interaction_and_a_rollout_is_paid(
         return interaction.compute_score(row["data_source"], "", "", extra), len(scores)
 
     async def play() -> list[tuple[float, int]]:
-        return await asyncio.gather(*(rollout(row, number) for number, row in enumerate(rows)))
+        return await asyncio.gather(
+            *(rollout(row, number) for number, row in enumerate(rows))
+        )
 
     results = asyncio.run(play())
     assert [paid for paid, _ in results] == [1.0, 1.0, 1.0]
@@ -122,10 +133,18 @@ def test_rows_for_verl_are_written_as_its_dataset_reads_them(
     from datasets import load_dataset
 
     path = tmp_path / "train.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in interaction.rows("two_phase", 2)))
-    table = load_dataset("json", data_files=str(path), split="train", cache_dir=str(tmp_path / "c"))
-    assert {"data_source", "prompt", "reward_model", "extra_info"} <= set(table.column_names)
-    assert {row["extra_info"]["interaction_kwargs"]["name"] for row in table} == {"wayword"}
+    path.write_text(
+        "".join(json.dumps(row) + "\n" for row in interaction.rows("two_phase", 2))
+    )
+    table = load_dataset(
+        "json", data_files=str(path), split="train", cache_dir=str(tmp_path / "c")
+    )
+    assert {"data_source", "prompt", "reward_model", "extra_info"} <= set(
+        table.column_names
+    )
+    assert {row["extra_info"]["interaction_kwargs"]["name"] for row in table} == {
+        "wayword"
+    }
 
 
 def dockerfile() -> dict[str, list[str]]:
@@ -166,7 +185,9 @@ def container(tmp_path: Path) -> Iterator[str]:
             server.terminate()
 
 
-def test_openenv_validates_what_the_container_runs_and_its_client_plays(container: str) -> None:
+def test_openenv_validates_what_the_container_runs_and_its_client_plays(
+    container: str,
+) -> None:
     command = [str(BIN / "openenv"), "validate", "--url", container]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     report = json.loads(done.stdout)
@@ -185,7 +206,9 @@ def test_openenv_finds_the_folder_complete_but_for_a_lock_file(tmp_path: Path) -
     copied = tmp_path / "env"
     shutil.copytree(FOLDER / "openenv", copied)
     (copied / "uv.lock").touch()  # where one publishes it, `uv lock` writes it
-    done = subprocess.run([*command[:2], str(copied)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [*command[:2], str(copied)], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

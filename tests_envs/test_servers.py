@@ -25,12 +25,17 @@ def url() -> Iterator[str]:
     """``wayword serve-env`` as a user starts it."""
     command = [sys.executable, "-m", "wayword", "serve-env", "two_phase", "--port", "0"]
     environment = {**os.environ, "WAYWORD_ENV_TOKEN": TOKEN}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=environment
+    ) as server:
         assert server.stderr is not None
         address = server.stderr.readline().split(" at ")[1].split()[0]
         where = urlsplit(address)
         for _ in range(600):  # the line is written before the port listens
-            with suppress(OSError), socket.create_connection((where.hostname, where.port), 1):
+            with (
+                suppress(OSError),
+                socket.create_connection((where.hostname, where.port), 1),
+            ):
                 break
             time.sleep(0.1)
         yield address

@@ -21,7 +21,9 @@ def tracked_run(kind: str, folder: Path) -> None:
     assert complaints == []
 
 
-def test_mlflow_keeps_a_folder_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mlflow_keeps_a_folder_of_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"file:{tmp_path / 'kept'}")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     tracked_run("mlflow", tmp_path)
@@ -40,10 +42,15 @@ def test_wandb_writes_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert b"mean/sr" in kept.read_bytes()
 
 
-def test_trackio_keeps_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trackio_keeps_a_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "kept"))
     tracked_run("trackio", tmp_path)
     (kept,) = (tmp_path / "kept").rglob("walks*.db")
     with sqlite3.connect(kept) as database:
-        rows = [row[0] for row in database.execute("select metrics from metrics order by step")]
+        rows = [
+            row[0]
+            for row in database.execute("select metrics from metrics order by step")
+        ]
     assert [b"mean/sr" in bytes(row) for row in rows] == [True, True]

@@ -44,7 +44,9 @@ def test_a_rollouts_tools_are_what_the_trainer_reads() -> None:
 
 
 def test_success_needs_the_policys_own_stop() -> None:
-    stays = environment_factory("houses", settings={"houses": 1, "episodes": 4}, max_steps=60)()
+    stays = environment_factory(
+        "houses", settings={"houses": 1, "episodes": 4}, max_steps=60
+    )()
     stays.reset()
     while action := stays._env.game.expert_action("agent"):
         if action == "stop":
@@ -67,6 +69,12 @@ def test_a_rollout_begins_where_its_prompt_ends() -> None:
 def test_a_plan_is_carried_out_line_by_line() -> None:
     rows = prompts("two_phase", 2)
     paid = plan_reward("two_phase")
-    plans = ["go[hallway]\ngo[fridge]", [{"role": "assistant", "content": "go[hallway]"}]]
-    assert paid(completions=plans, episode=[row["episode"] for row in rows]) == [1.0, 0.0]
+    plans = [
+        "go[hallway]\ngo[fridge]",
+        [{"role": "assistant", "content": "go[hallway]"}],
+    ]
+    assert paid(completions=plans, episode=[row["episode"] for row in rows]) == [
+        1.0,
+        0.0,
+    ]
     assert paid.__name__ == "success"

@@ -32,13 +32,17 @@ class Learner:
         self.lock = threading.Lock()
 
     def answer(self, messages: list[dict[str, Any]]) -> str:
-        told = [str(message["content"]) for message in messages if message["role"] == "user"]
+        told = [
+            str(message["content"]) for message in messages if message["role"] == "user"
+        ]
         if len(told) == 1:
             return "go_explore[studio]"
         if len(told) > 2:
             return "stop"
         task = self.task(told[0])
-        objects = sorted({word.strip(",.()") for word in told[1].split() if "_1" in word})
+        objects = sorted(
+            {word.strip(",.()") for word in told[1].split() if "_1" in word}
+        )
         worth = {each: self.paid.get((task, each), 0.0) for each in objects}
         best = [each for each in objects if worth[each] == max(worth.values())]
         with self.lock:
@@ -69,11 +73,15 @@ def test_its_runner_pays_and_a_policy_learns_from_it(
 ) -> None:
     learner, url = served
     monkeypatch.setenv("WAYWORD_TEST_KEY", "none")
-    env = load_environment("grounding_homes:generated_train", count=8, max_turns=4, **OPTIONS)
+    env = load_environment(
+        "grounding_homes:generated_train", count=8, max_turns=4, **OPTIONS
+    )
     client = vf.ClientConfig(api_base_url=url, api_key_var="WAYWORD_TEST_KEY")
     curve = []
     for _ in range(8):
-        found = env.evaluate_sync(client, "table", num_examples=8, rollouts_per_example=4)
+        found = env.evaluate_sync(
+            client, "table", num_examples=8, rollouts_per_example=4
+        )
         outputs = found["outputs"]
         for one in outputs:
             learner.learn([*one["prompt"], *one["completion"]], float(one["reward"]))
@@ -84,7 +92,9 @@ def test_its_runner_pays_and_a_policy_learns_from_it(
 
 def test_it_is_evaluated_on_episodes_that_it_is_not_trained_on() -> None:
     options = {"settings": {**OPTIONS["settings"], "homes": 6, "episodes": 6}}
-    env = load_environment("grounding_homes:generated_train", 4, 4, eval_count=2, **options)
+    env = load_environment(
+        "grounding_homes:generated_train", 4, 4, eval_count=2, **options
+    )
     train, held_out = (
         {row["info"]["episode"] for row in rows}
         for rows in (env.get_dataset(), env.get_eval_dataset())

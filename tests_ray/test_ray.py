@@ -42,7 +42,12 @@ model = Slow
 def _plan(out: Path, engine: str = "ray") -> Plan:
     dataset = {"houses": max(1, EPISODES // 30), "episodes": EPISODES}
     return Plan(
-        "random", "houses", settings={"dataset": dataset}, out=out, engine=engine, workers=WORKERS
+        "random",
+        "houses",
+        settings={"dataset": dataset},
+        out=out,
+        engine=engine,
+        workers=WORKERS,
     )
 
 
@@ -90,7 +95,9 @@ def test_killed_workers_change_no_byte_of_the_table(tmp_path: Path) -> None:
     assert _rows(tmp_path / "many") == _rows(tmp_path / "one")
 
 
-def test_throughput_grows_with_workers_until_the_model_is_the_limit(tmp_path: Path) -> None:
+def test_throughput_grows_with_workers_until_the_model_is_the_limit(
+    tmp_path: Path,
+) -> None:
     model = tmp_path / "slow.py"
     model.write_text(SLOW, encoding="utf-8")
     rates = {workers: _rate(tmp_path, model, workers) for workers in (1, 2, 4)}
@@ -125,7 +132,9 @@ def _rate(tmp_path: Path, model: Path, workers: int) -> float:
 
 
 @pytest.mark.parametrize("limit", [20_000, 300_000])
-def test_the_budget_is_passed_by_calls_under_way_alone(limit: int, tmp_path: Path) -> None:
+def test_the_budget_is_passed_by_calls_under_way_alone(
+    limit: int, tmp_path: Path
+) -> None:
     model = tmp_path / "slow.py"
     model.write_text(SLOW, encoding="utf-8")
     at_once = 4

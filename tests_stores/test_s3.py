@@ -70,7 +70,18 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _rows(path: Path) -> str:
-    keys = ["sr", "spl", "osr", "ne", "tl", "ndtw", "sdtw", "cls", "steps", "rejections"]
+    keys = [
+        "sr",
+        "spl",
+        "osr",
+        "ne",
+        "tl",
+        "ndtw",
+        "sdtw",
+        "cls",
+        "steps",
+        "rejections",
+    ]
     return table([path], "markdown", keys).replace(path.name, "")
 
 
@@ -95,7 +106,14 @@ def test_shards_with_a_writer_killed_are_resumed_and_merged(
     run(plan("s3://runs/s1", "1/2"))
     command = [
         *(sys.executable, "-m", "wayword", "run", str(agent), "--on", "houses"),
-        *("--set", "dataset.houses=1", "--set", "dataset.episodes=24", "--max-steps", "4"),
+        *(
+            "--set",
+            "dataset.houses=1",
+            "--set",
+            "dataset.episodes=24",
+            "--max-steps",
+            "4",
+        ),
         *("--concurrency", "1", "--shard", "2/2", "--out", "s3://runs/s2"),
     ]
     # Stalls in the third episode at the earliest: some have ended and some have not, however fast
@@ -104,7 +122,9 @@ def test_shards_with_a_writer_killed_are_resumed_and_merged(
         command, stderr=subprocess.PIPE, env={**os.environ, "STALL_AFTER": "9"}
     )
     deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and not bucket.exists("runs/s2/episodes.jsonl.gz"):
+    while time.monotonic() < deadline and not bucket.exists(
+        "runs/s2/episodes.jsonl.gz"
+    ):
         time.sleep(0.5)
         bucket.invalidate_cache()
         assert running.poll() is None

@@ -28,7 +28,9 @@ TEMPLATE = (
 @pytest.fixture(scope="module")
 def trl() -> dict[str, Any]:
     """The names of the page's block ``with_trl.py``."""
-    (text,) = re.findall(r'```python title="with_trl.py"\n(.*?)```', PAGE.read_text(), re.DOTALL)
+    (text,) = re.findall(
+        r'```python title="with_trl.py"\n(.*?)```', PAGE.read_text(), re.DOTALL
+    )
     names: dict[str, Any] = {}
     exec(compile(text, "with_trl.py", "exec"), names)
     return names
@@ -52,8 +54,12 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
         player = ScriptedModel(
             name, answers=lambda prompt, sampling, a=name: json.dumps({"Action": a})
         )
-        run("act", on="two_phase", model=player, limit=4, max_steps=3, out=folder / name)
-    export_calls([folder / name for name in answers], folder / "out", {}, everything=True)
+        run(
+            "act", on="two_phase", model=player, limit=4, max_steps=3, out=folder / name
+        )
+    export_calls(
+        [folder / name for name in answers], folder / "out", {}, everything=True
+    )
     return folder / "out"
 
 
@@ -71,6 +77,8 @@ def test_a_trainer_of_trl_takes_a_step_on_exported_calls(
         "bf16": False,
         "report_to": "none",
     }
-    trained = trl["train"](str(calls), name, model, per_device_train_batch_size=2, **options)
+    trained = trl["train"](
+        str(calls), name, model, per_device_train_batch_size=2, **options
+    )
     assert trained.state.global_step == 1
     assert any("loss" in each for each in trained.state.log_history)

@@ -28,7 +28,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
     words = hub.PreTrainedTokenizerFast.from_pretrained(tiny)
     words.eos_token = "<|endoftext|>"
     words.save_pretrained(tiny)
-    adapter, merged = tmp_path_factory.mktemp("adapter"), tmp_path_factory.mktemp("merged")
+    adapter, merged = (
+        tmp_path_factory.mktemp("adapter"),
+        tmp_path_factory.mktemp("merged"),
+    )
     shape = peft.LoraConfig(r=8, lora_alpha=64, target_modules=["q_proj", "v_proj"])
     network = peft.get_peft_model(hub.AutoModelForCausalLM.from_pretrained(tiny), shape)
     torch.manual_seed(1)
@@ -48,12 +51,16 @@ def ranked(name: str, settings: HfSettings | None = None) -> tuple[float, ...]:
     return asyncio.run(HfModel(name, settings).choose("Go to the", OPTIONS)).logprobs
 
 
-def test_an_adapter_changes_answers_as_merged_weights_do(folders: tuple[str, str, str]) -> None:
+def test_an_adapter_changes_answers_as_merged_weights_do(
+    folders: tuple[str, str, str],
+) -> None:
     tiny, adapter, merged = folders
     with_adapter = ranked(tiny, HfSettings(adapter=adapter))
     assert with_adapter == pytest.approx(ranked(merged), abs=1e-4)
     assert with_adapter != pytest.approx(ranked(tiny), abs=1e-2)
-    identities = {HfModel(tiny, HfSettings(adapter=each)).identity for each in ("", adapter)}
+    identities = {
+        HfModel(tiny, HfSettings(adapter=each)).identity for each in ("", adapter)
+    }
     assert len(identities) == 2
 
 
@@ -67,7 +74,9 @@ class Harmful:
         return os.mkdir, (str(self.path),)
 
 
-def test_a_pickle_with_code_is_refused(folders: tuple[str, str, str], tmp_path: Path) -> None:
+def test_a_pickle_with_code_is_refused(
+    folders: tuple[str, str, str], tmp_path: Path
+) -> None:
     tiny, adapter, _ = folders
     config = Path(adapter, "adapter_config.json").read_text()
     (tmp_path / "adapter_config.json").write_text(config)

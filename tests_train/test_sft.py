@@ -46,12 +46,16 @@ def test_the_loss_on_decisions_falls_and_the_weights_can_be_loaded(
 
 
 def test_adapters_are_merged(plan: FineTuning, tmp_path: Path) -> None:
-    model = finetune(replace(plan, rank=4, epochs=1), tmp_path / "run", None, lambda line: None)
+    model = finetune(
+        replace(plan, rank=4, epochs=1), tmp_path / "run", None, lambda line: None
+    )
     assert not (model / "adapter_config.json").exists()
     assert (model / "model.safetensors").is_file()
 
 
-def test_another_plan_in_the_same_folder_is_refused(plan: FineTuning, tmp_path: Path) -> None:
+def test_another_plan_in_the_same_folder_is_refused(
+    plan: FineTuning, tmp_path: Path
+) -> None:
     finetune(replace(plan, epochs=1), tmp_path / "run", None, lambda line: None)
     with pytest.raises(UsageError, match="other settings; name another folder"):
         finetune(replace(plan, epochs=2), tmp_path / "run", None, lambda line: None)

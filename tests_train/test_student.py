@@ -48,16 +48,19 @@ def base(folder: Path) -> Path:
         initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
     )
     text = (
-        "Follow the instruction through the building. At each place choose the letter of a way, or "
+        "Follow the instruction through the building. At each place "
+        "choose the letter of a way, or "
     )
     text += "stop where the instruction ends.\nInstruction: Here: a room Choice: stop Now: one\n"
     text += " A ahead "
     text += (
-        "slightly half sharp left right far behind doorway kitchen hallway bedroom (back) (seen)\n"
+        "slightly half sharp left right far behind doorway kitchen hallway bedroom "
+        "(back) (seen)\n"
     )
     text += " Done? yes Done? no Now: Here: no steps, one step, sees all, sees some, through\n"
     text += (
-        " B: C: D: E: F: G: H: I: go through turn the and wait by same view bathroom living room\n"
+        " B: C: D: E: F: G: H: I: go through turn the and wait by same view bathroom "
+        "living room\n"
     )
     words.train_from_iterator([text] * 20, trainer)
     torch.manual_seed(0)
@@ -105,7 +108,9 @@ def test_it_overfits_a_handful_of_episodes(tiny: Path, tmp_path: Path) -> None:
     assert (tmp_path / "run" / "curve.svg").read_text().startswith("<svg")
 
 
-def test_killed_at_any_step_it_goes_on_to_the_same_curve(tiny: Path, tmp_path: Path) -> None:
+def test_killed_at_any_step_it_goes_on_to_the_same_curve(
+    tiny: Path, tmp_path: Path
+) -> None:
     short = recipe(tiny, epochs=6, evaluate=3)
     Run(short, tmp_path / "whole", None).train()
     for last in (1, 3, 4):
@@ -124,30 +129,42 @@ def test_killed_at_any_step_it_goes_on_to_the_same_curve(tiny: Path, tmp_path: P
             run.train()
         Run(short, folder, None).train()
         whole, again = (
-            Student.from_folder(f / "best", Shape()) for f in (tmp_path / "whole", folder)
+            Student.from_folder(f / "best", Shape())
+            for f in (tmp_path / "whole", folder)
         )
         for name, weights in whole.network.state_dict().items():
-            assert torch.allclose(weights, again.network.state_dict()[name], atol=1e-5), name
+            assert torch.allclose(
+                weights, again.network.state_dict()[name], atol=1e-5
+            ), name
 
 
 @pytest.mark.parametrize("agent", ["walker", "velma"])
 def test_a_round_of_its_own_walks_follows_the_gold_ones(
     agent: str, tiny: Path, tmp_path: Path
 ) -> None:
-    walks = {"walker": ("dagger", "houses:train", HOUSES, TERSE), "velma": ("rbl", *STREETS)}
+    walks = {
+        "walker": ("dagger", "houses:train", HOUSES, TERSE),
+        "velma": ("rbl", *STREETS),
+    }
     method, on, places, settings = walks[agent]
     source = Source(on, settings=places)
     changes = {"tasks": [Task(agent, [source], source, settings)], "method": method}
-    Run(recipe(tiny, epochs=1, rounds=1, walks=3, **changes), tmp_path / "run", None).train()
+    Run(
+        recipe(tiny, epochs=1, rounds=1, walks=3, **changes), tmp_path / "run", None
+    ).train()
     own = read(tmp_path / "run" / "examples-1.jsonl")
     assert len(own) == 3
     assert any(choice.taken != choice.label for one in own for choice in one.choices)
 
 
 def test_adapters_alone_are_trained_and_merged(tiny: Path, tmp_path: Path) -> None:
-    run = Run(recipe(tiny, shape=Shape(str(tiny), lora=4), epochs=2), tmp_path / "run", None)
+    run = Run(
+        recipe(tiny, shape=Shape(str(tiny), lora=4), epochs=2), tmp_path / "run", None
+    )
     run.train()
-    merged = Student.from_folder(tmp_path / "run" / "best", Shape()).network.state_dict()
+    merged = Student.from_folder(
+        tmp_path / "run" / "best", Shape()
+    ).network.state_dict()
     plain = hub.AutoModelForCausalLM.from_pretrained(tiny).state_dict()
     changed = {name for name in plain if not torch.equal(plain[name], merged[name])}
     assert changed
@@ -170,7 +187,10 @@ def test_the_lean_pass_adds_adapters_to_their_weights(tiny: Path, masked: bool) 
         if "lora_B" in name:
             torch.nn.init.normal_(weights, std=0.1)
     ids = torch.randint(0, student.network.config.vocab_size, (2, 40))
-    lean, plain = LeanPass(student.network, half=False, compiled=False), halves(student.network)[0]
+    lean, plain = (
+        LeanPass(student.network, half=False, compiled=False),
+        halves(student.network)[0],
+    )
     if not masked:  # as on a GPU, whose attention needs no mask
         angles = lean._made(40, ids.device)[:2]
         lean._tables[40] = (*angles, None)
@@ -179,9 +199,13 @@ def test_the_lean_pass_adds_adapters_to_their_weights(tiny: Path, masked: bool) 
     assert all(weights.grad is not None for weights in student.trained())
 
 
-def test_adapters_are_kept_beside_the_merged_weights(tiny: Path, tmp_path: Path) -> None:
+def test_adapters_are_kept_beside_the_merged_weights(
+    tiny: Path, tmp_path: Path
+) -> None:
     shape = Shape(str(tiny), lora=4, every=True, dropout=0.0)
-    Run(recipe(tiny, shape=shape, epochs=2, compiled=True), tmp_path / "run", None).train()
+    Run(
+        recipe(tiny, shape=shape, epochs=2, compiled=True), tmp_path / "run", None
+    ).train()
     best = tmp_path / "run" / "best"
     merged = hub.AutoModelForCausalLM.from_pretrained(best)
     told = peft.PeftModel.from_pretrained(
@@ -189,7 +213,9 @@ def test_adapters_are_kept_beside_the_merged_weights(tiny: Path, tmp_path: Path)
     )
     ids = torch.randint(0, merged.config.vocab_size, (1, 30))
     assert torch.allclose(merged(ids).logits, told(ids).logits, atol=1e-3)
-    assert any("down_proj" in name for name, _ in told.named_parameters() if "lora_A" in name)
+    assert any(
+        "down_proj" in name for name, _ in told.named_parameters() if "lora_A" in name
+    )
 
 
 def test_many_prompts_in_one_batch_are_answered_as_one_by_one(tiny: Path) -> None:
@@ -198,13 +224,19 @@ def test_many_prompts_in_one_batch_are_answered_as_one_by_one(tiny: Path) -> Non
     first = "Here: a room\n A ahead: hallway\nChoice:"
     asked = [
         (first, ("A", "stop")),
-        (first + " A\nHere: kitchen\n A left: room\nChoice:", ("stop", "turn around", "A")),
+        (
+            first + " A\nHere: kitchen\n A left: room\nChoice:",
+            ("stop", "turn around", "A"),
+        ),
         ("Here: a kitchen\nDone?", ("yes", "no")),
     ]
     batched, single = BatchedStudent(student, 48), StudentModel(student)
     jobs = [partial(batched.choose, *one) for one in asked]
     passes: list[int] = []
-    told, student.hidden = student.hidden, lambda ids: passes.append(len(ids)) or told(ids)  # type: ignore[assignment, func-returns-value]
+    told, student.hidden = (
+        student.hidden,
+        lambda ids: passes.append(len(ids)) or told(ids),
+    )  # type: ignore[assignment, func-returns-value]
     found = asyncio.run(gathered(jobs, 3))
     assert sum(passes) < 6  # the first prompt is read with the second one
     for choice, one in zip(found, asked, strict=True):
@@ -236,10 +268,19 @@ def test_an_error_reaches_everyone_who_asked(tiny: Path) -> None:
 def test_playing_together_changes_no_walk(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (training_student, training_together):  # in whole floats no two answers tie
+    for module in (
+        training_student,
+        training_together,
+    ):  # in whole floats no two answers tie
         monkeypatch.setattr(module, "fast_bf16", lambda torch: False)
     for together in (1, 3):
-        changes = {"epochs": 1, "rounds": 1, "walks": 4, "method": "dagger", "together": together}
+        changes = {
+            "epochs": 1,
+            "rounds": 1,
+            "walks": 4,
+            "method": "dagger",
+            "together": together,
+        }
         Run(recipe(tiny, **changes), tmp_path / str(together), None).train()
     one, three = (read(tmp_path / n / "examples-1.jsonl") for n in ("1", "3"))
     assert [each.text for each in one] == [each.text for each in three]
@@ -249,7 +290,9 @@ def test_playing_together_changes_no_walk(
 def test_single_decisions_come_before_whole_walks(tiny: Path, tmp_path: Path) -> None:
     said: list[str] = []
     Run(recipe(tiny, pieces=1.0, epochs=1), tmp_path / "run", None, said.append).train()
-    rounds = [json.loads(line)["round"] for line in (tmp_path / "run" / "curve.jsonl").open()]
+    rounds = [
+        json.loads(line)["round"] for line in (tmp_path / "run" / "curve.jsonl").open()
+    ]
     assert rounds == [-1, 0]
 
 
@@ -277,7 +320,9 @@ def test_fewer_tokens_split_the_texts_as_before(tiny: Path) -> None:
 
 
 def test_a_cut_student_keeps_the_ends(tiny: Path) -> None:
-    whole, cut = (Student.from_base(Shape(str(tiny), layers=n, top=1)).network for n in (0, 2))
+    whole, cut = (
+        Student.from_base(Shape(str(tiny), layers=n, top=1)).network for n in (0, 2)
+    )
     assert cut.config.num_hidden_layers == len(cut.model.layers) == 2
     kept = cut.model.layers[1].mlp.up_proj.weight
     assert torch.equal(kept, whole.model.layers[2].mlp.up_proj.weight)
@@ -290,7 +335,9 @@ def test_new_layers_stand_on_the_base_s_embeddings(tiny: Path, tmp_path: Path) -
     new = student.network.get_input_embeddings().weight
     assert student.network.config.num_hidden_layers == 2
     near = torch.pdist((old - old.mean(0)).detach()) / torch.pdist(new.detach())
-    assert near.std() / near.mean() < 1e-3  # as wide as the base: distances hold but for the scale
+    assert (
+        near.std() / near.mean() < 1e-3
+    )  # as wide as the base: distances hold but for the scale
     student.network.eval()
     assert write(student, tmp_path / "new.gguf") > 0
     local, prompt = LocalModel(str(tmp_path / "new.gguf")), "Here: a kitchen\nChoice:"
@@ -310,7 +357,9 @@ def test_the_text_itself_is_learnt_where_asked(tiny: Path, tmp_path: Path) -> No
         folder = tmp_path / str(number)
         Run(recipe(tiny, epochs=1, language=weight, mirror=True), folder, None).train()
         curves.append(losses(folder))
-    assert curves[1][0] > curves[0][0] + 1  # choices among few letters, words among hundreds
+    assert (
+        curves[1][0] > curves[0][0] + 1
+    )  # choices among few letters, words among hundreds
 
 
 def test_the_gguf_file_ranks_as_the_student_does(tiny: Path, tmp_path: Path) -> None:
@@ -328,7 +377,9 @@ def test_the_gguf_file_ranks_as_the_student_does(tiny: Path, tmp_path: Path) -> 
     assert found.usage.prompt == len(student.words.encode(prompt).ids)
 
 
-def test_another_recipe_in_the_same_folder_is_refused(tiny: Path, tmp_path: Path) -> None:
+def test_another_recipe_in_the_same_folder_is_refused(
+    tiny: Path, tmp_path: Path
+) -> None:
     Run(recipe(tiny, epochs=1), tmp_path / "run", None).train()
     with pytest.raises(UsageError, match="another recipe"):
         Run(recipe(tiny, epochs=2), tmp_path / "run", None).train()
@@ -360,7 +411,11 @@ def test_out_of_memory_is_one_line(
         run.train()
 
 
-def test_a_test_split_is_refused_before_anything_is_built(tiny: Path, tmp_path: Path) -> None:
+def test_a_test_split_is_refused_before_anything_is_built(
+    tiny: Path, tmp_path: Path
+) -> None:
     wrong = Source("houses:test")
     with pytest.raises(UsageError, match="not a training split"):
-        Run(recipe(tiny, tasks=[Task("walker", [wrong], wrong)]), tmp_path / "run", None)
+        Run(
+            recipe(tiny, tasks=[Task("walker", [wrong], wrong)]), tmp_path / "run", None
+        )

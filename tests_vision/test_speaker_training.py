@@ -26,13 +26,20 @@ def trainer(material: Material, out: Path, epochs: int) -> SpeakerTrainer:
     torch.set_num_threads(1)
     sizes = Sizes(len(material.vocabulary), width=32, word=16, dropout=0.1)
     given = Namespace(
-        seed=0, rate=3e-3, epochs=epochs, batch=12, houses_drawn=36, out=out / "speaker.pt"
+        seed=0,
+        rate=3e-3,
+        epochs=epochs,
+        batch=12,
+        houses_drawn=36,
+        out=out / "speaker.pt",
     )
     torch.manual_seed(0)
     return SpeakerTrainer(material, Policy(sizes), given)
 
 
-def test_it_learns_the_instructions_of_a_house(material: Material, tmp_path: Path) -> None:
+def test_it_learns_the_instructions_of_a_house(
+    material: Material, tmp_path: Path
+) -> None:
     student, chosen = trainer(material, tmp_path, 60), material.parts["homes"]
     before = student.score(chosen)
     student.run()
@@ -64,8 +71,14 @@ def test_the_exported_speaker_agrees_with_the_trained_one(
         with torch.no_grad():
             logs, lengths = student.log_probabilities(student.mean, batch)
         paths = [student.gold[number]]
-        place, rows, geometry, _ = lay_out(material.scenes, material.episodes.facing[batch], paths)
-        texts = {kind: table[place[0]].numpy() for kind, table in material.texts.items()}
+        place, rows, geometry, _ = lay_out(
+            material.scenes, material.episodes.facing[batch], paths
+        )
+        texts = {
+            kind: table[place[0]].numpy() for kind, table in material.texts.items()
+        }
         words = material.told[batch, : int(lengths) - 1]
         given = {"words": words, **texts, "rows": rows[0], "geometry": geometry[0]}
-        assert session.run(None, given)[0][0] == pytest.approx(float(logs.sum()), abs=0.05)
+        assert session.run(None, given)[0][0] == pytest.approx(
+            float(logs.sum()), abs=0.05
+        )

@@ -27,7 +27,9 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     letters = [chr(code) for code in range(33, 127)]
     words = [*letters, *(f"{letter}</w>" for letter in letters)]
     words += ["<|startoftext|>", "<|endoftext|>"]
-    (folder / "vocab.json").write_text(json.dumps({word: i for i, word in enumerate(words)}))
+    (folder / "vocab.json").write_text(
+        json.dumps({word: i for i, word in enumerate(words)})
+    )
     (folder / "merges.txt").write_text("#version: 0.2\n")
     torch.manual_seed(0)
     ends = {"eos_token_id": len(words) - 1, "bos_token_id": len(words) - 2}
@@ -59,7 +61,9 @@ def test_similarities_are_the_models_own(weights: Path) -> None:
 
 
 def test_a_text_longer_than_the_model_reads_is_cut(weights: Path) -> None:
-    long = TransformersEncoder(str(weights)).texts(["picture of a very long landmark " * 9])
+    long = TransformersEncoder(str(weights)).texts(
+        ["picture of a very long landmark " * 9]
+    )
     assert np.linalg.norm(long, axis=1) == pytest.approx([1.0], abs=1e-5)
 
 

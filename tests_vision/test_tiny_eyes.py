@@ -44,7 +44,9 @@ def answers(work: Any) -> Any:
 
 
 @pytest.mark.parametrize("network", ["yolos", "detr"])
-def test_detectors_give_the_librarys_boxes(network: str, weights: Callable[[str], str]) -> None:
+def test_detectors_give_the_librarys_boxes(
+    network: str, weights: Callable[[str], str]
+) -> None:
     eye = Detr(weights(network), threshold=0.0)
     assert "boxes" in eye.capabilities
     found = answers(eye.boxes(PICTURES))
@@ -58,13 +60,17 @@ def test_detectors_give_the_librarys_boxes(network: str, weights: Callable[[str]
     for ours, expected in zip(found, theirs, strict=True):
         assert len(ours) == len(expected["scores"]) > 0
         assert {box.name for box in ours} <= {"chair", "lamp"}
-        assert [box.score for box in ours] == sorted((box.score for box in ours), reverse=True)
+        assert [box.score for box in ours] == sorted(
+            (box.score for box in ours), reverse=True
+        )
         best = int(expected["scores"].argmax())
         edges = ours[0].left, ours[0].top, ours[0].right, ours[0].bottom
         assert edges == pytest.approx(expected["boxes"][best].tolist(), abs=1e-4)
 
 
-@pytest.mark.parametrize(("cls", "network"), [(GroundingDino, "grounding_dino"), (Owlv2, "owlv2")])
+@pytest.mark.parametrize(
+    ("cls", "network"), [(GroundingDino, "grounding_dino"), (Owlv2, "owlv2")]
+)
 def test_grounders_name_boxes_after_phrases(
     cls: Any, network: str, weights: Callable[[str], str]
 ) -> None:
@@ -80,7 +86,9 @@ def test_grounders_name_boxes_after_phrases(
 
 
 @pytest.mark.parametrize("eye", ["blip2", "vlm"])
-def test_captioners_write_what_the_library_writes(eye: str, weights: Callable[[str], str]) -> None:
+def test_captioners_write_what_the_library_writes(
+    eye: str, weights: Callable[[str], str]
+) -> None:
     network = "llava" if eye == "vlm" else eye
     captioner = open_eye("captioner", f"{eye}:{weights(network)}")
     assert "captions" in captioner.capabilities
@@ -97,7 +105,9 @@ def test_blip2s_caption_is_the_librarys(weights: Callable[[str], str]) -> None:
     captioner = open_eye("captioner", f"blip2:{weights('blip2')}")
     processor = hub.AutoProcessor.from_pretrained(weights("blip2"))
     model = hub.Blip2ForConditionalGeneration.from_pretrained(weights("blip2")).eval()
-    inputs = processor(images=[PICTURES[0]], text=["This is a scene of"], return_tensors="pt")
+    inputs = processor(
+        images=[PICTURES[0]], text=["This is a scene of"], return_tensors="pt"
+    )
     with torch.no_grad():
         tokens = model.generate(**inputs, max_new_tokens=60, do_sample=False)
     text = processor.batch_decode(tokens[:, inputs["input_ids"].shape[1] :], True)[0]
@@ -124,10 +134,14 @@ def test_tags_are_the_words_of_the_best_scores(
     best = (encoder.pictures(PICTURES) @ texts.T).argmax(axis=1)
     assert [one[0] for one in tags] == [tagger._words[n] for n in best]
     assert all(0 < len(one) < 6 for one in tags)
-    assert len(answers(open_eye("tagger", f"tags:{weights('clip')}").tags(PICTURES))) == 2
+    assert (
+        len(answers(open_eye("tagger", f"tags:{weights('clip')}").tags(PICTURES))) == 2
+    )
 
 
-KINDS = [(kind, name) for kind, names in EYES.items() for name in names if name != "ssd"]
+KINDS = [
+    (kind, name) for kind, names in EYES.items() for name in names if name != "ssd"
+]
 
 
 @pytest.mark.parametrize(("kind", "name"), KINDS)

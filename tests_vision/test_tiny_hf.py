@@ -34,7 +34,9 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> str:
     words.chat_template = TEMPLATE
     torch.manual_seed(0)
     ends = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
-    config = hub.LlamaConfig(**TEXT, **ends, vocab_size=len(words), max_position_embeddings=512)
+    config = hub.LlamaConfig(
+        **TEXT, **ends, vocab_size=len(words), max_position_embeddings=512
+    )
     hub.LlamaForCausalLM(config).eval().save_pretrained(folder)
     words.save_pretrained(folder)
     return str(folder)
@@ -52,12 +54,16 @@ def test_the_contract_holds(model: HfModel) -> None:
     asyncio.run(check_model(model))
 
 
-def test_the_window_is_the_weights_own_unless_it_is_set(model: HfModel, weights: str) -> None:
+def test_the_window_is_the_weights_own_unless_it_is_set(
+    model: HfModel, weights: str
+) -> None:
     assert model.window == 512
     assert HfModel(weights, HfModel.Settings(context=64, thinking=24)).window == 40
 
 
-def test_questions_asked_at_once_share_a_batch_and_keep_their_answers(model: HfModel) -> None:
+def test_questions_asked_at_once_share_a_batch_and_keep_their_answers(
+    model: HfModel,
+) -> None:
     prompts = [[user("Name a colour." * n)] for n in (1, 3, 2, 5)]
     sampling = Sampling(max_tokens=6)
     sizes: list[int] = []
@@ -69,7 +75,10 @@ def test_questions_asked_at_once_share_a_batch_and_keep_their_answers(model: HfM
 
     async def all_at_once() -> list[str]:
         return [
-            a.text for a in await asyncio.gather(*(model.complete(p, sampling) for p in prompts))
+            a.text
+            for a in await asyncio.gather(
+                *(model.complete(p, sampling) for p in prompts)
+            )
         ]
 
     async def one_by_one() -> list[str]:
@@ -95,7 +104,9 @@ def test_rankings_are_those_of_the_whole_text(model: HfModel) -> None:
         whole = model._encoded(f"The sky is {option}", 0)
         logits = model._network(torch.tensor([whole])).logits[0].detach()
         steps = torch.log_softmax(logits.float(), -1)
-        exact = sum(float(steps[at - 1, whole[at]]) for at in range(len(ids), len(whole)))
+        exact = sum(
+            float(steps[at - 1, whole[at]]) for at in range(len(ids), len(whole))
+        )
         assert math.isclose(value, exact, abs_tol=1e-3)
 
 
@@ -113,7 +124,9 @@ def test_log_probabilities_come_with_their_alternatives(model: HfModel) -> None:
     answer = asyncio.run(model.complete("The sky", Sampling(max_tokens=4, logprobs=3)))
     assert len(answer.logprobs) == 4
     assert all(len(token.alternatives) == 3 for token in answer.logprobs)
-    assert all(token.logprob == max(token.alternatives.values()) for token in answer.logprobs)
+    assert all(
+        token.logprob == max(token.alternatives.values()) for token in answer.logprobs
+    )
     assert answer.finish == ("length",)
 
 
@@ -124,7 +137,11 @@ def test_what_a_model_thinks_is_apart_from_its_answer(
         model._tokenizer, "decode", lambda *a, **k: "<think>Hm.</think>Go left.END on"
     )
     answer = asyncio.run(model.complete(CHAT, Sampling(max_tokens=4, stop=("END",))))
-    assert (answer.text, answer.reasoning, answer.finish) == ("Go left.", ("Hm.",), ("stop",))
+    assert (answer.text, answer.reasoning, answer.finish) == (
+        "Go left.",
+        ("Hm.",),
+        ("stop",),
+    )
     assert answer.usage.reasoning > 0
 
 

@@ -34,7 +34,9 @@ def letters(folder: Path, **special: str) -> Any:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
     known = ["<pad>", "<s>", "</s>", "<unk>", " ", *LETTERS, "\n"]
-    made = Tokenizer(models.WordLevel({w: i for i, w in enumerate(known)}, unk_token="<unk>"))
+    made = Tokenizer(
+        models.WordLevel({w: i for i, w in enumerate(known)}, unk_token="<unk>")
+    )
     made.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     made.decoder = decoders.Fuse()
     return hub.PreTrainedTokenizerFast(
@@ -53,7 +55,9 @@ def clip_tokenizer(folder: Path) -> tuple[Any, int]:
     folder.mkdir(parents=True, exist_ok=True)
     known = [*LETTERS, *(f"{letter}</w>" for letter in LETTERS)]
     known += ["<|startoftext|>", "<|endoftext|>"]
-    (folder / "vocab.json").write_text(json.dumps({word: i for i, word in enumerate(known)}))
+    (folder / "vocab.json").write_text(
+        json.dumps({word: i for i, word in enumerate(known)})
+    )
     (folder / "merges.txt").write_text("#version: 0.2\n")
     return hub.CLIPTokenizerFast.from_pretrained(folder), len(known)
 
@@ -75,7 +79,9 @@ def yolos(folder: Path) -> str:
         id2label={0: "chair", 1: "lamp"},
         label2id={"chair": 0, "lamp": 1},
     )
-    processor = hub.YolosImageProcessor(size={"height": EDGE, "width": EDGE}, do_pad=False)
+    processor = hub.YolosImageProcessor(
+        size={"height": EDGE, "width": EDGE}, do_pad=False
+    )
     torch.manual_seed(0)
     return store(folder, hub.YolosForObjectDetection(config), processor)
 
@@ -146,7 +152,11 @@ def grounding_dino(folder: Path) -> str:
 def owlv2(folder: Path) -> str:
     tokenizer, count = clip_tokenizer(folder / "tokens")
     text = {**TEXT, "vocab_size": count, "max_position_embeddings": 32}
-    text |= {"bos_token_id": count - 2, "eos_token_id": count - 1, "pad_token_id": count - 1}
+    text |= {
+        "bos_token_id": count - 2,
+        "eos_token_id": count - 1,
+        "pad_token_id": count - 1,
+    }
     vision = {**TEXT, "image_size": EDGE, "patch_size": 8}
     config = hub.Owlv2Config(text_config=text, vision_config=vision, projection_dim=32)
     pictures = hub.Owlv2ImageProcessor(size={"height": EDGE, "width": EDGE})
@@ -160,8 +170,17 @@ def _blip_parts(tokens: int) -> dict[str, Any]:
     vision = {**TEXT, "image_size": EDGE, "patch_size": 8}
     vision.pop("num_hidden_layers")
     text = {"model_type": "opt", "vocab_size": tokens, "hidden_size": 32, "ffn_dim": 64}
-    text |= {"num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 256}
-    text |= {"word_embed_proj_dim": 32, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    text |= {
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "max_position_embeddings": 256,
+    }
+    text |= {
+        "word_embed_proj_dim": 32,
+        "pad_token_id": 0,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+    }
     return {
         "vision_config": {**vision, "num_hidden_layers": 2},
         "qformer_config": {**TEXT, "encoder_hidden_size": 32, "vocab_size": 256},
@@ -180,7 +199,9 @@ def blip2(folder: Path) -> str:
     pictures = hub.BlipImageProcessor(size={"height": EDGE, "width": EDGE})
     torch.manual_seed(0)
     model = hub.Blip2ForConditionalGeneration(config)
-    return store(folder, model, hub.Blip2Processor(pictures, tokenizer, num_query_tokens=4))
+    return store(
+        folder, model, hub.Blip2Processor(pictures, tokenizer, num_query_tokens=4)
+    )
 
 
 CHAT = (

@@ -65,7 +65,12 @@ def sources(folder: str, ref: str) -> Iterator[tuple[str, str]]:
     for path in subprocess.check_output(listing, text=True).split("\n"):
         if path.endswith(".py"):
             if ref:
-                yield path, subprocess.check_output(["git", "show", f"{ref}:{path}"], text=True)
+                yield (
+                    path,
+                    subprocess.check_output(
+                        ["git", "show", f"{ref}:{path}"], text=True
+                    ),
+                )
             elif Path(path).is_file():
                 yield path, Path(path).read_text(encoding="utf-8")
 
@@ -73,7 +78,9 @@ def sources(folder: str, ref: str) -> Iterator[tuple[str, str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folders", nargs="*", default=["src/wayword"])
-    parser.add_argument("--ref", default="", help="a commit; the working tree if left out")
+    parser.add_argument(
+        "--ref", default="", help="a commit; the working tree if left out"
+    )
     given = parser.parse_args()
     rows: dict[str, Counter[str]] = defaultdict(Counter)
     for folder in given.folders:
@@ -84,7 +91,9 @@ def main() -> None:
     rows = dict(sorted(rows.items()))
     rows["total"] = sum(rows.values(), Counter())
     wide = max(map(len, rows))
-    print(f"{'':{wide}} {'modules':>8} {'lines':>8}" + "".join(f" {k:>10}" for k in KINDS))
+    print(
+        f"{'':{wide}} {'modules':>8} {'lines':>8}" + "".join(f" {k:>10}" for k in KINDS)
+    )
     for name, found in rows.items():
         lines = sum(found[kind] for kind in KINDS)
         print(

@@ -86,11 +86,17 @@ def _things(dataset: Robothor, scene: str, floors: Floors) -> Iterator[str]:
 def _episode(dataset: Robothor, scene: str, floors: Floors) -> Iterator[str]:
     """The longest of the scene's first published paths."""
     tasks = [task for task in dataset.tasks[:1200] if task.episode.scene == scene]
-    references = [t.reference for t in tasks if isinstance(t.reference, ObjectNavReference)]
+    references = [
+        t.reference for t in tasks if isinstance(t.reference, ObjectNavReference)
+    ]
     reference = max(references, key=lambda one: one.shortest or 0.0)
-    points = " ".join("{:g},{:g}".format(*_at(floors, *corner)) for corner in reference.path)
+    points = " ".join(
+        "{:g},{:g}".format(*_at(floors, *corner)) for corner in reference.path
+    )
     yield f'<polyline class="way" points="{points}"/>'
-    thing = next(o for o in dataset.place(scene).scene.objects if o.id in reference.targets)
+    thing = next(
+        o for o in dataset.place(scene).scene.objects if o.id in reference.targets
+    )
     x, y = _at(floors, thing.x, thing.y)
     yield f'<circle class="goal" cx="{x}" cy="{y}" r="12"/>'
     yield f'<text x="{x + 16}" y="{y + 5}">{thing.type.replace("_", " ")}</text>'

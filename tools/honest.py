@@ -23,7 +23,15 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -73,9 +81,13 @@ class Honest(Agent):
     async def begin(self, episode: Episode) -> None:
         self._episode = episode
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: Observation, space: ActionSpace
+    ) -> Decision | Rejection:
         if self._play is None:
-            self._play = script(self._settings, self._toolkit, self._episode, observation, space)
+            self._play = script(
+                self._settings, self._toolkit, self._episode, observation, space
+            )
             next(self._play)
         try:
             return Decision(self._play.send((observation, self._feedback)))
@@ -87,7 +99,11 @@ class Honest(Agent):
 
 
 def script(
-    settings: HonestSettings, toolkit: Toolkit, episode: Episode, view: Any, space: ActionSpace
+    settings: HonestSettings,
+    toolkit: Toolkit,
+    episode: Episode,
+    view: Any,
+    space: ActionSpace,
 ) -> Play:
     """The play of a design in the world of an observation."""
     rng = toolkit.rng
@@ -138,7 +154,11 @@ class Phrase:
     """The kind that everyday words mean, by the rules of the prompt: a bin is a garbage_can."""
 
     def __init__(self, words: str, episode: Episode) -> None:
-        table = str(episode.extra["rules"]).partition("stand for names: ")[2].partition(".")[0]
+        table = (
+            str(episode.extra["rules"])
+            .partition("stand for names: ")[2]
+            .partition(".")[0]
+        )
         named = dict(re.findall(r"an? ([\w ]+?) (?:is )?an? (\w+)", table))
         self._words = set(re.sub(r"^(?:loaf|head|roll) of ", "", words.lower()).split())
         self._joined = named.get(words, "".join(words.split())).replace("_", "").lower()
@@ -176,9 +196,15 @@ def counted(episode: Episode) -> tuple[Phrase, list[str]]:
 def _blocks(view: Any) -> set[tuple[int, int]]:
     """Squares (ahead, right) that bar the way."""
     ahead, left, right = view.walls
-    blocked = {(o.ahead, o.right) for o in view.objects if o.kind != "door" or o.state != "open"}
+    blocked = {
+        (o.ahead, o.right)
+        for o in view.objects
+        if o.kind != "door" or o.state != "open"
+    }
     blocked |= {(ahead, 0)} if ahead else set()
-    return blocked | ({(0, -left)} if left else set()) | ({(0, right)} if right else set())
+    return (
+        blocked | ({(0, -left)} if left else set()) | ({(0, right)} if right else set())
+    )
 
 
 def _matches(instruction: str, color: str, of_kind: str) -> bool:
@@ -213,7 +239,10 @@ def map_grid(episode: Episode) -> Play:
         fresh = {door for door in doors if not _is_through(door, seen)}
         path = (
             (targets and _path(start, blocked, lambda at, front: front in targets))
-            or (fresh and _path(start, blocked, lambda at, front, goals=fresh: at in goals))
+            or (
+                fresh
+                and _path(start, blocked, lambda at, front, goals=fresh: at in goals)
+            )
             or _path(start, blocked, lambda at, front, known=seen: at not in known)
         )
         if not path:
@@ -227,7 +256,9 @@ def map_grid(episode: Episode) -> Play:
 
 def _square(here: Cell, heading: float, ahead: int, right: int) -> Cell:
     east, north = _unit(heading)
-    return here[0] + ahead * east + right * north, here[1] + ahead * north - right * east
+    return here[0] + ahead * east + right * north, here[
+        1
+    ] + ahead * north - right * east
 
 
 def _is_through(door: Cell, seen: set[Cell]) -> bool:
@@ -237,7 +268,9 @@ def _is_through(door: Cell, seen: set[Cell]) -> bool:
 
 
 def _unit(heading: float) -> Cell:
-    return round(math.sin(math.radians(heading))), round(math.cos(math.radians(heading)))
+    return round(math.sin(math.radians(heading))), round(
+        math.cos(math.radians(heading))
+    )
 
 
 def _path(
@@ -268,7 +301,9 @@ def _path(
         moves = [("turn_left", (here, (heading - 90) % 360), 1.0)]
         moves.append(("turn_right", (here, (heading + 90) % 360), 1.0))
         if front not in blocked and max(map(abs, front)) < 160:
-            moves.append(("move_ahead", (front, heading), 2.0 if front in slow else 1.0))
+            moves.append(
+                ("move_ahead", (front, heading), 2.0 if front in slow else 1.0)
+            )
         for verb, after, price in moves:
             if after not in reached or cost + price < reached[after][2]:
                 reached[after] = (state, verb, cost + price)
@@ -281,7 +316,9 @@ def greedy_grid(episode: Episode, rng: Any) -> Play:
     view, _ = yield Action("")
     while True:
         blocked = _blocks(view)
-        aims = [o for o in view.objects if _matches(episode.instruction, o.color, o.kind)]
+        aims = [
+            o for o in view.objects if _matches(episode.instruction, o.color, o.kind)
+        ]
         aims += [o for o in view.objects if o.kind == "door" and o.ahead > 0]
         verb = rng.choice(["move_ahead"] * 6 + ["turn_left", "turn_right"])
         if aims:
@@ -337,7 +374,9 @@ class Walker:
             (self.closed.discard if door.open else self.closed.add)(door.name)
 
     def sees(self, name: str) -> Any:
-        return next((o for o in (*self.view.objects, *self.view.doors) if o.name == name), None)
+        return next(
+            (o for o in (*self.view.objects, *self.view.doors) if o.name == name), None
+        )
 
     def do(self, verb: str, *arguments: str) -> Moves:
         """One action; True if it succeeded."""
@@ -351,7 +390,8 @@ class Walker:
                 front = self.cell[0] + ahead[0], self.cell[1] + ahead[1]
                 self.blocked.add(front)
                 self.bumps |= {
-                    (front[0] + n * ahead[1], front[1] + n * ahead[0]) for n in (-2, -1, 1, 2)
+                    (front[0] + n * ahead[1], front[1] + n * ahead[0])
+                    for n in (-2, -1, 1, 2)
                 }
         self.note(view)
         return is_done
@@ -377,11 +417,16 @@ class Walker:
         for _ in range(most):
             if arrived():
                 return True
-            goals = {(goal[0] + dx, goal[1] + dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1)}
+            goals = {
+                (goal[0] + dx, goal[1] + dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1)
+            }
             goals -= self.blocked
             start = self.cell, round(self.view.heading)
             path = goals and _path(
-                start, self.blocked, lambda at, front, goals=goals: at in goals, self.bumps
+                start,
+                self.blocked,
+                lambda at, front, goals=goals: at in goals,
+                self.bumps,
             )
             if not path:
                 return bool(arrived())
@@ -394,7 +439,9 @@ class Walker:
             if self.sees(name):
                 return
             x, y = self.spots[name]
-            bearing = math.degrees(math.atan2(x - self.cell[0] * STEP, y - self.cell[1] * STEP))
+            bearing = math.degrees(
+                math.atan2(x - self.cell[0] * STEP, y - self.cell[1] * STEP)
+            )
             off = (bearing - self.view.heading + 180) % 360 - 180
             verb = "pan" if abs(off) < 60 else "turn"
             yield from self.do(f"{verb}_{'right' if off > 0 else 'left'}")
@@ -435,7 +482,9 @@ class Walker:
 
     def _pass(self, door: str) -> Moves:
         left = self.view.room
-        yield from self.walk(self.spots[door], lambda: self.is_near(door) or self.view.room != left)
+        yield from self.walk(
+            self.spots[door], lambda: self.is_near(door) or self.view.room != left
+        )
         if door in self.closed:
             yield from self.face(door)
             yield from self.do("open", door)
@@ -456,14 +505,23 @@ class Walker:
 
     def unseen_rooms(self) -> list[str]:
         """Rooms behind doors seen that were not looked at yet, the nearest first."""
-        doors = sorted((d for d, sides in self.doors.items() if len(sides) > 1), key=self.away)
-        return [room for door in doors for room in self.doors[door] if room not in self.looked]
+        doors = sorted(
+            (d for d, sides in self.doors.items() if len(sides) > 1), key=self.away
+        )
+        return [
+            room
+            for door in doors
+            for room in self.doors[door]
+            if room not in self.looked
+        ]
 
     def containers(self, room: str = "") -> list[str]:
         """Closed containers not tried yet, those of this room first, the nearest first."""
         names = [n for n in self.closed - self.tried if n not in self.doors]
         names = [n for n in names if not room or self.rooms.get(n) == room]
-        return sorted(names, key=lambda n: (self.rooms.get(n) != self.view.room, self.away(n), n))
+        return sorted(
+            names, key=lambda n: (self.rooms.get(n) != self.view.room, self.away(n), n)
+        )
 
     def open(self, name: str) -> Moves:
         self.tried.add(name)
@@ -510,13 +568,21 @@ def _find(
         rooms = [room for room in me.unseen_rooms() if room not in tried]
         rooms.sort(key=lambda room: (room not in named, room != "hallway"))
         boxes = me.containers()
-        far = [d for d in me.doors if here in me.doors[d] and d not in ends and me.away(d) > 1.5]
+        far = [
+            d
+            for d in me.doors
+            if here in me.doors[d] and d not in ends and me.away(d) > 1.5
+        ]
         if here not in me.looked:
             yield from me.look()
         elif here in named and boxes and me.rooms[boxes[0]] == here:
             yield from me.open(boxes[0])
-        elif here == "hallway" and far and named and rooms[:1] and rooms[0] not in named:
-            ends.add(end := max(far, key=me.away))  # the named room's door may be further on
+        elif (
+            here == "hallway" and far and named and rooms[:1] and rooms[0] not in named
+        ):
+            ends.add(
+                end := max(far, key=me.away)
+            )  # the named room's door may be further on
             yield from me.walk(me.spots[end], lambda end=end: me.away(end) < 1.2)
         elif rooms:
             tried.add(rooms[0])
@@ -565,7 +631,11 @@ def greedy_count(episode: Episode) -> Play:
     for _ in range(4):
         for _ in range(3):
             names |= {o.name for o in view.objects}
-            shut = [o for o in view.objects if "closed" in o.attributes and o.distance < REACH]
+            shut = [
+                o
+                for o in view.objects
+                if "closed" in o.attributes and o.distance < REACH
+            ]
             if not shut:
                 break
             view, _ = yield Action("open", (shut[0].name,))
@@ -619,7 +689,9 @@ def _towards(aim: Any, feedback: Feedback, rng: Any) -> str:
 
 def table(episode: Episode) -> tuple[list[tuple[Phrase, int]], Phrase, str]:
     """The objects with their numbers, the furniture and the room of a request."""
-    asked = re.search(r"put (.+) (?:on|in) the ([\w ]+?) in the ([\w ]+)\.", episode.instruction)
+    asked = re.search(
+        r"put (.+) (?:on|in) the ([\w ]+?) in the ([\w ]+)\.", episode.instruction
+    )
     assert asked, episode.instruction
     parts = []
     for part in re.split(r", | and ", asked[1]):
@@ -671,13 +743,17 @@ class Waiter:
             yield Action("open", (doors[0],))
         return False
 
-    def find(self, phrase: Phrase, but: set[str]) -> Generator[Action, tuple[Any, Feedback], str]:
+    def find(
+        self, phrase: Phrase, but: set[str]
+    ) -> Generator[Action, tuple[Any, Feedback], str]:
         """An object of a kind, looked for in rooms and then in containers."""
         while True:
             if names := [n for n in phrase.of(self.places) if n not in but]:
                 return names[0]
             rooms = [r for r in (self.here, *self.rooms) if r not in self.checked]
-            boxes = sorted(n for n in self.shut - self.checked if not n.startswith("door_"))
+            boxes = sorted(
+                n for n in self.shut - self.checked if not n.startswith("door_")
+            )
             if not rooms and not boxes:
                 return ""
             self.checked.add(place := (rooms or boxes)[0])
@@ -692,7 +768,9 @@ class Waiter:
             if not (name := (yield from self.find(phrase, there))):
                 return False
             there.add(name)
-            if (yield from self.do("go_grab", name)) and (yield from self.do("go_put", where)):
+            if (yield from self.do("go_grab", name)) and (
+                yield from self.do("go_put", where)
+            ):
                 self.places[name] = where
         return False
 
@@ -713,7 +791,9 @@ def lay_table(episode: Episode, rooms: tuple[str, ...], me: int, actors: int) ->
     where = furniture.of(n for n, r in waiter.room_of.items() if r == room)
     for phrase, many in parts[me::actors]:
         yield from waiter.bring(phrase, many, where[0] if where else "")
-    yield from waiter.do("go_explore", next(r for r in rooms if r != room))  # out of the way
+    yield from waiter.do(
+        "go_explore", next(r for r in rooms if r != room)
+    )  # out of the way
 
 
 def greedy_table(episode: Episode, rooms: tuple[str, ...], rng: Any) -> Play:
@@ -761,13 +841,22 @@ def words_of(view: Any, episode: Episode, last: Sequence[str]) -> list[str]:
     if hasattr(view, "walls"):
         squares = _blocks(view)
         words += [f"blocked {at}" for at in ((1, 0), (0, 1), (0, -1)) if at in squares]
-        aims = [o for o in view.objects if _matches(episode.instruction, o.color, o.kind)]
+        aims = [
+            o for o in view.objects if _matches(episode.instruction, o.color, o.kind)
+        ]
         doors = [o for o in view.objects if o.kind == "door" and o.ahead > 0]
         for name, found in ("aim", aims), ("door", doors):
-            seen = [f"{name} {found[0].ahead} {found[0].right}"] if found else [f"no {name}"]
+            seen = (
+                [f"{name} {found[0].ahead} {found[0].right}"]
+                if found
+                else [f"no {name}"]
+            )
             if found:
                 side = (found[0].right > 0) - (found[0].right < 0)
-                seen += [f"{name} side {side}", f"{name} ahead {min(found[0].ahead, 2)} {side}"]
+                seen += [
+                    f"{name} side {side}",
+                    f"{name} ahead {min(found[0].ahead, 2)} {side}",
+                ]
             words += seen
         return words
     target, place = request(episode)
@@ -789,7 +878,9 @@ def fitted(weights: Mapping[str, Sequence[float]], rng: Any, episode: Episode) -
     last = ["", ""]
     view, _ = yield Action("")
     while True:
-        total = np.sum([weights[w] for w in words_of(view, episode, last) if w in weights], axis=0)
+        total = np.sum(
+            [weights[w] for w in words_of(view, episode, last) if w in weights], axis=0
+        )
         chance = np.exp(total - np.max(total))
         verb = rng.choices(VERBS, weights=chance.tolist())[0]
         action = Action(verb)
@@ -818,9 +909,13 @@ def examples(name: str, on: str, episodes: int) -> Iterator[tuple[list[str], str
     """The words and the verb of each step of the expert in training episodes of a track."""
     bench = ladders.open_bench()
     (track,) = (each for each in bench.tracks if each.name == name)
-    for length, plan in ladders.Entry(bench, "gold").plans(replace(track, lengths=FITTED)):
+    for length, plan in ladders.Entry(bench, "gold").plans(
+        replace(track, lengths=FITTED)
+    ):
         drawn = {"dataset": {"length": length, "episodes": episodes, "seed": 1}}
-        dataset = open_dataset(replace(plan, on=on, settings=merge(plan.settings, drawn)))
+        dataset = open_dataset(
+            replace(plan, on=on, settings=merge(plan.settings, drawn))
+        )
         for task in dataset.tasks:
             game, last = Game(dataset.world(task.episode), task.episode), ["", ""]
             for action in dataset.solve(task):
@@ -852,7 +947,9 @@ def fit(path: Path, episodes: int = 32) -> None:
         value = -(labels * np.log(chances + 1e-12)).sum() + 0.5 * (flat**2).sum()
         return float(value), (table.T @ (chances - labels) + weights).ravel()
 
-    found = minimize(loss, np.zeros(len(names) * len(VERBS)), jac=True, method="L-BFGS-B")
+    found = minimize(
+        loss, np.zeros(len(names) * len(VERBS)), jac=True, method="L-BFGS-B"
+    )
     weights = found.x.reshape(len(names), len(VERBS)).round(3)
     path.write_text(json.dumps(dict(zip(names, weights.tolist(), strict=True))) + "\n")
     print(f"{len(rows)} steps, {len(names)} words, {path}")

@@ -58,7 +58,9 @@ def coverage(track: Track, episodes: int, seeds: int) -> None:
         medians = []
         for chance in CHANCES:
             exact = true = math.log(0.5) / math.log(1 - chance)
-            true = math.inf if true > lengths[-1] else 0.0 if true < lengths[0] else true
+            true = (
+                math.inf if true > lengths[-1] else 0.0 if true < lengths[0] else true
+            )
             found = [
                 horizon(lengths, attempts(lengths, chance, failing, episodes, seed)).h50
                 for seed in range(seeds)
@@ -71,7 +73,10 @@ def coverage(track: Track, episodes: int, seeds: int) -> None:
                 flush=True,
             )
         ordered = all(a >= b for a, b in pairwise(medians))
-        print(f"{track.name}, {failing:.0%} failing: players in order: {ordered}", flush=True)
+        print(
+            f"{track.name}, {failing:.0%} failing: players in order: {ordered}",
+            flush=True,
+        )
 
 
 def levels(track: Track) -> None:
@@ -131,7 +136,9 @@ def main() -> None:
     names = tuple(name for name in options.tracks.split(",") if name)
     for track in replace(entry("gold"), tracks=names).chosen():
         if options.what == "coverage":
-            coverage(track, options.episodes or ladders.open_bench().episodes, options.seeds)
+            coverage(
+                track, options.episodes or ladders.open_bench().episodes, options.seeds
+            )
         elif options.what == "levels":
             levels(track)
         else:

@@ -188,11 +188,15 @@ MUTANTS = (
 
 def main(words: list[str]) -> int:
     """Plant the changes that contain a word; 1 where one of them passes its tests."""
-    chosen = [m for m in MUTANTS if not words or any(w in m.file + m.tests for w in words)]
+    chosen = [
+        m for m in MUTANTS if not words or any(w in m.file + m.tests for w in words)
+    ]
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder) / "src" / "wayword"
         ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "src" / "wayword", package, ignore=ignored, copy_function=_link)
+        shutil.copytree(
+            ROOT / "src" / "wayword", package, ignore=ignored, copy_function=_link
+        )
         clean = sorted({path for mutant in chosen for path in mutant.tests.split()})
         if _tested(package, " ".join(clean)) != "unseen":
             print("the tests fail without any change planted: mend them first")
@@ -201,8 +205,13 @@ def main(words: list[str]) -> int:
         for mutant in chosen:
             verdict = _planted(package, mutant)
             found[verdict] += 1
-            print(f"{verdict:6} {mutant.file}: {' '.join(mutant.before.split())}", flush=True)
-        print(", ".join(f"{count} {verdict}" for verdict, count in sorted(found.items())))
+            print(
+                f"{verdict:6} {mutant.file}: {' '.join(mutant.before.split())}",
+                flush=True,
+            )
+        print(
+            ", ".join(f"{count} {verdict}" for verdict, count in sorted(found.items()))
+        )
     return int(found["unseen"] > 0)
 
 
@@ -236,7 +245,9 @@ def _tested(package: Path, tests: str) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
     command += [str(ROOT / "tests" / path) for path in tests.split()]
     environment = {**os.environ, "PYTHONPATH": str(package.parent)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=900)
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, timeout=900
+    )
     return {0: "unseen", 1: "seen"}.get(done.returncode, "broken")
 
 

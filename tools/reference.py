@@ -39,7 +39,10 @@ def main() -> None:
 
 
 def _page(title: str, *blocks: str) -> str:
-    return "\n\n".join([f"# {title}", NOTE, *(b.strip("\n") for b in blocks if b.strip())]) + "\n"
+    return (
+        "\n\n".join([f"# {title}", NOTE, *(b.strip("\n") for b in blocks if b.strip())])
+        + "\n"
+    )
 
 
 def _cli() -> str:
@@ -50,20 +53,32 @@ def _cli() -> str:
 
     from wayword.cli.app import app
 
-    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text("utf-8"))[
+        "project"
+    ]
     group = "wayword.commands"
     missing = set(project["entry-points"][group]) - entry_points(group=group).names
     if missing:
-        sys.exit(f"wayword {', '.join(missing)} is not installed here; run make install again")
-    return _page("The command line", *_commands(typer.main.get_command(app), "wayword", None))
+        sys.exit(
+            f"wayword {', '.join(missing)} is not installed here; run make install again"
+        )
+    return _page(
+        "The command line", *_commands(typer.main.get_command(app), "wayword", None)
+    )
 
 
 def _commands(command: Any, name: str, above: Any) -> Iterator[str]:
     """Yield the help of a command and its subcommands."""
     context = type(command).context_class(
-        command, info_name=name, parent=above, terminal_width=WIDTH, max_content_width=WIDTH
+        command,
+        info_name=name,
+        parent=above,
+        terminal_width=WIDTH,
+        max_content_width=WIDTH,
     )
-    help_text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+    help_text = "\n".join(
+        line.rstrip() for line in command.get_help(context).splitlines()
+    )
     yield f"## {context.command_path}\n\n```text\n{help_text.strip()}\n```"
     for inner in command.list_commands(context) if hasattr(command, "commands") else ():
         yield from _commands(command.get_command(context, inner), inner, context)
@@ -74,13 +89,18 @@ def _parts(kind: Any) -> str:
 
     return _page(
         f"{kind.capitalize()}s",
-        *(_part(kind, name, registry.load(kind, name)) for name in registry.names(kind)),
+        *(
+            _part(kind, name, registry.load(kind, name))
+            for name in registry.names(kind)
+        ),
     )
 
 
 def _part(kind: str, name: str, part: Any) -> str:
     module = sys.modules[part.__module__]
-    shared = hasattr(module, f"{kind}s")  # a module of several parts describes none of them
+    shared = hasattr(
+        module, f"{kind}s"
+    )  # a module of several parts describes none of them
     about = "" if shared else _markdown(inspect.getdoc(module) or "")
     blocks = [f"## {name}", about, _markdown(inspect.getdoc(part) or "")]
     blocks += _facts(kind, part)
@@ -94,7 +114,11 @@ def _facts(kind: str, part: Any) -> list[str]:
     """Return a sentence with the class attributes of a part."""
     if kind == "agent":
         families = ", ".join(sorted(part.families)) or "all"
-        model = "Needs a language model." if part.needs_model else "Needs no language model."
+        model = (
+            "Needs a language model."
+            if part.needs_model
+            else "Needs no language model."
+        )
         return [f"Families: {families}. {model}"]
     if kind == "dataset":
         splits = ", ".join(f"`{split}`" for split in part.splits)
@@ -114,7 +138,9 @@ def _settings(settings: Any) -> list[str]:
         return ["No settings."]
     head = ["| Setting | Type | Default |", "| --- | --- | --- |"]
     doc = inspect.getdoc(settings) or ""
-    own = "" if doc.startswith(f"{settings.__name__}(") else _markdown(doc)  # made by dataclass
+    own = (
+        "" if doc.startswith(f"{settings.__name__}(") else _markdown(doc)
+    )  # made by dataclass
     return [own, "\n".join([*head, *rows])]
 
 
@@ -126,13 +152,21 @@ def _type(annotation: Any, hint: Any) -> str:
         return " or ".join(map(_limited, parts))
     if get_origin(hint) is Literal:
         return " or ".join(map(str, get_args(hint)))
-    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    return (
+        annotation
+        if isinstance(annotation, str)
+        else getattr(annotation, "__name__", "")
+    )
 
 
 def _limited(hint: Any) -> str:
     if get_origin(hint) is not Annotated:
         return " or ".join(map(repr, get_args(hint)))
-    limits = {name: value for limit in hint.__metadata__ for name, value in asdict(limit).items()}
+    limits = {
+        name: value
+        for limit in hint.__metadata__
+        for name, value in asdict(limit).items()
+    }
     number = get_args(hint)[0].__name__
     for sign, text in (("ge", "<="), ("gt", "<")):
         if sign in limits and not {"le", "lt"} & limits.keys():
@@ -184,9 +218,13 @@ def _scorers() -> Iterator[tuple[str, Any]]:
 
 
 def _table(title: str, metrics: Any) -> str:
-    head = ["| Key | Column | Kind | Better | Definition |", "| --- | --- | --- | --- | --- |"]
+    head = [
+        "| Key | Column | Kind | Better | Definition |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     rows = [
-        f"| `{m.key}` | {m.label} | {m.kind} | {m.better or 'neither'} | {m.doc} |" for m in metrics
+        f"| `{m.key}` | {m.label} | {m.kind} | {m.better or 'neither'} | {m.doc} |"
+        for m in metrics
     ]
     return "\n".join([f"## {title}", "", *head, *rows])
 

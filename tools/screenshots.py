@@ -46,7 +46,9 @@ RUNS = (
 def made(top: Path) -> tuple[str, str]:
     """Make the runs; ids of an episode that the walker solved and of one that it failed."""
     for agent, on, model, limit in RUNS:
-        run(Plan(agent, on, model, limit=limit, max_steps=12, out=top / f"{on}-{agent}"))
+        run(
+            Plan(agent, on, model, limit=limit, max_steps=12, out=top / f"{on}-{agent}")
+        )
     rows = RunFolder.read(top / "houses-walker").scores()
     by_success = {scores["sr"] > 0.5: name for name, scores in reversed(list(rows))}
     return by_success[True], by_success[False]
@@ -72,7 +74,9 @@ def picture(page: Page, path: Path) -> None:
 def shrink(path: Path) -> None:
     """Keep 255 colours, rare ones among them: under half of the size, no difference to the eye."""
     taken = Image.open(path).convert("RGB")
-    few = taken.quantize(255, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
+    few = taken.quantize(
+        255, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE
+    )
     few.save(path, optimize=True)
 
 
@@ -87,12 +91,17 @@ CARD = "<section><b style='color:{}'>{}</b><p>{}</p><img src='data:image/png;bas
 def pair(page: Page, server: Server, solved: str, failed: str, out: Path) -> None:
     """Both trajectories of the walker with their instructions, in one picture."""
     cards = []
-    for episode, colour, title in ((solved, "#1a7f37", "solved"), (failed, "#c11f36", "failed")):
+    for episode, colour, title in (
+        (solved, "#1a7f37", "solved"),
+        (failed, "#c11f36", "failed"),
+    ):
         page.goto(f"{server.address}run/houses-walker/episode?id={episode}")
         page.wait_for_selector("body[data-experts]")
         page.keyboard.press("End")
         page.wait_for_timeout(300)
-        page.evaluate("document.querySelectorAll('figure button').forEach(b => b.remove())")
+        page.evaluate(
+            "document.querySelectorAll('figure button').forEach(b => b.remove())"
+        )
         drawn = base64.b64encode(page.locator(MAP).first.screenshot()).decode()
         instruction = page.locator(INSTRUCTION).first.inner_text()
         cards.append(CARD.format(colour, title, html.escape(instruction), drawn))
@@ -116,7 +125,9 @@ def shoot(page: Page, server: Server, episode: str, out: Path) -> None:
         page.wait_for_selector(whole)
         page.wait_for_timeout(300)
         picture(page, out / f"{name}.png")
-    table = server.games.begin(Plan("human", "houses", episode="2", out=out.parent / "_game"))
+    table = server.games.begin(
+        Plan("human", "houses", episode="2", out=out.parent / "_game")
+    )
     page.goto(f"{server.address}play/{table.name}/")
     page.wait_for_selector("#board[data-asking='1']", timeout=30_000)
     for turn in (1, 2):
@@ -145,7 +156,9 @@ def first_screens(page: Page, top: Path, out: Path) -> None:
             failed = [n for n, scores in folder.scores() if scores[key] <= 0.5]
             for wide, tall in WINDOWS:
                 page.set_viewport_size({"width": wide, "height": tall})
-                page.goto(f"{server.address}run/{kind}/episode?id={quote(failed[-1], safe='')}")
+                page.goto(
+                    f"{server.address}run/{kind}/episode?id={quote(failed[-1], safe='')}"
+                )
                 page.wait_for_selector("body[data-experts]")
                 page.wait_for_timeout(300)
                 picture(page, out / f"{kind}-{wide}.png")
@@ -181,7 +194,15 @@ def main(out: Path, failed: bool) -> None:
         top = Path(folder) / "runs"
         if failed:
             for on in FAILED:
-                run(Plan("random", on, limit=4, max_steps=16, out=top / on.partition(":")[0]))
+                run(
+                    Plan(
+                        "random",
+                        on,
+                        limit=4,
+                        max_steps=16,
+                        out=top / on.partition(":")[0],
+                    )
+                )
         else:
             solved, unsolved = made(top)
         with opened() as page:
@@ -200,4 +221,6 @@ if __name__ == "__main__":
     if "--board" in sys.argv:
         board(Path(arguments[0]), pictures)
     else:
-        main(Path(arguments[0]) if arguments else pictures, failed="--failed" in sys.argv)
+        main(
+            Path(arguments[0]) if arguments else pictures, failed="--failed" in sys.argv
+        )

@@ -41,7 +41,17 @@ def start(split: str, cache: Path) -> Start:
     """Play one random episode in a process of its own."""
     kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "wayword", "run", "random", "--on", split, "--limit", "1"]
+        command = [
+            sys.executable,
+            "-m",
+            "wayword",
+            "run",
+            "random",
+            "--on",
+            split,
+            "--limit",
+            "1",
+        ]
         began = time.perf_counter()
         process = subprocess.Popen(
             [*command, "--out", f"{folder}/run"],
@@ -71,17 +81,23 @@ def splits(named: list[str], every: bool) -> list[str]:
     found: list[str] = []
     for name in named or sorted(registry.names("dataset")):
         known = registry.load("dataset", name).splits if ":" not in name else ()
-        found += [f"{name}:{split}" for split in (known if every else known[:1])] or [name]
+        found += [f"{name}:{split}" for split in (known if every else known[:1])] or [
+            name
+        ]
     return found
 
 
 def main() -> int:
     """Print a row a split; 1 where a bound is missed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("names", nargs="*", help="datasets or splits; all datasets by default")
+    parser.add_argument(
+        "names", nargs="*", help="datasets or splits; all datasets by default"
+    )
     parser.add_argument("--splits", action="store_true", help="all splits of a dataset")
     given = parser.parse_args()
-    print(f"{'split':32} {'cold CPU s':>10} {'warm CPU s':>10} {'first CPU s':>11} {'first s':>8}")
+    print(
+        f"{'split':32} {'cold CPU s':>10} {'warm CPU s':>10} {'first CPU s':>11} {'first s':>8}"
+    )
     slow = []
     for split in splits(given.names, given.splits):
         with tempfile.TemporaryDirectory() as cache:

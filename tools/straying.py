@@ -52,7 +52,9 @@ class Straying(Agent):
     async def begin(self, episode: Episode) -> None:
         self._first = episode.actors[0]
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: Observation, space: ActionSpace
+    ) -> Decision | Rejection:
         if getattr(observation, "actor", self._first) != self._first:
             return Decision(STOP)
         self._strayed = self._strayed or self._rng.random() < self._settings.chance

@@ -112,7 +112,9 @@ async def step(agent: Any, world: Any, episode: Any) -> None:
     named(agent, "on_feedback", "told")(decision, feedback)
 
 
-def walk(agent_name: str, on: str, data: Path | None, folder: Path) -> dict[str, dict[str, None]]:
+def walk(
+    agent_name: str, on: str, data: Path | None, folder: Path
+) -> dict[str, dict[str, None]]:
     """Files by phase, in the order entered. The run that is scored and viewed is played first."""
     plan = entry("Plan")(
         agent_name, on, "scripted:first", limit=1, max_steps=3, data=data, out=folder
@@ -140,11 +142,16 @@ def walk(agent_name: str, on: str, data: Path | None, folder: Path) -> dict[str,
         entry("table")([folder])
     content = entry("Content")(entry("Library")([folder]), data)
     where = folder.name, task.episode.id
-    with entered() as derived, suppress(AttributeError):  # earlier trees derive with the page
+    with (
+        entered() as derived,
+        suppress(AttributeError),
+    ):  # earlier trees derive with the page
         content.document(*where)
     with entered() as viewed:
         content.episode(*where)
-    return dict(zip(PHASES, (opened, stepped, scored, printed, derived, viewed), strict=True))
+    return dict(
+        zip(PHASES, (opened, stepped, scored, printed, derived, viewed), strict=True)
+    )
 
 
 def before_the_world(files: Iterable[str]) -> int:
@@ -155,8 +162,12 @@ def before_the_world(files: Iterable[str]) -> int:
 
 def main() -> None:
     """Print a row a walk, and with ``--files`` what it enters."""
-    parser = argparse.ArgumentParser(description="Files that a walk through one episode enters.")
-    parser.add_argument("--data", type=Path, help="data folder; without it, places are generated")
+    parser = argparse.ArgumentParser(
+        description="Files that a walk through one episode enters."
+    )
+    parser.add_argument(
+        "--data", type=Path, help="data folder; without it, places are generated"
+    )
     parser.add_argument("--files", action="store_true", help="name the files")
     given = parser.parse_args()
     load_everything()
@@ -166,7 +177,10 @@ def main() -> None:
         on = published if given.data else generated
         with tempfile.TemporaryDirectory() as scratch:
             found = walk(agent, on, given.data, Path(scratch) / "run")
-        counts = [before_the_world(found["open"]), *(len(found[phase]) for phase in PHASES)]
+        counts = [
+            before_the_world(found["open"]),
+            *(len(found[phase]) for phase in PHASES),
+        ]
         counts += [
             len(set().union(*(found[p] for p in PHASES[:-2]))),
             len(set().union(*found.values())),

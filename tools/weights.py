@@ -20,13 +20,17 @@ CARD_LINES = ("- Against the rules: ", "- Against the simplest learner: ")
 
 def found(folder: Path) -> dict[str, str]:
     """The SHA-256 of every file of weights, by name."""
-    files = sorted(path for path in folder.iterdir() if path.suffix in (".gguf", ".onnx", ".json"))
+    files = sorted(
+        path for path in folder.iterdir() if path.suffix in (".gguf", ".onnx", ".json")
+    )
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def problems(folder: Path) -> list[str]:
     """What is wrong with the weights in a folder; nothing where all is well."""
-    listed = dict(reversed(line.split()) for line in (folder / LIST).read_text().splitlines())
+    listed = dict(
+        reversed(line.split()) for line in (folder / LIST).read_text().splitlines()
+    )
     now = found(folder)
     said = [f"{name}: not in {LIST}" for name in now if name not in listed]
     said += [f"{name}: is missing" for name in listed if name not in now]
@@ -36,11 +40,21 @@ def problems(folder: Path) -> list[str]:
         if listed.get(name, now[name]) != now[name]
     ]
     for card in sorted({Path(name).with_suffix(".md").name for name in now}):
-        text = (folder / card).read_text(encoding="utf-8") if (folder / card).is_file() else ""
+        text = (
+            (folder / card).read_text(encoding="utf-8")
+            if (folder / card).is_file()
+            else ""
+        )
         said += [] if text else [f"{card}: the card is missing"]
-        said += [f"{card}: no line {line!r}" for line in CARD_LINES if text and line not in text]
+        said += [
+            f"{card}: no line {line!r}"
+            for line in CARD_LINES
+            if text and line not in text
+        ]
     size = sum((folder / name).stat().st_size for name in now)
-    return said + ([f"{size} bytes of weights, more than {MOST}"] if size > MOST else [])
+    return said + (
+        [f"{size} bytes of weights, more than {MOST}"] if size > MOST else []
+    )
 
 
 def main(arguments: list[str]) -> int:

@@ -37,12 +37,36 @@ NAMES = frozenset(
 )
 #: The same for running text, as patterns, without words that are plain English in a sentence.
 PROSE = (
-    *("told", "tells?", "things?", "errands?", "purses?", "strikes", "shut", "anew", "beside"),
-    *("nobody|somebody|whoever", "so many", "for want of", "lies? between", "is void", "goes on"),
-    *("what came of", "works? out|worked out", "save (?:an?|one|for)", "is none itself"),
+    *(
+        "told",
+        "tells?",
+        "things?",
+        "errands?",
+        "purses?",
+        "strikes",
+        "shut",
+        "anew",
+        "beside",
+    ),
+    *(
+        "nobody|somebody|whoever",
+        "so many",
+        "for want of",
+        "lies? between",
+        "is void",
+        "goes on",
+    ),
+    *(
+        "what came of",
+        "works? out|worked out",
+        "save (?:an?|one|for)",
+        "is none itself",
+    ),
 )
 OPENINGS = ("What", "Whether", "Where", "How", "Why", "One")
-SPLITS = re.compile(r"(?:val(?:id)?|test|dev)_(?:un)?seen|(?:un)?seen_(?:dev|test)|NotFound")
+SPLITS = re.compile(
+    r"(?:val(?:id)?|test|dev)_(?:un)?seen|(?:un)?seen_(?:dev|test)|NotFound"
+)
 
 
 def modules() -> Iterator[tuple[Path, str]]:
@@ -80,7 +104,12 @@ def _bound(node: ast.AST, scope: str) -> Iterator[tuple[int, str, str, str]]:
     for child in ast.iter_child_nodes(node):
         inner = scope
         if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield child.lineno, scope, child.name, type(child).__name__.removesuffix("Def").lower()
+            yield (
+                child.lineno,
+                scope,
+                child.name,
+                type(child).__name__.removesuffix("Def").lower(),
+            )
             inner = child.name if scope == "module" else f"{scope}.{child.name}"
         elif isinstance(child, ast.arg):
             yield child.lineno, scope, child.arg, "parameter"
@@ -120,7 +149,9 @@ def _messages_of(path: Path, tree: ast.AST) -> Iterator[tuple[Path, int, str]]:
             continue
         if isinstance(node, ast.JoinedStr):
             within.update(id(child) for child in ast.walk(node))
-            pieces = (v.value if isinstance(v, ast.Constant) else "{}" for v in node.values)
+            pieces = (
+                v.value if isinstance(v, ast.Constant) else "{}" for v in node.values
+            )
             literal = "".join(str(piece) for piece in pieces)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             literal = node.value
@@ -151,10 +182,18 @@ def report() -> None:
     texts = [doc for _, _, doc in docstrings()]
     prose = "\n".join([*texts, *comments(), *(m for _, _, m in messages()), *pages()])
     words = {p: len(re.findall(rf"\b(?:{p})\b", prose, flags=re.I)) for p in PROSE}
-    openings = Counter(w for doc in texts if (w := doc.split(maxsplit=1)[0]) in OPENINGS)
-    for title, counts in (("identifiers", names), ("prose", words), ("openings", openings)):
+    openings = Counter(
+        w for doc in texts if (w := doc.split(maxsplit=1)[0]) in OPENINGS
+    )
+    for title, counts in (
+        ("identifiers", names),
+        ("prose", words),
+        ("openings", openings),
+    ):
         print(f"{title}: {sum(counts.values())}")
-        print("   ", ", ".join(f"{w} {n}" for w, n in Counter(counts).most_common() if n))
+        print(
+            "   ", ", ".join(f"{w} {n}" for w, n in Counter(counts).most_common() if n)
+        )
 
 
 def main() -> int:
@@ -163,15 +202,24 @@ def main() -> int:
     parser.add_argument(
         "--names", type=int, metavar="N", help="N different names, with scope and kind"
     )
-    parser.add_argument("--docstrings", type=int, metavar="N", help="N docstrings at random")
-    parser.add_argument("--messages", action="store_true", help="all messages with their places")
-    parser.add_argument("--list", metavar="WORD", help="places of a word in identifiers")
+    parser.add_argument(
+        "--docstrings", type=int, metavar="N", help="N docstrings at random"
+    )
+    parser.add_argument(
+        "--messages", action="store_true", help="all messages with their places"
+    )
+    parser.add_argument(
+        "--list", metavar="WORD", help="places of a word in identifiers"
+    )
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     rng = random.Random(options.seed)
     if options.names:
         first = {(path, name): line for path, line, name in reversed(list(bindings()))}
-        rows = [(p, line, n) for (p, n), line in rng.sample(sorted(first.items()), options.names)]
+        rows = [
+            (p, line, n)
+            for (p, n), line in rng.sample(sorted(first.items()), options.names)
+        ]
     elif options.docstrings:
         rows = rng.sample(list(docstrings()), options.docstrings)
     elif options.messages:

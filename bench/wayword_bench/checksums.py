@@ -41,7 +41,9 @@ def content(dataset: Dataset, task: Task) -> Any:
     graph = getattr(world, "graph", None)
     scene = graph.edges if isinstance(graph, ViewpointGraph) else world.state()
     asked = episode.instruction, episode.extra.get("instructions")
-    return _plain((episode.id, episode.scene, episode.start, asked, asdict(task.reference), scene))
+    return _plain(
+        (episode.id, episode.scene, episode.start, asked, asdict(task.reference), scene)
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -16,7 +16,15 @@ import typer
 from typer import Argument, Option
 
 from wayword.cli import completing, show
-from wayword.cli.running import Concurrency, Data, Dollars, ModelName, Rpm, Set, print_notices
+from wayword.cli.running import (
+    Concurrency,
+    Data,
+    Dollars,
+    ModelName,
+    Rpm,
+    Set,
+    print_notices,
+)
 
 if TYPE_CHECKING:
     from wayword.runs.active import OnProgress
@@ -25,7 +33,9 @@ if TYPE_CHECKING:
 
     Plans = Sequence[tuple[int, Plan]]
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
+app = typer.Typer(
+    rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False
+)
 Folder = Annotated[Path, Argument(help="A folder of the bench, or a card.json.")]
 
 
@@ -35,17 +45,31 @@ def play(
     model: ModelName = "",
     agent: Annotated[
         str,
-        Option(help="The agent; default: the version's own.", autocompletion=completing.agents),
+        Option(
+            help="The agent; default: the version's own.",
+            autocompletion=completing.agents,
+        ),
     ] = "",
-    tracks: Annotated[str, Option(help="Only these tracks: follow,find; default: all.")] = "",
+    tracks: Annotated[
+        str, Option(help="Only these tracks: follow,find; default: all.")
+    ] = "",
     quick: Annotated[
-        bool, Option("--quick", help="The three shortest levels of a track, eight episodes each.")
+        bool,
+        Option(
+            "--quick", help="The three shortest levels of a track, eight episodes each."
+        ),
     ] = False,
     robust: Annotated[
-        bool, Option("--robust", help="Play the middle levels again under eight perturbations.")
+        bool,
+        Option(
+            "--robust", help="Play the middle levels again under eight perturbations."
+        ),
     ] = False,
     real: Annotated[
-        bool, Option("--real", help="Also play published data next to the tracks, where it is.")
+        bool,
+        Option(
+            "--real", help="Also play published data next to the tracks, where it is."
+        ),
     ] = False,
     version: Annotated[str, Option(help="The version of the bench.")] = "2026",
     salt: Annotated[
@@ -58,10 +82,14 @@ def play(
     engine: Annotated[str, Option(help="ray: play on a Ray cluster.")] = "",
     data: Data = None,
     out: Annotated[
-        Path | None, Option(help="Folder; default: runs/bench/, named after the player.")
+        Path | None,
+        Option(help="Folder; default: runs/bench/, named after the player."),
     ] = None,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Call no model: estimate tokens and dollars, then end.")
+        bool,
+        Option(
+            "--dry-run", help="Call no model: estimate tokens and dollars, then end."
+        ),
     ] = False,
 ) -> None:
     """Play ladders of tasks of doubling length, and print the horizon on each.
@@ -90,16 +118,27 @@ def play(
     context.with_resource(shared_datasets())  # a level is drawn once
     version_ = ladders.open_bench(version)
     if not model and not agent:
-        raise UsageError("name a model with --model, or an agent that needs none with --agent")
+        raise UsageError(
+            "name a model with --model, or an agent that needs none with --agent"
+        )
     names = tuple(name.strip() for name in tracks.split(",") if name.strip())
     chosen_settings = parse(settings or [])
     for group in {"dataset", "perturb"} & set(chosen_settings):
         raise UsageError(
             f"--set {group}: a version's episodes are fixed; play others with wayword run"
         )
-    registry.load("agent", agent or version_.agent)  # an unknown name is one error, not seven
+    registry.load(
+        "agent", agent or version_.agent
+    )  # an unknown name is one error, not seven
     entry = ladders.Entry(
-        version_, agent or version_.agent, model, chosen_settings, names, quick, salt, out
+        version_,
+        agent or version_.agent,
+        model,
+        chosen_settings,
+        names,
+        quick,
+        salt,
+        out,
     )
     episodes = ladders.QUICK_EPISODES if quick else version_.episodes
     chosen = _tracks(entry, data)
@@ -167,7 +206,9 @@ def _samples(
         heads.append(head)
         if head["missing"]:
             played = f"; {head['dataset']} is played instead" if sample else ""
-            show.notice(f"{head['named']} is not there: {'; '.join(head['missing'])}{played}")
+            show.notice(
+                f"{head['named']} is not there: {'; '.join(head['missing'])}{played}"
+            )
         if sample:
             check_player(sample)
             samples[published.track] = sample
@@ -212,7 +253,10 @@ class _Player:
         self.complete = True
         self._entry, self._row = entry, row
         self._at_once, self._turns = at_once, asyncio.Semaphore(at_once)
-        self._tracks, self._running = tracks, 0  # ladders not yet ended, runs in progress
+        self._tracks, self._running = (
+            tracks,
+            0,
+        )  # ladders not yet ended, runs in progress
         self._max_dollars = max_dollars
         self._spent = self._reserved = 0.0
 
@@ -243,13 +287,17 @@ class _Player:
 
         solved, tried = list[int](), list[int]()
         for length, plan in plans:
-            if not self._entry.salt:  # drawing a level takes long: others are played meanwhile
+            if (
+                not self._entry.salt
+            ):  # drawing a level takes long: others are played meanwhile
                 await asyncio.to_thread(ladders.check_level, track, length, plan)
             path = await self._run(track, f"{track.name}, length {length}", plan)
             won = [row[1] for row in outcomes.results(path, track)]
             solved.append(sum(won))
             tried.append(len(won))
-            show.notice(f"{track.name}, length {length}: {solved[-1]} of {tried[-1]} solved")
+            show.notice(
+                f"{track.name}, length {length}: {solved[-1]} of {tried[-1]} solved"
+            )
             if ladders.is_hopeless(solved, tried, self._entry.quick):
                 return
 
@@ -264,7 +312,9 @@ class _Player:
             share = max(0.0, (self._max_dollars - self._spent - self._reserved) / free)
         self._running += 1
         self._reserved += share or 0.0
-        result = await run_async(replace(plan, max_dollars=share), self._row(label, track.name))
+        result = await run_async(
+            replace(plan, max_dollars=share), self._row(label, track.name)
+        )
         self._running -= 1
         self._reserved -= share or 0.0
         self._spent += billed(result.path)[1]
@@ -277,7 +327,8 @@ class _Player:
 def show_card(
     folder: Folder,
     form: Annotated[
-        Literal["rich", "json", "markdown", "latex"], Option("--format", help="Output format.")
+        Literal["rich", "json", "markdown", "latex"],
+        Option("--format", help="Output format."),
     ] = "rich",
 ) -> None:
     """Show a card, computed again from the runs where they are there.

@@ -93,7 +93,11 @@ class Horizon:
 def _grid(lengths: tuple[float, ...], floor: tuple[float, ...]) -> tuple[Floats, ...]:
     """Candidates (G,): H, k and u, and success at each level (G, L)."""
     octaves = math.log2(lengths[-1] / lengths[0]) + 4
-    horizons = lengths[0] / 4 * 2.0 ** (np.arange(round(octaves * _PER_OCTAVE) + 1) / _PER_OCTAVE)
+    horizons = (
+        lengths[0]
+        / 4
+        * 2.0 ** (np.arange(round(octaves * _PER_OCTAVE) + 1) / _PER_OCTAVE)
+    )
     mesh = np.meshgrid(horizons, _SLOPES, _CEILINGS, indexing="ij")
     h50, slope, ceiling = (axis.ravel() for axis in mesh)
     ratio = np.array(lengths)[None, :] / h50[:, None]
@@ -133,26 +137,41 @@ def _fit(
         likelihood = np.concatenate([right, wrong], axis=1).astype(np.float32) @ logs
         separated = _is_separated(right, wrong)
         if separated.any():
-            penalty = _information(np.array(steps), tried.mean(axis=0), slope, h50, success, chance)
+            penalty = _information(
+                np.array(steps), tried.mean(axis=0), slope, h50, success, chance
+            )
             likelihood[separated] += penalty
         for number, cost in enumerate(costs):
-            best[number, rows] = (likelihood - np.float32(cost) * lowered).argmax(axis=1)
-    return [Fits(h50[row], slope[row], ceiling[row], steps[0], steps[-1]) for row in best]
+            best[number, rows] = (likelihood - np.float32(cost) * lowered).argmax(
+                axis=1
+            )
+    return [
+        Fits(h50[row], slope[row], ceiling[row], steps[0], steps[-1]) for row in best
+    ]
 
 
-def _is_separated(right: Floats, wrong: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _is_separated(
+    right: Floats, wrong: Floats
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """(B,): True where no level follows a failed attempt with a solved one."""
     failed_before = np.cumsum(wrong, axis=1) > 0
     return np.asarray(~((right > 0) & failed_before).any(axis=1))
 
 
 def _information(
-    lengths: Floats, tried: Floats, slope: Floats, h50: Floats, success: Floats, floor: object
+    lengths: Floats,
+    tried: Floats,
+    slope: Floats,
+    h50: Floats,
+    success: Floats,
+    floor: object,
 ) -> Floats:
     """(G,): Firth's penalty of each candidate."""
     log_ratio = np.log(lengths)[None, :] - np.log(h50)[:, None]
     hazard = math.log(2) * np.exp(slope[:, None] * log_ratio)
-    change = (success - np.asarray(floor)) * hazard  # of success, by the log of the hazard
+    change = (
+        success - np.asarray(floor)
+    ) * hazard  # of success, by the log of the hazard
     weight = tried * change**2 / (success * (1 - success))
     sums = [(weight * log_ratio**power).sum(axis=1) for power in range(3)]
     determinant = np.maximum(sums[0] * sums[2] - sums[1] ** 2, 1e-12)
@@ -170,16 +189,22 @@ def resample(
     rng = np.random.default_rng(seed)
     places = sorted({attempt.place for attempt in attempts}, key=str)
     weights = np.ones((1 + resamples, len(places)))
-    weights[1:] = rng.multinomial(len(places), np.full(len(places), 1 / len(places)), resamples)
+    weights[1:] = rng.multinomial(
+        len(places), np.full(len(places), 1 / len(places)), resamples
+    )
     solved, tried = np.zeros((2, 1 + resamples, levels))
     strata: dict[tuple[int, Hashable], dict[str, list[bool]]] = {}
     for attempt in attempts:
         stratum = strata.setdefault((attempt.level, attempt.place), {})
         stratum.setdefault(attempt.episode, []).append(attempt.success)
-    for (level, place), episodes in sorted(strata.items(), key=lambda item: str(item[0])):
+    for (level, place), episodes in sorted(
+        strata.items(), key=lambda item: str(item[0])
+    ):
         drawn = _redrawn(rng, weights[:, places.index(place)], len(episodes))
         for times, (_, outcomes) in zip(drawn, sorted(episodes.items()), strict=True):
-            for count, outcome in zip(_redrawn(rng, times, len(outcomes)), outcomes, strict=True):
+            for count, outcome in zip(
+                _redrawn(rng, times, len(outcomes)), outcomes, strict=True
+            ):
                 tried[:, level] += count
                 solved[:, level] += count * outcome
     return solved, tried
@@ -191,7 +216,9 @@ def _redrawn(rng: np.random.Generator, times: Floats, members: int) -> Iterator[
     if members == 1:
         yield times
         return
-    drawn = rng.multinomial((times * members).astype(np.int64), np.full(members, 1 / members))
+    drawn = rng.multinomial(
+        (times * members).astype(np.int64), np.full(members, 1 / members)
+    )
     drawn[0] = times[0]
     yield from drawn.T.astype(np.float64)
 
@@ -200,7 +227,9 @@ def interval(*readings: Floats) -> Interval:
     """The first value of the first reading, with the percentile interval of the others of each;
     0 and infinity are values."""
     value, ends = float(readings[0][0]), (ALPHA / 2, 1 - ALPHA / 2)
-    quantiles = [np.quantile(each[1:], ends, method="inverted_cdf") for each in readings]
+    quantiles = [
+        np.quantile(each[1:], ends, method="inverted_cdf") for each in readings
+    ]
     low, high = min(float(q[0]) for q in quantiles), max(float(q[1]) for q in quantiles)
     return Interval(value, min(low, value), max(high, value))
 

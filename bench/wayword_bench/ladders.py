@@ -135,10 +135,18 @@ class Entry:
     @property
     def folder(self) -> Path:
         name = "-".join(
-            part for part in (Path(self.agent).stem, self.model.rpartition("/")[2]) if part
+            part
+            for part in (Path(self.agent).stem, self.model.rpartition("/")[2])
+            if part
         )
-        twin = [f"salt-{hashlib.sha256(self.salt.encode()).hexdigest()[:8]}"] if self.salt else []
-        name = "-".join([name.replace(":", "-"), *twin, *(["quick"] if self.quick else [])])
+        twin = (
+            [f"salt-{hashlib.sha256(self.salt.encode()).hexdigest()[:8]}"]
+            if self.salt
+            else []
+        )
+        name = "-".join(
+            [name.replace(":", "-"), *twin, *(["quick"] if self.quick else [])]
+        )
         return self.out or Path("runs/bench") / name
 
     def chosen(self) -> list[Track]:
@@ -146,8 +154,14 @@ class Entry:
         named = {track.name: track for track in self.bench.tracks}
         for name in self.tracks:
             if name not in named:
-                raise UsageError(f"--tracks: no track {name!r}; {suggest(name, list(named))}")
-        tracks = [named[name] for name in self.tracks] if self.tracks else list(named.values())
+                raise UsageError(
+                    f"--tracks: no track {name!r}; {suggest(name, list(named))}"
+                )
+        tracks = (
+            [named[name] for name in self.tracks]
+            if self.tracks
+            else list(named.values())
+        )
         return [track.quick() if self.quick else track for track in tracks]
 
     def plans(self, track: Track, **options: Any) -> Iterator[tuple[int, Plan]]:
@@ -155,9 +169,17 @@ class Entry:
         bench = self.bench
         seed = bench.seed
         if self.salt:  # the version's own seeds are small
-            seed = 1_000 + int(hashlib.sha256(self.salt.encode()).hexdigest()[:8], 16) % 100_000
+            seed = (
+                1_000
+                + int(hashlib.sha256(self.salt.encode()).hexdigest()[:8], 16) % 100_000
+            )
         for length in track.lengths:
-            drawn = {**track.settings, "length": length, "episodes": bench.episodes, "seed": seed}
+            drawn = {
+                **track.settings,
+                "length": length,
+                "episodes": bench.episodes,
+                "seed": seed,
+            }
             yield (
                 length,
                 Plan(
@@ -180,7 +202,13 @@ class Entry:
         limit = sample_size(self.bench, self.quick)
         settings, seed = self._settings(real.settings), self.bench.seed
         return Plan(
-            self.agent, real.name, self.model, settings, limit=limit, shuffle=seed, **options
+            self.agent,
+            real.name,
+            self.model,
+            settings,
+            limit=limit,
+            shuffle=seed,
+            **options,
         )
 
     def robust_plans(self, track: Track, **options: Any) -> Iterator[tuple[str, Plan]]:
@@ -230,19 +258,25 @@ def check_player(plan: Plan) -> None:
     open_agent(plan, open_dataset(plan))
 
 
-def is_hopeless(solved: Sequence[int], tried: Sequence[int], quick: bool = False) -> bool:
+def is_hopeless(
+    solved: Sequence[int], tried: Sequence[int], quick: bool = False
+) -> bool:
     """True if the two last levels together are below ``HOPELESS``, or ``QUICK_HOPELESS``."""
     from scipy.special import betaincinv
 
     right, total = sum(solved[-2:]), sum(tried[-2:])
     highest = QUICK_HOPELESS if quick else HOPELESS
-    return len(solved) > 1 and float(betaincinv(right + 1, total - right, 0.95)) < highest
+    return (
+        len(solved) > 1 and float(betaincinv(right + 1, total - right, 0.95)) < highest
+    )
 
 
 # The card.
 
 
-def outcomes(folder: Path, track: Track) -> Iterator[tuple[int, str, bool, dict[str, float]]]:
+def outcomes(
+    folder: Path, track: Track
+) -> Iterator[tuple[int, str, bool, dict[str, float]]]:
     """Each tried episode: its level, id, success, and scores. Failed ones count as failures."""
     for level, length in enumerate(track.lengths):
         path = folder / track.name / f"{length:03d}"
@@ -265,13 +299,19 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
                 continue
             before = {name: won for name, won, _ in results(clean, track)}
             played += [scores for *_, scores in results(path, track)]
-            found = {name: won for name, won, _ in results(path, track) if name in before}
-            pairs += [(f"{track.name}/{place(n)}", before[n], won) for n, won in found.items()]
+            found = {
+                name: won for name, won, _ in results(path, track) if name in before
+            }
+            pairs += [
+                (f"{track.name}/{place(n)}", before[n], won) for n, won in found.items()
+            ]
             tracks.append(track.name)
         if pairs:
             gaps = np.array([[float(before) - float(won)] for _, before, won in pairs])
             ((loss, p),) = permutation_test(gaps, [where for where, *_ in pairs])
-            clean_rate, rate_now = (float(np.mean([pair[n] for pair in pairs])) for n in (1, 2))
+            clean_rate, rate_now = (
+                float(np.mean([pair[n] for pair in pairs])) for n in (1, 2)
+            )
             rows.append(
                 {"kind": kind, "rate": rate, "tracks": tracks, "episodes": len(pairs),
                  "clean": round(clean_rate, 4), "perturbed": round(rate_now, 4),
@@ -297,21 +337,32 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
         played = list(outcomes(folder, track))
         if not played:
             continue
-        attempts = [Attempt(level, place(name), name, won) for level, name, won, _ in played]
+        attempts = [
+            Attempt(level, place(name), name, won) for level, name, won, _ in played
+        ]
         fitted = horizon(track.lengths, attempts, track.floor or None)
         solved, tried = resample(attempts, len(track.lengths))
-        means.append((solved / np.maximum(tried, 1)).mean(axis=1))  # levels not played count as 0
+        means.append(
+            (solved / np.maximum(tried, 1)).mean(axis=1)
+        )  # levels not played count as 0
         tracks[track.name] = {
             **header["tracks"][track.name],
             **_horizons(fitted, track),
             "success": triple(interval(means[-1])),
-            "levels": [_level(played, n, length) for n, length in enumerate(track.lengths)],
+            "levels": [
+                _level(played, n, length) for n, length in enumerate(track.lengths)
+            ],
         }
     if not tracks:
-        raise UsageError(f"{folder}: has no runs of the bench yet; play with wayword bench")
+        raise UsageError(
+            f"{folder}: has no runs of the bench yet; play with wayword bench"
+        )
     robust = robustness(folder, bench, header["quick"])
     total = [*robust, *(level for each in tracks.values() for level in each["levels"])]
-    sums = {key: sum(level.get(key) or 0 for level in total) for key in ("tokens", "dollars")}
+    sums = {
+        key: sum(level.get(key) or 0 for level in total)
+        for key in ("tokens", "dollars")
+    }
     overall = triple(interval(np.mean(means, axis=0)))
     sums |= {"date": _date(folder), "robust": robust}
     if "real" in header:
@@ -328,7 +379,9 @@ def level_runs(folder: Path) -> list[Path]:
 
 def _date(folder: Path) -> str:
     """The day on which the last run of a level began."""
-    started = [RunFolder.read(run).config.get("started", "") for run in level_runs(folder)]
+    started = [
+        RunFolder.read(run).config.get("started", "") for run in level_runs(folder)
+    ]
     return max((str(each)[:10] for each in started), default="")
 
 
@@ -378,7 +431,10 @@ def _horizons(fitted: Horizon, track: Track) -> dict[str, Any]:
 
     lines = {"h50": fitted.h50, "h80": fitted.h80}
     return {
-        **{key: [bounded(v) for v in (at.mean, at.low, at.high)] for key, at in lines.items()},
+        **{
+            key: [bounded(v) for v in (at.mean, at.low, at.high)]
+            for key, at in lines.items()
+        },
         "ceiling": round(fitted.ceiling, 2),
         "slope": round(fitted.slope, 2),
         "isotonic": bounded(fitted.crossing),
@@ -391,7 +447,11 @@ def _level(
     """The success and the cost of a level; ``episodes`` is 0 where the ladder ended before it."""
     rows = [row for row in played if row[0] == level]
     won = np.array([row[2] for row in rows], dtype=float)
-    line: dict[str, Any] = {"length": length, "episodes": len(rows), "solved": int(won.sum())}
+    line: dict[str, Any] = {
+        "length": length,
+        "episodes": len(rows),
+        "solved": int(won.sum()),
+    }
     if not rows:
         return line
     rate = rate_interval(won, [place(row[1]) for row in rows])
@@ -408,7 +468,9 @@ def write_card(folder: Path, card: Mapping[str, Any]) -> Path:
     """Write the card next to its runs."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / CARD
-    path.write_text(json.dumps(card, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps(card, indent=2, allow_nan=False) + "\n", encoding="utf-8"
+    )
     return path
 
 
@@ -422,10 +484,13 @@ def read_card(folder: Path) -> dict[str, Any]:
         header = {key: value for key, value in card.items() if key not in _COMPUTED}
         names = header.get("tracks", {})
         header["tracks"] = {
-            name: {key: row[key] for key in ("lengths", "unit")} for name, row in names.items()
+            name: {key: row[key] for key in ("lengths", "unit")}
+            for name, row in names.items()
         }
         if "real" in card:
-            header["real"] = [{key: row[key] for key in ROW_HEAD} for row in card["real"]]
+            header["real"] = [
+                {key: row[key] for key in ROW_HEAD} for row in card["real"]
+            ]
     return make_card(path.parent, header) if level_runs(path.parent) else card
 
 
@@ -468,7 +533,10 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
     rows = [_cells(name, row) for name, row in card["tracks"].items()]
     rows.append(("all", "", "", "", "", *percents(card["success"])))
     real = [row for row in card.get("real", ()) if row["episodes"]]
-    rows += [(f"real: {row['dataset']}", "", "", "", "", *percents(row["success"])) for row in real]
+    rows += [
+        (f"real: {row['dataset']}", "", "", "", "", *percents(row["success"]))
+        for row in real
+    ]
     if form == "markdown":
         return markdown(HEAD, 1, rows, [title(card)])
     if form == "latex":
@@ -476,7 +544,9 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
     lines = [title(card), ""]
     for name, row in card["tracks"].items():
         _, h50, h50_range, h80, h80_range, success, success_range = _cells(name, row)
-        lines.append(f"{name} ({row['unit']}): H50 {h50} {h50_range}, H80 {h80} {h80_range}")
+        lines.append(
+            f"{name} ({row['unit']}): H50 {h50} {h50_range}, H80 {h80} {h80_range}"
+        )
         lines += [_bar(level, card["quick"]) for level in row["levels"]]
         lines.append(f"  success {success} {success_range} over all levels\n")
     success, success_range = percents(card["success"])
@@ -488,7 +558,11 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
     ]
     lines.append(f"{card['tokens']:,} tokens, ${card['dollars']:.2f}")
     if "real" in card:
-        lines += ["", "published data, in no number above:", *map(real_line, card["real"])]
+        lines += [
+            "",
+            "published data, in no number above:",
+            *map(real_line, card["real"]),
+        ]
     return "\n".join(lines)
 
 
@@ -505,7 +579,9 @@ def real_line(row: Mapping[str, Any]) -> str:
             f"{row['unit']}), {row['rejection_rate']:.1%} rejected, {row['tokens']:,} tokens, "
             f"${row['dollars']:.2f}, {row['seconds']:.0f} s"
         )
-    return line + (f"\n  in place of {row['named']}, missing: {missing}" if missing else "")
+    return line + (
+        f"\n  in place of {row['named']}, missing: {missing}" if missing else ""
+    )
 
 
 def sample_count(row: Mapping[str, Any]) -> str:
@@ -553,11 +629,14 @@ def compare_cards(first: Path, second: Path) -> list[TrackDifference]:
         if not all(track.name in card["tracks"] for card in cards):
             continue  # a folder may have further runs, of a command with other tracks
         wins = [
-            {name: won for _, name, won, _ in outcomes(each, track)} for each in (first, second)
+            {name: won for _, name, won, _ in outcomes(each, track)}
+            for each in (first, second)
         ]
         found.append((track.name, wins, place))
     if not (compared := _differences(found)):
-        raise UsageError(f"{first} and {second} share no episode; compare folders with runs")
+        raise UsageError(
+            f"{first} and {second} share no episode; compare folders with runs"
+        )
     return compared
 
 
@@ -565,13 +644,18 @@ def compare_real(first: Path, second: Path) -> list[TrackDifference]:
     """Differences on each split of published data that both cards have, corrected apart from the
     tracks."""
     cards = [read_card(folder) for folder in (first, second)]
-    splits = [{row["dataset"] for row in card.get("real", ()) if row["episodes"]} for card in cards]
+    splits = [
+        {row["dataset"] for row in card.get("real", ()) if row["episodes"]}
+        for card in cards
+    ]
     found = []
     for real in open_bench(cards[0]["bench"]).real:
         for on in (f"{real.name}:{split}" for split in real.splits):
             if all(on in names for names in splits):
                 paths = [sample_folder(each, on) for each in (first, second)]
-                wins = [{n: w for n, w, _ in results(p, real)} for p in paths if is_run(p)]
+                wins = [
+                    {n: w for n, w, _ in results(p, real)} for p in paths if is_run(p)
+                ]
                 found.append((on, wins, real.cluster_of))
     return _differences(found)
 
@@ -583,13 +667,19 @@ def _differences(
     out."""
     rows: list[tuple[str, int, Interval, float]] = []
     for label, wins, cluster in found:
-        shared = [name for name in wins[0] if name in wins[-1]] if len(wins) == 2 else []
+        shared = (
+            [name for name in wins[0] if name in wins[-1]] if len(wins) == 2 else []
+        )
         if shared:
-            gaps = np.array([[float(wins[1][name]) - float(wins[0][name])] for name in shared])
+            gaps = np.array(
+                [[float(wins[1][name]) - float(wins[0][name])] for name in shared]
+            )
             ((change, p),) = permutation_test(gaps, [cluster(name) for name in shared])
             rows.append((label, len(shared), change, p))
     corrected = holm([p for *_, p in rows])
-    return [TrackDifference(*row, each) for row, each in zip(rows, corrected, strict=True)]
+    return [
+        TrackDifference(*row, each) for row, each in zip(rows, corrected, strict=True)
+    ]
 
 
 def render_comparison(first: Path, second: Path) -> str:
@@ -600,7 +690,11 @@ def render_comparison(first: Path, second: Path) -> str:
         h50s = [" ".join(estimate(card["tracks"][row.track]["h50"])) for card in cards]
         lines.append(f"{row.track}: H50 {h50s[0]} -> {h50s[1]}; {_change(row)}")
     if real := compare_real(first, second):
-        lines += ["", "published data:", *(f"{row.track}: {_change(row)}" for row in real)]
+        lines += [
+            "",
+            "published data:",
+            *(f"{row.track}: {_change(row)}" for row in real),
+        ]
     return "\n".join(lines)
 
 

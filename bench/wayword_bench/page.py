@@ -50,7 +50,10 @@ def _digest(text: str) -> str:
 
 def _render(template: str, **context: Any) -> str:
     """A page, and the policy that allows its own style and script alone."""
-    parts = {name: _templates().get_template(name).render() for name in ("page.css", "board.js")}
+    parts = {
+        name: _templates().get_template(name).render()
+        for name in ("page.css", "board.js")
+    }
     style, code = parts["page.css"], parts["board.js"]
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; "
@@ -85,7 +88,9 @@ def curve(track: Mapping[str, Any]) -> Curve:
         return round(8 + (1 - rate) * (HEIGHT - FOOT - 8), 1)
 
     rows = [(x(level["length"]), *map(y, level["success"])) for level in levels]
-    edge = [(at, high) for at, _, _, high in rows] + [(at, low) for at, _, low, _ in rows[::-1]]
+    edge = [(at, high) for at, _, _, high in rows] + [
+        (at, low) for at, _, low, _ in rows[::-1]
+    ]
     words = [
         f"length {level['length']}: {level['solved']} of {level['episodes']} solved"
         for level in levels
@@ -112,7 +117,9 @@ def write_card_page(folder: Path, card: Mapping[str, Any]) -> Path:
                 if level["lost"] in ids:
                     pages.write(run, episodes=[level["lost"]])
                     file = quote(pages.file_name(level["lost"]))
-                    links[name, level["length"]] = f"{name}/{run.name}/pages/episodes/{file}"
+                    links[name, level["length"]] = (
+                        f"{name}/{run.name}/pages/episodes/{file}"
+                    )
     path = folder / PAGE
     path.write_text(_card_page(card, links), encoding="utf-8")
     return path
@@ -163,7 +170,9 @@ def check_card(
             return "its numbers are not those of its runs", unchecked
         if not card["private"] and (wrong := ladders.foreign_run(entry, samples)):
             return wrong, unchecked
-        runs += sorted(path.parent for path in folder.glob(f"{ladders.ROBUST}/*/*/run.json"))
+        runs += sorted(
+            path.parent for path in folder.glob(f"{ladders.ROBUST}/*/*/run.json")
+        )
         for run in (*runs, *samples):
             for episode, difference in verify(RunFolder.read(run), data):
                 if difference:
@@ -201,7 +210,8 @@ def write_board(folder: Path, out: Path, data: Path | None = None) -> Path:
     versions = sorted({str(row["card"]["bench"]) for row in rows})
     names = [track.name for track in ladders.open_bench().tracks if track.name in named]
     path.write_text(
-        _render("board.html", rows=rows, tracks=names, versions=versions), encoding="utf-8"
+        _render("board.html", rows=rows, tracks=names, versions=versions),
+        encoding="utf-8",
     )
     return path
 
@@ -209,7 +219,8 @@ def write_board(folder: Path, out: Path, data: Path | None = None) -> Path:
 def _cells(card: Mapping[str, Any]) -> dict[str, tuple[str, float]]:
     """Each track's horizon as text and as a number to sort by."""
     return {
-        name: (_text(row["h50"]), _order(row["h50"][0])) for name, row in card["tracks"].items()
+        name: (_text(row["h50"]), _order(row["h50"][0]))
+        for name, row in card["tracks"].items()
     }
 
 

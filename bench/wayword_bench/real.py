@@ -101,7 +101,9 @@ def sample_checksums(plan: Plan, whole: bool) -> list[str]:
     """The checksums of the first episode of a sample and, of a ``whole`` one, of the last."""
     dataset = open_dataset(plan)
     numbers = choose(plan, dataset.tasks)
-    return checksums(dataset, [dataset.tasks[n] for n in (numbers[0], numbers[-1])[: 1 + whole]])
+    return checksums(
+        dataset, [dataset.tasks[n] for n in (numbers[0], numbers[-1])[: 1 + whole]]
+    )
 
 
 def absence(plan: Plan, whole: bool = False) -> str:
@@ -154,7 +156,11 @@ def _numbers(
 
 def is_of_plan(plan: Plan, run: RecordedRun) -> bool:
     """True if a run has the agent, dataset, order, step limit and dataset settings of a plan."""
-    identity, dataset, drawn = run.config["identity"], open_dataset(plan), plan.group("dataset")
+    identity, dataset, drawn = (
+        run.config["identity"],
+        open_dataset(plan),
+        plan.group("dataset"),
+    )
     found = [identity[key] for key in ("agent", "dataset", "shuffle", "max_steps")]
     settings = {key: identity["dataset_settings"].get(key) for key in drawn}
     expected = [plan.agent, split_name(plan, dataset), plan.shuffle, dataset.max_steps]

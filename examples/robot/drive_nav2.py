@@ -43,7 +43,10 @@ def main(url: str) -> None:
     heading = base.pose()["heading"]
     turned = base.rotate(40.0)
     off = abs(relative(base.pose()["heading"], heading) - 40.0)
-    check(turned.status == "ok" and off < 20, f"turned to the right, {off:.0f} degrees off")
+    check(
+        turned.status == "ok" and off < 20,
+        f"turned to the right, {off:.0f} degrees off",
+    )
     base.rotate(-40.0)
     goal = ahead(base, 0.6)
     moved = base.go_to(*goal)
@@ -63,17 +66,25 @@ def main(url: str) -> None:
     moving = math.dist(first, place(link))
     driver.kill()
     driver.wait()
-    check(moving > 0.03, f"on its way when its driver is killed: {moving:.2f} m in half a second")
+    check(
+        moving > 0.03,
+        f"on its way when its driver is killed: {moving:.2f} m in half a second",
+    )
     time.sleep(2.5)  # a second of silence, and the way to a halt
     first = place(link)
     time.sleep(1.0)
     slid, gone = math.dist(first, place(link)), math.dist(before, first)
     link.close()
-    check(slid < 0.03 and gone < 1.9, f"stands still: {slid:.2f} m in a second, {gone:.2f} m gone")
+    check(
+        slid < 0.03 and gone < 1.9,
+        f"stands still: {slid:.2f} m in a second, {gone:.2f} m gone",
+    )
 
 
 def place(link: Link) -> tuple[float, float]:
-    return parse_place(link.latest({"/odom": time.monotonic()}, 10.0)["/odom"], "/odom")[:2]
+    return parse_place(
+        link.latest({"/odom": time.monotonic()}, 10.0)["/odom"], "/odom"
+    )[:2]
 
 
 def drive_away(url: str) -> None:

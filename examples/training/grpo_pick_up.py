@@ -29,7 +29,13 @@ from wayword.envs.trl import environment_factory, episode_reward, plan_reward, p
 
 NAME = "grounding_homes:generated_train"
 VERBS = ["go_explore", "go_grab", "stop"]
-SETTINGS = {"rooms": 1, "homes": 12, "episodes": 12, "kind": "pick_up", "actions": VERBS}
+SETTINGS = {
+    "rooms": 1,
+    "homes": 12,
+    "episodes": 12,
+    "kind": "pick_up",
+    "actions": VERBS,
+}
 OPENING = ["go_explore[studio]"]
 CHAT = """{% for message in messages %}{% if message.role == 'assistant' %}<says> \
 {% for call in message.tool_calls or [] %}{{ call.function.name }} \
@@ -67,25 +73,35 @@ def rows() -> list[dict[str, Any]]:
 def words(texts: list[str], commands: list[str]) -> PreTrainedTokenizerFast:
     """A tokenizer of whole words; a command is one."""
     split = re.compile(r"[A-Za-z_]+\[[^\]]*\]|\w+|[^\w\s]")
-    known = sorted({word for text in texts for word in split.findall(text)} | set(commands))
+    known = sorted(
+        {word for text in texts for word in split.findall(text)} | set(commands)
+    )
     special = ["<pad>", "<end>", "<unknown>", "<says>"]
     vocabulary = {word: n for n, word in enumerate([*special, *known])}
     made = Tokenizer(models.WordLevel(vocabulary, unk_token="<unknown>"))
-    made.pre_tokenizer = pre_tokenizers.Split(Regex(split.pattern), "removed", invert=True)
+    made.pre_tokenizer = pre_tokenizers.Split(
+        Regex(split.pattern), "removed", invert=True
+    )
     return PreTrainedTokenizerFast(
         tokenizer_object=made, pad_token="<pad>", eos_token="<end>", unk_token="<unknown>",
         additional_special_tokens=["<says>"], chat_template=CHAT,
     )  # fmt: skip
 
 
-def train(steps: int = 80, out: str = "grpo_pick_up", tools: bool = False) -> list[float]:
+def train(
+    steps: int = 80, out: str = "grpo_pick_up", tools: bool = False
+) -> list[float]:
     """Success in every step's batch. With ``tools``, where a rollout has one call and cannot stop,
     the share of goal conditions met, less a tenth for an illegal action."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     data = rows()
     things = sorted(
-        {one for row in data for one in re.findall(r"[a-z]+(?: [a-z]+)*", row["prompt"])}
+        {
+            one
+            for row in data
+            for one in re.findall(r"[a-z]+(?: [a-z]+)*", row["prompt"])
+        }
     )
     named = {"_".join(part.split()[-n:]) for part in things for n in (1, 2)}
     commands = [f"go_grab[{name}_1]" for name in sorted(named)]
@@ -106,18 +122,25 @@ def train(steps: int = 80, out: str = "grpo_pick_up", tools: bool = False) -> li
     if tools:
         tokenizer.response_template = CALLS
         config.max_tool_calling_iterations = 1
-        data = [{**row, "prompt": [{"role": "user", "content": row["prompt"]}]} for row in data]
+        data = [
+            {**row, "prompt": [{"role": "user", "content": row["prompt"]}]}
+            for row in data
+        ]
         acting: dict[str, Any] = {
             "reward_funcs": [episode_reward],
             "environment_factory": environment_factory(
-                NAME, OPENING, settings=SETTINGS, reward={"conditions": 1.0, "rejected": 0.1}
+                NAME,
+                OPENING,
+                settings=SETTINGS,
+                reward={"conditions": 1.0, "rejected": 0.1},
             ),
         }
     else:
         paid = [{"success": 1.0}, {"rejected": 0.1}]
         acting = {
             "reward_funcs": [
-                plan_reward(NAME, OPENING, settings=SETTINGS, reward=one) for one in paid
+                plan_reward(NAME, OPENING, settings=SETTINGS, reward=one)
+                for one in paid
             ]
         }
     trainer = GRPOTrainer(
@@ -135,4 +158,6 @@ if __name__ == "__main__":
     tenth = max(1, len(curve) // 8)
     for n in range(0, len(curve), tenth):
         part = curve[n : n + tenth]
-        print(f"steps {n:3d}-{n + len(part) - 1:3d}: success {sum(part) / len(part):.2f}")
+        print(
+            f"steps {n:3d}-{n + len(part) - 1:3d}: success {sum(part) / len(part):.2f}"
+        )

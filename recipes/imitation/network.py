@@ -113,7 +113,9 @@ class Dropout(nn.Module):
         if not self.training or self.rate == 0:
             return x
         count = rows.shape[0] if rows else x.shape[0]
-        kept = (torch.rand(count, 1, x.shape[-1]) >= self.rate).to(x.dtype) / (1 - self.rate)
+        kept = (torch.rand(count, 1, x.shape[-1]) >= self.rate).to(x.dtype) / (
+            1 - self.rate
+        )
         return x * (kept[rows.walk, 0] if rows else kept)
 
 
@@ -194,7 +196,9 @@ class Policy(nn.Module):
         self.weight = nn.Embedding(shape.vocabulary, 1)
         nn.init.normal_(self.words.weight, std=0.5)
         nn.init.zeros_(self.weight.weight)
-        self.register_buffer("some", (torch.arange(shape.vocabulary) > 0).float().unsqueeze(1))
+        self.register_buffer(
+            "some", (torch.arange(shape.vocabulary) > 0).float().unsqueeze(1)
+        )
         self.lift = nn.Linear(shape.word, width)
         self.where = nn.Embedding(LONGEST["instruction"], width)
         self.when = nn.Embedding(MOST_STEPS, width)
@@ -204,10 +208,16 @@ class Policy(nn.Module):
         self.place = nn.Linear(3 * shape.word, width)
         self.beside = nn.Linear(3 * shape.word, width)
         self.bearing = nn.Linear(FEATURES, width)
-        self.option = nn.Sequential(nn.GELU(), nn.Linear(width, width), nn.LayerNorm(width))
+        self.option = nn.Sequential(
+            nn.GELU(), nn.Linear(width, width), nn.LayerNorm(width)
+        )
         self.kinds = nn.Parameter(torch.randn(3, width) * 0.1)
-        self.readers = nn.ModuleList(AttentionLayer(shape) for _ in range(shape.reading))
-        self.deciders = nn.ModuleList(AttentionLayer(shape) for _ in range(shape.deciding))
+        self.readers = nn.ModuleList(
+            AttentionLayer(shape) for _ in range(shape.reading)
+        )
+        self.deciders = nn.ModuleList(
+            AttentionLayer(shape) for _ in range(shape.deciding)
+        )
         self.read_norm, self.last_norm = nn.LayerNorm(width), nn.LayerNorm(width)
         self.score = nn.Linear(width, 1)
         self.drop = Dropout(shape.dropout)
@@ -224,7 +234,9 @@ class Policy(nn.Module):
         pooled = summed[:, :-1] / (summed[:, -1:] + 1e-6)
         return pooled.reshape(*numbers.shape[:-1], -1)
 
-    def look(self, captions: Tensor, objects: Tensor, summary: Tensor) -> tuple[Tensor, Tensor]:
+    def look(
+        self, captions: Tensor, objects: Tensor, summary: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Texts of N viewpoints -> (N, 9, D) the eight views and the place itself as options,
         and (N, D) the place as it bears on each of its ways."""
         views = torch.cat([self.bag(captions), self.bag(objects)], -1)
@@ -264,7 +276,9 @@ class Policy(nn.Module):
         ``taken`` (B, T, D) are the options taken at each step, ``standing`` (B, T, D) those of
         stopping; ``bias`` (B, 1, P, 2 T) hides from an option what it may not see of them.
         """
-        steps = torch.arange(taken.shape[1], device=taken.device).clamp(max=MOST_STEPS - 1)
+        steps = torch.arange(taken.shape[1], device=taken.device).clamp(
+            max=MOST_STEPS - 1
+        )
         walked = taken + self.when(steps) + self.kinds[1]
         if not self.shape.memory:
             walked = walked * 0
@@ -277,7 +291,9 @@ class Policy(nn.Module):
         return scores
 
 
-def one_step(policy: Policy, told: tuple[Tensor, Tensor], encoded: Tensor, past: Tensor) -> Tensor:
+def one_step(
+    policy: Policy, told: tuple[Tensor, Tensor], encoded: Tensor, past: Tensor
+) -> Tensor:
     """(B, Q) scores of one step's options (B, Q, D), stopping first; ``past`` (B, T, D) was taken.
 
     The past is padded by one step, which no option sees: a first step has none.
@@ -287,7 +303,9 @@ def one_step(policy: Policy, told: tuple[Tensor, Tensor], encoded: Tensor, past:
     gap = torch.zeros_like(taken[:, :-1, 0])
     hidden = torch.cat([gap, torch.full_like(encoded[:, :1, 0], HIDDEN)], 1)
     bias = torch.cat([hidden, torch.zeros_like(encoded[:, :1, 0])], 1)[:, None, None, :]
-    return policy.decide(told, encoded, taken, encoded[:, :1], bias.expand(-1, -1, count, -1))
+    return policy.decide(
+        told, encoded, taken, encoded[:, :1], bias.expand(-1, -1, count, -1)
+    )
 
 
 SMALLEST = 1024
@@ -332,8 +350,12 @@ class PolicyStep(nn.Module):
             instruction = policy.read(words)
             seen, beside = policy.look(captions, objects, summary)
             chosen = rows.unsqueeze(-1).expand(-1, -1, seen.shape[-1])
-            encoded = policy.encode(seen.gather(1, chosen), beside.unsqueeze(1), geometry)
-            scores.append(torch.log_softmax(one_step(policy, instruction, encoded, past), -1))
+            encoded = policy.encode(
+                seen.gather(1, chosen), beside.unsqueeze(1), geometry
+            )
+            scores.append(
+                torch.log_softmax(one_step(policy, instruction, encoded, past), -1)
+            )
             memories.append(encoded)
         is_move = (geometry[..., 5] > 0).float()
         adjusted = self.stop * (1 - is_move) - self.revisit * geometry[..., 6] * is_move
@@ -389,7 +411,9 @@ def export_onnx(
     )
     _halve(path)
     listed = sorted(vocabulary, key=lambda word: vocabulary[word])
-    path.with_suffix(".json").write_text(json.dumps(listed, separators=(",", ":")) + "\n")
+    path.with_suffix(".json").write_text(
+        json.dumps(listed, separators=(",", ":")) + "\n"
+    )
 
 
 def _halve(path: Path) -> None:
@@ -405,8 +429,12 @@ def _halve(path: Path) -> None:
             continue
         name = tensor.name
         graph.initializer.remove(tensor)
-        graph.initializer.append(numpy_helper.from_array(values.astype(np.float16), name + "/half"))
-        casts.append(helper.make_node("Cast", [name + "/half"], [name], to=TensorProto.FLOAT))
+        graph.initializer.append(
+            numpy_helper.from_array(values.astype(np.float16), name + "/half")
+        )
+        casts.append(
+            helper.make_node("Cast", [name + "/half"], [name], to=TensorProto.FLOAT)
+        )
     nodes = [*casts, *graph.node]
     del graph.node[:]
     graph.node.extend(nodes)
@@ -423,9 +451,13 @@ def load(path: Path) -> tuple[Policy, dict[str, int], dict[str, Any]]:
 
 def main(out: str, *checkpoints: str) -> None:
     """Export checkpoints of one vocabulary together."""
-    policies, vocabularies, _ = zip(*(load(Path(path)) for path in checkpoints), strict=True)
+    policies, vocabularies, _ = zip(
+        *(load(Path(path)) for path in checkpoints), strict=True
+    )
     if any(vocabulary != vocabularies[0] for vocabulary in vocabularies):
-        raise SystemExit("the checkpoints differ in vocabulary: train them on the same scenes")
+        raise SystemExit(
+            "the checkpoints differ in vocabulary: train them on the same scenes"
+        )
     export(PolicyStep(policies), vocabularies[0], Path(out))
 
 

@@ -28,7 +28,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from recipes.imitation.network import HIDDEN, Policy, PolicyRecipe, Sizes, export_onnx, load
+from recipes.imitation.network import (
+    HIDDEN,
+    Policy,
+    PolicyRecipe,
+    Sizes,
+    export_onnx,
+    load,
+)
 from recipes.imitation.tables import MIRROR, SECTORS, Scenes, swap_sides
 from recipes.imitation.trainer import Material, gather
 from wayword.agents.baselines.imitation import LONGEST, Floats, Ints, features
@@ -37,7 +44,16 @@ LONGEST_PATH = 16
 """Viewpoints that have an embedding of their own; later ones share the last."""
 WARM_UP = 100
 """Training steps until the full learning rate."""
-UNUSED = ("readers", "deciders", "score", "read_norm", "last_norm", "where", "when", "kinds")
+UNUSED = (
+    "readers",
+    "deciders",
+    "score",
+    "read_norm",
+    "last_norm",
+    "where",
+    "when",
+    "kinds",
+)
 """Parts of the policy that decide on moves; a speaker only sees."""
 
 
@@ -64,8 +80,12 @@ class Speaker(nn.Module):
             shape = width, sizes.heads, 2 * width, sizes.dropout
             return kind(*shape, functional.gelu, **options)
 
-        self.encoder = nn.ModuleList(layer(nn.TransformerEncoderLayer) for _ in range(layers))
-        self.decoder = nn.ModuleList(layer(nn.TransformerDecoderLayer) for _ in range(layers))
+        self.encoder = nn.ModuleList(
+            layer(nn.TransformerEncoderLayer) for _ in range(layers)
+        )
+        self.decoder = nn.ModuleList(
+            layer(nn.TransformerDecoderLayer) for _ in range(layers)
+        )
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
         self.out = nn.Linear(width, sizes.word)
         self.bias = nn.Parameter(torch.zeros(sizes.vocabulary))
@@ -110,7 +130,9 @@ class Speaker(nn.Module):
         batch, length = words.shape
         logits = self.out(self.norms[1](x)) @ self.eyes.words.weight.T + self.bias
         target = torch.cat([words, words.new_zeros(batch, 1)], 1)
-        logs = -functional.cross_entropy(logits.transpose(1, 2), target, reduction="none")
+        logs = -functional.cross_entropy(
+            logits.transpose(1, 2), target, reduction="none"
+        )
         return logs * (torch.arange(length + 1) <= (words > 0).sum(1, keepdim=True))
 
 
@@ -134,8 +156,16 @@ def lay_out(
     both = np.stack([np.zeros_like(ways), ways], 2)
     start = scenes.places[place[:, :1]]
     offset = np.stack([scenes.places[place] - start, scenes.places[after] - start], 2)
-    memory = np.zeros((len(paths), longest, 2, 2), np.float32)  # a path visits no place twice
-    angles = both[..., 0], both[..., 1], both[..., 2], before[..., None], facing[:, None, None]
+    memory = np.zeros(
+        (len(paths), longest, 2, 2), np.float32
+    )  # a path visits no place twice
+    angles = (
+        both[..., 0],
+        both[..., 1],
+        both[..., 2],
+        before[..., None],
+        facing[:, None, None],
+    )
     geometry = features(*angles, offset, memory, 0)
     geometry[..., 11] = (np.arange(longest) / 10)[None, :, None]  # the step
     return place, np.stack([np.full_like(sides, SECTORS), sides], -1), geometry, count
@@ -152,7 +182,10 @@ def gold_paths(material: Material) -> list[list[int]]:
         path = [here]
         while path[-1] != goal:
             ends = scenes.ends[path[-1]]
-            left = scenes.ways[path[-1], :, 2] + metres[np.maximum(ends - first, 0), goal - first]
+            left = (
+                scenes.ways[path[-1], :, 2]
+                + metres[np.maximum(ends - first, 0), goal - first]
+            )
             path.append(int(ends[np.where(ends >= 0, left, np.inf).argmin()]))
         found.append(path)
     return found
@@ -161,7 +194,9 @@ def gold_paths(material: Material) -> list[list[int]]:
 class SpeakerTrainer:
     """Speaker, its mean over training steps, and the material of one training."""
 
-    def __init__(self, material: Material, start: Policy, given: argparse.Namespace) -> None:
+    def __init__(
+        self, material: Material, start: Policy, given: argparse.Namespace
+    ) -> None:
         torch.manual_seed(given.seed)
         self.material, self.given = material, given
         self.gold = gold_paths(material)
@@ -180,14 +215,21 @@ class SpeakerTrainer:
         self.epoch, self.steps, self.seconds = 0, 0, 0.0
 
     def log_probabilities(
-        self, speaker: Speaker, batch: NDArray[Any], mirrored: bool = False, drop: float = 0.0
+        self,
+        speaker: Speaker,
+        batch: NDArray[Any],
+        mirrored: bool = False,
+        drop: float = 0.0,
     ) -> tuple[Tensor, Tensor]:
         """Return the log-probability of each word of the instructions, and their lengths (B,)."""
         material = self.material
         paths = [self.gold[number] for number in batch.tolist()]
         laid = lay_out(material.scenes, material.episodes.facing[batch], paths)
         visited, place = np.unique(laid[0], return_inverse=True)
-        texts = {kind: table[torch.from_numpy(visited)] for kind, table in material.texts.items()}
+        texts = {
+            kind: table[torch.from_numpy(visited)]
+            for kind, table in material.texts.items()
+        }
         words = torch.from_numpy(material.told[batch])
         words = words[:, : max(1, int((words > 0).sum(1).max()))]
         geometry = torch.from_numpy(laid[2])
@@ -211,11 +253,16 @@ class SpeakerTrainer:
         homes_drawn = min(given.houses_drawn, len(parts["homes"]))
         per_epoch = (len(parts["train"]) + homes_drawn) // given.batch + 1
         while self.epoch < min(until, given.epochs):
-            rng, began = np.random.default_rng([given.seed, self.epoch]), time.process_time()
+            rng, began = (
+                np.random.default_rng([given.seed, self.epoch]),
+                time.process_time(),
+            )
             torch.manual_seed(1000 * given.seed + self.epoch)
             homes = rng.permutation(parts["homes"])[:homes_drawn]
             chosen = np.concatenate([parts["train"], homes])
-            chosen = chosen[np.argsort(length[chosen] * rng.uniform(0.85, 1.15, len(chosen)))]
+            chosen = chosen[
+                np.argsort(length[chosen] * rng.uniform(0.85, 1.15, len(chosen)))
+            ]
             batches = np.array_split(chosen, per_epoch)
             self.speaker.train()
             losses = []
@@ -232,9 +279,18 @@ class SpeakerTrainer:
                 losses.append(self._learn(-logs.sum() / lengths.sum()))
             self.epoch += 1
             self.seconds += time.process_time() - began
-            row = {"epoch": self.epoch, "seconds": self.seconds, "loss": float(np.mean(losses))}
-            row |= {part: self.score(parts[part]) for part in ("dev_seen", "dev_unseen")}
-            print(json.dumps({key: round(value, 4) for key, value in row.items()}), flush=True)
+            row = {
+                "epoch": self.epoch,
+                "seconds": self.seconds,
+                "loss": float(np.mean(losses)),
+            }
+            row |= {
+                part: self.score(parts[part]) for part in ("dev_seen", "dev_unseen")
+            }
+            print(
+                json.dumps({key: round(value, 4) for key, value in row.items()}),
+                flush=True,
+            )
             self.save()
 
     def _learn(self, loss: Tensor) -> float:
@@ -282,18 +338,28 @@ class SpeakerTrainer:
         self.speaker.load_state_dict(state["now"])
         self.mean.load_state_dict(state["mean"])
         self.optimizer.load_state_dict(state["opt"])
-        self.epoch, self.steps, self.seconds = state["epoch"], state["steps"], state["secs"]
+        self.epoch, self.steps, self.seconds = (
+            state["epoch"],
+            state["steps"],
+            state["secs"],
+        )
 
 
 def attend(attention: Any, x: Tensor, context: Tensor, bias: Tensor) -> Tensor:
     """``nn.MultiheadAttention`` in plain operators: its own export fixes the lengths."""
-    weights = zip(attention.in_proj_weight.chunk(3), attention.in_proj_bias.chunk(3), strict=True)
+    weights = zip(
+        attention.in_proj_weight.chunk(3), attention.in_proj_bias.chunk(3), strict=True
+    )
     query, key, value = (
-        functional.linear(rows, *pair).unflatten(-1, (attention.num_heads, -1)).transpose(1, 2)
+        functional.linear(rows, *pair)
+        .unflatten(-1, (attention.num_heads, -1))
+        .transpose(1, 2)
         for rows, pair in zip((x, context, context), weights, strict=True)
     )
     scores = query @ key.transpose(2, 3) / attention.head_dim**0.5 + bias
-    return attention.out_proj((torch.softmax(scores, -1) @ value).transpose(1, 2).flatten(2))
+    return attention.out_proj(
+        (torch.softmax(scores, -1) @ value).transpose(1, 2).flatten(2)
+    )
 
 
 class SpokenPath(nn.Module):
@@ -319,11 +385,15 @@ class SpokenPath(nn.Module):
         x = speaker.eyes.encode(seen.gather(1, index), here.unsqueeze(1), geometry)
         steps = torch.arange(rows.shape[0]).clamp(max=LONGEST_PATH - 1)
         x = x + speaker.when(steps)[:, None] + speaker.kinds
-        path = x.flatten(0, 1)[:-1].unsqueeze(0)  # no option is taken at the last viewpoint
+        path = x.flatten(0, 1)[:-1].unsqueeze(
+            0
+        )  # no option is taken at the last viewpoint
         for layer in speaker.encoder:
             y = layer.norm1(path)
             path = path + attend(layer.self_attn, y, y, torch.zeros(1))
-            path = path + layer.linear2(functional.gelu(layer.linear1(layer.norm2(path))))
+            path = path + layer.linear2(
+                functional.gelu(layer.linear1(layer.norm2(path)))
+            )
         path, x = speaker.norms[0](path), speaker.begun(words)
         places = torch.arange(x.shape[1])
         future = (places[None, :] > places[:, None]).float() * HIDDEN
@@ -361,18 +431,26 @@ def export(speaker: Speaker, vocabulary: dict[str, int], path: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Train, or continue the training whose checkpoint is ``--out``; or export a checkpoint."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else ""
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     train = commands.add_parser("train")
-    train.add_argument("--data", type=Path, help="folder of r2r; without it houses alone")
-    train.add_argument("--start", type=Path, required=True, help="checkpoint of the policy")
+    train.add_argument(
+        "--data", type=Path, help="folder of r2r; without it houses alone"
+    )
+    train.add_argument(
+        "--start", type=Path, required=True, help="checkpoint of the policy"
+    )
     train.add_argument("--out", type=Path, required=True)
     train.add_argument("--epochs", type=int, default=14)
     train.add_argument("--seed", type=int, default=0)
     train.add_argument("--rate", type=float, default=7e-4)
     train.add_argument("--batch", type=int, default=64)
     train.add_argument("--houses", type=int, default=PolicyRecipe.houses)
-    train.add_argument("--houses-drawn", type=int, default=1500, help="house episodes an epoch")
+    train.add_argument(
+        "--houses-drawn", type=int, default=1500, help="house episodes an epoch"
+    )
     train.add_argument("--threads", type=int, default=1)
     write = commands.add_parser("export")
     write.add_argument("checkpoint", type=Path)
@@ -388,7 +466,9 @@ def main(arguments: list[str] | None = None) -> None:
     material = gather(given.data, PolicyRecipe(houses=given.houses))
     start, vocabulary, _ = load(given.start)
     if vocabulary != material.vocabulary:
-        raise SystemExit(f"{given.start} has another vocabulary: train it on the same scenes")
+        raise SystemExit(
+            f"{given.start} has another vocabulary: train it on the same scenes"
+        )
     trainer = SpeakerTrainer(material, start, given)
     if given.out.exists():
         trainer.resume()

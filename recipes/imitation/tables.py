@@ -83,10 +83,14 @@ class Episodes:
         """The episodes of those numbers."""
         ids = [self.ids[n] for n in chosen.tolist()]
         told = [self.words[n] for n in chosen.tolist()]
-        return Episodes(ids, told, self.start[chosen], self.goal[chosen], self.facing[chosen])
+        return Episodes(
+            ids, told, self.start[chosen], self.goal[chosen], self.facing[chosen]
+        )
 
 
-def read_scenes(datasets: Sequence[tuple[Any, Sequence[str]]], most_ways: int = 14) -> Scenes:
+def read_scenes(
+    datasets: Sequence[tuple[Any, Sequence[str]]], most_ways: int = 14
+) -> Scenes:
     """The viewpoints of indoor datasets, each given with the names of its scenes."""
     index: dict[tuple[str, str], int] = {}
     texts = Texts([], [], [])
@@ -102,7 +106,11 @@ def read_scenes(datasets: Sequence[tuple[Any, Sequence[str]]], most_ways: int = 
             for viewpoint in graph.ids:
                 here = index[name, viewpoint]
                 for slot, way in enumerate(graph.neighbors(viewpoint)[:most_ways]):
-                    pose = np.radians(way.heading), np.radians(way.elevation), way.distance
+                    pose = (
+                        np.radians(way.heading),
+                        np.radians(way.elevation),
+                        way.distance,
+                    )
                     side = sector(way.heading, SECTORS)
                     rows.append((here, slot, index[name, way.viewpoint], *pose, side))
                 _tell(texts, perceiver.perceive(name, viewpoint))
@@ -160,21 +168,27 @@ def draw_homes(homes: Any) -> list[Any]:
     for number in range(homes.settings.houses):
         for path in range(12):
             try:
-                picked = [number + homes.settings.houses * (3 * path + w) for w in range(3)]
+                picked = [
+                    number + homes.settings.houses * (3 * path + w) for w in range(3)
+                ]
                 found += [homes.task(n) for n in picked]
             except UsageError:  # the house has fewer paths
                 break
     return found
 
 
-def split_parts(scenes: Scenes, episodes: Episodes, names: list[str]) -> dict[str, NDArray[Any]]:
+def split_parts(
+    scenes: Scenes, episodes: Episodes, names: list[str]
+) -> dict[str, NDArray[Any]]:
     """Train, the two held-out parts, the generated houses and a twentieth of those for choices."""
     draw = random.Random("held out")
     away = set(draw.sample(names, HELD_OUT)) if names else set()
     parts: dict[str, list[int]] = {
         part: [] for part in ("train", "dev_seen", "dev_unseen", "homes", "dev_homes")
     }
-    for number, (name, start) in enumerate(zip(episodes.ids, episodes.start.tolist(), strict=True)):
+    for number, (name, start) in enumerate(
+        zip(episodes.ids, episodes.start.tolist(), strict=True)
+    ):
         scene = scenes.names[scenes.scene[start]]
         path = random.Random(f"path {name.rsplit('_', 1)[0]}").random()
         if scene not in names:
@@ -187,16 +201,22 @@ def split_parts(scenes: Scenes, episodes: Episodes, names: list[str]) -> dict[st
     return {part: np.array(numbers, dtype=np.int64) for part, numbers in parts.items()}
 
 
-def make_vocabulary(scenes: Scenes, episodes: Episodes, chosen: NDArray[Any]) -> dict[str, int]:
+def make_vocabulary(
+    scenes: Scenes, episodes: Episodes, chosen: NDArray[Any]
+) -> dict[str, int]:
     """Words of the instructions (3 or more times) and of what is seen (8 or more), numbered."""
-    said = Counter(word for number in chosen.tolist() for word in episodes.words[number])
+    said = Counter(
+        word for number in chosen.tolist() for word in episodes.words[number]
+    )
     seen: Counter[str] = Counter()
     allowed = set(scenes.scene[episodes.start[chosen]].tolist())
     for here, number in enumerate(scenes.scene.tolist()):
         if number in allowed:
             for side in (*scenes.texts.captions[here], *scenes.texts.objects[here]):
                 seen.update(side)
-    kept = {w for w, n in said.items() if n >= 3} | {w for w, n in seen.items() if n >= 8}
+    kept = {w for w, n in said.items() if n >= 3} | {
+        w for w, n in seen.items() if n >= 8
+    }
     return {"": 0, "?": 1} | {word: n for n, word in enumerate(sorted(kept), 2)}
 
 
@@ -220,8 +240,12 @@ def number_texts(scenes: Scenes, vocabulary: Mapping[str, int]) -> dict[str, Int
             found[row, : len(known)] = known
         return found[:, : max(1, int((found > 0).sum(1).max()))]
 
-    captions = table([text for sides in scenes.texts.captions for text in sides], "caption")
-    objects = table([text for sides in scenes.texts.objects for text in sides], "objects")
+    captions = table(
+        [text for sides in scenes.texts.captions for text in sides], "caption"
+    )
+    objects = table(
+        [text for sides in scenes.texts.objects for text in sides], "objects"
+    )
     return {
         "captions": captions.reshape(-1, SECTORS, captions.shape[1]),
         "objects": objects.reshape(-1, SECTORS, objects.shape[1]),
@@ -253,7 +277,11 @@ class WalkBatch:
     def keep(self, rows: NDArray[np.bool_]) -> None:
         """Go on with these walks alone."""
         self.episodes = self.episodes.some(np.flatnonzero(rows))
-        self.here, self.facing, self.before = self.here[rows], self.facing[rows], self.before[rows]
+        self.here, self.facing, self.before = (
+            self.here[rows],
+            self.facing[rows],
+            self.before[rows],
+        )
         self.trail = [places[rows] for places in self.trail]
         self._first, self.to_goal = self._first[rows], self.to_goal[rows]
 
@@ -274,10 +302,14 @@ class WalkBatch:
         slots = max(1, int(legal.sum(1).max()))
         ends, legal, ways = ends[:, :slots], legal[:, :slots], scenes.ways[here, :slots]
         start = scenes.places[self.trail[0]][:, None]
-        offset = np.where(legal[..., None], scenes.places[np.maximum(ends, 0)] - start, 0)
+        offset = np.where(
+            legal[..., None], scenes.places[np.maximum(ends, 0)] - start, 0
+        )
         trail = np.stack(self.trail, axis=1)
         visited = (ends[..., None] == trail[:, None, :]).any(-1)
-        memory = np.stack([visited, ends == self.before[:, None]], -1).astype(np.float32)
+        memory = np.stack([visited, ends == self.before[:, None]], -1).astype(
+            np.float32
+        )
         again = (trail[:, :-1] == here[:, None]).any(-1).astype(np.float32)
         stay = np.stack([again, np.zeros_like(again)], -1)[:, None]
         offset = np.concatenate([scenes.places[here][:, None] - start, offset], 1)
@@ -344,7 +376,9 @@ class Packed:
     options: int
 
 
-def pack(walks: WalkBatch, plan: Ints, noise: NDArray[Any], rng: np.random.Generator) -> Packed:
+def pack(
+    walks: WalkBatch, plan: Ints, noise: NDArray[Any], rng: np.random.Generator
+) -> Packed:
     """Walk to the goal, or to the end of ``plan`` (B, T), and lay out all options on the way.
 
     Where the plan holds -1 the expert leads, and with the chance ``noise`` (B,) any way is taken.
@@ -363,7 +397,10 @@ def pack(walks: WalkBatch, plan: Ints, noise: NDArray[Any], rng: np.random.Gener
         seen, answer = walks.observe(), walks.expert()
         slots = seen["legal"].shape[1]
         legal[:, step, :slots] = seen["legal"] & going[:, None]
-        rows[:, step, :slots], geometry[:, step, :slots] = seen["rows"], seen["geometry"]
+        rows[:, step, :slots], geometry[:, step, :slots] = (
+            seen["rows"],
+            seen["geometry"],
+        )
         places[:, step] = walks.here
         answers[going, step], left[:, step] = answer[going], walks.remaining()
         draw = rng.random((count, slots)) * seen["legal"]

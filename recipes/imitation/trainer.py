@@ -25,7 +25,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from recipes.imitation.network import HIDDEN, Policy, PolicyRecipe, Rows, Sizes, load, one_step
+from recipes.imitation.network import (
+    HIDDEN,
+    Policy,
+    PolicyRecipe,
+    Rows,
+    Sizes,
+    load,
+    one_step,
+)
 from recipes.imitation.tables import (
     MIRROR,
     SECTORS,
@@ -94,7 +102,9 @@ def gather(data: Path | None, recipe: PolicyRecipe) -> Material:
     episodes = read_episodes(scenes, tasks)
     parts = split_parts(scenes, episodes, names)
     if recipe.everything:
-        parts["train"] = np.concatenate([parts[p] for p in ("train", "dev_seen", "dev_unseen")])
+        parts["train"] = np.concatenate(
+            [parts[p] for p in ("train", "dev_seen", "dev_unseen")]
+        )
     learnt = np.concatenate([parts["train"], parts["homes"]])
     vocabulary = make_vocabulary(scenes, episodes, learnt)
     numbers = number_texts(scenes, vocabulary)
@@ -109,7 +119,9 @@ def gather(data: Path | None, recipe: PolicyRecipe) -> Material:
 class Trainer:
     """Policy, optimiser and material of one training, which may be continued."""
 
-    def __init__(self, material: Material, shape: Sizes, recipe: PolicyRecipe, out: Path) -> None:
+    def __init__(
+        self, material: Material, shape: Sizes, recipe: PolicyRecipe, out: Path
+    ) -> None:
         torch.manual_seed(recipe.seed)
         self.material, self.recipe, self.out = material, recipe, out
         self.rng = np.random.default_rng(recipe.seed)
@@ -118,20 +130,27 @@ class Trainer:
         if recipe.vectors:
             self._begin_from(np.load(recipe.vectors))
         self.optimiser = torch.optim.AdamW(
-            self.policy.parameters(), lr=recipe.rate, weight_decay=recipe.decay, betas=(0.9, 0.98)
+            self.policy.parameters(),
+            lr=recipe.rate,
+            weight_decay=recipe.decay,
+            betas=(0.9, 0.98),
         )
         self.mean = copy.deepcopy(self.policy).eval()
         self.epoch, self.steps, self.seconds = 0, 0, 0.0
         self.curve: list[dict[str, float]] = []
         self.losses: list[float] = []
-        self.plans = np.full((len(material.episodes.ids), recipe.walk), -1, dtype=np.int64)
+        self.plans = np.full(
+            (len(material.episodes.ids), recipe.walk), -1, dtype=np.int64
+        )
 
     @torch.no_grad()
     def _begin_from(self, known: Mapping[str, Any]) -> None:
         """Set the word vectors that are known: ``words`` (W,) and ``vectors`` (W, E)."""
         for word, vector in zip(known["words"].tolist(), known["vectors"], strict=True):
             if word in self.material.vocabulary:
-                self.policy.words.weight[self.material.vocabulary[word]] = torch.from_numpy(vector)
+                self.policy.words.weight[self.material.vocabulary[word]] = (
+                    torch.from_numpy(vector)
+                )
 
     def begin_from(self, start: tuple[Policy, dict[str, int], dict[str, Any]]) -> None:
         """Take the weights of another training, its word vectors by word."""
@@ -164,22 +183,30 @@ class Trainer:
             self.curve.append(row)
             print(json.dumps({k: round(v, 4) for k, v in row.items()}), flush=True)
             self.save()
-            shutil.copyfile(self.out / "checkpoint.pt", self.out / f"epoch{self.epoch:02}.pt")
+            shutil.copyfile(
+                self.out / "checkpoint.pt", self.out / f"epoch{self.epoch:02}.pt"
+            )
 
     def _batches(self) -> Iterator[NDArray[Any]]:
         """Episodes of an epoch, in batches of few scenes and of instructions of like length."""
         material, recipe = self.material, self.recipe
-        rng = np.random.default_rng([recipe.seed, self.epoch])  # the same after a resumption
+        rng = np.random.default_rng(
+            [recipe.seed, self.epoch]
+        )  # the same after a resumption
         train, homes = material.parts["train"], material.parts["homes"]
         chosen = np.concatenate([train, rng.permutation(homes)[: self._homes()]])
         scene = material.scenes.scene[material.episodes.start[chosen]]
-        length = (material.told[chosen] > 0).sum(1) * rng.uniform(0.85, 1.15, len(chosen))
+        length = (material.told[chosen] > 0).sum(1) * rng.uniform(
+            0.85, 1.15, len(chosen)
+        )
         chunks = []
         for number in np.unique(scene).tolist():
             rows = np.flatnonzero(scene == number)
             rows = rows[np.argsort(length[rows])]
             cuts = range(recipe.chunk, len(rows), recipe.chunk)
-            chunks += [(length[part].mean(), chosen[part]) for part in np.split(rows, cuts)]
+            chunks += [
+                (length[part].mean(), chosen[part]) for part in np.split(rows, cuts)
+            ]
         chunks.sort(key=lambda pair: float(pair[0]))
         batches: list[list[NDArray[Any]]] = [[]]
         for _, part in chunks:
@@ -217,7 +244,9 @@ class Trainer:
     def _follow(self) -> None:
         """Move the mean of the weights, which is what is scored and shipped."""
         share = min(self.recipe.smooth, self.steps / (self.steps + 20))
-        for mean, now in zip(self.mean.parameters(), self.policy.parameters(), strict=True):
+        for mean, now in zip(
+            self.mean.parameters(), self.policy.parameters(), strict=True
+        ):
             mean.lerp_(now, 1 - share)
 
     def _homes(self) -> int:
@@ -226,11 +255,17 @@ class Trainer:
         return min(homes, int(self.recipe.homes_share * train)) if train else homes
 
     def _per_epoch(self) -> int:
-        return (len(self.material.parts["train"]) + self._homes()) // self.recipe.batch + 1
+        return (
+            len(self.material.parts["train"]) + self._homes()
+        ) // self.recipe.batch + 1
 
     def _set_rate(self, share: float) -> None:
         warm = min(1.0, (self.steps + 1) / 150)
-        rate = self.recipe.rate * warm * (0.02 + 0.98 * 0.5 * (1 + np.cos(np.pi * min(1.0, share))))
+        rate = (
+            self.recipe.rate
+            * warm
+            * (0.02 + 0.98 * 0.5 * (1 + np.cos(np.pi * min(1.0, share))))
+        )
         for group in self.optimiser.param_groups:
             group["lr"] = rate
 
@@ -244,7 +279,9 @@ class Trainer:
         for first in range(0, len(some), 256):
             batch = some[first : first + 256]
             with torch.autocast("cpu", torch.bfloat16, enabled=BFLOAT16):
-                self.plans[batch] = self._play(batch, self.recipe.walk, views, draw=True)[1]
+                self.plans[batch] = self._play(
+                    batch, self.recipe.walk, views, draw=True
+                )[1]
 
     def _loss(self, batch: NDArray[Any]) -> Tensor:
         """The mean loss of a batch's decisions, all labelled by the expert."""
@@ -284,7 +321,9 @@ class Trainer:
         bias = (~before).float().unsqueeze(1) * HIDDEN
         scores = self.policy.decide(told, encoded, taken, standing, bias, flat)
         table = torch.full((len(batch) * (steps * packed.options + 1),), -1e9)
-        where = flat.walk * (steps * packed.options + 1) + torch.from_numpy(packed.cell[valid])
+        where = flat.walk * (steps * packed.options + 1) + torch.from_numpy(
+            packed.cell[valid]
+        )
         table = table.scatter(0, where, scores.float()).view(len(batch), -1)
         flat_scores = table[:, :-1].reshape(-1, packed.options)
         logs = torch.log_softmax(flat_scores, 1)
@@ -327,7 +366,11 @@ class Trainer:
             scores = scores.masked_fill(~torch.from_numpy(around["legal"]), -1e9)
             if draw:
                 scores[:, 0] = -1e8
-                drawn = torch.multinomial(torch.softmax(scores.float(), 1), 1).squeeze(1).numpy()
+                drawn = (
+                    torch.multinomial(torch.softmax(scores.float(), 1), 1)
+                    .squeeze(1)
+                    .numpy()
+                )
                 options = np.where(walks.expert() == 0, 0, drawn)
             else:
                 options = scores.argmax(1).numpy()
@@ -340,7 +383,9 @@ class Trainer:
                 break
         return walks, plan
 
-    def _look(self, policy: Policy, places: Ints, *, train: bool, mirrored: bool = False) -> Views:
+    def _look(
+        self, policy: Policy, places: Ints, *, train: bool, mirrored: bool = False
+    ) -> Views:
         """The texts of these viewpoints as :meth:`Policy.look` reads them."""
         rows = torch.from_numpy(places)
         given = {kind: table[rows] for kind, table in self.material.texts.items()}
@@ -375,7 +420,9 @@ class Trainer:
         ends: list[Any] = []
         views = self._views(chosen)
         for first in range(0, len(chosen), 256):
-            walks, _ = self._play(chosen[first : first + 256], MOST_STEPS, views, draw=False)
+            walks, _ = self._play(
+                chosen[first : first + 256], MOST_STEPS, views, draw=False
+            )
             ends.append(walks.remaining())
         left = np.concatenate(ends)
         return {"sr": float((left < SUCCESS_METRES).mean()), "ne": float(left.mean())}
@@ -418,12 +465,18 @@ class Trainer:
 
 def main(arguments: list[str] | None = None) -> None:
     """Train, or go on with a training whose checkpoint lies in ``--out``."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--data", type=Path, help="folder of r2r; without it houses alone")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else ""
+    )
+    parser.add_argument(
+        "--data", type=Path, help="folder of r2r; without it houses alone"
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--all", action="store_true", dest="everything")
-    parser.add_argument("--start", type=Path, help="checkpoint whose weights a new training takes")
+    parser.add_argument(
+        "--start", type=Path, help="checkpoint whose weights a new training takes"
+    )
     parser.add_argument("--no-mirror", action="store_true")
     parser.add_argument("--no-text", action="store_true")
     parser.add_argument("--no-memory", action="store_true")

@@ -26,7 +26,9 @@ def encode_all(examples: Sequence[Example], words: Any) -> list[Encoded]:
     for first in range(0, len(examples), READ_AT_ONCE):
         some = examples[first : first + READ_AT_ONCE]
         wholes = words.encode_batch([one.text for one in some])
-        found += [encode(one, words, whole) for one, whole in zip(some, wholes, strict=True)]
+        found += [
+            encode(one, words, whole) for one, whole in zip(some, wholes, strict=True)
+        ]
     return found
 
 
@@ -50,13 +52,17 @@ def batched(
         left -= len(order)
         batches = []
         for first in range(0, len(order), 16 * size):
-            near = sorted(order[first : first + 16 * size], key=lambda one: len(one.ids))
+            near = sorted(
+                order[first : first + 16 * size], key=lambda one: len(one.ids)
+            )
             batches += [near[n : n + size] for n in range(0, len(near), size)]
         rng.shuffle(batches)
         yield from batches
 
 
-def parts(batch: Sequence[Encoded], tokens: int, *, even: bool = False) -> list[list[Encoded]]:
+def parts(
+    batch: Sequence[Encoded], tokens: int, *, even: bool = False
+) -> list[list[Encoded]]:
     """A batch in parts of at most ``tokens`` tokens, padding included; one sequence at least.
 
     ``even``: lengths are filled up as :func:`even_shape` has it.
@@ -87,7 +93,9 @@ def even_shape(part: Sequence[Encoded], size: int, tokens: int) -> tuple[int, in
 
 
 def _filled(length: int) -> int:
-    return min(even << power for even in EVEN for power in range(20) if even << power >= length)
+    return min(
+        even << power for even in EVEN for power in range(20) if even << power >= length
+    )
 
 
 def tensors(
@@ -134,11 +142,17 @@ def cropped(example: Example) -> list[Example]:
     pieces = []
     for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
         inside = (
-            one for one in example.choices if begin < one.at < end or one.at == end == len(text)
+            one
+            for one in example.choices
+            if begin < one.at < end or one.at == end == len(text)
         )
-        moved = tuple(TextChoice(one.at - begin, one.taken, one.label) for one in inside)
+        moved = tuple(
+            TextChoice(one.at - begin, one.taken, one.label) for one in inside
+        )
         piece = text[begin:end]
-        pieces.append(Example(example.episode, example.source, piece, moved, example.success))
+        pieces.append(
+            Example(example.episode, example.source, piece, moved, example.success)
+        )
     return pieces
 
 
@@ -165,13 +179,17 @@ def mirrored(example: Example) -> Example:
         choices.append(TextChoice(len(text), taken, label))
         text += taken
     text += _swapped(example.text[begin:])
-    return Example(example.episode, example.source, text, tuple(choices), example.success)
+    return Example(
+        example.episode, example.source, text, tuple(choices), example.success
+    )
 
 
 def _swapped(text: str) -> str:
     """A text with its sides exchanged; the list of actions is the same in the mirror."""
     lines = text.split("\n")
-    return "\n".join(one if one.startswith(MENU) else _SIDE.sub(_other, one) for one in lines)
+    return "\n".join(
+        one if one.startswith(MENU) else _SIDE.sub(_other, one) for one in lines
+    )
 
 
 def _other(side: re.Match[str]) -> str:

@@ -50,11 +50,15 @@ class Source:
             listed = dataset.in_area(self.area)
         tasks = []
         for number in range(len(listed)):
-            if (self.skip and number % self.skip == 0) or (self.only and number % self.only):
+            if (self.skip and number % self.skip == 0) or (
+                self.only and number % self.only
+            ):
                 continue  # before the task is looked at: some are made only then
             task = listed[number]
             scene = task.episode.scene
-            if (not self.scenes or scene in self.scenes) and scene not in self.leave_out:
+            if (
+                not self.scenes or scene in self.scenes
+            ) and scene not in self.leave_out:
                 tasks.append(task)
         if not tasks:
             raise UsageError(f"{self.data}: no episodes left to learn from")
@@ -142,7 +146,9 @@ def recipe(name: str, changes: Mapping[str, Any] | None = None) -> Recipe:
     tasks = [_task(name, one) for one in record.pop("tasks", [])]
     shape = _make(Shape, name, record.pop("shape", {}))
     words = [_make(Source, name, one) for one in record.pop("words", [])]
-    made: Recipe = _make(Recipe, name, {**record, "tasks": tasks, "shape": shape, "words": words})
+    made: Recipe = _make(
+        Recipe, name, {**record, "tasks": tasks, "shape": shape, "words": words}
+    )
     return made
 
 

@@ -40,7 +40,9 @@ _NAMES = {
 }
 
 
-def write(student: Student, path: Path, kind: str = "Q8_0", name: str = "", note: str = "") -> int:
+def write(
+    student: Student, path: Path, kind: str = "Q8_0", name: str = "", note: str = ""
+) -> int:
     """Write a GGUF file; it appears whole or not at all. Returns its size in bytes.
 
     ``kind``: how matrices are quantised. ``note`` goes into ``general.description``. Raises
@@ -63,7 +65,9 @@ def write(student: Student, path: Path, kind: str = "Q8_0", name: str = "", note
     _tokens(gguf, writer, student)
     for title, weights, wanted in _tensors(network, kind):
         quantised = gguf.GGMLQuantizationType[wanted]
-        writer.add_tensor(title, gguf.quants.quantize(weights, quantised), raw_dtype=quantised)
+        writer.add_tensor(
+            title, gguf.quants.quantize(weights, quantised), raw_dtype=quantised
+        )
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -101,7 +105,9 @@ def _tokens(gguf: Any, writer: Any, student: Student) -> None:
     vocabulary: dict[str, int] = record["model"]["vocab"]
     special = {one["content"] for one in record.get("added_tokens", ())}
     tokens = sorted(vocabulary, key=lambda token: vocabulary[token])
-    merges = [m if isinstance(m, str) else " ".join(m) for m in record["model"]["merges"]]
+    merges = [
+        m if isinstance(m, str) else " ".join(m) for m in record["model"]["merges"]
+    ]
     control, plain = int(gguf.TokenType.CONTROL), int(gguf.TokenType.NORMAL)
     base = _base_fields(gguf, student.shape.base)
     writer.add_tokenizer_model("gpt2")
@@ -129,7 +135,11 @@ def _base_fields(gguf: Any, base: str) -> dict[str, Any]:
     if not is_gguf(base):
         return {}
     reader = gguf.GGUFReader(str(located(base)))
-    wanted = ("tokenizer.ggml.pre", "tokenizer.ggml.add_bos_token", "tokenizer.chat_template")
+    wanted = (
+        "tokenizer.ggml.pre",
+        "tokenizer.ggml.add_bos_token",
+        "tokenizer.chat_template",
+    )
     return {k: reader.fields[k].contents() for k in wanted if k in reader.fields}
 
 
@@ -184,28 +194,52 @@ def finish(folder: Path, path: Path, kind: str, best: Mapping[str, Any]) -> int:
     student = Student.from_folder(folder / "best", Shape(base=base))
     note = f"trained from {base}; see {path.stem}.md"
     size = write(student, path, kind, path.stem, note)
-    (task,) = record["tasks"] if len(record["tasks"]) == 1 else ({"agent": "", "settings": {}},)
+    (task,) = (
+        record["tasks"]
+        if len(record["tasks"]) == 1
+        else ({"agent": "", "settings": {}},)
+    )
     told = {"agent": task["agent"], "settings": task["settings"]}
     path.with_suffix(".json").write_text(json.dumps(told) + "\n", "utf-8")
-    path.with_suffix(".md").write_text(card(path.stem, record, folder, kind, best), "utf-8")
+    path.with_suffix(".md").write_text(
+        card(path.stem, record, folder, kind, best), "utf-8"
+    )
     return size
 
 
 def card(
-    name: str, record: Mapping[str, Any], folder: Path, kind: str, best: Mapping[str, Any]
+    name: str,
+    record: Mapping[str, Any],
+    folder: Path,
+    kind: str,
+    best: Mapping[str, Any],
 ) -> str:
     """A model card: data, split, seed, hours, dev curve, best of how many."""
     lines = (folder / "curve.jsonl").read_text(encoding="utf-8").splitlines()
     curve = [json.loads(line) for line in lines]
-    told = [f"# local:{name}", "", f"Trained from {record['shape']['base']}, {kind}.", ""]
+    told = [
+        f"# local:{name}",
+        "",
+        f"Trained from {record['shape']['base']}, {kind}.",
+        "",
+    ]
     told += [f"- method: {record['method']}, seed {record['seed']}"]
     for task in record["tasks"]:
         data = "; ".join(map(_said, task["sources"]))
-        told.append(f"- agent {task['agent']}: trained on {data}; dev: {_said(task['dev'])}")
-    told.append(f"- best of {len(curve)} evaluations, by dev success: {best.get('score', 0.0):.3f}")
+        told.append(
+            f"- agent {task['agent']}: trained on {data}; dev: {_said(task['dev'])}"
+        )
+    told.append(
+        f"- best of {len(curve)} evaluations, by dev success: {best.get('score', 0.0):.3f}"
+    )
     if curve:
-        hours, worked = curve[-1]["seconds"] / 3600, curve[-1].get("cpu_seconds", 0) / 3600
-        told.append(f"- training steps: {hours:.2f} hours, {worked:.2f} hours of processor time")
+        hours, worked = (
+            curve[-1]["seconds"] / 3600,
+            curve[-1].get("cpu_seconds", 0) / 3600,
+        )
+        told.append(
+            f"- training steps: {hours:.2f} hours, {worked:.2f} hours of processor time"
+        )
     told += ["", "| round | step | loss | dev success |", "| --- | --- | --- | --- |"]
     told += [
         f"| {one['round']} | {one['step']} | {one['loss']} | "
@@ -218,7 +252,9 @@ def card(
 
 def _said(source: Mapping[str, Any]) -> str:
     """A source in one line: its name, and what was set of it."""
-    rest = ", ".join(f"{key} {value}" for key, value in source.items() if value and key != "data")
+    rest = ", ".join(
+        f"{key} {value}" for key, value in source.items() if value and key != "data"
+    )
     return f"{source['data']} ({rest})" if rest else str(source["data"])
 
 
@@ -243,7 +279,11 @@ def drawn(curve: Sequence[Mapping[str, Any]]) -> str:
         )
         colour = colours[number % len(colours)]
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}"/>')
-        parts.append(f'<text x="{edge + 160 * number}" y="20" fill="{colour}">{name}</text>')
+        parts.append(
+            f'<text x="{edge + 160 * number}" y="20" fill="{colour}">{name}</text>'
+        )
     minutes = round(curve[-1]["seconds"] / 60) if curve else 0
-    parts.append(f'<text x="{edge}" y="{high - 12}">evaluations, {minutes} minutes of steps</text>')
+    parts.append(
+        f'<text x="{edge}" y="{high - 12}">evaluations, {minutes} minutes of steps</text>'
+    )
     return "\n".join([*parts, "</svg>", ""])

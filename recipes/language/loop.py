@@ -98,7 +98,12 @@ class Run:
         self.report, self.track = report, track
         self.torch = libraries()
         self.torch.set_num_threads(recipe.threads)
-        self.round, self.step, self.seconds, self.cpu = PIECES if recipe.pieces else 0, 0, 0.0, 0.0
+        self.round, self.step, self.seconds, self.cpu = (
+            PIECES if recipe.pieces else 0,
+            0,
+            0.0,
+            0.0,
+        )
         self.curve: list[dict[str, Any]] = []
         self._dev: dict[str, Opened] = {}
         self._student: Student | None = None
@@ -112,7 +117,9 @@ class Run:
             place = error.filename or self.folder
             raise UsageError(f"training: {place}: {error.strerror or error}") from error
         except (MemoryError, RuntimeError) as error:
-            if "memory" not in str(error).lower() and not isinstance(error, MemoryError):
+            if "memory" not in str(error).lower() and not isinstance(
+                error, MemoryError
+            ):
                 raise
             raise UsageError(
                 "training: out of memory; lower `tokens` (a batch's) or `length` in the recipe"
@@ -144,10 +151,14 @@ class Run:
         path = self.folder / "recipe.json"
         text = json.dumps(asdict(self.recipe), indent=2, default=list)
         if path.is_file() and json.loads(path.read_text()) != json.loads(text):
-            raise UsageError(f"{self.folder}: holds a run of another recipe; name another folder")
+            raise UsageError(
+                f"{self.folder}: holds a run of another recipe; name another folder"
+            )
         path.write_text(text + "\n")
 
-    def _examples(self, number: int, make_them: Callable[[], list[Example]]) -> list[Example]:
+    def _examples(
+        self, number: int, make_them: Callable[[], list[Example]]
+    ) -> list[Example]:
         """The examples of a round, played once and kept."""
         path = self.folder / f"examples-{number}.jsonl"
         if not path.is_file():
@@ -156,7 +167,9 @@ class Run:
             save(path, found)
             rate = sum(one.success for one in found) / max(1, len(found))
             took = time.perf_counter() - began
-            self.report(f"round {number}: {len(found)} walks, {rate:.0%} arrive ({took:.0f} s)")
+            self.report(
+                f"round {number}: {len(found)} walks, {rate:.0%} arrive ({took:.0f} s)"
+            )
         return read(path)
 
     def _gold_walks(self) -> list[Example]:
@@ -168,13 +181,17 @@ class Run:
                 made = [asyncio.run(player.example(one, None, "ft")) for one in tasks]
                 arrived = [one for one in made if one.success]
                 left = f", {len(made) - len(arrived)} that do not arrive left out"
-                self.report(f"{source.data}: {len(arrived)} gold walks{left * (arrived != made)}")
+                self.report(
+                    f"{source.data}: {len(arrived)} gold walks{left * (arrived != made)}"
+                )
                 found += arrived
         return found
 
     def _player(self, task: Task, source: Source, dataset: Dataset) -> ExampleMaker:
         near = self.recipe.near
-        return ExampleMaker(task.agent, task.settings, source.data, dataset, near=near, align=align)
+        return ExampleMaker(
+            task.agent, task.settings, source.data, dataset, near=near, align=align
+        )
 
     def _own_walks(self) -> list[Example]:
         model, found = self._answering(), []
@@ -199,9 +216,14 @@ class Run:
             return BatchedStudent(self._student)
         return StudentModel(self._student)
 
-    def _mixed(self, own: list[Example], gold: list[Example], number: int) -> list[Example]:
+    def _mixed(
+        self, own: list[Example], gold: list[Example], number: int
+    ) -> list[Example]:
         rng = random.Random(f"{self.recipe.seed}/mix/{number}")
-        return [*own, *rng.sample(gold, min(len(gold), round(self.recipe.mix * len(own))))]
+        return [
+            *own,
+            *rng.sample(gold, min(len(gold), round(self.recipe.mix * len(own)))),
+        ]
 
     def _open(self, gold: Sequence[Example]) -> None:
         recipe = self.recipe
@@ -211,8 +233,14 @@ class Run:
             if recipe.start:
                 student = Student.from_folder(Path(recipe.start), recipe.shape)
             else:
-                known = [line for source in recipe.words for line in vocabulary(source, self.data)]
-                student = Student.from_base(recipe.shape, [*known, *(one.text for one in gold)])
+                known = [
+                    line
+                    for source in recipe.words
+                    for line in vocabulary(source, self.data)
+                ]
+                student = Student.from_base(
+                    recipe.shape, [*known, *(one.text for one in gold)]
+                )
             if recipe.shape.lora:
                 self._student = student
             else:
@@ -225,7 +253,9 @@ class Run:
         size = sum(weights.numel() for weights in self._student.trained())
         self.report(f"{size / 1e6:.1f} million parameters are trained")
         if recipe.together > 1 and self._student.device == "cpu":
-            self.report("together > 1 is slow on a CPU: whole prompts are read anew; 1 keeps them")
+            self.report(
+                "together > 1 is slow on a CPU: whole prompts are read anew; 1 keeps them"
+            )
         self._optimiser = self.torch.optim.AdamW(
             self._student.trained(), lr=recipe.rate, betas=(0.9, 0.98), weight_decay=recipe.decay,
             fused=True,
@@ -236,9 +266,13 @@ class Run:
         assert self._student is not None
         recipe = self.recipe
         encoded = self._encoded(examples)
-        usable = [one for one in encoded if len(one[0].ids) <= recipe.length and one[0].labels]
+        usable = [
+            one for one in encoded if len(one[0].ids) <= recipe.length and one[0].labels
+        ]
         if left := len(encoded) - len(usable):
-            self.report(f"{left} walks left out: longer than {recipe.length} tokens, or no choice")
+            self.report(
+                f"{left} walks left out: longer than {recipe.length} tokens, or no choice"
+            )
         batches = list(batched(usable, epochs, size, f"{recipe.seed}/{self.round}"))
         saved = shown = time.perf_counter()
         losses: list[float] = []
@@ -252,7 +286,10 @@ class Run:
             self.seconds += now - began
             self.cpu += time.process_time() - worked
             if self.step % 20 == 0:
-                mean, rate = sum(losses[-20:]) / len(losses[-20:]), read_tokens / (now - shown)
+                mean, rate = (
+                    sum(losses[-20:]) / len(losses[-20:]),
+                    read_tokens / (now - shown),
+                )
                 self.report(
                     f"round {self.round} step {self.step}/{len(batches)} loss {mean:.4f} "
                     f"{rate:.0f} tokens/s"
@@ -265,7 +302,9 @@ class Run:
                 self._save()
                 saved = shown = time.perf_counter()
                 if self._exhausted():
-                    self.report(f"no better dev score in {recipe.patience} evaluations: stopped")
+                    self.report(
+                        f"no better dev score in {recipe.patience} evaluations: stopped"
+                    )
                     return True
             elif now - saved > recipe.checkpoint:
                 self._save()
@@ -325,10 +364,14 @@ class Run:
             "dev_seconds": round(time.perf_counter() - began),
         }
         self.curve.append(line)
-        (self.folder / "curve.jsonl").write_text("".join(json.dumps(c) + "\n" for c in self.curve))
+        (self.folder / "curve.jsonl").write_text(
+            "".join(json.dumps(c) + "\n" for c in self.curve)
+        )
         (self.folder / "curve.svg").write_text(drawn(self.curve))
         self.track({"loss": loss, "score": score, **scores}, len(self.curve))
-        self.report(f"dev {line['dev']} loss {loss:.4f} after {self.seconds / 60:.0f} min")
+        self.report(
+            f"dev {line['dev']} loss {loss:.4f} after {self.seconds / 60:.0f} min"
+        )
         if score > best:
             shutil.rmtree(self.folder / "best.new", ignore_errors=True)
             self._student.save(self.folder / "best.new")
@@ -338,7 +381,9 @@ class Run:
     def _exhausted(self) -> bool:
         scores = [one["score"] for one in self.curve]
         patience = self.recipe.patience
-        return bool(patience) and len(scores) - 1 - scores.index(max(scores)) >= patience
+        return (
+            bool(patience) and len(scores) - 1 - scores.index(max(scores)) >= patience
+        )
 
     def _save(self) -> None:
         assert self._student is not None

@@ -50,15 +50,23 @@ class Shape:
     width: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.layers, self.top, self.lora) < 0 or (self.layers and self.top > self.layers):
-            raise UsageError("training: layers, top and lora must be at least 0, top <= layers")
+        if min(self.layers, self.top, self.lora) < 0 or (
+            self.layers and self.top > self.layers
+        ):
+            raise UsageError(
+                "training: layers, top and lora must be at least 0, top <= layers"
+            )
         if self.width < 0 or self.width % HEAD or (self.width and not self.layers):
-            raise UsageError(f"training: width must be a multiple of {HEAD}, with layers beside it")
+            raise UsageError(
+                f"training: width must be a multiple of {HEAD}, with layers beside it"
+            )
 
 
 def libraries() -> Any:
     """torch, or one clear line."""
-    install = "pip install 'wayword[train]' (on a machine without GPU, torch's CPU build)"
+    install = (
+        "pip install 'wayword[train]' (on a machine without GPU, torch's CPU build)"
+    )
     with needing("training needs torch", install):
         import torch
     with needing("training needs transformers", install):
@@ -100,7 +108,9 @@ def pruned(words: Any, merges: int, texts: Iterable[str]) -> tuple[Any, list[int
     needed = {token for token in vocabulary if len(token) == 1} | special
     needed.update("".join(pair) for pair in pairs[:merges])
     for text in texts:
-        needed.update(by_id[number] for number in set(words.encode(text).ids) if number in by_id)
+        needed.update(
+            by_id[number] for number in set(words.encode(text).ids) if number in by_id
+        )
     made = {"".join(pair): pair for pair in reversed(pairs)}
     rest = [token for token in needed if token in made]
     while rest:
@@ -153,8 +163,13 @@ def _cut(network: Any, layers: int, top: int) -> None:
     """Keep the first layers and the last ``top`` ones."""
     body = network.model
     if layers > len(body.layers):
-        raise UsageError(f"training: the base has {len(body.layers)} layers, not {layers}")
-    kept = [*list(body.layers)[: layers - top], *list(body.layers)[len(body.layers) - top :]]
+        raise UsageError(
+            f"training: the base has {len(body.layers)} layers, not {layers}"
+        )
+    kept = [
+        *list(body.layers)[: layers - top],
+        *list(body.layers)[len(body.layers) - top :],
+    ]
     body.layers = type(body.layers)(kept)
     for number, layer in enumerate(kept):
         layer.self_attn.layer_idx = number
@@ -191,7 +206,9 @@ def _new(base: Any, shape: Shape) -> Any:
     torch, hub = libraries(), transformers()
     table = base.get_input_embeddings().weight.data.float()
     if shape.width > table.shape[1]:
-        raise UsageError(f"training: width is wider than the base's embeddings ({table.shape[1]})")
+        raise UsageError(
+            f"training: width is wider than the base's embeddings ({table.shape[1]})"
+        )
     old = base.config
     config = hub.LlamaConfig(
         vocab_size=len(table),

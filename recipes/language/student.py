@@ -118,11 +118,15 @@ class Student:
 
     def trained(self) -> list[Any]:
         """The parameters that training changes."""
-        return [weights for weights in self.network.parameters() if weights.requires_grad]
+        return [
+            weights for weights in self.network.parameters() if weights.requires_grad
+        ]
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint must hold: the trained parameters by name."""
-        return {n: w.detach() for n, w in self.network.named_parameters() if w.requires_grad}
+        return {
+            n: w.detach() for n, w in self.network.named_parameters() if w.requires_grad
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Put a :meth:`state` back."""
@@ -150,13 +154,17 @@ class StudentModel(Model):
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         if not isinstance(prompt, str):
             raise ModelError("a student in training reads plain text only")
-        logprobs, read, reused = await asyncio.to_thread(self._rank, prompt, tuple(options))
+        logprobs, read, reused = await asyncio.to_thread(
+            self._rank, prompt, tuple(options)
+        )
         return Choice(tuple(options), logprobs, Usage(read, 0, reused))
 
     async def aclose(self) -> None:
         self._kept.clear()
 
-    def _rank(self, prompt: str, options: tuple[str, ...]) -> tuple[tuple[float, ...], int, int]:
+    def _rank(
+        self, prompt: str, options: tuple[str, ...]
+    ) -> tuple[tuple[float, ...], int, int]:
         student, torch = self._student, self._student.torch
         base = continued(prompt, options[0])[0]
         endings = [continued(prompt, option)[1] for option in options]
@@ -177,11 +185,15 @@ class StudentModel(Model):
         self._kept = [known, *self._kept][:KEPT_CACHES]
         return tuple(found), len(ids), reused
 
-    def _finish(self, tokens: list[list[int]], found: list[float], known: _Conversation) -> None:
+    def _finish(
+        self, tokens: list[list[int]], found: list[float], known: _Conversation
+    ) -> None:
         """Add later tokens' scores. An option that trails by its first token alone can only fall
         further behind, so its later ones are not evaluated.
         """
-        best = max((s for s, t in zip(found, tokens, strict=True) if len(t) == 1), default=-1e9)
+        best = max(
+            (s for s, t in zip(found, tokens, strict=True) if len(t) == 1), default=-1e9
+        )
         for number, ending in enumerate(tokens):
             if len(ending) == 1 or found[number] <= best:
                 continue
@@ -197,7 +209,9 @@ class StudentModel(Model):
         body, head = halves(student.network)
         batch = torch.tensor([list(ids)], device=student.device)
         with torch.autocast(student.device, torch.bfloat16, enabled=fast_bf16(torch)):
-            hidden = body(input_ids=batch, use_cache=True, past_key_values=cache).last_hidden_state
+            hidden = body(
+                input_ids=batch, use_cache=True, past_key_values=cache
+            ).last_hidden_state
             logits = head(hidden[0, -1])
         return torch.log_softmax(logits.float(), dim=-1).cpu()
 
@@ -291,7 +305,9 @@ class LeanPass:
     def __init__(self, network: Any, *, half: bool, compiled: bool = True) -> None:
         self._torch, self._config = libraries(), network.config
         self._dtype = self._torch.bfloat16 if half else self._torch.float32
-        inner = network.get_base_model() if hasattr(network, "get_base_model") else network
+        inner = (
+            network.get_base_model() if hasattr(network, "get_base_model") else network
+        )
         self._body, self.compiled = inner.model, compiled
         self._tables: dict[int, tuple[Any, Any, Any]] = {}
         run = self._one_layer
@@ -311,7 +327,9 @@ class LeanPass:
             for layer in body.layers
         ]  # fmt: skip
         tables = self._made(ids.shape[1], ids.device)
-        x = self._torch.nn.functional.embedding(ids, body.embed_tokens.weight).to(self._dtype)
+        x = self._torch.nn.functional.embedding(ids, body.embed_tokens.weight).to(
+            self._dtype
+        )
         for layer in weights:
             x = self._layer(x, layer, *tables)
         return self._normed(x, body.norm.weight)
@@ -350,7 +368,9 @@ class LeanPass:
             x, (x.shape[-1],), weight.to(self._dtype), self._config.rms_norm_eps
         )
 
-    def _attended(self, y: Any, q: Any, k: Any, v: Any, cos: Any, sin: Any, mask: Any) -> Any:
+    def _attended(
+        self, y: Any, q: Any, k: Any, v: Any, cos: Any, sin: Any, mask: Any
+    ) -> Any:
         torch, config = self._torch, self._config
         rows, length, width = y.shape
         heads, shared = config.num_attention_heads, config.num_key_value_heads

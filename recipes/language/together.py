@@ -21,7 +21,9 @@ from wayword.models.parts.decoding import continued
 _Made = TypeVar("_Made")
 
 
-async def gathered(jobs: Iterable[Callable[[], Awaitable[_Made]]], most: int) -> list[_Made]:
+async def gathered(
+    jobs: Iterable[Callable[[], Awaitable[_Made]]], most: int
+) -> list[_Made]:
     """The results of the jobs in their order; ``most`` of them run at once."""
     gate = asyncio.Semaphore(most)
 
@@ -74,7 +76,9 @@ class BatchedStudent(Model):
         while self._waiting:
             batch, self._waiting = self._waiting, []
             try:
-                found = await asyncio.to_thread(self._ranked, [one[:2] for one in batch])
+                found = await asyncio.to_thread(
+                    self._ranked, [one[:2] for one in batch]
+                )
             except Exception as error:  # noqa: BLE001 - handed to those who asked
                 for *_, future in batch:
                     future.set_exception(error)
@@ -87,15 +91,26 @@ class BatchedStudent(Model):
         words = self._student.words
         bases = [continued(prompt, options[0])[0] for prompt, options in batch]
         asked = [
-            _Asked(list(told.ids), [list(words.encode(continued(p, o)[1]).ids) for o in options])
+            _Asked(
+                list(told.ids),
+                [list(words.encode(continued(p, o)[1]).ids) for o in options],
+            )
             for told, (p, options) in zip(words.encode_batch(bases), batch, strict=True)
         ]
         rows, places = _rows(asked)
-        with self._student.torch.no_grad():  # tables made in inference mode are of no use later
-            told = [score for part in parts(rows, self._tokens) for score in self._read(part)]
+        with (
+            self._student.torch.no_grad()
+        ):  # tables made in inference mode are of no use later
+            told = [
+                score
+                for part in parts(rows, self._tokens)
+                for score in self._read(part)
+            ]
         found = iter(places)
         for one in asked:
-            one.logprobs = [sum(told[next(found)] for _ in option) for option in one.options]
+            one.logprobs = [
+                sum(told[next(found)] for _ in option) for option in one.options
+            ]
         return asked
 
     def _read(self, part: Sequence[Encoded]) -> list[float]:
@@ -103,7 +118,9 @@ class BatchedStudent(Model):
         student, torch = self._student, self._student.torch
         batch = tensors(torch, part, student.device)
         with torch.autocast(student.device, torch.bfloat16, enabled=fast_bf16(torch)):
-            logits = halves(student.network)[1](student.hidden(batch.ids)[batch.rows, batch.at])
+            logits = halves(student.network)[1](
+                student.hidden(batch.ids)[batch.rows, batch.at]
+            )
         scores = torch.log_softmax(logits.float(), dim=-1)
         found: list[float] = scores.gather(1, batch.labels[:, None])[:, 0].tolist()
         return found
@@ -132,7 +149,9 @@ def _rows(asked: Sequence[_Asked]) -> tuple[list[Encoded], list[int]]:
         told: list[int] = []
         for number in within[row]:
             one, option = needed[number]
-            places[number] = list(range(labels + len(at), labels + len(at) + len(option)))
+            places[number] = list(
+                range(labels + len(at), labels + len(at) + len(option))
+            )
             at += range(len(one.ids) - 1, len(one.ids) - 1 + len(option))
             told += option
         rows.append(Encoded(tuple(ids[row]), tuple(at), tuple(told)))

@@ -24,10 +24,15 @@ from wayword.training.examples import ClauseEnds, align_clauses
 from wayword.worlds.indoor.graph import ViewpointGraph
 
 
-def align(dataset: Dataset, task: Task, clauses: Sequence[Clause], places: int) -> ClauseEnds:
+def align(
+    dataset: Dataset, task: Task, clauses: Sequence[Clause], places: int
+) -> ClauseEnds:
     """Align by features where views have captions, else as ``align_clauses`` does."""
     graph_of, perceiver = getattr(dataset, "graph", None), dataset.perceiver()
-    graph, reference = graph_of(task.episode.scene) if graph_of else None, task.reference
+    graph, reference = (
+        graph_of(task.episode.scene) if graph_of else None,
+        task.reference,
+    )
     published = isinstance(graph, ViewpointGraph) and not hasattr(dataset, "narrated")
     if not published or perceiver is None or not isinstance(reference, PathReference):
         return align_clauses(dataset, task, clauses, places)
@@ -54,7 +59,11 @@ _STOP_WORDS = """
 
 
 def _steps(
-    graph: ViewpointGraph, perceiver: Any, scene: str, path: Sequence[str], heading: float
+    graph: ViewpointGraph,
+    perceiver: Any,
+    scene: str,
+    path: Sequence[str],
+    heading: float,
 ) -> list[GoldStep]:
     steps, facing = [], heading
     for start, end in pairwise(path):
@@ -64,7 +73,9 @@ def _steps(
         arrived = perceiver.perceive(scene, end)
         names = (each.name for part in arrived.sectors for each in part.sightings)
         around = _content_words(" ".join([arrived.summary, *names]))
-        ahead = _content_words(" ".join([view.caption, *(each.name for each in view.sightings)]))
+        ahead = _content_words(
+            " ".join([view.caption, *(each.name for each in view.sightings)])
+        )
         steps.append(GoldStep(relative(bearing, facing), slope, around, ahead))
         facing = bearing
     return steps
@@ -100,17 +111,23 @@ SPREAD = 2.0
 """Cost of a clause that is half a path away from its place in the text, squared."""
 
 
-def align_by_features(clauses: Sequence[Clause], steps: Sequence[GoldStep]) -> ClauseEnds:
+def align_by_features(
+    clauses: Sequence[Clause], steps: Sequence[GoldStep]
+) -> ClauseEnds:
     """The best order-keeping assignment of one clause to each step, by dynamic programming."""
     if not steps:
         return ClauseEnds((0,) * len(clauses))
     sizes = np.array([max(1, len(clause.text)) for clause in clauses], dtype=float)
     middles = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
-    scores = np.array([[_score_clause(clause.text, step) for clause in clauses] for step in steps])
+    scores = np.array(
+        [[_score_clause(clause.text, step) for clause in clauses] for step in steps]
+    )
     times = (np.arange(len(steps)) + 0.5) / len(steps)
     scores -= SPREAD * (2 * (times[:, None] - middles[None, :])) ** 2
     chosen = _best_path(scores)
-    return ClauseEnds(tuple(sum(one <= number for one in chosen) for number in range(len(clauses))))
+    return ClauseEnds(
+        tuple(sum(one <= number for one in chosen) for number in range(len(clauses)))
+    )
 
 
 def _best_path(fits: NDArray[np.float64]) -> list[int]:

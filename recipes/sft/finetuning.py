@@ -117,7 +117,9 @@ def encode(example: Example, words: Tokenizer, encoding: Any = None) -> Encoded:
         taken, label = _ids(words, choice.taken), _ids(words, choice.label)
         split = ids[token : token + len(taken)] != taken or ends[token - 1] != choice.at
         if token == 0 or split:
-            raise DataError(example.source, f"episode {example.episode}", "splits a choice's token")
+            raise DataError(
+                example.source, f"episode {example.episode}", "splits a choice's token"
+            )
         if not taken:
             at.append(token - 1)
             labels.append(label[0])
@@ -135,7 +137,9 @@ def _ids(words: Tokenizer, text: str) -> list[int]:
     return list(words.encode(text).ids)
 
 
-def examples(plan: FineTuning, data: Path | None, report: Report = print) -> list[Example]:
+def examples(
+    plan: FineTuning, data: Path | None, report: Report = print
+) -> list[Example]:
     """Played walks of every split, labelled; gold walks that do not arrive are left out."""
     return asyncio.run(_played(plan, data, report))
 
@@ -185,9 +189,14 @@ def finetune(
 
         from datasets import Dataset as Rows
     folder.mkdir(parents=True, exist_ok=True)
-    path, text = folder / "training.json", json.dumps(asdict(plan), indent=2, default=list)
+    path, text = (
+        folder / "training.json",
+        json.dumps(asdict(plan), indent=2, default=list),
+    )
     if path.is_file() and json.loads(path.read_text()) != json.loads(text):
-        raise UsageError(f"{folder}: holds a training run with other settings; name another folder")
+        raise UsageError(
+            f"{folder}: holds a training run with other settings; name another folder"
+        )
     path.write_text(text + "\n")
     walks = folder / "examples.jsonl"
     if not walks.is_file():
@@ -197,7 +206,9 @@ def finetune(
     adapters = None
     if plan.rank:
         shape = {"r": plan.rank, "lora_alpha": plan.alpha, "lora_dropout": plan.dropout}
-        adapters = LoraConfig(task_type="CAUSAL_LM", target_modules="all-linear", **shape)
+        adapters = LoraConfig(
+            task_type="CAUSAL_LM", target_modules="all-linear", **shape
+        )
     settings = SFTConfig(
         output_dir=str(folder),
         num_train_epochs=plan.epochs,
@@ -242,7 +253,9 @@ def _open_base(base: str) -> tuple[Any, Any]:
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     if tokenizer.pad_token is None:
-        raise UsageError(f"{base}: its tokenizer names no end-of-text token to close examples with")
+        raise UsageError(
+            f"{base}: its tokenizer names no end-of-text token to close examples with"
+        )
     return network, tokenizer
 
 
@@ -251,12 +264,18 @@ def _tokenize(
 ) -> list[dict[str, list[int]]]:
     encoded = [encode(walk, tokenizer.backend_tokenizer) for walk in walks]
     rows = [
-        one.row(tokenizer.eos_token_id) for one in encoded if one.labels and len(one.ids) < length
+        one.row(tokenizer.eos_token_id)
+        for one in encoded
+        if one.labels and len(one.ids) < length
     ]
     if dropped := len(encoded) - len(rows):
-        report(f"{dropped} walks left out: longer than {length} tokens, or without a decision")
+        report(
+            f"{dropped} walks left out: longer than {length} tokens, or without a decision"
+        )
     if not rows:
-        raise UsageError(f"no walk fits into {length} tokens; raise it with --set length=N")
+        raise UsageError(
+            f"no walk fits into {length} tokens; raise it with --set length=N"
+        )
     return rows
 
 
@@ -265,9 +284,12 @@ def _callback(track: Track) -> Any:
     from transformers import TrainerCallback
 
     class Tracked(TrainerCallback):  # type: ignore[misc]
-        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        def on_log(
+            self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any
+        ) -> None:
             track(
-                {k: v for k, v in (logs or {}).items() if isinstance(v, float)}, state.global_step
+                {k: v for k, v in (logs or {}).items() if isinstance(v, float)},
+                state.global_step,
             )
 
     return Tracked()

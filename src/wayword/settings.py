@@ -19,7 +19,9 @@ from wayword.core.errors import UsageError, suggest
 Count = Annotated[int, Ge(1)]
 """A whole number above 0."""
 
-_MAX_VALUES = 100_000  # per YAML text: nine lines of aliases can expand to a billion values
+_MAX_VALUES = (
+    100_000  # per YAML text: nine lines of aliases can expand to a billion values
+)
 
 _MAX_QUOTED = 80  # characters of an invalid value shown in an error
 
@@ -59,7 +61,9 @@ def _validated(cls: type[Any], values: Mapping[str, Any], owner: str) -> Any:
     for key, hint in get_type_hints(cls).items():
         types, value = {hint, *get_args(hint)}, values.get(key)
         if isinstance(value, bool) and bool not in types and types & {int, float}:
-            raise UsageError(f"{owner}{key} must be a number, got {value}")  # pydantic reads 1 or 0
+            raise UsageError(
+                f"{owner}{key} must be a number, got {value}"
+            )  # pydantic reads 1 or 0
     try:
         return type_adapter(cls).validate_python(dict(values))  # type: ignore[arg-type]
     except ValidationError as error:
@@ -67,12 +71,16 @@ def _validated(cls: type[Any], values: Mapping[str, Any], owner: str) -> Any:
         if first["type"] == "missing":
             raise UsageError(f"{owner}{first['loc'][-1]} is missing") from None
         path, expected = first["loc"], [_expected(first)]
-        if same_field := [each for each in others if path[1:] and each["loc"][:-1] == path[:-1]]:
+        if same_field := [
+            each for each in others if path[1:] and each["loc"][:-1] == path[:-1]
+        ]:
             path = path[:-1]  # fields of several types have an error for each of them
             expected += map(_expected, same_field)
         key, value = ".".join(map(str, path)), repr(first["input"])
         value = value if len(value) <= _MAX_QUOTED else f"{value[:_MAX_QUOTED]}…"
-        raise UsageError(f"{owner}{key} must be {' or '.join(expected)}, got {value}") from None
+        raise UsageError(
+            f"{owner}{key} must be {' or '.join(expected)}, got {value}"
+        ) from None
 
 
 _TYPES = {
@@ -94,7 +102,9 @@ def _expected(error: Mapping[str, Any]) -> str:
     kind = re.match(r"Input (?:should be|is not) a valid (\w+)", text)
     if kind:
         return _TYPES.get(kind[1], f"a {kind[1]}")
-    return "a list" if "as a Sequence" in text else text.removeprefix("Input should be ")
+    return (
+        "a list" if "as a Sequence" in text else text.removeprefix("Input should be ")
+    )
 
 
 @cache
@@ -108,7 +118,9 @@ def type_adapter(cls: type[Any]) -> Any:
 @cache
 def _plain_copy(cls: type[Any]) -> type[Any]:
     """Return a class with the same fields but no methods, whose ``__post_init__`` would recurse."""
-    return make_dataclass(cls.__name__, get_type_hints(cls, include_extras=True).items())
+    return make_dataclass(
+        cls.__name__, get_type_hints(cls, include_extras=True).items()
+    )
 
 
 def parse(pairs: Sequence[str]) -> dict[str, Any]:
@@ -124,7 +136,9 @@ def parse(pairs: Sequence[str]) -> dict[str, Any]:
     for pair in pairs:
         key, sign, text = pair.partition("=")
         if not sign or not key:
-            raise UsageError(f"--set {pair}: write key=value, for example --set decoding=free")
+            raise UsageError(
+                f"--set {pair}: write key=value, for example --set decoding=free"
+            )
         try:
             value = load_yaml(text) if text else ""
         except (yaml.YAMLError, RecursionError, ValueError):

@@ -36,13 +36,19 @@ there for took from 1 to over 100 s."""
 )
 def test_texts_that_were_slow_take_no_time(text: str) -> None:
     for cut in (False, True):
-        slow = {name: spent for name, spent in seconds(text, cut).items() if spent > MOST}
+        slow = {
+            name: spent for name, spent in seconds(text, cut).items() if spent > MOST
+        }
         assert not slow
 
 
 def test_random_answers_are_read_by_every_reader_in_no_time() -> None:
     for number, text in enumerate(answers(150, seed=25)):
-        slow = {n: spent for n, spent in seconds(text, number % 2 == 0).items() if spent > MOST}
+        slow = {
+            n: spent
+            for n, spent in seconds(text, number % 2 == 0).items()
+            if spent > MOST
+        }
         assert not slow, text[:200]
 
 
@@ -54,16 +60,24 @@ def test_deep_nesting_is_read_or_refused(shape: str, depth: int) -> None:
     for name in ("thought", "action", "points", "lesson"):
         assert not {
             reader: spent
-            for reader, spent in seconds(f'{{"thought": "x", "{name}": {nested}}}', False).items()
+            for reader, spent in seconds(
+                f'{{"thought": "x", "{name}": {nested}}}', False
+            ).items()
             if spent > MOST
         }
 
 
 def test_a_long_answer_keeps_its_ends() -> None:
     thought = "<think>" + "hm, " * 300_000 + "</think>\nAction: goto[b]"
-    assert Reply.of(thought).text == "Action: goto[b]", "the answer follows a very long thought"
-    first = Reply.of("Action: left\nObservation: " + "a wall " * 200_000, ("\nObservation:",))
-    assert first.text == "Action: left", "and one that did not stop ends where it should have"
+    assert Reply.of(thought).text == "Action: goto[b]", (
+        "the answer follows a very long thought"
+    )
+    first = Reply.of(
+        "Action: left\nObservation: " + "a wall " * 200_000, ("\nObservation:",)
+    )
+    assert first.text == "Action: left", (
+        "and one that did not stop ends where it should have"
+    )
     endless = Reply.of("left " * 200_000)
     assert (len(endless.text), endless.unreadable() is None) == (LONGEST + 1, False)
 

@@ -25,7 +25,9 @@ from wayword.worlds.objectnav.world import MENU
 
 def test_a_long_list_is_a_pattern_that_takes_what_is_listed_alone() -> None:
     things = [f"mug_{n}" for n in range(150)]
-    listed = [Action(verb, (thing,)) for verb in ("goto", "go_grab") for thing in things]
+    listed = [
+        Action(verb, (thing,)) for verb in ("goto", "go_grab") for thing in things
+    ]
     listed += [Action("put", ("mug_1", "tea (green)")), STOP]
     space = ActionSpace(listed, ("chat",))
     schema: Any = StrategyRecipe("Action: one", "x").schema_for(space, 240)
@@ -56,7 +58,8 @@ class Roomy(ScriptedModel):
 
 
 @pytest.mark.parametrize(
-    ("model", "tokens"), [(Roomy("first"), 2000), (ScriptedModel("first"), 400), (None, 400)]
+    ("model", "tokens"),
+    [(Roomy("first"), 2000), (ScriptedModel("first"), 400), (None, 400)],
 )
 def test_an_answer_is_as_long_as_the_models_window_suggests(
     model: ScriptedModel | None, tokens: int
@@ -72,7 +75,9 @@ def test_experts_are_not_cut_in_the_middle_of_an_action() -> None:
     lists: Any = COMPLETION.schema(meeting.length_of(COMPLETION))["properties"]
     assert lists["executed"]["items"]["maxLength"] >= 240
     assert lists["executed"]["maxItems"] >= 12
-    assert 900 <= lists["thought"]["maxLength"] <= 1000, "two characters a token, four fields"
+    assert 900 <= lists["thought"]["maxLength"] <= 1000, (
+        "two characters a token, four fields"
+    )
     actions = [f"{n}. Go through doorway number {n}" for n in range(1, 31)]
     told = DECOMPOSITION.read("Actions:\n" + "\n".join(actions))
     assert told is not None
@@ -104,6 +109,8 @@ def test_claims_and_thoughts_are_as_long_as_the_answer_may_be() -> None:
     ("dataset", "asked"),
     [(SmallFlat, {"place", "facing", "holding"}), (SmallHouse, {"place", "facing"})],
 )
-def test_no_state_is_asked_for_that_nobody_can_know(dataset: Any, asked: set[str]) -> None:
+def test_no_state_is_asked_for_that_nobody_can_know(
+    dataset: Any, asked: set[str]
+) -> None:
     parts = set(schema_of(dataset())["state"]["properties"])
     assert parts == asked | {"seen", "done", "left"}

@@ -23,7 +23,11 @@ NAMES = ("thought", "action", "action_input")
     ("said", "text", "reasoning"),
     [
         ("<think>b or c?</think>Go to b.", "Go to b.", "b or c?"),
-        ("Well: <think>one</think>Go <thinking>two</thinking>on.", "Well: Go on.", "one\ntwo"),
+        (
+            "Well: <think>one</think>Go <thinking>two</thinking>on.",
+            "Well: Go on.",
+            "one\ntwo",
+        ),
         ("<think>a<think>b</think>c</think>d", "d", "a\nb\nc"),
         ("<think>I see a <think> tag</think>Go left.", "Go left.", "I see a \n tag"),
         ("the prompt opened it</think>Go.", "Go.", "the prompt opened it"),
@@ -32,22 +36,32 @@ NAMES = ("thought", "action", "action_input")
         ("<ns:Reasoning>b?</ns:Reasoning>Go.", "Go.", "b?"),
         ("a</think>b</think>c", "c", "a\nb"),
         ("no tags at all ", "no tags at all ", ""),
-        ('{"thought": "<think>", "action": "b"}', '{"thought": "<think>", "action": "b"}', ""),
+        (
+            '{"thought": "<think>", "action": "b"}',
+            '{"thought": "<think>", "action": "b"}',
+            "",
+        ),
     ],
 )
-def test_reasoning_is_no_part_of_the_answer(said: str, text: str, reasoning: str) -> None:
+def test_reasoning_is_no_part_of_the_answer(
+    said: str, text: str, reasoning: str
+) -> None:
     found = Reply.of(said)
     assert (found.text, found.reasoning) == (text, reasoning)
     assert Reply.of(found) is found
 
 
 def test_an_answer_ends_at_the_first_of_its_stops() -> None:
-    assert Reply.of("left. Observation: wall. Thought: no", ("Thought:", "Observation:")).text == (
-        "left. "
+    assert Reply.of(
+        "left. Observation: wall. Thought: no", ("Thought:", "Observation:")
+    ).text == ("left. ")
+    assert Reply.of("Thought: no", ("Thought:",)).text == "", (
+        "also at its very beginning"
     )
-    assert Reply.of("Thought: no", ("Thought:",)).text == "", "also at its very beginning"
     whole = Reply.of("left. Obser", ("Observation:",), "cut off")
-    assert (whole.text, whole.cut_off) == ("left. ", "cut off"), "the broken word is left out"
+    assert (whole.text, whole.cut_off) == ("left. ", "cut off"), (
+        "the broken word is left out"
+    )
     assert Reply.of("left.", (), "cut off").text == "left."
 
 
@@ -78,11 +92,17 @@ def test_each_sample_says_where_it_was_cut() -> None:
     assert found.cut_off == (
         "the answer was cut off at 90 tokens; raise max_words, or answer in fewer words"
     )
-    (short,) = replies(Completion(("one",), ("MAX_TOKENS",), Usage(5, 7)), Sampling(max_tokens=24))
+    (short,) = replies(
+        Completion(("one",), ("MAX_TOKENS",), Usage(5, 7)), Sampling(max_tokens=24)
+    )
     assert "cut off at 24 tokens; raise max_tokens" in short.cut_off
     several = Completion(("one", "two", "three"), ("stop", "length"), Usage(5, 90))
     cuts = [one.cut_off for one in replies(several, Sampling(max_tokens=24, n=3))]
-    assert [cut[:40] for cut in cuts] == ["", "the answer was cut off at 24 tokens; rai", ""]
+    assert [cut[:40] for cut in cuts] == [
+        "",
+        "the answer was cut off at 24 tokens; rai",
+        "",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +119,10 @@ def test_each_sample_says_where_it_was_cut() -> None:
         ("Action: b\nAction 2: c", ["b", "c"]),
         ("- **Action:** b\nmore", ["b\nmore"]),
         ("## Action\nb", ["b"]),
-        ('{"action": "b"}\nAction:', ["b"]),  # a label with nothing behind it adds nothing
+        (
+            '{"action": "b"}\nAction:',
+            ["b"],
+        ),  # a label with nothing behind it adds nothing
         ("Action:", [""]),
         ("the action is b", []),
     ],
@@ -122,7 +145,9 @@ def test_fields_of_several_words_and_what_stood_before_them() -> None:
 
 
 def test_lists_are_read_from_json_or_from_lines() -> None:
-    assert items('[1, 2] and ["a", "b"]') == ["a", "b"], "the first list that is all text"
+    assert items('[1, 2] and ["a", "b"]') == ["a", "b"], (
+        "the first list that is all text"
+    )
     assert items('[sic] [] [1, "c"] ["a", "b"]') == ["a", "b"]
     assert items("[] [not json] none") == []
     assert items("Sure:\n1. a park\n2) a bank\n\n3. no more") == ["a park", "a bank"]
@@ -131,4 +156,7 @@ def test_lists_are_read_from_json_or_from_lines() -> None:
 
 def test_a_thought_is_kept_on_one_line_up_to_its_limit() -> None:
     assert one_line(" a\n b\t c ") == "a b c"
-    assert (len(one_line("x" * 5000)), one_line("abcdef", 3)) == (LONGEST_THOUGHT, "abc")
+    assert (len(one_line("x" * 5000)), one_line("abcdef", 3)) == (
+        LONGEST_THOUGHT,
+        "abc",
+    )

@@ -37,7 +37,13 @@ REACT = StrategyRecipe("Thought: why\nAction: what", "react")
 IDS = ("v12", "v13", "hall")
 CUT = "the answer was cut off at 24 tokens; raise max_tokens, or answer in fewer words"
 
-CALLS = ("{verb}[{args}]", "{verb}({args})", "{verb} {args}", "{verb}: {args}", '{verb}("{args}")')
+CALLS = (
+    "{verb}[{args}]",
+    "{verb}({args})",
+    "{verb} {args}",
+    "{verb}: {args}",
+    '{verb}("{args}")',
+)
 WRAPPINGS = (
     "{}",
     "Action: {}",
@@ -64,7 +70,9 @@ def outcome(text: str) -> Decision | Rejection:
 @for_each("form", CALLS)
 @for_each("wrapping", WRAPPINGS)
 @for_each("action", ACTIONS, ids=str)
-def test_every_legal_action_in_every_form_is_read(action: Action, wrapping: str, form: str) -> None:
+def test_every_legal_action_in_every_form_is_read(
+    action: Action, wrapping: str, form: str
+) -> None:
     found = outcome(wrapping.format(written(action, form)))
     assert isinstance(found, Decision), found
     assert found.action == action
@@ -89,7 +97,9 @@ def test_json_is_read_whatever_stands_around_it(text: str) -> None:
 
 @given(
     st.lists(st.sampled_from(ACTIONS), min_size=2, max_size=3, unique=True),
-    st.sampled_from([", ", "; ", " and ", " or ", " then ", "\n", ". ", " ", "\nAction: "]),
+    st.sampled_from(
+        [", ", "; ", " and ", " or ", " then ", "\n", ". ", " ", "\nAction: "]
+    ),
     st.sampled_from(["", "Action: ", "Thought: x\nAction:\n"]),
 )
 def test_two_different_actions_are_never_one(
@@ -100,23 +110,34 @@ def test_two_different_actions_are_never_one(
     assert found.reason
 
 
-@given(st.lists(st.sampled_from(IDS), min_size=2, max_size=3, unique=True), st.booleans())
+@given(
+    st.lists(st.sampled_from(IDS), min_size=2, max_size=3, unique=True), st.booleans()
+)
 def test_two_different_names_are_never_one(names: list[str], anywhere: bool) -> None:
     for between in (", ", " or ", "\n", " and then ", ". "):
         assert not isinstance(pick(between.join(names), IDS, anywhere), str)
-        assert isinstance(read_choice(f"Action Input: {between.join(names)}", IDS), Rejection)
+        assert isinstance(
+            read_choice(f"Action Input: {between.join(names)}", IDS), Rejection
+        )
 
 
 @given(st.text(max_size=300))
 def test_no_text_breaks_any_reader(text: str) -> None:
-    for said in (text, f"Action: {text}", f'{{"action": {json.dumps(text)}}}', f"<think>{text}"):
+    for said in (
+        text,
+        f"Action: {text}",
+        f'{{"action": {json.dumps(text)}}}',
+        f"<think>{text}",
+    ):
         for found in (outcome(said), read_choice(said, IDS), read_actions(said, 1)):
             assert isinstance(found, Decision | NamedAnswer | list | Rejection)
         read_pick(said, IDS)
         items(said)
 
 
-@pytest.mark.parametrize("text", ["Do not cd. Never cd.", "cd? No.", "not cd", "Avoid the cd."])
+@pytest.mark.parametrize(
+    "text", ["Do not cd. Never cd.", "cd? No.", "not cd", "Avoid the cd."]
+)
 def test_a_negated_pick_is_none(text: str) -> None:
     found = read_pick(text, ["cd", "mug"])
     assert isinstance(found, Rejection)
@@ -132,7 +153,13 @@ def test_an_object_that_does_not_exist_is_unknown() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "Thought: I go to the fri", '{"thought": "x", "act', "Action: goto fridge_1", "<think>so"],
+    [
+        "",
+        "Thought: I go to the fri",
+        '{"thought": "x", "act',
+        "Action: goto fridge_1",
+        "<think>so",
+    ],
 )
 def test_an_answer_that_was_cut_off_says_so(text: str) -> None:
     sampling = Sampling(max_tokens=24)
@@ -150,14 +177,19 @@ def test_an_action_that_was_whole_before_the_cut_counts() -> None:
 
 def test_what_is_invented_after_a_stop_is_left_out() -> None:
     said = "Action: stop\nObservation: done\nAction: forward"
-    (reply,) = replies(Completion((said,), ("length",)), Sampling(stop=("\nObservation:",)))
+    (reply,) = replies(
+        Completion((said,), ("length",)), Sampling(stop=("\nObservation:",))
+    )
     assert (reply.text, reply.cut_off) == ("Action: stop", "")
 
 
 def test_lone_surrogates_never_reach_the_next_request() -> None:
     found = outcome('{"thought": "\\ud83d here", "action": "chat", "x": 1}')
     assert isinstance(found, Rejection)
-    for said in ("Thought: \ud83d\nAction: forward", '{"thought": "\\ud83d", "action": "forward"}'):
+    for said in (
+        "Thought: \ud83d\nAction: forward",
+        '{"thought": "\\ud83d", "action": "forward"}',
+    ):
         decided = outcome(said)
         assert isinstance(decided, Decision)
         decided.thought.encode()
@@ -171,8 +203,14 @@ def test_reasoning_without_an_answer_is_named() -> None:
 
 
 def test_fields_are_found_in_objects_and_in_lines() -> None:
-    found = fields('Thought: a\n**Plan:** b\n{"action": "c"}', ("thought", "plan", "action"))
-    assert (found.line("thought"), found.line("plan"), found.all("action")) == ("a", "b", ["c"])
+    found = fields(
+        'Thought: a\n**Plan:** b\n{"action": "c"}', ("thought", "plan", "action")
+    )
+    assert (found.line("thought"), found.line("plan"), found.all("action")) == (
+        "a",
+        "b",
+        ["c"],
+    )
     assert items('```json\n["a park", "Staples"]\n```') == ["a park", "Staples"]
     assert items("Here:\n- a park\n- Staples\nDone") == ["a park", "Staples"]
 

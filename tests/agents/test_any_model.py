@@ -34,7 +34,9 @@ SEATED = [
 def plan(agent: str, family: str, address: str, out: Path) -> Plan:
     on, settings, steps = WORLDS[family]
     tree = {"model": {"base_url": address}, "dataset": settings}
-    return Plan(agent, on, f"openai:{MODEL}", tree, limit=2, max_steps=steps, out=out, retries=0)
+    return Plan(
+        agent, on, f"openai:{MODEL}", tree, limit=2, max_steps=steps, out=out, retries=0
+    )
 
 
 @pytest.mark.parametrize(("agent", "family"), SEATED)

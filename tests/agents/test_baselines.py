@@ -11,7 +11,12 @@ from wayword.core.episode import NoSettings
 def test_the_oracle_goes_straight_to_each_goal() -> None:
     for episode, goal in ((0, "c"), (1, "d")):
         trajectory = play(ShortestPathOracle, NoSettings(), {}, episode)
-        assert [p["viewpoint"] for p in trajectory.visited("agent")] == ["s", "b", goal, goal]
+        assert [p["viewpoint"] for p in trajectory.visited("agent")] == [
+            "s",
+            "b",
+            goal,
+            goal,
+        ]
         assert trajectory.ended == "stopped"
 
 

@@ -15,7 +15,10 @@ from wayword.agents.clauses import (
 from wayword.core.action import STOP, Action
 
 CUT = [
-    ("Turn left and go to the sofa. Stop there.", ["Turn left, go to the sofa, Stop there"]),
+    (
+        "Turn left and go to the sofa. Stop there.",
+        ["Turn left, go to the sofa, Stop there"],
+    ),
     (
         "Veer right, pass the vanity and stop in the doorway, then wait by the bed.",
         ["Veer right, pass the vanity, stop in the doorway", "wait by the bed"],
@@ -26,7 +29,10 @@ CUT = [
     ),
     (
         "Walk up the stairs and turn right, walk past the sofa and chairs and enter the bedroom.",
-        ["Walk up the stairs", "turn right, walk past the sofa and chairs, enter the bedroom"],
+        [
+            "Walk up the stairs",
+            "turn right, walk past the sofa and chairs, enter the bedroom",
+        ],
     ),
     ("Walk past the oven. Stop.", ["Walk past the oven, Stop"]),
     ("the red door", ["the red door"]),
@@ -39,7 +45,9 @@ def test_sentences_are_cut_where_a_new_step_begins(told: str, found: list[str]) 
 
 
 def test_clauses_know_where_they_begin() -> None:
-    told = "Go to the sofa, then turn left and go to the lamp. Finally wait by the door."
+    told = (
+        "Go to the sofa, then turn left and go to the lamp. Finally wait by the door."
+    )
     for clause in clauses(told):
         assert told[clause.begin :].startswith(clause.text.split(",")[0])
 

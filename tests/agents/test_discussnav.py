@@ -21,7 +21,12 @@ from wayword.agents.discussnav.directions import (
     directions_around,
     side_text,
 )
-from wayword.agents.discussnav.experts import Opinion, group_opinions, match_actions, read_opinion
+from wayword.agents.discussnav.experts import (
+    Opinion,
+    group_opinions,
+    match_actions,
+    read_opinion,
+)
 from wayword.core.action import Rejection
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Image, Model, Prompt, Sampling, Usage
@@ -104,7 +109,9 @@ class Voice(Model):
 def council(main: Any, **others: Any) -> dict[str, Voice]:
     """A voice for each expert, the main one given."""
     voices = {name: Voice([text]) for name, text in EXPERTS.items()}
-    voices |= {name: v if isinstance(v, Voice) else Voice(v) for name, v in others.items()}
+    voices |= {
+        name: v if isinstance(v, Voice) else Voice(v) for name, v in others.items()
+    }
     return {**voices, "main": main if isinstance(main, Voice) else Voice(main)}
 
 
@@ -117,7 +124,10 @@ def by_step(*steps: Sequence[str]) -> Callable[[int], Sequence[str]]:
 
 
 def notes(trajectory: Trajectory, kind: str) -> list[Mapping[str, Any]]:
-    found = [*trajectory.opening_notes, *(n for step in trajectory.steps for n in step.notes)]
+    found = [
+        *trajectory.opening_notes,
+        *(n for step in trajectory.steps for n in step.notes),
+    ]
     return [note.details for note in found if note.kind == kind]
 
 
@@ -129,12 +139,18 @@ def test_it_follows_its_experts_to_the_goal() -> None:
     assert trajectory.steps[0].decision.thought == "towards 1."
     assert notes(trajectory, "expert_failed") == []
     assert accounting.measure(trajectory) == {"advice_lost": 0.0}
-    assert notes(trajectory, "votes") == [{"direction 1": 5}, {"direction 4": 5}, {"stop": 5}]
+    assert notes(trajectory, "votes") == [
+        {"direction 1": 5},
+        {"direction 4": 5},
+        {"stop": 5},
+    ]
     # All samples agree at every step, so nobody is asked to fuse or to decide.
     assert voices["fusion"].prompts == voices["testing"].prompts == []
     assert voices["main"].wanted[0].n == 5
     assert voices["main"].wanted[0].temperature == 1.0
-    assert all(voices[name].wanted[0].temperature == 0.0 for name in ("landmarks", "summary"))
+    assert all(
+        voices[name].wanted[0].temperature == 0.0 for name in ("landmarks", "summary")
+    )
 
 
 def test_each_expert_hears_from_those_before_it() -> None:
@@ -143,7 +159,9 @@ def test_each_expert_hears_from_those_before_it() -> None:
     assert "Go ahead and turn right." in voices["decomposition"].prompts[0]
     assert "1. Go ahead.\n2. Turn right." in voices["landmarks"].prompts[0]
     assert len(voices["decomposition"].prompts) == len(voices["landmarks"].prompts) == 1
-    assert "s to the north" in voices["summary"].prompts[0]  # what was seen the way it went
+    assert (
+        "s to the north" in voices["summary"].prompts[0]
+    )  # what was seen the way it went
     assert "towards 1." in voices["summary"].prompts[0]
     assert "[Step 1]" in voices["completion"].prompts[0]
     assert "red carpet (colour)" in voices["completion"].prompts[0]
@@ -156,21 +174,34 @@ def test_each_expert_hears_from_those_before_it() -> None:
     # b's lamp lies 80° from north, and the agent faces north. The sentence was told with
     # direction 3, which the same recorded sector reaches into.
     assert re.search(r"Direction 4 \(90° to the right\): .*\[lamp\]", decision)
-    assert decision.count("b to the east") == 1, "neighbouring directions repeat no sentence"
-    assert re.search(r"Direction 7 \(behind; visited\)", decision), "one has come from there"
-    assert "1. Go ahead.\n2. Turn right." in decision, "the decomposition reaches the decider"
+    assert decision.count("b to the east") == 1, (
+        "neighbouring directions repeat no sentence"
+    )
+    assert re.search(r"Direction 7 \(behind; visited\)", decision), (
+        "one has come from there"
+    )
+    assert "1. Go ahead.\n2. Turn right." in decision, (
+        "the decomposition reaches the decider"
+    )
 
 
 def test_the_opening_estimate_says_that_all_is_still_to_come() -> None:
     voices = council(by_step([go("Stop")]))
     play(DiscussNav, FREE, voices)
-    assert "Actions waiting to be executed: Go ahead.; Turn right." in voices["main"].prompts[0]
+    assert (
+        "Actions waiting to be executed: Go ahead.; Turn right."
+        in voices["main"].prompts[0]
+    )
     assert voices["completion"].prompts == [], "nothing is done yet, so nobody is asked"
 
 
 def test_the_trajectory_says_which_action_of_the_decomposition_is_followed() -> None:
-    trajectory = play(DiscussNav, FREE, council(by_step([go(1)], [go(4)], [go("Stop")])))
-    assert notes(trajectory, "clauses") == [{"texts": ["Go ahead.", "Turn right."], "begins": []}]
+    trajectory = play(
+        DiscussNav, FREE, council(by_step([go(1)], [go(4)], [go("Stop")]))
+    )
+    assert notes(trajectory, "clauses") == [
+        {"texts": ["Go ahead.", "Turn right."], "begins": []}
+    ]
     told = [(each["number"], each["done"]) for each in notes(trajectory, "followed")]
     assert told == [(1, []), (2, [1]), (2, [1])]
 
@@ -185,10 +216,21 @@ def test_the_trajectory_says_which_action_of_the_decomposition_is_followed() -> 
     ],
 )
 def test_an_action_is_told_by_its_words_and_the_order(
-    executed: list[str], begun: list[str], waiting: list[str], number: int, done: set[int]
+    executed: list[str],
+    begun: list[str],
+    waiting: list[str],
+    number: int,
+    done: set[int],
 ) -> None:
-    found: dict[str, Any] = {"executed": executed, "in_progress": begun, "waiting": waiting}
-    assert match_actions(["Turn left.", "Walk on.", "Turn left."], found) == (number, done)
+    found: dict[str, Any] = {
+        "executed": executed,
+        "in_progress": begun,
+        "waiting": waiting,
+    }
+    assert match_actions(["Turn left.", "Walk on.", "Turn left."], found) == (
+        number,
+        done,
+    )
 
 
 def test_without_completion_its_whole_group_is_silent() -> None:
@@ -206,11 +248,20 @@ def test_without_completion_its_whole_group_is_silent() -> None:
 def test_each_call_is_recorded_as_its_experts_also_where_all_share_one_model() -> None:
     def answer(number: int) -> Sequence[str]:
         texts = list(EXPERTS.values())
-        return [[texts[0]], [texts[1]], [go(1)], [texts[3]], [texts[4]], [go("Stop")]][number]
+        return [[texts[0]], [texts[1]], [go(1)], [texts[3]], [texts[4]], [go("Stop")]][
+            number
+        ]
 
     trajectory = play(DiscussNav, FREE, {"main": Voice(answer)})
     roles = [call.role for call in trajectory.calls()]
-    assert roles == ["decomposition", "landmarks", "main", "summary", "completion", "main"]
+    assert roles == [
+        "decomposition",
+        "landmarks",
+        "main",
+        "summary",
+        "completion",
+        "main",
+    ]
 
 
 def test_predictions_that_differ_are_fused_and_tested() -> None:
@@ -253,7 +304,9 @@ def test_an_ablation_is_one_switch(switch: str, silent: Sequence[str]) -> None:
     voices = council(votes)
     settings = DiscussNavSettings(decoding="free", **{switch: False})
     trajectory = play(DiscussNav, settings, voices)
-    assert trajectory.visited("agent")[-1]["viewpoint"] == "c"  # most votes, or the tester
+    assert (
+        trajectory.visited("agent")[-1]["viewpoint"] == "c"
+    )  # most votes, or the tester
     assert all(voices[name].prompts == [] for name in silent)
 
 
@@ -266,7 +319,9 @@ def test_without_perception_nothing_is_seen() -> None:
 
 @pytest.mark.parametrize("expert", sorted(set(EXPERTS) - {"scene"}))
 @pytest.mark.parametrize("fault", ["nonsense", "late", "never"])
-def test_an_expert_that_fails_is_noted_and_done_without(expert: str, fault: str) -> None:
+def test_an_expert_that_fails_is_noted_and_done_without(
+    expert: str, fault: str
+) -> None:
     def refuse(number: int) -> Sequence[str]:
         raise ModelError("the server went away")
 
@@ -313,7 +368,9 @@ def test_the_prediction_itself_must_come() -> None:
 
 
 def test_the_scene_expert_is_asked_by_type_in_all_directions_at_once() -> None:
-    settings = DiscussNavSettings(decoding="free")  # asked is the default, as in the paper
+    settings = DiscussNavSettings(
+        decoding="free"
+    )  # asked is the default, as in the paper
     voices = council(by_step([go(1)], [go("Stop")]))
     trajectory = play(DiscussNav, settings, voices, max_steps=1)
     asked = voices["scene"].prompts
@@ -329,18 +386,29 @@ class SmallCamera(SmallPerceiver):
     """A perceiver with pictures: their bytes say what was asked for."""
 
     def picture(
-        self, scene: str, place: str, heading: float, width: float, elevation: float = 0.0
+        self,
+        scene: str,
+        place: str,
+        heading: float,
+        width: float,
+        elevation: float = 0.0,
     ) -> Image:
         return Image(f"{place} {heading:g} {width:g}".encode(), "image/png")
 
 
-def test_pictures_are_shown_where_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_are_shown_where_there_are_any(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(SmallHouse, "perceiver", lambda self: SmallCamera())
     settings = DiscussNavSettings(decoding="free", scene="asked")
     voices = council(by_step([go(1)]))
     trajectory = play(DiscussNav, settings, voices, max_steps=1)
     shown = [m.images for prompt in voices["scene"].asked for m in prompt if m.images]  # type: ignore[union-attr]
-    assert [image.data.decode() for (image,) in shown][:3] == ["s 0 30", "s 30 30", "s 60 30"]
+    assert [image.data.decode() for (image,) in shown][:3] == [
+        "s 0 30",
+        "s 30 30",
+        "s 60 30",
+    ]
     assert notes(trajectory, "scene_expert")[0]["source"] == "a vision model"
 
 
@@ -352,7 +420,10 @@ def test_a_step_takes_few_round_trips_whatever_the_number_of_directions() -> Non
         voice.clock = clock
     settings = DiscussNavSettings(decoding="free", scene="asked")
     trajectory = play(DiscussNav, settings, voices, max_steps=2)
-    assert [len(step.calls) for step in trajectory.steps] == [12 + 1, 12 + 1 + 1 + 1 + 2 + 1]
+    assert [len(step.calls) for step in trajectory.steps] == [
+        12 + 1,
+        12 + 1 + 1 + 1 + 2 + 1,
+    ]
     before = 2 + 2  # the analysis; the first step's scene and prediction
     assert clock.round_trips() == before + 5
 
@@ -366,12 +437,16 @@ def test_directions_are_numbered_clockwise_from_the_front() -> None:
     ]
     assert direction_number(80.0, 0.0) == 4
     assert direction_number(80.0, 80.0) == 1
-    assert direction_number(345.0, 0.0) == 1  # a border belongs to the direction on its right
+    assert (
+        direction_number(345.0, 0.0) == 1
+    )  # a border belongs to the direction on its right
     house = SmallHouse()
     world = house.world(house.tasks[0].episode)
     world.reset(house.tasks[0].episode)
     world.step("agent", world.action_space("agent").listed[0])
-    directions = directions_around(world.observe("agent"), SmallPerceiver().perceive("small", "b"))
+    directions = directions_around(
+        world.observe("agent"), SmallPerceiver().perceive("small", "b")
+    )
     assert {d.id: str(d.action) for d in directions if d.action} == {
         1: "goto[d]",
         4: "goto[c]",
@@ -409,7 +484,12 @@ def test_reading_predictions(text: str, found: str | None) -> None:
 
 def test_groups_are_ordered_by_votes_and_then_by_coming_first() -> None:
     opinions = [Opinion(c, "") for c in ("4", "1", "1", "10", "4", "7")]
-    assert [group[0].choice for group in group_opinions(opinions)] == ["4", "1", "10", "7"]
+    assert [group[0].choice for group in group_opinions(opinions)] == [
+        "4",
+        "1",
+        "10",
+        "7",
+    ]
 
 
 def test_bad_settings_are_refused() -> None:
@@ -430,17 +510,23 @@ def test_a_direction_whose_way_climbs_says_so() -> None:
 def test_scene_answers_of_a_visited_viewpoint_are_reused(remembers: bool) -> None:
     there_and_back = by_step([go(1)], [go(7)], [go("Stop")])
     settings = replace(FREE, scene="asked", scene_memory=remembers)
-    voices = council(there_and_back, scene=lambda number: [f"Direction {number}: a lamp."])
+    voices = council(
+        there_and_back, scene=lambda number: [f"Direction {number}: a lamp."]
+    )
     trajectory = play(DiscussNav, settings, voices)
     visited = [pose["viewpoint"] for pose in trajectory.visited("agent")]
     assert visited[0] == visited[2] != visited[1]
-    asks = [any(call.role == "scene" for call in step.calls) for step in trajectory.steps]
+    asks = [
+        any(call.role == "scene" for call in step.calls) for step in trajectory.steps
+    ]
     assert asks == [True, True, not remembers]
 
 
 def test_a_remembered_answer_speaks_of_the_direction_it_is_reused_for() -> None:
     memory = SceneMemory()
-    memory.keep("hall", Direction(1, 90.0, (), ()), "Direction 1: a lamp, as in direction 12.")
+    memory.keep(
+        "hall", Direction(1, 90.0, (), ()), "Direction 1: a lamp, as in direction 12."
+    )
     same = Direction(7, 80.0, (), ())
     assert memory.find("hall", same) == "Direction 7: a lamp, as in direction 12."
     assert memory.find("hall", replace(same, heading=106.0)) is None

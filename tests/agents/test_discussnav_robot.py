@@ -47,7 +47,9 @@ def play(
         perceiver=lambda: None,
         demonstrations=lambda count, seed: (),
     )
-    setup = Setup(dataset, lambda toolkit, actor: made(settings, toolkit), voices, 0, steps)
+    setup = Setup(
+        dataset, lambda toolkit, actor: made(settings, toolkit), voices, 0, steps
+    )
     return asyncio.run(rollout(Task(episode, Reference("1")), setup))
 
 
@@ -77,7 +79,13 @@ def test_where_something_is_near_it_goes_half_of_what_is_free() -> None:
     trajectory = play(council(by_step([go(10)], [go("Stop")])), x=0.8)
     (move,) = gone(trajectory)
     assert float(move.arguments[0]) == pytest.approx(0.8 - 0.4, abs=0.02)
-    assert [stride(free) for free in (0.39, 0.4, 0.99, 1.0, 5.0)] == [0.0, 0.2, 0.495, 0.5, 0.5]
+    assert [stride(free) for free in (0.39, 0.4, 0.99, 1.0, 5.0)] == [
+        0.0,
+        0.2,
+        0.495,
+        0.5,
+        0.5,
+    ]
 
 
 def test_a_direction_without_room_has_no_way() -> None:
@@ -85,18 +93,27 @@ def test_a_direction_without_room_has_no_way() -> None:
     trajectory = play(voices, x=0.35)
     assert isinstance(trajectory.steps[TURNS].decision, Rejection)
     told = voices["main"].prompts[0]
-    offered = told.rpartition("Directions that can be moved in: ")[2].split("\n")[0].split(", ")
+    offered = (
+        told.rpartition("Directions that can be moved in: ")[2]
+        .split("\n")[0]
+        .split(", ")
+    )
     assert "10" not in offered
     assert "4" in offered
     assert "Your last answer was no legal move" in voices["main"].prompts[1]
-    assert trajectory.steps[TURNS + 1].decision.action.name == "goto"  # no second look around
+    assert (
+        trajectory.steps[TURNS + 1].decision.action.name == "goto"
+    )  # no second look around
 
 
 def test_each_direction_has_the_tags_of_its_own_thirty_degrees() -> None:
     voices = council(by_step([go(1)]))
     play(voices, steps=TURNS + 1, x=2.0, y=1.7)
     scene = voices["main"].prompts[0]
-    assert "Direction 11 (60° to the left): There is a table and a mug. [table | mug]" in scene
+    assert (
+        "Direction 11 (60° to the left): There is a table and a mug. [table | mug]"
+        in scene
+    )
     # The vase stands behind the doorway, 107 degrees to the right of north.
     assert "Direction 5 (120° to the right): There is a vase. [vase]" in scene
     assert scene.count("[table") == 1
@@ -138,7 +155,9 @@ def test_a_move_that_went_wrong_is_told() -> None:
     step = base.step_taken(Decision(ways[1]), lost)
     assert step is not None
     assert (step.is_refused, step.facing, step.heading) == (False, 0.0, 0.0)
-    assert base.take_in(world.observe("agent")) == Action("rotate", ("30",))  # it looks anew
+    assert base.take_in(world.observe("agent")) == Action(
+        "rotate", ("30",)
+    )  # it looks anew
 
 
 def test_a_vision_model_is_shown_the_middle_of_each_picture() -> None:
@@ -167,7 +186,8 @@ def test_with_a_robot_the_scene_expert_sees_and_a_dropped_connection_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     body = Robot(
-        started(SimulatedBase(SimulatedScene(flat(), {})), 1.0, 1.5, 0.0), {TURNS + 1: "drop"}
+        started(SimulatedBase(SimulatedScene(flat(), {})), 1.0, 1.5, 0.0),
+        {TURNS + 1: "drop"},
     )
     picture = encode(np.full((60, 80, 3), 90, np.uint8))
     monkeypatch.setattr(Robot, "_image", lambda self: image_message(picture.data))
@@ -177,16 +197,25 @@ def test_with_a_robot_the_scene_expert_sees_and_a_dropped_connection_is_told(
     with running(body) as url:
         walk = RobotSettings(url=url, instruction="Go ahead and turn right.", **quick)
         dataset = RobotTasks(settings=walk)
-        setup = Setup(dataset, lambda toolkit, actor: made(settings, toolkit), voices, 0, 60)
+        setup = Setup(
+            dataset, lambda toolkit, actor: made(settings, toolkit), voices, 0, 60
+        )
         trajectory = asyncio.run(rollout(dataset.tasks[0], setup))
     assert (trajectory.ended, trajectory.error) == ("stopped", "")
     assert notes(trajectory, "scene_expert")[0]["source"] == "a vision model"
     assert len(voices["scene"].prompts) == 3 * 12
     assert all(len(prompt[-1].images) == 1 for prompt in voices["scene"].asked)  # type: ignore[union-attr]
-    assert [s.feedback.status for s in trajectory.steps if not s.feedback.ok] == ["lost"]
-    assert "Your last move was lost after 0.25 m (the connection broke" in voices["main"].prompts[1]
+    assert [s.feedback.status for s in trajectory.steps if not s.feedback.ok] == [
+        "lost"
+    ]
+    assert (
+        "Your last move was lost after 0.25 m (the connection broke"
+        in voices["main"].prompts[1]
+    )
     x, y = (body.base.pose()[axis] for axis in "xy")
-    assert (x, y) == pytest.approx((1.75, 1.5), abs=0.01)  # half of one move, then a whole one
+    assert (x, y) == pytest.approx(
+        (1.75, 1.5), abs=0.01
+    )  # half of one move, then a whole one
 
 
 def image_message(data: bytes) -> dict[str, Any]:
@@ -201,5 +230,7 @@ def test_views_and_viewpoints_are_not_mixed_up() -> None:
     house = SmallHouse()
     world = house.world(house.tasks[0].episode)
     world.reset(house.tasks[0].episode)
-    with pytest.raises(UsageError, match="needs descriptions of viewpoints; set a perceiver"):
+    with pytest.raises(
+        UsageError, match="needs descriptions of viewpoints; set a perceiver"
+    ):
         OnBase(detector_called("perfect")).take_in(world.observe("agent"))

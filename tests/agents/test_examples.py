@@ -39,7 +39,9 @@ def first_prompts(
     asked = [call.prompt for call in record.trajectory.calls()]
     assert asked
     assert not record.trajectory.error
-    return [prompt for prompt in asked if not isinstance(prompt, str)], record.trajectory
+    return [
+        prompt for prompt in asked if not isinstance(prompt, str)
+    ], record.trajectory
 
 
 @pytest.mark.parametrize("actions", ["low", "high"])
@@ -52,7 +54,9 @@ def test_examples_are_shown_in_every_task(
     several = on in ("ma_household", "ma_wah") and dataset.get("agents") != 1
     assert len(prompts) == (2 if several else 1)
     for prompt in prompts:
-        said = [json.loads(m.content)["action"] for m in prompt if m.role == "assistant"]
+        said = [
+            json.loads(m.content)["action"] for m in prompt if m.role == "assistant"
+        ]
         assert len(said) >= (1 if on == "grounding" else 2), prompt
         errands = any(each.startswith("go") for each in said)
         assert not (errands if actions == "low" else "move_ahead" in said), said
@@ -61,22 +65,39 @@ def test_examples_are_shown_in_every_task(
 
 def test_an_actors_example_tells_what_the_others_said(tmp_path: Path) -> None:
     commander, follower = first_prompts(
-        tmp_path / "run", "ma_household", {"actions": "high", "task": "Coffee", "rooms": 3}, shots=1
+        tmp_path / "run",
+        "ma_household",
+        {"actions": "high", "task": "Coffee", "rooms": 3},
+        shots=1,
     )[0]
     assert "commander says: Please " in follower[1].content + follower[3].content
     spoken = [json.loads(m.content) for m in commander if m.role == "assistant"]
     assert any(each["action"] == "chat" and each["argument"] for each in spoken)
 
 
-def test_a_context_that_has_no_room_for_examples_refuses_the_run(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"0 of 2 examples fit.* raise context, or lower shots"):
+def test_a_context_that_has_no_room_for_examples_refuses_the_run(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(
+        UsageError, match=r"0 of 2 examples fit.* raise context, or lower shots"
+    ):
         first_prompts(tmp_path / "run", "iqa", {}, shots=2, context=1100)
 
 
 def test_examples_may_be_drawn_for_each_episode(tmp_path: Path) -> None:
     home = {"homes": 1, "rooms": 2, "episodes": 2}
     tree = {"dataset": {**home, "actions": "high"}, "shots": 1, "draw": "episode"}
-    run(Plan("act", "iqa", "scripted:first", tree, limit=2, max_steps=1, out=tmp_path / "run"))
+    run(
+        Plan(
+            "act",
+            "iqa",
+            "scripted:first",
+            tree,
+            limit=2,
+            max_steps=1,
+            out=tmp_path / "run",
+        )
+    )
     records = list(RunFolder.read(tmp_path / "run").records())
     told = [next(iter(r.trajectory.calls())).prompt[1].content for r in records]
     assert told[0] != told[1]
@@ -88,13 +109,19 @@ def test_examples_hold_the_experts_reasons_on_request(tmp_path: Path) -> None:
     told = []
     for thoughts in (True, False):
         out = tmp_path / f"{thoughts}"
-        prompts, _ = first_prompts(out, "household", given, "react", shots=1, thoughts=thoughts)
+        prompts, _ = first_prompts(
+            out, "household", given, "react", shots=1, thoughts=thoughts
+        )
         turns = [json.loads(m.content) for m in prompts[0] if m.role == "assistant"]
         told.append([turn.get("thought", "") for turn in turns])
         before = ""
         for message in prompts[0][2:]:
             if message.role == "assistant":
-                named = set(re.findall(r"\w+_\d+", json.loads(message.content).get("thought", "")))
+                named = set(
+                    re.findall(
+                        r"\w+_\d+", json.loads(message.content).get("thought", "")
+                    )
+                )
                 assert named <= set(re.findall(r"\w+_\d+", before))
             before += message.content
     reasons, without = told

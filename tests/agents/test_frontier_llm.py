@@ -36,7 +36,11 @@ def rooms_of(kind: str) -> dict[str, float]:
         for room, pieces in FURNITURE.items():
             weights[room] += sum(share for name, share in pieces if name == kind)
     total = sum(weights.values())
-    return {room: weight / total for room, weight in weights.items() if weight} if total else {}
+    return (
+        {room: weight / total for room, weight in weights.items() if weight}
+        if total
+        else {}
+    )
 
 
 ROOMS = {kind.replace("_", " "): rooms_of(kind) for kind in (*OBJECTS, *{
@@ -76,7 +80,9 @@ class Ranker(Model):
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         scores = rank(str(prompt))
-        return Choice(tuple(options), tuple(score - max(scores) for score in scores), Usage(1, 1))
+        return Choice(
+            tuple(options), tuple(score - max(scores) for score in scores), Usage(1, 1)
+        )
 
 
 @pytest.fixture
@@ -101,7 +107,9 @@ def test_true_relations_between_rooms_and_objects_find_the_target_sooner(
     ):  # fmt: skip
         run(Plan(agent, "apartments:test", model, {**PERFECT, **more}, limit=limit,
                  out=tmp_path / agent))  # fmt: skip
-    found = compared(tmp_path / "frontier", tmp_path / "frontier_llm", ["steps", "spl_visible"])
+    found = compared(
+        tmp_path / "frontier", tmp_path / "frontier_llm", ["steps", "spl_visible"]
+    )
     gains = {line.metric.key: line.difference for line in found.comparison.lines}
     assert gains["steps"].mean < 0
     if LONG:
@@ -112,7 +120,17 @@ def played(model: str, tmp_path: Path, **settings: Any) -> list[Any]:
     """The calls of an episode, each with its step."""
     settings = {"grounding": "perfect", "scene": "perfect", **settings}
     out = tmp_path / "run"
-    run(Plan("frontier_llm", "apartments:test", model, settings, limit=1, max_steps=60, out=out))
+    run(
+        Plan(
+            "frontier_llm",
+            "apartments:test",
+            model,
+            settings,
+            limit=1,
+            max_steps=60,
+            out=out,
+        )
+    )
     (record,) = RunFolder.read(out).records()
     return [(step, call) for step in record.trajectory.steps for call in step.calls]
 

@@ -49,7 +49,9 @@ STRATEGIES = {
     "reflexion": THOUGHT,
     "reflexion_emmem": STATE,
 }
-LESSON = "Lesson: I stopped before the task was done. Next time I look around before I stop."
+LESSON = (
+    "Lesson: I stopped before the task was done. Next time I look around before I stop."
+)
 
 
 def failed(task: Any, trial: Trajectory) -> bool:
@@ -87,7 +89,9 @@ def filled(prompt: Prompt, sampling: Sampling) -> str:
     """The smallest answer of the form that is asked for; words where no form is."""
     if sampling.json_schema is None:
         return "A hall with a lamp."
-    least = json.dumps(dict(sampling.json_schema)).replace('"minItems": 0', '"minItems": 1')
+    least = json.dumps(dict(sampling.json_schema)).replace(
+        '"minItems": 0', '"minItems": 1'
+    )
     return json.dumps(worded(smallest(json.loads(least))))
 
 
@@ -110,7 +114,11 @@ def first_two_steps(agent: str, **settings: Any) -> str:
     told = []
     for when, calls in asked:
         first = {call.role: call for call in reversed(calls)}
-        told += [f"--- {when}, {c.role}\n{flat(c.prompt)}" for c in calls if first[c.role] is c]
+        told += [
+            f"--- {when}, {c.role}\n{flat(c.prompt)}"
+            for c in calls
+            if first[c.role] is c
+        ]
     return "\n\n".join(told)
 
 
@@ -119,7 +127,11 @@ def test_the_questions_after_a_trial() -> None:
     for verdict in ("judge", "self", "none"):
         for decoding in ("free", "constrained"):
             agent: Any = registry.load("agent", "reflexion")
-            half = '{"action": "goto[b]"' if decoding == "constrained" else "Action: goto[b]"
+            half = (
+                '{"action": "goto[b]"'
+                if decoding == "constrained"
+                else "Action: goto[b]"
+            )
             played, model = play_in(
                 SmallHouse(), agent, says(half), 1, failed,
                 decoding=decoding, verdict=verdict, trials=2,

@@ -56,7 +56,16 @@ def test_a_body_without_hands_is_told_so() -> None:
 
 def test_nothing_is_offered_that_nobody_and_nothing_is_there_for() -> None:
     prompt = told(SmallFlat())
-    for verb in ("chat[", "ask[", "wait:", "slice[", "heat[", "cool[", "clean[", "toggle_on["):
+    for verb in (
+        "chat[",
+        "ask[",
+        "wait:",
+        "slice[",
+        "heat[",
+        "cool[",
+        "clean[",
+        "toggle_on[",
+    ):
         assert f"\n{verb}" not in prompt, verb
     both = {"agent": (2.0, 1.5, 0.0), "other": (1.0, 1.0, 0.0)}
     prompt = told(SmallFlat(poses=both))
@@ -73,11 +82,15 @@ def test_what_cannot_be_done_is_not_listed() -> None:
     world = dataset.world(dataset.tasks[0].episode)
     world.reset(dataset.tasks[0].episode)
     assert "pick_up[mug_1]" in listed(world)
-    assert not any(action.startswith(("drop", "put", "go_put")) for action in listed(world))
+    assert not any(
+        action.startswith(("drop", "put", "go_put")) for action in listed(world)
+    )
     assert world.step("agent", Action("pick_up", ("mug_1",))).ok
     now = listed(world)
     assert {"drop[mug_1]", "put[mug_1, table_1]"} <= now
-    assert not {"pick_up[mug_1]", "go_grab[mug_1]", "goto[mug_1]"} & now, "it is in the hand"
+    assert not {"pick_up[mug_1]", "go_grab[mug_1]", "goto[mug_1]"} & now, (
+        "it is in the hand"
+    )
     assert world.step("agent", Action("turn_left")).ok
     assert world.step("agent", Action("turn_left")).ok
     assert "put[mug_1, table_1]" not in listed(world), "out of view is out of reach"
@@ -95,7 +108,11 @@ def test_each_task_tells_its_rules() -> None:
 
 
 def test_only_a_question_is_stopped_with_an_answer() -> None:
-    asked = told(InteractiveQuestions(settings=InteractiveQuestions.Settings(homes=1, episodes=1)))
+    asked = told(
+        InteractiveQuestions(
+            settings=InteractiveQuestions.Settings(homes=1, episodes=1)
+        )
+    )
     errand = told(Household(settings=Household.Settings(homes=1, episodes=1)))
     assert ("stop[answer]: " in asked, "\nstop: " in asked) == (True, False)
     assert ("stop[answer]: " in errand, "\nstop: " in errand) == (False, True)
@@ -103,7 +120,9 @@ def test_only_a_question_is_stopped_with_an_answer() -> None:
 
 def test_a_rearrangement_tells_how_everything_was_or_the_changes() -> None:
     state = Rearrangement(settings=Rearrangement.Settings(homes=1, episodes=1))
-    changes = Rearrangement(settings=Rearrangement.Settings(homes=1, episodes=1, request="changes"))
+    changes = Rearrangement(
+        settings=Rearrangement.Settings(homes=1, episodes=1, request="changes")
+    )
     whole, brief = (each.tasks[0].episode.instruction for each in (state, changes))
     goals = state.tasks[0].reference.goals  # type: ignore[attr-defined]
     assert whole.count("\n") > 10 > brief.count("\n")
@@ -113,14 +132,24 @@ def test_a_rearrangement_tells_how_everything_was_or_the_changes() -> None:
 
 @pytest.mark.parametrize(
     ("dataset", "count"),
-    [(Rearrangement, 8), (InteractiveQuestions, 5), (Household, 12), (MaHousehold, 13), (MaWah, 6)],
+    [
+        (Rearrangement, 8),
+        (InteractiveQuestions, 5),
+        (Household, 12),
+        (MaHousehold, 13),
+        (MaWah, 6),
+    ],
 )
-def test_the_papers_action_sets_have_as_many_as_table_1_counts(dataset: Any, count: int) -> None:
+def test_the_papers_action_sets_have_as_many_as_table_1_counts(
+    dataset: Any, count: int
+) -> None:
     assert len(dataset.Settings(actions="paper").make_body().actions) == count
 
 
 def test_bodies_and_actions_are_set_from_outside() -> None:
-    settings = Household.Settings(actions="move_ahead,turn_left", body={"view_distance": 2})
+    settings = Household.Settings(
+        actions="move_ahead,turn_left", body={"view_distance": 2}
+    )
     body = settings.make_body()
     assert body.actions == ("move_ahead", "turn_left", "stop")
     assert body.view_distance == 2
@@ -148,7 +177,13 @@ def test_a_constrained_menu_lists_what_is_in_view_and_takes_the_rest_by_form() -
     assert "goto[mug_1]" in before["enum"], "the mug is in view"
     assert "enum" not in away
     assert "mug_1" not in away["pattern"], "a list would remember what is out of view"
-    for action in ("goto[mug_1]", "goto[box_1]", "turn_left", "go_explore[hall]", "stop"):
+    for action in (
+        "goto[mug_1]",
+        "goto[box_1]",
+        "turn_left",
+        "go_explore[hall]",
+        "stop",
+    ):
         assert re.fullmatch(away["pattern"], action), action
     assert not re.fullmatch(away["pattern"], "fly[mug_1]")
     everything = action_fields(menu="all")[-1]
@@ -159,5 +194,9 @@ def test_of_a_long_menu_the_shortest_are_listed() -> None:
     names = tuple(Action("goto", ("b" * n,)) for n in range(9, 0, -1))
     text = " ".join(action.arguments[0] for action in names)
     shown = offered(ActionSpace(names), text, 3)
-    assert [str(action) for action in shown.listed] == ["goto[bbb]", "goto[bb]", "goto[b]"]
+    assert [str(action) for action in shown.listed] == [
+        "goto[bbb]",
+        "goto[bb]",
+        "goto[b]",
+    ]
     assert all(re.fullmatch(shown.forms[0], str(action)) for action in names)

@@ -52,7 +52,9 @@ def play(dataset: Dataset, task: Task, model: honest.Honest) -> Trajectory:
         made: Agent = act(act.Settings(decoding="free", context=100_000), toolkit)
         return made
 
-    return asyncio.run(rollout(task, Setup(dataset, build, {"main": model}, max_steps=STEPS)))
+    return asyncio.run(
+        rollout(task, Setup(dataset, build, {"main": model}, max_steps=STEPS))
+    )
 
 
 def solved(dataset: Dataset, script: Any, number: int = 0) -> dict[str, float]:
@@ -101,7 +103,9 @@ def _needs_a_spot(task: Task) -> bool:
     return any(goal.at for goal in reference.goals)
 
 
-@pytest.mark.parametrize("level", ["GoToObj", "PickupDist", "OpenRedDoor", "PutNextLocalS6N4"])
+@pytest.mark.parametrize(
+    "level", ["GoToObj", "PickupDist", "OpenRedDoor", "PutNextLocalS6N4"]
+)
 def test_a_grounded_instruction_of_each_kind(level: str) -> None:
     pytest.importorskip("minigrid")
     settings = Grounding.Settings(levels=level, episodes=1, actions="high")
@@ -112,7 +116,9 @@ def test_a_grounded_instruction_of_each_kind(level: str) -> None:
 
 
 @pytest.mark.parametrize("number", range(LONG or 1))
-def test_a_follower_who_reads_alone_does_what_the_scripted_commander_says(number: int) -> None:
+def test_a_follower_who_reads_alone_does_what_the_scripted_commander_says(
+    number: int,
+) -> None:
     dataset = MaHousehold(settings=MaHousehold.Settings(homes=10, episodes=LONG or 1))
     task, model = dataset.tasks[number], honest.Honest(honest.follower)
     act, team = registry.load("agent", "act"), registry.load("agent", "team")
@@ -146,7 +152,11 @@ def test_a_pair_shares_a_job(number: int) -> None:
     setup = Setup(dataset, build, {"main": first}, max_steps=4 * STEPS)
     played = asyncio.run(rollout(task, setup))
     reference: Any = task.reference
-    said = (played.ended, played.error, {actor: model.said for actor, model in models.items()})
+    said = (
+        played.ended,
+        played.error,
+        {actor: model.said for actor, model in models.items()},
+    )
     assert score_state(reference, played.state)["sr"] == 1.0, said
 
 
@@ -172,17 +182,22 @@ def test_a_thing_is_found_in_a_generated_apartment(number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("decoding", "choose"), [("choose", "auto"), ("choose", "constrained"), ("complete", "auto")]
+    ("decoding", "choose"),
+    [("choose", "auto"), ("choose", "constrained"), ("complete", "auto")],
 )
 def test_routes_of_towns_behind_a_server_that_only_chats(
     tmp_path: Path, decoding: str, choose: str
 ) -> None:
     """VELMA on a server without schemas or probabilities: every route of the first towns."""
 
-    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def answer(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         for name in ("response_format", "tools", "logprobs", "top_logprobs"):
             if name in body:
-                return 400, refusal(f"Unknown parameter: '{name}'.", name, "unknown_parameter")
+                return 400, refusal(
+                    f"Unknown parameter: '{name}'.", name, "unknown_parameter"
+                )
         if not route.endswith("/chat/completions"):
             return 404, refusal("no such route")
         asked = str(body["messages"][0]["content"])
@@ -192,7 +207,9 @@ def test_routes_of_towns_behind_a_server_that_only_chats(
     with serving(answer) as server:
         model = {"base_url": server.address, "choose": choose}
         settings = {"model": model, "decoding": decoding, "shots": 0}
-        plan = Plan("velma", "towns", "openai:m", settings, limit=LONG or 4, max_steps=60)
+        plan = Plan(
+            "velma", "towns", "openai:m", settings, limit=LONG or 4, max_steps=60
+        )
         done = run(replace(plan, out=tmp_path / "r"))
     assert done.outcome.complete
     scores = dict(RunFolder.read(tmp_path / "r").scores())

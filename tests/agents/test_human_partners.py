@@ -11,7 +11,9 @@ from wayword.datasets.ma_wah import MaWah
 
 
 def test_each_role_is_told_what_the_other_one_reads() -> None:
-    episode = MaHousehold(settings=MaHousehold.Settings(homes=1, episodes=1)).tasks[0].episode
+    episode = (
+        MaHousehold(settings=MaHousehold.Settings(homes=1, episodes=1)).tasks[0].episode
+    )
     assert "Please take mug_1 from cabinet_1" in partner_text(episode, "commander")
     assert "Where is mug_1?" in partner_text(episode, "follower")
     assert "Please take" not in partner_text(episode, "follower")

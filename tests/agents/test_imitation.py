@@ -100,7 +100,11 @@ class TwoBranches:
     width = 1
 
     def __init__(self) -> None:
-        self.scores = [[-9.0, -0.1, -1.0], [-9.0], [0.0]]  # stop, first and second neighbor
+        self.scores = [
+            [-9.0, -0.1, -1.0],
+            [-9.0],
+            [0.0],
+        ]  # stop, first and second neighbor
         self.histories: list[int] = []
 
     def __call__(self, inputs: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -130,7 +134,9 @@ def two_branches(
     return actions, network, (start, first.viewpoint, second.viewpoint)
 
 
-def test_it_goes_back_to_a_more_probable_branch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_goes_back_to_a_more_probable_branch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     actions, network, places = two_branches(monkeypatch, backtrack=True, max_steps=9)
     start, first, second = places
     assert actions == [f"goto[{first}]", f"goto[{start}]", f"goto[{second}]", "stop"]
@@ -145,7 +151,9 @@ def test_it_stays_if_backtracking_is_off_or_the_steps_run_out(
     assert actions == [f"goto[{first}]", "stop"]
 
 
-def test_the_preexplored_setting_takes_a_shortest_path_and_says_what_it_explored() -> None:
+def test_the_preexplored_setting_takes_a_shortest_path_and_says_what_it_explored() -> (
+    None
+):
     houses = Houses("test", None, Houses.Settings())
     task = houses.tasks[0]
 
@@ -176,7 +184,9 @@ def test_the_speaker_decides_between_candidates() -> None:
         def build(toolkit: Toolkit, actor: str) -> Agent:
             return Favoring(PreexploredSettings(), toolkit)
 
-        played = asyncio.run(rollout(task, Setup(houses, build, max_steps=houses.max_steps)))
+        played = asyncio.run(
+            rollout(task, Setup(houses, build, max_steps=houses.max_steps))
+        )
         assert not played.error
         return str(played.steps[-1].pose["viewpoint"])
 
@@ -190,8 +200,15 @@ def test_the_instruction_of_a_path_is_likelier_than_another_one() -> None:
     houses = Houses("test", None, Houses.Settings())
     task = houses.tasks[0]
     words = [
-        encode(tokenize(text), load_network(WEIGHTS / "imitation.onnx").vocabulary, "instruction")
-        for text in (task.episode.instruction, "Go up the stairs and wait in the bathroom.")
+        encode(
+            tokenize(text),
+            load_network(WEIGHTS / "imitation.onnx").vocabulary,
+            "instruction",
+        )
+        for text in (
+            task.episode.instruction,
+            "Go up the stairs and wait in the bathroom.",
+        )
     ]
     assert isinstance(task.reference, PathReference)
     goal, found = task.reference.goal, list[list[float]]()
@@ -208,7 +225,9 @@ def test_the_instruction_of_a_path_is_likelier_than_another_one() -> None:
     def build(toolkit: Toolkit, actor: str) -> Agent:
         return Watched(PreexploredSettings(), toolkit)
 
-    played = asyncio.run(rollout(task, Setup(houses, build, max_steps=houses.max_steps)))
+    played = asyncio.run(
+        rollout(task, Setup(houses, build, max_steps=houses.max_steps))
+    )
     assert not played.error
     (logs,) = found
     assert logs[1] < logs[0] < 0

@@ -31,7 +31,9 @@ HOMES = Imprecise(settings=Imprecise.Settings(homes=3, episodes=6))
 
 def search(number: int) -> Trajectory:
     settings = FrontierSettings(grounding="perfect")
-    setup = Setup(HOMES, lambda toolkit, actor: FrontierAgent(settings, toolkit), max_steps=500)
+    setup = Setup(
+        HOMES, lambda toolkit, actor: FrontierAgent(settings, toolkit), max_steps=500
+    )
     return asyncio.run(rollout(HOMES.tasks[number], setup))
 
 

@@ -59,7 +59,9 @@ def test_every_state_that_is_asked_for_was_told(on: str) -> None:
             truth = true_parts(step.observation)
             for part in (PLACE, FACING, HOLDING):
                 wanted = f'"{part}"' in form or f"  {part}:" in form
-                assert wanted <= (part in truth), f"{on} asks for {part}, which nobody can know"
+                assert wanted <= (part in truth), (
+                    f"{on} asks for {part}, which nobody can know"
+                )
                 asked += wanted
                 if wanted:
                     assert _told(part, truth[part], now), (part, truth[part], now)
@@ -71,7 +73,9 @@ def _told(part: str, truth: str, message: str) -> bool:
     words = message.lower()
     if part == FACING:
         compass = truth.partition("(")[2].rstrip(")")  # "270° (west)"
-        return f"{parse_heading(truth):.0f}°" in words or bool(compass and compass in words)
+        return f"{parse_heading(truth):.0f}°" in words or bool(
+            compass and compass in words
+        )
     if part == HOLDING:
         return (
             all(name in words for name in parse_names(truth))
@@ -83,23 +87,31 @@ def _told(part: str, truth: str, message: str) -> bool:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("how", ["expert", "skills"])
-def test_every_answer_can_be_seen_with_the_actions_there_are(kind: str, how: str) -> None:
+def test_every_answer_can_be_seen_with_the_actions_there_are(
+    kind: str, how: str
+) -> None:
     """Whoever looks where the answer lies has seen all that decides it, by single steps or errands:
     the things of the kind, and for a no or a number the inside of everything that shuts."""
     actions = "high" if how == "skills" else "low"
-    settings = InteractiveQuestions.Settings(homes=3, episodes=6, kind=kind, actions=actions)
+    settings = InteractiveQuestions.Settings(
+        homes=3, episodes=6, kind=kind, actions=actions
+    )
     dataset = InteractiveQuestions(settings=settings)
     for task in dataset.tasks:
         reference = task.reference
         assert isinstance(reference, AnswerReference)
         seen, unopened = _looked_at(dataset, task, how)
         wanted = set(reference.look)
-        assert len(wanted & seen) >= (reference.enough or len(wanted)), task.episode.instruction
+        assert len(wanted & seen) >= (reference.enough or len(wanted)), (
+            task.episode.instruction
+        )
         if kind == "counts" or reference.answer == "no":
             assert not (unopened & wanted if kind == "contains" else unopened)
 
 
-def _looked_at(dataset: InteractiveQuestions, task: Task, how: str) -> tuple[set[str], set[str]]:
+def _looked_at(
+    dataset: InteractiveQuestions, task: Task, how: str
+) -> tuple[set[str], set[str]]:
     """The ids that the actor has seen after the expert's walk; and what opens in the room that is
     asked about and has not stood open."""
     reference, world = task.reference, dataset.world(task.episode)
@@ -115,9 +127,13 @@ def _looked_at(dataset: InteractiveQuestions, task: Task, how: str) -> tuple[set
     shut = {i for i in range(things.objects) if things.encloses[i] and room(i) == asked}
     for action in dataset.solve(task, how):
         step = game.act(world.actors[0], Decision(action))
-        assert isinstance(step.decision, Decision), "the body has every action of the walk"
+        assert isinstance(step.decision, Decision), (
+            "the body has every action of the walk"
+        )
         shut -= {i for i in shut if things.open[i]}
-    known = np.flatnonzero(world.house.actors[world.actors[0]].discovered[: things.objects])
+    known = np.flatnonzero(
+        world.house.actors[world.actors[0]].discovered[: things.objects]
+    )
     return {layout.ids[i] for i in known.tolist()}, {layout.ids[i] for i in shut}
 
 

@@ -30,7 +30,10 @@ def test_a_leg_ends_in_its_turn_and_the_last_one_where_one_stops() -> None:
     told = "Go past a gym. At the second light, with a bank on the corner, take a right. Turn left "
     told += "at the park and stop in front of the deli on your left. If you see a zoo, go back."
     assert [(leg.text, leg.turn) for leg in legs(told)] == [
-        ("Go past a gym. At the second light, with a bank on the corner, take a right", "right"),
+        (
+            "Go past a gym. At the second light, with a bank on the corner, take a right",
+            "right",
+        ),
         ("Turn left at the park and stop in front of the deli on your left", "left"),
         ("If you see a zoo, go back", ""),
     ]
@@ -39,7 +42,10 @@ def test_a_leg_ends_in_its_turn_and_the_last_one_where_one_stops() -> None:
 @pytest.mark.parametrize(
     ("told", "turns"),
     [
-        ("Make a right, then another right at the light. Stop.", ["right", "right", ""]),
+        (
+            "Make a right, then another right at the light. Stop.",
+            ["right", "right", ""],
+        ),
         ("Bear slightly left. Stop by the deli.", ["left", ""]),
         ("Go left past the bank and stop.", [""]),
         ("Pass the gym on your left. Stop.", [""]),
@@ -67,7 +73,10 @@ def test_legs_know_where_they_begin() -> None:
         ("At the third traffic light turn left", (3, False)),
         ("Go through the next light. At the second light turn right", (2, False)),
         ("Go through two lights, and at the next one make a right", (3, False)),
-        ("go straight through the next one and turn left at the one after that", (2, False)),
+        (
+            "go straight through the next one and turn left at the one after that",
+            (2, False),
+        ),
         ("Go through the next two sets of lights and stop", (2, True)),
         ("Pass the gym, cross the street and stop", (1, True)),
         ("Go to the light. A bank is at this corner. Pass that light", (1, True)),
@@ -145,7 +154,11 @@ def test_lights_are_intersections_where_nothing_is_seen() -> None:
 
 def test_a_leg_that_is_done_gives_way_with_the_next_action() -> None:
     walk = course("Turn left at the light. Go two steps and stop.")
-    assert (walk.announce_leg(), walk.announce_leg(), walk.leg_may_end()) == (True, False, False)
+    assert (walk.announce_leg(), walk.announce_leg(), walk.leg_may_end()) == (
+        True,
+        False,
+        False,
+    )
     walk.see(4, light_ahead=True, landmarks=())
     assert walk.leg_may_end()
     walk.leg_done = True
@@ -154,7 +167,11 @@ def test_a_leg_that_is_done_gives_way_with_the_next_action() -> None:
     walk.see(0, light_ahead=False, landmarks=())
     for steps in range(3):
         how = " reached" if steps == 2 else ""
-        assert list(walk.signs())[-3:] == ["stop", f"{steps} of 2 steps{how}", f"{steps} in all"]
+        assert list(walk.signs())[-3:] == [
+            "stop",
+            f"{steps} of 2 steps{how}",
+            f"{steps} in all",
+        ]
         assert walk.leg_may_end()
         walk.take("forward")
         walk.see(2, light_ahead=False, landmarks=())
@@ -179,7 +196,12 @@ def test_steps_blocks_and_crossings_are_counted_since_the_turn() -> None:
     since.see(4, light_ahead=False)  # the light was seen a step before
     since.take("forward")
     since.see(3, light_ahead=False)  # and this one has none
-    assert (since.steps, since.junctions, since.crossroads, since.lights) == (2, 2, 1, 1)
+    assert (since.steps, since.junctions, since.crossroads, since.lights) == (
+        2,
+        2,
+        1,
+        1,
+    )
     assert (since.stretch_steps, since.block_steps) == (0, 1)
     since.take("turn_around")
     assert since == TurnCounts("turn around", 0, 0, 0, 0, 0, 0)
@@ -194,8 +216,12 @@ def test_between_intersections_one_stops_or_goes_on(said: str, action: str) -> N
             raise AssertionError("nothing is written")
 
         async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-            assert list(options) == ["no", "yes"], "between intersections nothing else is asked"
-            return Choice(tuple(options), tuple(float(option == said) for option in options))
+            assert list(options) == ["no", "yes"], (
+                "between intersections nothing else is asked"
+            )
+            return Choice(
+                tuple(options), tuple(float(option == said) for option in options)
+            )
 
     street = SmallStreet()
     told = Episode("1", "Go on.", "small", {"panorama": "s0", "heading": 0})
@@ -205,8 +231,12 @@ def test_between_intersections_one_stops_or_goes_on(said: str, action: str) -> N
         settings = VelmaSettings(shots=0, follow=True)
         return Velma(settings, replace(toolkit, models={"main": Says()}))
 
-    played = asyncio.run(rollout(task, Setup(street, build, shared=Shared(), max_steps=1)))
+    played = asyncio.run(
+        rollout(task, Setup(street, build, shared=Shared(), max_steps=1))
+    )
     assert not played.error
     assert played.steps[0].decision.action.name == action
     assert played.noted("clauses") == [{"texts": ["Go on"], "begins": [0]}]
-    assert played.noted("followed") == [{"number": 1, "done": [1] if action == "stop" else []}]
+    assert played.noted("followed") == [
+        {"number": 1, "done": [1] if action == "stop" else []}
+    ]

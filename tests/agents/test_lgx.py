@@ -52,7 +52,9 @@ class Listener(ScriptedModel):
 
 def play(model: Listener, number: int = 0, **changes: Any) -> Trajectory:
     settings = make(LGXSettings, {**FAR, **changes}, "lgx")
-    setup = Setup(SMALL, lambda toolkit, _: LGX(settings, toolkit), {"main": model}, max_steps=150)
+    setup = Setup(
+        SMALL, lambda toolkit, _: LGX(settings, toolkit), {"main": model}, max_steps=150
+    )
     trajectory = asyncio.run(rollout(SMALL.tasks[number], setup))
     assert trajectory.ended == "stopped", trajectory.error
     return trajectory
@@ -64,7 +66,9 @@ def asked(trajectory: Trajectory) -> list[Note]:
 
 def fallbacks(trajectory: Trajectory) -> list[Rejection]:
     decided = [step.decision for step in trajectory.steps]
-    return [d.fallback_for for d in decided if isinstance(d, Decision) and d.fallback_for]
+    return [
+        d.fallback_for for d in decided if isinstance(d, Decision) and d.fallback_for
+    ]
 
 
 def first_choice(prompt: Prompt, sampling: Sampling) -> str:
@@ -75,7 +79,9 @@ def test_the_seven_questions_are_the_golden_ones() -> None:
     rendered = []
     for name in PROMPTS:
         model = Listener("bed")
-        questions = LGX(make(LGXSettings, {"prompt": name}, "lgx"), Toolkit({"main": model}))
+        questions = LGX(
+            make(LGXSettings, {"prompt": name}, "lgx"), Toolkit({"main": model})
+        )
         questions.captions, questions.target = CAPTIONS, "cat-shaped mug"
         asyncio.run(questions.pick(NAMES))
         rendered.append(f"{name}\n{model.prompts[0]}\n")
@@ -156,11 +162,15 @@ def test_a_free_answer_that_names_nothing_sends_it_anywhere_and_is_kept() -> Non
     trajectory = play(model, decoding="free")
     assert all(sampling.choices is None for sampling in model.samplings)
     kept = fallbacks(trajectory)
-    assert [one.said for one in kept] == ["Nothing here is of use."] * len(asked(trajectory))
+    assert [one.said for one in kept] == ["Nothing here is of use."] * len(
+        asked(trajectory)
+    )
     assert kept
     assert scorer.score(SMALL, [(SMALL.tasks[0], trajectory)])[0]["psr"] == 0.0
     again = play(Listener("Nothing here is of use."), decoding="free")
-    assert [step.decision for step in again.steps] == [step.decision for step in trajectory.steps]
+    assert [step.decision for step in again.steps] == [
+        step.decision for step in trajectory.steps
+    ]
 
 
 def test_it_goes_towards_what_is_named() -> None:
@@ -169,7 +179,8 @@ def test_it_goes_towards_what_is_named() -> None:
     trajectory = play(model, number=1)
     gone = [step for step in trajectory.steps if getattr(step.decision, "thought", "")]
     assert any(
-        isinstance(step.decision, Decision) and step.decision.thought.startswith("Towards the ")
+        isinstance(step.decision, Decision)
+        and step.decision.thought.startswith("Towards the ")
         for step in gone
     )
 
@@ -195,9 +206,10 @@ def test_as_many_turns_as_asked_for_each_with_one_question() -> None:
     """The paper's five; nothing is grounded here, so that none is cut short."""
     for turns in (3, 5):
         trajectory = play(Listener(first_choice), turns=turns)
-        assert [note.details["answer"] in note.details["listed"] for note in asked(trajectory)] == [
-            True
-        ] * turns
+        assert [
+            note.details["answer"] in note.details["listed"]
+            for note in asked(trajectory)
+        ] == [True] * turns
 
 
 def test_with_nothing_listed_no_question_is_asked() -> None:

@@ -35,13 +35,22 @@ def last_texts(trajectory: Trajectory) -> list[str]:
 def test_actions_by_numbered_places_walk_to_the_goal() -> None:
     model = Scripted([said("goto[place 1]"), said("goto[place 3]"), said("stop")])
     trajectory = play(MapGPT, MapGPTSettings(), {"main": model})
-    assert [place["viewpoint"] for place in trajectory.visited("agent")] == ["s", "b", "c", "c"]
+    assert [place["viewpoint"] for place in trajectory.visited("agent")] == [
+        "s",
+        "b",
+        "c",
+        "c",
+    ]
     assert trajectory.ended == "stopped"
     assert trajectory.steps[0].decision.thought == "This way. on to the lamp"
 
 
 def test_the_plan_is_carried_on_until_it_is_revised() -> None:
-    answers = [said("goto[place 1]", "first b"), said("goto[place 3]", ""), said("stop")]
+    answers = [
+        said("goto[place 1]", "first b"),
+        said("goto[place 3]", ""),
+        said("stop"),
+    ]
     shown = last_texts(play(MapGPT, MapGPTSettings(), {"main": Scripted(answers)}))
     plans = [re.findall(r"plan from the previous step: (.*)", text) for text in shown]
     assert plans == [["none yet"], ["first b"], ["first b"]]
@@ -55,7 +64,10 @@ def test_a_free_plan_ends_where_the_action_begins() -> None:
 
 def test_map_and_plan_can_be_left_out() -> None:
     settings = MapGPTSettings(map=False, plan=False)
-    answers = ['{"thought": "", "action": "goto[place 1]"}', '{"thought": "", "action": "stop"}']
+    answers = [
+        '{"thought": "", "action": "goto[place 1]"}',
+        '{"thought": "", "action": "stop"}',
+    ]
     played = play(MapGPT, settings, {"main": Scripted(answers)})
     prompts = [str(call.prompt) for call in played.calls()]
     assert played.ended == "stopped"
@@ -67,7 +79,9 @@ def test_map_and_plan_can_be_left_out() -> None:
 
 
 def test_a_place_of_an_earlier_step_is_named_as_such() -> None:
-    model = Scripted([said("goto[place 1]"), said("goto[place 3]"), said("goto[place 4]")] * 2)
+    model = Scripted(
+        [said("goto[place 1]"), said("goto[place 3]"), said("goto[place 4]")] * 2
+    )
     played = play(MapGPT, MapGPTSettings(), {"main": model})
     refused = played.steps[2].decision
     assert isinstance(refused, Rejection)
@@ -84,11 +98,15 @@ class Reader(honest.Honest):
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         text = str(prompt[-1].content).replace("place ", "place_")  # type: ignore[union-attr]
         if self._play is None:
-            self._play = honest.route("", text.partition("\n")[0].removeprefix("Instruction: "))
+            self._play = honest.route(
+                "", text.partition("\n")[0].removeprefix("Instruction: ")
+            )
             next(self._play)
         self.said.append(next(_turns(self._play, text)))
         action = self.said[-1].replace("place_", "place ")
-        return Completion((f"Thought: on\nPlan: on\nAction: {action}",), ("stop",), Usage(1, 1))
+        return Completion(
+            (f"Thought: on\nPlan: on\nAction: {action}",), ("stop",), Usage(1, 1)
+        )
 
 
 def _turns(player: honest.Play, text: str) -> honest.Play:
@@ -105,7 +123,9 @@ class Explorer(honest.Honest):
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         text = str(prompt[-1].content)  # type: ignore[union-attr]
         self.said.append(explore(text))
-        return Completion((f"Thought: on\nAction: {self.said[-1]}",), ("stop",), Usage(1, 1))
+        return Completion(
+            (f"Thought: on\nAction: {self.said[-1]}",), ("stop",), Usage(1, 1)
+        )
 
 
 def explore(text: str) -> str:
@@ -118,7 +138,9 @@ def explore(text: str) -> str:
     here = int(re.match(r"\d+", around).group())  # type: ignore[union-attr]
     links = {
         int(place): [*map(int, listed.split(", "))]
-        for place, listed in re.findall(r"(?m)^place (\d+) \(.*\) leads to: ([\d, ]+)$", text)
+        for place, listed in re.findall(
+            r"(?m)^place (\d+) \(.*\) leads to: ([\d, ]+)$", text
+        )
     }
     if not links:
         listed = re.findall(r"goto\[place (\d+)", around)
@@ -135,18 +157,30 @@ def explore(text: str) -> str:
     return "stop"
 
 
-def walk(number: int, model: honest.Honest, settings: MapGPTSettings) -> Mapping[str, Any]:
+def walk(
+    number: int, model: honest.Honest, settings: MapGPTSettings
+) -> Mapping[str, Any]:
     """The scores of an episode of the generated houses."""
     dataset = Houses(settings=Houses.Settings())
     task = dataset.tasks[number]
     build = Setup(
-        dataset, lambda toolkit, _: MapGPT(settings, toolkit), {"main": model}, max_steps=60
+        dataset,
+        lambda toolkit, _: MapGPT(settings, toolkit),
+        {"main": model},
+        max_steps=60,
     )
     played = asyncio.run(rollout(task, build))
     assert played.ended in ("stopped", "step_limit"), played.error
-    refused = [step.decision for step in played.steps if not isinstance(step.decision, Decision)]
+    refused = [
+        step.decision
+        for step in played.steps
+        if not isinstance(step.decision, Decision)
+    ]
     assert not refused, refused
-    return {**score(dataset, [(task, played)])[0], "instruction": task.episode.instruction}
+    return {
+        **score(dataset, [(task, played)])[0],
+        "instruction": task.episode.instruction,
+    }
 
 
 @pytest.mark.parametrize("number", [8, 12, 16])

@@ -61,7 +61,9 @@ def test_a_name_in_a_sentence_counts_where_sentences_are_asked_for() -> None:
         ("please no", True),
     ],
 )
-def test_a_clause_that_names_it_or_is_but_a_no_denies_it(line: str, denied: bool) -> None:
+def test_a_clause_that_names_it_or_is_but_a_no_denies_it(
+    line: str, denied: bool
+) -> None:
     assert is_negated(line, "bed") is denied
 
 
@@ -121,9 +123,13 @@ def test_what_is_no_one_legal_action_is_refused_with_what_would_be(
         "goto a because I have to stop",
     ],
 )
-def test_an_action_that_another_one_follows_in_a_sentence_is_not_done_alone(words: str) -> None:
+def test_an_action_that_another_one_follows_in_a_sentence_is_not_done_alone(
+    words: str,
+) -> None:
     assert isinstance(Legal(SPACE).read(words), Refusal)
-    assert Legal(SPACE).read("goto a, as to go to a is best") == A, "the same one again is no other"
+    assert Legal(SPACE).read("goto a, as to go to a is best") == A, (
+        "the same one again is no other"
+    )
     assert Legal(SPACE).read("goto a, since b is far") == A
 
 

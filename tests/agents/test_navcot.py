@@ -21,11 +21,15 @@ from wayword.runs.export import Export, export
 
 
 def said(action: str) -> str:
-    return json.dumps({"imagination": "a lamp", "match": f"{action}: a lamp", "action": action})
+    return json.dumps(
+        {"imagination": "a lamp", "match": f"{action}: a lamp", "action": action}
+    )
 
 
 def test_the_thought_is_the_imagination_and_its_match() -> None:
-    played = play(NavCoT, NavCoTSettings(), {"main": Scripted([said("goto[a]"), said("stop")])})
+    played = play(
+        NavCoT, NavCoTSettings(), {"main": Scripted([said("goto[a]"), said("stop")])}
+    )
     assert played.steps[0].decision.thought == "a lamp goto[a]: a lamp"
     assert played.ended == "stopped"
 
@@ -60,9 +64,14 @@ class Reader(honest.Honest):
 
 @pytest.mark.parametrize("number", [8, 12, 16])
 def test_a_walk_by_its_instructions_clauses(number: int) -> None:
-    dataset, settings = Houses(settings=Houses.Settings()), NavCoTSettings(decoding="free")
+    dataset, settings = (
+        Houses(settings=Houses.Settings()),
+        NavCoTSettings(decoding="free"),
+    )
     task, model = dataset.tasks[number], Reader(honest.route)
-    setup = Setup(dataset, lambda tools, _: NavCoT(settings, tools), {"main": model}, max_steps=60)
+    setup = Setup(
+        dataset, lambda tools, _: NavCoT(settings, tools), {"main": model}, max_steps=60
+    )
     played = asyncio.run(rollout(task, setup))
     assert played.ended == "stopped", played.error
     (scores,) = score(dataset, [(task, played)])
@@ -80,26 +89,39 @@ def gold(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_labels_are_what_the_instruction_names_of_the_next_view(tmp_path: Path, gold: Path) -> None:
+def test_labels_are_what_the_instruction_names_of_the_next_view(
+    tmp_path: Path, gold: Path
+) -> None:
     card = export([gold], tmp_path / "labels.jsonl", Export("navcot"))
     assert (card.episodes, card.missing_fields) == (3, [])
-    chats = [json.loads(line) for line in (tmp_path / "labels.jsonl").read_text().splitlines()]
+    chats = [
+        json.loads(line)
+        for line in (tmp_path / "labels.jsonl").read_text().splitlines()
+    ]
     for chat in chats:
         task = chat["messages"][1]["content"].partition("\n")[0].lower()
-        labels = [json.loads(m["content"]) for m in chat["messages"] if m["role"] == "assistant"]
+        labels = [
+            json.loads(m["content"])
+            for m in chat["messages"]
+            if m["role"] == "assistant"
+        ]
         assert labels[-1] == {
             "imagination": "the end of the route", "match": "stop", "action": "stop"
         }  # fmt: skip
         for label in labels[:-1]:
             assert label["match"] == f"{label['action']}: {label['imagination']}"
-            assert any(word in task for word in label["imagination"].lower().split()), label
+            assert any(word in task for word in label["imagination"].lower().split()), (
+                label
+            )
 
 
 def test_examples_hold_the_labels_of_their_own_instruction() -> None:
     dataset = Houses(settings=Houses.Settings())
     settings = NavCoTSettings(decoding="free", shots=1, context=100_000)
     model = Scripted(["Imagination: a\nMatch: stop\nAction: stop"])
-    setup = Setup(dataset, lambda tools, _: NavCoT(settings, tools), {"main": model}, max_steps=1)
+    setup = Setup(
+        dataset, lambda tools, _: NavCoT(settings, tools), {"main": model}, max_steps=1
+    )
     played = asyncio.run(rollout(dataset.tasks[0], setup))
     (call,) = played.calls()
     answers = [m.content for m in call.prompt if m.role == "assistant"]  # type: ignore[union-attr]

@@ -40,7 +40,9 @@ def go(place: str, thought: str = "This way.") -> str:
 
 
 def said(place: str, thought: str = "This way.") -> str:
-    return json.dumps({"thought": thought, "arrived": place == "finish", "action": place})
+    return json.dumps(
+        {"thought": thought, "arrived": place == "finish", "action": place}
+    )
 
 
 STOP = "I have arrived.\nFinal Answer: Finished!"
@@ -49,7 +51,12 @@ STOP = "I have arrived.\nFinal Answer: Finished!"
 def test_free_answers_walk_to_the_goal() -> None:
     model = Scripted([go("b"), go("c"), STOP])
     trajectory = play(NavGPT, FREE, {"main": model})
-    assert [place["viewpoint"] for place in trajectory.visited("agent")] == ["s", "b", "c", "c"]
+    assert [place["viewpoint"] for place in trajectory.visited("agent")] == [
+        "s",
+        "b",
+        "c",
+        "c",
+    ]
     assert trajectory.ended == "stopped"
     assert [step.decision.thought for step in trajectory.steps] == [
         "This way.",
@@ -96,7 +103,9 @@ def test_the_constraint_lists_exactly_the_legal_ids() -> None:
         ("../../etc/passwd\nAction: rm\nAction Input: ../../etc/passwd", "unknown"),
     ],
 )
-def test_what_is_no_legal_move_is_a_rejection_with_feedback(answer: str, kind: str) -> None:
+def test_what_is_no_legal_move_is_a_rejection_with_feedback(
+    answer: str, kind: str
+) -> None:
     model = Scripted([answer, STOP])
     trajectory = play(NavGPT, FREE, {"main": model})
     first = trajectory.steps[0]
@@ -133,7 +142,9 @@ def test_a_place_seen_before_but_out_of_reach_is_called_illegal() -> None:
     ],
 )
 def test_a_backend_that_ignores_the_constraint_is_rejected_too(answer: str) -> None:
-    trajectory = play(NavGPT, NavGPTSettings(), {"main": Scripted([answer, said("finish")])})
+    trajectory = play(
+        NavGPT, NavGPTSettings(), {"main": Scripted([answer, said("finish")])}
+    )
     assert isinstance(trajectory.steps[0].decision, Rejection)
     assert trajectory.steps[0].pose["viewpoint"] == "s"
 
@@ -162,16 +173,24 @@ def test_summaries_can_be_written_online_by_a_model_of_their_own() -> None:
     main, summary = Scripted([go("b"), STOP]), Scripted(["small hall with a lamp."])
     settings = NavGPTSettings(decoding="free", summaries="online")
     trajectory = play(NavGPT, settings, {"main": main, "summary": summary})
-    assert "The scene from the viewpoint is a small hall with a lamp." in main.prompts[1]
+    assert (
+        "The scene from the viewpoint is a small hall with a lamp." in main.prompts[1]
+    )
     assert [call.role for call in trajectory.steps[0].calls] == ["main", "summary"]
 
 
 @pytest.mark.parametrize("decoding", ["constrained", "numbered"])
 def test_without_history_prompts_hold_no_earlier_step(decoding: Any) -> None:
     for history in (True, False):
-        answers = ["b", "c", "finish"] if decoding == "constrained" else ["1", "1", "finish"]
-        model = Scripted([said(answer, f"Thought {n}.") for n, answer in enumerate(answers)])
-        play(NavGPT, NavGPTSettings(decoding=decoding, history=history), {"main": model})
+        answers = (
+            ["b", "c", "finish"] if decoding == "constrained" else ["1", "1", "finish"]
+        )
+        model = Scripted(
+            [said(answer, f"Thought {n}.") for n, answer in enumerate(answers)]
+        )
+        play(
+            NavGPT, NavGPTSettings(decoding=decoding, history=history), {"main": model}
+        )
         assert ("Thought 0." in model.prompts[-1]) == history
 
 
@@ -196,8 +215,13 @@ def test_sub_instructions_are_told_in_their_order() -> None:
     model = Scripted([STOP])
     setup = Setup(house, lambda toolkit, actor: NavGPT(FREE, toolkit), {"main": model})
     played = asyncio.run(rollout(task, setup))
-    assert "Instruction: Go ahead and turn right.\n1. go ahead\n2. turn right\n" in model.prompts[0]
-    assert played.noted("clauses") == [{"texts": ["go ahead", "turn right"], "begins": []}]
+    assert (
+        "Instruction: Go ahead and turn right.\n1. go ahead\n2. turn right\n"
+        in model.prompts[0]
+    )
+    assert played.noted("clauses") == [
+        {"texts": ["go ahead", "turn right"], "begins": []}
+    ]
 
 
 def test_the_sub_instruction_that_a_thought_names_is_marked_and_no_other() -> None:
@@ -209,7 +233,9 @@ def test_the_sub_instruction_that_a_thought_names_is_marked_and_no_other() -> No
     answers = [f'Thought: {each}\nAction: action_maker\nAction Input: "{to}"'
                for each, to in zip(thoughts, "bab", strict=False)]  # fmt: skip
     setup = Setup(
-        house, lambda toolkit, actor: NavGPT(FREE, toolkit), {"main": Scripted([*answers, STOP])}
+        house,
+        lambda toolkit, actor: NavGPT(FREE, toolkit),
+        {"main": Scripted([*answers, STOP])},
     )
     played = asyncio.run(rollout(task, setup))
     numbers = [note.details["number"] for step in played.steps for note in step.notes
@@ -220,15 +246,21 @@ def test_the_sub_instruction_that_a_thought_names_is_marked_and_no_other() -> No
 def test_own_prompts_replace_the_shipped_ones(tmp_path: Path) -> None:
     (tmp_path / "principle.txt").write_text("Follow me.")
     model = Scripted([STOP])
-    play(NavGPT, NavGPTSettings(decoding="free", prompts=str(tmp_path)), {"main": model})
+    play(
+        NavGPT, NavGPTSettings(decoding="free", prompts=str(tmp_path)), {"main": model}
+    )
     assert "Follow me." in model.prompts[0]
     assert "embodied agent" not in model.prompts[0]
 
 
-def test_an_unknown_slot_in_an_own_prompt_ends_the_run_with_its_name(tmp_path: Path) -> None:
+def test_an_unknown_slot_in_an_own_prompt_ends_the_run_with_its_name(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "begin.txt").write_text("Go: {instructions}")
     settings = NavGPTSettings(prompts=str(tmp_path))
-    with pytest.raises(UsageError, match=r"begin\.txt has unknown slots \['instructions'\]"):
+    with pytest.raises(
+        UsageError, match=r"begin\.txt has unknown slots \['instructions'\]"
+    ):
         play(NavGPT, settings, {"main": Scripted([STOP])})
 
 
@@ -250,7 +282,9 @@ def test_a_prompt_edited_between_two_runs_is_read_again(tmp_path: Path) -> None:
         assert words in model.prompts[0]
 
 
-@pytest.mark.parametrize("wrong", [{"context": -1}, {"max_tokens": -1}, {"temperature": -1.0}])
+@pytest.mark.parametrize(
+    "wrong", [{"context": -1}, {"max_tokens": -1}, {"temperature": -1.0}]
+)
 def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(UsageError, match="navgpt"):
         make(NavGPTSettings, wrong, "navgpt")
@@ -321,10 +355,16 @@ def test_summaries_are_asked_without_ids_and_kept_to_a_sentence() -> None:
 
 
 def test_a_steep_way_is_told_to_lead_up_or_down() -> None:
-    assert [indoor.slope(degrees) for degrees in (30.0, -25.0, 5.0)] == ["up 30", "down 25", ""]
+    assert [indoor.slope(degrees) for degrees in (30.0, -25.0, 5.0)] == [
+        "up 30",
+        "down 25",
+        "",
+    ]
     way = Neighbor("top", 0.0, 28.0, 2.0)
     seen = IndoorObservation("small", "s", 0.0, 0.0, (way,))
-    told = indoor.observation(seen, Percept(tuple(Sector(45.0 * n, 45.0, "") for n in range(8))))
+    told = indoor.observation(
+        seen, Percept(tuple(Sector(45.0 * n, 45.0, "") for n in range(8)))
+    )
     assert "{'top': 'right 0.00, up 28, 2.00m'}" in told
 
 
@@ -344,12 +384,19 @@ def chats(answers: list[str], **changes: Any) -> tuple[Trajectory, list[Prompt]]
         return answers[min(len(asked), len(answers)) - 1]
 
     settings = replace(NUMBERED, **changes)
-    return play(NavGPT, settings, {"main": Scripted(answer)}, max_steps=len(answers)), asked
+    return play(
+        NavGPT, settings, {"main": Scripted(answer)}, max_steps=len(answers)
+    ), asked
 
 
 def test_numbers_walk_to_the_goal() -> None:
     played, asked = chats([number(1), number(2), number(1, "Done.", arrived=True)])
-    assert [place["viewpoint"] for place in played.visited("agent")] == ["s", "b", "c", "c"]
+    assert [place["viewpoint"] for place in played.visited("agent")] == [
+        "s",
+        "b",
+        "c",
+        "c",
+    ]
     assert played.ended == "stopped"
     assert played.steps[-1].decision.thought == "Done."
     assert "2. right, 2 m: b to the east; near lamp" in str(asked[1][-1])
@@ -369,7 +416,11 @@ def test_the_schema_of_numbers_has_one_for_each_exit_and_a_short_thought() -> No
 
 
 def test_a_chat_with_numbers_only_grows_and_repeats_answers_to_the_letter() -> None:
-    answers = [number(1), '{"thought": "?",  "arrived": false, "action": "9"}', number(2)]
+    answers = [
+        number(1),
+        '{"thought": "?",  "arrived": false, "action": "9"}',
+        number(2),
+    ]
     _, asked = chats([*answers, number(1, arrived=True)])
     for shorter, longer, answer in zip(asked, asked[1:], answers, strict=False):
         assert list(longer[: len(shorter)]) == list(shorter)
@@ -377,8 +428,12 @@ def test_a_chat_with_numbers_only_grows_and_repeats_answers_to_the_letter() -> N
         assert len(longer) == len(shorter) + 2
 
 
-@pytest.mark.parametrize("answer", ["", number(9), number(0), '{"arrived": false}', "1 or 2", "b"])
-def test_what_is_no_number_of_the_list_is_a_rejection_with_feedback(answer: str) -> None:
+@pytest.mark.parametrize(
+    "answer", ["", number(9), number(0), '{"arrived": false}', "1 or 2", "b"]
+)
+def test_what_is_no_number_of_the_list_is_a_rejection_with_feedback(
+    answer: str,
+) -> None:
     played, asked = chats([answer, number(1, arrived=True)])
     first = played.steps[0].decision
     assert isinstance(first, Rejection)
@@ -395,13 +450,17 @@ def test_visited_places_and_exits_in_one_direction_are_marked() -> None:
     near_first = indoor.sort_clockwise(seen)
     listed = indoor.numbered_exits(near_first, 0.0, percept, indoor.Detail(), {"far"})
     assert listed == "1. right, up, 2 m: wall 2\n2. right, 4 m, visited: as 1"
-    plain = indoor.numbered_exits(near_first, 0.0, percept, indoor.Detail(captions=False), ())
+    plain = indoor.numbered_exits(
+        near_first, 0.0, percept, indoor.Detail(captions=False), ()
+    )
     assert plain.startswith("1. right, up, 2 m\n")
 
 
 def test_a_chat_over_the_budget_drops_whole_steps_and_says_so() -> None:
     played, asked = chats([number(1), number(3)] * 6, context=750)
-    assert {note.kind for step in played.steps for note in step.notes} == {"history_dropped"}
+    assert {note.kind for step in played.steps for note in step.notes} == {
+        "history_dropped"
+    }
     assert "steps are left out here.)" in str(asked[-1][1])
     assert str(asked[-1]).count("Instruction: ") == 1
 
@@ -437,11 +496,19 @@ def test_numbers_are_the_default_of_small_local_models_alone(tmp_path: Path) -> 
 
     own = tmp_path / "own.gguf"
     own.write_bytes(b"GGUF")
-    assert [decoding(model) for model in ("local:smollm2", f"local:{own}")] == ["numbered"] * 2
+    assert [decoding(model) for model in ("local:smollm2", f"local:{own}")] == [
+        "numbered"
+    ] * 2
     assert decoding("local:smollm2", decoding="free") == "free"
-    assert [decoding(m) for m in ("openai:gpt-5", "scripted:first")] == ["constrained"] * 2
+    assert [decoding(m) for m in ("openai:gpt-5", "scripted:first")] == [
+        "constrained"
+    ] * 2
     os.truncate(own, 2_000_000_000)
     assert decoding(f"local:{own}") == "constrained"
     os.truncate(own, 4)
-    own.with_suffix(".json").write_text('{"agent": "navgpt", "settings": {"captions": true}}')
-    assert decoding(f"local:{own}") == "constrained", "trained with what was the default"
+    own.with_suffix(".json").write_text(
+        '{"agent": "navgpt", "settings": {"captions": true}}'
+    )
+    assert decoding(f"local:{own}") == "constrained", (
+        "trained with what was the default"
+    )

@@ -30,7 +30,10 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 def play(dataset: Any, model: Scripted, number: int = 0, **settings: Any) -> Trajectory:
     given = PlanSearchSettings(**{"decoding": "free", "context": 100_000, **settings})
     setup = Setup(
-        dataset, lambda toolkit, _: PlanSearch(given, toolkit), {"main": model}, max_steps=40
+        dataset,
+        lambda toolkit, _: PlanSearch(given, toolkit),
+        {"main": model},
+        max_steps=40,
     )
     played = asyncio.run(rollout(dataset.tasks[number], setup))
     assert played.ended != "failed", played.error
@@ -52,10 +55,14 @@ def careless(prompt: Prompt, sampling: Sampling) -> str:
     thing, place = (each.lower().replace(" ", "_") for each in honest.phrases(task[6:]))
     steps = asked.partition("Your steps so far:\n")[2].partition("\n\nNow:")[0]
     if "The results:" not in asked:
-        return "Actions:\n1. turn_left\n2. " + next_action(fixed, asked, steps, thing, place)
+        return "Actions:\n1. turn_left\n2. " + next_action(
+            fixed, asked, steps, thing, place
+        )
     results = asked.partition("The results:\n")[2].partition("\n\nRate each")[0]
     blocks = re.split(r"(?m)^\d+\. ", results)[1:]
-    rated = "\n".join(f"{n}. {rate(steps, block, thing)}" for n, block in enumerate(blocks, 1))
+    rated = "\n".join(
+        f"{n}. {rate(steps, block, thing)}" for n, block in enumerate(blocks, 1)
+    )
     return f"Ratings:\n{rated}"
 
 
@@ -96,10 +103,15 @@ def test_what_a_careless_player_misses_is_found_by_trying() -> None:
     settings = Household.Settings(homes=6, episodes=6, kind="pick_and_place_simple")
     dataset = Household(settings=settings)
     for number in (1, 3):  # requests without closed containers
-        task, reference = dataset.tasks[number], cast("Any", dataset.tasks[number].reference)
+        task, reference = (
+            dataset.tasks[number],
+            cast("Any", dataset.tasks[number].reference),
+        )
         searched = play(dataset, Scripted(careless), number, width=2, depth=8, calls=12)
         plain = play(dataset, Scripted(careless), number, width=1, depth=1, calls=2)
-        worth = [score_state(reference, played.state)["sr"] for played in (searched, plain)]
+        worth = [
+            score_state(reference, played.state)["sr"] for played in (searched, plain)
+        ]
         assert worth == [1.0, 0.0], task.episode.instruction
 
 
@@ -117,13 +129,18 @@ def test_the_best_sequence_is_carried_out_without_more_questions() -> None:
     assert actions(played) == ["go_grab[mug_1]", "go_explore[hall]", "stop"]
     assert len(model.prompts) == 6
     thought = played.steps[0].decision.thought
-    assert thought == "Tried 5 actions; best, rated 1.00: go_grab[mug_1]; go_explore[hall]; stop"
+    assert (
+        thought
+        == "Tried 5 actions; best, rated 1.00: go_grab[mug_1]; go_explore[hall]; stop"
+    )
     assert played.steps[1].calls == []
 
 
 def test_trying_changes_nothing_in_the_world() -> None:
     """The copy picks the mug up; the world that is played on does not."""
-    model = scripted("Actions:\n1. go_grab[mug_1]\n2. turn_left", "Ratings:\n1. 0\n2. 5")
+    model = scripted(
+        "Actions:\n1. go_grab[mug_1]\n2. turn_left", "Ratings:\n1. 0\n2. 5"
+    )
     played = play(SmallFlat(), model, calls=2, depth=1)
     assert actions(played)[0] == "turn_left"
     assert "You hold nothing." in model.prompts[2].partition("Now: ")[2]
@@ -131,16 +148,25 @@ def test_trying_changes_nothing_in_the_world() -> None:
 
 def turning(prompt: Prompt, sampling: Sampling) -> str:
     """Two turns everywhere, the second of them a little better."""
-    return "Ratings: 5, 6" if "The results:" in flat(prompt) else "Actions: turn_left\nturn_right"
+    return (
+        "Ratings: 5, 6"
+        if "The results:" in flat(prompt)
+        else "Actions: turn_left\nturn_right"
+    )
 
 
 @pytest.mark.parametrize(
-    ("calls", "depth", "asked", "tried"), [(8, 9, 8, 8), (8, 1, 2, 2), (8, 2, 6, 6), (1, 9, 2, 2)]
+    ("calls", "depth", "asked", "tried"),
+    [(8, 9, 8, 8), (8, 1, 2, 2), (8, 2, 6, 6), (1, 9, 2, 2)],
 )
-def test_depth_and_calls_are_limits(calls: int, depth: int, asked: int, tried: int) -> None:
+def test_depth_and_calls_are_limits(
+    calls: int, depth: int, asked: int, tried: int
+) -> None:
     first = play(SmallFlat(), Scripted(turning), calls=calls, depth=depth).steps[0]
     assert len(first.calls) == asked
-    assert first.decision.thought.startswith(f"Tried {tried} actions; best, rated 0.60: turn_right")
+    assert first.decision.thought.startswith(
+        f"Tried {tried} actions; best, rated 0.60: turn_right"
+    )
 
 
 def test_an_answer_without_an_action_is_rejected() -> None:
@@ -153,7 +179,11 @@ def test_an_answer_without_an_action_is_rejected() -> None:
 def test_tables_say_that_it_uses_the_simulator(tmp_path: Path) -> None:
     settings = {"dataset": {"homes": 1, "episodes": 1}}
     out = tmp_path / "run"
-    run(Plan("plan_search", "household", "scripted:first", settings, out=out, max_steps=2))
+    run(
+        Plan(
+            "plan_search", "household", "scripted:first", settings, out=out, max_steps=2
+        )
+    )
     assert RunFolder.read(tmp_path / "run").config["sees_answer"] is True
     shown = table([tmp_path / "run"], "markdown")
     assert "(uses ground truth)" in shown
@@ -167,4 +197,6 @@ def test_the_two_questions() -> None:
         "Ratings:\n1. 0",
     )  # fmt: skip
     play(SmallFlat(), model, calls=4)
-    check_golden(GOLDEN / "plan_search_flat.txt", "\n\n".join(model.prompts[2:4]) + "\n")
+    check_golden(
+        GOLDEN / "plan_search_flat.txt", "\n\n".join(model.prompts[2:4]) + "\n"
+    )

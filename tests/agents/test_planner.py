@@ -28,7 +28,11 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 EPISODES = 50 if os.environ.get("WAYWORD_CHAOS") == "long" else 7
 """Episodes of the comparison: one or more of each of the seven types of request."""
 DONE = (
-    *(r"and picked it up", r"and put .* it", r"You (?:heated|cooled|cleaned|switched on)"),
+    *(
+        r"and picked it up",
+        r"and put .* it",
+        r"You (?:heated|cooled|cleaned|switched on)",
+    ),
     *(r"You sliced", r"You dropped"),
 )
 
@@ -49,11 +53,15 @@ def plan(fixed: str, now: str) -> list[str]:
     task = now.partition("\n")[0].removeprefix("Task: ")
     taken = now.partition("Your steps so far:\n")[2].partition("\n\n")[0].splitlines()
     done = [line for line in taken if re.search("|".join(DONE), line)]
-    seen = dict.fromkeys(re.findall(r"\b[a-z]\w*_\d+\b", now.partition("Your steps so far")[0]))
+    seen = dict.fromkeys(
+        re.findall(r"\b[a-z]\w*_\d+\b", now.partition("Your steps so far")[0])
+    )
     notes = honest.Notes.of(fixed)
 
     def name(phrase: str, number: int = 1) -> str:
-        like = [one for one in notes.like(phrase, [*seen]) if one.endswith(f"_{number}")]
+        like = [
+            one for one in notes.like(phrase, [*seen]) if one.endswith(f"_{number}")
+        ]
         kind = notes.words.get(phrase, phrase).replace(" ", "_")
         return like[0] if like else f"{kind}_{number}"
 
@@ -67,25 +75,41 @@ def plan(fixed: str, now: str) -> list[str]:
         thing = name(next(word for word in words if "lamp" not in word))
         jobs = [[f"go_grab[{thing}]"], [f"goto[{lamp}]", f"toggle_on[{lamp}]"]]
     elif re.search(r"\b(two|pair)\b", lower):
-        thing, place = honest.singular(words[0].removeprefix("pair of ")), name(words[-1])
-        jobs = [[f"go_grab[{name(thing)}]"], put(place), [f"go_grab[{name(thing, 2)}]"], put(place)]
+        thing, place = (
+            honest.singular(words[0].removeprefix("pair of ")),
+            name(words[-1]),
+        )
+        jobs = [
+            [f"go_grab[{name(thing)}]"],
+            put(place),
+            [f"go_grab[{name(thing, 2)}]"],
+            put(place),
+        ]
     elif not how and len(words) == 3:
         thing, movable, place = words
         if re.search(r"i need", lower):
             movable, place, thing = words
         elif re.search(r"holding", lower):
             thing, movable = movable, thing
-        jobs = [[f"go_grab[{name(thing)}]"], put(name(movable)), [f"go_grab[{name(movable)}]"]]
+        jobs = [
+            [f"go_grab[{name(thing)}]"],
+            put(name(movable)),
+            [f"go_grab[{name(movable)}]"],
+        ]
         jobs += [put(name(place))]
     else:
         thing = name(words[0])
-        tool = {"heat": "microwave", "cool": "fridge", "clean": "sink_basin"}.get(how, "")
+        tool = {"heat": "microwave", "cool": "fridge", "clean": "sink_basin"}.get(
+            how, ""
+        )
         walk = [f"goto[{tool}_1]"] if how == "clean" else []
         jobs = [[f"go_grab[{thing}]"]]
         jobs += [[*walk, f"{how}[{thing}, {tool}_1]"]] if how else []
         jobs += [put(name(words[-1]))]
     steps = [step for job in jobs[len(done) :] for step in job]
-    unseen = dict.fromkeys(one for step in steps for one in re.findall(r"\w+_\d+", step))
+    unseen = dict.fromkeys(
+        one for step in steps for one in re.findall(r"\w+_\d+", step)
+    )
     return [*(f"find[{one}]" for one in unseen if one not in seen), *steps, "stop"]
 
 
@@ -93,8 +117,14 @@ def play(
     agent: str, model: honest.Honest, number: int, **settings: Any
 ) -> tuple[Trajectory, float]:
     """An episode of the generated homes, and its success."""
-    dataset, made = Household(settings=Household.Settings()), registry.load("agent", agent)
-    task, given = dataset.tasks[number], {"decoding": "free", "context": 100_000, **settings}
+    dataset, made = (
+        Household(settings=Household.Settings()),
+        registry.load("agent", agent),
+    )
+    task, given = (
+        dataset.tasks[number],
+        {"decoding": "free", "context": 100_000, **settings},
+    )
     setup = Setup(
         dataset,
         lambda toolkit, _: made(made.Settings(**given), toolkit),
@@ -155,7 +185,10 @@ def in_the_flat(
     dataset = dataset or SmallFlat()
     given = PlannerSettings(**{"decoding": "free", **settings})
     setup = Setup(
-        dataset, lambda toolkit, _: PlannerAgent(given, toolkit), {"main": model}, max_steps=steps
+        dataset,
+        lambda toolkit, _: PlannerAgent(given, toolkit),
+        {"main": model},
+        max_steps=steps,
     )
     played = asyncio.run(rollout(dataset.tasks[0], setup))
     assert played.ended != "failed", played.error
@@ -184,19 +217,30 @@ def test_one_plan_searches_opens_doors_and_carries_out_the_rest() -> None:
 
 
 def test_a_plan_of_what_was_not_seen_is_revised_before_a_step_is_taken() -> None:
-    taken, _ = in_the_flat(model := Said("1. go_grab[cup_1]", "1. go_grab[Mug 1]\n2. stop"))
+    taken, _ = in_the_flat(
+        model := Said("1. go_grab[cup_1]", "1. go_grab[Mug 1]\n2. stop")
+    )
     assert taken == ["go_grab[mug_1]", "stop"]
-    assert "was not carried out. go_grab[cup_1]: you have not seen cup_1" in model.shown[1]
+    assert (
+        "was not carried out. go_grab[cup_1]: you have not seen cup_1" in model.shown[1]
+    )
 
 
 def test_a_plan_may_name_what_its_earlier_steps_may_show() -> None:
-    taken, _ = in_the_flat(model := Said("1. go_explore[hall]\n2. go_check[box_1]\n3. stop"))
-    assert (taken, len(model.said)) == (["go_explore[hall]", "go_check[box_1]", "stop"], 1)
+    taken, _ = in_the_flat(
+        model := Said("1. go_explore[hall]\n2. go_check[box_1]\n3. stop")
+    )
+    assert (taken, len(model.said)) == (
+        ["go_explore[hall]", "go_check[box_1]", "stop"],
+        1,
+    )
 
 
 def test_a_door_that_was_not_seen_is_looked_for_in_the_room() -> None:
     """The flat with its door closed, seen from a start that faces away from it."""
-    taken, _ = in_the_flat(model := Said("1. go_explore[hall]\n2. stop"), dataset=ClosedFlat())
+    taken, _ = in_the_flat(
+        model := Said("1. go_explore[hall]\n2. stop"), dataset=ClosedFlat()
+    )
     door = ["go_explore[kitchen]", "goto[door_1]", "open[door_1]", "go_explore[hall]"]
     assert (taken, len(model.said)) == (
         ["go_explore[hall]", *door[:1], "go_explore[hall]", *door[1:], "stop"],
@@ -211,10 +255,14 @@ def test_a_step_that_is_not_possible_leads_to_a_new_plan_without_being_taken() -
     assert "ended at this step. go_grab[mug_1] is not possible now" in model.shown[1]
     taken, _ = in_the_flat(model := Said(*plans), check=False)
     assert taken == ["go_grab[mug_1]", "go_grab[mug_1]", "stop"]
-    assert "ended at this step. go_grab[mug_1]: You hold mug_1 already" in model.shown[1]
+    assert (
+        "ended at this step. go_grab[mug_1]: You hold mug_1 already" in model.shown[1]
+    )
 
 
-def test_without_new_plans_what_fails_is_skipped_and_the_end_of_the_plan_is_the_end() -> None:
+def test_without_new_plans_what_fails_is_skipped_and_the_end_of_the_plan_is_the_end() -> (
+    None
+):
     plan = "1. go_grab[mug_1]\n2. go_grab[mug_1]\n3. drop[mug_1]"
     taken, _ = in_the_flat(model := Said(plan), replan=False, check=False)
     assert taken == ["go_grab[mug_1]", "go_grab[mug_1]", "drop[mug_1]", "stop"]
@@ -231,7 +279,9 @@ def test_an_answer_without_a_plan_costs_a_step_after_two_revisions() -> None:
 
 
 def test_search_and_graph_can_be_left_out() -> None:
-    taken, _ = in_the_flat(model := Said("1. go_grab[mug_1]\n2. stop"), search=False, graph=False)
+    taken, _ = in_the_flat(
+        model := Said("1. go_grab[mug_1]\n2. stop"), search=False, graph=False
+    )
     fixed, shown = str(model.prompts[0][0].content), model.shown[0]  # type: ignore[union-attr]
     assert taken == ["go_grab[mug_1]", "stop"]
     assert "find[" not in fixed
@@ -240,15 +290,23 @@ def test_search_and_graph_can_be_left_out() -> None:
 
 def test_the_prompt_after_a_failure() -> None:
     """Constrained, as is usual, in the flat with its door closed."""
-    plans = "1. go_put[table_1]", "1. go_explore[kitchen]\n2. go_explore[hall]\n3. stop", "1. stop"
+    plans = (
+        "1. go_put[table_1]",
+        "1. go_explore[kitchen]\n2. go_explore[hall]\n3. stop",
+        "1. stop",
+    )
     settings = {"decoding": "constrained", "search": False, "check": False}
-    _, played = in_the_flat(Said(*plans), dataset=ClosedFlat(), step_limit="counted", **settings)
+    _, played = in_the_flat(
+        Said(*plans), dataset=ClosedFlat(), step_limit="counted", **settings
+    )
     calls = [call for step in played.steps for call in step.calls]
     check_golden(GOLDEN / "planner_failed.txt", flat_text(calls[-1].prompt) + "\n")
 
 
 def test_rooms_collapse_to_a_number_of_objects() -> None:
-    _, played = in_the_flat(Said("1. go_explore[kitchen]\n2. go_explore[hall]\n3. stop"))
+    _, played = in_the_flat(
+        Said("1. go_explore[kitchen]\n2. go_explore[hall]\n3. stop")
+    )
     graph = SceneGraph()
     for step in played.steps:
         graph.see(step.observation)  # type: ignore[arg-type]

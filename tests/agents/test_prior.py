@@ -57,8 +57,12 @@ def test_embeddings_have_length_one_and_do_not_depend_on_company() -> None:
     alike = similarity()
     both = alike.embed(["a mug", "a bed"])
     assert both.shape == (2, 384)
-    assert [float((row**2).sum()) for row in both] == pytest.approx([1.0, 1.0], abs=1e-5)
-    alone = TextSimilarity(*(weights.installed(part) or Path() for part in MINILM.files))
+    assert [float((row**2).sum()) for row in both] == pytest.approx(
+        [1.0, 1.0], abs=1e-5
+    )
+    alone = TextSimilarity(
+        *(weights.installed(part) or Path() for part in MINILM.files)
+    )
     assert (alone.embed(["a bed"])[0] == both[1]).all()
     assert alike.likeness("a mug", ["a mug"])[0] == pytest.approx(1.0, abs=1e-5)
     assert alike.likeness("mug", ["cup"])[0] > alike.likeness("mug", ["television"])[0]
@@ -66,7 +70,9 @@ def test_embeddings_have_length_one_and_do_not_depend_on_company() -> None:
 
 def test_it_goes_to_the_thing_most_like_the_target() -> None:
     lost = Apartments(settings=Apartments.Settings(homes=1, episodes=2, rooms=3))
-    settings = make(PriorAgent.Settings, {"grounding_threshold": 1.1, "turns": 3}, "prior")
+    settings = make(
+        PriorAgent.Settings, {"grounding_threshold": 1.1, "turns": 3}, "prior"
+    )
     setup = Setup(lost, lambda toolkit, _: PriorAgent(settings, toolkit), max_steps=150)
     trajectory = asyncio.run(rollout(lost.tasks[0], setup))
     picked = [note.details for note in trajectory.notes() if note.kind == "picked"]
@@ -74,12 +80,18 @@ def test_it_goes_to_the_thing_most_like_the_target() -> None:
     target = str(lost.tasks[0].episode.extra["target"])
     for note in picked:
         cosines = dict(
-            zip(note["listed"], similarity().likeness(target, note["listed"]), strict=True)
+            zip(
+                note["listed"],
+                similarity().likeness(target, note["listed"]),
+                strict=True,
+            )
         )
         assert math.isclose(cosines[note["answer"]], max(cosines.values()))
 
 
-def test_absent_files_name_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_absent_files_name_the_way_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("WAYWORD_MODELS", str(tmp_path))
     monkeypatch.setattr(weights.importlib.util, "find_spec", lambda name: None)
     similarity.cache_clear()
@@ -102,7 +114,9 @@ def test_absent_libraries_name_the_way_out(monkeypatch: pytest.MonkeyPatch) -> N
     for name in ("onnxruntime", "tokenizers"):
         with monkeypatch.context() as without:
             without.setitem(sys.modules, name, None)
-            with pytest.raises(UsageError, match=rf"need {name}: pip install 'wayword\[prior\]'"):
+            with pytest.raises(
+                UsageError, match=rf"need {name}: pip install 'wayword\[prior\]'"
+            ):
                 TextSimilarity(*parts).embed(["mug"])
 
 

@@ -148,7 +148,9 @@ def test_a_release_becomes_a_folder_with_our_slots(tmp_path: Path, system: str) 
     assert source["files"].keys() == RELEASES[system].keys()
     assert source["texts"].keys() == texts.keys()
     for folder in {(out / name).parent for name in names}:
-        assert describe_folder(folder).startswith(f"prompts of {system}'s released code")
+        assert describe_folder(folder).startswith(
+            f"prompts of {system}'s released code"
+        )
     assert describe_folder(tmp_path).endswith("not the shipped ones")
 
 
@@ -209,7 +211,9 @@ def test_what_cannot_be_imported_is_named(tmp_path: Path) -> None:
     assert "2 prompts: captions.txt, i.txt" in done.output
     with pytest.raises(UsageError, match="exists and is not empty"):
         import_prompts("lgx", tmp_path / "lgx", tmp_path / "out")
-    with pytest.raises(UsageError, match="no variant 'nyc'; there are: map2seq, touchdown"):
+    with pytest.raises(
+        UsageError, match="no variant 'nyc'; there are: map2seq, touchdown"
+    ):
         import_prompts("velma", tmp_path, tmp_path / "new", "nyc")
     with pytest.raises(UsageError, match="no release 'navgtp'; did you mean 'navgpt'"):
         import_prompts("navgtp", tmp_path, tmp_path / "new")
@@ -225,18 +229,43 @@ def test_what_cannot_be_imported_is_named(tmp_path: Path) -> None:
         ("navgpt", "navgpt", "houses", {"decoding": "free"}, "You walk."),
         ("velma", "velma", "towns", {}, "Moves: a, b"),
         ("lgx", "lgx", "apartments", {"prompt": "i"}, "I go to which of"),
-        ("discussnav", "discussnav", "houses", {"samples": 1}, "Choose the next place."),
-        ("langsuite", "react", "household:generated_test", {"decoding": "free"}, "> Act: stop []"),
+        (
+            "discussnav",
+            "discussnav",
+            "houses",
+            {"samples": 1},
+            "Choose the next place.",
+        ),
+        (
+            "langsuite",
+            "react",
+            "household:generated_test",
+            {"decoding": "free"},
+            "> Act: stop []",
+        ),
     ],
 )
 def test_an_agent_plays_with_them(
-    tmp_path: Path, system: str, agent: str, on: str, settings: dict[str, object], words: str
+    tmp_path: Path,
+    system: str,
+    agent: str,
+    on: str,
+    settings: dict[str, object],
+    words: str,
 ) -> None:
     out = tmp_path / "prompts"
     import_prompts(system, clone(tmp_path / "clone", system), out)
     folder = out / agent if (out / agent).is_dir() else out
     settings = {**settings, "prompts": str(folder)}
-    plan = Plan(agent, on, "scripted:first", settings, limit=1, max_steps=20, out=tmp_path / "run")
+    plan = Plan(
+        agent,
+        on,
+        "scripted:first",
+        settings,
+        limit=1,
+        max_steps=20,
+        out=tmp_path / "run",
+    )
     run(plan)
     (record,) = RunFolder.read(tmp_path / "run").records()
     assert record.trajectory.ended != "failed", record.trajectory.error
@@ -246,14 +275,20 @@ def test_an_agent_plays_with_them(
 
 
 def test_an_answer_in_the_form_of_the_release_is_read(tmp_path: Path) -> None:
-    import_prompts("langsuite", clone(tmp_path / "clone", "langsuite"), tmp_path / "out")
+    import_prompts(
+        "langsuite", clone(tmp_path / "clone", "langsuite"), tmp_path / "out"
+    )
     texts = Prompts(strategy.__file__, str(tmp_path / "out" / "react"))
     assert texts["react"] == "Thought: why\nAct: one action"
     answers = tmp_path / "answers.jsonl"
-    answers.write_text(json.dumps("Thought: there is nothing to do.\nAct: turn_left") + "\n")
+    answers.write_text(
+        json.dumps("Thought: there is nothing to do.\nAct: turn_left") + "\n"
+    )
     settings = {"decoding": "free", "prompts": str(tmp_path / "out" / "react")}
     plan = Plan("react", "household:generated_test", f"scripted:{answers}", settings, limit=1,
                 max_steps=1, out=tmp_path / "run")  # fmt: skip
     run(plan)
     (record,) = RunFolder.read(tmp_path / "run").records()
-    assert [str(action) for action in record.trajectory.actions("agent")] == ["turn_left"]
+    assert [str(action) for action in record.trajectory.actions("agent")] == [
+        "turn_left"
+    ]

@@ -24,14 +24,18 @@ INVENTED = ("\nThere is", "\nYou see", "\nNavigation")
 
 
 def request(role: str, sampling: Sampling) -> Request:
-    form = LIST if sampling.choices else JSON if sampling.json_schema is not None else FREE
+    form = (
+        LIST if sampling.choices else JSON if sampling.json_schema is not None else FREE
+    )
     return (
         role, sampling.temperature, sampling.max_tokens, sampling.stop, sampling.n,
         sampling.seed is not None, form,
     )  # fmt: skip
 
 
-def played(agent: str, on: str, out: Path, steps: int, **settings: Any) -> tuple[set[Request], Any]:
+def played(
+    agent: str, on: str, out: Path, steps: int, **settings: Any
+) -> tuple[set[Request], Any]:
     """One episode behind a server that answers legally: the calls, and the requests."""
 
     def answer(route: str, body: Mapping[str, Any], headers: object) -> tuple[int, Any]:
@@ -64,7 +68,13 @@ SENT: list[tuple[str, str, Mapping[str, Any], set[Request]]] = [
     (
         "navgpt",
         "houses",
-        {**HOUSE, "decoding": "free", "temperature": 0.7, "max_tokens": 77, "summaries": "online"},
+        {
+            **HOUSE,
+            "decoding": "free",
+            "temperature": 0.7,
+            "max_tokens": 77,
+            "summaries": "online",
+        },
         {
             ("main", 0.7, 77, OBSERVATION, 1, True, FREE),
             ("summary", 0.0, 80, ("\n",), 1, False, FREE),
@@ -86,7 +96,13 @@ SENT: list[tuple[str, str, Mapping[str, Any], set[Request]]] = [
     (
         "discussnav",
         "houses",
-        {**HOUSE, "decoding": "free", "max_tokens": 90, "samples": 3, "temperature": 0.4},
+        {
+            **HOUSE,
+            "decoding": "free",
+            "max_tokens": 90,
+            "samples": 3,
+            "temperature": 0.4,
+        },
         {
             ("decomposition", 0.0, 90, (), 1, False, FREE),
             ("landmarks", 0.0, 90, (), 1, False, FREE),
@@ -151,7 +167,11 @@ SENT: list[tuple[str, str, Mapping[str, Any], set[Request]]] = [
     ids=[f"{n}-{case[0]}" for n, case in enumerate(SENT)],
 )
 def test_each_agent_asks_as_it_is_set(
-    tmp_path: Path, agent: str, on: str, settings: Mapping[str, Any], expected: set[Request]
+    tmp_path: Path,
+    agent: str,
+    on: str,
+    settings: Mapping[str, Any],
+    expected: set[Request],
 ) -> None:
     calls, posts = played(agent, on, tmp_path / "run", 3, **settings)
     assert calls == expected
@@ -166,7 +186,9 @@ def test_each_agent_asks_as_it_is_set(
 def test_lgx_asks_for_one_of_a_list_in_few_tokens(tmp_path: Path) -> None:
     calls, posts = played("lgx", "apartments", tmp_path / "run", 40, **FLAT)
     assert posts
-    assert {(call[1], call[3], call[4], call[5]) for call in calls} == {(0.0, (), 1, False)}
+    assert {(call[1], call[3], call[4], call[5]) for call in calls} == {
+        (0.0, (), 1, False)
+    }
     assert max(call[2] for call in calls) <= 64
 
 
@@ -180,7 +202,11 @@ def test_lgx_asks_for_one_of_a_list_in_few_tokens(tmp_path: Path) -> None:
         ("navgpt", "houses", {**HOUSE, "context": 1500}),
         ("react", "household", {**HOME, "decoding": "free", "context": 2600}),
         ("react_emmem", "household", {**HOME, "decoding": "free", "context": 3000}),
-        ("reflexion", "household", {**HOME, "decoding": "free", "context": 2600, "trials": 1}),
+        (
+            "reflexion",
+            "household",
+            {**HOME, "decoding": "free", "context": 2600, "trials": 1},
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -191,7 +217,9 @@ def test_a_full_prompt_keeps_the_newest_steps(
     shown = [_markers(body) for body in posts]
     assert len(shown) == 14
     for number, steps in enumerate(shown):
-        assert steps == list(range(number - len(steps), number)), "no gap, and the newest last"
+        assert steps == list(range(number - len(steps), number)), (
+            "no gap, and the newest last"
+        )
     assert all(shown[1:]), "the step just taken is always there"
     assert shown[1] == [0]
     assert len(shown[-1]) < 13, "the oldest steps are left out"
@@ -217,13 +245,25 @@ def test_the_limit_that_cut_an_answer_off_is_the_one_that_was_granted(
 
     def answer(route: str, body: Mapping[str, Any], headers: object) -> tuple[int, Any]:
         reply = chat("Thought: I go on and")
-        reply["choices"] = [{**reply["choices"][0], "finish_reason": "length"}] * body.get("n", 1)
+        reply["choices"] = [
+            {**reply["choices"][0], "finish_reason": "length"}
+        ] * body.get("n", 1)
         reply["usage"] = {"prompt_tokens": 50, "completion_tokens": 900}
         return 200, reply
 
     with serving(answer) as server:
         tree = {**HOUSE, "decoding": "free", "model": {"base_url": server.address}}
-        run(Plan(agent, "houses", "openai:m", tree, limit=1, max_steps=2, out=tmp_path / "run"))
+        run(
+            Plan(
+                agent,
+                "houses",
+                "openai:m",
+                tree,
+                limit=1,
+                max_steps=2,
+                out=tmp_path / "run",
+            )
+        )
         assert samples in {body.get("n", 1) for body in server.asked}
     (record,) = records(tmp_path / "run")
     reasons = [getattr(step.decision, "reason", "") for step in record.trajectory.steps]

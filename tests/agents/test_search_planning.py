@@ -12,7 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from wayword.agents.search.costmap import Bools, Cell, distances, frontiers, shortest_route
+from wayword.agents.search.costmap import (
+    Bools,
+    Cell,
+    distances,
+    frontiers,
+    shortest_route,
+)
 from wayword.core.geometry import path_length, string_pull
 from wayword.worlds.objectnav.ground import Ground
 
@@ -45,7 +51,9 @@ def brute_force(open_: Bools, start: Cell) -> dict[Cell, float]:
 
 @settings(max_examples=120, deadline=None)
 @given(GRIDS, st.data())
-def test_a_star_and_the_field_agree_with_brute_force(open_: Bools, data: st.DataObject) -> None:
+def test_a_star_and_the_field_agree_with_brute_force(
+    open_: Bools, data: st.DataObject
+) -> None:
     start = data.draw(st.tuples(*(st.integers(0, n - 1) for n in open_.shape)))
     goal = data.draw(st.tuples(*(st.integers(0, n - 1) for n in open_.shape)))
     open_[start] = True  # here, so that both rules about closed starts agree
@@ -71,7 +79,9 @@ def test_a_body_gets_away_from_a_closed_cell() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(GRIDS)
-def test_a_grounds_ways_are_legal_and_no_longer_than_networkx_finds(free: Bools) -> None:
+def test_a_grounds_ways_are_legal_and_no_longer_than_networkx_finds(
+    free: Bools,
+) -> None:
     cells = [tuple(cell) for cell in np.argwhere(free).tolist()]
     if len(cells) < 2:
         return
@@ -102,13 +112,19 @@ def _beside(p: tuple[float, float], q: tuple[float, float]) -> bool:
 def test_tight_ways_keep_their_ends_and_skip_what_can_be_skipped() -> None:
     way = [(0, 0), (0, 1), (0, 2), (1, 2), (2, 2)]
     assert string_pull(way, lambda a, b: True) == [(0, 0), (2, 2)]
-    assert string_pull(way, lambda a, b: a[0] == b[0] or a[1] == b[1]) == [(0, 0), (0, 2), (2, 2)]
+    assert string_pull(way, lambda a, b: a[0] == b[0] or a[1] == b[1]) == [
+        (0, 0),
+        (0, 2),
+        (2, 2),
+    ]
     assert string_pull(way, lambda a, b: False) == way
 
 
 @settings(max_examples=120, deadline=None)
 @given(GRIDS, st.data())
-def test_frontiers_are_the_free_cells_beside_unknown_ones(free: Bools, data: st.DataObject) -> None:
+def test_frontiers_are_the_free_cells_beside_unknown_ones(
+    free: Bools, data: st.DataObject
+) -> None:
     more = data.draw(arrays(np.bool_, free.shape, elements=st.booleans()))
     known = free | more
     expected = {
@@ -121,5 +137,7 @@ def test_frontiers_are_the_free_cells_beside_unknown_ones(free: Bools, data: st.
     groups = frontiers(free, known)
     assert {cell for group in groups for cell in group} == expected
     assert sum(map(len, groups)) == len(expected)
-    assert [len(group) for group in groups] == sorted((len(g) for g in groups), reverse=True)
+    assert [len(group) for group in groups] == sorted(
+        (len(g) for g in groups), reverse=True
+    )
     assert frontiers(free, known, min_cells=len(expected) + 1) == []

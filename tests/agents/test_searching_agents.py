@@ -78,7 +78,9 @@ def coverage(costmap: Costmap, task: Task) -> float:
     start = task.episode.start["x"], task.episode.start["y"]
     rows, columns = np.nonzero(np.isfinite(ground.reach(start)))
     known = [
-        costmap.free[costmap.cell(ground.x + i * ground.spacing, ground.y + j * ground.spacing)]
+        costmap.free[
+            costmap.cell(ground.x + i * ground.spacing, ground.y + j * ground.spacing)
+        ]
         for j, i in zip(rows, columns, strict=True)
     ]
     return float(np.mean(known))
@@ -108,7 +110,9 @@ def test_a_low_threshold_stops_at_the_wrong_thing_and_a_high_one_goes_on() -> No
     assert "grounded" not in kinds(high)
     assert "gave_up" in kinds(high)
     assert scores(task, high)["turns"] == 5.0
-    goals = [step.decision for step in high.steps if "direction" in step.decision.thought]  # type: ignore[union-attr]
+    goals = [
+        step.decision for step in high.steps if "direction" in step.decision.thought
+    ]  # type: ignore[union-attr]
     assert len(goals) == 5  # it chooses and goes after the fifth turn too
     assert scores(task, low)["turns"] == 0.0
 
@@ -123,9 +127,17 @@ def test_wandering_repeats_itself_for_a_seed() -> None:
     assert first.actions("agent") == again.actions("agent")
 
 
-def ended(stopped: bool, metres: float, distance: float, notes: list[Note]) -> Trajectory:
+def ended(
+    stopped: bool, metres: float, distance: float, notes: list[Note]
+) -> Trajectory:
     seen = [{"id": "mug", "kind": "mug", "distance": distance, "fraction": 1.0}]
-    state = {"stopped": stopped, "metres": metres, "in_view": seen, "moves": 8, "turns": 3}
+    state = {
+        "stopped": stopped,
+        "metres": metres,
+        "in_view": seen,
+        "moves": 8,
+        "turns": 3,
+    }
     step = Step("agent", {}, None, Feedback(), {}, [], notes)  # type: ignore[arg-type]
     return Trajectory("1", {"agent": {}}, [step], state)
 
@@ -133,11 +145,20 @@ def ended(stopped: bool, metres: float, distance: float, notes: list[Note]) -> T
 def test_scores_worked_out_by_hand() -> None:
     reference = ObjectNavReference("1", frozenset({"mug"}), (), 4.0)
     task = Task(SMALL.tasks[0].episode, reference)
-    asked = [Note("asked", {"valid": True}), Note("asked", {"valid": False}), Note("turn", {})]
+    asked = [
+        Note("asked", {"valid": True}),
+        Note("asked", {"valid": False}),
+        Note("turn", {}),
+    ]
     near = scores(task, ended(True, 8.0, 0.9, asked))
     assert (near["success_visible"], near["spl_visible"]) == (1.0, 0.5)
     assert (near["success_challenge"], near["spl_challenge"]) == (1.0, 0.5)
-    assert (near["psr"], near["tl"], near["turns"], near["motions"]) == (0.5, 8.0, 1.0, 11.0)
+    assert (near["psr"], near["tl"], near["turns"], near["motions"]) == (
+        0.5,
+        8.0,
+        1.0,
+        11.0,
+    )
     far = scores(task, ended(True, 2.0, 1.2, []))
     assert (far["success_visible"], far["spl_visible"]) == (1.0, 1.0)
     assert (far["success_challenge"], far["spl_challenge"]) == (0.0, 0.0)
@@ -147,7 +168,9 @@ def test_scores_worked_out_by_hand() -> None:
 
 
 def test_giving_up_in_front_of_the_target_is_no_grounded_success() -> None:
-    reference = ObjectNavReference("1", frozenset({"mug"}), (), 4.0, middles=((3.0, 0.0),))
+    reference = ObjectNavReference(
+        "1", frozenset({"mug"}), (), 4.0, middles=((3.0, 0.0),)
+    )
     task = Task(replace(SMALL.tasks[0].episode, extra={"kind": "mug"}), reference)
     found = scores(task, ended(True, 8.0, 0.9, []))
     assert (found["success_grounded"], found["sr_mug"]) == (1.0, 1.0)
@@ -156,8 +179,12 @@ def test_giving_up_in_front_of_the_target_is_no_grounded_success() -> None:
 
 
 @pytest.mark.parametrize(("x", "released"), [(1.1, 1.0), (0.9, 0.0)])
-def test_the_released_rule_asks_for_two_metres_and_no_look(x: float, released: float) -> None:
-    reference = ObjectNavReference("1", frozenset({"mug"}), (), 4.0, middles=((3.0, 0.0),))
+def test_the_released_rule_asks_for_two_metres_and_no_look(
+    x: float, released: float
+) -> None:
+    reference = ObjectNavReference(
+        "1", frozenset({"mug"}), (), 4.0, middles=((3.0, 0.0),)
+    )
     cut = ended(False, 8.0, 0.9, [])
     cut.state = {**cut.state, "in_view": [], "x": x, "y": 0.0}
     found = scores(Task(SMALL.tasks[0].episode, reference), cut)
@@ -170,13 +197,21 @@ def test_what_a_walk_could_have_scored() -> None:
     found = scores(task, trajectory)
     assert found["ever_seen"] == found["ever_grounded"] == 1.0
     assert 0.0 < found["chance"] < 1.0
-    blind, _ = play(FrontierAgent, FrontierSettings(grounding_threshold=1.01), task, 1500)
-    assert (scores(task, blind)["ever_seen"], scores(task, blind)["ever_grounded"]) == (1.0, 0.0)
+    blind, _ = play(
+        FrontierAgent, FrontierSettings(grounding_threshold=1.01), task, 1500
+    )
+    assert (scores(task, blind)["ever_seen"], scores(task, blind)["ever_grounded"]) == (
+        1.0,
+        0.0,
+    )
 
 
 @pytest.mark.parametrize(
     ("episode", "scene"),
-    [("FloorPlan_Train1_1_BasketBall_10", "FloorPlan_Train1_1"), ("home_0_3_7", "home_0_3")],
+    [
+        ("FloorPlan_Train1_1_BasketBall_10", "FloorPlan_Train1_1"),
+        ("home_0_3_7", "home_0_3"),
+    ],
 )
 def test_episodes_of_a_scene_are_one_cluster(episode: str, scene: str) -> None:
     assert scorer.cluster(episode) == scene
@@ -200,7 +235,9 @@ def test_descriptions_fit_one_thing_alone_and_lie_in_the_open() -> None:
         ({"quality": {"recal": 1.0}}, "no setting 'recal'"),
     ],
 )
-def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], problem: str) -> None:
+def test_settings_that_do_not_fit_are_refused(
+    settings: dict[str, Any], problem: str
+) -> None:
     with pytest.raises(UsageError, match=problem):
         make(WanderAgent.Settings, settings, "wander")
 
@@ -214,10 +251,15 @@ def test_a_score_at_the_threshold_counts_as_found(
             return GroundedRegion(0.6, 10.0, 2.0)
 
     settings = WanderAgent.Settings(grounding_threshold=threshold)
-    monkeypatch.setattr(WanderAgent.Settings, "detectors", lambda self: (Sure(Quality(), 0),))
+    monkeypatch.setattr(
+        WanderAgent.Settings, "detectors", lambda self: (Sure(Quality(), 0),)
+    )
     trajectory, _ = play(WanderAgent, settings, SMALL.tasks[0], 12)
     assert ("grounded" in kinds(trajectory)) == found
 
 
 def test_the_threshold_is_the_papers() -> None:
-    assert {LGXSettings().grounding_threshold, FrontierSettings().grounding_threshold} == {0.85}
+    assert {
+        LGXSettings().grounding_threshold,
+        FrontierSettings().grounding_threshold,
+    } == {0.85}

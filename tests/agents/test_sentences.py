@@ -25,7 +25,9 @@ from wayword.agents.team.messages import (
 
 ORDERS = {
     "Please take mug_1.": Command("take", "mug_1"),
-    "Please open fridge_1 in the living room.": Command("open", "fridge_1", room="living room"),
+    "Please open fridge_1 in the living room.": Command(
+        "open", "fridge_1", room="living room"
+    ),
     "Please switch on lamp_2 from table_1.": Command("switch on", "lamp_2", "table_1"),
     "Please bring mug_1 from cabinet_2 in the kitchen to sink_1 in the bathroom.": Command(
         "bring", "mug_1", "cabinet_2", "kitchen", "sink_1", "bathroom"
@@ -33,7 +35,9 @@ ORDERS = {
     "Please bring mug_1 to sink_1.": Command("bring", "mug_1", to="sink_1"),
     "Where is mug_1?": WhereQuestion("mug_1"),
     "mug_1 is.": WhereAnswer("mug_1"),
-    "mug_1 is at cabinet_2 in the kitchen.": WhereAnswer("mug_1", "cabinet_2", "kitchen"),
+    "mug_1 is at cabinet_2 in the kitchen.": WhereAnswer(
+        "mug_1", "cabinet_2", "kitchen"
+    ),
     "I cannot: the way is blocked. Twice.": Trouble("the way is blocked. Twice"),
     "Done.": Done(),
     "That was all, thank you. You may stop.": AllDone(),
@@ -41,7 +45,9 @@ ORDERS = {
 SAYINGS: dict[str, PartnerSentence] = {
     "I see plate_1.": Location("plate_1"),
     "I see plate_1 in the kitchen.": Location("plate_1", room="kitchen"),
-    "I see plate_1 on shelf_2 in the kitchen.": Location("plate_1", "on", "shelf_2", "kitchen"),
+    "I see plate_1 on shelf_2 in the kitchen.": Location(
+        "plate_1", "on", "shelf_2", "kitchen"
+    ),
     "I take plate_1.": FetchClaim("plate_1"),
     "I take plate_1 to table_1.": FetchClaim("plate_1", "table_1"),
     "I have put plate_1 in box_1.": Placed("plate_1", "in", "box_1"),
@@ -70,7 +76,9 @@ def test_partners_messages_are_said_and_read_sentence_by_sentence() -> None:
     message = " ".join(SAYINGS)
     assert " ".join(map(str, SAYINGS.values())) == message
     assert parse_all(message) == tuple(SAYINGS.values())
-    mixed = "Hello there! I see a plate. I take plate_1! Is mug_1 yours? Please make way"
+    mixed = (
+        "Hello there! I see a plate. I take plate_1! Is mug_1 yours? Please make way"
+    )
     assert parse_all(mixed) == (FetchClaim("plate_1"), MoveAside())
 
 

@@ -30,7 +30,11 @@ def first(prompt: Prompt, sampling: Sampling) -> Any:
     import json
 
     schema = sampling.json_schema
-    return json.dumps(worded(smallest(json.loads(json.dumps(dict(schema)))))) if schema else "Yes."
+    return (
+        json.dumps(worded(smallest(json.loads(json.dumps(dict(schema))))))
+        if schema
+        else "Yes."
+    )
 
 
 def decisions(name: str, **settings: Any) -> list[str]:
@@ -49,7 +53,9 @@ def decisions(name: str, **settings: Any) -> list[str]:
 def test_every_prompt_states_the_limit_once(name: str) -> None:
     prompts = decisions(name)
     assert prompts
-    assert [len(re.findall(r"ends after 3 ", prompt)) for prompt in prompts] == [1] * len(prompts)
+    assert [len(re.findall(r"ends after 3 ", prompt)) for prompt in prompts] == [
+        1
+    ] * len(prompts)
     assert not any(re.search(r"(?i)\bleft[^.\n]*: \d", prompt) for prompt in prompts)
 
 
@@ -63,4 +69,6 @@ def test_a_counted_limit_says_how_many_are_left(name: str) -> None:
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_hidden_limit_is_nowhere(name: str) -> None:
-    assert not any("ends after" in prompt for prompt in decisions(name, step_limit="hidden"))
+    assert not any(
+        "ends after" in prompt for prompt in decisions(name, step_limit="hidden")
+    )

@@ -29,7 +29,9 @@ MENU = ActionSpace(
 )
 LEGAL = Legal(MENU, {Action("goto", ("cellar",))})
 REACT = StrategyRecipe("Thought: why\nAction: what", "react")
-EMMEM = StrategyRecipe("State:\n  place: a\n  facing: b\n  holding: c\nPlan: d\nAction: e", "emmem")
+EMMEM = StrategyRecipe(
+    "State:\n  place: a\n  facing: b\n  holding: c\nPlan: d\nAction: e", "emmem"
+)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,9 @@ EMMEM = StrategyRecipe("State:\n  place: a\n  facing: b\n  holding: c\nPlan: d\n
         ("Stop[ two forks ]", "stop[two forks]"),
     ],
 )
-def test_actions_are_read_whatever_their_case_and_spacing(words: str, action: str) -> None:
+def test_actions_are_read_whatever_their_case_and_spacing(
+    words: str, action: str
+) -> None:
     assert str(LEGAL.read(words)) == action
 
 
@@ -73,7 +77,11 @@ def test_actions_are_read_whatever_their_case_and_spacing(words: str, action: st
     [
         ("", "empty", "no action was named"),
         ("``", "empty", "no action was named"),
-        ("fly", "unknown", "the actions are: forward, turn_left, goto, put, stop, chat"),
+        (
+            "fly",
+            "unknown",
+            "the actions are: forward, turn_left, goto, put, stop, chat",
+        ),
         ("goto[attic]", "unknown", "for example: goto[Ab3], goto[mug_1]"),
         ("goto", "unknown", "for example: goto[Ab3]"),
         ("goto[cellar]", "illegal", "was possible earlier, but not from here"),
@@ -81,7 +89,11 @@ def test_actions_are_read_whatever_their_case_and_spacing(words: str, action: st
         ("goto(nonsense)", "unknown", "for example: goto[Ab3]"),
         ("turn left quickly", "no_action", "write it like this: turn_left"),
         ("chat hello", "no_action", "write it like this: chat[what you say]"),
-        ("goto the mug", "unknown", "goto[mug] is not possible here; for example: goto[Ab3]"),
+        (
+            "goto the mug",
+            "unknown",
+            "goto[mug] is not possible here; for example: goto[Ab3]",
+        ),
         ("Do not cd. Never cd.", "no_action", "is not an action"),
         ("do not go forward", "no_action", "is not an action"),
         ("forward? No.", "no_action", "write it like this: forward"),
@@ -90,7 +102,11 @@ def test_actions_are_read_whatever_their_case_and_spacing(words: str, action: st
         ("forward\nturn_left", "several_actions", "give exactly one"),
         ("chat[hi] goto[Ab3]", "several_actions", "give exactly one"),
         ("stop: forward", "several_actions", "give exactly one"),
-        ("forward[2]", "unknown", "forward[2] is not possible here; for example: forward"),
+        (
+            "forward[2]",
+            "unknown",
+            "forward[2] is not possible here; for example: forward",
+        ),
         ("put[mug_1]", "unknown", "for example: put[mug_1, table_1]"),
         ("chat", "empty", "chat[what you say]"),
         ("chat[ ]", "empty", "chat[what you say]"),
@@ -190,7 +206,9 @@ def test_no_text_whatever_breaks_the_readers(text: str) -> None:
     for recipe in (REACT, EMMEM):
         for said in (text, f"Action: {text}", f"State: {text}\nAction: goto[{text}]"):
             answer = recipe.decision(said, LEGAL)
-            assert isinstance(answer.outcome, Rejection) or answer.outcome.action in MENU
+            assert (
+                isinstance(answer.outcome, Rejection) or answer.outcome.action in MENU
+            )
             parse_state(answer.parts)
 
 
@@ -198,7 +216,22 @@ def test_long_noise_is_read_in_no_time() -> None:
     import time
 
     rng = random.Random(0)
-    pieces = ["Action", ":", " ", "\n", "[", "]", "*", "place", ";", "and ", "goto", "_", "-", "\t"]
+    pieces = [
+        "Action",
+        ":",
+        " ",
+        "\n",
+        "[",
+        "]",
+        "*",
+        "place",
+        ";",
+        "and ",
+        "goto",
+        "_",
+        "-",
+        "\t",
+    ]
     began = time.process_time()
     for _ in range(20):
         text = "".join(rng.choices(pieces, k=2500))[:8000]
@@ -217,7 +250,11 @@ def test_long_noise_is_read_in_no_time() -> None:
 )
 def test_a_state_is_read_from_lines_or_from_one(state: str) -> None:
     answer = EMMEM.decision(f"{state}\nPlan: on\nAction: forward", LEGAL)
-    assert parse_state(answer.parts) == {"place": "kitchen", "heading": 45.0, "holding": ["mug_1"]}
+    assert parse_state(answer.parts) == {
+        "place": "kitchen",
+        "heading": 45.0,
+        "holding": ["mug_1"],
+    }
 
 
 @pytest.mark.parametrize(
@@ -266,7 +303,15 @@ def test_the_schema_lists_what_is_legal() -> None:
     fields = schema["properties"]
     assert list(fields) == ["state", "plan", "action", "argument"]
     assert fields["action"]["enum"] == [
-        *("forward", "turn_left", "goto[Ab3]", "goto[mug_1]", "put[mug_1, table_1]", "stop", "chat")
+        *(
+            "forward",
+            "turn_left",
+            "goto[Ab3]",
+            "goto[mug_1]",
+            "put[mug_1, table_1]",
+            "stop",
+            "chat",
+        )
     ]
     assert list(fields["state"]["properties"]) == ["place", "facing", "holding"]
     assert schema["required"] == list(fields)
@@ -290,7 +335,8 @@ def test_a_long_menu_is_not_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    "form", ["", "Action", "Thought: x", "  place: x\nAction: y", "Action: x\nThought: y"]
+    "form",
+    ["", "Action", "Thought: x", "  place: x\nAction: y", "Action: x\nThought: y"],
 )
 def test_a_recipe_must_end_in_its_action(form: str) -> None:
     with pytest.raises(UsageError, match="recipe mine"):

@@ -40,4 +40,6 @@ def test_the_second_prompt_is_the_golden_one(strategy: str, place: str) -> None:
 def test_the_constrained_system_message_is_the_golden_one(strategy: str) -> None:
     agent: Any = registry.load("agent", strategy)
     _, model = play_in(SmallFlat(), agent, ["{}"], max_steps=1)
-    check_golden(GOLDEN / f"strategies_{strategy}_constrained.txt", model.prompts[0] + "\n")
+    check_golden(
+        GOLDEN / f"strategies_{strategy}_constrained.txt", model.prompts[0] + "\n"
+    )

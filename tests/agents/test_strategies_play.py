@@ -28,7 +28,9 @@ STATE = "State:\n  place: kitchen\n  facing: north\n  holding: nothing\n"
 
 
 def done(trajectory: Trajectory) -> list[str]:
-    return [str(action) for step in trajectory.steps for action in _action(step.decision)]
+    return [
+        str(action) for step in trajectory.steps for action in _action(step.decision)
+    ]
 
 
 def _action(decision: Any) -> list[Action]:
@@ -45,7 +47,9 @@ def test_free_answers_walk_through_the_small_house(strategy: type[Strategy]) -> 
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_constrained_answers_walk_through_the_small_house(strategy: type[Strategy]) -> None:
+def test_constrained_answers_walk_through_the_small_house(
+    strategy: type[Strategy],
+) -> None:
     answers = [
         json.dumps({"action": "goto[b]"}),
         json.dumps({"action": "goto[c]"}),
@@ -57,7 +61,10 @@ def test_constrained_answers_walk_through_the_small_house(strategy: type[Strateg
 
 
 def test_a_thought_is_kept_with_its_action() -> None:
-    answers = ["Thought: the hall\nlies ahead.\nAction: goto[b]", "I am there.\nAction: stop"]
+    answers = [
+        "Thought: the hall\nlies ahead.\nAction: goto[b]",
+        "I am there.\nAction: stop",
+    ]
     trajectory, _ = play_in(SmallHouse(), ReAct, answers, decoding="free")
     thoughts = [step.decision.thought for step in trajectory.steps]
     assert thoughts == ["the hall lies ahead.", "I am there."]
@@ -73,11 +80,16 @@ def test_the_mug_is_brought_to_the_hall() -> None:
     trajectory, model = play_in(SmallFlat(), Act, answers, decoding="free")
     assert trajectory.state["objects"]["mug|1"]["in"] == "box|1"
     assert trajectory.state["actors"]["agent"]["answer"] == "in the box"
-    assert "You went to mug_1 and picked it up.\nYou are in the kitchen" in model.prompts[1]
+    assert (
+        "You went to mug_1 and picked it up.\nYou are in the kitchen"
+        in model.prompts[1]
+    )
 
 
 def test_a_towns_given_step_is_taken_before_anything_is_asked() -> None:
-    trajectory, model = play_in(Towns(), Act, ["Action: forward", "Action: stop"], decoding="free")
+    trajectory, model = play_in(
+        Towns(), Act, ["Action: forward", "Action: stop"], decoding="free"
+    )
     assert done(trajectory) == ["forward", "forward", "stop"]
     assert len(model.prompts) == 2
     assert "Observation: You face " in model.prompts[0]
@@ -121,7 +133,10 @@ def test_open_verbs_are_answered_with_an_argument_of_their_own() -> None:
     assert done(trajectory) == ["turn_left", "ask[where to?]", "stop[two]"]
     rejected = trajectory.steps[2].decision
     assert isinstance(rejected, Rejection)
-    assert (rejected.kind, rejected.reason) == ("empty", "ask needs words: ask[what you say]")
+    assert (rejected.kind, rejected.reason) == (
+        "empty",
+        "ask needs words: ask[what you say]",
+    )
 
 
 def test_only_the_verbs_of_the_body_are_told() -> None:
@@ -134,7 +149,9 @@ def test_only_the_verbs_of_the_body_are_told() -> None:
 
 def test_rules_of_the_task_come_with_the_episode() -> None:
     for rules in ("Answer yes or no.", {"agent": "Answer yes or no.", "ben": "Wait."}):
-        _, model = play_in(SmallFlat(extra={"rules": rules}), Act, ["stop"], decoding="free")
+        _, model = play_in(
+            SmallFlat(extra={"rules": rules}), Act, ["stop"], decoding="free"
+        )
         assert "\n\nAnswer yes or no.\n\nThe actions" in model.prompts[0]
         assert "Wait." not in model.prompts[0]
 
@@ -142,7 +159,13 @@ def test_rules_of_the_task_come_with_the_episode() -> None:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("dataset", [SmallHouse, SmallFlat, Houses, Towns])
 def test_prompts_only_grow(strategy: type[Strategy], dataset: Any) -> None:
-    answers = ["Action: goto[b]", "no idea", "Action: forward", "Action: turn_left", "Action: goto"]
+    answers = [
+        "Action: goto[b]",
+        "no idea",
+        "Action: forward",
+        "Action: turn_left",
+        "Action: goto",
+    ]
     _, model = play_in(dataset(), strategy, answers, max_steps=6, decoding="free")
     assert len(model.prompts) >= 5
     for shorter, longer in zip(model.prompts, model.prompts[1:], strict=False):
@@ -154,7 +177,9 @@ def test_a_long_history_loses_whole_steps_and_says_so() -> None:
     trajectory, model = play_in(
         SmallHouse(), Act, answers, decoding="free", context=430, max_tokens=20
     )
-    assert {note.kind for step in trajectory.steps for note in step.notes} == {"history_dropped"}
+    assert {note.kind for step in trajectory.steps for note in step.notes} == {
+        "history_dropped"
+    }
     last = model.prompts[-1]
     assert last.count("Task: Go ahead and turn right.") == 1
     assert "steps are left out here.)\n\nObservation:" in last
@@ -164,9 +189,16 @@ def test_a_long_history_loses_whole_steps_and_says_so() -> None:
 
 
 def test_rejections_are_told_back_and_shown_short() -> None:
-    answers = ["Action: goto[kitchen]", "noise " * 20_000, "Action: goto[b]", "Action: stop"]
+    answers = [
+        "Action: goto[kitchen]",
+        "noise " * 20_000,
+        "Action: goto[b]",
+        "Action: stop",
+    ]
     trajectory, model = play_in(SmallHouse(), ReAct, answers, decoding="free")
-    kinds = [s.decision.kind for s in trajectory.steps if isinstance(s.decision, Rejection)]
+    kinds = [
+        s.decision.kind for s in trajectory.steps if isinstance(s.decision, Rejection)
+    ]
     assert kinds == ["unknown", "too_long"]
     assert "That was no action: goto[kitchen] is not possible here" in model.prompts[1]
     assert len(model.prompts[2]) < len(model.prompts[1]) + 2000
@@ -185,13 +217,18 @@ def test_own_state_can_be_told_at_the_start_only() -> None:
 def test_examples_show_actions_and_true_states_and_no_thoughts(decoding: str) -> None:
     shown = [Action("turn_left"), Action("go_grab", ("mug_1",)), Action("stop")]
     flat = SmallFlat(shown=shown)
-    _, model = play_in(flat, ReActEmMem, ["Action: stop"], 1, shots=2, decoding=decoding)
+    _, model = play_in(
+        flat, ReActEmMem, ["Action: stop"], 1, shots=2, decoding=decoding
+    )
     prompt = model.prompts[0]
     assert prompt.count("Task: Bring the mug to the hall.") == 3
     assert prompt.count("<assistant>") == 6
     assert prompt.count("270° (west)") == 2
     assert "Plan:" not in prompt.partition("<user>")[2]
-    written = {"free": "Action: go_grab[mug_1]", "constrained": '"action": "go_grab[mug_1]"'}
+    written = {
+        "free": "Action: go_grab[mug_1]",
+        "constrained": '"action": "go_grab[mug_1]"',
+    }
     assert written[decoding] in prompt
 
 
@@ -200,7 +237,9 @@ def test_examples_that_do_not_fit_are_refused_and_never_dropped() -> None:
     trajectory, model = play_in(flat, Act, ["{}"], 1, shots=2, context=20_000)
     assert model.prompts[0].count("Task: ") == 3
     assert not trajectory.steps[0].notes
-    with pytest.raises(UsageError, match=r"0 of 2 examples fit.* 1,000 tokens; raise context"):
+    with pytest.raises(
+        UsageError, match=r"0 of 2 examples fit.* 1,000 tokens; raise context"
+    ):
         play_in(flat, Act, ["{}"], 1, shots=2, context=1_000)
 
 
@@ -244,7 +283,9 @@ def test_settings_that_make_no_sense_are_refused() -> None:
 
 def test_own_texts_replace_the_shipped_ones(tmp_path: Path) -> None:
     (tmp_path / "agent.txt").write_text("You are a vacuum cleaner.")
-    (tmp_path / "react.txt").write_text("Doubt: what could go wrong\nAction: one action")
+    (tmp_path / "react.txt").write_text(
+        "Doubt: what could go wrong\nAction: one action"
+    )
     answers = ["Doubt: dust\nAction: stop"]
     trajectory, model = play_in(
         SmallHouse(), ReAct, answers, decoding="free", prompts=str(tmp_path)

@@ -61,10 +61,20 @@ def learner(lesson: str = LESSON) -> Callable[[Prompt, Sampling], str]:
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_lesson_changes_how_the_second_trial_ends(agent: type[Reflexion]) -> None:
     house = SmallHouse()
-    trajectory, model = play_in(house, agent, learner(), decoding="free", judge=judge(house))
+    trajectory, model = play_in(
+        house, agent, learner(), decoding="free", judge=judge(house)
+    )
     (first,) = trajectory.earlier
-    assert [str(action) for action in first.actions("agent")] == ["goto[b]", "goto[a]", "stop"]
-    assert [str(action) for action in trajectory.actions("agent")] == ["goto[b]", "goto[c]", "stop"]
+    assert [str(action) for action in first.actions("agent")] == [
+        "goto[b]",
+        "goto[a]",
+        "stop",
+    ]
+    assert [str(action) for action in trajectory.actions("agent")] == [
+        "goto[b]",
+        "goto[c]",
+        "stop",
+    ]
     assert first.verdict == Verdict(0, 3, False, "stopped", 3)
     assert trajectory.verdict == Verdict(1, 3, True, "stopped", 3)
     assert [note.kind for note in first.closing_notes] == ["lesson"]
@@ -79,13 +89,17 @@ def test_the_lesson_stands_below_the_task_and_prompts_grow_within_a_trial() -> N
     house = SmallHouse()
     _, model = play_in(house, Reflexion, learner(), decoding="free", judge=judge(house))
     one, reflection, two = model.prompts[:3], model.prompts[3], model.prompts[4:]
-    for shorter, longer in zip([*one[:-1], *two[:-1]], [*one[1:], *two[1:]], strict=True):
+    for shorter, longer in zip(
+        [*one[:-1], *two[:-1]], [*one[1:], *two[1:]], strict=True
+    ):
         assert longer.startswith(shorter)
     assert reflection.startswith(one[-1])
     task = "Task: Go ahead and turn right."
     told = f"Your notes from then:\nAfter trial 1: {LESSON}\n\nObservation: You are at"
     assert told in two[0].partition(task)[2]
-    assert two[0].partition(task)[0] == one[0].partition(task)[0], "what comes before is reused"
+    assert two[0].partition(task)[0] == one[0].partition(task)[0], (
+        "what comes before is reused"
+    )
     assert "After trial" not in "".join(one)
     assert reflection.endswith(
         "You stopped.\n"
@@ -101,7 +115,9 @@ def test_the_lesson_stands_below_the_task_and_prompts_grow_within_a_trial() -> N
 def test_who_succeeds_at_once_is_asked_nothing_and_it_is_counted() -> None:
     house = SmallHouse()
     answers = ["Action: goto[b]", "Action: goto[c]", "Action: stop"]
-    trajectory, _ = play_in(house, Reflexion, answers, decoding="free", judge=judge(house))
+    trajectory, _ = play_in(
+        house, Reflexion, answers, decoding="free", judge=judge(house)
+    )
     assert (trajectory.earlier, trajectory.closing_calls) == ([], [])
     (scores,) = score(house, [(house.tasks[0], trajectory)])
     assert (scores["sr"], scores["sr_first"], scores["trials"]) == (1.0, 1.0, 1)
@@ -110,10 +126,14 @@ def test_who_succeeds_at_once_is_asked_nothing_and_it_is_counted() -> None:
 
 def test_one_trial_is_an_episode_like_any_other() -> None:
     house = SmallHouse()
-    one, _ = play_in(house, Reflexion, learner(), decoding="free", trials=1, judge=judge(house))
+    one, _ = play_in(
+        house, Reflexion, learner(), decoding="free", trials=1, judge=judge(house)
+    )
     plain, _ = play_in(house, ReAct, learner(), decoding="free", judge=judge(house))
     assert (one.earlier, one.verdict) == ([], None)
-    assert [step.calls[0].prompt for step in one.steps] == [s.calls[0].prompt for s in plain.steps]
+    assert [step.calls[0].prompt for step in one.steps] == [
+        s.calls[0].prompt for s in plain.steps
+    ]
     (scores,) = score(house, [(house.tasks[0], one)])
     assert not {"sr_first", "trials", "verdicts"} & set(scores)
 
@@ -139,15 +159,24 @@ def test_a_model_that_judges_itself_is_told_nothing_and_ends_its_trials() -> Non
 
 def test_who_is_told_nothing_and_does_not_judge_uses_up_its_trials() -> None:
     house = SmallHouse()
-    right = ["Action: goto[b]", "Action: goto[c]", "Action: stop", "Lesson: fine, I think"] * 3
-    trajectory, model = play_in(house, Reflexion, right, decoding="free", verdict="none")
+    right = [
+        "Action: goto[b]",
+        "Action: goto[c]",
+        "Action: stop",
+        "Lesson: fine, I think",
+    ] * 3
+    trajectory, model = play_in(
+        house, Reflexion, right, decoding="free", verdict="none"
+    )
     assert len(trajectory.trials()) == 3
     assert sum("look back" in prompt for prompt in model.prompts) == 2
     (scores,) = score(house, [(house.tasks[0], trajectory)])
     assert (scores["sr_first"], scores["verdicts"]) == (1.0, 0)
 
 
-def test_an_agent_that_is_not_to_be_told_is_not_told_even_where_there_is_a_judge() -> None:
+def test_an_agent_that_is_not_to_be_told_is_not_told_even_where_there_is_a_judge() -> (
+    None
+):
     answers = ["Action: stop", "Verdict: failed\nLesson: on"]
     _, model = play_in(
         SmallHouse(), Reflexion, answers, decoding="free", verdict="self", judge=never
@@ -159,12 +188,20 @@ def test_the_last_three_lessons_are_kept_short_and_on_one_line() -> None:
     lessons = iter(f"Number {n}:\n" + "so it is. " * 100 for n in range(1, 6))
 
     def answer(prompt: Prompt, sampling: Sampling) -> str:
-        return f"Lesson: {next(lessons)}" if "look back" in str(prompt[-1]) else "Action: stop"
+        return (
+            f"Lesson: {next(lessons)}"
+            if "look back" in str(prompt[-1])
+            else "Action: stop"
+        )
 
     trajectory, model = play_in(
         SmallHouse(), Reflexion, answer, decoding="free", trials=6, judge=never
     )
-    told = [line for line in model.prompts[-1].splitlines() if line.startswith("After trial")]
+    told = [
+        line
+        for line in model.prompts[-1].splitlines()
+        if line.startswith("After trial")
+    ]
     assert [line.split(":")[:2] for line in told] == [
         [f"After trial {n}", f" Number {n}"] for n in (3, 4, 5)
     ]
@@ -174,7 +211,9 @@ def test_the_last_three_lessons_are_kept_short_and_on_one_line() -> None:
 
 @pytest.mark.parametrize("decoding", ["free", "constrained"])
 @pytest.mark.parametrize("verdict", ["judge", "self", "none"])
-@pytest.mark.parametrize("noise", ["", "{", "[" * 9000, "[1]", "Lesson:", '{"lesson": 3}', "\x00"])
+@pytest.mark.parametrize(
+    "noise", ["", "{", "[" * 9000, "[1]", "Lesson:", '{"lesson": 3}', "\x00"]
+)
 def test_a_reflection_that_cannot_be_read_is_noted_and_breaks_nothing(
     decoding: str, verdict: str, noise: str
 ) -> None:
@@ -185,7 +224,9 @@ def test_a_reflection_that_cannot_be_read_is_noted_and_breaks_nothing(
     assert len(trajectory.trials()) == 3
     told = {note.kind for note in trajectory.notes()}
     unread = decoding == "constrained" or verdict == "self"
-    rejected = unread or noise != "\x00"  # half an object is no lesson, odd signs are one
+    rejected = (
+        unread or noise != "\x00"
+    )  # half an object is no lesson, odd signs are one
     assert ("reflection_rejected" in told) is rejected
     for note in trajectory.notes():
         assert len(json.dumps(note.details)) < 4000
@@ -197,7 +238,9 @@ def test_a_lesson_that_repeats_the_question_is_none() -> None:
         asked = "look back" in prompt[-1].content
         return f"Lesson: {prompt[-1].content[-300:]}" if asked else "Action: stop"
 
-    trajectory, model = play_in(SmallHouse(), Reflexion, answer, judge=never, decoding="free")
+    trajectory, model = play_in(
+        SmallHouse(), Reflexion, answer, judge=never, decoding="free"
+    )
     assert {note.kind for note in trajectory.notes()} == {"reflection_rejected"}
     assert "After trial" not in model.prompts[-1]
 
@@ -210,7 +253,9 @@ def test_a_constrained_reflection_is_one_object() -> None:
         assert fields["verdict"]["enum"] == ["failed", "solved"]
         return json.dumps({"verdict": "failed", "lesson": "look twice"})
 
-    trajectory, model = play_in(SmallHouse(), Reflexion, answer, verdict="self", trials=2)
+    trajectory, model = play_in(
+        SmallHouse(), Reflexion, answer, verdict="self", trials=2
+    )
     assert "After trial 1: look twice" in model.prompts[-1]
     assert [note.details["lesson"] for note in trajectory.notes()] == ["look twice"]
 
@@ -247,8 +292,12 @@ def test_the_world_begins_anew_and_given_steps_are_given_again() -> None:
     assert trajectory.start == trajectory.earlier[0].start
     assert model.prompts[3].count("You hold nothing") == 1
     answers = ["Action: stop", "Lesson: no", "Action: stop"]
-    town, model = play_in(Towns(), Reflexion, answers, judge=never, decoding="free", trials=2)
-    assert [str(trial.steps[0].decision.action) for trial in town.trials()] == ["forward"] * 2
+    town, model = play_in(
+        Towns(), Reflexion, answers, judge=never, decoding="free", trials=2
+    )
+    assert [str(trial.steps[0].decision.action) for trial in town.trials()] == [
+        "forward"
+    ] * 2
     assert len(model.prompts) == 3
 
 
@@ -258,9 +307,15 @@ def test_each_of_two_actors_reflects_on_its_own() -> None:
     def answer(prompt: Prompt, sampling: Sampling) -> str:
         assert isinstance(prompt[0], Message)
         who = "anna" if "You are anna" in prompt[0].content else "ben"
-        return f"Lesson: {who} was slow" if "look back" in str(prompt[-1]) else "Action: stop"
+        return (
+            f"Lesson: {who} was slow"
+            if "look back" in str(prompt[-1])
+            else "Action: stop"
+        )
 
-    trajectory, model = play_in(pair, Reflexion, answer, judge=never, decoding="free", trials=2)
+    trajectory, model = play_in(
+        pair, Reflexion, answer, judge=never, decoding="free", trials=2
+    )
     assert [note.details["actor"] for note in trajectory.notes()] == ["anna", "ben"]
     assert trajectory.earlier[0].verdict == Verdict(0, 2, False, "stopped", 2)
     for prompt, who in zip(model.prompts[-2:], ("anna", "ben"), strict=True):

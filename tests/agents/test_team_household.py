@@ -40,7 +40,9 @@ from wayword.worlds.household.skills import PlannedReference
 
 NAMES = some.from_regex(r"[a-z]{1,8}(_[a-z]{1,5})?_[1-9]", fullmatch=True)
 ROOMS = some.sampled_from(("kitchen", "living room", "main bedroom", ""))
-VERBS: some.SearchStrategy[Verb] = some.sampled_from(("take", "bring", "switch on", "open"))
+VERBS: some.SearchStrategy[Verb] = some.sampled_from(
+    ("take", "bring", "switch on", "open")
+)
 SAYINGS = some.one_of(
     some.builds(Command, VERBS, NAMES, NAMES | some.just(""), ROOMS, NAMES, ROOMS),
     some.builds(Command, VERBS, NAMES, NAMES | some.just(""), ROOMS),
@@ -57,13 +59,17 @@ def test_what_is_said_is_what_is_heard(said: Any) -> None:
     assert parse(str(said)) == said
 
 
-@pytest.mark.parametrize("text", ["", "Hello!", "Please dance.", "Where is the mug?", "Done"])
+@pytest.mark.parametrize(
+    "text", ["", "Hello!", "Please dance.", "Where is the mug?", "Done"]
+)
 def test_free_talk_is_no_command(text: str) -> None:
     assert parse(text) is None
 
 
 def pairs(**settings: Any) -> MaHousehold:
-    return MaHousehold(settings=MaHousehold.Settings(**{"homes": 9, "episodes": 9, **settings}))
+    return MaHousehold(
+        settings=MaHousehold.Settings(**{"homes": 9, "episodes": 9, **settings})
+    )
 
 
 def played(dataset: MaHousehold, task: Task, talk: bool = True) -> Trajectory:
@@ -74,7 +80,9 @@ def played(dataset: MaHousehold, task: Task, talk: bool = True) -> Trajectory:
 
 
 def said(trajectory: Trajectory, actor: str) -> list[Any]:
-    return [parse(a.arguments[0]) for a in trajectory.actions(actor) if a.name == "chat"]
+    return [
+        parse(a.arguments[0]) for a in trajectory.actions(actor) if a.name == "chat"
+    ]
 
 
 def test_they_finish_and_each_command_is_answered_before_the_next() -> None:
@@ -84,7 +92,9 @@ def test_they_finish_and_each_command_is_answered_before_the_next() -> None:
         assert isinstance(reference, PlannedReference)
         assert trajectory.ended == "stopped", trajectory.error
         assert reference.met(trajectory.state) == reference.parts(), task.episode.id
-        talk = [(sender, parse(text)) for sender, _, text in trajectory.state["messages"]]
+        talk = [
+            (sender, parse(text)) for sender, _, text in trajectory.state["messages"]
+        ]
         assert talk[-1] == ("commander", AllDone())
         for (one, first), (other, then) in pairwise(talk):
             assert {one, other} == {"commander", "follower"}, "they speak in turn"
@@ -150,12 +160,16 @@ def test_a_thing_that_is_not_where_it_was_told_is_asked_for() -> None:
     task = dataset.tasks[1]
     world = dataset.world(task.episode)
     world.reset(task.episode)
-    world.step("commander", Action("chat", (str(Command("take", "ghost_7", room="kitchen")),)))
+    world.step(
+        "commander", Action("chat", (str(Command("take", "ghost_7", room="kitchen")),))
+    )
     nothing: Any = None
     follower = Follower(RoleBrief("follower", task.episode, nothing, nothing, nothing))
     done: list[Action] = []
     while len(done) < 80 and not (done and done[-1].name == "chat"):
-        decision = follower.act(world.observe("follower"), world.action_space("follower"))
+        decision = follower.act(
+            world.observe("follower"), world.action_space("follower")
+        )
         assert isinstance(decision, Decision)
         follower.on_feedback(decision, world.step("follower", decision.action))
         done.append(decision.action)
@@ -167,11 +181,20 @@ def test_a_command_that_cannot_be_carried_out_is_noted_and_the_rest_goes_on() ->
     task = dataset.tasks[0]
     reference = task.reference
     assert isinstance(reference, PlannedReference)
-    bad = replace(reference.plan[0], kind="slice", object="fridge|1", other=reference.plan[0].other)
-    knives = [o.id for o in dataset.world(task.episode).scene.objects if o.type == "knife"]
+    bad = replace(
+        reference.plan[0],
+        kind="slice",
+        object="fridge|1",
+        other=reference.plan[0].other,
+    )
+    knives = [
+        o.id for o in dataset.world(task.episode).scene.objects if o.type == "knife"
+    ]
     if knives:
         bad = replace(bad, other=knives[0])
-    trajectory = played(dataset, replace(task, reference=replace(reference, plan=(bad,))))
+    trajectory = played(
+        dataset, replace(task, reference=replace(reference, plan=(bad,)))
+    )
     assert trajectory.ended == "stopped"
     notes = [note for step in trajectory.steps for note in step.notes]
     assert {note.kind for note in notes} == {"trouble"}
@@ -181,7 +204,10 @@ def test_a_command_that_cannot_be_carried_out_is_noted_and_the_rest_goes_on() ->
 def test_a_models_prompts_hold_only_what_its_actor_is_told() -> None:
     dataset = pairs(episodes=1)
     task = dataset.tasks[0]
-    models = {actor: Scripted(["Thought: hm\nAction: turn_left"]) for actor in task.episode.actors}
+    models = {
+        actor: Scripted(["Thought: hm\nAction: turn_left"])
+        for actor in task.episode.actors
+    }
 
     def make(toolkit: Toolkit, actor: str) -> Agent:
         kit = replace(toolkit, models={"main": models[actor]})
@@ -205,7 +231,10 @@ def test_two_followers_share_the_work_and_each_does_what_it_is_told() -> None:
         trajectory = played(dataset, task)
         assert task.reference.met(trajectory.state) == task.reference.parts()  # type: ignore[attr-defined]
         for step in trajectory.of("commander"):
-            if isinstance(step.decision, Decision) and step.decision.action.name == "chat":
+            if (
+                isinstance(step.decision, Decision)
+                and step.decision.action.name == "chat"
+            ):
                 text = step.decision.action.arguments[0]
                 assert text.startswith(("follower: ", "follower_2: ", "That was all"))
                 both[text.partition(":")[0]] += 1
@@ -234,12 +263,17 @@ def test_either_side_answers_what_it_does_not_understand() -> None:
     def build(toolkit: Toolkit, actor: str) -> Agent:
         return Chatty(Chatty.Settings(), toolkit)
 
-    trajectory = asyncio.run(rollout(dataset.tasks[0], Setup(dataset, build, max_steps=400)))
+    trajectory = asyncio.run(
+        rollout(dataset.tasks[0], Setup(dataset, build, max_steps=400))
+    )
     told = {
         actor: [str(s.decision.action) for s in trajectory.steps if s.actor == actor]  # type: ignore[union-attr]
         for actor in ("commander", "follower")
     }
-    for actor, shown in (("follower", "Please take mug_1"), ("commander", "I cannot: (why)")):
+    for actor, shown in (
+        ("follower", "Please take mug_1"),
+        ("commander", "I cannot: (why)"),
+    ):
         answers = [each for each in told[actor] if "I did not understand" in each]
         assert answers, (actor, told)
         assert '"Lovely weather."' in answers[0]
@@ -252,13 +286,22 @@ def test_a_door_is_said_to_be_in_one_room_whenever_it_is_named() -> None:
     task = dataset.tasks[0]  # the first command opens a door on the way
     world = dataset.world(task.episode)
     world.reset(task.episode)
-    commander = Commander(RoleBrief("commander", task.episode, task.reference, world, Toolkit()))
+    commander = Commander(
+        RoleBrief("commander", task.episode, task.reference, world, Toolkit())
+    )
     door = "door_1"
     rooms = []
-    for heard in ("", str(WhereQuestion(door)), "Done.", "I cannot: goto door_1: no_path."):
+    for heard in (
+        "",
+        str(WhereQuestion(door)),
+        "Done.",
+        "I cannot: goto door_1: no_path.",
+    ):
         if heard:
             world.step("follower", Action("chat", (heard,)))
-        decision = commander.act(world.observe("commander"), world.action_space("commander"))
+        decision = commander.act(
+            world.observe("commander"), world.action_space("commander")
+        )
         assert isinstance(decision, Decision)
         sentence = parse(decision.action.arguments[0])
         if isinstance(sentence, Command | WhereAnswer) and sentence.object == door:
@@ -275,13 +318,17 @@ def test_a_door_between_no_rooms_is_in_none(monkeypatch: pytest.MonkeyPatch) -> 
     scene = world.layout.scene
     bare = replace(scene, doors=tuple(replace(door, rooms=()) for door in scene.doors))
     monkeypatch.setattr(world.layout, "scene", bare)
-    commander = Commander(RoleBrief("commander", task.episode, task.reference, world, Toolkit()))
+    commander = Commander(
+        RoleBrief("commander", task.episode, task.reference, world, Toolkit())
+    )
     question = "follower", Action("chat", (str(WhereQuestion("door_1")),))
     answers = []
     for heard in (None, question):
         if heard:
             world.step(*heard)
-        decision = commander.act(world.observe("commander"), world.action_space("commander"))
+        decision = commander.act(
+            world.observe("commander"), world.action_space("commander")
+        )
         assert isinstance(decision, Decision)
         answers.append(decision.action.arguments[0])
     assert parse(answers[1]) == WhereAnswer("door_1")

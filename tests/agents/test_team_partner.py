@@ -52,8 +52,13 @@ def test_what_is_said_is_what_is_heard(sayings: list[Any]) -> None:
 
 
 def test_free_talk_between_the_sentences_is_passed_over() -> None:
-    text = "Hello there! I take plate_1. What a nice kitchen. I see fork_2 in the kitchen."
-    assert parse_all(text) == (FetchClaim("plate_1"), Location("fork_2", room="kitchen"))
+    text = (
+        "Hello there! I take plate_1. What a nice kitchen. I see fork_2 in the kitchen."
+    )
+    assert parse_all(text) == (
+        FetchClaim("plate_1"),
+        Location("fork_2", room="kitchen"),
+    )
     assert parse_all("I take everything. I see a plate.") == ()
 
 
@@ -70,10 +75,14 @@ def test_of_two_who_claim_a_thing_the_first_to_say_so_has_it() -> None:
 
 
 def jobs(agents: int, episodes: int = 4, **settings: Any) -> MaWah:
-    return MaWah(settings=MaWah.Settings(homes=2, episodes=episodes, agents=agents, **settings))
+    return MaWah(
+        settings=MaWah.Settings(homes=2, episodes=episodes, agents=agents, **settings)
+    )
 
 
-def play(dataset: MaWah, task: Task, talk: bool = True, team: type[Team] = Team) -> Trajectory:
+def play(
+    dataset: MaWah, task: Task, talk: bool = True, team: type[Team] = Team
+) -> Trajectory:
     def build(toolkit: Toolkit, actor: str) -> Team:
         return team(TeamSettings(talk), toolkit)
 
@@ -106,10 +115,14 @@ class Watched(Team):
 
     async def act(self, observation: Any, space: Any) -> Any:
         assert isinstance(observation, HouseholdObservation)
-        seen = {o.name for o in observation.objects} | {o.container for o in observation.objects}
+        seen = {o.name for o in observation.objects} | {
+            o.container for o in observation.objects
+        }
         seen |= {thing for other in observation.others for thing in other.holding}
         seen |= {held.name for held in observation.holding}
-        said = {word.strip(".") for m in observation.messages for word in m.text.split()}
+        said = {
+            word.strip(".") for m in observation.messages for word in m.text.split()
+        }
         self.met |= seen | said
         decision = await super().act(observation, space)
         self._judge()
@@ -128,8 +141,12 @@ class Watched(Team):
         mind = self._role.knowledge
         known = {*mind.objects, *mind.claims, *mind.placed, *mind.holders}
         known |= {at.place for at in mind.objects.values()}
-        strange = {name for name in known if name and not name.startswith("door_")} - self.met
-        assert not strange, f"{mind.actor} knows {strange}, which it neither saw nor was told"
+        strange = {
+            name for name in known if name and not name.startswith("door_")
+        } - self.met
+        assert not strange, (
+            f"{mind.actor} knows {strange}, which it neither saw nor was told"
+        )
         own = {name for name, at in mind.objects.items() if at.firsthand}
         truly = {
             self._world.layout.index[i]
@@ -137,7 +154,9 @@ class Watched(Team):
             if (i := self._world.object_id(mind.actor, name)) is not None
         }
         seen = self._world.house.actors[mind.actor].discovered
-        assert all(seen[i] for i in truly), "what it calls its own view is what it has seen"
+        assert all(seen[i] for i in truly), (
+            "what it calls its own view is what it has seen"
+        )
 
 
 @pytest.mark.parametrize("agents", [2, 3])
@@ -147,20 +166,29 @@ def test_each_knows_only_what_it_has_seen_or_been_told(agents: int) -> None:
         assert solved(task, play(dataset, task, team=Watched)), task.episode.id
 
 
-def test_messages_come_before_the_next_turn_of_whoever_they_are_for_and_in_order() -> None:
+def test_messages_come_before_the_next_turn_of_whoever_they_are_for_and_in_order() -> (
+    None
+):
     dataset = jobs(3)
     sent = 0
     for task in dataset.tasks:
-        waiting: dict[str, list[tuple[str, str]]] = {actor: [] for actor in task.episode.actors}
+        waiting: dict[str, list[tuple[str, str]]] = {
+            actor: [] for actor in task.episode.actors
+        }
         for step in play(dataset, task).steps:
             observation = step.observation
             assert isinstance(observation, HouseholdObservation)
             heard = [(m.sender, m.text) for m in observation.messages]
             assert heard == waiting[step.actor]
             waiting[step.actor] = []
-            if isinstance(step.decision, Decision) and step.decision.action.name == "chat":
+            if (
+                isinstance(step.decision, Decision)
+                and step.decision.action.name == "chat"
+            ):
                 for other in step.feedback.details.get("to", ()):
-                    waiting[other].append((step.actor, step.decision.action.arguments[0]))
+                    waiting[other].append(
+                        (step.actor, step.decision.action.arguments[0])
+                    )
                     sent += 1
     assert sent
 
@@ -209,7 +237,9 @@ def test_an_unknown_role_is_answered_with_those_there_are() -> None:
 def test_a_message_of_no_known_form_is_answered_by_what_can_be_said(text: str) -> None:
     assert needs_reply(text)
     answer = not_understood("partner", text)
-    assert answer.startswith(f'I did not understand "{text}". I understand: I see mug_1')
+    assert answer.startswith(
+        f'I did not understand "{text}". I understand: I see mug_1'
+    )
     assert parse_all(answer) == ()  # the sentences it shows are claims of nobody
     assert not needs_reply(answer)
     assert not needs_reply("Hello. I take plate_1.")
@@ -228,5 +258,9 @@ def test_a_partner_answers_anybody_who_is_not_understood() -> None:
 
     trajectory = play(dataset, dataset.tasks[0], team=Chatty)
     assert solved(dataset.tasks[0], trajectory)
-    said = [str(step.decision.action) for step in trajectory.steps if step.actor == "agent_1"]  # type: ignore[union-attr]
+    said = [
+        str(step.decision.action)
+        for step in trajectory.steps
+        if step.actor == "agent_1"
+    ]  # type: ignore[union-attr]
     assert any('I did not understand "Shall we begin?"' in each for each in said)

@@ -33,10 +33,14 @@ def test_an_agent_is_asked_in_the_words_that_the_weights_were_trained_with() -> 
 def test_settings_lie_beside_weights_of_ones_own(tmp_path: Path) -> None:
     own = f"local:{tmp_path / 'mine.gguf'}"
     assert trained_settings(own, "walker") == {}
-    (tmp_path / "mine.json").write_text(json.dumps({"agent": "walker", "settings": {"words": 3}}))
+    (tmp_path / "mine.json").write_text(
+        json.dumps({"agent": "walker", "settings": {"words": 3}})
+    )
     assert trained_settings(own, "walker") == {"words": 3}
     (tmp_path / "mine.json").write_text('{"layers": 6}')
     assert trained_settings(own, "walker") == {}, "another program's file"
     (tmp_path / "mine.json").write_text('{"agent": "walker", "settings": 3}')
-    with pytest.raises(UsageError, match=r"mine.json: not the settings of trained weights"):
+    with pytest.raises(
+        UsageError, match=r"mine.json: not the settings of trained weights"
+    ):
         trained_settings(own, "walker")

@@ -24,7 +24,10 @@ COMPLETE = VelmaSettings(shots=0, decoding="complete")
         ("turn around", ["turn_around"]),
         ("**stop**", ["stop"]),
         (" forward\n6. forward\n7. left", ["forward", "forward", "left"]),
-        (" forward\n6. forward\nThere is a 4-way intersection.\n7. left", ["forward"] * 2),
+        (
+            " forward\n6. forward\nThere is a 4-way intersection.\n7. left",
+            ["forward"] * 2,
+        ),
         (" forward\n7. left", ["forward"]),
         (" forward\nforward", ["forward"]),
         (" stop\n6. forward", ["stop"]),
@@ -94,7 +97,11 @@ def test_one_completion_answers_several_steps_while_nothing_new_is_seen() -> Non
 
 def test_a_landmark_in_view_is_something_new() -> None:
     street = SmallStreet(Eyes(PARK_AND_SHOP), landmarks=["a park"])
-    answers = [" forward\n2. forward\n3. forward\n4. forward", " forward\n4. stop", " stop"]
+    answers = [
+        " forward\n2. forward\n3. forward\n4. forward",
+        " forward\n4. stop",
+        " stop",
+    ]
     trajectory, script = play(street, answers, COMPLETE)
     assert len(script.prompts) == 3
     assert trajectory.visited("agent")[-1]["panorama"] == "s3"
@@ -118,7 +125,9 @@ def test_an_answer_that_is_no_action_becomes_forward_and_says_so() -> None:
         "'I am not sure.' must be one of: forward, left, right, turn_around, stop",
         "I am not sure.",
     )
-    assert script.prompts[1].endswith("1. forward\n2."), "what was carried out is in the prompt"
+    assert script.prompts[1].endswith("1. forward\n2."), (
+        "what was carried out is in the prompt"
+    )
     later = [step.decision for step in trajectory.steps[1:]]
     assert all(isinstance(d, Decision) and d.fallback_for is None for d in later)
 

@@ -17,38 +17,60 @@ from wayword.runs.record import RunFolder
 from wayword.worlds.street.moves import WORDS
 
 
-def _chat_only(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+def _chat_only(
+    route: str, body: dict[str, Any], headers: dict[str, str]
+) -> tuple[int, Any]:
     if not route.endswith("/chat/completions"):
         return 404, refusal("no such route")
     for name in ("temperature", "stop", "max_tokens", "logprobs", "top_logprobs"):
         if name in body:
             told = f"Unsupported parameter: '{name}' is not supported with this model."
             return 400, refusal(told, name, "unsupported_parameter")
-    said = json.dumps({"answer": "forward"}) if "response_format" in body else "1. forward"
+    said = (
+        json.dumps({"answer": "forward"}) if "response_format" in body else "1. forward"
+    )
     return 200, chat(said, reasoning_content="The street goes on.")
 
 
 @pytest.mark.parametrize("decoding", ["choose", "complete"])
-def test_velma_is_told_what_to_answer_and_noise_is_counted(tmp_path: Path, decoding: str) -> None:
+def test_velma_is_told_what_to_answer_and_noise_is_counted(
+    tmp_path: Path, decoding: str
+) -> None:
     """A server without schemas: the options stand in the message, and no episode fails."""
 
-    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def answer(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         for name in ("response_format", "tools"):
             if name in body:
-                return 400, refusal(f"Unknown parameter: '{name}'.", name, "unknown_parameter")
+                return 400, refusal(
+                    f"Unknown parameter: '{name}'.", name, "unknown_parameter"
+                )
         if not route.endswith("/chat/completions"):
             return 404, refusal("no such route")
         messages.append(str(body["messages"][0]["content"]))
-        number = messages[-1].partition("\n\n(The text breaks off")[0].rpartition("\n")[2]
-        return 200, chat("I am not sure." if number == "2." else f"Next action: **{number} left**")
+        number = (
+            messages[-1].partition("\n\n(The text breaks off")[0].rpartition("\n")[2]
+        )
+        return 200, chat(
+            "I am not sure." if number == "2." else f"Next action: **{number} left**"
+        )
 
     messages: list[str] = []
     with serving(answer) as server:
-        settings = {"model": {"base_url": server.address}, "decoding": decoding, "shots": 0}
+        settings = {
+            "model": {"base_url": server.address},
+            "decoding": decoding,
+            "shots": 0,
+        }
         out = tmp_path / "r"
-        result = run(Plan("velma", "towns", "openai:m", settings, limit=2, max_steps=4, out=out))
+        result = run(
+            Plan("velma", "towns", "openai:m", settings, limit=2, max_steps=4, out=out)
+        )
     assert (result.outcome.finished, result.outcome.failed) == (2, 0)
-    steps = [s for r in RunFolder.read(out).records() for s in r.trajectory.steps if s.calls]
+    steps = [
+        s for r in RunFolder.read(out).records() for s in r.trajectory.steps if s.calls
+    ]
     decided = [step.decision for step in steps if isinstance(step.decision, Decision)]
     assert {str(each.action) for each in decided if not each.fallback_for} == {"left"}
     lost = [each for each in decided if each.fallback_for]
@@ -65,15 +87,26 @@ def test_velma_is_told_what_to_answer_and_noise_is_counted(tmp_path: Path, decod
 @pytest.mark.parametrize("decoding", ["choose", "complete"])
 def test_velma_walks_on_a_chat_only_server(tmp_path: Path, decoding: str) -> None:
     with serving(_chat_only) as server:
-        settings = {"model": {"base_url": server.address}, "decoding": decoding, "shots": 0}
+        settings = {
+            "model": {"base_url": server.address},
+            "decoding": decoding,
+            "shots": 0,
+        }
         plan = Plan(
-            "velma", "towns", "openai:m", settings, limit=2, max_steps=4, out=tmp_path / "r"
+            "velma",
+            "towns",
+            "openai:m",
+            settings,
+            limit=2,
+            max_steps=4,
+            out=tmp_path / "r",
         )
         result = run(plan)
     assert result.outcome.complete
     assert server.refused <= 2
     assert any(
-        "the server refused a field, which is no longer sent" in line for line in result.notices
+        "the server refused a field, which is no longer sent" in line
+        for line in result.notices
     )
     records = list(RunFolder.read(tmp_path / "r").records())
     calls = [call for record in records for call in record.trajectory.calls()]
@@ -86,4 +119,6 @@ def test_velma_walks_on_a_chat_only_server(tmp_path: Path, decoding: str) -> Non
     pages = viewer.write(tmp_path / "r").parent / "episodes"
     assert any("The street goes on." in p.read_text() for p in pages.rglob("*.html"))
     prompts = [str(call.prompt) for call in calls]
-    assert not any("The street goes on." in prompt for prompt in prompts)  # never fed back
+    assert not any(
+        "The street goes on." in prompt for prompt in prompts
+    )  # never fed back

@@ -80,7 +80,9 @@ def test_the_model_is_asked_once_with_five_examples() -> None:
 
 @pytest.mark.parametrize("answer", ["None", "", "nothing to see", "1."])
 def test_zero_landmarks_are_fine(answer: str) -> None:
-    trajectory, script = play(SmallStreet(Eyes(SEEN)), ["stop"], ASK, landmarks=Script([answer]))
+    trajectory, script = play(
+        SmallStreet(Eyes(SEEN)), ["stop"], ASK, landmarks=Script([answer])
+    )
     assert trajectory.ended == "stopped"
     assert "You see" not in script.prompts[0]
 

@@ -41,7 +41,9 @@ def test_each_prompt_token_is_evaluated_once() -> None:
     trajectory = walk(VelmaSettings(shots=0))
     assert trajectory.error == ""
     usages = [call.answer.usage for call in trajectory.calls() if call.answer]
-    assert len(usages) == len(trajectory.steps) - 1 >= 5, "all but the opening are asked for"
+    assert len(usages) == len(trajectory.steps) - 1 >= 5, (
+        "all but the opening are asked for"
+    )
     assert usages[0].reused == 0
     evaluated = sum(usage.prompt - usage.reused for usage in usages)
     assert evaluated <= 1.05 * usages[-1].prompt

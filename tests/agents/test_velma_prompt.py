@@ -64,8 +64,13 @@ def test_actions_are_explained_where_asked_for(tmp_path: Path) -> None:
     street = SmallStreet(Eyes(PARK_AND_SHOP), landmarks=NAMES)
     _, script = play(street, NORTH_THEN_EAST, VelmaSettings(shots=0, glosses=True))
     task, space, *walk = script.prompts[-1].splitlines()
-    assert [task, *walk] == [line for n, line in enumerate(WITH_LANDMARKS.splitlines()) if n != 1]
-    words = [part.partition(" (")[0] for part in space.removeprefix("Action Space: ").split("), ")]
+    assert [task, *walk] == [
+        line for n, line in enumerate(WITH_LANDMARKS.splitlines()) if n != 1
+    ]
+    words = [
+        part.partition(" (")[0]
+        for part in space.removeprefix("Action Space: ").split("), ")
+    ]
     assert words == ["forward", "left", "right", "turn_around", "stop"]
     (tmp_path / "task.txt").write_text("Go.")
     custom = VelmaSettings(shots=0, glosses=True, prompts=str(tmp_path))
@@ -103,7 +108,14 @@ def test_turning_in_place_tells_landmarks_again_but_not_the_junction() -> None:
 def test_prompts_only_grow(decoding: str, shots: int) -> None:
     street = SmallStreet(Eyes(PARK_AND_SHOP), landmarks=NAMES)
     settings = VelmaSettings(shots=shots, decoding=decoding)  # type: ignore[arg-type]
-    answers = ["forward", "forward", "forward", "turn_around", "nonsense", "turn_around"] * 2
+    answers = [
+        "forward",
+        "forward",
+        "forward",
+        "turn_around",
+        "nonsense",
+        "turn_around",
+    ] * 2
     _, script = play(street, answers, settings)
     assert len(script.prompts) >= 5
     for shorter, longer in pairwise(script.prompts):
@@ -118,7 +130,9 @@ def test_what_was_carried_out_is_written_down_not_what_was_said() -> None:
 
 def test_the_opening_is_walked_without_asking() -> None:
     trajectory, script = play(SmallStreet(opening=["forward"]), ["forward", "stop"])
-    assert [str(action) for action in trajectory.actions("agent")] == ["forward"] * 2 + ["stop"]
+    assert [str(action) for action in trajectory.actions("agent")] == [
+        "forward"
+    ] * 2 + ["stop"]
     assert script.prompts[0].endswith("Action Sequence:\n1. forward\n2.")
     assert not trajectory.steps[0].calls
 
@@ -131,14 +145,22 @@ def test_the_opening_is_walked_without_asking() -> None:
         (None, ""),
     ],
 )
-def test_the_flow_of_traffic_is_told_once_at_the_start(flow: str | None, line: str) -> None:
+def test_the_flow_of_traffic_is_told_once_at_the_start(
+    flow: str | None, line: str
+) -> None:
     answers = ["forward", "turn_around", "stop"]
     _, script = play(SmallStreet(Eyes({}, flow)), answers)
-    start = f"Action Sequence:\n{line}\n1. forward\n2. turn" if line else "Sequence:\n1. forward"
+    start = (
+        f"Action Sequence:\n{line}\n1. forward\n2. turn"
+        if line
+        else "Sequence:\n1. forward"
+    )
     assert start in script.prompts[-1]
     for other in (
         play(SmallStreet(Eyes({}, flow), opening=["forward"]), answers),
-        play(SmallStreet(Eyes({}, flow)), answers, VelmaSettings(shots=0, traffic=False)),
+        play(
+            SmallStreet(Eyes({}, flow)), answers, VelmaSettings(shots=0, traffic=False)
+        ),
     ):
         assert "traffic" not in other[1].prompts[-1]
 
@@ -159,16 +181,24 @@ def test_examples_are_whole_gold_walks_with_their_own_landmarks() -> None:
 def test_examples_that_do_not_fit_are_dropped_whole_and_said_so() -> None:
     _, full = play(SmallStreet(), ["stop"], VelmaSettings(shots=30))
     assert full.prompts[0].count("Example ") == 30
-    trajectory, script = play(SmallStreet(), ["stop"], VelmaSettings(shots=30, context=2000))
-    (note,) = [note for note in trajectory.opening_notes if note.kind == "examples_dropped"]
+    trajectory, script = play(
+        SmallStreet(), ["stop"], VelmaSettings(shots=30, context=2000)
+    )
+    (note,) = [
+        note for note in trajectory.opening_notes if note.kind == "examples_dropped"
+    ]
     left = note.details["left"]
     assert 1 <= left < 30
     assert note.details["count"] == 30 - left
     task, *examples, route = script.prompts[0].split("\n\n")
     assert len(examples) == left
-    assert all(block.startswith("Navigation Instructions:") for block in (*examples, route))
+    assert all(
+        block.startswith("Navigation Instructions:") for block in (*examples, route)
+    )
     assert all(example.endswith(". stop") for example in examples)
-    assert full.prompts[0].endswith("\n\n".join([*examples, route])), "the last ones stay"
+    assert full.prompts[0].endswith("\n\n".join([*examples, route])), (
+        "the last ones stay"
+    )
     assert full.prompts[0].startswith(task)
 
 
@@ -187,7 +217,9 @@ def test_examples_are_dropped_later_if_tokens_turn_out_shorter_than_thought() ->
     assert "examples_dropped" not in [note.kind for note in trajectory.opening_notes]
     assert [note.kind for note in trajectory.steps[1].notes] == ["examples_dropped"]
     assert len(spelling.prompts[0]) > 3600 - settings.max_tokens
-    assert all(len(prompt) <= 3600 - settings.max_tokens for prompt in spelling.prompts[1:])
+    assert all(
+        len(prompt) <= 3600 - settings.max_tokens for prompt in spelling.prompts[1:]
+    )
 
 
 def test_more_examples_than_there_are_end_in_one_line() -> None:
@@ -199,7 +231,9 @@ def test_more_examples_than_there_are_end_in_one_line() -> None:
 
 def test_own_texts_replace_the_shipped_ones(tmp_path: Path) -> None:
     (tmp_path / "task.txt").write_text("Walk!")
-    _, script = play(SmallStreet(), ["stop"], VelmaSettings(shots=0, prompts=str(tmp_path)))
+    _, script = play(
+        SmallStreet(), ["stop"], VelmaSettings(shots=0, prompts=str(tmp_path))
+    )
     assert script.prompts[0].startswith("Walk!\n\nNavigation Instructions:\n")
 
 
@@ -213,24 +247,32 @@ def test_the_prompt_of_a_generated_town_is_the_golden_one() -> None:
         world, perceiver = towns.world, towns.perceiver  # type: ignore[assignment]
         demonstrations = towns.demonstrations  # type: ignore[assignment]
 
-    trajectory, script = play(Town(), gold[1:], VelmaSettings(shots=1, draw="run"), max_steps=55)
+    trajectory, script = play(
+        Town(), gold[1:], VelmaSettings(shots=1, draw="run"), max_steps=55
+    )
     assert trajectory.ended == "stopped"
     golden = GOLDEN / "velma_towns.txt"
     assert script.prompts[-1] == golden.read_text(encoding="utf-8").rstrip("\n")
 
 
 def test_only_street_observations_are_read() -> None:
-    with pytest.raises(UsageError, match="acts in street worlds, and SmallHouse is indoor"):
+    with pytest.raises(
+        UsageError, match="acts in street worlds, and SmallHouse is indoor"
+    ):
         play(SmallHouse(), ["stop"])
 
 
-def test_sentences_of_observations_are_texts_that_a_folder_may_replace(tmp_path: Path) -> None:
+def test_sentences_of_observations_are_texts_that_a_folder_may_replace(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "junction.txt").write_text("{ways} streets meet here.\n")
     _, script = play(SmallStreet(), ["stop"], VelmaSettings(shots=0))
     sentences = street.Sentences(junction="{ways} streets meet here.")
     assert street.observation(3, True, sentences=sentences) == ["3 streets meet here."]
     assert street.observation(3, True) == ["There is a 3-way intersection."]
-    agent = Velma(VelmaSettings(shots=0, prompts=str(tmp_path)), Toolkit({"main": script}))
+    agent = Velma(
+        VelmaSettings(shots=0, prompts=str(tmp_path)), Toolkit({"main": script})
+    )
     assert agent._sentences == sentences
 
 

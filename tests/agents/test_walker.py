@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 from helpers.small_house import SmallHouse
-from wayword.agents.walker.agent import Walker, WalkerSettings, content_words, direction_text
+from wayword.agents.walker.agent import (
+    Walker,
+    WalkerSettings,
+    content_words,
+    direction_text,
+)
 from wayword.core.agent import Toolkit
 from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
@@ -54,8 +59,14 @@ def play(done: Sequence[tuple[str, str]], *ways: str) -> tuple[Trajectory, Playe
     """A walk to c in the small house, by an instruction of two clauses."""
     house, player = SmallHouse(), Player(done, ways)
     first = house.tasks[0]
-    episode = replace(first.episode, instruction="Go ahead, then turn right and walk to the lamp.")
-    setup = Setup(house, lambda toolkit, actor: Walker(WalkerSettings(), toolkit), {"main": player})
+    episode = replace(
+        first.episode, instruction="Go ahead, then turn right and walk to the lamp."
+    )
+    setup = Setup(
+        house,
+        lambda toolkit, actor: Walker(WalkerSettings(), toolkit),
+        {"main": player},
+    )
     return asyncio.run(rollout(replace(first, episode=episode), setup)), player
 
 
@@ -64,7 +75,12 @@ TO_THE_GOAL = [("called b", "ahead"), ("called c", "lamp")]
 
 def test_clauses_and_ways_lead_to_the_goal() -> None:
     trajectory, player = play(TO_THE_GOAL, "ahead", "right")
-    assert [place["viewpoint"] for place in trajectory.visited("agent")] == ["s", "b", "c", "c"]
+    assert [place["viewpoint"] for place in trajectory.visited("agent")] == [
+        "s",
+        "b",
+        "c",
+        "c",
+    ]
     assert trajectory.ended == "stopped"
     asked = [prompt.splitlines()[-1] for prompt in player.prompts]
     assert [line.endswith("Done?") for line in asked] == [
@@ -127,12 +143,16 @@ def signs(prompt: str) -> str:
 
 def test_a_turn_is_told_of_the_nearest_way_while_its_clause_begins() -> None:
     _, player = play(TO_THE_GOAL, "ahead", "right")
-    assert [signs(p) for p in player.prompts if ", turn" in signs(p)] == ["right, turn, at all?"]
+    assert [signs(p) for p in player.prompts if ", turn" in signs(p)] == [
+        "right, turn, at all?"
+    ]
 
 
 def test_what_the_clause_names_is_told_where_it_stands() -> None:
     _, player = play(TO_THE_GOAL, "ahead", "right")
-    place = next(p for p in player.prompts if p.endswith("Done?") and "the lamp\nHere" in p)
+    place = next(
+        p for p in player.prompts if p.endswith("Done?") and "the lamp\nHere" in p
+    )
     assert signs(place) == "no steps, by all. Done?"
 
 
@@ -148,7 +168,10 @@ def test_what_the_clause_names_is_told_where_it_stands() -> None:
     ],
 )
 def test_directions(turn: float, elevation: float, distance: float, words: str) -> None:
-    assert direction_text(Neighbor("x", (350 + turn) % 360, elevation, distance), 350.0) == words
+    assert (
+        direction_text(Neighbor("x", (350 + turn) % 360, elevation, distance), 350.0)
+        == words
+    )
 
 
 def test_a_caption_is_told_in_its_content_words_once() -> None:

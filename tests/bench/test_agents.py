@@ -36,10 +36,21 @@ def test_an_agent_plays_every_track_that_fits(
     """One episode of each track's shortest level; the other tracks are left out by name."""
     monkeypatch.setattr(ladders, "QUICK_LEVELS", 1)
     monkeypatch.setattr(ladders, "QUICK_EPISODES", 1)
-    call = ["bench", "--agent", agent, "--model", model, "--quick", "--out", str(tmp_path)]
+    call = [
+        "bench",
+        "--agent",
+        agent,
+        "--model",
+        model,
+        "--quick",
+        "--out",
+        str(tmp_path),
+    ]
     result = CliRunner().invoke(app, call, catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    assert {name for name in ALL if f"{name} is left out: " in result.output} == ALL - tracks
+    assert {
+        name for name in ALL if f"{name} is left out: " in result.output
+    } == ALL - tracks
     card = json.loads((tmp_path / ladders.CARD).read_text())
     assert set(card["tracks"]) == tracks
     for name, track in card["tracks"].items():
@@ -61,5 +72,7 @@ def test_players_that_only_read_solve_the_shortest_levels(
     result = CliRunner().invoke(app, call, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     card = json.loads((tmp_path / ladders.CARD).read_text())
-    solved = {name: track["levels"][0]["solved"] for name, track in card["tracks"].items()}
+    solved = {
+        name: track["levels"][0]["solved"] for name, track in card["tracks"].items()
+    }
     assert solved == {"grid": 2, "act": 2, "together": 2, "ask": 2}

@@ -47,7 +47,9 @@ def test_board_and_card_are_accessible(
     context.close()
 
 
-def test_rows_are_sorted_and_filtered_under_the_policy(board: str, browser: Browser) -> None:
+def test_rows_are_sorted_and_filtered_under_the_policy(
+    board: str, browser: Browser
+) -> None:
     seen = browser.new_page()
     problems = listen(seen, board.rpartition("/")[0])
     seen.goto(board)
@@ -70,7 +72,11 @@ def test_published_cards_are_of_the_version_and_name_their_commit() -> None:
     for path in CARDS.glob("*/card.json"):
         card = ladders.read_card(path)
         is_quick = path.parent.name == "smollm2"
-        assert (card["bench"], card["quick"], card["private"]) == ("2026", is_quick, False)
+        assert (card["bench"], card["quick"], card["private"]) == (
+            "2026",
+            is_quick,
+            False,
+        )
         assert len(card["commit"]) == 8
         for name, track in card["tracks"].items():
             played = version[name].quick() if is_quick else version[name]

@@ -23,14 +23,18 @@ def output(*arguments: str) -> str:
 
 
 def test_help_lists_the_bench_and_shows_examples() -> None:
-    (line,) = (line for line in output("--help").splitlines() if line.split()[:1] == ["bench"])
+    (line,) = (
+        line for line in output("--help").splitlines() if line.split()[:1] == ["bench"]
+    )
     assert "horizon" in output("bench", "--help")
     assert "doubling" in line
     assert "wayword bench --agent random" in output("bench", "--help")
     assert "wayword bench board runs/bench" in output("bench", "board", "--help")
 
 
-def test_another_package_adds_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_package_adds_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     info = tmp_path / "lifts-1.0.dist-info"
     info.mkdir()
     info.joinpath("entry_points.txt").write_text(
@@ -49,16 +53,29 @@ def test_another_package_adds_a_command(tmp_path: Path, monkeypatch: pytest.Monk
     assert not {"up", "rider"} & set(names)
     assert names.count("run") == 1
     assert output("lifts", "3") == "on floor 3\n"
-    assert "Play episodes with an agent" in output("run", "--help")  # not the other package's
+    assert "Play episodes with an agent" in output(
+        "run", "--help"
+    )  # not the other package's
 
 
 def test_the_wheel_holds_both_packages_and_the_command(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    build = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "-t",
+        "wheel",
+        "-d",
+        str(tmp_path),
+    ]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as files:
         names = set(files.namelist())
-        (points,) = (name for name in names if name.endswith("dist-info/entry_points.txt"))
+        (points,) = (
+            name for name in names if name.endswith("dist-info/entry_points.txt")
+        )
         text = files.read(points).decode()
     for top, package in ("src", "wayword"), ("bench", "wayword_bench"):
         sources = [path for path in (ROOT / top / package).rglob("*") if path.is_file()]

@@ -7,7 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from wayword_bench.horizon import Attempt, Horizon, fit, horizon, isotonic_crossing, resample
+from wayword_bench.horizon import (
+    Attempt,
+    Horizon,
+    fit,
+    horizon,
+    isotonic_crossing,
+    resample,
+)
 
 LENGTHS = (2, 4, 8, 16, 32, 64)
 
@@ -15,7 +22,9 @@ LENGTHS = (2, 4, 8, 16, 32, 64)
 def attempts(rates: list[float], seed: int = 0, episodes: int = 16) -> list[Attempt]:
     rng = np.random.default_rng(seed)
     return [
-        Attempt(level, f"house {number}", f"{level}/{number}", bool(rng.random() < rate))
+        Attempt(
+            level, f"house {number}", f"{level}/{number}", bool(rng.random() < rate)
+        )
         for level, rate in enumerate(rates)
         for number in range(episodes)
     ]
@@ -41,7 +50,9 @@ def test_intervals_hold_the_known_horizon(failing: float) -> None:
 
 
 def test_players_at_the_ends_of_the_ladder_are_not_extrapolated() -> None:
-    expert, chance = (horizon(LENGTHS, attempts([rate] * 6), resamples=50) for rate in (1.0, 0.0))
+    expert, chance = (
+        horizon(LENGTHS, attempts([rate] * 6), resamples=50) for rate in (1.0, 0.0)
+    )
     assert (expert.h50.mean, expert.h50.low, expert.crossing) == (math.inf,) * 3
     assert (chance.h50.mean, chance.h50.high, chance.crossing) == (0.0,) * 3
     floor = [0.3] * 6
@@ -49,7 +60,9 @@ def test_players_at_the_ends_of_the_ladder_are_not_extrapolated() -> None:
     assert lucky.h50.mean == 0.0
 
 
-def test_a_separated_ladder_has_a_horizon_between_its_last_and_first_failed_level() -> None:
+def test_a_separated_ladder_has_a_horizon_between_its_last_and_first_failed_level() -> (
+    None
+):
     counts = np.array([[12.0, 12, 12, 0, 0, 0]])
     (h50,) = fit(LENGTHS, counts, np.full((1, 6), 12.0)).at(0.5)
     assert 8 < h50 < 16
@@ -70,7 +83,9 @@ def test_the_isotonic_crossing_pools_levels_that_rise() -> None:
 
 def test_resamples_draw_places_whole_and_attempts_within_episodes() -> None:
     pairs = [
-        Attempt(level, "a" if n < 4 else "b", f"{n}", n < 4) for level in (0, 1) for n in range(8)
+        Attempt(level, "a" if n < 4 else "b", f"{n}", n < 4)
+        for level in (0, 1)
+        for n in range(8)
     ]
     solved, tried = resample(pairs, 2, 50)
     assert (tried == 8).all()

@@ -34,7 +34,9 @@ def wayword(*arguments: str) -> str:
 
 def without_cards(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Play ladders without runs: each level has one solved episode, and no card is written."""
-    monkeypatch.setattr(outcomes, "results", lambda path, track: iter([("town1_0", True, {})]))
+    monkeypatch.setattr(
+        outcomes, "results", lambda path, track: iter([("town1_0", True, {})])
+    )
     monkeypatch.setattr(bench, "make_card", lambda *_: {})
     monkeypatch.setattr(bench, "write_card", lambda *_: folder)
     monkeypatch.setattr(bench, "render", lambda *_: "")
@@ -43,19 +45,36 @@ def without_cards(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folders = {name: tmp_path_factory.mktemp("bench") / name for name in ("gold", "random")}
+    folders = {
+        name: tmp_path_factory.mktemp("bench") / name for name in ("gold", "random")
+    }
     for name, folder in folders.items():
-        options = ("--agent", name, "--quick", "--tracks", "follow,street", "--out", str(folder))
+        options = (
+            "--agent",
+            name,
+            "--quick",
+            "--tracks",
+            "follow,street",
+            "--out",
+            str(folder),
+        )
         wayword(*options)
     return folders
 
 
-def test_the_expert_is_beyond_every_ladder_and_chance_below(played: dict[str, Path]) -> None:
+def test_the_expert_is_beyond_every_ladder_and_chance_below(
+    played: dict[str, Path],
+) -> None:
     gold, chance = (bench.read_card(folder) for folder in played.values())
     assert gold["success"] == [1.0, 1.0, 1.0]
-    assert [row["h50"] for row in gold["tracks"].values()] == [["> 16"] * 3, ["> 32"] * 3]
+    assert [row["h50"] for row in gold["tracks"].values()] == [
+        ["> 16"] * 3,
+        ["> 32"] * 3,
+    ]
     assert [row["isotonic"] for row in gold["tracks"].values()] == ["> 16", "> 32"]
-    assert {level["steps_over_length"] for level in gold["tracks"]["follow"]["levels"]} == {1.0}
+    assert {
+        level["steps_over_length"] for level in gold["tracks"]["follow"]["levels"]
+    } == {1.0}
     assert chance["success"][0] < 0.25
     assert chance["tracks"]["street"]["h80"][0] == "< 8"
 
@@ -63,7 +82,9 @@ def test_the_expert_is_beyond_every_ladder_and_chance_below(played: dict[str, Pa
 def test_a_card_resumes_and_is_written_in_every_form(played: dict[str, Path]) -> None:
     folder = played["gold"]
     before = json.loads((folder / bench.CARD).read_text())
-    again = wayword("--agent", "gold", "--quick", "--tracks", "follow,street", "--out", str(folder))
+    again = wayword(
+        "--agent", "gold", "--quick", "--tracks", "follow,street", "--out", str(folder)
+    )
     assert "gold on bench 2026, quick" in again
     assert json.loads(wayword("card", str(folder), "--format", "json")) == before
     assert "| follow | > 16 |" in wayword("card", str(folder), "--format", "markdown")
@@ -81,21 +102,27 @@ def test_two_players_are_compared_by_episode(played: dict[str, Path]) -> None:
     assert "Holm" in wayword("compare", str(played["random"]), str(played["gold"]))
 
 
-def test_tracks_that_a_card_lacks_are_not_compared(played: dict[str, Path], tmp_path: Path) -> None:
+def test_tracks_that_a_card_lacks_are_not_compared(
+    played: dict[str, Path], tmp_path: Path
+) -> None:
     shutil.copytree(played["gold"], tmp_path / "gold")
     card = bench.read_card(tmp_path / "gold")
     del card["tracks"]["follow"]  # as if the last command had named street alone
     bench.write_card(tmp_path / "gold", card)
     (street,) = bench.compare_cards(played["random"], tmp_path / "gold")
     assert street.track == "street"
-    assert "follow" not in wayword("compare", str(played["random"]), str(tmp_path / "gold"))
+    assert "follow" not in wayword(
+        "compare", str(played["random"]), str(tmp_path / "gold")
+    )
 
 
 def test_failed_episodes_count_as_failures_and_levels_not_played_as_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     track = replace(STREET, lengths=(4, 8, 16), floor=())
-    monkeypatch.setattr(bench, "open_bench", lambda _: replace(VERSION, tracks=(track,)))
+    monkeypatch.setattr(
+        bench, "open_bench", lambda _: replace(VERSION, tracks=(track,))
+    )
     rows: list[tuple[int, str, bool, dict[str, float]]] = [
         (0, f"town{n}_0", n < 6, {"tc": 1.0} if n < 6 else {}) for n in range(8)
     ]
@@ -153,7 +180,9 @@ def test_a_checksum_is_of_what_makes_an_episode_and_of_no_prose() -> None:
     goal = replace(task, reference=replace(task.reference, episode_id="another"))
     assert checksums.content(open_dataset(plan), goal) != whole
     assert checksums.level_checksums(plan) == track.checksums[length]
-    assert checksums.level_checksums(replace(plan, limit=8)) == track.checksums[length][:1]
+    assert (
+        checksums.level_checksums(replace(plan, limit=8)) == track.checksums[length][:1]
+    )
 
 
 def test_mistakes_are_named() -> None:
@@ -169,11 +198,15 @@ def test_mistakes_are_named() -> None:
     for setting in ("dataset.houses=3", "perturb.typos=0.1"):
         with pytest.raises(UsageError, match="episodes are fixed"):
             wayword("--agent", "random", "--set", setting)
-    with pytest.raises(UsageError, match="no agent is called 'rndom'; did you mean 'random'"):
+    with pytest.raises(
+        UsageError, match="no agent is called 'rndom'; did you mean 'random'"
+    ):
         wayword("--agent", "rndom")
 
 
-def test_the_robust_block_is_a_row_a_perturbation_with_the_paired_loss(tmp_path: Path) -> None:
+def test_the_robust_block_is_a_row_a_perturbation_with_the_paired_loss(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "gold"
     options = ("--agent", "gold", "--quick", "--tracks", "street", "--out", str(folder))
     assert "loss" not in wayword(*options)
@@ -186,13 +219,19 @@ def test_the_robust_block_is_a_row_a_perturbation_with_the_paired_loss(tmp_path:
     assert output.count(" on 8 episodes") == len(kinds)
 
 
-def test_a_loss_is_paired_by_episode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loss_is_paired_by_episode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     won = {"032": [True] * 6 + [False] * 2, "street": [True] * 2 + [False] * 6}
-    monkeypatch.setattr(bench, "is_run", lambda path: "typos" in path.parts or path.name == "032")
+    monkeypatch.setattr(
+        bench, "is_run", lambda path: "typos" in path.parts or path.name == "032"
+    )
     monkeypatch.setattr(
         bench,
         "results",
-        lambda path, track: iter([(f"town{n}_0", w, {}) for n, w in enumerate(won[path.name])]),
+        lambda path, track: iter(
+            [(f"town{n}_0", w, {}) for n, w in enumerate(won[path.name])]
+        ),
     )
     (row,) = bench.robustness(tmp_path, replace(VERSION, tracks=(STREET,)), quick=False)
     assert (row["kind"], row["clean"], row["perturbed"]) == ("typos", 0.75, 0.25)
@@ -217,7 +256,9 @@ def test_one_ladder_has_the_whole_rate_and_concurrency(
     assert {(plan.concurrency, plan.rpm) for plan in plans} == {(64, 60)}
     plans.clear()
     wayword("--agent", "walker", "--model", "regression:walker", "--salt", "x", *wide)
-    assert {(plan.on, plan.concurrency, plan.rpm) for plan in plans} == {("houses:test", 64, 60)}
+    assert {(plan.on, plan.concurrency, plan.rpm) for plan in plans} == {
+        ("houses:test", 64, 60)
+    }
 
 
 def test_minutes_of_a_forecast_are_divided_by_the_ladders_that_are_played(
@@ -233,7 +274,9 @@ def test_minutes_of_a_forecast_are_divided_by_the_ladders_that_are_played(
     estimate = replace(forecast(sample), episodes=20, calls=120.0)
     monkeypatch.setattr("wayword.runs.forecast.forecast", lambda _: estimate)
     command._print_forecast([], {"street": sample}, at_once=2, concurrency=16)
-    assert "about 3 minutes" in capsys.readouterr().out  # 20 episodes, 8 at once, are 3 rounds
+    assert (
+        "about 3 minutes" in capsys.readouterr().out
+    )  # 20 episodes, 8 at once, are 3 rounds
 
 
 @pytest.mark.parametrize(("concurrency", "most"), [(8, 1), (16, 2), (40, 3)])
@@ -257,7 +300,9 @@ def test_ladders_are_played_at_once_within_one_budget(
     monkeypatch.setattr("wayword.runs.config.billed", lambda run: (0, 0.1, 1))
     without_cards(monkeypatch, tmp_path)
     options = "--tracks", "follow,street,grid", "--concurrency", str(concurrency)
-    wayword("--agent", "random", "--quick", *options, "--max-dollars", "5", "--salt", "x")
+    wayword(
+        "--agent", "random", "--quick", *options, "--max-dollars", "5", "--salt", "x"
+    )
     assert max(seen) == most
     assert len(seen) == 9
     assert max(reserved) <= 5.0 + 1e-9

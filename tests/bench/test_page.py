@@ -76,7 +76,9 @@ def test_a_board_sorts_cards_and_shows_those_that_do_not_verify(
     boasting = tmp_path / "cards" / "boasting"
     shutil.copytree(cards / "random", boasting)
     card: dict[str, Any] = json.loads((boasting / ladders.CARD).read_text())
-    (boasting / ladders.CARD).write_text(json.dumps({**card, "success": [1.0, 1.0, 1.0]}))
+    (boasting / ladders.CARD).write_text(
+        json.dumps({**card, "success": [1.0, 1.0, 1.0]})
+    )
     alone = tmp_path / "cards" / "alone"
     alone.mkdir()
     shutil.copy(cards / "gold" / ladders.CARD, alone)
@@ -104,15 +106,25 @@ def test_runs_of_other_levels_do_not_verify(cards: Path, tmp_path: Path) -> None
     assert reason == "follow/016 is not a run of the version's level"
 
 
-@pytest.mark.parametrize(("agent", "on"), [("gold", "apartments"), ("random", "ma_wah")])
-def test_runs_of_a_search_and_of_two_actors_verify(agent: str, on: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("agent", "on"), [("gold", "apartments"), ("random", "ma_wah")]
+)
+def test_runs_of_a_search_and_of_two_actors_verify(
+    agent: str, on: str, tmp_path: Path
+) -> None:
     plan = Plan(agent, on, limit=1, max_steps=20, out=tmp_path / "run")
     run(plan)
-    assert [difference for _, difference in verify(RunFolder.read(tmp_path / "run"))] == [""]
+    assert [
+        difference for _, difference in verify(RunFolder.read(tmp_path / "run"))
+    ] == [""]
 
 
-def test_a_changed_recording_does_not_verify(cards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page, "verify", lambda run, data: [("house_1", "step 2: other pose")])
+def test_a_changed_recording_does_not_verify(
+    cards: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        page, "verify", lambda run, data: [("house_1", "step 2: other pose")]
+    )
     reason, _ = page.check_card(cards / "gold", ladders.read_card(cards / "gold"))
     assert reason == "follow/004, episode house_1: step 2: other pose"
 
@@ -129,8 +141,16 @@ def test_a_card_is_of_the_published_schema(cards: Path) -> None:
         assert set(form["required"]) <= set(value) <= set(form["properties"]), name
         for key, each in value.items():
             kind = form["properties"][key].get("type", "array")
-            types = {"integer": int, "string": str, "boolean": bool, "object": dict, "array": list}
+            types = {
+                "integer": int,
+                "string": str,
+                "boolean": bool,
+                "object": dict,
+                "array": list,
+            }
             expected = (
-                (int, float, str) if isinstance(kind, list) else types.get(kind, (int, float))
+                (int, float, str)
+                if isinstance(kind, list)
+                else types.get(kind, (int, float))
             )
             assert isinstance(each, expected), f"{name}.{key} is {each!r}"

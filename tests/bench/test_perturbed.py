@@ -24,7 +24,9 @@ TRACKS = {track.name: track for track in VERSION.tracks}
 TEXTS = ("typos", "paraphrase", "landmarks")
 SEEN = ("captions_missing", "captions_wrong", "orders")
 CASES = [(name, kind) for name in TRACKS for kind in (*TEXTS, "failing")]
-CASES += [(name, kind) for name in ("follow", "street") for kind in SEEN] + [("follow", "doors")]
+CASES += [(name, kind) for name in ("follow", "street") for kind in SEEN] + [
+    ("follow", "doors")
+]
 TASKS = 4
 
 
@@ -36,7 +38,11 @@ def opened(track: str, **rates: float) -> Dataset:
 
 def parts(dataset: Dataset, task: Task) -> dict[str, Any]:
     """All that a player and the metrics get of an episode, by what a perturbation may change."""
-    episode, world, seer = task.episode, dataset.world(task.episode), dataset.perceiver()
+    episode, world, seer = (
+        task.episode,
+        dataset.world(task.episode),
+        dataset.perceiver(),
+    )
     world.reset(episode)
     actor, places = world.actors[0], getattr(task.reference, "path", ())
     percepts = seer is not None and "perceive" in seer.capabilities
@@ -45,9 +51,13 @@ def parts(dataset: Dataset, task: Task) -> dict[str, Any]:
         "texts": (episode.instruction, episode.extra.get("instructions")),
         "rest": (replace(episode, instruction="", extra={}), task.reference),
         "extra": {k: v for k, v in episode.extra.items() if k != "instructions"},
-        "start": (repr(world.observe(actor)), repr(world.state())) if not percepts else "",
+        "start": (repr(world.observe(actor)), repr(world.state()))
+        if not percepts
+        else "",
         "exits": graph.edges.tolist() if hasattr(graph, "edges") else "",
-        "percepts": [seer.perceive(episode.scene, at) for at in places] if percepts else "",  # type: ignore[union-attr]
+        "percepts": [seer.perceive(episode.scene, at) for at in places]
+        if percepts
+        else "",  # type: ignore[union-attr]
     }
 
 
@@ -59,7 +69,9 @@ def solves(dataset: Dataset, task: Task, track: str) -> bool:
     actions = dataset.solve(task, how)
     for actor in game.turns():
         first = actor == world.actors[0]
-        action = actions[min(game.taken[actor], len(actions) - 1)] if first else actions[-1]
+        action = (
+            actions[min(game.taken[actor], len(actions) - 1)] if first else actions[-1]
+        )
         game.act(actor, Decision(action))
     (scores,) = scoring.score(dataset, [(task, game.finished())])
     return scores[TRACKS[track].success] >= TRACKS[track].at_least
@@ -69,7 +81,10 @@ def solves(dataset: Dataset, task: Task, track: str) -> bool:
 def test_the_expert_solves_what_is_perturbed_and_nothing_else_changes(
     track: str, kind: str
 ) -> None:
-    clean, other = opened(track), opened(track, **{kind: 0.3 if kind == "failing" else 0.8})
+    clean, other = (
+        opened(track),
+        opened(track, **{kind: 0.3 if kind == "failing" else 0.8}),
+    )
     changed: set[str] = set()
     for before, after in zip(clean.tasks[:TASKS], other.tasks[:TASKS], strict=True):
         one, two = parts(clean, before), parts(other, after)
@@ -96,7 +111,9 @@ def test_a_failed_action_changes_nothing_and_its_rate_is_the_stated_one() -> Non
 def test_rates_are_those_asked_for_and_a_seed_draws_others() -> None:
     def words(**rates: float) -> list[str]:
         return [
-            w for task in opened("follow", **rates).tasks for w in task.episode.instruction.split()
+            w
+            for task in opened("follow", **rates).tasks
+            for w in task.episode.instruction.split()
         ]
 
     clean, some, other = words(), words(typos=0.2), words(typos=0.2, seed=1)
@@ -126,7 +143,9 @@ def test_a_perturbed_run_is_another_run_whose_row_says_so(tmp_path: Path) -> Non
         assert ("houses:test, typos=0.1" in done.output) == bool(option)
     clean, typos = (RunFolder.read(run).config["identity"] for run in runs.values())
     assert {**clean, "perturb": {"typos": 0.1}} == typos
-    verified = CliRunner().invoke(app, ["verify", str(runs["typos"])], catch_exceptions=False)
+    verified = CliRunner().invoke(
+        app, ["verify", str(runs["typos"])], catch_exceptions=False
+    )
     assert "2 episodes replayed and scored, 0 differ" in verified.output
 
 

@@ -43,19 +43,33 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     top = tmp_path_factory.mktemp("real")
     write_scan(top / "data")
     patch = pytest.MonkeyPatch()
-    patch.setattr(ladders, "open_bench", lambda *_: small_version(replace(R2R, checksums={})))
+    patch.setattr(
+        ladders, "open_bench", lambda *_: small_version(replace(R2R, checksums={}))
+    )
     found: dict[str, Any] = {"data": top / "data"}
     for name in ("gold", "forward"):
-        line = ("--agent", name, "--quick", "--tracks", "follow", "--out", str(top / name))
+        line = (
+            "--agent",
+            name,
+            "--quick",
+            "--tracks",
+            "follow",
+            "--out",
+            str(top / name),
+        )
         found[f"{name} alone"] = wayword(*line)
         found[f"{name} card"] = json.loads((top / name / ladders.CARD).read_text())
-        found[f"{name} with data"] = wayword(*line, "--real", "--data", str(top / "data"))
+        found[f"{name} with data"] = wayword(
+            *line, "--real", "--data", str(top / "data")
+        )
         found[name] = top / name
     yield found
     patch.undo()
 
 
-def test_the_headline_is_the_same_with_and_without_published_data(played: dict[str, Any]) -> None:
+def test_the_headline_is_the_same_with_and_without_published_data(
+    played: dict[str, Any],
+) -> None:
     for name in ("gold", "forward"):
         without, card = played[f"{name} card"], ladders.read_card(played[name])
         assert "real" not in without
@@ -70,12 +84,27 @@ def test_a_row_has_the_split_that_is_there_its_numbers_and_what_is_missing(
     (row,) = ladders.read_card(played["gold"])["real"]
     assert row["dataset"] == "r2r:val_seen"
     assert row["named"] == "r2r:val_unseen"
-    assert row["missing"] == ["r2r/annotations/R2R_val_unseen.json: no such file (nor .gz)"]
-    assert (row["episodes"], row["clusters"], row["unit"], row["solved"]) == (3, 1, "paths", 3)
-    assert row["success"] == row["value"] == [1.0, 0.0, 1.0]  # one path alone gives no interval
+    assert row["missing"] == [
+        "r2r/annotations/R2R_val_unseen.json: no such file (nor .gz)"
+    ]
+    assert (row["episodes"], row["clusters"], row["unit"], row["solved"]) == (
+        3,
+        1,
+        "paths",
+        3,
+    )
+    assert (
+        row["success"] == row["value"] == [1.0, 0.0, 1.0]
+    )  # one path alone gives no interval
     text = played["gold with data"]
-    assert "r2r:val_seen: success 100% [0, 100], spl 100% [0, 100], 3 of 20 episodes (1 " in text
-    assert "in place of r2r:val_unseen, missing: r2r/annotations/R2R_val_unseen.json" in text
+    assert (
+        "r2r:val_seen: success 100% [0, 100], spl 100% [0, 100], 3 of 20 episodes (1 "
+        in text
+    )
+    assert (
+        "in place of r2r:val_unseen, missing: r2r/annotations/R2R_val_unseen.json"
+        in text
+    )
     folder = str(played["gold"])
     assert "| real: r2r:val_seen |" in wayword("card", folder, "--format", "markdown")
     assert "Published data" in (played["gold"] / page.PAGE).read_text()
@@ -93,10 +122,19 @@ def test_tokens_and_dollars_of_a_sample_count_in_its_row_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_scan(tmp_path / "data")
-    monkeypatch.setattr(ladders, "open_bench", lambda *_: small_version(replace(R2R, checksums={})))
+    monkeypatch.setattr(
+        ladders, "open_bench", lambda *_: small_version(replace(R2R, checksums={}))
+    )
     (tmp_path / "prices.yaml").write_text("scripted:*: {input: 1, output: 10}\n")
     monkeypatch.setattr(prices, "SHIPPED", tmp_path / "prices.yaml")
-    player = ("--agent", "act", "--model", "scripted:first", "--out", str(tmp_path / "card"))
+    player = (
+        "--agent",
+        "act",
+        "--model",
+        "scripted:first",
+        "--out",
+        str(tmp_path / "card"),
+    )
     line = (*player, "--quick", "--tracks", "follow")
     wayword(*line)
     without = json.loads((tmp_path / "card" / ladders.CARD).read_text())
@@ -159,10 +197,16 @@ def test_runs_on_published_data_verify_if_they_are_of_the_sample(
     run = RunFolder.read(real.sample_folder(folder, plan.on))
     assert real.is_of_sample(plan, run)
     assert not real.is_of_sample(replace(plan, shuffle=VERSION.seed + 1), run)
-    assert not real.is_of_sample(replace(plan, limit=1), run)  # two episodes are not drawn
-    monkeypatch.setattr(ladders, "open_bench", lambda *_: replace(VERSION, seed=VERSION.seed + 1))
+    assert not real.is_of_sample(
+        replace(plan, limit=1), run
+    )  # two episodes are not drawn
+    monkeypatch.setattr(
+        ladders, "open_bench", lambda *_: replace(VERSION, seed=VERSION.seed + 1)
+    )
     header = {**card, "tracks": {}}
-    samples = ladders.recorded_samples(ladders.recorded_entry(folder, header), header, data)
+    samples = ladders.recorded_samples(
+        ladders.recorded_entry(folder, header), header, data
+    )
     other = ladders.foreign_run(replace(entry, tracks=("follow",)), samples)
     assert other == "real/r2r-val_seen is not a run of the version's sample"
 
@@ -181,7 +225,9 @@ def test_a_card_whose_published_files_are_not_here_says_so_and_verifies_the_rest
     page.write_board(tmp_path / "cards", tmp_path / "site", played["data"])
     assert "all but" not in (tmp_path / "site" / "index.html").read_text()
     assert "not checked here" not in (tmp_path / "site" / "card-000.html").read_text()
-    monkeypatch.setattr(page, "verify", lambda run, data: [("house_1", "step 2: other pose")])
+    monkeypatch.setattr(
+        page, "verify", lambda run, data: [("house_1", "step 2: other pose")]
+    )
     page.write_board(tmp_path / "cards", tmp_path / "site", tmp_path / "empty")
     assert 'data-verified="no"' in (tmp_path / "site" / "index.html").read_text()
 
@@ -213,7 +259,9 @@ def test_data_that_are_not_there_and_those_of_other_episodes_are_named(
     assert (row["dataset"], row["episodes"]) == ("", 0)
     assert ladders.real_line(row).startswith("r2r:val_unseen: not played, missing: ")
     plan = replace(plan, data=played["data"])
-    with pytest.raises(UsageError, match=r"r2r:val_seen: these files hold other episodes"):
+    with pytest.raises(
+        UsageError, match=r"r2r:val_seen: these files hold other episodes"
+    ):
         real.find(R2R, plan, tmp_path, whole=True)
 
 
@@ -234,7 +282,9 @@ def test_a_wrong_setting_is_named_and_is_no_missing_file(
     assert head["missing"] == ["no data folder (--data or WAYWORD_DATA)"]
 
 
-def test_episodes_are_clustered_as_their_scorer_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_episodes_are_clustered_as_their_scorer_does_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     units = {each.name: each.units for each in VERSION.real}
     assert units == {
         "r2r": "paths",
@@ -255,7 +305,11 @@ def test_episodes_are_clustered_as_their_scorer_does_it(monkeypatch: pytest.Monk
         ("r2r", "5593_2", "5593"),
         ("map2seq", "6918", "6918"),
         ("robothor", "FloorPlan_Train1_2_Laptop_67", "FloorPlan_Train1_2"),
-        ("household", "trial_T20190909_044715_250790_1", "trial_T20190909_044715_250790"),
+        (
+            "household",
+            "trial_T20190909_044715_250790_1",
+            "trial_T20190909_044715_250790",
+        ),
     ],
 )
 def test_episodes_are_clustered_by_a_part_of_their_ids(

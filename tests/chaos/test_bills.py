@@ -159,11 +159,19 @@ def _command(case: Case, server: Books, folder: Path) -> list[str]:
         "dataset.episodes": 36 * case.houses,
         "steps": 3,
     }
-    given = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+    given = [
+        part for key, value in settings.items() for part in ("--set", f"{key}={value}")
+    ]
     return [
         *("run", str(folder / "payer.py"), "--on", "houses", "--model", "openai:m"),
         *("--out", str(folder / "run"), "--prices", str(folder / "prices.yaml")),
-        *("--concurrency", str(case.concurrency), "--max-dollars", str(case.dollars), *given),
+        *(
+            "--concurrency",
+            str(case.concurrency),
+            "--max-dollars",
+            str(case.dollars),
+            *given,
+        ),
     ]
 
 
@@ -171,7 +179,9 @@ def _interrupted(case: Case, seed: int, sessions: Sessions, folder: Path) -> Boo
     """Play the run to the end of its budget, each of its signals sent to a session of its own."""
     rng = random.Random(seed)
     (folder / "payer.py").write_text(AGENT, encoding="utf-8")
-    (folder / "prices.yaml").write_text(f"openai:m: {json.dumps(PRICE)}\n", encoding="utf-8")
+    (folder / "prices.yaml").write_text(
+        f"openai:m: {json.dumps(PRICE)}\n", encoding="utf-8"
+    )
     signals = rng.sample(case.signals, len(case.signals))
     with billing(seed, share=0.3, delay=0.005) as server:
         command = _command(case, server, folder)
@@ -202,9 +212,13 @@ def test_no_bill_is_lost_and_no_budget_passed(
             folder.mkdir()
             server = _interrupted(case, number, sessions, folder)
             recorded = billed(folder / "run")[1]
-            print(HEAD if not number else "", _row(case, server, recorded), sep="", flush=True)  # noqa: T201
+            head = HEAD if not number else ""
+            print(head, _row(case, server, recorded), sep="", flush=True)  # noqa: T201
             assert server.dollars <= RECORDED * recorded
-            assert server.dollars <= case.dollars + case.concurrency * case.n * server.dearest
+            assert (
+                server.dollars
+                <= case.dollars + case.concurrency * case.n * server.dearest
+            )
             assert len(server.faults) > 6, "too few requests to meet the faults"
             count("kills of runs beside a billing server", case.kills)
             count("SIGTERMs of such runs", case.terms)

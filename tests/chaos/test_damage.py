@@ -23,7 +23,16 @@ FILES = (EPISODES, "failures.jsonl.gz", "sessions.jsonl", "calls.jsonl", "run.js
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("whole") / "run"
     settings = {"dataset": {"houses": 1, "episodes": 9}}
-    run(Plan("navgpt", "houses", "scripted:first", settings=settings, max_steps=3, out=out))
+    run(
+        Plan(
+            "navgpt",
+            "houses",
+            "scripted:first",
+            settings=settings,
+            max_steps=3,
+            out=out,
+        )
+    )
     with RunFolder.open(out, RunFolder.read(out).config) as folder:
         folder.fail("no-such-episode", "no answer")
     return out
@@ -57,11 +66,16 @@ def test_damage_is_noticed_or_does_not_matter(
                     f"round {number}: {damage}: episodes gone"
                 )
                 fewer += 1
-            assert found.items() <= true.items(), f"round {number}: {damage} changed a number"
+            assert found.items() <= true.items(), (
+                f"round {number}: {damage} changed a number"
+            )
             same += len(found) == len(true)
         shutil.rmtree(tmp_path / "damaged")
     assert min(same, refused, fewer) > 0
-    count("damaged folders: true table, refused, or fewer episodes", same + refused + fewer)
+    count(
+        "damaged folders: true table, refused, or fewer episodes",
+        same + refused + fewer,
+    )
 
 
 def test_a_damaged_index_changes_no_figure(
@@ -73,8 +87,12 @@ def test_a_damaged_index_changes_no_figure(
     """Also one of more records, of fewer, and of another run in the same folder."""
     true, rng = _figures(whole), random.Random(4)
     folder = tmp_path / "run"
-    others = [line.replace(b'"episode":"', b'"episode":"other-', 1) for line in lines(whole)]
-    other = b"".join(member(line.replace(b'"steps":', b'"calls":', 1)) for line in others)
+    others = [
+        line.replace(b'"episode":"', b'"episode":"other-', 1) for line in lines(whole)
+    ]
+    other = b"".join(
+        member(line.replace(b'"steps":', b'"calls":', 1)) for line in others
+    )
     for number in range(rounds(40, 2000)):
         for path in indexes():
             path.unlink()
@@ -82,7 +100,9 @@ def test_a_damaged_index_changes_no_figure(
         stale = rng.choice(["", "", "more", "fewer", "other"])
         raw = (folder / EPISODES).read_bytes()
         if stale == "fewer":
-            (folder / EPISODES).write_bytes(b"".join(members(folder)[: rng.randrange(1, 9)]))
+            (folder / EPISODES).write_bytes(
+                b"".join(members(folder)[: rng.randrange(1, 9)])
+            )
         elif stale:
             (folder / EPISODES).write_bytes(raw + other if stale == "more" else other)
         RunFolder.read(folder).scores()
@@ -98,7 +118,9 @@ def _figures(folder: Path) -> dict[str, object]:
     reports.table([folder], "json")
     recorded = RunFolder.read(folder)
     figures: dict[str, object] = dict(recorded.scores())
-    assert {record.episode_id: record.scores for record in recorded.records()} == figures
+    assert {
+        record.episode_id: record.scores for record in recorded.records()
+    } == figures
     return figures
 
 

@@ -45,7 +45,9 @@ def test_nothing_finished_is_lost_or_doubled(
         (out / ".lock").unlink(missing_ok=True)  # left by the one killed before
         if rng.random() < 0.3:
             forget()
-        running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        running = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
         _wait_for_life(out, running)
         time.sleep(rng.choice([0.0, rng.uniform(0, 0.05), rng.uniform(0, 0.6)]))
         running.send_signal(signal.SIGKILL)

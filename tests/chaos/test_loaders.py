@@ -62,13 +62,17 @@ def test_a_mutated_file_is_read_or_refused_in_one_line(
     files = sorted(path for path in (tmp_path / "whole").rglob("*") if path.is_file())
     rng, read, refused = random.Random(7), 0, 0
     for number in range(rounds(25, 1000)):
-        folder = tmp_path / f"broken{number}"  # another each time: readers remember by the path
+        folder = (
+            tmp_path / f"broken{number}"
+        )  # another each time: readers remember by the path
         shutil.copytree(tmp_path / "whole", folder)
         path = folder / rng.choice(files).relative_to(tmp_path / "whole")
         told = mutate(path, rng)
         for name in names:
             outcome = _load(name, folder)
-            assert "\n" not in outcome, f"round {number}, {path.name}, {told}: {outcome}"
+            assert "\n" not in outcome, (
+                f"round {number}, {path.name}, {told}: {outcome}"
+            )
             read, refused = read + (outcome == "read"), refused + (outcome != "read")
         shutil.rmtree(folder)
     assert refused > 0
@@ -91,20 +95,29 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     with gzip.open(path, "wb") as file:
         for _ in range(40):
             file.write(b" " * (1 << 20))
-    with pytest.raises(DataError, match=r"split\.json\.gz: unzips to more than 16 MiB, more than"):
+    with pytest.raises(
+        DataError, match=r"split\.json\.gz: unzips to more than 16 MiB, more than"
+    ):
         read_json(path)
 
 
 @pytest.mark.parametrize("text", ["NaN", "[1, Infinity]", '{"a": -Infinity}'])
 def test_what_is_no_number_is_no_json(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(DataError, match=r"is not valid JSON \(-?\w+ is not valid in JSON\)"):
+    with pytest.raises(
+        DataError, match=r"is not valid JSON \(-?\w+ is not valid in JSON\)"
+    ):
         read_json(tmp_path / "a.json")
 
 
-def test_a_split_without_episodes_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_split_without_episodes_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
     (name,) = _street(tmp_path / "whole")
     split = tmp_path / "whole" / "map2seq" / "unseen" / "dev.json"
     split.write_text("\n")
-    assert _load(name, tmp_path / "whole") == f"{split}: contains no episodes; fetch it again"
+    assert (
+        _load(name, tmp_path / "whole")
+        == f"{split}: contains no episodes; fetch it again"
+    )

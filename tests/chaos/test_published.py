@@ -20,7 +20,12 @@ from wayword.verbalize import generic
 SPLITS = (
     *("household:valid_seen", "iqa:val_seen", "ma_household:valid_seen", "ma_wah:logs"),
     *("ma_wah:homes", "map2seq:unseen_dev", "r2r:val_seen"),
-    *("rearrangement:2021_val", "reverie:val_seen", "robothor:debug", "touchdown:unseen_dev"),
+    *(
+        "rearrangement:2021_val",
+        "reverie:val_seen",
+        "robothor:debug",
+        "touchdown:unseen_dev",
+    ),
 )
 _OPENED: list[set[str]] = []
 """The files that a load opens are noted in the last of these."""
@@ -50,7 +55,9 @@ def test_a_mutated_published_file_is_read_or_refused_in_one_line(
     for n in range(number):
         monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / f"cache{n}"))
         path = rng.choice(files)
-        folder = tmp_path / f"broken{n}"  # another each time: readers remember by the path
+        folder = (
+            tmp_path / f"broken{n}"
+        )  # another each time: readers remember by the path
         how = mutate(linked(data, folder, path), rng)
         outcome = load(split, folder)
         assert "\n" not in outcome, f"round {n}, {path}, {how}: {outcome}"

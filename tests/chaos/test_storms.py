@@ -55,7 +55,9 @@ FAULTS: list[tuple[int, Any]] = [
 ]
 
 
-def _stormy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, share: float) -> RunResult:
+def _stormy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, share: float
+) -> RunResult:
     """A run against a server that sends a fault for that share of requests."""
     quick = RetryPolicy(retries=12, first=0.001, longest=0.002, max_failures=99)
     monkeypatch.setattr(opening.rate, "RetryPolicy", lambda retries: quick)
@@ -66,7 +68,10 @@ def _stormy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, share: f
             return rng.choice(FAULTS) if rng.random() < share else (200, GOOD)
 
     with serving(answer) as server:
-        settings = {"model": {"base_url": server.address}, "dataset": {"houses": 1, "episodes": 9}}
+        settings = {
+            "model": {"base_url": server.address},
+            "dataset": {"houses": 1, "episodes": 9},
+        }
         plan = Plan("navgpt", "houses", "openai:m", settings, concurrency=4, max_steps=3,
                     out=tmp_path / f"run{seed}", cache=tmp_path / "cache.db")  # fmt: skip
         return run(plan)

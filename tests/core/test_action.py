@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from wayword.core.action import STOP, Action, ActionSpace, Decision, LazyActions, Rejection, legal
+from wayword.core.action import (
+    STOP,
+    Action,
+    ActionSpace,
+    Decision,
+    LazyActions,
+    Rejection,
+    legal,
+)
 
 WAIT = Action("wait")
 
@@ -39,7 +47,9 @@ def test_the_list_is_made_once_and_only_when_it_is_looked_into() -> None:
         return [STOP, WAIT]
 
     later = LazyActions(make)
-    space = ActionSpace(later, accepts=lambda action: action.name == "stop", named=lambda _: True)
+    space = ActionSpace(
+        later, accepts=lambda action: action.name == "stop", named=lambda _: True
+    )
     assert STOP in space
     assert space.knows(STOP)
     assert made == []

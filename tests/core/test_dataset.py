@@ -15,7 +15,9 @@ def test_tasks_that_know_their_ids_are_made_only_where_wanted_and_by_scene() -> 
         return Task(Episode(name, "go", f"s{number % 2}", {}), Reference(name))
 
     wanted = {"e3", "e6", "e7", "e8"}
-    scene = DrawnTasks(99, make, lambda number: f"e{number}", lambda number: f"s{number % 2}")
+    scene = DrawnTasks(
+        99, make, lambda number: f"e{number}", lambda number: f"s{number % 2}"
+    )
     found = of_ids(scene, wanted)
     assert list(found) == ["e3", "e6", "e7", "e8"]
     assert all(task.episode.id == name for name, task in found.items())

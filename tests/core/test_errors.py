@@ -9,7 +9,9 @@ import pytest
 from wayword.core.errors import UsageError, needing
 
 
-def test_a_library_that_is_not_there_is_named_with_the_command_that_installs_it() -> None:
+def test_a_library_that_is_not_there_is_named_with_the_command_that_installs_it() -> (
+    None
+):
     line = r"^it needs this: pip install 'wayword\[local\]'$"
     with pytest.raises(UsageError, match=line), needing("it needs this", "local"):
         import nowhere_to_be_found  # type: ignore[import-not-found]  # noqa: F401
@@ -22,7 +24,10 @@ def test_a_library_that_cannot_be_loaded_is_not_said_to_be_missing(
     problem = "libgomp.so.1: cannot open shared object file: No such file or directory"
     (tmp_path / "linked_badly.py").write_text(f"raise ImportError({problem!r})")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(UsageError) as raised, needing("local models need xllamacpp", "local"):
+    with (
+        pytest.raises(UsageError) as raised,
+        needing("local models need xllamacpp", "local"),
+    ):
         import linked_badly  # type: ignore[import-not-found]  # noqa: F401
     assert str(raised.value) == (
         f"local models need xllamacpp, which cannot be loaded: {problem}; "

@@ -77,7 +77,11 @@ def test_numbers_are_worked_out_once_and_damaged_lines_again(
     assert made == ["a", "b"]
     (stored,) = (cache.parent / "numbers").iterdir()
     whole = stored.read_text()
-    for damaged in (whole.replace(" 84 ", " 85 "), whole[1:-1], whole.replace("\n", "", 1)[2:]):
+    for damaged in (
+        whole.replace(" 84 ", " 85 "),
+        whole[1:-1],
+        whole.replace("\n", "", 1)[2:],
+    ):
         stored.write_text(damaged)
         assert [number("a", 84), number("b", None), number("c", 3)] == [84, None, 3]
     stored.write_bytes(whole.encode()[: len(whole) // 2 - 3] + b"\xff")

@@ -11,7 +11,13 @@ from helpers.small_hall import Hall, Halls
 from helpers.small_house import SmallHouse
 from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.agent import Demonstration
-from wayword.core.game import ActionPlan, Game, PlanningFailed, ReasonedPlan, ReplayDiffers
+from wayword.core.game import (
+    ActionPlan,
+    Game,
+    PlanningFailed,
+    ReasonedPlan,
+    ReplayDiffers,
+)
 from wayword.core.trajectory import Step
 
 HOUSE = SmallHouse()
@@ -43,13 +49,17 @@ def test_the_world_is_reset_once_and_an_observation_is_computed_once_a_turn() ->
     step = game.act("agent", Decision(B))
     assert step.observation is first
     assert game.observation("agent") is not first
-    assert Game(game.world).trajectory.start["agent"]["viewpoint"] == "b", "no episode, no reset"
+    assert Game(game.world).trajectory.start["agent"]["viewpoint"] == "b", (
+        "no episode, no reset"
+    )
 
 
 def test_what_is_not_legal_is_a_rejection_and_changes_nothing() -> None:
     steps = acted(C, B, STOP, C)
     assert places(steps) == ["s", "b", "b", "b"]
-    kinds = [s.decision.kind if isinstance(s.decision, Rejection) else "" for s in steps]
+    kinds = [
+        s.decision.kind if isinstance(s.decision, Rejection) else "" for s in steps
+    ]
     assert kinds == ["illegal", "", "", "illegal"]
     assert steps[0].feedback.status == "rejected"
     assert steps[0].feedback.details["reason"] == "goto[c] is not a legal action here"
@@ -57,14 +67,18 @@ def test_what_is_not_legal_is_a_rejection_and_changes_nothing() -> None:
 
 @pytest.mark.parametrize("answer", ["stop", None, STOP, Decision("stop")])
 def test_what_is_no_decision_about_an_action_says_so(answer: Any) -> None:
-    with pytest.raises(TypeError, match=r"act must return Decision\(Action.* or a Rejection, got"):
+    with pytest.raises(
+        TypeError, match=r"act must return Decision\(Action.* or a Rejection, got"
+    ):
         started().act("agent", answer)
 
 
 def test_a_world_without_feedback_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     game = started()
     monkeypatch.setattr(game.world, "step", lambda actor, action: None)
-    with pytest.raises(TypeError, match=r"a world's step must return Feedback\(…\), got None"):
+    with pytest.raises(
+        TypeError, match=r"a world's step must return Feedback\(…\), got None"
+    ):
         game.act("agent", Decision(B))
 
 
@@ -109,8 +123,12 @@ def test_a_replay_yields_each_step_before_it_is_carried_out() -> None:
     assert before == ["s", "b", "b"]
     assert game.world.pose("agent")["viewpoint"] == "c"
     assert game.trajectory.steps == []
-    with pytest.raises(ReplayDiffers, match="step 1 cannot be replayed: the world now returns ok"):
-        list(started().replay([Step("agent", {}, Decision(B), acted(C)[0].feedback, {})]))
+    with pytest.raises(
+        ReplayDiffers, match="step 1 cannot be replayed: the world now returns ok"
+    ):
+        list(
+            started().replay([Step("agent", {}, Decision(B), acted(C)[0].feedback, {})])
+        )
 
 
 def test_a_clone_goes_on_by_itself() -> None:
@@ -167,7 +185,10 @@ def test_a_plan_may_give_a_reason_for_each_action() -> None:
     def thoughts(given: ActionPlan) -> list[str]:
         return [decision.thought for decision, _ in started().follow("agent", given)]
 
-    assert thoughts(ReasonedPlan(plan(), lambda: reasons[-1])) == ["b is on the way", "this is it"]
+    assert thoughts(ReasonedPlan(plan(), lambda: reasons[-1])) == [
+        "b is on the way",
+        "this is it",
+    ]
     assert thoughts(plan()) == ["", ""], "no reasons, no thoughts"
 
 

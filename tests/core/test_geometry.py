@@ -31,9 +31,18 @@ POINTS = [(RNG.uniform(-5, 5), RNG.uniform(-5, 5)) for _ in range(200)]
 
 @pytest.mark.parametrize(
     ("end", "heading"),
-    [((0, 2), 0), ((2, 2), 45), ((2, 0), 90), ((0, -1), 180), ((-3, 0), 270), ((0, 0), 0)],
+    [
+        ((0, 2), 0),
+        ((2, 2), 45),
+        ((2, 0), 90),
+        ((0, -1), 180),
+        ((-3, 0), 270),
+        ((0, 0), 0),
+    ],
 )
-def test_bearings_are_clockwise_from_north(end: tuple[float, float], heading: float) -> None:
+def test_bearings_are_clockwise_from_north(
+    end: tuple[float, float], heading: float
+) -> None:
     assert bearing((0, 0), end) == pytest.approx(heading)
 
 
@@ -47,10 +56,16 @@ def test_a_step_along_a_bearing_leads_to_the_point() -> None:
 def test_array_angles_agree_with_plain_ones() -> None:
     xs, ys = np.array(POINTS).T
     headings = bearings(xs, ys)
-    assert [h % 360 for h in headings] == pytest.approx([bearing((0, 0), p) for p in POINTS])
+    assert [h % 360 for h in headings] == pytest.approx(
+        [bearing((0, 0), p) for p in POINTS]
+    )
     off = angles_apart(headings, 350.0)
-    assert off == pytest.approx([abs(relative(bearing((0, 0), p), 350.0)) for p in POINTS])
-    assert elevations(xs, abs(ys)) == pytest.approx([elevation(x, abs(y)) for x, y in POINTS])
+    assert off == pytest.approx(
+        [abs(relative(bearing((0, 0), p), 350.0)) for p in POINTS]
+    )
+    assert elevations(xs, abs(ys)) == pytest.approx(
+        [elevation(x, abs(y)) for x, y in POINTS]
+    )
 
 
 def test_a_thing_at_eye_level_appears_as_wide_as_high() -> None:
@@ -63,7 +78,9 @@ def test_distances_to_segments_agree_one_by_one_and_at_once() -> None:
     one_by_one = [point_segment_distance(*p, *a, *b) for p in POINTS]
     assert segment_distances(*np.array(POINTS).T, *a, *b) == pytest.approx(one_by_one)
     assert point_segment_distance(0, 2, *a, *b) == pytest.approx(0.5121475197)
-    assert segment_distances(3.0, 4.0, 0.0, 0.0, 0.0, 0.0) == pytest.approx(5.0)  # no length
+    assert segment_distances(3.0, 4.0, 0.0, 0.0, 0.0, 0.0) == pytest.approx(
+        5.0
+    )  # no length
 
 
 def test_distance_to_a_box_is_nought_inside() -> None:

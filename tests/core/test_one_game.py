@@ -34,7 +34,8 @@ TURNS: dict[str, list[Decision | Rejection]] = {
         Decision(Action("fly")),
         Decision(STOP),
     ],
-    "bob": [Decision(Action("move_ahead")), Decision(Action("move_ahead"))] + [Decision(LEFT)] * 4,
+    "bob": [Decision(Action("move_ahead")), Decision(Action("move_ahead"))]
+    + [Decision(LEFT)] * 4,
 }
 """A rejected answer, an illegal action, actions that fail, a stop before the other's last turns."""
 
@@ -63,7 +64,9 @@ class Listed(Agent):
     async def begin(self, episode: Episode) -> None:
         return None
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: Observation, space: ActionSpace
+    ) -> Decision | Rejection:
         if len(self._left) % 2:
             assert self._toolkit.perceiver is not None
             self._toolkit.perceiver.perceive("flat", f"turn {len(self._left)}")
@@ -96,7 +99,9 @@ def replayed(recorded: Trajectory) -> tuple[Sequence[Step], Any]:
 def continued(recorded: Trajectory) -> tuple[Sequence[Step], Any]:
     flat = WatchedFlat()
     again = asyncio.run(rollout(flat.tasks[0], setup(flat, *recorded.steps[:7])))
-    assert [step.percept for step in again.steps] == [step.percept for step in recorded.steps]
+    assert [step.percept for step in again.steps] == [
+        step.percept for step in recorded.steps
+    ]
     assert again.ended == recorded.ended
     return again.steps, again.state
 
@@ -115,7 +120,9 @@ def played_again_for_a_page(recorded: Trajectory) -> tuple[Sequence[Step], Any]:
     flat = WatchedFlat()
     seen: list[tuple[int, str]] = []
     sources = Sources(flat, {"mug": flat.tasks[0]})
-    world = sources.played(recorded, lambda world, number, actor: seen.append((number, actor)))
+    world = sources.played(
+        recorded, lambda world, number, actor: seen.append((number, actor))
+    )
     assert seen == [*enumerate((step.actor for step in recorded.steps), 1), (12, "")]
     return recorded.steps, world.state()
 

@@ -39,7 +39,8 @@ WALL = ((0.0, 0.0), (10.0, 0.0))
 
 
 @pytest.mark.parametrize(
-    ("degrees", "heading"), [(-90, 270), (360, 0), (725, 5), (-1e-15, 0), (359.5, 359.5)]
+    ("degrees", "heading"),
+    [(-90, 270), (360, 0), (725, 5), (-1e-15, 0), (359.5, 359.5)],
 )
 def test_headings_lie_from_0_to_below_360(degrees: float, heading: float) -> None:
     assert absolute(degrees) == heading
@@ -47,7 +48,14 @@ def test_headings_lie_from_0_to_below_360(degrees: float, heading: float) -> Non
 
 @pytest.mark.parametrize(
     ("heading", "facing", "turn"),
-    [(10, 350, 20), (350, 10, -20), (180, 0, 180), (0, 180, 180), (181, 0, -179), (5, 5, 0)],
+    [
+        (10, 350, 20),
+        (350, 10, -20),
+        (180, 0, 180),
+        (0, 180, 180),
+        (181, 0, -179),
+        (5, 5, 0),
+    ],
 )
 def test_turns_are_right_positive_and_half_a_turn_is_a_right_one(
     heading: float, facing: float, turn: float
@@ -64,12 +72,19 @@ def test_sectors_are_centred_on_north_and_go_clockwise() -> None:
 
 
 def test_cardinal_directions_are_exact() -> None:
-    assert [unit(h) for h in (0.0, 90.0, 180.0, 270.0)] == [(0, 1), (1, 0), (0, -1), (-1, 0)]
+    assert [unit(h) for h in (0.0, 90.0, 180.0, 270.0)] == [
+        (0, 1),
+        (1, 0),
+        (0, -1),
+        (-1, 0),
+    ]
     assert unit(30.0) == pytest.approx((0.5, math.sqrt(3) / 2))
 
 
 def test_what_is_seen_from_a_metre_off() -> None:
-    assert (elevation(1, 1), elevation(-1, 1), elevation(0, 3)) == pytest.approx((45, -45, 0))
+    assert (elevation(1, 1), elevation(-1, 1), elevation(0, 3)) == pytest.approx(
+        (45, -45, 0)
+    )
     # 1 m across at half a metre: 45 degrees each side. From eye level down to 1 m below, at 1 m.
     assert apparent_size(1.0, -0.5, 0.0, 0.5) == pytest.approx((90, 45))
     assert apparent_size(2.0, 0.0, math.sqrt(3), 1.0) == pytest.approx((90, 60))
@@ -93,7 +108,9 @@ def test_a_hooked_room(x: float, y: float, inside: bool, away: float) -> None:
 
 
 def test_a_segment_is_nearest_at_its_foot_or_at_an_end() -> None:
-    told = [point_segment_distance(x, y, 0, 0, 1, 0) for x, y in ((-3, 4), (0.5, 2), (4, 4))]
+    told = [
+        point_segment_distance(x, y, 0, 0, 1, 0) for x, y in ((-3, 4), (0.5, 2), (4, 4))
+    ]
     assert told == pytest.approx([5, 2, 5])
     assert point_segment_distance(3, 4, 0, 0, 0, 0) == 5, "a segment of no length"
 
@@ -113,7 +130,9 @@ def test_a_segment_is_nearest_at_its_foot_or_at_an_end() -> None:
         ((0, 0), (1, 0), (0, 1), (1, 1), False),  # parallel
     ],
 )
-def test_segments_cross_or_touch(p: Point, q: Point, a: Point, b: Point, crosses: bool) -> None:
+def test_segments_cross_or_touch(
+    p: Point, q: Point, a: Point, b: Point, crosses: bool
+) -> None:
     assert crossing(p, q, a, b) is crosses
     assert (segment_distance(p, q, a, b) == 0) is crosses
 
@@ -124,19 +143,27 @@ def test_distances_agree_with_shapely() -> None:
         p, q, a, b = ((rng.uniform(-5, 5), rng.uniform(-5, 5)) for _ in range(4))
         lines = shapely.LineString([p, q]), shapely.LineString([a, b])
         assert crossing(p, q, a, b) == lines[0].intersects(lines[1])
-        assert segment_distance(p, q, a, b) == pytest.approx(lines[0].distance(lines[1]))
+        assert segment_distance(p, q, a, b) == pytest.approx(
+            lines[0].distance(lines[1])
+        )
         at = shapely.Point(p)
         for outline in (HOOK, SKEW):
             room = shapely.Polygon(outline)
             assert inside_polygon(*p, outline) == room.contains(at)
-            assert polygon_distance(*p, outline) == pytest.approx(room.exterior.distance(at))
+            assert polygon_distance(*p, outline) == pytest.approx(
+                room.exterior.distance(at)
+            )
         west, east = sorted((q[0], a[0]))
         south, north = sorted((q[1], a[1]))
         box = (west, south, east, north)
         off = shapely.box(*box).distance(at)
         assert box_distance(*p, box) == pytest.approx(off)
-        assert box_distances(*p, np.array(box)[:, None]).tolist() == pytest.approx([off])
-        assert enters(p, b, box) == shapely.LineString([p, b]).intersects(shapely.box(*box))
+        assert box_distances(*p, np.array(box)[:, None]).tolist() == pytest.approx(
+            [off]
+        )
+        assert enters(p, b, box) == shapely.LineString([p, b]).intersects(
+            shapely.box(*box)
+        )
 
 
 @pytest.mark.parametrize(
@@ -157,7 +184,9 @@ def test_distances_agree_with_shapely() -> None:
         ((-1, 0.5), (1, 2.5), True),
     ],
 )
-def test_only_a_way_through_the_interior_enters_a_box(p: Point, q: Point, through: bool) -> None:
+def test_only_a_way_through_the_interior_enters_a_box(
+    p: Point, q: Point, through: bool
+) -> None:
     assert enters(p, q, (0.0, 0.0, 2.0, 2.0)) is through
 
 
@@ -165,7 +194,10 @@ def test_only_a_way_through_the_interior_enters_a_box(p: Point, q: Point, throug
     ("gap", "left"),
     [
         (((4, 0), (6, 0)), [((0, 0), (4, 0)), ((6, 0), (10, 0))]),
-        (((6, 0.1), (4, -0.1)), [((0, 0), (4, 0)), ((6, 0), (10, 0))]),  # on either face
+        (
+            ((6, 0.1), (4, -0.1)),
+            [((0, 0), (4, 0)), ((6, 0), (10, 0))],
+        ),  # on either face
         (((0, 0), (2, 0)), [((2, 0), (10, 0))]),
         (((8, 0), (12, 0)), [((0, 0), (8, 0))]),
         (((-1, 0), (11, 0)), []),
@@ -188,4 +220,10 @@ def test_a_doorway_in_a_wall_askew_and_a_wall_of_no_length() -> None:
 
 
 def test_the_nearest_cell_of_a_grid_with_an_origin() -> None:
-    assert [grid_index(x, 1.0, 0.5) for x in (0.74, 0.76, 1.24, 1.26, 2.0)] == [-1, 0, 0, 1, 2]
+    assert [grid_index(x, 1.0, 0.5) for x in (0.74, 0.76, 1.24, 1.26, 2.0)] == [
+        -1,
+        0,
+        0,
+        1,
+        2,
+    ]

@@ -93,7 +93,12 @@ def test_a_bug_fails_its_episode_and_names_the_line() -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [BudgetExhausted("spent"), ModelUnusable("no"), RecordingError("full"), UsageError("odd")],
+    [
+        BudgetExhausted("spent"),
+        ModelUnusable("no"),
+        RecordingError("full"),
+        UsageError("odd"),
+    ],
 )
 def test_what_concerns_the_whole_run_is_raised(error: Exception) -> None:
     with pytest.raises(type(error), match=str(error)):
@@ -117,7 +122,9 @@ def test_an_agent_has_what_the_run_shares() -> None:
 
     halls = Halls()
     shared = setup(
-        halls, make=make, models={"main": ScriptedModel("echo"), "judge": ScriptedModel("echo")}
+        halls,
+        make=make,
+        models={"main": ScriptedModel("echo"), "judge": ScriptedModel("echo")},
     )
     asyncio.run(run(halls.tasks, shared, lambda task, told: None, 1))
     assert {tuple(toolkit.models) for toolkit in given} == {("main", "judge")}
@@ -130,7 +137,9 @@ def test_an_agent_has_what_the_run_shares() -> None:
 
 
 def test_a_turn_holds_what_the_world_showed_and_answered_its_actor() -> None:
-    told = played(Watching(), steps=1, models={"judge": ScriptedModel("echo")}, make=Reader)
+    told = played(
+        Watching(), steps=1, models={"judge": ScriptedModel("echo")}, make=Reader
+    )
     assert [step.observation for step in told.steps] == [
         Seen("ann", 0), Seen("bob", 0), Seen("ann", 1), Seen("bob", 1)
     ]  # fmt: skip
@@ -199,7 +208,14 @@ def test_an_episode_goes_on_from_recorded_turns() -> None:
     )
     assert began == ["ann begins at 0", "bob begins at 3"]
     assert seen == [("e0", step) for step in told.steps]
-    assert [step.actor for step in told.steps[:6]] == ["ann", "bob", "ann", "bob", "ann", "bob"]
+    assert [step.actor for step in told.steps[:6]] == [
+        "ann",
+        "bob",
+        "ann",
+        "bob",
+        "ann",
+        "bob",
+    ]
     kinds = [[note.kind for note in step.notes] for step in told.steps]
     assert kinds[:4] == [["recorded_before"]] * 3 + [["turn"]]
     # two of ann's three turns were recorded, and none of bob's is his own
@@ -221,11 +237,18 @@ def test_a_trial_is_judged_by_what_happened_in_it() -> None:
         judged.append((task.episode.id, trial.episode_id, len(trial.steps)))
         return False
 
-    told = played(make=lambda toolkit, actor: Eager(toolkit, actor, 0), trials=3, judge=judge)
+    told = played(
+        make=lambda toolkit, actor: Eager(toolkit, actor, 0), trials=3, judge=judge
+    )
     assert judged == [("e0", "e0", 2)] * 2
     assert [trial.start for trial in told.trials()] == [told.start] * 3
-    rngs = [[n.details["drawn"] for s in trial.steps for n in s.notes] for trial in told.trials()]
-    assert rngs[1] == [random.Random(f"0/e0/{actor}/1").random() for actor in ("ann", "bob")]
+    rngs = [
+        [n.details["drawn"] for s in trial.steps for n in s.notes]
+        for trial in told.trials()
+    ]
+    assert rngs[1] == [
+        random.Random(f"0/e0/{actor}/1").random() for actor in ("ann", "bob")
+    ]
 
 
 def test_what_fails_before_it_starts_is_a_record_of_that_episode() -> None:
@@ -243,5 +266,11 @@ def test_what_fails_before_it_starts_is_a_record_of_that_episode() -> None:
         def make(toolkit: Toolkit, actor: str, error: Exception | None = error) -> Goer:
             return Odd(toolkit, actor, raises=error)
 
-        told = played(Halls(unseen=True), make=make, models={"main": ScriptedModel("echo")})
-        assert (told.ended, len(told.opening_calls), told.steps) == ("failed", calls, [])
+        told = played(
+            Halls(unseen=True), make=make, models={"main": ScriptedModel("echo")}
+        )
+        assert (told.ended, len(told.opening_calls), told.steps) == (
+            "failed",
+            calls,
+            [],
+        )

@@ -48,7 +48,9 @@ def houses() -> Dataset:
 )
 def test_an_illegal_action_becomes_a_rejection(houses: Dataset, action: Action) -> None:
     Cheat.answer, Cheat.heard = action, []
-    setup = Setup(houses, lambda toolkit, actor: Cheat(Cheat.Settings(), toolkit), max_steps=2)
+    setup = Setup(
+        houses, lambda toolkit, actor: Cheat(Cheat.Settings(), toolkit), max_steps=2
+    )
     told = asyncio.run(rollout(houses.tasks[0], setup))
     assert (told.ended, len(told.steps)) == ("step_limit", 2)
     start = told.start["agent"]

@@ -30,7 +30,9 @@ from wayword.models.scripted import ScriptedModel
 
 def test_every_episode_is_played_once_and_counted() -> None:
     outcome, ended = all_played(Halls(7, broken=OSError("gone")), 3)
-    assert sorted(ended) == [(f"e{n}", "stopped") for n in range(6)] + [("e6", "failed")]
+    assert sorted(ended) == [(f"e{n}", "stopped") for n in range(6)] + [
+        ("e6", "failed")
+    ]
     assert outcome == Outcome(finished=6, failed=1)
     assert not outcome.complete
     complete, _ = all_played(Halls(7), 3)
@@ -56,7 +58,12 @@ def test_so_many_episodes_are_under_way(concurrency: int, most: int) -> None:
     halls = Halls(5)
     shared = setup(halls, models={"main": ScriptedModel(answers=answer)}, on_step=note)
     asyncio.run(
-        run(halls.tasks, shared, lambda task, trajectory: now.discard(task.episode.id), concurrency)
+        run(
+            halls.tasks,
+            shared,
+            lambda task, trajectory: now.discard(task.episode.id),
+            concurrency,
+        )
     )
     assert highest == most
 
@@ -103,7 +110,9 @@ class Dry(Model):
 @pytest.mark.parametrize(
     ("error", "field"), [(BudgetExhausted, "exhausted"), (ModelUnusable, "unusable")]
 )
-def test_a_run_that_cannot_go_on_begins_no_more(error: type[Exception], field: str) -> None:
+def test_a_run_that_cannot_go_on_begins_no_more(
+    error: type[Exception], field: str
+) -> None:
     model = Dry(16, error)
     outcome, ended = all_played(Halls(20), 2, models={"main": model}, steps=3)
     assert len(ended) == outcome.finished == 2
@@ -145,7 +154,12 @@ def test_agents_that_never_wait_let_the_others_have_their_turn(
 
         task = asyncio.create_task(other())
         shared = setup(halls, make=Rash)
-        await run(halls.tasks, shared, lambda task, trajectory: turns.append(task.episode.id), 1)
+        await run(
+            halls.tasks,
+            shared,
+            lambda task, trajectory: turns.append(task.episode.id),
+            1,
+        )
         await task
 
     sleep, rests = asyncio.sleep, set[float]()
@@ -179,9 +193,14 @@ class Watched:
 
 @pytest.mark.parametrize(
     ("broken", "notified"),
-    [(None, ["begin", "complete"] * 2), (OSError("x"), ["begin", "complete", "begin", "cut"])],
+    [
+        (None, ["begin", "complete"] * 2),
+        (OSError("x"), ["begin", "complete", "begin", "cut"]),
+    ],
 )
-def test_the_gate_is_notified_of_both_ends(broken: Exception | None, notified: list[str]) -> None:
+def test_the_gate_is_notified_of_both_ends(
+    broken: Exception | None, notified: list[str]
+) -> None:
     gate = Watched()
     all_played(Halls(2, broken=broken), 1, gate=gate)
     assert gate.notified == notified

@@ -19,10 +19,16 @@ from wayword.core.secrets import (
 )
 
 
-def test_secrets_of_the_environment_go_in_every_form(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_of_the_environment_go_in_every_form(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("SOME_API_KEY", 'abc/"def"+123')
     environment_secrets()
-    for text in ('abc/"def"+123', json.dumps('abc/"def"+123'), "?k=abc%2F%22def%22%2B123"):
+    for text in (
+        'abc/"def"+123',
+        json.dumps('abc/"def"+123'),
+        "?k=abc%2F%22def%22%2B123",
+    ):
         assert "def" not in redacted(f"before {text} after")
         assert redacted(f"before {text} after").startswith("before ")
 
@@ -33,7 +39,9 @@ def test_a_short_value_is_an_ordinary_word(monkeypatch: pytest.MonkeyPatch) -> N
     assert redacted("the name of the room") == "the name of the room"
 
 
-def test_a_secret_that_holds_another_goes_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_that_holds_another_goes_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("A_TOKEN", "12345678")
     monkeypatch.setenv("B_TOKEN", "12345678-and-more")
     environment_secrets()
@@ -71,7 +79,9 @@ def test_names_of_secrets(name: str) -> None:
     assert redacted("it was h-secret-7") == f"it was {MASK}"
 
 
-@pytest.mark.parametrize("name", ["max_tokens", "FORMAT", "GLIBC_COMPAT", "SSH_AUTH_SOCK", "PWD"])
+@pytest.mark.parametrize(
+    "name", ["max_tokens", "FORMAT", "GLIBC_COMPAT", "SSH_AUTH_SOCK", "PWD"]
+)
 def test_names_that_only_look_like_those_of_secrets(name: str) -> None:
     assert not is_secret(name)
 
@@ -80,7 +90,9 @@ def test_values_of_unknown_names_are_hidden_and_told_apart() -> None:
     small, large = hidden("variant", "small"), hidden("variant", "large")
     assert small.startswith("[redacted ")
     assert small != large
-    assert redacted("a small step") == "a small step", "an ordinary word stays in every text"
+    assert redacted("a small step") == "a small step", (
+        "an ordinary word stays in every text"
+    )
     assert hidden("X-Title", "Wayword") == "Wayword"
     assert hidden("x-session", "Bearer 9f8e7d6c5b4a3921")[:9] == "[redacted"
     assert redacted("9f8e7d6c5b4a3921 was refused") == f"{MASK} was refused"
@@ -92,8 +104,14 @@ def test_values_of_unknown_names_are_hidden_and_told_apart() -> None:
         ("/v1/sk-live-99/chat", f"/v1/{MASK}/chat"),
         ("/k/9f8a7d6c5b4a3f2e/v1", f"/k/{MASK}/v1"),
         ("/token/abc123/v1", f"/token/{MASK}/v1"),
-        ("/openai/deployments/gpt-4o-2024-08-06", "/openai/deployments/gpt-4o-2024-08-06"),
-        ("/hf-inference/models/Qwen2.5-7B-Instruct", "/hf-inference/models/Qwen2.5-7B-Instruct"),
+        (
+            "/openai/deployments/gpt-4o-2024-08-06",
+            "/openai/deployments/gpt-4o-2024-08-06",
+        ),
+        (
+            "/hf-inference/models/Qwen2.5-7B-Instruct",
+            "/hf-inference/models/Qwen2.5-7B-Instruct",
+        ),
         (
             "/v1beta/projects/my-proj-123456/us-central1",
             "/v1beta/projects/my-proj-123456/us-central1",
@@ -120,7 +138,9 @@ def test_the_environment_is_read_once_and_again_with_every_new_secret(
     environment = Counted(SOME_TOKEN="first-secret-1")
     monkeypatch.setattr(os, "environ", environment)
     remember("reads-it-anew-1")
-    assert [redacted(f"say {n} first-secret-1") for n in range(100)][-1] == f"say 99 {MASK}"
+    assert [redacted(f"say {n} first-secret-1") for n in range(100)][
+        -1
+    ] == f"say 99 {MASK}"
     assert environment.scans == 1
     environment["OTHER_TOKEN"] = "second-secret-2"
     remember("reads-it-anew-2")

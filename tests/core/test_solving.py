@@ -48,15 +48,24 @@ def detour() -> Task:
 
 def test_gold_is_the_published_way_and_shortest_a_shortest_one() -> None:
     house, task = SmallHouse(), detour()
-    assert [str(a) for a in house.solve(task, "shortest")] == ["goto[b]", "goto[c]", "stop"]
+    assert [str(a) for a in house.solve(task, "shortest")] == [
+        "goto[b]",
+        "goto[c]",
+        "stop",
+    ]
     assert len(house.solve(task)) == len(house.solve(task, "gold")) == 5
-    with pytest.raises(UsageError, match="no 'expert' solution, only gold and shortest"):
+    with pytest.raises(
+        UsageError, match="no 'expert' solution, only gold and shortest"
+    ):
         house.solve(task, "expert")
 
 
 @pytest.mark.parametrize(
     ("agent", "settings", "how"),
-    [(GoldOracle, NoSettings(), "gold"), (ShortestPathOracle, NoSettings(), "shortest")],
+    [
+        (GoldOracle, NoSettings(), "gold"),
+        (ShortestPathOracle, NoSettings(), "shortest"),
+    ],
 )
 def test_an_oracle_takes_the_actions_of_the_solution(
     agent: type, settings: object, how: str
@@ -75,7 +84,9 @@ def test_examples_solve_and_another_is_drawn_for_one_that_does_not() -> None:
         assert shown.episode.id == "to_d"
         game = shown.game()
         assert all(game.act(*turn).feedback.ok for turn in shown.decisions())
-    with pytest.raises(UsageError, match="3 examples were requested but the training split has 2"):
+    with pytest.raises(
+        UsageError, match="3 examples were requested but the training split has 2"
+    ):
         house.demonstrations(3, 0)
     with pytest.raises(UsageError, match="no solved examples to show; set shots=0"):
         SmallHouse().demonstrations(1, 0)
@@ -83,7 +94,9 @@ def test_examples_solve_and_another_is_drawn_for_one_that_does_not() -> None:
 
 def test_the_draw_depends_on_the_seed_and_its_salt_alone() -> None:
     def first(salt: str) -> list[str]:
-        return [Schooled(salt).demonstrations(1, seed)[0].episode.id for seed in range(12)]
+        return [
+            Schooled(salt).demonstrations(1, seed)[0].episode.id for seed in range(12)
+        ]
 
     assert first("a") == first("a") != first("")
 
@@ -97,7 +110,9 @@ def test_the_experts_length_is_computed_once_for_an_answer() -> None:
     assert flat.expert_length(task) == length
 
 
-def test_a_task_beyond_the_expert_has_no_length_and_another_answer_another_one() -> None:
+def test_a_task_beyond_the_expert_has_no_length_and_another_answer_another_one() -> (
+    None
+):
     flat = TwoInAFlat()
     task = flat.tasks[0]
     assert flat.expert_length(task)
@@ -114,13 +129,18 @@ def test_the_two_phase_test_is_solved() -> None:
         assert len(actions) == 2
         world = tests.world(task.episode)
         game = Game(world, task.episode)
-        decided = [game.act(world.actors[0], Decision(action)).decision for action in actions]
+        decided = [
+            game.act(world.actors[0], Decision(action)).decision for action in actions
+        ]
         assert decided == [Decision(action) for action in actions]
         assert world.state()["place"] == task.reference.room  # type: ignore[attr-defined]
 
 
 def test_a_task_without_a_public_answer_is_refused_by_name() -> None:
-    house, unknown = SmallHouse(), Task(Episode("x", "Go.", "small", {}), Reference("x"))
+    house, unknown = (
+        SmallHouse(),
+        Task(Episode("x", "Go.", "small", {}), Reference("x")),
+    )
     with pytest.raises(UsageError, match="episode x has no published goal to go to"):
         house.plan(unknown, house.world(unknown.episode), "agent", "shortest")
 

@@ -47,7 +47,9 @@ class Trier(Agent):
         self.drawn.append([])
         self.toolkit.note("began")
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: Observation, space: ActionSpace
+    ) -> Decision | Rejection:
         if len(self.told_of) == self.breaks_in:
             raise RuntimeError("broken")
         self.drawn[-1].append(self.toolkit.rng.random())
@@ -77,7 +79,10 @@ def played(**setup: Any) -> tuple[Trajectory, list[Trier]]:
 
 def verdicts(trajectory: Trajectory) -> list[tuple[bool | None, str, int] | None]:
     found = [trial.verdict for trial in trajectory.trials()]
-    return [verdict and (verdict.succeeded, verdict.ended, verdict.steps) for verdict in found]
+    return [
+        verdict and (verdict.succeeded, verdict.ended, verdict.steps)
+        for verdict in found
+    ]
 
 
 def after(failures: int) -> Any:
@@ -128,7 +133,9 @@ def test_every_trial_begins_where_the_first_did_and_draws_numbers_of_its_own() -
     _, (twin,) = played(trials=3)
     assert twin.drawn == agent.drawn
     _, (alone,) = played()
-    assert alone.drawn[0] == agent.drawn[0], "a first trial is what an only one would be"
+    assert alone.drawn[0] == agent.drawn[0], (
+        "a first trial is what an only one would be"
+    )
 
 
 def test_a_trial_that_breaks_fails_the_episode_and_keeps_those_before() -> None:
@@ -204,7 +211,9 @@ def test_where_nothing_tells_success_the_judge_says_so() -> None:
 
     house = SilentHouse()
     told, _ = played()
-    with pytest.raises(UsageError, match=r"to_c: its answer is not public.*verdict=self"):
+    with pytest.raises(
+        UsageError, match=r"to_c: its answer is not public.*verdict=self"
+    ):
         judge(house)(house.tasks[0], told)
     tried, _ = played(trials=2)
     assert scoring.measure_trials(Silent(), house, [(house.tasks[0], tried)]) == [

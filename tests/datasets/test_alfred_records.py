@@ -14,7 +14,14 @@ from helpers.rehearsing import play
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.household import Household
-from wayword.worlds.household.goals import Has, Held, HouseholdReference, Inside, Lit, Stacked
+from wayword.worlds.household.goals import (
+    Has,
+    Held,
+    HouseholdReference,
+    Inside,
+    Lit,
+    Stacked,
+)
 from wayword.worlds.household.scene import HouseObject
 
 SIMPLE: dict[str, Any] = {"object_target": "Mug", "parent_target": "SideTable"}
@@ -31,7 +38,11 @@ TASKS: list[tuple[str, dict[str, Any], int]] = [
     ("pick_clean_then_place_in_recep", SIMPLE, 3),
     (
         "pick_and_place_with_movable_recep",
-        {"object_target": "Spoon", "parent_target": "SideTable", "mrecep_target": "Mug"},
+        {
+            "object_target": "Spoon",
+            "parent_target": "SideTable",
+            "mrecep_target": "Mug",
+        },
         3,
     ),
 ]
@@ -41,7 +52,9 @@ def household(folder: Path, **settings: Any) -> Household:
     return Household("train", folder, Household.Settings(**settings))
 
 
-def only(dataset: Household, number: int = 0) -> tuple[dict[str, HouseObject], HouseholdReference]:
+def only(
+    dataset: Household, number: int = 0
+) -> tuple[dict[str, HouseObject], HouseholdReference]:
     """The objects of an episode's scene, and its reference."""
     task = dataset.tasks[number]
     assert isinstance(task.reference, HouseholdReference)
@@ -67,7 +80,9 @@ def test_each_type_counts_as_alfred_counts_and_the_expert_solves_it(
 def test_goals_name_every_thing_of_the_type_and_no_other(tmp_path: Path) -> None:
     apples = ("Apple|+01.80|+00.90|+02.60", "Apple|+00.40|+00.90|+02.50")
     table = ("SideTable|+00.40|+00.00|+00.30",)
-    heat = write(tmp_path / "heat", trajectory("pick_heat_then_place_in_recep", **APPLE))
+    heat = write(
+        tmp_path / "heat", trajectory("pick_heat_then_place_in_recep", **APPLE)
+    )
     assert only(household(heat))[1].goals == (
         Inside(apples, table),
         Has(apples, (("heated", True),)),
@@ -75,17 +90,23 @@ def test_goals_name_every_thing_of_the_type_and_no_other(tmp_path: Path) -> None
     )
     kind, params, _ = TASKS[-1]
     spoon, mug = ("Spoon|+02.80|+00.90|+02.60",), ("Mug|+02.20|+00.90|+02.60",)
-    assert only(household(write(tmp_path / "stack", trajectory(kind, **params))))[1].goals == (
+    assert only(household(write(tmp_path / "stack", trajectory(kind, **params))))[
+        1
+    ].goals == (
         Inside(spoon, mug),
         Inside(mug, table),
         Stacked(spoon, mug, table),
     )
     kind, params, _ = TASKS[4]
-    goals = only(household(write(tmp_path / "light", trajectory(kind, **params))))[1].goals
+    goals = only(household(write(tmp_path / "light", trajectory(kind, **params))))[
+        1
+    ].goals
     assert goals == (Held(mug), Lit(("DeskLamp|+00.20|+00.60|+00.20",)))
 
 
-def test_small_things_lie_where_the_trajectory_puts_them_and_nowhere_else(tmp_path: Path) -> None:
+def test_small_things_lie_where_the_trajectory_puts_them_and_nowhere_else(
+    tmp_path: Path,
+) -> None:
     twins = [("Mug", (2.2, 2.6, 0.9))] * 2
     record = trajectory("pick_and_place_simple", **SIMPLE, poses=[POSES[1], *twins])
     objects, _ = only(household(write(tmp_path, record)))
@@ -103,7 +124,9 @@ def test_small_things_lie_where_the_trajectory_puts_them_and_nowhere_else(tmp_pa
 
 
 def test_dirty_and_empty_dirties_what_gets_dirty(tmp_path: Path) -> None:
-    record = trajectory("pick_clean_then_place_in_recep", **SIMPLE, dirty_and_empty=True)
+    record = trajectory(
+        "pick_clean_then_place_in_recep", **SIMPLE, dirty_and_empty=True
+    )
     objects, _ = only(household(write(tmp_path, record)))
     assert {o.type for o in objects.values() if o.dirty} == {"mug", "spoon"}
 
@@ -117,7 +140,9 @@ def test_a_start_off_the_grid_goes_to_the_nearest_cell(tmp_path: Path) -> None:
     }
 
 
-def test_an_episode_is_an_annotation_and_tells_its_steps_on_request(tmp_path: Path) -> None:
+def test_an_episode_is_an_annotation_and_tells_its_steps_on_request(
+    tmp_path: Path,
+) -> None:
     folder = write(tmp_path, trajectory("pick_and_place_simple", **SIMPLE))
     episodes = [task.episode for task in household(folder).tasks]
     told = [(episode.id, episode.instruction) for episode in episodes]
@@ -130,9 +155,21 @@ def test_an_episode_is_an_annotation_and_tells_its_steps_on_request(tmp_path: Pa
         Household(settings=Household.Settings(instructions="steps"))
 
 
-def test_furniture_that_was_renamed_is_found_where_the_plan_names_it(tmp_path: Path) -> None:
-    at = [1.6, 1.6, 1.2, 1.2, 0.0, 0.0]  # in cells of 0.25 m: (0.4, 0.3), the side table's place
-    kind, cart = "pick_and_place_simple", {"object_target": "Mug", "parent_target": "Cart"}
+def test_furniture_that_was_renamed_is_found_where_the_plan_names_it(
+    tmp_path: Path,
+) -> None:
+    at = [
+        1.6,
+        1.6,
+        1.2,
+        1.2,
+        0.0,
+        0.0,
+    ]  # in cells of 0.25 m: (0.4, 0.3), the side table's place
+    kind, cart = (
+        "pick_and_place_simple",
+        {"object_target": "Mug", "parent_target": "Cart"},
+    )
     plan = [{"action": "PutObject", "coordinateReceptacleObjectId": ["Cart", at]}]
     dataset = household(write(tmp_path / "there", trajectory(kind, **cart, plan=plan)))
     assert only(dataset)[1].goals[0] == Inside(
@@ -149,7 +186,9 @@ def test_trajectories_without_what_they_are_about_are_counted(tmp_path: Path) ->
         trajectory(kind, "trial_1", object_target="Plate", parent_target="SideTable"),
         trajectory(kind, "trial_2", object_target="Mug", parent_target="Bed"),
         trajectory(movable, "trial_3", **SIMPLE, mrecep_target="Pot"),
-        trajectory(TASKS[4][0], "trial_4", object_target="Mug", toggle_target="FloorLamp"),
+        trajectory(
+            TASKS[4][0], "trial_4", object_target="Mug", toggle_target="FloorLamp"
+        ),
         {**trajectory(kind, "trial_5", **SIMPLE), "turk_annotations": {"anns": []}},
         trajectory(kind, "trial_6", **SIMPLE),
     ]
@@ -186,12 +225,20 @@ MUG = {"objectName": "Mug_1", "rotation": {"y": 0.0}}
             _posed({**MUG, "objectName": "Mug_1", "position": None}),
             r"'position': has the wrong type",
         ),
-        (_posed({"rotation": {"y": 0.0}}), r"object_poses 0, field 'objectName': is missing"),
+        (
+            _posed({"rotation": {"y": 0.0}}),
+            r"object_poses 0, field 'objectName': is missing",
+        ),
         (_posed(MUG), r"line 1, object_poses 0, field 'position': is missing"),
-        (_posed({**MUG, "position": {"x": 1, "y": "a", "z": 2}}), r"'y': has the wrong type: 'a'"),
+        (
+            _posed({**MUG, "position": {"x": 1, "y": "a", "z": 2}}),
+            r"'y': has the wrong type: 'a'",
+        ),
     ],
 )
-def test_broken_records_end_in_one_line(tmp_path: Path, record: Any, message: str) -> None:
+def test_broken_records_end_in_one_line(
+    tmp_path: Path, record: Any, message: str
+) -> None:
     folder = write(tmp_path, record)
     with pytest.raises(DataError, match=message) as error:
         list(household(folder).tasks)
@@ -209,14 +256,21 @@ def test_a_type_of_thing_that_no_scene_has_ends_in_one_line(tmp_path: Path) -> N
 
 def test_absent_files_and_folders_end_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"traj_valid_unseen.jsonl: no such file"):
-        Household("valid_unseen", write(tmp_path, trajectory("pick_and_place_simple", **SIMPLE)))
+        Household(
+            "valid_unseen",
+            write(tmp_path, trajectory("pick_and_place_simple", **SIMPLE)),
+        )
     with pytest.raises(UsageError, match="--data"):
         Household("valid_seen")
 
 
 def test_demonstrations_come_from_the_training_split_and_solve(tmp_path: Path) -> None:
     write(tmp_path, trajectory("pick_and_place_simple", "trial_7", **SIMPLE))
-    write(tmp_path, trajectory("pick_and_place_simple", "trial_8", **SIMPLE), split="valid_seen")
+    write(
+        tmp_path,
+        trajectory("pick_and_place_simple", "trial_8", **SIMPLE),
+        split="valid_seen",
+    )
     (shown,) = Household("valid_seen", tmp_path).demonstrations(1, 0)
     assert shown.episode.id.startswith("trial_7")
     world = shown.world()
@@ -228,18 +282,26 @@ def test_a_label_that_begins_another_is_not_that_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A potato is no pot; ALFRED's own code takes it for one."""
-    both = [thing("Potato", (2.0, 2.6, 0.9), (0.1, 0.1, 0.1), "pickupable", "sliceable")]
+    both = [
+        thing("Potato", (2.0, 2.6, 0.9), (0.1, 0.1, 0.1), "pickupable", "sliceable")
+    ]
     both += [thing("Pot", (2.2, 2.6, 0.9), (0.2, 0.2, 0.2), "pickupable", "receptacle")]
     monkeypatch.setattr("helpers.alfred_files.KITCHEN", [*KITCHEN, *both])
     poses = [*POSES, ("Potato", (1.6, 2.6, 0.9)), ("Pot", (2.9, 2.6, 0.9))]
     for label in ("Pot", "Potato"):
         params = {"object_target": label, "parent_target": "SideTable", "poses": poses}
-        dataset = household(write(tmp_path / label, trajectory("pick_and_place_simple", **params)))
+        dataset = household(
+            write(tmp_path / label, trajectory("pick_and_place_simple", **params))
+        )
         things, reference = only(dataset)
         (place,) = reference.goals
         assert isinstance(place, Inside)
         assert {things[name].type for name in place.objects} == {label.lower()}
-    stacked = {"object_target": "Spoon", "parent_target": "SideTable", "mrecep_target": "Pot"}
+    stacked = {
+        "object_target": "Spoon",
+        "parent_target": "SideTable",
+        "mrecep_target": "Pot",
+    }
     dataset = household(
         write(
             tmp_path / "stacked",
@@ -251,7 +313,9 @@ def test_a_label_that_begins_another_is_not_that_one(
     assert isinstance(inside, Inside)
     assert {things[name].type for name in inside.receptacles} == {"pot"}
     lacking = [
-        trajectory("pick_and_place_simple", name, object_target=label, parent_target=place)
+        trajectory(
+            "pick_and_place_simple", name, object_target=label, parent_target=place
+        )
         for name, label, place in (
             ("no_pot", "Potat", "SideTable"),
             ("no_sink", "Mug", "Sink"),

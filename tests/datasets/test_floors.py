@@ -70,9 +70,14 @@ def test_free_floor_is_where_bodies_were_and_between(floors: Floors) -> None:
 def test_the_wall_is_found_along_its_length_and_ends_at_the_gap(floors: Floors) -> None:
     for number in range(3):
         for y in np.arange(0.2, 2.3, 0.1):
-            row = [at(floors, floors.wall[number], x, y) for x in np.arange(2.8, 3.45, SPACING)]
+            row = [
+                at(floors, floors.wall[number], x, y)
+                for x in np.arange(2.8, 3.45, SPACING)
+            ]
             assert any(row), f"the wall lets looks through at y={y:.2f}"
-        assert not any(at(floors, floors.wall[number], x, 3.2) for x in np.arange(2.5, 3.7, 0.05))
+        assert not any(
+            at(floors, floors.wall[number], x, 3.2) for x in np.arange(2.5, 3.7, 0.05)
+        )
 
 
 def test_no_wall_stands_where_bodies_or_furniture_are(floors: Floors) -> None:
@@ -87,14 +92,18 @@ def test_a_line_of_sight_that_a_path_proves_opens_the_wall() -> None:
     line = np.array([[2.5, 1.0, 3.7, 1.0]])
     opened = Evidence(furnished().starts, furnished().paths, (), line, NOTHING)
     floors = infer_floors([opened, furnished(BED)])
-    assert not any(at(floors, floors.wall[0], x, 1.0) for x in np.arange(2.5, 3.7, SPACING))
+    assert not any(
+        at(floors, floors.wall[0], x, 1.0) for x in np.arange(2.5, 3.7, SPACING)
+    )
 
 
 def test_a_target_near_by_that_is_not_in_view_proves_a_wall() -> None:
     """A cupboard stands along the wall in every furnishing: nothing else proves the wall."""
     along = (2.75, 0.0, 3.0, 2.5)
     blind = furnished(along)
-    assert not at(infer_floors([blind, blind]), infer_floors([blind, blind]).wall[0], 3.1, 1.0)
+    assert not at(
+        infer_floors([blind, blind]), infer_floors([blind, blind]).wall[0], 3.1, 1.0
+    )
     line = np.array([[3.4, 1.0, 2.5, 1.0]])
     told = Evidence(blind.starts, blind.paths, blind.boxes, NOTHING, line)
     floors = infer_floors([told, blind])

@@ -31,8 +31,12 @@ GENERATED: dict[str, Callable[[], Dataset]] = {
 def _another_sum(values: Iterable[Any], /, start: Any = 0) -> Any:
     """Sums that round otherwise than term by term."""
     listed = list(values)
-    exact = all(isinstance(value, float) for value in listed) and isinstance(start, int | float)
-    return math.fsum([start, *listed]) if exact and listed else _plain_sum(listed, start)
+    exact = all(isinstance(value, float) for value in listed) and isinstance(
+        start, int | float
+    )
+    return (
+        math.fsum([start, *listed]) if exact and listed else _plain_sum(listed, start)
+    )
 
 
 _plain_sum = builtins.sum
@@ -41,7 +45,9 @@ _plain_sum = builtins.sum
 def _told(made: Callable[[], Dataset]) -> list[str]:
     episodes.cached_home.cache_clear()
     tasks = made().tasks
-    return [repr((tasks[n].episode, tasks[n].reference)) for n in range(0, len(tasks), 20)]
+    return [
+        repr((tasks[n].episode, tasks[n].reference)) for n in range(0, len(tasks), 20)
+    ]
 
 
 @pytest.mark.parametrize("name", GENERATED)

@@ -48,14 +48,18 @@ def played(dataset: Grounding, number: int) -> Trajectory:
 
 
 def test_the_expert_as_an_agent_scores_full_marks() -> None:
-    dataset = grounding(levels=("KeyInBox", "UnlockPickupDist", "PutNextS5N2"), episodes=6)
+    dataset = grounding(
+        levels=("KeyInBox", "UnlockPickupDist", "PutNextS5N2"), episodes=6
+    )
     trajectories = [played(dataset, number) for number in range(6)]
     assert {trajectory.ended for trajectory in trajectories} == {"stopped"}
     assert all(step.feedback.ok for each in trajectories for step in each.steps)
     scores = score(dataset, list(zip(dataset.tasks, trajectories, strict=True)))
     assert [found["sr"] for found in scores] == [1.0] * 6
     assert [found["plw_sr"] for found in scores] == [1.0] * 6
-    assert [found["low_level"] for found in scores] == [len(each.steps) for each in trajectories]
+    assert [found["low_level"] for found in scores] == [
+        len(each.steps) for each in trajectories
+    ]
     assert all(0.1 < found["reward"] < 1 for found in scores)
 
 
@@ -64,7 +68,9 @@ def test_path_weights_and_failures_by_hand() -> None:
     (task,) = dataset.tasks
     best = expert_length("GoToObj", 0)
     assert best == 3
-    done = Trajectory(task.episode.id, {}, state={"success": True, "reward": 0.9, "steps": 5})
+    done = Trajectory(
+        task.episode.id, {}, state={"success": True, "reward": 0.9, "steps": 5}
+    )
     lost = replace(done, state={"success": False, "reward": 0.0, "steps": 4, "idle": 2})
     failed = replace(done, state={}, ended="failed")
     found = score(dataset, [(task, done), (task, lost), (task, failed)])
@@ -84,7 +90,9 @@ def test_where_the_bot_gives_up_the_expert_says_so() -> None:
             level.act(code)
 
 
-@pytest.mark.parametrize("level", ["PutNextLocalS6N4", "GoToObjMazeS4", "KeyInBox", "GoToSeqS5R2"])
+@pytest.mark.parametrize(
+    "level", ["PutNextLocalS6N4", "GoToObjMazeS4", "KeyInBox", "GoToSeqS5R2"]
+)
 def test_an_expert_that_runs_errands_solves_levels_too(level: str) -> None:
     dataset = grounding(levels=level, episodes=1, actions="high")
     (task,) = dataset.tasks
@@ -138,9 +146,13 @@ def test_no_train_episode_equals_a_test_episode() -> None:
 
 def test_a_level_whose_states_are_all_tested_has_no_train_split() -> None:
     train = grounding("train", levels="OpenRedDoor", episodes=3)
-    with pytest.raises(UsageError, match="level OpenRedDoor has too few states for train episodes"):
+    with pytest.raises(
+        UsageError, match="level OpenRedDoor has too few states for train episodes"
+    ):
         train.tasks[0]
-    assert grounding("test", levels="OpenRedDoor", episodes=3).tasks[0].episode.instruction
+    assert (
+        grounding("test", levels="OpenRedDoor", episodes=3).tasks[0].episode.instruction
+    )
 
 
 def test_demonstrations_solve_train_episodes() -> None:

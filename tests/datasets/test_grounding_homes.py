@@ -19,7 +19,9 @@ def homes(split: str = "generated_test", **settings: Any) -> GroundingHomes:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_expert_solves_every_instruction_and_none_is_fulfilled_before(kind: str) -> None:
+def test_the_expert_solves_every_instruction_and_none_is_fulfilled_before(
+    kind: str,
+) -> None:
     dataset = homes(kind=kind, homes=8, episodes=16)
     for task in dataset.tasks:
         world, reference = dataset.world(task.episode), task.reference
@@ -44,7 +46,12 @@ def test_instructions_name_the_one_thing_and_any_of_several() -> None:
 
 def test_near_asks_for_sight_and_reach() -> None:
     goal = Near(("mug|1", "mug|2"))
-    for sees, met in (({}, 0), ({"mug|2": 1.6}, 0), ({"cup|1": 0.5}, 0), ({"mug|2": 1.5}, 1)):
+    for sees, met in (
+        ({}, 0),
+        ({"mug|2": 1.6}, 0),
+        ({"cup|1": 0.5}, 0),
+        ({"mug|2": 1.5}, 1),
+    ):
         assert goal.met({"actors": {"agent": {"sees": sees}}}) == met
 
 

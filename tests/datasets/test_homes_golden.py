@@ -15,14 +15,22 @@ GOLDEN = Path(__file__).with_name("episodes.golden.txt")
 
 def page() -> str:
     lines = []
-    for dataset, count in ((Household(), 7), (InteractiveQuestions(), 3), (Rearrangement(), 3)):
+    for dataset, count in (
+        (Household(), 7),
+        (InteractiveQuestions(), 3),
+        (Rearrangement(), 3),
+    ):
         for task in dataset.tasks[:count]:
             pose = task.episode.start["poses"]["agent"]
             where = f"({pose['x']:.2f}, {pose['y']:.2f}) facing {pose['heading']:.0f}"
             lines += [task.episode.id, f"  {where}", f"  {task.episode.instruction}"]
-            actions = rehearse(dataset.world(task.episode), task.episode, task.reference)
+            actions = rehearse(
+                dataset.world(task.episode), task.episode, task.reference
+            )
             hands = [str(a) for a in actions if a.arguments]
-            lines.append(f"  {len(actions)} actions, among them: {' '.join(hands) or 'none'}")
+            lines.append(
+                f"  {len(actions)} actions, among them: {' '.join(hands) or 'none'}"
+            )
     return "\n".join(lines) + "\n"
 
 

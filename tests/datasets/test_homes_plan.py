@@ -26,7 +26,10 @@ def test_homes_have_the_rooms_asked_for_and_places_to_start_from(rooms: int) -> 
 
 
 def test_a_name_gives_the_same_home_again_and_another_name_another() -> None:
-    one, again = build_home(home_name("test", 0, 5, 3)), build_home(home_name("test", 0, 5, 3))
+    one, again = (
+        build_home(home_name("test", 0, 5, 3)),
+        build_home(home_name("test", 0, 5, 3)),
+    )
     assert one.scene == again.scene
     assert one.starts == again.starts
     assert build_home(home_name("train", 0, 5, 3)).scene.objects != one.scene.objects
@@ -38,7 +41,9 @@ def test_a_name_that_is_none_is_refused_in_one_line() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_no_two_pieces_of_furniture_overlap_and_all_are_in_their_rooms(seed: int) -> None:
+def test_no_two_pieces_of_furniture_overlap_and_all_are_in_their_rooms(
+    seed: int,
+) -> None:
     rng = random.Random(seed)
     plan = draw_home_plan(rng, 9)
     pieces = furnish(rng, plan)

@@ -32,10 +32,14 @@ def test_wings_join_up_and_no_two_rooms_overlap(count: int, seed: int) -> None:
     for door in plan.doors:
         for room in (plan.rooms[number] for number in door.rooms):
             along, low, high = (
-                (door.y, room.y0, room.y1) if door.vertical else (door.x, room.x0, room.x1)
+                (door.y, room.y0, room.y1)
+                if door.vertical
+                else (door.x, room.x0, room.x1)
             )
             across, edges = (
-                (door.x, (room.x0, room.x1)) if door.vertical else (door.y, (room.y0, room.y1))
+                (door.x, (room.x0, room.x1))
+                if door.vertical
+                else (door.y, (room.y0, room.y1))
             )
             assert across in edges, f"{door} is in no wall of {room}"
             assert low < along - door.width / 2

@@ -15,7 +15,13 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.game import Game
 from wayword.datasets.household import Household
-from wayword.datasets.procedural.homes.chores import KINDS, SENTENCES, Chore, ask_for, plural
+from wayword.datasets.procedural.homes.chores import (
+    KINDS,
+    SENTENCES,
+    Chore,
+    ask_for,
+    plural,
+)
 from wayword.datasets.procedural.homes.episodes import kind_in_turn
 from wayword.worlds.household.goals import HouseholdReference
 from wayword.worlds.household.verbs import LOW_LEVEL
@@ -35,17 +41,23 @@ def goals(reference: object) -> HouseholdReference:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_expert_solves_every_episode_by_low_level_actions_that_all_succeed(kind: str) -> None:
+def test_the_expert_solves_every_episode_by_low_level_actions_that_all_succeed(
+    kind: str,
+) -> None:
     dataset = household(kind=kind, episodes=EACH)
     for task in dataset.tasks:
         world, reference = dataset.world(task.episode), goals(task.reference)
         world.reset(task.episode)
-        assert reference.met(world.state()) < reference.parts(), "not solved from the start"
+        assert reference.met(world.state()) < reference.parts(), (
+            "not solved from the start"
+        )
         actions = play(world, "agent", reference)
         assert {action.name for action in actions} <= set(LOW_LEVEL)
         state = world.state()
         assert reference.met(state) == reference.parts(), task.episode.id
-        assert state["actors"]["agent"]["low_level"] == len(actions) - 1, "no action failed"
+        assert state["actors"]["agent"]["low_level"] == len(actions) - 1, (
+            "no action failed"
+        )
         assert actions[-1].name == "stop"
         assert len(actions) <= dataset.max_steps
         assert not violations(world.house)
@@ -62,7 +74,9 @@ def test_homes_of_other_sizes_are_solved_too(rooms: int) -> None:
 
 
 @pytest.mark.parametrize("actions", ["low", "all"])
-def test_a_body_that_reaches_farther_than_counts_as_lit_goes_up_to_the_lamp(actions: str) -> None:
+def test_a_body_that_reaches_farther_than_counts_as_lit_goes_up_to_the_lamp(
+    actions: str,
+) -> None:
     """LangSuitE's released body reaches 2 m; ALFRED's lamp counts from 1.5 m."""
     body = {"view_distance": 2.0, "manipulation_distance": 2.0, "pan_degrees": 0.0}
     given = {"actions": actions, "body": body, "kind": "look_at_obj_in_light"}
@@ -100,7 +114,11 @@ def test_an_episode_means_the_same_for_any_number_of_episodes() -> None:
 def test_an_episode_names_no_object_of_its_goals_by_id() -> None:
     for task in household().tasks[:21]:
         told = json.dumps([task.episode.instruction, dict(task.episode.start)])
-        ids = {i for goal in goals(task.reference).goals for i in getattr(goal, "objects", ())}
+        ids = {
+            i
+            for goal in goals(task.reference).goals
+            for i in getattr(goal, "objects", ())
+        }
         assert not [name for name in ids if name in told]
         assert isinstance(task.episode, Episode)
 
@@ -119,7 +137,9 @@ def test_every_wording_names_the_thing_and_the_place(kind: str) -> None:
 
 
 def test_plurals() -> None:
-    found = [plural(words) for words in ("butter knife", "loaf of bread", "watch", "apple")]
+    found = [
+        plural(words) for words in ("butter knife", "loaf of bread", "watch", "apple")
+    ]
     assert found == ["butter knives", "loaves of bread", "watches", "apples"]
 
 
@@ -130,7 +150,9 @@ def test_demonstrations_come_from_the_train_split_and_solve_it() -> None:
     assert ids == [each.episode.id for each in dataset.demonstrations(2, seed=1)]
     assert len(set(ids)) == 2
     wanted = {each.episode.id for each in shown}
-    train = {t.episode.id: t for t in dataset.training().tasks if t.episode.id in wanted}
+    train = {
+        t.episode.id: t for t in dataset.training().tasks if t.episode.id in wanted
+    }
     for each in shown:
         world, reference = each.world(), goals(train[each.episode.id].reference)
         world.reset(each.episode)
@@ -153,7 +175,10 @@ def test_rooms_in_instructions_are_those_of_the_objects_and_change_no_draw() -> 
     plain = household(homes=1, episodes=7)
     named = household(homes=1, episodes=7, instructions="rooms")
     for task, other in zip(plain.tasks, named.tasks, strict=True):
-        assert (task.episode.start, task.reference) == (other.episode.start, other.reference)
+        assert (task.episode.start, task.reference) == (
+            other.episode.start,
+            other.reference,
+        )
         first, *hints = other.episode.instruction.split(" Look for the ")
         assert first == task.episode.instruction
         world = named.world(other.episode)
@@ -161,6 +186,11 @@ def test_rooms_in_instructions_are_those_of_the_objects_and_change_no_draw() -> 
         goal: Any = goals(other.reference).goals[0]
         places = (objects[name] for name in goal.objects)
         rooms = {world.layout.room_at(each.x, each.y) for each in places}
-        assert set(hints[0].rstrip(".").partition(" in the ")[2].split(" and the ")) == rooms
-    with pytest.raises(UsageError, match="generated_test has no steps; set instructions=goal"):
+        assert (
+            set(hints[0].rstrip(".").partition(" in the ")[2].split(" and the "))
+            == rooms
+        )
+    with pytest.raises(
+        UsageError, match="generated_test has no steps; set instructions=goal"
+    ):
         household(instructions="steps")

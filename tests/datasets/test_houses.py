@@ -81,7 +81,9 @@ def test_the_first_episodes_lie_in_different_houses() -> None:
 def test_three_wordings_share_a_path() -> None:
     paths: dict[str, set[str]] = {}
     for task in Houses("test", None, SMALL).tasks:
-        paths.setdefault(task.episode.id.rsplit("_", 1)[0], set()).add(task.episode.instruction)
+        paths.setdefault(task.episode.id.rsplit("_", 1)[0], set()).add(
+            task.episode.instruction
+        )
     assert all(len(said) == 3 for said in paths.values())
 
 
@@ -114,7 +116,9 @@ def test_the_same_bytes_under_any_hash_seed() -> None:
 def test_demonstrations_are_solved_episodes_of_the_train_split() -> None:
     houses = Houses("test", None, SMALL)
     drawn = houses.demonstrations(3, seed=1)
-    assert [d.episode.id for d in drawn] == [d.episode.id for d in houses.demonstrations(3, seed=1)]
+    assert [d.episode.id for d in drawn] == [
+        d.episode.id for d in houses.demonstrations(3, seed=1)
+    ]
     assert len({d.episode.id for d in drawn}) == 3
     for each in drawn:
         assert each.episode.id.startswith("train-")
@@ -127,7 +131,13 @@ def test_demonstrations_are_solved_episodes_of_the_train_split() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"houses": 0}, {"episodes": 0}, {"rooms": 2}, {"rooms": 99}, {"houses": 1, "episodes": 37}],
+    [
+        {"houses": 0},
+        {"episodes": 0},
+        {"rooms": 2},
+        {"rooms": 99},
+        {"houses": 1, "episodes": 37},
+    ],
 )
 def test_settings_that_do_not_fit_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(UsageError, match=r"must be at (least|most) \d+"):
@@ -146,7 +156,9 @@ def test_unknown_names_end_in_one_clear_line() -> None:
 
 @pytest.mark.parametrize("rooms", [5, 9, 17])
 def test_every_house_has_twelve_paths(rooms: int) -> None:
-    houses = Houses("train", None, HousesSettings(houses=12, episodes=432, seed=8, rooms=rooms))
+    houses = Houses(
+        "train", None, HousesSettings(houses=12, episodes=432, seed=8, rooms=rooms)
+    )
     for number in range(12):
         paths = {houses.route(houses.scene(number), path).path for path in range(12)}
         assert len(paths) == 12

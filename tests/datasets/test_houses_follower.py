@@ -76,7 +76,9 @@ def read(text: str) -> list[Order]:
             turn = size if said["side"].lower() == "right" else -size
         elif not said["past"]:
             kind = "step" if said["step"] else "thing" if said["thing"] else "door"
-            orders.append(Order(kind, said["door"] or said["named"] or said["thing"] or "", turn))
+            orders.append(
+                Order(kind, said["door"] or said["named"] or said["thing"] or "", turn)
+            )
             turn = None
     return orders
 
@@ -106,7 +108,9 @@ class Follower:
                 self._go(self._turned(order.turn or 0.0))
                 continue
             while not self._arrived(order):
-                fresh = [way for way in self.here.neighbors if way.viewpoint not in been]
+                fresh = [
+                    way for way in self.here.neighbors if way.viewpoint not in been
+                ]
                 spot = self._spot(order, turn)
                 if not fresh or spot is None:
                     break
@@ -120,7 +124,9 @@ class Follower:
 
     def _turned(self, turn: float) -> Neighbor:
         wanted = self.here.heading + turn
-        return min(self.here.neighbors, key=lambda way: abs(relative(way.heading, wanted)))
+        return min(
+            self.here.neighbors, key=lambda way: abs(relative(way.heading, wanted))
+        )
 
     def _arrived(self, order: Order) -> bool:
         if order.kind == "door":
@@ -211,7 +217,9 @@ def test_the_reader_needs_the_words() -> None:
     near = 0
     for task, end in zip(tasks, shuffled, strict=True):
         assert isinstance(task.reference, PathReference)
-        near += dataset.graph(task.episode.scene).distance(end, task.reference.goal) < 3.0
+        near += (
+            dataset.graph(task.episode.scene).distance(end, task.reference.goal) < 3.0
+        )
     assert near / len(tasks) < 0.3
 
 
@@ -221,4 +229,6 @@ def test_every_order_of_an_instruction_is_read() -> None:
     for task in dataset.tasks:
         scene, path, _ = task.episode.id.rsplit("_", 2)
         stretches = dataset.route(scene, int(path)).stretches
-        assert len(read(task.episode.instruction)) == len(stretches), task.episode.instruction
+        assert len(read(task.episode.instruction)) == len(stretches), (
+            task.episode.instruction
+        )

@@ -25,10 +25,14 @@ def test_it_is_a_perceiver() -> None:
     assert HOUSES.perceiver().name == "symbolic"
 
 
-def test_eight_sectors_clockwise_from_north_each_with_a_sentence(house: GeneratedHouse) -> None:
+def test_eight_sectors_clockwise_from_north_each_with_a_sentence(
+    house: GeneratedHouse,
+) -> None:
     for viewpoint in house.graph.ids:
         percept = HOUSES.perceiver().perceive(house.scene, viewpoint)
-        assert [sector.heading for sector in percept.sectors] == [45.0 * i for i in range(8)]
+        assert [sector.heading for sector in percept.sectors] == [
+            45.0 * i for i in range(8)
+        ]
         for said in [*(sector.caption for sector in percept.sectors), percept.summary]:
             assert re.fullmatch(r"[A-Z][A-Za-z ,.']*\.", said), said
             assert "  " not in said
@@ -51,14 +55,18 @@ def test_every_doorway_named_leads_there_from_this_room(house: GeneratedHouse) -
         for sector in HOUSES.perceiver().perceive(house.scene, place.id).sectors:
             told = re.search(r"doorways? to ((?:the [a-z ]+?(?:, | and |(?=[.,]| stand)))+)",
                              sector.caption, re.IGNORECASE)  # fmt: skip
-            for name in re.findall(r"the ([a-z ]+?)(?:, | and |$)", told[1] if told else ""):
+            for name in re.findall(
+                r"the ([a-z ]+?)(?:, | and |$)", told[1] if told else ""
+            ):
                 headings = [
                     math.degrees(math.atan2(door.x - place.x, door.y - place.y))
                     for door in house.plan.doors
                     if set(place.rooms) & set(door.rooms)
                     and name in {house.room_name(room) for room in door.rooms}
                 ]
-                assert any(abs(relative(h, sector.heading)) <= 22.5 for h in headings), name
+                assert any(
+                    abs(relative(h, sector.heading)) <= 22.5 for h in headings
+                ), name
 
 
 def test_sightings_are_all_there_is_within_three_metres(house: GeneratedHouse) -> None:
@@ -85,7 +93,9 @@ def test_texts_are_compact(house: GeneratedHouse) -> None:
     """Some 120 words of captions at most; with ranges and sightings 250 to 400 tokens."""
     words = [
         sum(len(sector.caption.split()) for sector in percept.sectors)
-        for percept in (HOUSES.perceiver().perceive(house.scene, v) for v in house.graph.ids)
+        for percept in (
+            HOUSES.perceiver().perceive(house.scene, v) for v in house.graph.ids
+        )
     ]
     assert 50 < sum(words) / len(words) < 110
     assert max(words) < 180

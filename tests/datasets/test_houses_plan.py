@@ -15,17 +15,29 @@ from numpy.typing import NDArray
 
 from helpers.looping import for_each
 from wayword.datasets.procedural.floorplans import LARGEST, SMALLEST, FloorPlan
-from wayword.datasets.procedural.houses.house import GeneratedHouse, build_house, scene_name
+from wayword.datasets.procedural.houses.house import (
+    GeneratedHouse,
+    build_house,
+    scene_name,
+)
 from wayword.worlds.indoor.graph import all_pairs_dijkstra, floyd_warshall
 
-SCENES = [scene_name("test", 1, rooms, n) for rooms in (SMALLEST, 9, LARGEST) for n in range(8)]
+SCENES = [
+    scene_name("test", 1, rooms, n)
+    for rooms in (SMALLEST, 9, LARGEST)
+    for n in range(8)
+]
 
 
 house_of = cache(build_house)
-in_every_house = for_each("house", lambda: map(house_of, SCENES), lambda house: str(house.scene))
+in_every_house = for_each(
+    "house", lambda: map(house_of, SCENES), lambda house: str(house.scene)
+)
 
 
-def is_clear(plan: FloorPlan, start: tuple[float, float], end: tuple[float, float]) -> bool:
+def is_clear(
+    plan: FloorPlan, start: tuple[float, float], end: tuple[float, float]
+) -> bool:
     """Whether a straight line stays in one room, or changes rooms only inside an opening."""
     steps = max(2, round(math.dist(start, end) * 100))
     spots = np.linspace(start, end, steps + 1)
@@ -39,7 +51,9 @@ def is_clear(plan: FloorPlan, start: tuple[float, float], end: tuple[float, floa
     for change in np.flatnonzero(np.diff(inside[numbers])):
         before, here = numbers[change], numbers[change + 1]
         rooms = {inside[before], inside[here]}
-        doors = [each for each, door in enumerate(plan.doors) if rooms == set(door.rooms)]
+        doors = [
+            each for each, door in enumerate(plan.doors) if rooms == set(door.rooms)
+        ]
         if not near[doors, here].any():
             return False
     return True
@@ -54,20 +68,28 @@ def rooms_at(plan: FloorPlan, spots: NDArray[np.float64]) -> NDArray[np.intp]:
     return found
 
 
-def ways(house: GeneratedHouse) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
+def ways(
+    house: GeneratedHouse,
+) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
     for i, j in house.graph.edges.tolist():
         a, b = house.places[i], house.places[j]
         yield (a.x, a.y), (b.x, b.y)
 
 
 @in_every_house
-def test_rooms_do_not_overlap_and_have_names_of_their_own(house: GeneratedHouse) -> None:
+def test_rooms_do_not_overlap_and_have_names_of_their_own(
+    house: GeneratedHouse,
+) -> None:
     rooms = house.plan.rooms
     for a, b in combinations(rooms, 2):
         wide = min(a.x1, b.x1) - max(a.x0, b.x0)
         high = min(a.y1, b.y1) - max(a.y0, b.y0)
         assert min(wide, high) < 1e-6, (a, b)
-    assert len({room.name for room in rooms}) == len(rooms) == int(house.scene.split("-r")[1][:-5])
+    assert (
+        len({room.name for room in rooms})
+        == len(rooms)
+        == int(house.scene.split("-r")[1][:-5])
+    )
 
 
 @in_every_house
@@ -81,7 +103,9 @@ def test_doors_lie_in_walls_that_two_rooms_share(house: GeneratedHouse) -> None:
             room = house.plan.rooms[number]
             sides = (room.x0, room.x1) if door.vertical else (room.y0, room.y1)
             assert (door.x if door.vertical else door.y) in sides
-            assert all(room.x0 <= x <= room.x1 and room.y0 <= y <= room.y1 for x, y in ends)
+            assert all(
+                room.x0 <= x <= room.x1 and room.y0 <= y <= room.y1 for x, y in ends
+            )
 
 
 @in_every_house
@@ -102,24 +126,34 @@ def test_ways_pass_no_wall_and_keep_clear_of_furniture(house: GeneratedHouse) ->
 
 
 @in_every_house
-def test_every_room_has_a_viewpoint_and_every_doorway_too(house: GeneratedHouse) -> None:
+def test_every_room_has_a_viewpoint_and_every_doorway_too(
+    house: GeneratedHouse,
+) -> None:
     for number, room in enumerate(house.plan.rooms):
         inside = [p for p in house.places if p.door is None and p.rooms == (number,)]
         assert 1 <= len(inside) <= (4 if room.name != "hallway" else 20)
-        assert set(rooms_at(house.plan, np.array([(p.x, p.y) for p in inside]))) == {number}
+        assert set(rooms_at(house.plan, np.array([(p.x, p.y) for p in inside]))) == {
+            number
+        }
     assert {p.door for p in house.places} - {None} == set(range(len(house.plan.doors)))
 
 
 @in_every_house
 def test_sight_agrees_with_walking_the_line(house: GeneratedHouse) -> None:
     jambs = np.array([(door.x, door.y, door.width / 2) for door in house.plan.doors])
-    pairs = [(i, j) for i in range(len(house.places)) for j in range(len(house.furniture))]
+    pairs = [
+        (i, j) for i in range(len(house.places)) for j in range(len(house.furniture))
+    ]
     for i, j in pairs[:: max(1, len(pairs) // 150)]:
-        start, end = ((each.x, each.y) for each in (house.places[i], house.furniture[j]))
+        start, end = (
+            (each.x, each.y) for each in (house.places[i], house.furniture[j])
+        )
         line = np.linspace(start, end, 400)
         away = np.hypot(*(line[:, None] - jambs[:, :2]).T) - jambs[:, 2:]
         if not (abs(away) < 0.05).any():
-            assert bool(house.sees_furniture[i, j]) == is_clear(house.plan, start, end), (i, j)
+            assert bool(house.sees_furniture[i, j]) == is_clear(
+                house.plan, start, end
+            ), (i, j)
 
 
 @in_every_house
@@ -158,7 +192,9 @@ def test_the_picture_is_well_formed_and_escapes_text(house: GeneratedHouse) -> N
 
 
 @in_every_house
-def test_distances_are_the_same_by_tables_and_by_searches(house: GeneratedHouse) -> None:
+def test_distances_are_the_same_by_tables_and_by_searches(
+    house: GeneratedHouse,
+) -> None:
     graph = house.graph
     ends = graph.positions[graph.edges]
     given = len(graph.ids), graph.edges, np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1)

@@ -31,7 +31,10 @@ def headings(house: GeneratedHouse, route: Route) -> list[float]:
     """The start's heading, then that of each step."""
     spots = [house.place(viewpoint) for viewpoint in route.path]
     steps = itertools.pairwise(spots)
-    return [route.heading, *(math.degrees(math.atan2(b.x - a.x, b.y - a.y)) for a, b in steps)]
+    return [
+        route.heading,
+        *(math.degrees(math.atan2(b.x - a.x, b.y - a.y)) for a, b in steps),
+    ]
 
 
 @in_every_house
@@ -89,7 +92,9 @@ def landmarks(stretch: Stretch) -> list[int]:
 
 
 @in_every_house
-def test_what_is_passed_lies_on_the_side_that_is_told(told: tuple[GeneratedHouse, Route]) -> None:
+def test_what_is_passed_lies_on_the_side_that_is_told(
+    told: tuple[GeneratedHouse, Route],
+) -> None:
     house, route = told
     for stretch in route.stretches:
         if stretch.past is None:
@@ -99,15 +104,21 @@ def test_what_is_passed_lies_on_the_side_that_is_told(told: tuple[GeneratedHouse
         sides = set()
         for a, b in itertools.pairwise(spots):
             way = math.degrees(math.atan2(b.x - a.x, b.y - a.y))
-            before = relative(math.degrees(math.atan2(thing.x - a.x, thing.y - a.y)), way)
-            after = relative(math.degrees(math.atan2(thing.x - b.x, thing.y - b.y)), way)
+            before = relative(
+                math.degrees(math.atan2(thing.x - a.x, thing.y - a.y)), way
+            )
+            after = relative(
+                math.degrees(math.atan2(thing.x - b.x, thing.y - b.y)), way
+            )
             if abs(before) < 90 < abs(after):
                 sides.add("right" if before > 0 else "left")
         assert side in sides
 
 
 @in_every_house
-def test_one_stops_beside_the_thing_or_in_the_doorway(told: tuple[GeneratedHouse, Route]) -> None:
+def test_one_stops_beside_the_thing_or_in_the_doorway(
+    told: tuple[GeneratedHouse, Route],
+) -> None:
     house, route = told
     last, goal = route.stretches[-1], house.place(route.path[-1])
     if last.door is not None:

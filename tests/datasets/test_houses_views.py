@@ -9,7 +9,9 @@ from wayword.verbalize import indoor
 
 
 @pytest.mark.parametrize(("views", "directions"), [(12, 12), (24, 8), (36, 12)])
-def test_views_change_what_is_told_and_nothing_else(views: int, directions: int) -> None:
+def test_views_change_what_is_told_and_nothing_else(
+    views: int, directions: int
+) -> None:
     usual = Houses("test", None, HousesSettings(houses=1, episodes=3))
     other = Houses("test", None, HousesSettings(houses=1, episodes=3, views=views))  # type: ignore[arg-type]
     task = other.tasks[0]
@@ -30,9 +32,15 @@ def test_twelve_views_of_sixty_degrees_overlap() -> None:
     for views in (12, 36):
         houses = Houses("test", None, HousesSettings(houses=1, episodes=3, views=views))  # type: ignore[arg-type]
         task = houses.tasks[0]
-        percept = houses.perceiver().perceive(task.episode.scene, task.reference.path[0])  # type: ignore[attr-defined]
-        named = [s.caption.count(" and ") + s.caption.count(",") for s in percept.sectors]
+        percept = houses.perceiver().perceive(
+            task.episode.scene, task.reference.path[0]
+        )  # type: ignore[attr-defined]
+        named = [
+            s.caption.count(" and ") + s.caption.count(",") for s in percept.sectors
+        ]
         told[views] = percept.sectors[0].width, sum(named)
-        assert sum(len(s.sightings) for s in percept.sectors) <= 30  # none is told twice
+        assert (
+            sum(len(s.sightings) for s in percept.sectors) <= 30
+        )  # none is told twice
     assert (told[12][0], told[36][0]) == (60.0, 30.0)
     assert told[12][1] > told[36][1]

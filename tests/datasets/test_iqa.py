@@ -32,11 +32,17 @@ def truth(world: HouseholdWorld, text: str) -> int:
     room = next(name for name in rooms if f"the {name}" in text)
     kinds = sorted(OBJECTS, key=lambda kind: len(spoken_name(kind)), reverse=True)
     words = text.split(f"the {room}")[0] + text.split(f"the {room}")[1]
-    thing = next(k for k in kinds if spoken_name(k) in words or plural(spoken_name(k)) in words)
+    thing = next(
+        k for k in kinds if spoken_name(k) in words or plural(spoken_name(k)) in words
+    )
     specs = {o.id: o for o in world.scene.objects}
     types = {o.type for o in specs.values() if o.receptacle} - set(OBJECTS)
     place = next(
-        (k for k in sorted(types, key=len, reverse=True) if f"the {spoken_name(k)} in the" in text),
+        (
+            k
+            for k in sorted(types, key=len, reverse=True)
+            if f"the {spoken_name(k)} in the" in text
+        ),
         "",
     )
     return sum(
@@ -67,23 +73,33 @@ def test_the_expert_answers_all_after_seeing_what_there_is_to_see(
         assert me.answer == reference.answer
         assert me.low_level == len(actions) - 1, "no action failed"
         things = world.house.entities
-        seen = [i for i in map(world.layout.index.__getitem__, reference.look) if me.discovered[i]]
+        seen = [
+            i
+            for i in map(world.layout.index.__getitem__, reference.look)
+            if me.discovered[i]
+        ]
         opened = [i for i in seen if not things.encloses[i] or things.open[i]]
         assert len(opened) >= (reference.enough or len(reference.look)), task.episode
 
 
 def test_answers_are_even() -> None:
     dataset = InteractiveQuestions(settings=IqaSettings(homes=20, episodes=240))
-    found = Counter((right(t.reference).kind, right(t.reference).answer) for t in dataset.tasks)
+    found = Counter(
+        (right(t.reference).kind, right(t.reference).answer) for t in dataset.tasks
+    )
     assert {kind for kind, _ in found} == set(KINDS)
     for kind in ("exists", "contains"):
         assert 20 <= found[kind, "yes"] <= 60  # of 80; four standard deviations are 18
     for answer in "0123":
-        assert 5 <= found["counts", answer] <= 36  # of 80; four standard deviations are 16
+        assert (
+            5 <= found["counts", answer] <= 36
+        )  # of 80; four standard deviations are 16
 
 
 def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(UsageError, match="unknown kind 'why'"):
         IqaSettings(kind="why")
-    only = InteractiveQuestions(settings=IqaSettings(homes=1, episodes=4, kind="counts"))
+    only = InteractiveQuestions(
+        settings=IqaSettings(homes=1, episodes=4, kind="counts")
+    )
     assert {right(task.reference).kind for task in only.tasks} == {"counts"}

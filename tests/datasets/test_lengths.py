@@ -26,7 +26,10 @@ from wayword.runs import Plan, RunFolder, run
 
 CASES: list[tuple[Any, dict[str, Any], int]] = [
     *((houses.dataset, {"houses": 2}, length) for length in (2, 4, 8, 16, 32, 64)),
-    *((towns.dataset, {"towns": 2, "size": 9}, length) for length in (4, 8, 16, 32, 64, 128)),
+    *(
+        (towns.dataset, {"towns": 2, "size": 9}, length)
+        for length in (4, 8, 16, 32, 64, 128)
+    ),
     *((apartments.dataset, {"homes": 2}, length) for length in (8, 16, 32)),
     *((grounding.dataset, {"levels": "OneRoomS20"}, length) for length in (8, 32)),
 ]
@@ -53,9 +56,15 @@ def test_the_expert_takes_the_length_and_succeeds(
 
 
 HOMES: list[tuple[Any, dict[str, Any], int]] = [
-    *((household.dataset, {"kind": "pick_and_place_simple"}, length) for length in (32, 64)),
+    *(
+        (household.dataset, {"kind": "pick_and_place_simple"}, length)
+        for length in (32, 64)
+    ),
     *((iqa.dataset, {"kind": "counts"}, length) for length in (4, 16, 64)),
-    *((ma_wah.dataset, {"kind": "setup_table", "actions": "high"}, length) for length in (8, 16)),
+    *(
+        (ma_wah.dataset, {"kind": "setup_table", "actions": "high"}, length)
+        for length in (8, 16)
+    ),
 ]
 
 
@@ -63,7 +72,9 @@ HOMES: list[tuple[Any, dict[str, Any], int]] = [
 def test_tasks_in_homes_take_the_length_to_an_eighth(
     kind: Any, settings: dict[str, Any], length: int
 ) -> None:
-    dataset = kind(settings=kind.Settings(**settings, homes=2, episodes=2, length=length))
+    dataset = kind(
+        settings=kind.Settings(**settings, homes=2, episodes=2, length=length)
+    )
     how = "skills" if settings.get("actions") == "high" else "expert"
     for task in dataset.tasks:
         assert abs(len(dataset.solve(task, how)) - length) <= length / 8
@@ -77,20 +88,32 @@ def test_tasks_in_homes_take_the_length_to_an_eighth(
 
 def test_agents_are_told_after_how_many_actions_an_episode_ends(tmp_path: Path) -> None:
     settings = {"dataset": {"houses": 1, "episodes": 1, "length": 4}}
-    result = run(Plan("react", "houses", "scripted:first", settings, out=tmp_path / "run"))
+    result = run(
+        Plan("react", "houses", "scripted:first", settings, out=tmp_path / "run")
+    )
     (record,) = RunFolder.read(result.path).records()
     assert len(record.trajectory.steps) <= 12
-    assert "ends after 12 of your actions" in str(record.trajectory.steps[0].calls[0].prompt)
+    assert "ends after 12 of your actions" in str(
+        record.trajectory.steps[0].calls[0].prompt
+    )
 
 
-def test_a_length_that_no_task_can_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_length_that_no_task_can_have_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(grounding, "TRIES", 5)
-    for kind, length in ((houses.dataset, 1), (towns.dataset, 3), (apartments.dataset, 2)):
+    for kind, length in (
+        (houses.dataset, 1),
+        (towns.dataset, 3),
+        (apartments.dataset, 2),
+    ):
         with pytest.raises(UsageError, match=f"length must be 0 or at .* got {length}"):
             kind.Settings(length=length)
     with pytest.raises(UsageError, match="tasks of fixed length; set length=0"):
         ma_household.dataset(settings=ma_household.dataset.Settings(length=32))
-    questions = iqa.dataset(settings=iqa.dataset.Settings(kind="counts", rooms=1, length=512))
+    questions = iqa.dataset(
+        settings=iqa.dataset.Settings(kind="counts", rooms=1, length=512)
+    )
     monkeypatch.setattr(homes, "LENGTH_TRIES", 2)
     with pytest.raises(UsageError, match="no 'counts' task of length=512"):
         questions.tasks[0]

@@ -45,7 +45,9 @@ TASKS = definitions()
 
 
 def pairs(**settings: Any) -> MaHousehold:
-    return MaHousehold(settings=MaHousehold.Settings(**{"homes": 5, "episodes": 25, **settings}))
+    return MaHousehold(
+        settings=MaHousehold.Settings(**{"homes": 5, "episodes": 25, **settings})
+    )
 
 
 def planned(reference: object) -> PlannedReference:
@@ -59,14 +61,27 @@ def kitchen() -> Scene:
     house.room("kitchen", [(0, 0), (6, 0), (6, 4), (0, 4)])
     table = house.furniture("dining_table", 3, 2, 1.6, 0.8, 0.8, receptacle="on")
     basin = house.furniture(
-        "sink_basin", 1, 3.8, 0.6, 0.4, 0.2, "cleaner", "filler", bottom=0.7, receptacle="in"
+        "sink_basin",
+        1,
+        3.8,
+        0.6,
+        0.4,
+        0.2,
+        "cleaner",
+        "filler",
+        bottom=0.7,
+        receptacle="in",
     )
-    house.furniture("faucet", 1, 3.95, 0.1, 0.1, 0.1, "toggleable", bottom=0.9, controls=(basin,))
+    house.furniture(
+        "faucet", 1, 3.95, 0.1, 0.1, 0.1, "toggleable", bottom=0.9, controls=(basin,)
+    )
     hob = house.furniture(
         *("stove_burner", 2, 3.8, 0.3, 0.3, 0.02, "heater"),
         bottom=0.9, receptacle="on", accepts=("pot",), capacity=1,
     )  # fmt: skip
-    house.furniture("stove_knob", 2, 3.6, 0.1, 0.1, 0.1, "toggleable", bottom=0.8, controls=(hob,))
+    house.furniture(
+        "stove_knob", 2, 3.6, 0.1, 0.1, 0.1, "toggleable", bottom=0.8, controls=(hob,)
+    )
     house.furniture(
         *("microwave", 5, 3.8, 0.5, 0.4, 0.3, "heater", "toggleable", "openable"),
         bottom=0.9, receptacle="in",
@@ -92,7 +107,13 @@ def state(scene: Scene, **changes: dict[str, Any]) -> State:
     """The scene's first state as judges see it, with some records changed."""
     flags = dict.fromkeys(("open", "on", "dirty", "sliced", "cooked", "filled"), False)
     objects: dict[str, dict[str, Any]] = {
-        o.id: {**flags, "coffee": False, "boiled": False, "dirty": o.dirty, "in": o.parent}
+        o.id: {
+            **flags,
+            "coffee": False,
+            "boiled": False,
+            "dirty": o.dirty,
+            "in": o.parent,
+        }
         for o in scene.objects
     }
     for name, change in changes.items():
@@ -100,7 +121,9 @@ def state(scene: Scene, **changes: dict[str, Any]) -> State:
     return {"objects": objects, "actors": {}}
 
 
-def met(task: str, params: tuple[str, ...], **changes: dict[str, Any]) -> tuple[int, int]:
+def met(
+    task: str, params: tuple[str, ...], **changes: dict[str, Any]
+) -> tuple[int, int]:
     scene = kitchen()
     goals = compile_task(TASKS[task], params, CLASSES, scene).goals
     found = state(scene, **changes)
@@ -112,7 +135,9 @@ def test_coffee_counts_clean_and_filled_for_one_and_the_same_mug() -> None:
     assert met("Coffee", (), mug__1={"coffee": True}) == (1, 2)
     assert met("Coffee", (), mug__1={"coffee": True}, mug__2={"dirty": False}) == (1, 2)
     assert met("Coffee", (), mug__1={"coffee": True, "dirty": False}) == (2, 2)
-    assert met("Coffee", (), mug__1={"filled": True, "dirty": False}) == (1, 2), "water is none"
+    assert met("Coffee", (), mug__1={"filled": True, "dirty": False}) == (1, 2), (
+        "water is none"
+    )
 
 
 def test_a_plate_of_toast_is_toast_on_the_very_plate_that_is_clean() -> None:
@@ -134,9 +159,27 @@ def test_a_plate_of_toast_is_toast_on_the_very_plate_that_is_clean() -> None:
 def test_slices_are_one_sliced_thing_and_a_dish_needs_one_of_its_own() -> None:
     five = compile_task(TASKS["N Slices Of X In Y"], ("5", "Tomato", "on", "Plate"), CLASSES,
                         kitchen())  # fmt: skip
-    assert five.dishes[0].load == (Portion(("tomato|1", "tomato|2"), (("sliced", True),)),)
-    breakfast = ("0", "0", "0", "Plate", "0", "Plate", "1", "0", "1", "1", "0", "2", "0")
-    both = compile_task(TASKS["Breakfast"], (*breakfast, "DiningTable"), CLASSES, kitchen())
+    assert five.dishes[0].load == (
+        Portion(("tomato|1", "tomato|2"), (("sliced", True),)),
+    )
+    breakfast = (
+        "0",
+        "0",
+        "0",
+        "Plate",
+        "0",
+        "Plate",
+        "1",
+        "0",
+        "1",
+        "1",
+        "0",
+        "2",
+        "0",
+    )
+    both = compile_task(
+        TASKS["Breakfast"], (*breakfast, "DiningTable"), CLASSES, kitchen()
+    )
     assert len(both.dishes) == 2
     assert {dish.at for dish in both.dishes} == {("dining_table|1",)}
     lettuce = ("0", "0", "0", "Plate", "0", "Plate", "1", "1", "0", "1", "1", "0", "0")
@@ -149,7 +192,9 @@ def test_two_dishes_never_count_the_same_thing() -> None:
     dish = Dish(plates, (("dirty", False),))
     two = Served((dish, dish))
     assert two.met(state(scene, plate__1={"dirty": False})) == 1
-    assert two.met(state(scene, plate__1={"dirty": False}, plate__2={"dirty": False})) == 2
+    assert (
+        two.met(state(scene, plate__1={"dirty": False}, plate__2={"dirty": False})) == 2
+    )
 
 
 def test_put_all_on_any_and_all_on_one_differ() -> None:
@@ -188,7 +233,9 @@ def test_a_plan_carried_out_in_the_world_brings_the_state_about(
     assert reference.met(world.state()) == reference.parts()
 
 
-def test_the_expert_solves_each_of_the_twenty_five_and_none_is_solved_from_the_start() -> None:
+def test_the_expert_solves_each_of_the_twenty_five_and_none_is_solved_from_the_start() -> (
+    None
+):
     dataset = pairs(homes=25)
     kinds = Counter(planned(task.reference).kind for task in dataset.tasks)
     assert kinds == dict.fromkeys(TASKS, 1)
@@ -204,7 +251,9 @@ def test_homes_that_lack_a_bathtub_get_the_next_task() -> None:
     dataset = pairs(rooms=1, homes=2, episodes=1, task="")
     small = MaHousehold(settings=MaHousehold.Settings(rooms=1, homes=1, task="Candles"))
     assert planned(dataset.tasks[0].reference).kind in TASKS
-    with pytest.raises(UsageError, match="no home of 1 rooms has the objects for 'Candles'"):
+    with pytest.raises(
+        UsageError, match="no home of 1 rooms has the objects for 'Candles'"
+    ):
         small.tasks[0]
     assert small.omissions == {"no home of 1 rooms has the objects for Candles": 1}
 
@@ -248,7 +297,9 @@ def test_the_commander_has_a_view_of_its_own_where_asked_for() -> None:
     dataset = MaHousehold(settings=far)
     world = dataset.world(dataset.tasks[0].episode)
     world.reset(dataset.tasks[0].episode)
-    seen = {name: actor.body.view_distance for name, actor in world.house.actors.items()}
+    seen = {
+        name: actor.body.view_distance for name, actor in world.house.actors.items()
+    }
     assert seen == {"commander": 10.0, "follower": 2.0}
     with pytest.raises(UsageError, match="body: unknown field 'sight'"):
         MaHousehold.Settings(commander={"sight": 3.0})
@@ -257,7 +308,10 @@ def test_the_commander_has_a_view_of_its_own_where_asked_for() -> None:
 def test_path_weighted_scores_count_the_follower_alone() -> None:
     seen = HouseholdObservation("commander", "kitchen", 0.0, (), (), (), (), ())
     said = Decision(Action("chat", ("hm",)))
-    failed = [Step(a, seen, said, Feedback("no_listener"), {}) for a in ("commander", "follower")]
+    failed = [
+        Step(a, seen, said, Feedback("no_listener"), {})
+        for a in ("commander", "follower")
+    ]
     actors = {"commander": {"low_level": 40}, "follower": {"low_level": 7}}
     trajectory = Trajectory("1", {}, failed, {"actors": actors})
     assert actions_taken(trajectory, ("follower",)) == 8
@@ -310,7 +364,9 @@ def test_nobody_is_handed_what_another_alone_is_told() -> None:
         async def act(self, observation: Observation, space: ActionSpace) -> Decision:
             return Decision(STOP)
 
-        def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        def on_feedback(
+            self, decision: Decision | Rejection, feedback: Feedback
+        ) -> None:
             """Nothing to learn."""
 
     dataset = pairs(homes=1, episodes=1)

@@ -47,11 +47,15 @@ def test_jobs_ask_for_as_much_as_c_wah_does_and_none_of_it_is_done_at_first() ->
         assert all(1 <= goal.parts <= PER_TYPE for goal in reference.goals)
         places = {g.receptacles for g in reference.goals if isinstance(g, Inside)}
         assert len(places) == 1, "all things go to one and the same piece"
-        assert (reference.kind == BOOK) == any(isinstance(g, Held) for g in reference.goals)
+        assert (reference.kind == BOOK) == any(
+            isinstance(g, Held) for g in reference.goals
+        )
         world = dataset.world(task.episode)
         world.reset(task.episode)
         assert reference.met(world.state()) == 0
-    assert Counter(goals(task.reference).kind for task in dataset.tasks) == dict.fromkeys(KINDS, 4)
+    assert Counter(
+        goals(task.reference).kind for task in dataset.tasks
+    ) == dict.fromkeys(KINDS, 4)
 
 
 def test_the_instruction_names_every_thing_the_place_and_the_room() -> None:
@@ -111,11 +115,15 @@ def test_things_have_one_name_for_all_but_each_sees_its_own_view() -> None:
     for task in dataset.tasks:
         world = dataset.world(task.episode)
         world.reset(task.episode)
-        views = [{o.name for o in world.observe(actor).objects} for actor in world.actors]
+        views = [
+            {o.name for o in world.observe(actor).objects} for actor in world.actors
+        ]
         apart += views[0] != views[1]
         for actor, view in zip(world.actors, views, strict=True):
             ids = {world.object_id(actor, name) for name in view}
-            others = {world.object_id(other, name) for other in world.actors for name in view}
+            others = {
+                world.object_id(other, name) for other in world.actors for name in view
+            }
             assert ids == others
             known = world.house.actors[actor].discovered
             assert {i for i in range(len(known)) if known[i]} >= {

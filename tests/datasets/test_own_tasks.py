@@ -33,12 +33,16 @@ FLAT: Mapping[str, Any] = {
 
 def written(folder: Path, **changed: Any) -> Path:
     path = folder / "task.yaml"
-    given = {key: value for key, value in {**FLAT, **changed}.items() if value is not None}
+    given = {
+        key: value for key, value in {**FLAT, **changed}.items() if value is not None
+    }
     path.write_text(yaml.safe_dump(given), encoding="utf-8")
     return path
 
 
-def room(name: str, at: list[float], size: list[float], *furniture: Any) -> dict[str, Any]:
+def room(
+    name: str, at: list[float], size: list[float], *furniture: Any
+) -> dict[str, Any]:
     return {"name": name, "at": at, "size": size, "furniture": list(furniture)}
 
 
@@ -52,7 +56,9 @@ def test_the_example_is_accepted_and_played_from_the_file(tmp_path: Path) -> Non
     (record,) = RunFolder.read(result.path).records()
     assert record.scores["sr"] == 1.0
     assert len(record.trajectory.steps) == made.accepted["steps"]
-    assert accept(path)[0].path.read_text(encoding="utf-8") == text  # once more changes nothing
+    assert (
+        accept(path)[0].path.read_text(encoding="utf-8") == text
+    )  # once more changes nothing
 
 
 def test_it_is_a_dataset_as_every_other(tmp_path: Path) -> None:
@@ -62,12 +68,20 @@ def test_it_is_a_dataset_as_every_other(tmp_path: Path) -> None:
     check_dataset(dataset("test", None, dataset.Settings()))
 
 
-def test_a_generated_home_with_the_usual_things_and_an_environment(tmp_path: Path) -> None:
+def test_a_generated_home_with_the_usual_things_and_an_environment(
+    tmp_path: Path,
+) -> None:
     goal = [{"inside": {"object": "mine", "place": "fridge"}}]
     objects = [{"kind": "apple", "place": "counter_top", "name": "mine"}]
     home = {"rooms": 2, "seed": 3}
     path = written(
-        tmp_path, rooms=None, home=home, clutter=1, objects=objects, goal=goal, max_steps=200
+        tmp_path,
+        rooms=None,
+        home=home,
+        clutter=1,
+        objects=objects,
+        goal=goal,
+        max_steps=200,
     )
     accept(path)
     with make(str(path), include=["expert_action"]) as env:
@@ -80,24 +94,34 @@ def test_a_generated_home_with_the_usual_things_and_an_environment(tmp_path: Pat
 
 
 def test_the_page_lists_what_comes_with_furniture() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(
+        encoding="utf-8"
+    )
     table = page.partition("| Comes with |")[2].partition("\n\n")[0]
     rows = {row.split("|")[1]: row for row in table.split("\n")[2:]}
-    listed = {kind: row for names, row in rows.items() for kind in names.strip(" `").split("`, `")}
+    listed = {
+        kind: row
+        for names, row in rows.items()
+        for kind in names.strip(" `").split("`, `")
+    }
     kinds = {kind: each.parts for kind, each in FURNITURE_KINDS.items() if each.parts}
     assert listed.keys() == kinds.keys()
     for kind, parts in kinds.items():
         assert all(f"`{part.kind}`" in listed[kind] for part in parts), kind
 
 
-def test_a_thing_lies_in_an_appliance_that_came_with_its_counter(tmp_path: Path) -> None:
+def test_a_thing_lies_in_an_appliance_that_came_with_its_counter(
+    tmp_path: Path,
+) -> None:
     path = written(tmp_path, objects=[{"kind": "mug", "place": "microwave"}])
     assert accept(path)[0].accepted
 
 
 def test_a_draft_and_a_changed_file_are_refused(tmp_path: Path) -> None:
     dataset = registry.load("dataset", str(written(tmp_path)))
-    with pytest.raises(DataError, match="has not been solved by the expert yet; check it with"):
+    with pytest.raises(
+        DataError, match="has not been solved by the expert yet; check it with"
+    ):
         dataset("test", None, dataset.Settings())
     path = accept(written(tmp_path))[0].path
     text = path.read_text(encoding="utf-8")
@@ -188,7 +212,9 @@ def test_a_mistake_ends_in_one_line(mistake: str, tmp_path: Path) -> None:
     assert "accepted" not in path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("text", ["instruction: [", "- 1", "", "&a [*a]", "instruction: \x00"])
+@pytest.mark.parametrize(
+    "text", ["instruction: [", "- 1", "", "&a [*a]", "instruction: \x00"]
+)
 def test_what_is_no_task_file_ends_in_one_line(text: str, tmp_path: Path) -> None:
     path = tmp_path / "task.yaml"
     path.write_text(text, encoding="utf-8")
@@ -198,7 +224,9 @@ def test_what_is_no_task_file_ends_in_one_line(text: str, tmp_path: Path) -> Non
 
 
 def test_a_missing_file_says_how_to_start(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no such file or directory; `wayword task example` prints"):
+    with pytest.raises(
+        DataError, match="no such file or directory; `wayword task example` prints"
+    ):
         read_tasks(tmp_path / "none.yaml")
 
 
@@ -206,10 +234,18 @@ def test_a_file_and_a_folder_hold_several_tasks(tmp_path: Path) -> None:
     (tmp_path / "tasks").mkdir()
     path = written(tmp_path / "tasks")
     one = path.read_text(encoding="utf-8")
-    (tmp_path / "tasks" / "other.yml").write_text(one.replace("mug", "cup"), encoding="utf-8")
-    path.write_text(f"# two tasks\n---\n{one}---\n# again\n{one}max_steps: 40\n", encoding="utf-8")
+    (tmp_path / "tasks" / "other.yml").write_text(
+        one.replace("mug", "cup"), encoding="utf-8"
+    )
+    path.write_text(
+        f"# two tasks\n---\n{one}---\n# again\n{one}max_steps: 40\n", encoding="utf-8"
+    )
     created = accept(tmp_path / "tasks")
-    assert [each.case.task.episode.id for each in created] == ["other", "task-1", "task-2"]
+    assert [each.case.task.episode.id for each in created] == [
+        "other",
+        "task-1",
+        "task-2",
+    ]
     text = path.read_text(encoding="utf-8")
     assert "# again" in text
     assert accept(path)[1].path.read_text(encoding="utf-8") == text
@@ -220,8 +256,12 @@ def test_a_file_and_a_folder_hold_several_tasks(tmp_path: Path) -> None:
     )
     checksum = RunFolder.read(tmp_path / "run").config["identity"]["dataset_checksum"]
     assert checksum != source_checksum("dataset", str(path))
-    (tmp_path / "tasks" / "other.yml").write_text(text.replace("task", "t"), encoding="utf-8")
-    (tmp_path / "tasks" / "third.yml").write_text(f"name: other-1\n{one}", encoding="utf-8")
+    (tmp_path / "tasks" / "other.yml").write_text(
+        text.replace("task", "t"), encoding="utf-8"
+    )
+    (tmp_path / "tasks" / "third.yml").write_text(
+        f"name: other-1\n{one}", encoding="utf-8"
+    )
     with pytest.raises(DataError, match="'other-1' is the name of two tasks"):
         read_tasks(tmp_path / "tasks")
     with pytest.raises(UsageError, match=r"\./none: no such file or folder"):

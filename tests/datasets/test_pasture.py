@@ -39,13 +39,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     templates.mkdir(parents=True)
     both = {SCENE: {"Mug": [PLACE, LOOKS, ["mug on a side table"]]}}
     (templates / "spatial_appearence_map.json").write_text(json.dumps(both))
-    (templates / "hidden_map.json").write_text(json.dumps({SCENE: {"Mug": "mug under the bed"}}))
+    (templates / "hidden_map.json").write_text(
+        json.dumps({SCENE: {"Mug": "mug under the bed"}})
+    )
     return tmp_path
 
 
 def publish(folder: Path, part: str, label: str = "Mug", **fields: Any) -> None:
     """Two episodes in PASTURE's own layout."""
-    there = folder / "pasture" / "datasets" / f"robothor-objectnav-{part}" / "val" / "episodes"
+    there = (
+        folder
+        / "pasture"
+        / "datasets"
+        / f"robothor-objectnav-{part}"
+        / "val"
+        / "episodes"
+    )
     there.mkdir(parents=True, exist_ok=True)
     records = [episode(n, 0.5, 0.5 + n / 4, SCENE, label, **fields) for n in (0, 1)]
     (there / f"{SCENE}.json").write_text(json.dumps(records))
@@ -76,13 +85,18 @@ def test_a_description_is_looked_for_from_the_published_starts(folder: Path) -> 
     assert task.episode.instruction == f"Find the {LOOKS}."
     assert near.tasks[0].episode.instruction == f"Find the {PLACE}."
     assert task.episode.start["horizon"] == 0.0
-    assert task.reference.targets == {"Mug|2.0|2.6"}  # the id of this version of the metadata
+    assert task.reference.targets == {
+        "Mug|2.0|2.6"
+    }  # the id of this version of the metadata
     assert task.reference.middles == ((2.0, 2.6),)
     assert (len(looks.tasks), looks.max_steps) == (2, 250)
     assert not any("not here" in line for line in looks.caveats)
     check_dataset(looks)
     check_world(looks, episodes=1, steps=8)
-    assert in_view(looks, task) == {"Mug|2.0|2.6": LOOKS, "SideTable|2.0|2.6": "side table"}
+    assert in_view(looks, task) == {
+        "Mug|2.0|2.6": LOOKS,
+        "SideTable|2.0|2.6": "side table",
+    }
     (scores,) = score(looks, [(task, oracle(looks, task))])
     assert scores["success_challenge"] == scores["sr_mug"] == 1.0
 
@@ -96,8 +110,12 @@ def test_robothors_starts_stand_in_for_episodes_that_are_not_here(folder: Path) 
 @pytest.mark.parametrize(
     "split", ["uncommon", "hidden", "hidden_distractors", "spatial_distractors"]
 )
-def test_what_only_the_authors_builds_know_is_refused_in_words(split: str, folder: Path) -> None:
-    with pytest.raises(UsageError, match=r"dataset.simulator=thor and dataset.build=pasture_build"):
+def test_what_only_the_authors_builds_know_is_refused_in_words(
+    split: str, folder: Path
+) -> None:
+    with pytest.raises(
+        UsageError, match=r"dataset.simulator=thor and dataset.build=pasture_build"
+    ):
         Pasture(split, folder)
 
 
@@ -137,7 +155,9 @@ def test_in_the_authors_builds_the_described_thing_is_the_target(
     build.write_text("")
     monkeypatch.setattr("wayword.datasets.robothor.check_installed", lambda: None)
     monkeypatch.setattr(pasture, "launch", partial(Controller, place))
-    dataset = Pasture(split, folder, PastureSettings(simulator="thor", build=str(build)))
+    dataset = Pasture(
+        split, folder, PastureSettings(simulator="thor", build=str(build))
+    )
     task = dataset.tasks[0]
     assert isinstance(task.reference, ObjectNavReference)
     assert task.reference.targets == {target}
@@ -149,7 +169,9 @@ def test_missing_files_are_named_with_where_to_take_them_from(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "pasture" / "class_templates" / "spatial_appearence_map.json").unlink()
-    with pytest.raises(DataError, match=r"spatial_appearence_map.json: no such file; take it"):
+    with pytest.raises(
+        DataError, match=r"spatial_appearence_map.json: no such file; take it"
+    ):
         Pasture("appearance", folder).tasks[0]
     monkeypatch.setattr("wayword.datasets.robothor.check_installed", lambda: None)
     with pytest.raises(UsageError, match=r"dataset.build=\(empty\): no such file"):

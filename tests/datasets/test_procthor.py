@@ -24,7 +24,9 @@ def xz(*points: tuple[float, float]) -> list[dict[str, float]]:
     return [{"x": x, "y": 0.0, "z": z} for x, z in points]
 
 
-def wall(room: int, a: tuple[float, float], b: tuple[float, float], **more: Any) -> dict[str, Any]:
+def wall(
+    room: int, a: tuple[float, float], b: tuple[float, float], **more: Any
+) -> dict[str, Any]:
     name = f"wall|{room}|{a[0]:.2f}|{a[1]:.2f}|{b[0]:.2f}|{b[1]:.2f}"
     high = [{"x": x, "y": 2.5, "z": z} for x, z in (b, a)]
     return {"id": name, "roomId": f"room|{room}", "polygon": [*xz(a, b), *high], **more}
@@ -49,8 +51,18 @@ def house() -> dict[str, Any]:
             {"id": "room|3", "roomType": "LivingRoom", "floorPolygon": xz(*east)},
         ],
         "walls": [shared, wall(3, (4.0, 4.0), (4.0, 0.0))],
-        "doors": [{"id": "door|2|3", "wall0": shared["id"], "holePolygon": hole, "openness": 1}],
-        "objects": [thing("DiningTable|3|0", 6.5, 0.38, 1.0, mug), thing("Apple|2|0", 1, 0.04, 1)],
+        "doors": [
+            {
+                "id": "door|2|3",
+                "wall0": shared["id"],
+                "holePolygon": hole,
+                "openness": 1,
+            }
+        ],
+        "objects": [
+            thing("DiningTable|3|0", 6.5, 0.38, 1.0, mug),
+            thing("Apple|2|0", 1, 0.04, 1),
+        ],
         "metadata": {"schema": "1.0.0"},
     }
 
@@ -65,7 +77,9 @@ def folder(tmp_path: Path) -> Path:
 
 def test_walls_doorways_and_floors_are_the_files_own(folder: Path) -> None:
     ground = Procthor("val", folder).place("val_0").ground
-    assert ground.clear((3.5, 3.0), (4.5, 3.0))  # through the doorway, 2.5 to 3.5 m along the wall
+    assert ground.clear(
+        (3.5, 3.0), (4.5, 3.0)
+    )  # through the doorway, 2.5 to 3.5 m along the wall
     assert not ground.clear((3.5, 1.5), (4.5, 1.5))
     assert not ground.at(6.5, 1.0)  # the table
     assert not ground.at(8.5, 1.0)
@@ -76,7 +90,9 @@ def test_every_drawn_episode_can_be_solved(folder: Path) -> None:
     check_dataset(dataset)
     first = Procthor("val", folder, ProcthorSettings(houses=1, episodes=6))
     assert {task.episode.scene for task in first.tasks} == {"val_0"}
-    assert first.place("val_1").ground.clear((3.5, 3.0), (4.5, 3.0))  # a house that has no tasks
+    assert first.place("val_1").ground.clear(
+        (3.5, 3.0), (4.5, 3.0)
+    )  # a house that has no tasks
     check_world(dataset, episodes=2, steps=6)
     assert "typical" in dataset.caveats[0]
 

@@ -31,18 +31,24 @@ def r2r(data: Path, **settings: Any) -> R2R:
     return R2R("val_seen", data, R2RSettings(**settings))
 
 
-def test_a_file_of_own_episodes_takes_the_place_of_the_splits(data: Path, tmp_path: Path) -> None:
+def test_a_file_of_own_episodes_takes_the_place_of_the_splits(
+    data: Path, tmp_path: Path
+) -> None:
     """MapGPT's 216 are flattened records like these."""
     record = {"instr_id": "7_1", "instruction": "Go.", "scan": SCAN, "heading": 0.0}
     own = tmp_path / "own.json"
-    own.write_text(json.dumps([{**record, "path": ["s", "a"], "path_id": 7, "distance": 2.0}]))
+    own.write_text(
+        json.dumps([{**record, "path": ["s", "a"], "path_id": 7, "distance": 2.0}])
+    )
     dataset = r2r(data, annotations=str(own))
     assert [task.episode.id for task in dataset.tasks] == ["7_1"]
     assert dataset.tasks[0].reference.path == ("s", "a")  # type: ignore[attr-defined]
     assert own in dataset.files.values()
     sample = R2R("sample72", data, R2RSettings(annotations=str(own)))
     assert len(sample.tasks) == 1
-    assert len(dataset.demonstrations(1, 0)) == 1  # examples come from the train split still
+    assert (
+        len(dataset.demonstrations(1, 0)) == 1
+    )  # examples come from the train split still
     done = run(
         Plan(
             "oracle",
@@ -60,10 +66,14 @@ def test_a_file_of_own_episodes_takes_the_place_of_the_splits(data: Path, tmp_pa
         _ = r2r(data, annotations=str(tmp_path / "nowhere.json")).tasks
 
 
-def test_an_id_given_twice_is_named_with_both_records(data: Path, tmp_path: Path) -> None:
+def test_an_id_given_twice_is_named_with_both_records(
+    data: Path, tmp_path: Path
+) -> None:
     record = {"instr_id": "7_1", "instruction": "Go.", "scan": SCAN, "heading": 0.0}
     own = tmp_path / "own.json"
-    own.write_text(json.dumps([{**record, "path": ["s", "a"]}, {**record, "path": ["a", "s"]}]))
+    own.write_text(
+        json.dumps([{**record, "path": ["s", "a"]}, {**record, "path": ["a", "s"]}])
+    )
     problem = "own.json: record 1: has the same episode id as record 0: '7_1'"
     with pytest.raises(DataError, match=problem):
         catalog.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
@@ -75,7 +85,10 @@ def test_an_id_given_twice_is_named_with_both_records(data: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"scan": "nowhere"}, "record 0, field 'scan': is not a Matterport3D scan: 'nowhere'"),
+        (
+            {"scan": "nowhere"},
+            "record 0, field 'scan': is not a Matterport3D scan: 'nowhere'",
+        ),
         ({"path": ["s", "x"]}, "record 0, field 'path': 'x' is not a viewpoint of"),
         ({"path": ["s", "s"]}, "record 0, field 'path': 's' and 's' are not adjacent"),
         ({"path": ["s"]}, "record 0, field 'path': must have at least two viewpoints"),
@@ -135,9 +148,21 @@ def test_r4r_is_read_as_its_generator_writes_it(data: Path) -> None:
 
 
 def test_rxr_is_read_line_by_line_in_one_language(data: Path) -> None:
-    base = {"path_id": 11, "split": "val_seen", "scan": SCAN, "heading": 0.5, "path": ["s", "a"]}
+    base = {
+        "path_id": 11,
+        "split": "val_seen",
+        "scan": SCAN,
+        "heading": 0.5,
+        "path": ["s", "a"],
+    }
     lines = [
-        {**base, "instruction_id": n, "annotator_id": 1, "language": code, "instruction": text}
+        {
+            **base,
+            "instruction_id": n,
+            "annotator_id": 1,
+            "language": code,
+            "instruction": text,
+        }
         for n, (code, text) in enumerate(
             [("en-IN", "Go on."), ("hi-IN", "चलो।"), ("en-US", "Walk.")]
         )
@@ -146,7 +171,9 @@ def test_rxr_is_read_line_by_line_in_one_language(data: Path) -> None:
     path = data / "rxr" / "rxr_val_seen_guide.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
     told = {
-        code: [t.episode for t in RxR("val_seen", data, RxRSettings(language=code)).tasks]  # type: ignore[arg-type]
+        code: [
+            t.episode for t in RxR("val_seen", data, RxRSettings(language=code)).tasks
+        ]  # type: ignore[arg-type]
         for code in ("en", "hi", "te", "")
     }
     assert [episode.id for episode in told["en"]] == ["0", "2"]
@@ -177,16 +204,18 @@ def test_pictures_are_read_in_all_three_forms(data: Path, tmp_path: Path) -> Non
     shown = r2r(data, pictures=str(tmp_path)).perceiver()
     assert {"picture", "perceive"} <= shown.capabilities
     assert _red(shown.picture(SCAN, "s", 0.0, 60.0)) == pytest.approx(5 * 12, abs=4)
-    assert _red(shown.picture(SCAN, "s", 92.0, 60.0, 25.0)) == pytest.approx(5 * 27, abs=4)
+    assert _red(shown.picture(SCAN, "s", 92.0, 60.0, 25.0)) == pytest.approx(
+        5 * 27, abs=4
+    )
     assert _red(shown.picture(SCAN, "s", 350.0, 60.0, -40.0)) == pytest.approx(0, abs=4)
     # the camera looks east: face 1 lies there, the others clockwise, 0 above and 5 below
     for heading, elevation, face in (
         *((90.0, 0.0, 1), (180.0, 0.0, 2), (270.0, 0.0, 3), (0.0, 0.0, 4)),
         *((0.0, 80.0, 0), (0.0, -80.0, 5)),
     ):
-        assert _red(shown.picture(SCAN, "a", heading, 40.0, elevation)) == pytest.approx(
-            40 * face, abs=6
-        ), (heading, elevation)
+        assert _red(
+            shown.picture(SCAN, "a", heading, 40.0, elevation)
+        ) == pytest.approx(40 * face, abs=6), (heading, elevation)
     assert _red(shown.picture(SCAN, "b", 123.0, 60.0)) == pytest.approx(250, abs=4)
     with pytest.raises(DataError, match="no picture, no 36 views and no skybox"):
         shown.picture(SCAN, "c", 0.0, 60.0)
@@ -213,7 +242,12 @@ def test_agents_are_shown_r2rs_pictures(
         out=tmp_path / "run",
     )
     (record,) = RunFolder.read(run(plan).path).records()
-    asked = [m for call in record.trajectory.calls() for m in call.prompt if not isinstance(m, str)]
+    asked = [
+        m
+        for call in record.trajectory.calls()
+        for m in call.prompt
+        if not isinstance(m, str)
+    ]
     assert any(message.images for message in asked)
 
 

@@ -18,7 +18,9 @@ RESTORED = {"sr_strict": 1.0, "misplaced": 0.0, "fixed_strict": 1.0}
 
 @pytest.fixture(scope="module")
 def dataset() -> Rearrangement:
-    return Rearrangement(settings=Rearrangement.Settings(homes=8, episodes=60, request="changes"))
+    return Rearrangement(
+        settings=Rearrangement.Settings(homes=8, episodes=60, request="changes")
+    )
 
 
 def wanted(reference: object) -> RearrangementReference:
@@ -26,20 +28,26 @@ def wanted(reference: object) -> RearrangementReference:
     return reference
 
 
-def test_the_expert_restores_every_home_and_disturbs_nothing(dataset: Rearrangement) -> None:
+def test_the_expert_restores_every_home_and_disturbs_nothing(
+    dataset: Rearrangement,
+) -> None:
     counts = set()
     for task in dataset.tasks:
         world, reference = dataset.world(task.episode), wanted(task.reference)
         world.reset(task.episode)
         start = world.state()
         assert reference.met(start) == 0, "everything named is out of place at first"
-        assert all(other.met(start) for other in reference.others), "and nothing else is"
+        assert all(other.met(start) for other in reference.others), (
+            "and nothing else is"
+        )
         assert rearranged(reference, start) == UNTOUCHED
         actions = play(world, "agent", reference)
         assert {action.name for action in actions} <= set(LOW_LEVEL)
         end = world.state()
         assert rearranged(reference, end) == RESTORED, task
-        assert end["actors"]["agent"]["low_level"] == len(actions) - 1, "no action failed"
+        assert end["actors"]["agent"]["low_level"] == len(actions) - 1, (
+            "no action failed"
+        )
         assert len(actions) <= dataset.max_steps
         assert not violations(world.house)
         counts.add(len(reference.goals))

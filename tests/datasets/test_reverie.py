@@ -71,7 +71,9 @@ def walked(data: Path, *actions: Action) -> dict[str, float]:
         assert action in world.action_space("agent")
         seen = world.observe("agent")
         feedback = world.step("agent", action)
-        told.steps.append(Step("agent", seen, Decision(action), feedback, world.pose("agent")))
+        told.steps.append(
+            Step("agent", seen, Decision(action), feedback, world.pose("agent"))
+        )
     (found,) = score(dataset, [(task, told)])
     return found
 
@@ -90,7 +92,12 @@ def test_an_episode_succeeds_where_the_object_is_in_view(data: Path) -> None:
     go = [Action("goto", (place,)) for place in "abcd"]
     named, other = Action("stop", ("5",)), Action("stop", ("9",))
     there = walked(data, *go[:3], named)
-    assert (there["sr"], there["rgs"], there["spl_gold"], there["rgspl"]) == (1, 1, 1, 1)
+    assert (there["sr"], there["rgs"], there["spl_gold"], there["rgspl"]) == (
+        1,
+        1,
+        1,
+        1,
+    )
     beyond = walked(data, *go, named)  # 8 m for 6 m
     assert (beyond["sr"], beyond["rgs"]) == (1, 1)
     assert beyond["rgspl"] == beyond["spl"] == pytest.approx(0.75)
@@ -141,13 +148,24 @@ def test_agents_find_and_name_it(
         "react": [{"thought": "on", "action": f"goto[{p}]"} for p in "abc"],
         "mapgpt": [{"plan": "on", "action": f"goto[place {n}]"} for n in (1, 2, 3)],
     }
-    ends = {"navgpt": [there, "5"], "react": [{"thought": "there", "action": "stop[5]"}]}
+    ends = {
+        "navgpt": [there, "5"],
+        "react": [{"thought": "there", "action": "stop[5]"}],
+    }
     ends["mapgpt"] = ends["react"]
     spoken = [*said.get(agent, ()), *ends.get(agent, ())]
     texts = [line if isinstance(line, str) else json.dumps(line) for line in spoken]
     answers.write_text("\n".join(map(json.dumps, texts)))
     name = f"scripted:{answers}" if model else ""
-    plan = Plan(agent, "reverie:val_seen", name, settings, limit=1, data=data, out=tmp_path / "r")
+    plan = Plan(
+        agent,
+        "reverie:val_seen",
+        name,
+        settings,
+        limit=1,
+        data=data,
+        out=tmp_path / "r",
+    )
     folder = RunFolder.read(run(plan).path)
     ((_, scores),), (record,) = folder.scores(), folder.records()
     if agent == "navgpt":
@@ -158,5 +176,6 @@ def test_agents_find_and_name_it(
         rules = call.prompt[0].content  # type: ignore[union-attr]
         assert "names an object in another part" in rules
         assert not any(
-            word in rules for word in ("whole route", "is a route", "if you stop within 3")
+            word in rules
+            for word in ("whole route", "is a route", "if you stop within 3")
         )

@@ -61,8 +61,12 @@ def play(robot: Robot, target: str = "vase", **changes: Any) -> Trajectory:
     def build(toolkit: Toolkit, actor: str) -> Agent:
         return LGX(Settings(), toolkit)
 
-    dataset = RobotTasks(settings=RobotSettings(url=robot.url, target=target, **QUICK, **changes))
-    setup = Setup(dataset, build, {"main": ScriptedModel("first")}, seed=0, max_steps=60)
+    dataset = RobotTasks(
+        settings=RobotSettings(url=robot.url, target=target, **QUICK, **changes)
+    )
+    setup = Setup(
+        dataset, build, {"main": ScriptedModel("first")}, seed=0, max_steps=60
+    )
     return asyncio.run(rollout(dataset.tasks[0], setup))
 
 
@@ -76,22 +80,32 @@ def statuses(trajectory: Trajectory) -> list[str]:
     return [step.feedback.status for step in trajectory.steps if not step.feedback.ok]
 
 
-def test_lgx_finds_the_vase_through_a_dropped_connection_a_refusal_and_silence() -> None:
+def test_lgx_finds_the_vase_through_a_dropped_connection_a_refusal_and_silence() -> (
+    None
+):
     body = robot({3: "drop", 7: "refuse", 10: "ignore"})
     with running(body):
         trajectory = play(body)
     assert (trajectory.ended, trajectory.error) == ("stopped", "")
     assert statuses(trajectory) == ["lost", "refused", "lost"]
-    reasons = [s.feedback.details["reason"] for s in trajectory.steps if not s.feedback.ok]
+    reasons = [
+        s.feedback.details["reason"] for s in trajectory.steps if not s.feedback.ok
+    ]
     assert reasons[0].startswith("the connection broke; restored after")
     assert reasons[1:] == ["Action goal was rejected", "cancelled after 2 s"]
-    blocked = [note.details["status"] for note in trajectory.notes() if note.kind == "blocked"]
+    blocked = [
+        note.details["status"] for note in trajectory.notes() if note.kind == "blocked"
+    ]
     assert blocked == ["lost", "refused", "lost"]
-    assert any(note.kind == "asked" and note.details["valid"] for note in trajectory.notes())
+    assert any(
+        note.kind == "asked" and note.details["valid"] for note in trajectory.notes()
+    )
     assert any(note.kind == "grounded" for note in trajectory.notes())
     assert (trajectory.state["lost"], trajectory.state["refused"]) == (2, 1)
     assert trajectory.state["reconnections"] == 1
-    assert "vase" in {one["id"] for one in body.base.report()["in_view"]}  # it truly is in view
+    assert "vase" in {
+        one["id"] for one in body.base.report()["in_view"]
+    }  # it truly is in view
 
 
 def test_a_drop_while_it_goes_leaves_the_robot_where_the_agent_thinks_it_is() -> None:
@@ -102,7 +116,9 @@ def test_a_drop_while_it_goes_leaves_the_robot_where_the_agent_thinks_it_is() ->
         assert trajectory.ended == "stopped"
         assert statuses(trajectory)[:1] == ["lost"]
         where, truth = trajectory.steps[-1].pose, body.base.pose()
-        assert (where["x"], where["y"]) == pytest.approx((truth["x"], truth["y"]), abs=1e-3)
+        assert (where["x"], where["y"]) == pytest.approx(
+            (truth["x"], truth["y"]), abs=1e-3
+        )
         assert "vase" in {one["id"] for one in body.base.report()["in_view"]}
 
 
@@ -122,7 +138,10 @@ def test_episodes_are_typed_and_nobody_judges_them() -> None:
         "Find the red ball.",
     ]
     walk = RobotTasks(settings=RobotSettings(instruction="Go through the door.")).tasks
-    assert (walk[0].episode.instruction, walk[0].episode.extra) == ("Go through the door.", {})
+    assert (walk[0].episode.instruction, walk[0].episode.extra) == (
+        "Go through the door.",
+        {},
+    )
     scored = scorer("objectnav").score(RobotTasks(settings=RobotSettings(target="x")), [
         (tasks[0], Trajectory("1", start={}, state={"stopped": True, "metres": 3.0}))
     ])  # fmt: skip
@@ -130,7 +149,9 @@ def test_episodes_are_typed_and_nobody_judges_them() -> None:
 
 
 def test_without_a_target_one_line_says_what_to_type() -> None:
-    with pytest.raises(UsageError, match=r"robot needs a target: --set dataset.target="):
+    with pytest.raises(
+        UsageError, match=r"robot needs a target: --set dataset.target="
+    ):
         open_dataset(Plan("robot", "robot"))
 
 
@@ -152,8 +173,13 @@ def test_a_detector_that_only_a_simulation_can_answer_moves_no_robot(
     with running(body) as url:
         chosen = RobotSettings(url=url, target="vase", **QUICK)
         dataset = RobotTasks(settings=chosen)
-        made, models = make(cls.Settings, settings, agent), {"main": ScriptedModel("first")}
-        setup = Setup(dataset, lambda toolkit, actor: cls(made, toolkit), models, max_steps=60)
+        made, models = (
+            make(cls.Settings, settings, agent),
+            {"main": ScriptedModel("first")},
+        )
+        setup = Setup(
+            dataset, lambda toolkit, actor: cls(made, toolkit), models, max_steps=60
+        )
         with pytest.raises(UsageError, match=r"simulated:\w+ needs the ground truth"):
             asyncio.run(rollout(dataset.tasks[0], setup))
     assert body.goals == 0

@@ -33,7 +33,9 @@ def test_an_episode_is_read_in_the_projects_frame(folder: Path) -> None:
     assert task.reference.shortest == pytest.approx(2.1213, abs=1e-3)
 
 
-def test_it_keeps_the_contracts_and_both_orders_hold_every_episode(folder: Path) -> None:
+def test_it_keeps_the_contracts_and_both_orders_hold_every_episode(
+    folder: Path,
+) -> None:
     spread, filed = (
         Robothor("train", folder, RobothorSettings(order=o)) for o in ("spread", "file")
     )
@@ -80,15 +82,21 @@ def test_missing_and_broken_files_end_in_one_clear_line(folder: Path) -> None:
     broken = episode(0, 0.5, 0.5)
     broken["initial_position"] = [0.5, 0.9, 0.5]
     write(folder, "debug", [broken])
-    with pytest.raises(DataError, match="record 0, field 'initial_position': has the wrong type"):
+    with pytest.raises(
+        DataError, match="record 0, field 'initial_position': has the wrong type"
+    ):
         Robothor("debug", folder).tasks[0]
     with pytest.raises(UsageError, match="field_of_view"):
         RobothorSettings(field_of_view=400)
 
 
-def test_an_evaluated_split_opens_no_floor_where_others_have_enough_episodes(folder: Path) -> None:
+def test_an_evaluated_split_opens_no_floor_where_others_have_enough_episodes(
+    folder: Path,
+) -> None:
     outside = episode(900, 3.5, 0.5)
-    outside["shortest_path"].insert(1, point(6.0, 2.0, 0.0))  # a way that no other split knows
+    outside["shortest_path"].insert(
+        1, point(6.0, 2.0, 0.0)
+    )  # a way that no other split knows
     write(folder, "debug", [outside])
     debug, train = Robothor("debug", folder), Robothor("train", folder)
     assert not debug.place(SCENE).ground.at(6.0, 2.0)
@@ -104,11 +112,15 @@ def test_an_evaluated_split_opens_no_floor_where_others_have_enough_episodes(fol
 def test_records_are_read_however_they_are_laid_out(
     folder: Path, indent: int | None, nested: bool
 ) -> None:
-    records = [{**episode(n, 0.5, 0.5), "by": {"id": n} if nested else n} for n in range(3)]
+    records = [
+        {**episode(n, 0.5, 0.5), "by": {"id": n} if nested else n} for n in range(3)
+    ]
     path = folder / "robothor" / "episodes" / "debug" / f"{SCENE}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(records, indent=indent))
-    assert len(Robothor("debug", folder).tasks) == len(records)  # counted by their bytes
+    assert len(Robothor("debug", folder).tasks) == len(
+        records
+    )  # counted by their bytes
     found = apartments.episodes_of(path)
     assert [json.loads(record) for record in found] == records
     path.write_text(json.dumps(records)[:-9] + "]")

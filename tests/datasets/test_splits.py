@@ -38,14 +38,20 @@ def without_data(monkeypatch: pytest.MonkeyPatch) -> None:
 def hashes(name: str, split: str, settings: dict[str, Any]) -> list[str]:
     """Of each episode's task and of the contents of its world at the start. Seeds and the names of
     episodes, scenes and places say nothing of the contents."""
-    dataset = open_dataset(Plan("random", f"{name}:{split}", settings={"dataset": settings}))
+    dataset = open_dataset(
+        Plan("random", f"{name}:{split}", settings={"dataset": settings})
+    )
     found = []
     for task in dataset.tasks:
         world: Any = dataset.world(task.episode)
         world.reset(task.episode)
-        start: dict[str, Any] = {k: v for k, v in task.episode.start.items() if k != "seed"}
+        start: dict[str, Any] = {
+            k: v for k, v in task.episode.start.items() if k != "seed"
+        }
         state = world.state()
-        if (graph := getattr(world, "graph", None)) is not None:  # its state is a place's name
+        if (
+            graph := getattr(world, "graph", None)
+        ) is not None:  # its state is a place's name
             place = start.pop("viewpoint", None) or start.pop("panorama")
             start["place"] = graph.index[place]
             state = graph.positions.tolist()

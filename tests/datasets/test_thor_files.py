@@ -20,7 +20,9 @@ from wayword.datasets.sources.thor import read_record
 NAME = "FloorPlan1"
 
 
-def thing(label: str, x: float, y: float, z: float, size: tuple[float, ...], **more: Any) -> Any:
+def thing(
+    label: str, x: float, y: float, z: float, size: tuple[float, ...], **more: Any
+) -> Any:
     """A record as it is in the file: y up, z north."""
     return {
         "objectId": f"{label}|1",
@@ -77,9 +79,15 @@ def test_a_room_is_read_in_this_project_s_frame(folder: Path) -> None:
     scene = ithor.scene(folder, NAME)
     found = {o.id: o for o in scene.objects}
     mug = found["Mug|1"]
-    assert (mug.x, mug.y, mug.bottom) == pytest.approx((1.0, 2.0, 0.8)), "z is north, y is up"
+    assert (mug.x, mug.y, mug.bottom) == pytest.approx((1.0, 2.0, 0.8)), (
+        "z is north, y is up"
+    )
     assert mug.parent == "DiningTable|1"
-    assert (found["Desk|1"].width, found["Desk|1"].depth, found["Desk|1"].height) == (1.0, 0.6, 0.8)
+    assert (found["Desk|1"].width, found["Desk|1"].depth, found["Desk|1"].height) == (
+        1.0,
+        0.6,
+        0.8,
+    )
     assert scene.rooms[0].name == "kitchen"
     assert scene.floor is not None
     assert scene.floor.is_free(0.5, 1.0)
@@ -89,7 +97,11 @@ def test_a_room_is_read_in_this_project_s_frame(folder: Path) -> None:
 def test_an_episode_is_read_and_asks_for_the_mug(folder: Path) -> None:
     dataset = Rearrangement("2021_val", folder)
     (task,) = dataset.tasks
-    assert task.episode.start["poses"]["agent"] == {"x": 1.0, "y": 1.0, "heading": 270.0}
+    assert task.episode.start["poses"]["agent"] == {
+        "x": 1.0,
+        "y": 1.0,
+        "heading": 270.0,
+    }
     assert "mug_1" in task.episode.instruction.lower()
     assert "desk_1" in task.episode.instruction.lower()
     world = dataset.world(task.episode)
@@ -101,9 +113,15 @@ def test_an_episode_is_read_and_asks_for_the_mug(folder: Path) -> None:
     ("broken", "said"),
     [
         ({"objectType": 7}, "field 'objectType': has the wrong type: 7"),
-        ({"temperature": "Warm"}, "field 'temperature': must be RoomTemp, Hot or Cold, got 'Warm'"),
+        (
+            {"temperature": "Warm"},
+            "field 'temperature': must be RoomTemp, Hot or Cold, got 'Warm'",
+        ),
         ({"position": {"x": 0, "z": 0}}, "position, field 'y': is missing"),
-        ({"position": {"x": 0, "y": "high", "z": 0}}, "field 'y': has the wrong type: 'high'"),
+        (
+            {"position": {"x": 0, "y": "high", "z": 0}},
+            "field 'y': has the wrong type: 'high'",
+        ),
         ({"aabb": None}, "field 'aabb': has the wrong type: None"),
         ({"rotation": {}}, "field 'y': is missing"),
     ],
@@ -119,12 +137,20 @@ def test_a_broken_object_is_named(broken: dict[str, Any], said: str) -> None:
     ("broken", "said"),
     [
         ({"agent_rotation": "north"}, "field 'agent_rotation': has the wrong type"),
-        ({"openable_data": [{"name": "Drawer_1"}]}, "field 'start_openness': is missing"),
-        ({"target_poses": [{"name": "Mug_1a"}]}, "target_poses, field 'rotation': is missing"),
+        (
+            {"openable_data": [{"name": "Drawer_1"}]},
+            "field 'start_openness': is missing",
+        ),
+        (
+            {"target_poses": [{"name": "Mug_1a"}]},
+            "target_poses, field 'rotation': is missing",
+        ),
         ({"starting_poses": None}, "field 'starting_poses': has the wrong type"),
     ],
 )
-def test_a_broken_episode_is_named(folder: Path, broken: dict[str, Any], said: str) -> None:
+def test_a_broken_episode_is_named(
+    folder: Path, broken: dict[str, Any], said: str
+) -> None:
     path = folder / "rearrangement/2021_val.json"
     whole = json.loads(path.read_text())[NAME][0]
     path.write_text(json.dumps({NAME: [whole, {**whole, **broken}]}))
@@ -136,10 +162,14 @@ def test_a_broken_episode_is_named(folder: Path, broken: dict[str, Any], said: s
 
 def test_a_broken_floor_or_a_missing_room_is_named(folder: Path) -> None:
     np.save(folder / ithor.CELLS.format(name=NAME), np.zeros((4, 3)))
-    with pytest.raises(DataError, match=r"FloorPlan1-layout\.npy: must have the shape \(P, 2\)"):
+    with pytest.raises(
+        DataError, match=r"FloorPlan1-layout\.npy: must have the shape \(P, 2\)"
+    ):
         ithor.scene(folder, NAME)
     (folder / ithor.CELLS.format(name=NAME)).write_bytes(b"cells")
-    with pytest.raises(DataError, match=r"FloorPlan1-layout\.npy: must be a numeric array"):
+    with pytest.raises(
+        DataError, match=r"FloorPlan1-layout\.npy: must be a numeric array"
+    ):
         ithor.cells(folder, NAME)
     with pytest.raises(DataError, match="scene 'FloorPlan2': is missing"):
         ithor.records(folder, "FloorPlan2")
@@ -152,8 +182,14 @@ HEAD = "question_type,scene_number,seed,question,answer,object_id,container_id"
     ("text", "said"),
     [
         ("a,b\n", "column 'scene_number': is missing"),
-        (f"{HEAD}\n0,6,5,?,Maybe,1,21\n", "line 2: is not a valid question (KeyError: 'Maybe')"),
-        (f"{HEAD}\n0,6,5,?,True,1,21\n0,6,5,?,True,99,21\n", "line 3: is not a valid question"),
+        (
+            f"{HEAD}\n0,6,5,?,Maybe,1,21\n",
+            "line 2: is not a valid question (KeyError: 'Maybe')",
+        ),
+        (
+            f"{HEAD}\n0,6,5,?,True,1,21\n0,6,5,?,True,99,21\n",
+            "line 3: is not a valid question",
+        ),
         (f"{HEAD}\n0,six,5,?,True,1,21\n", "line 2: is not a valid question"),
     ],
 )
@@ -191,7 +227,9 @@ def test_a_place_out_of_this_world_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", [*range(8, 80, 3), 100])
-def test_an_array_whose_header_is_damaged_is_refused_in_one_line(tmp_path: Path, at: int) -> None:
+def test_an_array_whose_header_is_damaged_is_refused_in_one_line(
+    tmp_path: Path, at: int
+) -> None:
     path = tmp_path / "layout.npy"
     np.save(path, np.zeros((3, 2)))
     whole = path.read_bytes()

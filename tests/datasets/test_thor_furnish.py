@@ -45,7 +45,9 @@ def test_types_and_flags_say_what_things_do() -> None:
     assert found["Pan|1"].parent == "StoveBurner|1"
     assert found["Egg|1"].parent == "Fridge|1"
     assert "pillow" not in found["Pan|1"].accepts
-    assert found["Shelf|1"].height == pytest.approx(0.02), "its box is the air above the board"
+    assert found["Shelf|1"].height == pytest.approx(0.02), (
+        "its box is the air above the board"
+    )
 
 
 def test_knobs_work_the_nearest_hob_each_and_taps_the_basin() -> None:
@@ -78,7 +80,9 @@ def test_what_stands_askew_gets_back_its_own_sides(turn: float) -> None:
     t = math.radians(turn)
     cos, sin = abs(math.cos(t)), abs(math.sin(t))
     box = (wide * cos + deep * sin, wide * sin + deep * cos, 0.8)
-    found = furnish.upright_size(made("DiningTable", (0, 0, 0.4), box, "receptacle", heading=turn))
+    found = furnish.upright_size(
+        made("DiningTable", (0, 0, 0.4), box, "receptacle", heading=turn)
+    )
     swapped = cos < sin
     if turn in (0.0, 100.0):  # near a quarter turn the box is kept as it is
         assert found == box[:2]

@@ -24,13 +24,15 @@ RECORDS = (FLOOR, *FURNITURE, APPLE, PLATE)
 
 
 def judged(
-    moves: dict[str, tuple[Point3, Point3]], lids: dict[str, tuple[float, float]] | None = None
+    moves: dict[str, tuple[Point3, Point3]],
+    lids: dict[str, tuple[float, float]] | None = None,
 ) -> JudgedStart:
     return judge(RECORDS, shuffled(moves, lids))
 
 
 def shuffled(
-    moves: dict[str, tuple[Point3, Point3]], lids: dict[str, tuple[float, float]] | None = None
+    moves: dict[str, tuple[Point3, Point3]],
+    lids: dict[str, tuple[float, float]] | None = None,
 ) -> Shuffle:
     start = {name: PivotPose(places[0], 0.0) for name, places in moves.items()}
     target = {name: PivotPose(places[1], 0.0) for name, places in moves.items()}
@@ -60,7 +62,9 @@ def test_what_moves_with_its_plate_is_not_displaced_itself() -> None:
             PLATE.name: ((2.5, 3.0, 0.8), (0.2, 0.3, 0.92)),
         }
     )
-    assert [goal.object for goal in found.displaced] == [APPLE.id, PLATE.id], "as wide as the plate"
+    assert [goal.object for goal in found.displaced] == [APPLE.id, PLATE.id], (
+        "as wide as the plate"
+    )
 
 
 def test_lids_count_from_a_fifth_and_the_wider_opening_is_open() -> None:
@@ -95,7 +99,14 @@ def test_requests_say_how_everything_should_be_by_its_name() -> None:
         Restored(PLATE.id, COUNTER.id, open=False, at=(1.5, 0.3)),
         Restored(FRIDGE.id, "", open=True),
     ).lower()
-    for part in ("apple_1", "drawer_1", "plate_1", "0.5 m east of the middle", "fridge_1", "open"):
+    for part in (
+        "apple_1",
+        "drawer_1",
+        "plate_1",
+        "0.5 m east of the middle",
+        "fridge_1",
+        "open",
+    ):
         assert part in words
     floor = told(Restored(APPLE.id, "", open=False))
     assert "apple_1" in floor.lower()

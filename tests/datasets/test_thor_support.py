@@ -13,7 +13,12 @@ from helpers.thor_records import (
     made,
     small,
 )
-from wayword.datasets.sources.thor import ObjectRecord, find_holder, find_holders, move_record
+from wayword.datasets.sources.thor import (
+    ObjectRecord,
+    find_holder,
+    find_holders,
+    move_record,
+)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +36,9 @@ from wayword.datasets.sources.thor import ObjectRecord, find_holder, find_holder
     ],
     ids=lambda value: value.label if isinstance(value, ObjectRecord) else str(value),
 )
-def test_boxes_tell_what_a_thing_is_in_or_on(thing: ObjectRecord, under: str | None) -> None:
+def test_boxes_tell_what_a_thing_is_in_or_on(
+    thing: ObjectRecord, under: str | None
+) -> None:
     found = find_holder(thing, FURNITURE)
     assert (found.id if found else None) == under
 
@@ -52,22 +59,30 @@ def test_what_floats_near_something_is_on_it_where_it_cannot_be_on_the_floor() -
 def test_of_several_published_parents_the_one_that_carries_is_taken() -> None:
     told = ("Floor|1", CHAIR.id, TABLE.id)
     book = made("Book", (2.5, 2.7, 0.82), (0.1, 0.1, 0.04), "pickupable", parents=told)
-    on_floor = made("Boots", (3, 2, 0.1), (0.2, 0.2, 0.2), "pickupable", parents=("Floor|1",))
+    on_floor = made(
+        "Boots", (3, 2, 0.1), (0.2, 0.2, 0.2), "pickupable", parents=("Floor|1",)
+    )
     records = (FLOOR, *FURNITURE, book, on_floor)
     assert find_holders(records, [book, on_floor]) == {book.id: TABLE.id}
 
 
 def test_dishes_are_never_inside_each_other() -> None:
     bowls = tuple(small("Pot", 1, 0.3, 0.92, "receptacle", number=n) for n in (1, 2))
-    assert find_holders((COUNTER, *bowls), bowls) == dict.fromkeys(("Pot|1", "Pot|2"), COUNTER.id)
+    assert find_holders((COUNTER, *bowls), bowls) == dict.fromkeys(
+        ("Pot|1", "Pot|2"), COUNTER.id
+    )
 
 
 def test_a_moved_box_goes_with_its_pivot_and_turns_by_quarters() -> None:
-    board = made("Laptop", (1.2, 0.3, 1.0), (0.4, 0.2, 0.1), "pickupable", parents=(COUNTER.id,))
+    board = made(
+        "Laptop", (1.2, 0.3, 1.0), (0.4, 0.2, 0.1), "pickupable", parents=(COUNTER.id,)
+    )
     off = ObjectRecord(*(board.id, board.name, board.label), (1.0, 0.3, 0.95), 0.0, board.center,
                        board.size, board.parents, board.flags)  # fmt: skip
     turned = move_record(off, (3.0, 3.0, 0.5), 90.0)
-    assert turned.center == pytest.approx((3.0, 2.8, 0.55)), "clockwise: east of it is now south"
+    assert turned.center == pytest.approx((3.0, 2.8, 0.55)), (
+        "clockwise: east of it is now south"
+    )
     assert turned.size == (0.2, 0.4, 0.1)
     assert turned.parents == ()
     assert move_record(off, (3.0, 3.0, 0.5), 30.0).size == off.size

@@ -41,7 +41,11 @@ TOUR: dict[str, Any] = {
     },
     "edges": [["hall", "lobby"], ["lobby", "lab"]],
     "episodes": [
-        {"id": "1", "instruction": "Go east to the end.", "path": ["hall", "lobby", "lab"]}
+        {
+            "id": "1",
+            "instruction": "Go east to the end.",
+            "path": ["hall", "lobby", "lab"],
+        }
     ],
 }
 
@@ -54,7 +58,9 @@ def folder(tmp_path: Path) -> Path:
         picture = np.full((128, 256, 3), 90, np.uint8)
         column = round(((90 - north) / 360 + 0.5) * 256)
         picture[:, max(0, column - 16) : column + 16] = colour
-        Pillow.fromarray(picture).save(tmp_path / "pictures" / TOUR["places"][name]["picture"])
+        Pillow.fromarray(picture).save(
+            tmp_path / "pictures" / TOUR["places"][name]["picture"]
+        )
     (tmp_path / "tour.json").write_text(json.dumps(TOUR))
     return tmp_path
 
@@ -85,7 +91,9 @@ class ColourModel(Model):
             listed = text.rpartition("Directions that can be moved in: ")[2].split(", ")
             given["prediction"] = "4" if "4" in listed else "1"
         else:
-            given["action"] = "lobby" if "'lobby'" in text.rpartition("Current")[2] else "lab"
+            given["action"] = (
+                "lobby" if "'lobby'" in text.rpartition("Current")[2] else "lab"
+            )
             if "'lab'" in text.rpartition("Current")[2]:
                 given["action"] = "lab"
         return json.dumps(given)
@@ -108,14 +116,18 @@ def _colour(jpeg: bytes) -> str:
     return f"a {('red', 'green', 'blue')[int(mean.argmax())]} wall"
 
 
-def walk(folder: Path, agent: type[Any], settings: Any, model: ColourModel) -> list[str]:
+def walk(
+    folder: Path, agent: type[Any], settings: Any, model: ColourModel
+) -> list[str]:
     tour = Tour("all", None, TourSettings(str(folder)))
 
     def build(toolkit: Toolkit, actor: str) -> Agent:
         made: Agent = agent(settings, toolkit)
         return made
 
-    trajectory = asyncio.run(rollout(tour.tasks[0], Setup(tour, build, {"main": model})))
+    trajectory = asyncio.run(
+        rollout(tour.tasks[0], Setup(tour, build, {"main": model}))
+    )
     assert trajectory.error == ""
     assert trajectory.ended == "stopped"
     return [str(place["viewpoint"]) for place in trajectory.visited("agent")]
@@ -133,12 +145,16 @@ def seen(folder: Path, model: ColourModel, monkeypatch: pytest.MonkeyPatch) -> N
     from wayword.perception.networks import ChatEyes
     from wayword.runs import perceive as perceiving
 
-    monkeypatch.setattr(perceiving, "open_eye", lambda kind, name, models: ChatEyes(model))
+    monkeypatch.setattr(
+        perceiving, "open_eye", lambda kind, name, models: ChatEyes(model)
+    )
     plan = Perceiving(folder / "pictures", folder / "seen", captioner="chat:x")
     perceive(plan, lambda name, number, count: None)
 
 
-def test_navgpt_walks_it_from_pixels(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_navgpt_walks_it_from_pixels(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = ColourModel()
     seen(folder, model, monkeypatch)
     monkeypatch.undo()
@@ -198,15 +214,23 @@ def test_it_is_a_dataset(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("change", "message"),
     [
         ({"edges": [["hall", "moon"]]}, "edge 0: must join two of the places"),
-        ({"places": {"hall": {"x": 0, "y": 0}}, "edges": []}, "place 'hall', field 'picture'"),
+        (
+            {"places": {"hall": {"x": 0, "y": 0}}, "edges": []},
+            "place 'hall', field 'picture'",
+        ),
         (
             {"episodes": [{"id": 1, "instruction": "", "path": ["moon"]}]},
             "has an unknown place 'moon'",
         ),
-        ({"episodes": [{"id": 1, "instruction": "", "path": []}]}, "field 'path'.*is empty"),
+        (
+            {"episodes": [{"id": 1, "instruction": "", "path": []}]},
+            "field 'path'.*is empty",
+        ),
     ],
 )
-def test_bad_tours_are_named(folder: Path, change: dict[str, Any], message: str) -> None:
+def test_bad_tours_are_named(
+    folder: Path, change: dict[str, Any], message: str
+) -> None:
     (folder / "tour.json").write_text(json.dumps({**TOUR, **change}))
     tour = Tour("all", None, TourSettings(str(folder)))
     with pytest.raises(DataError, match=message):
@@ -239,8 +263,14 @@ class SeeingServer:
                     "object": "chat.completion",
                     "created": 0,
                     "model": "seeing",
-                    "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
-                    "usage": {"prompt_tokens": 900, "completion_tokens": 20, "total_tokens": 920},
+                    "choices": [
+                        {"index": 0, "finish_reason": "stop", "message": message}
+                    ],
+                    "usage": {
+                        "prompt_tokens": 900,
+                        "completion_tokens": 20,
+                        "total_tokens": 920,
+                    },
                 }
                 raw = json.dumps(answer).encode()
                 self.send_response(200)
@@ -282,7 +312,9 @@ def test_a_hosted_model_is_shown_every_way_and_a_growing_map(
         for part in body["messages"][-1]["content"]
         if part["type"] == "image_url"
     ]
-    assert len(shown) == 1 + 2 + 1  # one way from the hall, two from the lobby, one from the lab
+    assert (
+        len(shown) == 1 + 2 + 1
+    )  # one way from the hall, two from the lobby, one from the lab
     first = base64.b64decode(shown[0]["image_url"]["url"].partition(",")[2])
     assert "red" in _colour(first)  # from the hall eastwards
     told = [body["messages"][-1]["content"][0]["text"] for body in server.asked]
@@ -296,7 +328,9 @@ def test_a_hosted_model_is_shown_every_way_and_a_growing_map(
 
 
 def test_without_pictures_a_model_reads_words(tmp_path: Path) -> None:
-    plan = Plan("mapgpt", "houses", "scripted:first", limit=1, max_steps=1, out=tmp_path / "run")
+    plan = Plan(
+        "mapgpt", "houses", "scripted:first", limit=1, max_steps=1, out=tmp_path / "run"
+    )
     (record,) = RunFolder.read(run(plan).path).records()
     (call,) = record.trajectory.calls()
     assert not any(message.images for message in call.prompt)  # type: ignore[union-attr]

@@ -37,14 +37,19 @@ def test_every_way_leads_back_and_nothing_is_cut_off(town: Town) -> None:
     for here in range(len(graph)):
         for _, there in graph.exits(here):
             assert here in [back for _, back in graph.exits(there)]
-    assert min(graph.degree(here) for here in range(len(graph))) == 2, "no street ends blindly"
+    assert min(graph.degree(here) for here in range(len(graph))) == 2, (
+        "no street ends blindly"
+    )
 
 
 def test_ways_lead_where_their_headings_say(town: Town) -> None:
     for here in range(len(town.graph)):
         for heading, there in town.graph.exits(here):
             across, up = town.xy[there] - town.xy[here]
-            assert abs(relative(float(np.degrees(np.arctan2(across, up))), heading)) <= 0.51
+            assert (
+                abs(relative(float(np.degrees(np.arctan2(across, up))), heading))
+                <= 0.51
+            )
             assert 0.6 * SPACING <= float(np.hypot(across, up)) <= 2.5 * SPACING
 
 
@@ -83,7 +88,9 @@ def test_the_same_name_makes_the_same_town(town: Town) -> None:
 def test_episodes_do_not_depend_on_how_many_there_are_or_on_the_order() -> None:
     few = Towns("test", None, TownsSettings(towns=2, episodes=8))
     many = Towns("test", None, TownsSettings(towns=4, episodes=20))
-    backwards = {few.tasks[number].episode.id: few.tasks[number] for number in range(7, -1, -1)}
+    backwards = {
+        few.tasks[number].episode.id: few.tasks[number] for number in range(7, -1, -1)
+    }
     shared = [task for task in many.tasks if task.episode.id in backwards]
     assert len(shared) == 8
     assert all(backwards[task.episode.id] == task for task in shared)
@@ -106,7 +113,9 @@ def test_splits_share_no_town() -> None:
 def test_demonstrations_are_solved_episodes_of_the_train_split_drawn_by_seed() -> None:
     towns = Towns()
     drawn = towns.demonstrations(3, 5)
-    assert [d.episode for d in drawn] == [d.episode for d in Towns().demonstrations(3, 5)]
+    assert [d.episode for d in drawn] == [
+        d.episode for d in Towns().demonstrations(3, 5)
+    ]
     assert [d.episode for d in drawn] != [d.episode for d in towns.demonstrations(3, 6)]
     answers = {task.episode.id: task.reference for task in Towns("train").tasks}
     for demonstration in drawn:
@@ -123,7 +132,9 @@ def test_demonstrations_are_solved_episodes_of_the_train_split_drawn_by_seed() -
 
 
 def test_gold_paths_are_walked_under_the_original_function_too() -> None:
-    towns = Towns("test", None, TownsSettings(towns=3, episodes=12, transition="original"))
+    towns = Towns(
+        "test", None, TownsSettings(towns=3, episodes=12, transition="original")
+    )
     for task in towns.tasks:
         path = task.reference.path  # type: ignore[attr-defined]
         graph, heading = towns.graph(task.episode.scene), task.episode.start["heading"]
@@ -139,10 +150,15 @@ def test_gold_paths_are_walked_under_the_original_function_too() -> None:
     [
         ({"towns": 0}, "at least 1"),
         ({"size": 2}, "size must be at least 3, got 2"),
-        ({"towns": 1, "episodes": 41}, "episodes must be at most 40 in 1 towns, got 41"),
+        (
+            {"towns": 1, "episodes": 41},
+            "episodes must be at most 40 in 1 towns, got 41",
+        ),
     ],
 )
-def test_impossible_settings_end_in_one_line(settings: dict[str, int], told: str) -> None:
+def test_impossible_settings_end_in_one_line(
+    settings: dict[str, int], told: str
+) -> None:
     with pytest.raises(UsageError, match=told):
         TownsSettings(**settings)  # type: ignore[arg-type]
 

@@ -53,7 +53,9 @@ class Follower:
     def look(self) -> dict[str, str]:
         seen = self.world.observe("agent")
         headings = [(seen.heading + view) % 360 for view in VIEWS]
-        scores = TOWNS.perceiver().score(seen.scene, seen.panorama, headings, self.names)
+        scores = TOWNS.perceiver().score(
+            seen.scene, seen.panorama, headings, self.names
+        )
         return {self.names[row]: DIRECTIONS[view] for row, view in visible(scores)}
 
     def do(self, word: str) -> None:
@@ -74,7 +76,9 @@ class Follower:
         """Count lights where the leg can be told by them, junctions where not."""
         junctions = lights = 0
         while (
-            (lights < leg.light_number) if leg.light_number else (junctions < leg.junction_number)
+            (lights < leg.light_number)
+            if leg.light_number
+            else (junctions < leg.junction_number)
         ):
             junctions, lights = junctions + 1, lights + self.to_junction()
         assert junctions == leg.junction_number, (
@@ -107,7 +111,9 @@ def follow(number: int) -> tuple[Task, TownRoute, Follower]:
 
 
 @for_each("number", NUMBERS)
-def test_following_the_legs_leads_along_the_gold_path_and_no_further(number: int) -> None:
+def test_following_the_legs_leads_along_the_gold_path_and_no_further(
+    number: int,
+) -> None:
     task, route, follower = follow(number)
     assert isinstance(task.reference, PathReference)
     assert tuple(follower.places) == task.reference.path
@@ -161,13 +167,23 @@ def turns(text: str) -> list[str]:
     for sentence in re.findall(r"[^.]+\.", text):
         found = re.search(r"(slight(?:ly)? |sharp )?(left|right)\.", sentence)
         if found and not re.match(r"\s*(Pass|Go past|Walk past|Stop)\b", sentence):
-            kept.append(f"{(found[1] or '').strip().removesuffix('ly')} {found[2]}".strip())
+            kept.append(
+                f"{(found[1] or '').strip().removesuffix('ly')} {found[2]}".strip()
+            )
     return kept
 
 
 def test_the_instructions_use_all_of_their_kinds() -> None:
     texts = " ".join(told(number)[0].episode.instruction for number in NUMBERS)
-    for part in ("light", "intersection", "end of the block", "too far", "corner", "sharp", "Take"):
+    for part in (
+        "light",
+        "intersection",
+        "end of the block",
+        "too far",
+        "corner",
+        "sharp",
+        "Take",
+    ):
         assert part in texts
     endings = [told(number)[1].ending for number in NUMBERS]
     assert sum(bool(ending.too_far) for ending in endings) >= 15

@@ -17,7 +17,12 @@ from wayword.core.errors import DataError, UsageError
 from wayword.core.model import Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
-from wayword.datasets.two_phase import ROOM_OBJECTS, TARGET_ROOMS, TwoPhase, TwoPhaseReference
+from wayword.datasets.two_phase import (
+    ROOM_OBJECTS,
+    TARGET_ROOMS,
+    TwoPhase,
+    TwoPhaseReference,
+)
 from wayword.metrics.two_phase import scorer
 from wayword.models.scripted import ScriptedModel
 from wayword.settings import make
@@ -32,7 +37,9 @@ def play(
 ) -> Trajectory:
     settings = make(agent.Settings, given, "agent")
     models = {} if model is None else {"main": model}
-    setup = Setup(TEST, lambda toolkit, _: agent(settings, toolkit), models, max_steps=10)
+    setup = Setup(
+        TEST, lambda toolkit, _: agent(settings, toolkit), models, max_steps=10
+    )
     trajectory = asyncio.run(rollout(task, setup))
     assert trajectory.ended != "failed", trajectory.error
     return trajectory
@@ -42,7 +49,9 @@ def saying(*wanted: str) -> Callable[[Prompt, Sampling], str]:
     """The first of the wanted answers that is on the list asked about."""
 
     def answer(prompt: Prompt, sampling: Sampling) -> str:
-        return next((one for one in wanted if one in (sampling.choices or ())), "none of them")
+        return next(
+            (one for one in wanted if one in (sampling.choices or ())), "none of them"
+        )
 
     return answer
 
@@ -64,8 +73,12 @@ def test_the_questions_are_the_tables() -> None:
     for task in TEST.tasks:
         start = task.episode.start
         assert start["room"] != room(task) == TARGET_ROOMS[task.episode.extra["target"]]
-        assert sorted(start["objects"]) == sorted([*ROOM_OBJECTS[start["room"]], HALLWAY])
-        assert sorted(start["beyond"]) == sorted(t for own in ROOM_OBJECTS.values() for t in own)
+        assert sorted(start["objects"]) == sorted(
+            [*ROOM_OBJECTS[start["room"]], HALLWAY]
+        )
+        assert sorted(start["beyond"]) == sorted(
+            t for own in ROOM_OBJECTS.values() for t in own
+        )
     orders = {tuple(task.episode.start["beyond"]) for task in TEST.tasks}
     assert len(orders) > 40, "shuffles differ"
     assert [t.episode for t in TwoPhase().tasks] == [t.episode for t in TEST.tasks[:24]]
@@ -76,13 +89,32 @@ def test_the_right_way_scores_one_and_each_failure_is_told_apart(number: int) ->
     task = TEST.tasks[number]
     right = ROOM_OBJECTS[room(task)][1]
     found = score(task, play(task, LGX, ScriptedModel(answers=saying(HALLWAY, right))))
-    assert found == {"sr": 1.0, "phase_1": 1.0, "phase_2": 1.0, "psr": 1.0, "psr_released": 1.0}
+    assert found == {
+        "sr": 1.0,
+        "phase_1": 1.0,
+        "phase_2": 1.0,
+        "psr": 1.0,
+        "psr_released": 1.0,
+    }
     wrong = next(things[0] for own, things in ROOM_OBJECTS.items() if own != room(task))
     found = score(task, play(task, LGX, ScriptedModel(answers=saying(HALLWAY, wrong))))
-    assert found == {"sr": 0.0, "phase_1": 1.0, "phase_2": 0.0, "psr": 1.0, "psr_released": 1.0}
-    stays = task.episode.start["objects"][0 if task.episode.start["objects"][0] != HALLWAY else 1]
+    assert found == {
+        "sr": 0.0,
+        "phase_1": 1.0,
+        "phase_2": 0.0,
+        "psr": 1.0,
+        "psr_released": 1.0,
+    }
+    stays = task.episode.start["objects"][
+        0 if task.episode.start["objects"][0] != HALLWAY else 1
+    ]
     trajectory = play(task, LGX, ScriptedModel(answers=saying(stays)))
-    assert score(task, trajectory) == {"sr": 0.0, "phase_1": 0.0, "psr": 1.0, "psr_released": 1.0}
+    assert score(task, trajectory) == {
+        "sr": 0.0,
+        "phase_1": 0.0,
+        "psr": 1.0,
+        "psr_released": 1.0,
+    }
     assert len(trajectory.steps) == 1
 
 
@@ -110,7 +142,9 @@ def test_the_prior_takes_it_without_a_model() -> None:
 def test_agents_for_any_world_take_it(name: str) -> None:
     task = TEST.tasks[0]
     right = ROOM_OBJECTS[room(task)][0]
-    answers = [f"Thought: Out of here.\nAction: go[{thing}]" for thing in (HALLWAY, right)]
+    answers = [
+        f"Thought: Out of here.\nAction: go[{thing}]" for thing in (HALLWAY, right)
+    ]
     agent: Any = registry.load("agent", name)
     trajectory = play(task, agent, ScriptedModel(answers=answers), decoding="free")
     assert score(task, trajectory)["sr"] == 1.0
@@ -120,8 +154,12 @@ def test_chance_is_a_third_and_then_a_quarter() -> None:
     agent: Any = registry.load("agent", "random")
     many = TwoPhase(settings=TwoPhase.Settings(shuffles=25))
     found = [score(task, play(task, agent)) for task in many.tasks]
-    assert sum(one["phase_1"] for one in found) / len(found) == pytest.approx(1 / 3, abs=0.06)
-    assert sum(one["sr"] for one in found) / len(found) == pytest.approx(1 / 12, abs=0.04)
+    assert sum(one["phase_1"] for one in found) / len(found) == pytest.approx(
+        1 / 3, abs=0.06
+    )
+    assert sum(one["sr"] for one in found) / len(found) == pytest.approx(
+        1 / 12, abs=0.04
+    )
 
 
 def test_directions_are_refused_where_there_are_none() -> None:

@@ -20,7 +20,9 @@ MODULES = {
     ): path
     for path in sorted(ROOT.rglob("*.py"))
 }
-SHOWN = [name for name, path in MODULES.items() if ">>> " in path.read_text(encoding="utf-8")]
+SHOWN = [
+    name for name, path in MODULES.items() if ">>> " in path.read_text(encoding="utf-8")
+]
 EXTRAS = ("torch", "verifiers", "inspect_ai", "transformers", "peft", "ray")
 """Packages of extras that the test environment does not have."""
 
@@ -28,7 +30,8 @@ EXTRAS = ("torch", "verifiers", "inspect_ai", "transformers", "peft", "ray")
 def _in_comments(text: str) -> str:
     """The comments of a source, as text: a section's examples stand below its heading."""
     lines = (
-        line[1:].removeprefix(" ") if line.startswith("#") else "" for line in text.split("\n")
+        line[1:].removeprefix(" ") if line.startswith("#") else ""
+        for line in text.split("\n")
     )
     return "\n".join(lines)
 
@@ -43,13 +46,19 @@ def test_examples_in_docstrings_and_comments_print_what_they_say(name: str) -> N
         pytest.skip(f"needs {missing.name}")
     finder, runner = (
         doctest.DocTestFinder(),
-        doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE),
+        doctest.DocTestRunner(
+            optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        ),
     )
     comments = _in_comments(MODULES[name].read_text(encoding="utf-8"))
-    parsed = doctest.DocTestParser().get_doctest(comments, vars(module).copy(), name, name, 0)
+    parsed = doctest.DocTestParser().get_doctest(
+        comments, vars(module).copy(), name, name, 0
+    )
     for shown in (*finder.find(module), parsed):
         runner.run(shown)
-    assert not runner.failures, f"{name}: {runner.failures} of {runner.tries} examples differ"
+    assert not runner.failures, (
+        f"{name}: {runner.failures} of {runner.tries} examples differ"
+    )
 
 
 @for_each("name", MODULES)
@@ -77,4 +86,6 @@ def _exists(dotted: str, here: str) -> bool:
                 return all(re.search(rf"\b{part}\b", text) for part in parts[length:])
     defined = rf"(?m)^\s*(?:class |def |async def )?{parts[0]}\b\s*[:=(\[]"
     texts = (path.read_text(encoding="utf-8") for path in MODULES.values())
-    return parts[0] in sys.stdlib_module_names or any(re.search(defined, text) for text in texts)
+    return parts[0] in sys.stdlib_module_names or any(
+        re.search(defined, text) for text in texts
+    )

@@ -35,9 +35,13 @@ def test_a_notebook_runs_in_a_kernel_and_every_cell_shows_something(
     path: Path, tmp_path: Path
 ) -> None:
     notebook = nbformat.read(path, as_version=4)
-    assert not any(cell.get("outputs") for cell in notebook.cells), "outputs are not checked in"
+    assert not any(cell.get("outputs") for cell in notebook.cells), (
+        "outputs are not checked in"
+    )
     resources = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
+    NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources=resources
+    ).execute()
     first, *others = (cell for cell in notebook.cells if cell.cell_type == "code")
     assert "run(" in first.source
     assert all(cell.outputs for cell in others)

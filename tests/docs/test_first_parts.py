@@ -49,12 +49,16 @@ def test_the_page_begins_with_both_and_each_is_short() -> None:
 def test_an_agent_with_a_map_remembers_places_and_its_plan(here: Path) -> None:
     def go_on(prompt: Any, sampling: Sampling) -> str:
         actions = sampling.json_schema["properties"]["action"]["enum"]
-        return json.dumps({"thought": "on", "plan": "to the end", "action": actions[-1]})
+        return json.dumps(
+            {"thought": "on", "plan": "to the end", "action": actions[-1]}
+        )
 
     model = ScriptedModel(answers=go_on)
     result = run("./mapper.py", "houses", model, limit=1, max_steps=3, out=here / "run")
     (record,) = result.episodes
-    assert [str(step.decision.action)[:4] for step in record.trajectory.steps] == ["goto"] * 3
+    assert [str(step.decision.action)[:4] for step in record.trajectory.steps] == [
+        "goto"
+    ] * 3
     first, *_, last = (call.prompt[-1].content for call in record.trajectory.calls())
     assert "Previous plan: none yet" in first
     assert "Previous plan: to the end" in last

@@ -17,7 +17,9 @@ def pages() -> dict[str, str]:
 def test_a_page_is_current(name: str, pages: dict[str, str]) -> None:
     path = reference.FOLDER / name
     written = path.read_text(encoding="utf-8") if path.is_file() else ""
-    assert written == pages[name], f"{name} is out of date: run python tools/reference.py"
+    assert written == pages[name], (
+        f"{name} is out of date: run python tools/reference.py"
+    )
 
 
 def test_there_are_no_other_pages(pages: dict[str, str]) -> None:

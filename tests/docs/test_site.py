@@ -39,8 +39,12 @@ def test_the_index_lists_every_page_but_single_decisions() -> None:
 
 def _code_blocks(page: str) -> dict[str, str]:
     """Text of the code blocks of a built page, with their markup."""
-    found = re.findall(r"<pre[^>]*>(?:<span></span>)?<code[^>]*>(.*?)</code></pre>", page, re.S)
-    return {_flat(html.unescape(re.sub(r"<[^>]+>", "", markup))): markup for markup in found}
+    found = re.findall(
+        r"<pre[^>]*>(?:<span></span>)?<code[^>]*>(.*?)</code></pre>", page, re.S
+    )
+    return {
+        _flat(html.unescape(re.sub(r"<[^>]+>", "", markup))): markup for markup in found
+    }
 
 
 def _flat(text: str) -> str:
@@ -62,7 +66,11 @@ def test_the_site_builds_and_every_block_is_highlighted_as_code(tmp_path: Path) 
             where = f"{path}:{block.line}"
             markup = built.get(_flat(block.text))
             assert markup is not None, f"{where}: not code in the built site"
-            assert block.language == "text" or "<span style=" in markup, f"{where}: no colors"
-            assert not block.title or f">{block.title}</span>" in page, f"{where}: no title"
+            assert block.language == "text" or "<span style=" in markup, (
+                f"{where}: no colors"
+            )
+            assert not block.title or f">{block.title}</span>" in page, (
+                f"{where}: no title"
+            )
             seen += 1
     assert seen > 100

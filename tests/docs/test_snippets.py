@@ -17,7 +17,16 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from helpers.docs_pages import PAGES, Block, anchors, blocks, commands, links, name, spoken
+from helpers.docs_pages import (
+    PAGES,
+    Block,
+    anchors,
+    blocks,
+    commands,
+    links,
+    name,
+    spoken,
+)
 from helpers.looping import for_each
 from wayword.cli.app import app
 from wayword.core import registry
@@ -28,7 +37,9 @@ RUNS = [p for p in PAGES if any(b.language in ("python", "console") for b in blo
 
 
 @pytest.mark.parametrize("path", RUNS, ids=name)
-def test_snippets_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snippets_run(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)  # as in a Python session started there
     monkeypatch.delenv("WAYWORD_DATA", raising=False)
@@ -47,7 +58,9 @@ def _python(path: Path, block: Block, namespace: dict[str, Any]) -> None:
     if block.title:
         Path(block.title).write_text(block.text + "\n", encoding="utf-8")
         return
-    padded = "\n" * (block.line - 1) + block.text  # so that a traceback names the page's line
+    padded = (
+        "\n" * (block.line - 1) + block.text
+    )  # so that a traceback names the page's line
     exec(compile(padded, str(path), "exec"), namespace)
 
 
@@ -55,9 +68,9 @@ def _command(path: Path, block: Block, arguments: list[str]) -> None:
     done = CliRunner().invoke(app, arguments)
     shown = f"{name(path)}:{block.line}: wayword {shlex.join(arguments)}"
     if done.exit_code != 0:
-        raise AssertionError(f"{shown} ended with {done.exit_code}:\n{done.output}") from (
-            done.exception
-        )
+        raise AssertionError(
+            f"{shown} ended with {done.exit_code}:\n{done.output}"
+        ) from (done.exception)
 
 
 @for_each("path", PAGES, ids=name)
@@ -80,9 +93,13 @@ def test_commands_named_in_the_text_exist(path: Path) -> None:
 def _check(where: str, arguments: list[str]) -> None:
     command, rest = COMMAND, list(arguments)
     while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
-        assert rest[0] in command.list_commands(None), f"{where}: no command wayword {rest[0]}"
+        assert rest[0] in command.list_commands(None), (
+            f"{where}: no command wayword {rest[0]}"
+        )
         command = command.get_command(None, rest.pop(0))
-    known = {option for parameter in command.params for option in parameter.opts} | {"--help"}
+    known = {option for parameter in command.params for option in parameter.opts} | {
+        "--help"
+    }
     for word in rest:
         if word.startswith("--"):
             option = word.partition("=")[0]
@@ -123,15 +140,34 @@ INVENTED = {"adding.md", "0002-part-registry.md", "LOG.md"}
 
 @for_each("path", [p for p in PAGES if p.name not in INVENTED], ids=name)
 def test_files_named_in_the_text_exist(path: Path) -> None:
-    named = re.findall(r"`(\w+/[\w/]+\.(?:py|yaml|toml|txt))`", path.read_text(encoding="utf-8"))
+    named = re.findall(
+        r"`(\w+/[\w/]+\.(?:py|yaml|toml|txt))`", path.read_text(encoding="utf-8")
+    )
     source = ROOT / "src" / "wayword"
-    roots = (ROOT, ROOT / "src", source, source / path.stem)  # docstrings name files beside them
+    roots = (
+        ROOT,
+        ROOT / "src",
+        source,
+        source / path.stem,
+    )  # docstrings name files beside them
     gone = [f for f in named if not any((root / f).exists() for root in roots)]
     assert not gone, f"{name(path)}: no such files {gone}"
 
 
 @for_each("path", PAGES, ids=name)
 def test_blocks_say_their_language(path: Path) -> None:
-    known = {"python", "pycon", "console", "sh", "text", "json", "yaml", "bibtex", "toml"}
+    known = {
+        "python",
+        "pycon",
+        "console",
+        "sh",
+        "text",
+        "json",
+        "yaml",
+        "bibtex",
+        "toml",
+    }
     for block in blocks(path):
-        assert block.language in known, f"{name(path)}:{block.line}: a block in {block.language!r}"
+        assert block.language in known, (
+            f"{name(path)}:{block.line}: a block in {block.language!r}"
+        )

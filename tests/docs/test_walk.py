@@ -9,7 +9,9 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "wayword"
 
 
-def test_a_walk_enters_the_agent_the_world_the_scorer_and_the_page(tmp_path: Path) -> None:
+def test_a_walk_enters_the_agent_the_world_the_scorer_and_the_page(
+    tmp_path: Path,
+) -> None:
     spec = importlib.util.spec_from_file_location("walk", ROOT / "tools" / "walk.py")
     assert spec is not None
     assert spec.loader is not None

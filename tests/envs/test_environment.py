@@ -79,7 +79,9 @@ def test_stopping_at_once_is_judged_as_runs_are(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_clone_goes_its_own_way_and_the_same_answers_give_the_same_words(name: str) -> None:
+def test_a_clone_goes_its_own_way_and_the_same_answers_give_the_same_words(
+    name: str,
+) -> None:
     env = small(name)
     seen, info = env.reset(episode=0)
     first = info["expert_action"]
@@ -133,8 +135,14 @@ def test_episodes_come_in_order_or_by_seed() -> None:
     env = small("two_phase")
     names = [env.reset()[1]["episode"] for _ in range(3)]
     assert names == [task.episode.id for task in env.tasks[:3]]
-    drawn = [env.reset(seed=5)[1]["episode"], *(env.reset()[1]["episode"] for _ in range(5))]
-    again = [env.reset(seed=5)[1]["episode"], *(env.reset()[1]["episode"] for _ in range(5))]
+    drawn = [
+        env.reset(seed=5)[1]["episode"],
+        *(env.reset()[1]["episode"] for _ in range(5)),
+    ]
+    again = [
+        env.reset(seed=5)[1]["episode"],
+        *(env.reset()[1]["episode"] for _ in range(5)),
+    ]
     assert drawn == again
     assert len(set(drawn)) > 1
     assert env.reset(episode=names[1])[1]["episode"] == names[1]
@@ -162,7 +170,9 @@ def test_infos_hold_what_was_asked_for_and_nothing_else_is_planned(
     assert type(info) is dict
     assert not set(OPTIONAL_INFOS) & set(info)
     with pytest.raises(AssertionError, match="planned"):
-        make("household", dataset=homes.dataset, include=["expert_action"]).reset(episode=0)
+        make("household", dataset=homes.dataset, include=["expert_action"]).reset(
+            episode=0
+        )
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -175,7 +185,9 @@ def test_an_info_with_everything_is_plain_json(name: str) -> None:
     assert rules == info["rules"] == env.view.rules()
 
 
-def test_the_limit_truncates_and_a_finished_episode_takes_no_step(homes: Environment) -> None:
+def test_the_limit_truncates_and_a_finished_episode_takes_no_step(
+    homes: Environment,
+) -> None:
     include = ["admissible_commands"]
     env = make("household", dataset=homes.dataset, max_steps=2, include=include)
     env.reset()
@@ -232,7 +244,9 @@ def test_saved_states_come_back_any_number_of_times(homes: Environment) -> None:
 
 
 def test_others_play_along_by_an_agent() -> None:
-    options: dict[str, Any] = {"settings": {"homes": 1, "episodes": 1, "task": "Coffee"}}
+    options: dict[str, Any] = {
+        "settings": {"homes": 1, "episodes": 1, "task": "Coffee"}
+    }
     env = make("ma_household", actor="follower", max_steps=40, **options)
     _, info = env.reset()
     assert info["actor"] == "follower"
@@ -249,11 +263,17 @@ def test_others_play_along_by_an_agent() -> None:
         ({"reward": "sucess"}, "did you mean 'success'"),
         ({"reward": {"speed": 1}}, "no reward term"),
         ({"reward": {"success": "1e"}}, "weight of success must be a number, got '1e'"),
-        ({"reward": {"cost": float("nan")}}, "weight of cost must be a number, got nan"),
+        (
+            {"reward": {"cost": float("nan")}},
+            "weight of cost must be a number, got nan",
+        ),
         ({"episodes": -1}, "no episode to play"),
         ({"actions": "buttons"}, "actions must be 'text' or 'menu', got 'buttons'"),
         ({"vieuw": "text"}, "did you mean 'view'"),
-        ({"include": ["expert"]}, "include: unknown field 'expert'; did you mean 'expert_action'"),
+        (
+            {"include": ["expert"]},
+            "include: unknown field 'expert'; did you mean 'expert_action'",
+        ),
         ({"episodes": ["nowhere"]}, "no episode 'nowhere'"),
         ({"max_steps": -1}, "max_steps must be at least 1"),
         ({"view": "lgx"}, "objectnav"),
@@ -281,7 +301,9 @@ def test_numpy_numbers_are_seeds_and_episodes() -> None:
     assert env.reset(episode=np.int64(2))[1]["episode"] == env.tasks[2].episode.id
 
 
-@pytest.mark.parametrize("name", [*SMALL, "rearrangement", "iqa", "ma_household", "ma_wah"])
+@pytest.mark.parametrize(
+    "name", [*SMALL, "rearrangement", "iqa", "ma_household", "ma_wah"]
+)
 def test_new_scenes_come_without_end_and_again_by_seed(name: str) -> None:
     env = make(name, new_scenes=True, max_steps=3)
     runs = [[env.reset(seed=5), *(env.reset() for _ in range(2))] for _ in range(2)]
@@ -302,7 +324,10 @@ def test_options_of_a_reset_set_the_difficulty_of_a_new_scene() -> None:
         assert "-r6-" in info["episode"]
         assert env.game.dataset.expert_length(env.game.task) == length
         assert env.game.max_steps == env.game.dataset.max_steps == 3 * length
-    assert env.reset(seed=1, options={"episode": 2})[1]["episode"] == env.tasks[2].episode.id
+    assert (
+        env.reset(seed=1, options={"episode": 2})[1]["episode"]
+        == env.tasks[2].episode.id
+    )
 
 
 def test_a_curriculum_raises_the_level_by_success() -> None:
@@ -331,7 +356,12 @@ def test_a_curriculum_raises_the_level_by_success() -> None:
 
 def test_a_clone_by_replay_counts_no_episode_again() -> None:
     settings = {"homes": 1, "episodes": 1}
-    env = make("ma_household:generated_test", settings=settings, curriculum=[{}, {}], max_steps=2)
+    env = make(
+        "ma_household:generated_test",
+        settings=settings,
+        curriculum=[{}, {}],
+        max_steps=2,
+    )
     env.reset(seed=0)
     over = False
     while not over:
@@ -359,7 +389,9 @@ def test_a_wrong_level_of_a_curriculum_is_refused_before_the_first_episode() -> 
         ({"episode": 0, "rooms": 5}, "need a new scene; remove the episode"),
     ],
 )
-def test_wrong_options_of_a_reset_are_refused(options: dict[str, Any], message: str) -> None:
+def test_wrong_options_of_a_reset_are_refused(
+    options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
         small("houses").reset(seed=0, options=options)
 
@@ -409,16 +441,37 @@ def walk(env: Environment, resets: list[dict[str, Any]]) -> list[Any]:
     return shown
 
 
-@pytest.mark.parametrize("name", [*SMALL, "rearrangement", "iqa", "ma_household", "ma_wah"])
+@pytest.mark.parametrize(
+    "name", [*SMALL, "rearrangement", "iqa", "ma_household", "ma_wah"]
+)
 def test_scenes_made_ahead_are_the_scenes_that_come_without_it(name: str) -> None:
-    options: dict[str, Any] = {"new_scenes": True, "max_steps": 3, "settings": SMALL.get(name, {})}
-    resets: list[dict[str, Any]] = [{"seed": 5}, {}, {}, {"seed": 6}, {}, {"episode": 0}, {}]
+    options: dict[str, Any] = {
+        "new_scenes": True,
+        "max_steps": 3,
+        "settings": SMALL.get(name, {}),
+    }
+    resets: list[dict[str, Any]] = [
+        {"seed": 5},
+        {},
+        {},
+        {"seed": 6},
+        {},
+        {"episode": 0},
+        {},
+    ]
     ahead = Late()
     assert walk(make(name, executor=ahead, **options), resets) == walk(
         make(name, **options), resets
     )
     assert (ahead.used, len(ahead.calls)) == (4, 6)
-    assert [call.cancelled() for call in ahead.calls] == [False, False, True, False, False, False]
+    assert [call.cancelled() for call in ahead.calls] == [
+        False,
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_options_and_levels_are_no_others_with_scenes_made_ahead() -> None:
@@ -454,5 +507,7 @@ def test_a_process_makes_scenes_ahead() -> None:
         env = make("houses:train", new_scenes=True, executor=workers)
         assert walk(env, [{"seed": 2}, {}, {}]) == walk(plain, [{"seed": 2}, {}, {}])
         env.close()
-        with pytest.raises(UsageError, match="executor must be an instance of Executor, got 'two'"):
+        with pytest.raises(
+            UsageError, match="executor must be an instance of Executor, got 'two'"
+        ):
             make("houses:train", new_scenes=True, executor="two")

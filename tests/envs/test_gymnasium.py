@@ -69,7 +69,9 @@ def vector(**options: Any) -> gymnasium.vector.VectorEnv:
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-def test_vectors_share_a_dataset_and_do_what_single_environments_do(parallel: bool) -> None:
+def test_vectors_share_a_dataset_and_do_what_single_environments_do(
+    parallel: bool,
+) -> None:
     envs = vector(num_envs=3, parallel=parallel, include=["expert_action", "distance"])
     alone = [make("two_phase", include=["expert_action"]) for _ in range(3)]
     seen, infos = envs.reset(seed=4)
@@ -81,7 +83,11 @@ def test_vectors_share_a_dataset_and_do_what_single_environments_do(parallel: bo
         seen, rewards, ended, _, infos = envs.step(said)
         for n, env in enumerate(alone):
             if said[n] == "not read":  # the step after an end begins the next episode
-                assert (rewards[n], bool(ended[n]), infos["steps"][n]) == (0.0, False, 0)
+                assert (rewards[n], bool(ended[n]), infos["steps"][n]) == (
+                    0.0,
+                    False,
+                    0,
+                )
             else:
                 own = env.step(said[n])
                 assert (seen[n], rewards[n], bool(ended[n])) == own[:3]
@@ -104,14 +110,18 @@ def test_without_a_seed_no_two_play_the_same_episode(parallel: bool) -> None:
     envs.close()
 
 
-@pytest.mark.parametrize("order", ["import wayword, gymnasium", "import gymnasium, wayword"])
+@pytest.mark.parametrize(
+    "order", ["import wayword, gymnasium", "import gymnasium, wayword"]
+)
 def test_the_id_is_there_in_whatever_order_they_are_imported(order: str) -> None:
     code = f"{order}; gymnasium.make('wayword:Wayword-v0', dataset='two_phase').reset()"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-def test_a_vector_with_menus_takes_numbers_and_tells_which_are_listed(parallel: bool) -> None:
+def test_a_vector_with_menus_takes_numbers_and_tells_which_are_listed(
+    parallel: bool,
+) -> None:
     envs = vector(num_envs=3, actions="menu", parallel=parallel)
     _, infos = envs.reset(seed=0)
     for _ in range(6):  # across the ends of episodes
@@ -132,7 +142,9 @@ def test_samples_of_a_vector_are_legal_in_each_environment() -> None:
 
 def test_a_menu_has_a_mask_and_samples_keep_to_it() -> None:
     include = ["admissible_commands"]
-    env = gymnasium.make("wayword:Wayword-v0", dataset="two_phase", actions="menu", include=include)
+    env = gymnasium.make(
+        "wayword:Wayword-v0", dataset="two_phase", actions="menu", include=include
+    )
     _, info = env.reset(seed=0)
     listed = len(info["admissible_commands"])
     assert info["action_mask"].sum() == env.unwrapped.action_masks().sum() == listed
@@ -147,7 +159,9 @@ def test_infos_leave_gymnasium_its_own_key() -> None:
     from gymnasium.wrappers import RecordEpisodeStatistics
     from gymnasium.wrappers.vector import RecordEpisodeStatistics as Together
 
-    env = RecordEpisodeStatistics(gymnasium.make("wayword:Wayword-v0", dataset="two_phase"))
+    env = RecordEpisodeStatistics(
+        gymnasium.make("wayword:Wayword-v0", dataset="two_phase")
+    )
     _, info = env.reset(seed=0)
     name = info["episode_id"]
     *_, info = env.step("stop")
@@ -186,7 +200,9 @@ def test_distances_of_a_vector_keep_their_fractions() -> None:
     )
     _, infos = envs.reset(seed=0)
     assert infos["distance"].dtype == np.float64
-    alone = [make("houses", include=["distance"]).reset(seed=seed)[1] for seed in (0, 1)]
+    alone = [
+        make("houses", include=["distance"]).reset(seed=seed)[1] for seed in (0, 1)
+    ]
     assert infos["distance"].tolist() == [info["distance"] for info in alone]
 
 

@@ -41,7 +41,9 @@ def test_an_episode_is_played_by_tools_and_recorded(tmp_path: Path) -> None:
             await call(client, "act", action="go[hallway]")
             last, _ = await call(client, "act", action="stop")
             assert "the task is not done" in last
-            assert (await call(client, "begin", episode="red_bull_can_from_living_room_0"))[1]
+            assert (
+                await call(client, "begin", episode="red_bull_can_from_living_room_0")
+            )[1]
             await call(client, "begin")
 
     asyncio.run(play())
@@ -49,12 +51,18 @@ def test_an_episode_is_played_by_tools_and_recorded(tmp_path: Path) -> None:
     run = RunFolder.read(tmp_path / "run")
     (record,) = run.records()
     assert record.scores["phase_1"] == 1.0
-    assert [step.feedback.status for step in record.trajectory.steps] == ["rejected", "ok", "ok"]
+    assert [step.feedback.status for step in record.trajectory.steps] == [
+        "rejected",
+        "ok",
+        "ok",
+    ]
     assert [failed.reason for failed in run.failures()] == ["the assistant left"]
     assert run.config["identity"]["agent"] == "assistant"
 
 
-def test_another_environment_does_not_write_into_a_folder_with_episodes(tmp_path: Path) -> None:
+def test_another_environment_does_not_write_into_a_folder_with_episodes(
+    tmp_path: Path,
+) -> None:
     env = make("two_phase")
     first = AssistantSession(env, tmp_path / "run")
     first.begin()

@@ -11,7 +11,10 @@ from wayword.envs import Environment, make
 LEFT = 100
 """Objects that may be left over after 200 steps: one a step would show. Measured over 10^5 and more
 steps by ``python -m benchmarks.environments``."""
-ACTIONS = {"household:generated_train": ("turn_left", "turn_right"), "two_phase": ("stop", "stop")}
+ACTIONS = {
+    "household:generated_train": ("turn_left", "turn_right"),
+    "two_phase": ("stop", "stop"),
+}
 HOMES = {"homes": 1, "episodes": 2, "rooms": 1}
 
 

@@ -23,9 +23,13 @@ from wayword.envs.openenv import OpenEnvServer, serve
 def url() -> Iterator[str]:
     server = serve("two_phase", "127.0.0.1", 0)
     bound = server.config.bind_socket()
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread = threading.Thread(
+        target=server.run, kwargs={"sockets": [bound]}, daemon=True
+    )
     thread.start()
-    while not server.started:  # the socket is bound, and refuses until the server listens
+    while (
+        not server.started
+    ):  # the socket is bound, and refuses until the server listens
         assert thread.is_alive()
         time.sleep(0.01)
     yield f"ws://127.0.0.1:{bound.getsockname()[1]}/ws"
@@ -73,12 +77,22 @@ def test_each_socket_is_a_session_of_its_own(url: str) -> None:
 
 def client_of(name: str, **options: int) -> TestClient:
     """A client that asks the way a program of this machine does."""
-    return TestClient(OpenEnvServer(name, **options).app(), headers={"Host": "localhost:8765"})
+    return TestClient(
+        OpenEnvServer(name, **options).app(), headers={"Host": "localhost:8765"}
+    )
 
 
 DEEP = "[" * 5_000
 ODD = [
-    *("no json", "[]", "3", DEEP, f'{{"data": {DEEP}', '{"data": NaN}', '{"data": "\\ud800"}'),
+    *(
+        "no json",
+        "[]",
+        "3",
+        DEEP,
+        f'{{"data": {DEEP}',
+        '{"data": NaN}',
+        '{"data": "\\ud800"}',
+    ),
     f'{{"seed": 1{"0" * 5_000}}}',
 ]
 
@@ -118,7 +132,10 @@ def test_a_body_is_not_read(url: str) -> None:
 def test_a_token_is_asked_for_in_the_header_or_the_path() -> None:
     client = TestClient(OpenEnvServer("two_phase", token="secret-word").app())
     assert client.get("/metadata").status_code == 401
-    assert client.get("/metadata", headers={"Authorization": "Bearer no"}).status_code == 401
+    assert (
+        client.get("/metadata", headers={"Authorization": "Bearer no"}).status_code
+        == 401
+    )
     right = {"Authorization": "Bearer secret-word"}
     assert client.get("/metadata", headers=right).status_code == 200
     assert client.get("/secret-word/metadata").status_code == 200
@@ -134,7 +151,10 @@ def test_a_page_of_some_web_site_is_refused() -> None:
     client = client_of("two_phase")
     elsewhere = {"Origin": "https://example.com"}
     assert client.get("/metadata", headers=elsewhere).status_code == 401
-    with pytest.raises(WebSocketDisconnect), client.websocket_connect("/ws", headers=elsewhere):
+    with (
+        pytest.raises(WebSocketDisconnect),
+        client.websocket_connect("/ws", headers=elsewhere),
+    ):
         pass
     rebound = {"Host": "evil.example"}  # a page whose own name leads to 127.0.0.1
     assert client.get("/metadata", headers=rebound).status_code == 401

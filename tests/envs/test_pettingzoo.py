@@ -33,7 +33,9 @@ def test_the_api_of_playing_together() -> None:
 
 def test_each_actor_is_told_its_own(turns: WaywordAEC) -> None:
     turns.reset(seed=1)
-    told = {actor: turns.observe(actor)["text"].splitlines()[0] for actor in turns.agents}
+    told = {
+        actor: turns.observe(actor)["text"].splitlines()[0] for actor in turns.agents
+    }
     assert told["commander"] != told["follower"]
 
 
@@ -97,13 +99,17 @@ def test_at_the_limit_who_has_stopped_is_terminated_and_others_are_truncated() -
 @pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
 def test_menus_have_masks_that_policies_and_the_api_test_draw_by() -> None:
     api_test(aec("ma_household", **SMALL, actions="menu"), num_cycles=20)
-    env = parallel("ma_household", **SMALL, actions="menu", include=["admissible_commands"])
+    env = parallel(
+        "ma_household", **SMALL, actions="menu", include=["admissible_commands"]
+    )
     seen, infos = env.reset(seed=0)
     for actor in env.agents:
         mask = seen[actor]["action_mask"]
         assert mask.sum() == len(infos[actor]["admissible_commands"])
         assert env.observation_space(actor).contains(seen[actor])
-    *_, infos = env.step({a: env.action_space(a).sample(seen[a]["action_mask"]) for a in seen})
+    *_, infos = env.step(
+        {a: env.action_space(a).sample(seen[a]["action_mask"]) for a in seen}
+    )
     assert not any(info["rejected"] for info in infos.values())
 
 

@@ -38,11 +38,15 @@ def test_the_policy_is_asked_what_a_run_asks(agent: str) -> None:
                 asked = [{"role": one.role, "content": one.content} for one in asked]  # type: ignore[assignment]
             assert seen == asked
             assert call.answer is not None
-            said = call.answer.best if hasattr(call.answer, "best") else call.answer.text
+            said = (
+                call.answer.best if hasattr(call.answer, "best") else call.answer.text
+            )
             seen, _, ended, cut, _ = env.step(said)
         assert ended or cut
         mine = env.trajectory()
-        assert [step.decision for step in mine.steps] == [s.decision for s in played.steps]
+        assert [step.decision for step in mine.steps] == [
+            s.decision for s in played.steps
+        ]
         assert [c.prompt for c in mine.calls()] == [c.prompt for c in played.calls()]
 
 

@@ -25,7 +25,9 @@ TERMS = {"success": 1.0, "progress": 2.0, "cost": 0.1, "rejected": 0.5}
 def shared() -> Environment:
     """The second of two actors; the first one plays along."""
     terms = {"success": 1.0, "cost": 0.25, "rejected": 0.5}
-    return make("ma_household", actor="follower", max_steps=40, reward=terms, settings=SHARED)
+    return make(
+        "ma_household", actor="follower", max_steps=40, reward=terms, settings=SHARED
+    )
 
 
 def test_progress_pays_the_way_covered_by_each_step_and_a_way_back_costs_it() -> None:
@@ -38,7 +40,9 @@ def test_progress_pays_the_way_covered_by_each_step_and_a_way_back_costs_it() ->
         words = said.pop(0) if said else info["expert_action"]
         _, reward, ended, cut, info = env.step(words)
         over, terms = ended or cut, info["reward_terms"]
-        assert terms["progress"] == pytest.approx(2.0 * (left - info["distance"]) / whole)
+        assert terms["progress"] == pytest.approx(
+            2.0 * (left - info["distance"]) / whole
+        )
         assert terms["cost"] == -0.1
         assert terms["rejected"] == (-0.5 if words == "sing" else 0.0)
         assert terms["success"] == float(over)
@@ -51,7 +55,12 @@ def test_progress_pays_the_way_covered_by_each_step_and_a_way_back_costs_it() ->
 
 
 def test_conditions_pay_when_they_come_to_hold_and_no_second_time() -> None:
-    env = make("household", settings={"homes": 1, "episodes": 2}, reward="conditions", include=TOLD)
+    env = make(
+        "household",
+        settings={"homes": 1, "episodes": 2},
+        reward="conditions",
+        include=TOLD,
+    )
     _, info = env.reset(episode=0)
     share, over, gained = 0.0, False, 0
     while not over:
@@ -67,13 +76,21 @@ def test_conditions_pay_when_they_come_to_hold_and_no_second_time() -> None:
 
 def test_an_actor_pays_for_its_own_turns_alone(shared: Environment) -> None:
     shared.reset(episode=0)
-    for number, words in enumerate(("turn_left", "dance", "turn_left", "turn_right"), 1):
+    for number, words in enumerate(
+        ("turn_left", "dance", "turn_left", "turn_right"), 1
+    ):
         _, reward, _, _, info = shared.step(words)
         rejected = -0.5 if words == "dance" else 0.0
-        assert info["reward_terms"] == {"success": 0.0, "cost": -0.25, "rejected": rejected}
+        assert info["reward_terms"] == {
+            "success": 0.0,
+            "cost": -0.25,
+            "rejected": rejected,
+        }
         assert reward == pytest.approx(rejected - 0.25)
         assert info["steps"] == number
-        assert len(shared.game.trajectory.steps) == 2 * number + 1, "the other one is a turn ahead"
+        assert len(shared.game.trajectory.steps) == 2 * number + 1, (
+            "the other one is a turn ahead"
+        )
 
 
 def test_a_clone_is_paid_from_where_it_was_made() -> None:
@@ -85,10 +102,16 @@ def test_a_clone_is_paid_from_where_it_was_made() -> None:
     assert other.step(words)[1] == pytest.approx(env.step(words)[1])
 
 
-def test_the_experts_remaining_length_is_that_of_a_game_played_afresh(shared: Environment) -> None:
+def test_the_experts_remaining_length_is_that_of_a_game_played_afresh(
+    shared: Environment,
+) -> None:
     """Whoever moved last, and whether or not the expert was followed."""
     shared.reset(episode=0)
-    for words in ("turn_left", "turn_left", shared.game.expert_action("follower") or "turn_left"):
+    for words in (
+        "turn_left",
+        "turn_left",
+        shared.game.expert_action("follower") or "turn_left",
+    ):
         shared.step(words)
         game = shared.game
         afresh = TaskGame(game.dataset, game.task, 40)
@@ -107,14 +130,20 @@ DEGENERATE: dict[str, Any] = {
     "first action": lambda seen, legal, turn: legal[0],
     "repeats": lambda seen, legal, turn: _first_but_stop(legal),
     "stops at once": lambda seen, legal, turn: "stop",
-    "chats": lambda seen, legal, turn: ("chat[Please do it all.]", "stop")[min(turn, 1)],
+    "chats": lambda seen, legal, turn: ("chat[Please do it all.]", "stop")[
+        min(turn, 1)
+    ],
     "shotgun": lambda seen, legal, turn: "\n".join(legal),
     "makes up observations": lambda seen, legal, turn: (
         "Action: wait\nObservation: You have solved it.\nAction: stop"
     ),
-    "claims success": lambda seen, legal, turn: '{"success": true, "reward": 1, "done": true}',
+    "claims success": lambda seen, legal, turn: (
+        '{"success": true, "reward": 1, "done": true}'
+    ),
     "repeats the prompt": lambda seen, legal, turn: seen,
-    "stops in many ways": lambda seen, legal, turn: ("stop[]", "stop[done]", "STOP!")[turn % 3],
+    "stops in many ways": lambda seen, legal, turn: ("stop[]", "stop[done]", "STOP!")[
+        turn % 3
+    ],
 }
 WORLDS: dict[str, dict[str, Any]] = {
     "houses": HOUSE,
@@ -139,7 +168,9 @@ def test_a_guess_is_paid_as_often_as_the_page_says() -> None:
     """Success in IQA is to be read over that of one answer to everything."""
     dataset = open_dataset(Plan("random", "iqa"))
     answers = [getattr(task.reference, "answer", "") for task in dataset.tasks]
-    page = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(
+        encoding="utf-8"
+    )
     assert f"({answers.count('yes')} of {len(answers)})" in " ".join(page.split())
     assert answers.count("yes") == max(map(answers.count, answers))
 
@@ -154,7 +185,9 @@ def test_policies_that_solve_nothing_are_paid_nothing(name: str) -> None:
             total, over, turn = 0.0, False, 0
             while not over:
                 legal = env.game.legal_actions(env.actor)
-                seen, reward, terminated, truncated, _ = env.step(answer(seen, legal, turn))
+                seen, reward, terminated, truncated, _ = env.step(
+                    answer(seen, legal, turn)
+                )
                 total, over, turn = total + reward, terminated or truncated, turn + 1
             assert total == 0.0, f"{policy}, episode {episode}"
 
@@ -170,7 +203,10 @@ def test_who_shares_a_task_is_paid_its_own_share(tmp_path: Path) -> None:
     meters = {actor: RewardMeter(Reward(), actor, game) for actor in game.world.actors}
     for step in record.trajectory.steps:
         game.act(step.actor, step.decision)
-    paid = {a: meter.measure(game, game.trajectory.steps)["success"] for a, meter in meters.items()}
+    paid = {
+        a: meter.measure(game, game.trajectory.steps)["success"]
+        for a, meter in meters.items()
+    }
     assert sum(paid.values()) == pytest.approx(1.0)
     assert all(0 < each < 1 for each in paid.values()), paid
     *_, reward, _, _, info = env.step("stop")
@@ -194,7 +230,11 @@ def test_success_at_the_step_limit_is_no_reward() -> None:
 
 def test_the_potential_keeps_returns_and_ends_at_zero() -> None:
     """Discounted by the trainer's gamma, the shaped part of any episode adds up to zero."""
-    options: dict[str, Any] = {"discount": 0.9, "reward": {"potential": 1.0}, "include": TOLD}
+    options: dict[str, Any] = {
+        "discount": 0.9,
+        "reward": {"potential": 1.0},
+        "include": TOLD,
+    }
     env = make("houses", settings=HOUSE, max_steps=6, **options)
     for policy in ("expert", "stop", "sing", "goto"):
         _, info = env.reset(episode=0)

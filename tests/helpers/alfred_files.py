@@ -13,7 +13,9 @@ SCENE = "FloorPlan1"
 Point = tuple[float, float, float]
 
 
-def thing(label: str, at: Point, size: Point, *flags: str, name: str = "") -> dict[str, Any]:
+def thing(
+    label: str, at: Point, size: Point, *flags: str, name: str = ""
+) -> dict[str, Any]:
     """An object of the metadata file: ``at`` is the middle of its underside, as (x, z, height)."""
     x, z, y = at
     wide, deep, high = size
@@ -34,18 +36,33 @@ def thing(label: str, at: Point, size: Point, *flags: str, name: str = "") -> di
 
 KITCHEN = [
     thing("Floor", (2.0, 1.5, 0.0), (4.0, 3.0, 0.01), "receptacle"),
-    thing("Fridge", (0.4, 2.6, 0.0), (0.8, 0.8, 1.8), "receptacle", "openable", "isColdSource"),
+    thing(
+        "Fridge",
+        (0.4, 2.6, 0.0),
+        (0.8, 0.8, 1.8),
+        "receptacle",
+        "openable",
+        "isColdSource",
+    ),
     thing("CounterTop", (2.4, 2.7, 0.8), (2.4, 0.6, 0.1), "receptacle"),
     thing(
         *("Microwave", (3.2, 2.7, 0.9), (0.5, 0.4, 0.3)),
         *("receptacle", "openable", "toggleable", "isHeatSource"),
     ),
     thing("SideTable", (0.4, 0.3, 0.0), (0.8, 0.5, 0.6), "receptacle"),
-    thing("SinkBasin", (3.6, 0.3, 0.7), (0.5, 0.4, 0.2), "receptacle", name="Sink|1|SinkBasin"),
+    thing(
+        "SinkBasin",
+        (3.6, 0.3, 0.7),
+        (0.5, 0.4, 0.2),
+        "receptacle",
+        name="Sink|1|SinkBasin",
+    ),
     thing("Faucet", (3.6, 0.1, 0.9), (0.1, 0.1, 0.2), "toggleable"),
     thing("DeskLamp", (0.2, 0.2, 0.6), (0.2, 0.2, 0.4), "toggleable", "isToggled"),
     thing("Apple", (2.0, 2.6, 0.9), (0.1, 0.1, 0.1), "pickupable", "sliceable"),
-    thing("Mug", (2.2, 2.6, 0.9), (0.1, 0.1, 0.1), "pickupable", "receptacle", "dirtyable"),
+    thing(
+        "Mug", (2.2, 2.6, 0.9), (0.1, 0.1, 0.1), "pickupable", "receptacle", "dirtyable"
+    ),
     thing("Knife", (2.6, 2.6, 0.9), (0.2, 0.05, 0.02), "pickupable"),
     thing("Spoon", (2.8, 2.6, 0.9), (0.15, 0.03, 0.02), "pickupable", "dirtyable"),
 ]
@@ -76,7 +93,13 @@ def trajectory(kind: str, task_id: str = "trial_1", **more: Any) -> dict[str, An
         "turk_annotations": {"anns": said},
         "scene": {
             "floor_plan": SCENE,
-            "init_action": {"x": 2.0, "z": 1.5, "y": 0.9, "rotation": 90, "horizon": 30},
+            "init_action": {
+                "x": 2.0,
+                "z": 1.5,
+                "y": 0.9,
+                "rotation": 90,
+                "horizon": 30,
+            },
             "object_poses": [
                 {
                     "objectName": f"{label}_1a",
@@ -99,10 +122,14 @@ def write(folder: Path, *records: Any, split: str = "train") -> Path:
     layouts = folder / "alfred" / "layouts"
     layouts.mkdir(parents=True, exist_ok=True)
     objects = json.dumps({SCENE: KITCHEN}).encode()
-    (folder / "ithor" / "ithor_scene_objects_120.json.gz").write_bytes(gzip.compress(objects))
+    (folder / "ithor" / "ithor_scene_objects_120.json.gz").write_bytes(
+        gzip.compress(objects)
+    )
     corners = [[0.0, 0.0], [0.0, 3.0], [4.0, 3.0], [4.0, 0.0]]
     (outlines / "floor_plan2polygons.json").write_text(json.dumps({SCENE: corners}))
-    (outlines / "floor_plan_controlled_objects.json").write_text(json.dumps({SCENE: {}}))
+    (outlines / "floor_plan_controlled_objects.json").write_text(
+        json.dumps({SCENE: {}})
+    )
     cells = [(x / 4, y / 4) for x in range(2, 15) for y in range(4, 9)]
     np.save(layouts / f"{SCENE}-layout.npy", np.array(cells))
     lines = [r if isinstance(r, str) else json.dumps(r) for r in records]

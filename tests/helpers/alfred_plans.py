@@ -50,7 +50,9 @@ class Crew:
             self.held = self.named(step["objectId"], step["coordinateObjectId"])
             self.play(skills.take(self.held))
         elif action == "PutObject":
-            to = self.named(step["receptacleObjectId"], step["coordinateReceptacleObjectId"])
+            to = self.named(
+                step["receptacleObjectId"], step["coordinateReceptacleObjectId"]
+            )
             self.play(skills.put(self.held, to))
         elif action == "SliceObject":
             apple = self.named(step["objectId"], step["coordinateObjectId"])
@@ -73,7 +75,11 @@ class Crew:
                 return known
         label, (x, _, y, *_) = coordinates
         label = label.removesuffix("Sliced")
-        alike = [n for n in self.objects if label in (n.partition("|")[0], n.rpartition("|")[2])]
+        alike = [
+            n
+            for n in self.objects
+            if label in (n.partition("|")[0], n.rpartition("|")[2])
+        ]
         likely = LATER_LABELS.get(label, ())
         alike = alike or [n for n in self.objects if n.partition("|")[0] in likely]
         if not alike:

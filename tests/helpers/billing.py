@@ -65,13 +65,19 @@ def tokens_of_body(body: Mapping[str, Any]) -> int:
 class _Reply:
     """What one request gets, and what it is billed."""
 
-    def __init__(self, body: Mapping[str, Any], rng: random.Random, share: float) -> None:
+    def __init__(
+        self, body: Mapping[str, Any], rng: random.Random, share: float
+    ) -> None:
         self.fault = rng.choice(FAULTS) if rng.random() < share else ""
         limit = int(body.get("max_tokens") or body.get("max_completion_tokens") or 0)
         asked = int(body.get("n", 1))
-        samples = asked if asked == 1 or rng.random() < 0.7 else 1  # some servers ignore n
+        samples = (
+            asked if asked == 1 or rng.random() < 0.7 else 1
+        )  # some servers ignore n
         visible = [rng.randrange(3, 40) for _ in range(samples)]
-        thoughts = [rng.choice([0, 0, rng.randrange(max(1, limit - 40))]) for _ in visible]
+        thoughts = [
+            rng.choice([0, 0, rng.randrange(max(1, limit - 40))]) for _ in visible
+        ]
         self.prompt = tokens_of_body(body)
         self.cached = self.prompt // 2 if rng.random() < 0.2 else 0
         self.completion = sum(visible) + sum(thoughts)
@@ -92,7 +98,11 @@ class _Reply:
         if self.fault == "uncounted":
             usage, self.completion = {}, sum(visible)
         choices = [
-            {"index": i, "finish_reason": "stop", "message": self._message(body, tokens)}
+            {
+                "index": i,
+                "finish_reason": "stop",
+                "message": self._message(body, tokens),
+            }
             for i, tokens in enumerate(visible)
         ]
         raw = json.dumps({"choices": choices, "usage": usage}).encode()
@@ -155,7 +165,9 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, books: Books, rng: random.Random, share: float, delay: float) -> None:
+    def __init__(
+        self, books: Books, rng: random.Random, share: float, delay: float
+    ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.books, self.delay, self.over = books, delay, threading.Event()
         self._rng, self._share, self._lock = rng, share, threading.Lock()
@@ -180,7 +192,9 @@ def billing(seed: int, share: float, delay: float = 0.0) -> Iterator[Books]:
     books = Books()
     server = _Server(books, random.Random(seed), share, delay)
     books.address = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}
+    )
     thread.start()
     try:
         yield books

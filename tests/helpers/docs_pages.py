@@ -43,11 +43,15 @@ def blocks(path: Path) -> list[Block]:
         elif held is not None and line.strip() == "```":
             title = _TITLE.search(info)
             language = info.split()[0] if info.split() else ""
-            found.append(Block(language, title[1] if title else "", "\n".join(held), start))
+            found.append(
+                Block(language, title[1] if title else "", "\n".join(held), start)
+            )
             held = None
         elif held is not None:
             held.append(line)
-    assert held is None, f"{name(path)}: the block opened on line {start - 1} is never closed"
+    assert held is None, (
+        f"{name(path)}: the block opened on line {start - 1} is never closed"
+    )
     return found
 
 
@@ -68,20 +72,28 @@ def commands(block: Block) -> Iterator[list[str]]:
 
 def links(path: Path) -> list[str]:
     """Links and pictures of a page that are not on the web; code is left out."""
-    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+    text = re.sub(
+        r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M
+    )
     text = re.sub(r"`[^`\n]*`", "", text)
-    targets = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'<img src="([^"]+)"', text)
+    targets = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(
+        r'<img src="([^"]+)"', text
+    )
     return [target for target in targets if "://" not in target]
 
 
 def anchors(path: Path) -> set[str]:
     """Anchors of a page's headings, as GitHub and the site make them."""
-    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+    text = re.sub(
+        r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M
+    )
     heads = re.findall(r"^#+ (.+)$", text, flags=re.M)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
 def spoken(path: Path) -> list[str]:
     """The ``wayword …`` commands written as code in running text."""
-    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+    text = re.sub(
+        r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M
+    )
     return re.findall(r"`wayword ([^`]+)`", text)

@@ -30,9 +30,13 @@ KNOWN = "about ten words on what is known of it by now"
 def expert(plans: Mapping[str, Sequence[str]]) -> Answerer:
     """``plans``: instruction -> actions, the stop included."""
 
-    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def answer(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         said = "\n".join(message["content"] for message in body["messages"])
-        latest = said.rpartition("Navigation Instructions:")[2]  # VELMA's examples come before
+        latest = said.rpartition("Navigation Instructions:")[
+            2
+        ]  # VELMA's examples come before
         plan = next((plan for told, plan in plans.items() if told in latest), ())
         form = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
         fields = form.get("properties", {})
@@ -53,7 +57,9 @@ def expert(plans: Mapping[str, Sequence[str]]) -> Answerer:
 def _value(name: str, form: Any, plan: Sequence[str], messages: Sequence[Any]) -> Any:
     latest = messages[-1]["content"]
     if name in ("action", "answer"):
-        numbers = re.findall(r"(\d+)\.(?=\s*(?:\n\n\(The text|$))", latest)  # VELMA's next one
+        numbers = re.findall(
+            r"(\d+)\.(?=\s*(?:\n\n\(The text|$))", latest
+        )  # VELMA's next one
         gone = sum(message["role"] == "assistant" for message in messages)
         return plan[min(int(numbers[-1]) - 1 if numbers else gone, len(plan) - 1)]
     if name == "prediction":
@@ -62,4 +68,6 @@ def _value(name: str, form: Any, plan: Sequence[str], messages: Sequence[Any]) -
         return len(re.findall(r"\[Step \d+\]", latest)) >= len(plan) - 1
     if form["type"] == "object":
         return dict.fromkeys(form["properties"], KNOWN)
-    return [LINE] * 2 if form["type"] == "array" else THOUGHT if name != "argument" else ""
+    return (
+        [LINE] * 2 if form["type"] == "array" else THOUGHT if name != "argument" else ""
+    )

@@ -32,7 +32,11 @@ THINGS = [f"thing_{n}" for n in range(40)]
 IDS = [f"v{n}" for n in range(12)]
 SPACE = ActionSpace(
     (
-        *(Action(verb, (thing,)) for verb in ("goto", "go_grab", "open") for thing in THINGS),
+        *(
+            Action(verb, (thing,))
+            for verb in ("goto", "go_grab", "open")
+            for thing in THINGS
+        ),
         *(Action("put", (thing, place)) for thing in THINGS[:10] for place in THINGS),
         Action("turn_left"),
         STOP,
@@ -80,7 +84,10 @@ READERS: dict[str, Callable[[Reply], object]] = {
     "discussnav summary": lambda reply: experts.SUMMARY.read(reply.text),
     "discussnav completion": _completion,
     "discussnav words": lambda reply: " ".join(reply.text.split()),
-    "lgx": lambda reply: (read_pick(reply, THINGS), first_word_fits(reply.text, THINGS)),
+    "lgx": lambda reply: (
+        read_pick(reply, THINGS),
+        first_word_fits(reply.text, THINGS),
+    ),
     "velma": lambda reply: read_actions(reply, 5),
     "velma landmarks": read_landmarks,
     "act": _strategy("act"),
@@ -92,8 +99,13 @@ READERS: dict[str, Callable[[Reply], object]] = {
 """Readers of a reply: each is given the text as :class:`Reply` has it."""
 
 RAW: dict[str, Callable[[str], object]] = {
-    "partner": lambda text: (messages.needs_reply(text), messages.not_understood("partner", text)),
-    "follower": lambda text: messages.parse(messages.message_to("follower_1", text) or ""),
+    "partner": lambda text: (
+        messages.needs_reply(text),
+        messages.not_understood("partner", text),
+    ),
+    "follower": lambda text: messages.parse(
+        messages.message_to("follower_1", text) or ""
+    ),
     "environment choice": lambda text: pick(text, THINGS),
     "environment action": lambda text: parse_exact(text, SPACE),
     "action": LEGAL.read,
@@ -104,13 +116,82 @@ RAW: dict[str, Callable[[str], object]] = {
 
 FRAGMENTS = (
     *"{[(<\"'`*_#>-.,:;! \t\n\\/0aZé",
-    *('{"', '{"a":', '{"action":', '["', "[{", "{}", "[]", "}{", '"action": "', '{"action":"v1"}'),
-    *("<think>", "</think>", "<think", "[THINK]", "<a:", "<ns:think>", "```", "```json\n", "~~~"),
-    *("Action: ", "action:v1\n", "action_input: v1\n", "Thought: ", "prediction:", "# action "),
-    *("Actions:\n", "Executed:\n", "Landmarks:\n", "verdict: ", "lesson: ", "points", "arrived: "),
-    *("1. a\n", "- b\n", "5. forward\n", "6. left\n", "goto", "goto[", "goto[thing_1]", "put["),
-    *("a ", "a,", "a1", "a b ", "aaaa", "  ", " \n", "\t ", "a\t", "not ", "or ", "the ", "to "),
-    *("thing_1", "thing_1, ", "v1", "v1 ", "v1,", "in the kitchen to a_1", "I see a_1", "_1", ". "),
+    *(
+        '{"',
+        '{"a":',
+        '{"action":',
+        '["',
+        "[{",
+        "{}",
+        "[]",
+        "}{",
+        '"action": "',
+        '{"action":"v1"}',
+    ),
+    *(
+        "<think>",
+        "</think>",
+        "<think",
+        "[THINK]",
+        "<a:",
+        "<ns:think>",
+        "```",
+        "```json\n",
+        "~~~",
+    ),
+    *(
+        "Action: ",
+        "action:v1\n",
+        "action_input: v1\n",
+        "Thought: ",
+        "prediction:",
+        "# action ",
+    ),
+    *(
+        "Actions:\n",
+        "Executed:\n",
+        "Landmarks:\n",
+        "verdict: ",
+        "lesson: ",
+        "points",
+        "arrived: ",
+    ),
+    *(
+        "1. a\n",
+        "- b\n",
+        "5. forward\n",
+        "6. left\n",
+        "goto",
+        "goto[",
+        "goto[thing_1]",
+        "put[",
+    ),
+    *(
+        "a ",
+        "a,",
+        "a1",
+        "a b ",
+        "aaaa",
+        "  ",
+        " \n",
+        "\t ",
+        "a\t",
+        "not ",
+        "or ",
+        "the ",
+        "to ",
+    ),
+    *(
+        "thing_1",
+        "thing_1, ",
+        "v1",
+        "v1 ",
+        "v1,",
+        "in the kitchen to a_1",
+        "I see a_1",
+        "_1",
+        ". ",
+    ),
     *(
         "Please bring a_1",
         " from b_2",
@@ -123,7 +204,19 @@ FRAGMENTS = (
         "[[",
         "]]",
     ),
-    *("\ud800", "\ud83d\ude00", "\x00", "\u2028", "ﬀ", "İ", "9" * 50, "\\ud800", '":', '",', "->"),
+    *(
+        "\ud800",
+        "\ud83d\ude00",
+        "\x00",
+        "\u2028",
+        "ﬀ",
+        "İ",
+        "9" * 50,
+        "\\ud800",
+        '":',
+        '",',
+        "->",
+    ),
 )
 GOOD = (
     "Thought: near\nAction: goto[thing_1]",
@@ -161,7 +254,9 @@ def _run(rng: random.Random, size: int) -> str:
     if rng.random() < 0.3:
         return "".join(rng.choice(FRAGMENTS) for _ in range(min(size, 400) // 4))
     unit = "".join(some)
-    return (unit * (size // len(unit) + 1))[: rng.choice((size, size, max(1, size // 3)))]
+    return (unit * (size // len(unit) + 1))[
+        : rng.choice((size, size, max(1, size // 3)))
+    ]
 
 
 def seconds(text: str, cut: bool) -> dict[str, float]:
@@ -186,12 +281,18 @@ def main(count: int, seed: int) -> None:
         for name, spent in seconds(text, cut=number % 2 == 0).items():
             times[name].append(spent)
             if spent > worst.get(name, (0.0, ""))[0]:
-                worst[name] = spent, f"{text[:30]!r} … {text[-12:]!r} ({len(text):,}, no. {number})"
+                worst[name] = (
+                    spent,
+                    f"{text[:30]!r} … {text[-12:]!r} ({len(text):,}, no. {number})",
+                )
     lines = [
         f"{'reader':<22} {'answers':>8} {'median ms':>10} {'99% ms':>8} {'most ms':>8}  slowest"
     ]
     for name, each in times.items():
-        (middle, high), (most, shown) = 1000 * np.percentile(each, [50, 99]), worst[name]
+        (middle, high), (most, shown) = (
+            1000 * np.percentile(each, [50, 99]),
+            worst[name],
+        )
         figures = f"{middle:>10.2f} {high:>8.1f} {1000 * most:>8.1f}"
         lines.append(f"{name:<22} {len(each):>8,} {figures}  {shown}")
     sys.stdout.write("\n".join([*lines, ""]))

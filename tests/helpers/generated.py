@@ -31,5 +31,7 @@ def generated() -> dict[str, dict[str, str]]:
             splits = registry.load("dataset", name).splits
             prefix = "generated_" if "generated_test" in splits else ""
             pairs = {kind: f"{prefix}{kind}" for kind in ("test", "train")}
-            own[name] = {kind: split for kind, split in pairs.items() if split in splits}
+            own[name] = {
+                kind: split for kind, split in pairs.items() if split in splits
+            }
     return own

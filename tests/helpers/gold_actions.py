@@ -9,7 +9,10 @@ from wayword.worlds.street.moves import Navigator, Word, path_actions
 
 
 def gold_actions(
-    graph: StreetGraph, path: Sequence[str], start_heading: float, transition: str = "modified"
+    graph: StreetGraph,
+    path: Sequence[str],
+    start_heading: float,
+    transition: str = "modified",
 ) -> list[Word]:
     """A published path as actions that end in ``stop``. Raises as :func:`path_actions` does."""
     navigator = Navigator(graph, transition)

@@ -16,5 +16,7 @@ def check_golden(path: Path, text: str) -> None:
     """
     if os.environ.get("WAYWORD_WRITE_GOLDEN"):
         path.write_text(text, encoding="utf-8")
-        pytest.fail(f"{path.name} was written; read its diff, then run the tests as usual")
+        pytest.fail(
+            f"{path.name} was written; read its diff, then run the tests as usual"
+        )
     assert text == path.read_text(encoding="utf-8")

@@ -12,7 +12,15 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
-from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampling, Usage
+from wayword.core.model import (
+    Choice,
+    Completion,
+    Message,
+    Model,
+    Prompt,
+    Sampling,
+    Usage,
+)
 
 Play = Generator[str, str, None]
 """Actions; what is sent back is the next observation."""
@@ -99,7 +107,9 @@ class Notes:
         for name, about, metres in _SEEN.findall(told):
             self.away[name] = float(metres)
             parts = about.split(", ")
-            on = next((p.split()[1] for p in parts if re.match(r"(on|in) \w+_\d+$", p)), "")
+            on = next(
+                (p.split()[1] for p in parts if re.match(r"(on|in) \w+_\d+$", p)), ""
+            )
             if on:
                 self.place[name] = on
                 self.spot.pop(name, None)
@@ -122,7 +132,11 @@ class Notes:
             return exact
         words = set(said.split("_")) - {"of", "a", "the"}
         kinds = {n: set(n.split("_")[:-1]) for n in pool}
-        return [n for n, own in kinds.items() if words <= own or (own <= words and not self.exact)]
+        return [
+            n
+            for n, own in kinds.items()
+            if words <= own or (own <= words and not self.exact)
+        ]
 
 
 def singular(words: str) -> str:
@@ -143,8 +157,18 @@ class House:
         """One action; whether the answer is not one of the ways it fails."""
         told = self.notes.read((yield action))
         first = told.split("\n")[0]
-        bad = ("There is no", "That was no", "You know of no", "The way is", "You do not")
-        good = not first.startswith(bad) and "cannot" not in first and "does not" not in first
+        bad = (
+            "There is no",
+            "That was no",
+            "You know of no",
+            "The way is",
+            "You do not",
+        )
+        good = (
+            not first.startswith(bad)
+            and "cannot" not in first
+            and "does not" not in first
+        )
         verb, _, inside = action.partition("[")
         inside = inside.rstrip("]")
         if good and verb == "go_explore":
@@ -172,12 +196,18 @@ class House:
             if "There is no way" not in self.notes.said:
                 return False
             shut = re.findall(r"door_\d+", self.notes.said.split("\n")[0])
-            if not shut and self.notes.others:  # look for the door, or let somebody pass
+            if (
+                not shut and self.notes.others
+            ):  # look for the door, or let somebody pass
                 unseen = "not seen" in self.notes.said.split("\n")[0]
-                yield from self.do(f"go_explore[{rooms.pop(0)}]" if unseen and rooms else "wait")
+                yield from self.do(
+                    f"go_explore[{rooms.pop(0)}]" if unseen and rooms else "wait"
+                )
                 continue
             for door in shut:
-                if (yield from self.do(f"goto[{door}]")) and (yield from self.do(f"open[{door}]")):
+                if (yield from self.do(f"goto[{door}]")) and (
+                    yield from self.do(f"open[{door}]")
+                ):
                     self.notes.open[door] = True
                     break
             else:
@@ -191,7 +221,9 @@ class House:
             known = [n for n in self.notes.like(phrase) if n not in but]
             if known:
                 return known[0]
-            if room not in self.notes.explored and not (yield from self.way(f"go_explore[{room}]")):
+            if room not in self.notes.explored and not (
+                yield from self.way(f"go_explore[{room}]")
+            ):
                 later.append(room)
         for room in later:
             yield from self.way(f"go_explore[{room}]")
@@ -199,7 +231,11 @@ class House:
             known = [n for n in self.notes.like(phrase) if n not in but]
             if known:
                 return known[0]
-            shut = [n for n, o in self.notes.open.items() if not o and not n.startswith("door_")]
+            shut = [
+                n
+                for n, o in self.notes.open.items()
+                if not o and not n.startswith("door_")
+            ]
             box = next((n for n in shut if n not in self.notes.looked), "")
             if not box:
                 return ""
@@ -226,7 +262,9 @@ _LOOKS = re.compile(r"^(?:clean|hot|warm|cold|chilled|sliced) ")
 def phrases(task: str) -> list[str]:
     """The things that a request is about, in order, each once."""
     text = task[0].lower() + task[1:]
-    found = [m.group(1).strip().removeprefix("loaf of ") for m in _PHRASE.finditer(text)]
+    found = [
+        m.group(1).strip().removeprefix("loaf of ") for m in _PHRASE.finditer(text)
+    ]
     found = [_LOOKS.sub("", each) for each in found]
     found = [each.removeprefix("head of ").removeprefix("roll of ") for each in found]
     idle = {"light", "tap", "light of", "pair", "light on", "moment", "one"}
@@ -247,7 +285,9 @@ def household(fixed: str, task: str) -> Play:
     if re.search(r"\b(two|pair)\b", lower):
         yield from _two(house, singular(things[0]), things[-1])
         return
-    how = next((verb for verb, words in _TREATED.items() if re.search(words, lower)), "")
+    how = next(
+        (verb for verb, words in _TREATED.items() if re.search(words, lower)), ""
+    )
     if not how and len(things) == 3:
         yield from _stack(house, task, things)
         return
@@ -304,7 +344,10 @@ def _slice(house: House, thing: str) -> Generator[str, str, None]:
 
 def _stack(house: House, task: str, things: list[str]) -> Generator[str, str, None]:
     thing, movable, place = things
-    if re.search(rf"(place|bring|need) an? {movable}|(place|bring|need) an? {thing}\b.*with", task):
+    if re.search(
+        rf"(place|bring|need) an? {movable}|(place|bring|need) an? {thing}\b.*with",
+        task,
+    ):
         thing, movable = movable, thing
     if re.search(r"i need", task.lower()):
         movable, place, thing = things
@@ -327,7 +370,9 @@ def question(fixed: str, task: str) -> Play:
     if place:
         boxes = house.notes.like(place.group(1), there)
     else:
-        boxes = [n for n in there if house.notes.open.get(n) is False and "door_" not in n]
+        boxes = [
+            n for n in there if house.notes.open.get(n) is False and "door_" not in n
+        ]
     for box in boxes:
         yield from house.way(f"go_check[{box}]")
     kind = re.search(
@@ -359,7 +404,9 @@ def restore(fixed: str, task: str) -> Play:
     belongs, lids, spots = _inventory(task)
     for room in notes.rooms:
         yield from house.way(f"go_explore[{room}]")
-    places = [place for place in dict.fromkeys([*lids, *belongs.values()]) if place != FLOOR]
+    places = [
+        place for place in dict.fromkeys([*lids, *belongs.values()]) if place != FLOOR
+    ]
     for place in places:
         checked = yield from house.way(f"go_check[{place}]")
         if not checked and notes.open.get(place) not in (lids.get(place), None):
@@ -369,7 +416,9 @@ def restore(fixed: str, task: str) -> Play:
     for name, place in belongs.items():
         at = notes.place.get(name, FLOOR if name in notes.room else "")
         goal, here = spots.get(name), notes.spot.get(name)
-        if not at or (at == place and (not goal or not here or math.dist(goal, here) < 0.4)):
+        if not at or (
+            at == place and (not goal or not here or math.dist(goal, here) < 0.4)
+        ):
             continue
         if at in lids:
             yield from house.way(f"go_check[{at}]")
@@ -378,8 +427,12 @@ def restore(fixed: str, task: str) -> Play:
         if place == FLOOR:
             yield from house.do(f"drop[{name}]")
             continue
-        sides = goal and [f"{abs(d):.1f} m {w}" for d, w in zip(goal, _sides(goal), strict=True)]
-        yield from house.way(f"go_put[{place}{f', {sides[0]} and {sides[1]}' if sides else ''}]")
+        sides = goal and [
+            f"{abs(d):.1f} m {w}" for d, w in zip(goal, _sides(goal), strict=True)
+        ]
+        yield from house.way(
+            f"go_put[{place}{f', {sides[0]} and {sides[1]}' if sides else ''}]"
+        )
         yield from _as_before(house, place, lids)
 
 
@@ -392,7 +445,9 @@ def _middle(text: str) -> Spot | None:
         return 0.0, 0.0
     if "of the middle" not in text:
         return None
-    parts = {side: float(metres) for metres, side in re.findall(r"([\d.]+) m (\w+)", text)}
+    parts = {
+        side: float(metres) for metres, side in re.findall(r"([\d.]+) m (\w+)", text)
+    }
     east, north = (parts.get(a, 0.0) - parts.get(b, 0.0) for a, b in _AXES)
     return east, north
 
@@ -416,10 +471,16 @@ def _inventory(task: str) -> tuple[dict[str, str], dict[str, bool], dict[str, Sp
     if floor := re.search(r"^On the floor: (.+)\.$", task, re.M):
         belongs |= dict.fromkeys(_NAME.findall(floor[1]), FLOOR)
     told = re.findall(r"(\w+_\d+) \(([^()]* middle)\)", task)
-    return belongs, lids, {name: spot for name, words in told if (spot := _middle(words))}
+    return (
+        belongs,
+        lids,
+        {name: spot for name, words in told if (spot := _middle(words))},
+    )
 
 
-def _as_before(house: House, place: str, lids: dict[str, bool]) -> Generator[str, str, None]:
+def _as_before(
+    house: House, place: str, lids: dict[str, bool]
+) -> Generator[str, str, None]:
     """Shut what was opened to look inside."""
     if not lids.get(place, True):
         yield from house.do(f"close[{place}]")
@@ -450,7 +511,9 @@ def together(fixed: str, task: str) -> Play:
                 yield from house.way(f"go_put[{where}]")
     if (held := re.search(r"must hold an? ([\w ]+?)\.", task)) and me == 1:
         yield from house.take(held[1], brought)
-    yield from house.do(f"go_explore[{next(r for r in house.notes.rooms if r != room)}]")
+    yield from house.do(
+        f"go_explore[{next(r for r in house.notes.rooms if r != room)}]"
+    )
 
 
 _OF = re.compile(r"^(?:loaf|head|roll) of ")
@@ -486,7 +549,9 @@ def _obey(house: House, words: str) -> Generator[str, str, bool]:
             yield from house.do(f"drop[{house.notes.holding}]")
         if box and thing not in house.notes.away:
             yield from house.way(f"go_check[{box.group(1)}]")
-        taken = house.notes.holding == thing or (yield from house.way(f"go_grab[{thing}]"))
+        taken = house.notes.holding == thing or (
+            yield from house.way(f"go_grab[{thing}]")
+        )
         if verb == "take" or not taken:
             return taken
         if target and more[-1] not in house.notes.room:
@@ -609,12 +674,16 @@ def search(fixed: str, task: str) -> Play:
             told = yield "rotate[90]"
         here = _spot(told)
         been.append(here)
-        new = [spot for spot in open_ways if all(_apart(spot, old) > 1.2 for old in been)]
+        new = [
+            spot for spot in open_ways if all(_apart(spot, old) > 1.2 for old in been)
+        ]
         while not new and len(trail) > 1:
             trail.pop()
             told = yield f"goto[{trail[-1][0]:.2f}, {trail[-1][1]:.2f}]"
             for _ in range(4):
-                new += [w for w in _open_ways(told) if all(_apart(w, b) > 1.2 for b in been)]
+                new += [
+                    w for w in _open_ways(told) if all(_apart(w, b) > 1.2 for b in been)
+                ]
                 told = yield "rotate[90]"
         if not new:
             return
@@ -647,7 +716,9 @@ def _open_ways(told: str) -> list[Spot]:
     """Where the free ways lead, a little before their ends."""
     line = told.rpartition("Free way: ")[2]
     found = []
-    for metres, side in re.findall(r"([\d.]+) m(?: or more)? (ahead|\d+° to the \w+)", line):
+    for metres, side in re.findall(
+        r"([\d.]+) m(?: or more)? (ahead|\d+° to the \w+)", line
+    ):
         degrees = re.match(r"(\d+)° to the (\w+)", side)
         turn = int(degrees[1]) * (-1 if degrees[2] == "left" else 1) if degrees else 0
         if float(metres) > 0.9:
@@ -657,13 +728,19 @@ def _open_ways(told: str) -> list[Spot]:
 
 def _in_view(told: str, target: str) -> tuple[float, float] | None:
     """The angle (right positive) and the metres of the target, where it is in view."""
-    found = re.search(rf"\b{re.escape(target)} \((ahead|left|right) ?(\d*)°?, ([\d.]+) m\)", told)
+    found = re.search(
+        rf"\b{re.escape(target)} \((ahead|left|right) ?(\d*)°?, ([\d.]+) m\)", told
+    )
     if found is None:
         return None
-    return {"left": -1, "right": 1}.get(found[1], 0) * float(found[2] or 0), float(found[3])
+    return {"left": -1, "right": 1}.get(found[1], 0) * float(found[2] or 0), float(
+        found[3]
+    )
 
 
-def _come_up(told: str, target: str, thing: tuple[float, float]) -> Generator[str, str, None]:
+def _come_up(
+    told: str, target: str, thing: tuple[float, float]
+) -> Generator[str, str, None]:
     """Go up to the target until it is at most a metre away, then face it."""
     for _ in range(12):
         angle, metres = thing
@@ -696,7 +773,9 @@ def street(prompt: str) -> str:
     It counts the intersections, or the lights, of each part of the instruction, and stops beside
     the landmark, or after the steps, that the last part names.
     """
-    route, _, walk = prompt.rpartition('Navigation Instructions:\n"')[2].partition("\nAction Seq")
+    route, _, walk = prompt.rpartition('Navigation Instructions:\n"')[2].partition(
+        "\nAction Seq"
+    )
     turns, last = _legs(route)
     crossed = lights = steps = 0
     light_ahead, leg, due = False, 0, list[str]()
@@ -712,7 +791,10 @@ def street(prompt: str) -> str:
             light_ahead = "a traffic light ahead" in here
         if not due and leg < len(turns):
             words, count, by_light = turns[leg]
-            if "-way intersection" in here and (lights if by_light else crossed) == count:
+            if (
+                "-way intersection" in here
+                and (lights if by_light else crossed) == count
+            ):
                 due, leg, crossed, lights, steps = list(words), leg + 1, 0, 0, 0
         if due:
             word = due.pop(0)
@@ -738,19 +820,30 @@ def _legs(route: str) -> tuple[list[tuple[list[str], int, bool]], Last]:
     for sentence in re.split(r"\.[ \"]+", route):
         text = sentence.rstrip('."')
         turn = re.search(
-            r"(?:turn|make|take|bear)(?: a| the)? ?(sharp|slight\w*)? (left|right)$", text
+            r"(?:turn|make|take|bear)(?: a| the)? ?(sharp|slight\w*)? (left|right)$",
+            text,
         )
         if turn:
-            number = re.search(r"through (\w+) (?:lights?|intersections?), and at the next", text)
+            number = re.search(
+                r"through (\w+) (?:lights?|intersections?), and at the next", text
+            )
             order = re.search(rf"({'|'.join(_ORDER)}) (?:light|intersection)", text)
             at = _COUNTS[number[1]] + 1 if number else _ORDER[order[1]] if order else 1
             words = [turn[2]] * (2 if turn[1] == "sharp" else 1)
             turns.append(
-                (words, at, re.search(r"\blights?\b", text.split(", with")[0]) is not None)
+                (
+                    words,
+                    at,
+                    re.search(r"\blights?\b", text.split(", with")[0]) is not None,
+                )
             )
-        elif ahead := re.search(r"straight through the next ?(\w*) (light|intersection)s?$", text):
+        elif ahead := re.search(
+            r"straight through the next ?(\w*) (light|intersection)s?$", text
+        ):
             through, by_light = _COUNTS.get(ahead[1], 1), ahead[2] == "light"
-        elif stop := re.match(r"Stop (?:next to|in front of|beside) (.+) on your (\w+)$", text):
+        elif stop := re.match(
+            r"Stop (?:next to|in front of|beside) (.+) on your (\w+)$", text
+        ):
             place = f"You see {stop[1]} on your {stop[2]}."
         elif taken := re.match(r"(?:Take|Stop after) (\w+) steps", text):
             count = _COUNTS[taken[1]]

@@ -17,7 +17,9 @@ class ImpreciseBase:
     """Over a simulated one. Halts ``short`` metres before a point at most, half of that at least,
     and does not go to points nearer than that; ``turning`` is the deviation of turns, degrees."""
 
-    def __init__(self, base: SimulatedBase, short: float, turning: float, seed: int = 0) -> None:
+    def __init__(
+        self, base: SimulatedBase, short: float, turning: float, seed: int = 0
+    ) -> None:
         self.base, self.short, self.turning = base, short, turning
         self._rng = random.Random(seed)
 

@@ -70,7 +70,12 @@ def wrong(page: Page, axe: bool = True) -> list[str]:
 def listen(page: Page, address: str) -> list[str]:
     """Everything that goes wrong from now on: errors, warnings, requests to elsewhere."""
     told: list[str] = []
-    page.on("console", lambda m: told.append(m.text) if m.type in ("error", "warning") else None)
+    page.on(
+        "console",
+        lambda m: told.append(m.text) if m.type in ("error", "warning") else None,
+    )
     page.on("pageerror", lambda error: told.append(str(error)))
-    page.on("request", lambda r: None if r.url.startswith(address) else told.append(r.url))
+    page.on(
+        "request", lambda r: None if r.url.startswith(address) else told.append(r.url)
+    )
     return told

@@ -37,7 +37,10 @@ def _places(house: House) -> list[str]:
             wrong.append(f"{spec.id} is no receptacle but holds {len(inside)}")
         if spec.capacity and len(inside) > spec.capacity:
             wrong.append(f"{spec.id} holds {len(inside)} of {spec.capacity}")
-        if "pickupable" not in spec.affordances and (things.x[i], things.y[i]) != (spec.x, spec.y):
+        if "pickupable" not in spec.affordances and (things.x[i], things.y[i]) != (
+            spec.x,
+            spec.y,
+        ):
             wrong.append(f"{spec.id} has moved")
     return wrong
 
@@ -48,7 +51,9 @@ def _hands(house: House) -> list[str]:
         if sorted(a.hands) != house.entities.contents(a.number):
             wrong.append(f"{a.name}: hands and things disagree")
         if len(a.hands) > a.body.inventory_capacity:
-            wrong.append(f"{a.name} holds {len(a.hands)} of {a.body.inventory_capacity}")
+            wrong.append(
+                f"{a.name} holds {len(a.hands)} of {a.body.inventory_capacity}"
+            )
         if (a.x, a.y) != (house.entities.x[a.number], house.entities.y[a.number]):
             wrong.append(f"{a.name} is in two places")
     return wrong
@@ -58,9 +63,14 @@ def _bodies(house: House) -> list[str]:
     wrong, shut = [], house.entities.closed_doors.tolist()
     for a in house.actors.values():
         if not can_stand(house.layout, a.body.radius, (a.x, a.y), shut):
-            wrong.append(f"{a.name} stands in a wall, a door or furniture at ({a.x}, {a.y})")
+            wrong.append(
+                f"{a.name} stands in a wall, a door or furniture at ({a.x}, {a.y})"
+            )
         for _, x, y, radius in house.others(a):
-            if point_segment_distance(x, y, a.x, a.y, a.x, a.y) < a.body.radius + radius - 1e-5:
+            if (
+                point_segment_distance(x, y, a.x, a.y, a.x, a.y)
+                < a.body.radius + radius - 1e-5
+            ):
                 wrong.append(f"{a.name} stands in somebody else")
     return wrong
 
@@ -69,7 +79,11 @@ def _views(house: House) -> list[str]:
     wrong, things = [], house.entities
     for a in house.actors.values():
         for i in a.view.entities if not a.stopped else ():
-            lids = [k for k in things.holders(i) if k < things.objects and things.encloses[k]]
+            lids = [
+                k
+                for k in things.holders(i)
+                if k < things.objects and things.encloses[k]
+            ]
             if any(not things.open[k] for k in lids):
                 wrong.append(f"{a.name} sees {things.specs[i].id} in something shut")
             if house.holder(i) >= things.first_actor and i < things.objects:

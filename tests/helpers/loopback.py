@@ -45,7 +45,9 @@ def chat(text: str | None, **more: Any) -> dict[str, Any]:
 
 def refusal(message: str, param: str = "", code: str = "") -> dict[str, Any]:
     """An error body in OpenAI's form."""
-    return {"error": {"message": message, "param": param, "code": code, "type": "invalid"}}
+    return {
+        "error": {"message": message, "param": param, "code": code, "type": "invalid"}
+    }
 
 
 @contextmanager
@@ -81,7 +83,9 @@ def serving(answer: Answerer, models: Any = None) -> Iterator[Loopback]:
 
     server = Server(("127.0.0.1", 0), Handler)
     here.address = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}
+    )
     thread.start()
     try:
         yield here

@@ -48,7 +48,9 @@ def for_each(
         looped.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
         looped.__name__, looped.__doc__ = test.__name__, test.__doc__
         looped.__module__, looped.__qualname__ = test.__module__, test.__qualname__
-        looped.__dict__.update({k: v for k, v in test.__dict__.items() if k == "pytestmark"})
+        looped.__dict__.update(
+            {k: v for k, v in test.__dict__.items() if k == "pytestmark"}
+        )
         return looped
 
     return wrap

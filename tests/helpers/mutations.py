@@ -19,23 +19,33 @@ def mutate(path: Path, rng: random.Random) -> str:
     """Break the file somehow, and say how."""
     zipped, raw = path.suffix == ".gz", path.read_bytes()
     path.unlink()  # the copy may be read-only
-    way = rng.choice(["value", "value", "value", "cut", "flip", "zeros", "empty", "zip"])
+    way = rng.choice(
+        ["value", "value", "value", "cut", "flip", "zeros", "empty", "zip"]
+    )
     if way == "zip":
-        path.write_bytes(raw[: rng.randrange(len(raw))] if zipped else gzip.compress(raw, 1))
+        path.write_bytes(
+            raw[: rng.randrange(len(raw))] if zipped else gzip.compress(raw, 1)
+        )
         return way
     text = gzip.decompress(raw) if zipped else raw
     if way == "value":
         lines = text.split(b"\n")
         at = min(int(rng.expovariate(0.5)), len(lines) - 1)
         try:
-            tree = json.loads(lines[at] if len(lines) > 1 and lines[1][:1] == b"{" else text)
+            tree = json.loads(
+                lines[at] if len(lines) > 1 and lines[1][:1] == b"{" else text
+            )
         except ValueError:
             way = "flip"
         else:
             way += f" {_change(tree, rng)}"
             changed = json.dumps(tree).encode(errors="surrogatepass")
             whole = len(lines) == 1 or lines[1][:1] != b"{"
-            text = changed if whole else b"\n".join([*lines[:at], changed, *lines[at + 1 :]])
+            text = (
+                changed
+                if whole
+                else b"\n".join([*lines[:at], changed, *lines[at + 1 :]])
+            )
     if way == "cut":
         text = text[: rng.randrange(len(text) + 1)]
     if way == "flip" and text:

@@ -28,8 +28,15 @@ class Actor:
     """A handle: ``await actor.method.remote(...)``. One that dies is restarted where that is
     allowed, and the calls that it had are made again so many times as they may be."""
 
-    def __init__(self, make: Callable[[], Any], dies: Dies, restarts: bool, retries: int) -> None:
-        self._make, self._dies, self._restarts, self._retries = make, dies, restarts, retries
+    def __init__(
+        self, make: Callable[[], Any], dies: Dies, restarts: bool, retries: int
+    ) -> None:
+        self._make, self._dies, self._restarts, self._retries = (
+            make,
+            dies,
+            restarts,
+            retries,
+        )
         self._inner = make()
         self._dead = False
         self._open: set[asyncio.Task[Any]] = set()
@@ -43,8 +50,12 @@ class Actor:
 
         return method(self._retries)
 
-    def _call(self, name: str, given: tuple[Any, ...], retries: int) -> asyncio.Task[Any]:
-        reply = asyncio.get_running_loop().create_task(self._answer(name, given, retries))
+    def _call(
+        self, name: str, given: tuple[Any, ...], retries: int
+    ) -> asyncio.Task[Any]:
+        reply = asyncio.get_running_loop().create_task(
+            self._answer(name, given, retries)
+        )
         # it may be that nobody waits for it
         reply.add_done_callback(lambda done: done.cancelled() or done.exception())
         return reply

@@ -98,7 +98,9 @@ class Page(HTMLParser):
         """The Content-Security-Policy by directive."""
         metas = [e.attributes for e in self.all("meta")]
         (policy,) = [
-            m["content"] for m in metas if m.get("http-equiv") == "Content-Security-Policy"
+            m["content"]
+            for m in metas
+            if m.get("http-equiv") == "Content-Security-Policy"
         ]
         parts = [part.split() for part in (policy or "").split(";")]
         return {part[0]: part[1:] for part in parts}
@@ -106,7 +108,9 @@ class Page(HTMLParser):
 
 def digest(text: str) -> str:
     """As a policy names a script."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    return (
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    )
 
 
 def check_safe(page: Page) -> None:
@@ -114,7 +118,9 @@ def check_safe(page: Page) -> None:
     policy = page.policy
     assert policy["default-src"] == ["'none'"]
     assert policy.get("connect-src", ["'self'"]) == ["'self'"]
-    code = [e for e in page.all("script") if e.attributes.get("type") != "application/json"]
+    code = [
+        e for e in page.all("script") if e.attributes.get("type") != "application/json"
+    ]
     assert [digest(e.text) for e in code] == policy["script-src"]
     assert [digest(e.text) for e in page.all("style")] == policy["style-src"]
     for element in page.elements:

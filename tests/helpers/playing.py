@@ -8,7 +8,15 @@ from typing import Any
 
 from helpers.small_house import SmallHouse
 from wayword.core.agent import Agent, Toolkit
-from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampling, Usage
+from wayword.core.model import (
+    Choice,
+    Completion,
+    Message,
+    Model,
+    Prompt,
+    Sampling,
+    Usage,
+)
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 
@@ -29,8 +37,14 @@ class Scripted(Model):
         self.prompts.append(text)
         asked = len(self.prompts) - 1
         given = self._answers
-        answer = given(prompt, sampling) if callable(given) else given[min(asked, len(given) - 1)]
-        return Completion((answer,), ("stop",), Usage(len(text.split()), len(answer.split())))
+        answer = (
+            given(prompt, sampling)
+            if callable(given)
+            else given[min(asked, len(given) - 1)]
+        )
+        return Completion(
+            (answer,), ("stop",), Usage(len(text.split()), len(answer.split()))
+        )
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         raise AssertionError("no choice is asked for here")
@@ -43,7 +57,9 @@ def flat(prompt: Prompt) -> str:
     """A prompt as one text."""
     if isinstance(prompt, str):
         return prompt
-    return "\n".join(f"<{m.role}>\n{m.content}" for m in prompt if isinstance(m, Message))
+    return "\n".join(
+        f"<{m.role}>\n{m.content}" for m in prompt if isinstance(m, Message)
+    )
 
 
 def play(

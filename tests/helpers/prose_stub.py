@@ -16,7 +16,14 @@ from helpers.loopback import Loopback, chat, refusal, serving
 from helpers.reasoning_stub import said, worded
 from wayword.models.scripted import smallest
 
-UNKNOWN = ("response_format", "tools", "tool_choice", "logprobs", "top_logprobs", "grammar")
+UNKNOWN = (
+    "response_format",
+    "tools",
+    "tool_choice",
+    "logprobs",
+    "top_logprobs",
+    "grammar",
+)
 STYLES = ("bold", "fenced", "sentence", "plain")
 
 
@@ -24,12 +31,16 @@ STYLES = ("bold", "fenced", "sentence", "plain")
 def prose() -> Iterator[Loopback]:
     """The server, under way."""
 
-    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def answer(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         if not route.endswith("/chat/completions"):
             return 404, refusal("no such route")
         for name in UNKNOWN:
             if name in body:
-                return 400, refusal(f"Unknown parameter: '{name}'.", name, "unknown_parameter")
+                return 400, refusal(
+                    f"Unknown parameter: '{name}'.", name, "unknown_parameter"
+                )
         return 200, chat(talk(body, STYLES[len(server.asked) % len(STYLES)]))
 
     with serving(answer) as server:
@@ -39,7 +50,9 @@ def prose() -> Iterator[Loopback]:
 def talk(body: dict[str, Any], style: str) -> str:
     """A legal answer to the request, in the style of a model that likes to write."""
     asked = str(body["messages"][-1]["content"])
-    if found := re.search(r"exactly one of these lines and nothing else:\n(.+)", asked, re.DOTALL):
+    if found := re.search(
+        r"exactly one of these lines and nothing else:\n(.+)", asked, re.DOTALL
+    ):
         return _decorated(found[1].splitlines()[0].removeprefix("- "), style)
     if "next?)" in asked or "breaks off" in asked:  # VELMA: the next numbered action
         number = re.findall(r"(\d+)\.(?=\s*\n\n\(The text breaks off)", asked)
@@ -49,7 +62,9 @@ def talk(body: dict[str, Any], style: str) -> str:
     free = said({"messages": body["messages"]})
     if style == "plain":
         return free
-    labelled = re.sub(r"(?m)^(\w[\w ]*):", r"**\1:**" if style == "bold" else r"\1:", free)
+    labelled = re.sub(
+        r"(?m)^(\w[\w ]*):", r"**\1:**" if style == "bold" else r"\1:", free
+    )
     lead = "" if style == "bold" else "Let me think about this first.\n\n"
     return f"{lead}```\n{labelled}\n```" if style == "fenced" else f"{lead}{labelled}"
 
@@ -58,7 +73,10 @@ def _form_in_words(value: Any, style: str) -> str:
     """A filled-in form as JSON, or in bold labels by a model that forgot to write JSON."""
     text = json.dumps(value, indent=1, ensure_ascii=False)
     if style == "bold" and not any(isinstance(each, dict) for each in value.values()):
-        pairs = [(key, each if isinstance(each, list) else [each]) for key, each in value.items()]
+        pairs = [
+            (key, each if isinstance(each, list) else [each])
+            for key, each in value.items()
+        ]
         return "\n".join(
             f"**{key.capitalize()}:** {' '.join(str(each) for each in values)}"
             for key, values in pairs
@@ -66,7 +84,9 @@ def _form_in_words(value: Any, style: str) -> str:
     if style == "plain":
         return text
     lead = "Sure, I look around and decide.\n\n"
-    return f"{lead}{text}" if style == "sentence" else f"{lead}```json\n{text}\n```\nDone."
+    return (
+        f"{lead}{text}" if style == "sentence" else f"{lead}```json\n{text}\n```\nDone."
+    )
 
 
 def _decorated(choice: str, style: str) -> str:

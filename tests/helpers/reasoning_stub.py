@@ -34,17 +34,25 @@ CHARACTERS_PER_TOKEN = 3
 def reasoning(refused: Sequence[str] = REFUSED) -> Iterator[Loopback]:
     """The server, under way. ``refused`` gives the order in which parameters are refused."""
 
-    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def answer(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         if not route.endswith("/chat/completions"):
-            words = "This is a chat model and not supported in the v1/completions endpoint."
+            words = (
+                "This is a chat model and not supported in the v1/completions endpoint."
+            )
             return 400, refusal(words, "model", "unsupported_endpoint")
         for name in refused:
             if name in body:
-                words = f"Unsupported parameter: '{name}' is not supported with this model."
+                words = (
+                    f"Unsupported parameter: '{name}' is not supported with this model."
+                )
                 return 400, refusal(words, name, "unsupported_parameter")
         if "max_completion_tokens" not in body:
             words = "Missing required parameter: 'max_completion_tokens'."
-            return 400, refusal(words, "max_completion_tokens", "missing_required_parameter")
+            return 400, refusal(
+                words, "max_completion_tokens", "missing_required_parameter"
+            )
         return 200, _answered(body, len(server.asked))
 
     with serving(answer, {"object": "list", "data": [{"id": MODEL}]}) as server:
@@ -76,8 +84,12 @@ def said(body: dict[str, Any]) -> str:
     """The answer to a request: bound by its schema, or in the words its prompt asks for."""
     bound = body.get("response_format", {}).get("json_schema", {}).get("schema")
     if bound is not None:
-        filled = json.dumps(bound).replace('"type": "array"', '"type": "array", "minItems": 1')
-        value = json.dumps(worded(smallest(json.loads(filled))), indent=1, ensure_ascii=False)
+        filled = json.dumps(bound).replace(
+            '"type": "array"', '"type": "array", "minItems": 1'
+        )
+        value = json.dumps(
+            worded(smallest(json.loads(filled))), indent=1, ensure_ascii=False
+        )
         return f"Here is my answer in the form you asked for:\n\n```json\n{value}\n```"
     told = [str(message["content"]) for message in body["messages"]]
     return _free("\n".join(told[:1]), told[-1])
@@ -123,13 +135,19 @@ def check(server: Loopback, out: Path, outcome: Outcome) -> None:
 def _free(first: str, last: str) -> str:
     if found := re.findall(r"Navigable Viewpoints: \{'(\w+)'", last):  # NavGPT
         return f'Thought: I go on.\nAction: action_maker\nAction Input: "{found[-1]}"'
-    if found := re.findall(r"Directions that can be moved in: (\d+)", last):  # DiscussNav
+    if found := re.findall(
+        r"Directions that can be moved in: (\d+)", last
+    ):  # DiscussNav
         return f"Thought: I go on.\nPrediction: {found[-1]}"
-    if found := re.findall(r"(\d+)\.(?=\s*(?:\n\n\(The text breaks off|$))", last):  # VELMA
+    if found := re.findall(
+        r"(\d+)\.(?=\s*(?:\n\n\(The text breaks off|$))", last
+    ):  # VELMA
         return f"{found[-1]}. forward"
     form = re.split(r"(?:Answer|answer)[^\n]* form[^\n]*:\n", first)
     if len(form) > 1:  # labels, each on a line
-        return "\n".join(_labelled(line, first) for line in form[-1].split("\n\n")[0].splitlines())
+        return "\n".join(
+            _labelled(line, first) for line in form[-1].split("\n\n")[0].splitlines()
+        )
     return "I go on."
 
 

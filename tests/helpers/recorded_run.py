@@ -18,10 +18,17 @@ SCORES = {"sr": 1.0, "ne": 0.25, "steps": 3.0, "rejections": 1.0, "seconds": 0.5
 def told(name: str, said: str = "hello", place: str = "b") -> Trajectory:
     """Three steps (an action, a rejection, a fallback) that say ``said`` wherever one can."""
     prompt = (Message("system", "be brief\n" * 9), Message("user", f"now: {said}"))
-    text = ModelCall("main", prompt, Completion((said, said), ("stop", said)), Sampling())
+    text = ModelCall(
+        "main", prompt, Completion((said, said), ("stop", said)), Sampling()
+    )
     ranked = ModelCall(said, said, Choice((said, "no"), (-0.1, -2.0), Usage(5, 1)))
     lost = ModelCall("main", prompt, None, error=said)
-    seen = {"type": said, "viewpoint": "a", "heading": 90.0, said: {said: [said, {said: said}]}}
+    seen = {
+        "type": said,
+        "viewpoint": "a",
+        "heading": 90.0,
+        said: {said: [said, {said: said}]},
+    }
     seen["neighbors"] = [{"viewpoint": place, "heading": 100.0, "distance": 2.0}]
     went = Decision(Action("goto", (place,)), said)
     no = Rejection("unknown", said, said, said)
@@ -29,11 +36,27 @@ def told(name: str, said: str = "hello", place: str = "b") -> Trajectory:
     notes = [Note(said, {said: said})]
     steps = [
         Step("agent", seen, went, Feedback("ok"), where, [text]),
-        Step("agent", seen, no, Feedback("rejected", {"why": said}), where, [ranked, lost], notes),
-        Step("agent", seen, Decision(Action(said), "", no), Feedback(said, {said: said}), where),
+        Step(
+            "agent",
+            seen,
+            no,
+            Feedback("rejected", {"why": said}),
+            where,
+            [ranked, lost],
+            notes,
+        ),
+        Step(
+            "agent",
+            seen,
+            Decision(Action(said), "", no),
+            Feedback(said, {said: said}),
+            where,
+        ),
     ]
     start = {"agent": {"viewpoint": "a", "heading": 90.0}}
-    return Trajectory(name, start, steps, {said: said}, "step_limit", "", [text], notes, 0.5)
+    return Trajectory(
+        name, start, steps, {said: said}, "step_limit", "", [text], notes, 0.5
+    )
 
 
 def make_run(

@@ -49,16 +49,22 @@ def torn(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def rewrite(folder: Path, new: Iterable[bytes | dict[str, Any]], name: str = EPISODES) -> None:
+def rewrite(
+    folder: Path, new: Iterable[bytes | dict[str, Any]], name: str = EPISODES
+) -> None:
     """Write a compressed file of these lines."""
-    texts = [json.dumps(each).encode() if isinstance(each, dict) else each for each in new]
+    texts = [
+        json.dumps(each).encode() if isinstance(each, dict) else each for each in new
+    ]
     (folder / name).write_bytes(b"".join(map(member, texts)))
 
 
 def indexes() -> list[Path]:
     """The files of all indexes."""
     return (
-        sorted((cache_folder() / "index").iterdir()) if (cache_folder() / "index").is_dir() else []
+        sorted((cache_folder() / "index").iterdir())
+        if (cache_folder() / "index").is_dir()
+        else []
     )
 
 

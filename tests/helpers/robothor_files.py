@@ -13,8 +13,13 @@ def point(x: float, z: float, y: float = 0.9) -> dict[str, float]:
     return {"x": x, "y": y, "z": z}
 
 
-def thing(label: str, x: float, z: float, size: tuple[float, float, float]) -> dict[str, Any]:
-    box = {"center": point(x, z, size[1] / 2), "size": dict(zip("xyz", size, strict=True))}
+def thing(
+    label: str, x: float, z: float, size: tuple[float, float, float]
+) -> dict[str, Any]:
+    box = {
+        "center": point(x, z, size[1] / 2),
+        "size": dict(zip("xyz", size, strict=True)),
+    }
     return {
         "objectId": f"{label}|{x}|{z}", "name": f"{label}_1", "objectType": label,
         "position": point(x, z), "rotation": point(0, 0, 0), "aabb": box,
@@ -23,7 +28,12 @@ def thing(label: str, x: float, z: float, size: tuple[float, float, float]) -> d
 
 
 def episode(
-    number: int, x: float, z: float, scene: str = SCENE, label: str = "Mug", **other: Any
+    number: int,
+    x: float,
+    z: float,
+    scene: str = SCENE,
+    label: str = "Mug",
+    **other: Any,
 ) -> dict[str, Any]:
     end = point(2.0, 2.0, 0.0)
     return {
@@ -34,19 +44,25 @@ def episode(
     }  # fmt: skip
 
 
-def write(folder: Path, split: str, episodes: list[dict[str, Any]], scene: str = SCENE) -> None:
+def write(
+    folder: Path, split: str, episodes: list[dict[str, Any]], scene: str = SCENE
+) -> None:
     path = folder / "robothor" / "episodes" / split / f"{scene}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(episodes))
 
 
-def apartment(folder: Path, split: str = "train", scene: str = SCENE, label: str = "Mug") -> None:
+def apartment(
+    folder: Path, split: str = "train", scene: str = SCENE, label: str = "Mug"
+) -> None:
     """A room of 3.5 by 2.5 m: its episodes, and its things."""
     episodes = [episode(0, 0.5, 0.5, scene, label)]
     for i in range(2, 15):
         for j in range(2, 10):
             if (i, j) != (2, 2) and not (6 < i < 10 and j > 8):
-                episodes.append(episode(len(episodes), i * 0.25, j * 0.25, scene, label))
+                episodes.append(
+                    episode(len(episodes), i * 0.25, j * 0.25, scene, label)
+                )
     write(folder, split, episodes, scene)
     things = [
         thing("SideTable", 2.0, 2.6, (0.5, 0.6, 0.5)),

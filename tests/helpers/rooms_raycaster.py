@@ -33,9 +33,16 @@ def visible(scene: Scene, state: Mapping[str, Any], body: Body, pose: Pose) -> s
 
 
 def _seen(
-    scene: Scene, state: Mapping[str, Any], body: Body, pose: Pose, thing: HouseObject | Door
+    scene: Scene,
+    state: Mapping[str, Any],
+    body: Body,
+    pose: Pose,
+    thing: HouseObject | Door,
 ) -> bool:
-    return any(_aimed(scene, state, body, pose, thing, aim) for aim in _aims(thing, state, pose))
+    return any(
+        _aimed(scene, state, body, pose, thing, aim)
+        for aim in _aims(thing, state, pose)
+    )
 
 
 def _aims(
@@ -44,12 +51,20 @@ def _aims(
     """The center of a thing, and the point of its box, drawn in by 5 cm, nearest to the eye."""
     if isinstance(thing, Door):
         (ax, ay), (bx, by) = thing.a, thing.b
-        cx, cy, wide, deep = (ax + bx) / 2, (ay + by) / 2, abs(bx - ax) / 2, abs(by - ay) / 2
+        cx, cy, wide, deep = (
+            (ax + bx) / 2,
+            (ay + by) / 2,
+            abs(bx - ax) / 2,
+            abs(by - ay) / 2,
+        )
     else:
         now = state["objects"][thing.id]
         cx, cy, wide, deep = now["x"], now["y"], thing.width / 2, thing.depth / 2
     wide, deep = wide - min(0.05, wide), deep - min(0.05, deep)
-    near = max(cx - wide, min(pose[0], cx + wide)), max(cy - deep, min(pose[1], cy + deep))
+    near = (
+        max(cx - wide, min(pose[0], cx + wide)),
+        max(cy - deep, min(pose[1], cy + deep)),
+    )
     return [(cx, cy), near]
 
 
@@ -94,7 +109,11 @@ def _hides(
 ) -> bool:
     """Whether a side of tall furniture stands in the line to an aim at that level."""
     top = other.bottom + other.height
-    if not other.opaque or "pickupable" in other.affordances or top <= max(body.eye, 1.0):
+    if (
+        not other.opaque
+        or "pickupable" in other.affordances
+        or top <= max(body.eye, 1.0)
+    ):
         return False
     west, east = other.x - other.width / 2, other.x + other.width / 2
     south, north = other.y - other.depth / 2, other.y + other.depth / 2
@@ -110,7 +129,10 @@ def _hides(
 
 
 def _meet(
-    p: tuple[float, float], q: tuple[float, float], a: tuple[float, float], b: tuple[float, float]
+    p: tuple[float, float],
+    q: tuple[float, float],
+    a: tuple[float, float],
+    b: tuple[float, float],
 ) -> float | None:
     """How far along p–q it meets a–b, strictly between p and q; None where it does not."""
     rx, ry, sx, sy = q[0] - p[0], q[1] - p[1], b[0] - a[0], b[1] - a[1]

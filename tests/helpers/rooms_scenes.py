@@ -40,7 +40,16 @@ def flat(**kitchen: Any) -> Scene:
         "table", 2.0, 2.6, 1.0, 0.6, 0.8, receptacle="on", capacity=3, name="table"
     )
     sink = house.furniture(
-        "sink", 3.6, 0.3, 0.6, 0.5, 0.9, "cleaner", "filler", receptacle="in", name="sink"
+        "sink",
+        3.6,
+        0.3,
+        0.6,
+        0.5,
+        0.9,
+        "cleaner",
+        "filler",
+        receptacle="in",
+        name="sink",
     )
     house.furniture(
         *("faucet", 3.6, 0.1, 0.1, 0.1, 0.2, "toggleable"),
@@ -50,11 +59,15 @@ def flat(**kitchen: Any) -> Scene:
     )
     house.item("apple", "sliceable", "cookable", parent=fridge, name="apple")
     house.item("knife", "slicer", parent=table, x=1.8, name="knife")
-    house.item("mug", "fillable", "dirtyable", parent=table, x=2.3, dirty=True, name="mug")
+    house.item(
+        "mug", "fillable", "dirtyable", parent=table, x=2.3, dirty=True, name="mug"
+    )
     house.item("bowl", parent="", x=1.0, y=0.6, receptacle="in", name="bowl")
     house.item("box", "openable", x=5.0, y=2.5, receptacle="in", name="box", height=0.3)
     house.furniture(
-        *("cabinet", 6.6, 1.5, 0.7, 0.7, 2.0, "openable"), receptacle="in", name="cabinet"
+        *("cabinet", 6.6, 1.5, 0.7, 0.7, 2.0, "openable"),
+        receptacle="in",
+        name="cabinet",
     )
     return house.build()
 
@@ -66,7 +79,11 @@ def start(
     **options: Any,
 ) -> HouseholdWorld:
     """A world in which ``agent`` (or ``agent_1``, ``agent_2`` …) stands at the given poses."""
-    names = ("agent",) if len(poses) == 1 else tuple(f"agent_{n + 1}" for n in range(len(poses)))
+    names = (
+        ("agent",)
+        if len(poses) == 1
+        else tuple(f"agent_{n + 1}" for n in range(len(poses)))
+    )
     begin = {
         name: {"x": x, "y": y, "heading": heading}
         for name, (x, y, heading) in zip(names, poses, strict=True)
@@ -112,10 +129,21 @@ def random_house(seed: int, rooms: int = 6, things: int = 60) -> Scene:
         x, y = 4.0 * i + rng.uniform(0.3, 3.7), 4.0 * j + rng.uniform(0.3, 3.7)
         if n % 4 == 0:
             size = rng.uniform(0.3, 0.7), rng.uniform(0.3, 0.7), rng.uniform(0.4, 2.0)
-            kinds = [("openable", "cooler"), ("openable", "toggleable", "heater"), ("cleaner",), ()]
+            kinds = [
+                ("openable", "cooler"),
+                ("openable", "toggleable", "heater"),
+                ("cleaner",),
+                (),
+            ]
             kind = rng.choice(kinds)
             made = house.furniture(
-                *(rng.choice(["cabinet", "shelf", "fridge", "table"]), x, y, *size, *kind),
+                *(
+                    rng.choice(["cabinet", "shelf", "fridge", "table"]),
+                    x,
+                    y,
+                    *size,
+                    *kind,
+                ),
                 *(("toggleable", "filler") if "cleaner" in kind else ()),
                 receptacle="in" if kind else "on",
                 open="openable" in kind and rng.random() < 0.5,
@@ -124,7 +152,10 @@ def random_house(seed: int, rooms: int = 6, things: int = 60) -> Scene:
             holders.append(made)
         else:
             what = rng.choice(["apple", "mug", "knife", "bowl", "book"])
-            extra = {"apple": ("sliceable", "cookable"), "mug": ("fillable", "dirtyable")}
+            extra = {
+                "apple": ("sliceable", "cookable"),
+                "mug": ("fillable", "dirtyable"),
+            }
             holder = rng.choice(holders)
             made = house.item(
                 *(what, *extra.get(what, ("slicer",) if what == "knife" else ())),
@@ -147,6 +178,8 @@ def free_poses(scene: Scene, count: int, seed: int, radius: float = 0.2) -> list
     while len(found) < count:
         at = rng.uniform(west, east), rng.uniform(south, north)
         place = nearest_place(layout, radius, at, shut)
-        if place and all((place[0] - x) ** 2 + (place[1] - y) ** 2 > 1 for x, y, _ in found):
+        if place and all(
+            (place[0] - x) ** 2 + (place[1] - y) ** 2 > 1 for x, y, _ in found
+        ):
             found.append((*place, 30.0 * rng.randrange(12)))
     return found

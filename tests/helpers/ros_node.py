@@ -47,7 +47,10 @@ class Having:
 
 def install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make ``rclpy`` and the messages of the watchdog importable."""
-    empty, cancel = type("Empty", (), {}), type("CancelGoal", (), {"Request": type("R", (), {})})
+    empty, cancel = (
+        type("Empty", (), {}),
+        type("CancelGoal", (), {"Request": type("R", (), {})}),
+    )
     contents: dict[str, dict[str, Any]] = {
         "rclpy": {},
         "rclpy.node": {"Node": Node},

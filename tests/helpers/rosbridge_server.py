@@ -36,7 +36,9 @@ class Robot:
     each new subscriber, ``extra`` others that are sent all the time, and
     ``complaints`` the errors that a subscription gets."""
 
-    def __init__(self, base: SimulatedBase, faults: Mapping[int, str] | None = None) -> None:
+    def __init__(
+        self, base: SimulatedBase, faults: Mapping[int, str] | None = None
+    ) -> None:
         self.base, self.faults = base, dict(faults or {})
         self.goals = 0
         self.connections = 0
@@ -60,7 +62,9 @@ class Robot:
         self.headers.append(connection.request.headers)
         topics: set[str] = set()
         gone = threading.Event()
-        publisher = threading.Thread(target=self._publish, args=(connection, topics, gone))
+        publisher = threading.Thread(
+            target=self._publish, args=(connection, topics, gone)
+        )
         publisher.start()
         try:
             for text in connection:
@@ -71,7 +75,9 @@ class Robot:
             gone.set()
             publisher.join()
 
-    def _handle(self, connection: ServerConnection, said: Message, topics: set[str]) -> None:
+    def _handle(
+        self, connection: ServerConnection, said: Message, topics: set[str]
+    ) -> None:
         if said["op"] == "publish":
             assert said["topic"] in self.advertised, "rosbridge knows no type for it"
             self.published.append((time.monotonic(), said["topic"], said["msg"]))
@@ -88,11 +94,20 @@ class Robot:
                 told = {"op": "status", "level": "error", "msg": self.complaints[topic]}
                 send(connection, told)
             if topic in self.latched:
-                send(connection, {"op": "publish", "topic": topic, "msg": self.latched[topic]})
+                send(
+                    connection,
+                    {"op": "publish", "topic": topic, "msg": self.latched[topic]},
+                )
         elif said["op"] == "call_service":
-            answer = {"op": "service_response", "id": said["id"], "service": said["service"]}
+            answer = {
+                "op": "service_response",
+                "id": said["id"],
+                "service": said["service"],
+            }
             if said["service"] not in self.silent:
-                send(connection, {**answer, "values": {"return_code": 0}, "result": True})
+                send(
+                    connection, {**answer, "values": {"return_code": 0}, "result": True}
+                )
         elif said["op"] == "send_action_goal":
             self.goals += 1
             self._goal(connection, said, self.faults.get(self.goals, ""))
@@ -116,13 +131,21 @@ class Robot:
             connection.close()
             return
         status = {True: 4, False: 6}[there]
-        answer = {"op": "action_result", **about, "values": {"error_msg": ""}, "result": True}
+        answer = {
+            "op": "action_result",
+            **about,
+            "values": {"error_msg": ""},
+            "result": True,
+        }
         send(connection, {**answer, "status": status})
 
     def _carry_out(self, action: str, args: Message, share: float) -> bool:
         """Part of a motion; whether it got there."""
         if action == "/spin":
-            return self.base.rotate(-math.degrees(args["target_yaw"]) * share).status == "ok"
+            return (
+                self.base.rotate(-math.degrees(args["target_yaw"]) * share).status
+                == "ok"
+            )
         here, to = self.base.pose(), args["pose"]["pose"]["position"]
         x = here["x"] + share * (to["x"] - here["x"])
         y = here["y"] + share * (to["y"] - here["y"])
@@ -134,8 +157,13 @@ class Robot:
         try:
             while not gone.wait(PERIOD):
                 messages = self._messages()
-                for topic in [t for t in messages if t in topics and t not in self.silent]:
-                    send(connection, {"op": "publish", "topic": topic, "msg": messages[topic]})
+                for topic in [
+                    t for t in messages if t in topics and t not in self.silent
+                ]:
+                    send(
+                        connection,
+                        {"op": "publish", "topic": topic, "msg": messages[topic]},
+                    )
         except ConnectionClosed:
             return
 
@@ -175,7 +203,10 @@ class Robot:
 
     def _image(self) -> Message:
         """The picture's bytes say what is in view: only the tests' own detector reads them."""
-        shown = [[getattr(s, name) for name in s.__slots__] for s in self.base.capture().shown]
+        shown = [
+            [getattr(s, name) for name in s.__slots__]
+            for s in self.base.capture().shown
+        ]
         data = base64.b64encode(json.dumps(shown).encode()).decode()
         return {"header": {"frame_id": "camera"}, "format": "jpeg", "data": data}
 
@@ -185,7 +216,12 @@ def odometry(x: float, y: float, heading: float) -> Message:
     yaw = math.radians(90.0 - heading)
     pose = {
         "position": {"x": x, "y": y, "z": 0.0},
-        "orientation": {"x": 0.0, "y": 0.0, "z": math.sin(yaw / 2), "w": math.cos(yaw / 2)},
+        "orientation": {
+            "x": 0.0,
+            "y": 0.0,
+            "z": math.sin(yaw / 2),
+            "w": math.cos(yaw / 2),
+        },
     }
     return {"header": {"frame_id": "odom"}, "pose": {"pose": pose}}
 
@@ -233,7 +269,9 @@ def running(robot: Robot) -> Iterator[str]:
 
 
 def started(base: SimulatedBase, x: float, y: float, heading: float) -> SimulatedBase:
-    base.start(Episode("robot", "Be there.", "here", {"x": x, "y": y, "heading": heading}))
+    base.start(
+        Episode("robot", "Be there.", "here", {"x": x, "y": y, "heading": heading})
+    )
     return base
 
 

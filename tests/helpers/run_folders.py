@@ -24,7 +24,9 @@ def episodes(path: Path) -> list[str]:
 
 def failures(path: Path) -> list[tuple[str, str]]:
     """Episode and reason of every failure, in order."""
-    return [(failed.episode_id, failed.reason) for failed in RunFolder.read(path).failures()]
+    return [
+        (failed.episode_id, failed.reason) for failed in RunFolder.read(path).failures()
+    ]
 
 
 def config(path: Path) -> Mapping[str, Any]:

@@ -65,7 +65,9 @@ class SmallFlat(Dataset):
 
     @property
     def tasks(self) -> Sequence[Task]:
-        poses = {a: {"x": x, "y": y, "heading": h} for a, (x, y, h) in self.poses.items()}
+        poses = {
+            a: {"x": x, "y": y, "heading": h} for a, (x, y, h) in self.poses.items()
+        }
         start = {"poses": poses}
         episode = Episode(
             "mug", self.instruction, "flat", start, tuple(self.poses), extra=self.extra
@@ -80,7 +82,9 @@ class SmallFlat(Dataset):
 
     def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
         episode = self.tasks[0].episode
-        return [Demonstration(episode, tuple(self.shown), lambda: self.world(episode))] * count
+        return [
+            Demonstration(episode, tuple(self.shown), lambda: self.world(episode))
+        ] * count
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,5 +153,7 @@ def play_in(
         return made
 
     trials = getattr(chosen, "trials", 1)
-    setup = Setup(dataset, build, {"main": model}, max_steps=max_steps, trials=trials, judge=judge)
+    setup = Setup(
+        dataset, build, {"main": model}, max_steps=max_steps, trials=trials, judge=judge
+    )
     return asyncio.run(rollout(dataset.tasks[0], setup)), model

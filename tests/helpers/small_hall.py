@@ -186,7 +186,8 @@ class Watching(Halls):
     @property
     def tasks(self) -> Sequence[Task]:
         return [
-            replace(task, episode=replace(task.episode, extra=self.extra)) for task in super().tasks
+            replace(task, episode=replace(task.episode, extra=self.extra))
+            for task in super().tasks
         ]
 
     def world(self, episode: Episode) -> WatchedHall:
@@ -205,6 +206,8 @@ class Reader(Goer):
     async def act(self, observation: Observation, space: ActionSpace) -> Decision:
         assert self.toolkit.perceiver is not None
         self.toolkit.perceiver.perceive("e0", self.actor)
-        await self.toolkit.model("judge").complete([user("on?")], Sampling(max_tokens=1))
+        await self.toolkit.model("judge").complete(
+            [user("on?")], Sampling(max_tokens=1)
+        )
         self.gone += 1
         return Decision(STOP if self.gone > 1 else ON)

@@ -24,14 +24,22 @@ from wayword.worlds import indoor
 from wayword.worlds.indoor.graph import ViewpointGraph, build
 from wayword.worlds.indoor.world import IndoorWorld
 
-PLACES = {"s": (0, 0, 1.5), "b": (0, 2, 1.5), "a": (-3, 2, 1.5), "c": (2, 2, 1.5), "d": (0, 4, 1.5)}
+PLACES = {
+    "s": (0, 0, 1.5),
+    "b": (0, 2, 1.5),
+    "a": (-3, 2, 1.5),
+    "c": (2, 2, 1.5),
+    "d": (0, 4, 1.5),
+}
 EDGES = (("s", "b"), ("b", "a"), ("b", "c"), ("b", "d"))
 
 
 def small_graph() -> ViewpointGraph:
     """The graph of the picture above; positions in metres."""
     ids = tuple(PLACES)
-    both = [(ids.index(x), ids.index(y)) for x, y in (*EDGES, *((y, x) for x, y in EDGES))]
+    both = [
+        (ids.index(x), ids.index(y)) for x, y in (*EDGES, *((y, x) for x, y in EDGES))
+    ]
     return build(
         "small",
         ids,
@@ -50,11 +58,17 @@ class SmallPerceiver(Perceiver):
         compass += ("south-west", "west", "north-west")
         lamp = (Sighting("lamp", 80.0, 1.25),)
         sectors = tuple(
-            Sector(i * 45.0, 45.0, f"{place} to the {name}", lamp if (place, i) == ("b", 2) else ())
+            Sector(
+                i * 45.0,
+                45.0,
+                f"{place} to the {name}",
+                lamp if (place, i) == ("b", 2) else (),
+            )
             for i, name in enumerate(compass)
         )
         return Percept(
-            sectors, f"The scene from the viewpoint is a view of the place called {place}."
+            sectors,
+            f"The scene from the viewpoint is a view of the place called {place}.",
         )
 
 

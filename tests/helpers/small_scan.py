@@ -16,8 +16,17 @@ PLACES = ("s", "a", "b", "c", "d")
 def write_scan(folder: Path) -> None:
     """Connectivity, annotations and NavGPT's pack under ``folder/r2r``."""
     r2r = folder / "r2r"
-    _json(r2r / "connectivity" / f"{SCAN}_connectivity.json", [_place(n) for n in range(5)])
-    record = {"path_id": 7, "scan": SCAN, "heading": 0.0, "distance": 8.0, "path": list(PLACES)}
+    _json(
+        r2r / "connectivity" / f"{SCAN}_connectivity.json",
+        [_place(n) for n in range(5)],
+    )
+    record = {
+        "path_id": 7,
+        "scan": SCAN,
+        "heading": 0.0,
+        "distance": 8.0,
+        "path": list(PLACES),
+    }
     told = {**record, "instructions": ["Walk north.", "Go to the end.", "Straight on."]}
     for split in ("train", "val_seen"):
         _json(r2r / "annotations" / f"R2R_{split}.json", [told])
@@ -27,8 +36,12 @@ def write_scan(folder: Path) -> None:
 def write_pack(folder: Path, word: str) -> None:
     """Eight sentences that hold ``word``, no objects, one summary, for each viewpoint."""
     names = {
-        f"observations_list_summarized/{SCAN}.json": {p: [f"A {word} {p}."] * 8 for p in PLACES},
-        f"observations_summarized/{SCAN}_summarized.json": {p: f"{word} {p}." for p in PLACES},
+        f"observations_list_summarized/{SCAN}.json": {
+            p: [f"A {word} {p}."] * 8 for p in PLACES
+        },
+        f"observations_summarized/{SCAN}_summarized.json": {
+            p: f"{word} {p}." for p in PLACES
+        },
         f"objects_list/{SCAN}.json": {p: [{}] * 8 for p in PLACES},
     }
     for name, content in names.items():

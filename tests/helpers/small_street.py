@@ -52,7 +52,9 @@ class Eyes(Perceiver):
 
     name = "eyes"
 
-    def __init__(self, scores: Mapping[tuple[str, int, str], float], flow: Any = None) -> None:
+    def __init__(
+        self, scores: Mapping[tuple[str, int, str], float], flow: Any = None
+    ) -> None:
         self._scores, self._flow = scores, flow
 
     def perceive(self, scene: str, place: str) -> Percept:
@@ -117,7 +119,9 @@ class SmallStreet(Dataset):
         words = ("forward", *(("left",) if number % 2 == 0 else ()), "forward", "stop")
         start = {"panorama": "s3", "heading": 0}
         extra = {"landmarks": ["Corner Shop"]}
-        episode = Episode(f"x{number}", f"Example {number}.", "small", start, extra=extra)
+        episode = Episode(
+            f"x{number}", f"Example {number}.", "small", start, extra=extra
+        )
         actions = tuple(Action(word) for word in words)
         return Demonstration(episode, actions, lambda: self.world(episode))
 
@@ -136,7 +140,9 @@ class Script(Model):
         assert isinstance(prompt, str), "VELMA continues raw text"
         self.samplings.append(sampling)
         said = self._next(prompt)
-        return Completion((said,), ("stop",), Usage(len(prompt.split()), len(said.split())))
+        return Completion(
+            (said,), ("stop",), Usage(len(prompt.split()), len(said.split()))
+        )
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         assert isinstance(prompt, str), "VELMA continues raw text"

@@ -79,7 +79,10 @@ class Controller:
         """THOR's agent goes the whole step or stays."""
         here = self._base.pose()
         angle = math.radians(here["heading"])
-        x, y = here["x"] + metres * math.sin(angle), here["y"] + metres * math.cos(angle)
+        x, y = (
+            here["x"] + metres * math.sin(angle),
+            here["y"] + metres * math.cos(angle),
+        )
         if not self._base.place.ground.clear((here["x"], here["y"]), (x, y)):
             return self._said(
                 "MoveAhead", "structure is blocking Agent 0 from moving by (0, 0, 0.25)"
@@ -124,7 +127,11 @@ class Controller:
                     "distance": math.dist((at["x"], at["z"]), (thing.x, thing.y)),
                     "position": center,
                     "rotation": {"x": 0.0, "y": 0.0, "z": 0.0},
-                    "axisAlignedBoundingBox": {"center": center, "size": size, "cornerPoints": []},
+                    "axisAlignedBoundingBox": {
+                        "center": center,
+                        "size": size,
+                        "cornerPoints": [],
+                    },
                 }
             )
         return found
@@ -144,5 +151,7 @@ class Controller:
         eye_at = np.array((here["x"], here["y"], eye))
         surfaces = self._base.place.surfaces
         metres = surfaces.ranges(eye_at, across / away[:, None], slopes, 50.0)
-        planar = np.where(np.isfinite(metres), metres / np.hypot(slopes, 1.0) / away, 0.0)
+        planar = np.where(
+            np.isfinite(metres), metres / np.hypot(slopes, 1.0) / away, 0.0
+        )
         return planar.astype(np.float32)

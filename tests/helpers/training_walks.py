@@ -25,7 +25,9 @@ class Scripted(Model):
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         self._word = next(self._words, self._word)
         assert self._word in options, (self._word, options)
-        return Choice(tuple(options), tuple(0.0 if o == self._word else -1.0 for o in options))
+        return Choice(
+            tuple(options), tuple(0.0 if o == self._word else -1.0 for o in options)
+        )
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         raise AssertionError("nobody asks for a completion")
@@ -68,7 +70,9 @@ class Pieces:
     def encode(self, text: str) -> Split:
         found = list(re.finditer(r" ?[A-Za-z]+| ?\d| ?[^\sA-Za-z\d]|\s", text))
         ids = [self.known.setdefault(piece.group(), len(self.known)) for piece in found]
-        return Split(ids, [piece.span() for piece in found], [piece.group() for piece in found])
+        return Split(
+            ids, [piece.span() for piece in found], [piece.group() for piece in found]
+        )
 
     def text(self, number: int) -> str:
         return next(piece for piece, known in self.known.items() if known == number)

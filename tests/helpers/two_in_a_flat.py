@@ -48,8 +48,12 @@ class TwoInAFlat(SolvableHousehold):
     caveats: tuple[str, ...] = ()
     files: Mapping[str, Path] = {}
 
-    def __init__(self, split: str = "all", folder: Any = None, settings: Any = None) -> None:
-        self.tasks: Sequence[Task] = [self._task(f"apple_{number}", number) for number in (1, 2)]
+    def __init__(
+        self, split: str = "all", folder: Any = None, settings: Any = None
+    ) -> None:
+        self.tasks: Sequence[Task] = [
+            self._task(f"apple_{number}", number) for number in (1, 2)
+        ]
 
     def _task(self, name: str, number: int) -> Task:
         poses = {

@@ -17,22 +17,35 @@ SOURCE = ROOT / "src" / "wayword"
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 WITHOUT_LINKS = re.sub(r"\]\([^)]*\)", "]", PAGE)  # links are checked with all others
 PATHS = sorted(
-    set(re.findall(r"(?<![\w/])\w[\w.]*(?:/[\w.]+)*(?:/|\.(?:py|yaml|toml|txt))", WITHOUT_LINKS))
+    set(
+        re.findall(
+            r"(?<![\w/])\w[\w.]*(?:/[\w.]+)*(?:/|\.(?:py|yaml|toml|txt))", WITHOUT_LINKS
+        )
+    )
 )
 
 
 def test_paths_are_found_in_the_page() -> None:
-    assert {"core/", "core/world.py", "models/prices.yaml", "pyproject.toml"} <= set(PATHS)
+    assert {"core/", "core/world.py", "models/prices.yaml", "pyproject.toml"} <= set(
+        PATHS
+    )
 
 
 @for_each("path", PATHS)
 def test_every_path_of_the_page_exists(path: str) -> None:
-    assert (SOURCE / path).exists() or (ROOT / path).exists(), f"docs/architecture.md: no {path}"
+    assert (SOURCE / path).exists() or (ROOT / path).exists(), (
+        f"docs/architecture.md: no {path}"
+    )
 
 
 def test_the_page_names_every_layer_and_every_family() -> None:
-    layers = {f"{path.name}/" for path in SOURCE.iterdir() if (path / "__init__.py").is_file()}
-    worlds = {f"worlds/{path.parent.name}/" for path in (SOURCE / "worlds").glob("*/__init__.py")}
+    layers = {
+        f"{path.name}/" for path in SOURCE.iterdir() if (path / "__init__.py").is_file()
+    }
+    worlds = {
+        f"worlds/{path.parent.name}/"
+        for path in (SOURCE / "worlds").glob("*/__init__.py")
+    }
     assert layers | worlds <= set(PATHS)
 
 
@@ -50,7 +63,9 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     """Imports inside functions count: those that only wait would hide a circle."""
     graph = grimp.build_graph("wayword", cache_dir=None)
     assert "wayword.core.game" in graph.modules
-    arrows = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
+    arrows = {
+        name: graph.find_modules_directly_imported_by(name) for name in graph.modules
+    }
     list(graphlib.TopologicalSorter(arrows).static_order())
 
 
@@ -65,7 +80,9 @@ def steps_of_worlds(tree: ast.AST) -> Iterator[str]:
             assert isinstance(node.func, ast.Attribute)
             receiver = ast.unparse(node.func.value)
             given = [*node.args, *node.keywords]
-            if len(given) == 2 or any(isinstance(each, ast.Starred) for each in node.args):
+            if len(given) == 2 or any(
+                isinstance(each, ast.Starred) for each in node.args
+            ):
                 yield receiver
 
 
@@ -80,7 +97,9 @@ def test_only_a_game_steps_a_world() -> None:
     for path in sorted(SOURCE.rglob("*.py")):
         for receiver in steps_of_worlds(ast.parse(path.read_text(encoding="utf-8"))):
             if not receiver.endswith(NO_WORLDS):
-                found.setdefault(path.relative_to(SOURCE).as_posix(), []).append(receiver)
+                found.setdefault(path.relative_to(SOURCE).as_posix(), []).append(
+                    receiver
+                )
     contract = found.pop("testing/contracts.py")  # it checks a world by itself
     assert set(contract) == {"first", "second", "world"}
     assert found == {"core/game.py": ["self.world"]}

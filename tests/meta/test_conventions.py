@@ -45,7 +45,9 @@ def test_a_class_name_stands_for_one_thing() -> None:
     assert {each: files for each, files in where.items() if len(files) > 1} == {}
 
 
-FAMILIES = [path.name for path in (ROOT / "src/wayword/worlds").iterdir() if path.is_dir()]
+FAMILIES = [
+    path.name for path in (ROOT / "src/wayword/worlds").iterdir() if path.is_dir()
+]
 FAMILIES.append("other")  # a family without words of its own
 
 
@@ -58,7 +60,9 @@ def readers(folder: Path) -> list[ast.Module]:
     """The modules next to a folder of prompts, and in other packages those that import them."""
     sources = {path: path.read_text(encoding="utf-8") for path in SOURCES}
     if folder.name != "prompts":
-        beside = [path for path, text in sources.items() if f'"prompts/{folder.name}"' in text]
+        beside = [
+            path for path, text in sources.items() if f'"prompts/{folder.name}"' in text
+        ]
     else:
         of_agent = re.compile(rf"wayword\.agents\.{folder.parent.name}\b")
         beside = [path for path in SOURCES if path.parent == folder.parent]
@@ -69,7 +73,11 @@ def readers(folder: Path) -> list[ast.Module]:
 def names_in(modules: list[ast.Module]) -> set[str]:
     """The strings in the code of modules, and the f-strings that such strings can fill."""
     nodes = [node for module in modules for node in ast.walk(module)]
-    plain = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    plain = {
+        n.value
+        for n in nodes
+        if isinstance(n, ast.Constant) and isinstance(n.value, str)
+    }
     words = [re.escape(word) for word in {*plain, *FAMILIES} if word.isidentifier()]
     hole = f"(?:{'|'.join(words)})"
     asked = [n.slice for n in nodes if isinstance(n, ast.Subscript)]
@@ -80,7 +88,9 @@ def names_in(modules: list[ast.Module]) -> set[str]:
         for node in asked if isinstance(node, ast.JoinedStr)
     }  # fmt: skip
     known = {path.stem for folder in PROMPTS for path in folder.glob("*.txt")}
-    return plain | {stem for stem in known for form in forms if re.fullmatch(form, stem)}
+    return plain | {
+        stem for stem in known for form in forms if re.fullmatch(form, stem)
+    }
 
 
 @for_each("folder", PROMPTS, ids=name)
@@ -105,12 +115,18 @@ def test_no_file_names_a_package_registry_or_holds_a_key() -> None:
         ["git", "ls-files", "-co", "--exclude-standard"],
         cwd=ROOT, check=True, capture_output=True, text=True,
     ).stdout.splitlines()  # fmt: skip
-    hosts = re.compile("|".join(["pypi" + r"\.org", "python" + "hosted", "npmjs" + r"\.org"]))
+    hosts = re.compile(
+        "|".join(["pypi" + r"\.org", "python" + "hosted", "npmjs" + r"\.org"])
+    )
     keys = re.compile(r"\bsk-[A-Za-z0-9]{20,}")
     for line in listed:
         path = ROOT / line
         if path.suffix in {".py", ".md", ".toml", ".txt", ".yaml", ".yml", ".json", ""}:
-            text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+            text = (
+                path.read_text(encoding="utf-8", errors="replace")
+                if path.is_file()
+                else ""
+            )
             assert not hosts.search(text), f"{line} names a package registry's host"
             assert not keys.search(text), f"{line} holds what looks like a key"
 
@@ -118,7 +134,9 @@ def test_no_file_names_a_package_registry_or_holds_a_key() -> None:
 def test_the_base_install_is_small_and_without_torch() -> None:
     import tomllib
 
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
     assert len(project["dependencies"]) <= 10
     assert not any("torch" in line for line in project["dependencies"])
 
@@ -129,12 +147,18 @@ def test_tables_prompts_and_weights_go_into_the_wheel() -> None:
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     build = project["tool"]["hatch"]["build"]
-    assert build == {"targets": {"wheel": {"packages": ["src/wayword", "bench/wayword_bench"]}}}
+    assert build == {
+        "targets": {"wheel": {"packages": ["src/wayword", "bench/wayword_bench"]}}
+    }
     data = [path for part in ("src", "bench") for path in (ROOT / part).rglob("*")]
     data = [path for path in data if path.is_file()]
     data = [path for path in data if path.suffix not in (".py", ".pyc")]
-    assert {".toml", ".yaml", ".txt", ".json", ".onnx", ".js"} <= {path.suffix for path in data}
+    assert {".toml", ".yaml", ".txt", ".json", ".onnx", ".js"} <= {
+        path.suffix for path in data
+    }
     asked = "\n".join(map(name, data))
     check = ["git", "-C", str(ROOT), "check-ignore", "--no-index", "--stdin"]
-    ignored = subprocess.run(check, input=asked, capture_output=True, text=True, check=False)
+    ignored = subprocess.run(
+        check, input=asked, capture_output=True, text=True, check=False
+    )
     assert (ignored.returncode, ignored.stdout) == (1, "")

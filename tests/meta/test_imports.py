@@ -14,13 +14,18 @@ HEAVY = ("numpy", "scipy", "openai", "pydantic", "rich", "xllamacpp", "yaml")
 
 def loaded_by(statement: str, heavy: Sequence[str] = HEAVY) -> set[str]:
     """Which heavy packages a fresh interpreter holds after the statement."""
-    code = f"{statement}\nimport sys\nprint(*[m for m in {heavy!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    code = (
+        f"{statement}\nimport sys\nprint(*[m for m in {heavy!r} if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
     return set(done.stdout.split())
 
 
 @pytest.mark.parametrize(
-    "module", ["wayword", "wayword.cli.app", "wayword.core.registry", "wayword_bench.command"]
+    "module",
+    ["wayword", "wayword.cli.app", "wayword.core.registry", "wayword_bench.command"],
 )
 def test_help_and_discovery_load_nothing_heavy(module: str) -> None:
     assert loaded_by(f"import {module}") == set()

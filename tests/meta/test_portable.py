@@ -58,7 +58,13 @@ ran("table", out, "--format", "json")
 
 def test_a_run_needs_no_call_that_only_some_systems_have(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", ELSEWHERE, str(tmp_path / "run"), str(tmp_path / "cache.db")],
+        [
+            sys.executable,
+            "-c",
+            ELSEWHERE,
+            str(tmp_path / "run"),
+            str(tmp_path / "cache.db"),
+        ],
         capture_output=True,
         text=True,
     )

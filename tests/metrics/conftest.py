@@ -51,7 +51,12 @@ def split(flat: ViewpointGraph) -> Callable[..., Any]:
     def make(*references: tuple[str, str]) -> Any:
         tasks = [
             Task(
-                Episode(name, "Go to the end.", "flat", {"viewpoint": path[0], "heading": 0.0}),
+                Episode(
+                    name,
+                    "Go to the end.",
+                    "flat",
+                    {"viewpoint": path[0], "heading": 0.0},
+                ),
                 PathReference(name, tuple(path)),
             )
             for name, path in references

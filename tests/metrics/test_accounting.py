@@ -12,7 +12,9 @@ from wayword.core.world import Feedback
 from wayword.metrics.accounting import CUT_METRICS, METRICS, account
 
 
-def call(cost: float | None = 0.5, cached: bool = False, answered: bool = True) -> ModelCall:
+def call(
+    cost: float | None = 0.5, cached: bool = False, answered: bool = True
+) -> ModelCall:
     answer = Completion(("ok",), usage=Usage(100, 7, 40), cost=cost, cached=cached)
     return ModelCall("main", "prompt", answer if answered else None)
 
@@ -26,10 +28,16 @@ NO = Rejection("empty", "the answer is empty")
 
 
 def test_calls_before_the_first_step_count_too() -> None:
-    choice = ModelCall("main", "p", Choice(("a", "b"), (0.0, -1.0), Usage(10, 1), cost=0.25))
+    choice = ModelCall(
+        "main", "p", Choice(("a", "b"), (0.0, -1.0), Usage(10, 1), cost=0.25)
+    )
     found = account(
         Trajectory(
-            "1", {}, [step(MOVE, call()), step(NO, choice)], opening_calls=[call()], seconds=2.5
+            "1",
+            {},
+            [step(MOVE, call()), step(NO, choice)],
+            opening_calls=[call()],
+            seconds=2.5,
         )
     )
     assert found == {
@@ -57,14 +65,23 @@ def test_a_fallback_does_not_hide_the_answer_it_replaced() -> None:
 def test_answers_that_were_cut_off_are_counted_apart() -> None:
     cut = Rejection("cut_off", "the answer was cut off at 24 tokens; raise max_tokens")
     saved = Decision(Action("forward"), fallback_for=cut)
-    taken = [step(cut, call()), step(saved, call()), step(NO, call()), step(MOVE, call())]
+    taken = [
+        step(cut, call()),
+        step(saved, call()),
+        step(NO, call()),
+        step(MOVE, call()),
+    ]
     found = account(Trajectory("1", {}, taken))
     assert (found["cut_off"], found["rejection_rate"]) == (0.5, 0.75)
-    assert "cut_off" not in account(Trajectory("1", {}, [step(MOVE)])), "no model was asked"
+    assert "cut_off" not in account(Trajectory("1", {}, [step(MOVE)])), (
+        "no model was asked"
+    )
 
 
 def test_one_call_without_a_price_leaves_the_cost_unknown() -> None:
-    assert "cost" not in account(Trajectory("1", {}, [step(MOVE, call(), call(cost=None))]))
+    assert "cost" not in account(
+        Trajectory("1", {}, [step(MOVE, call(), call(cost=None))])
+    )
 
 
 def test_failed_and_cached_calls_cost_nothing() -> None:

@@ -48,11 +48,15 @@ def scores(dataset: object, success: bool = True) -> dict[str, float]:
 
 def test_turns_that_came_to_nothing_count_as_actions() -> None:
     found = scores(Solved(None))
-    assert found == {"sr": 1, "reward": 0.75, "low_level": 13}, "no expert, no path weight"
+    assert found == {"sr": 1, "reward": 0.75, "low_level": 13}, (
+        "no expert, no path weight"
+    )
 
 
 @pytest.mark.parametrize(("best", "share"), [(6, 6 / 13), (13, 1), (20, 1)])
-def test_the_path_weight_divides_by_the_longer_of_the_two(best: int, share: float) -> None:
+def test_the_path_weight_divides_by_the_longer_of_the_two(
+    best: int, share: float
+) -> None:
     assert scores(Solved(best))["plw_sr"] == pytest.approx(share)
     assert scores(Solved(best), success=False)["plw_sr"] == 0
 

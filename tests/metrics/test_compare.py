@@ -54,7 +54,9 @@ def test_wins_and_losses_follow_what_is_better(found: Comparison) -> None:
 
 def test_episodes_of_one_run_alone_are_counted_and_left_out(found: Comparison) -> None:
     assert (found.shared, found.only_first, found.only_second) == (4, 1, 0)
-    assert heading(found) == ("4 shared episodes; not compared: 1 only in first, 0 only in second.")
+    assert heading(found) == (
+        "4 shared episodes; not compared: 1 only in first, 0 only in second."
+    )
 
 
 def test_a_run_against_itself_differs_in_nothing() -> None:
@@ -68,7 +70,9 @@ def test_a_clear_difference_is_significant_and_pairing_is_what_shows_it() -> Non
     rng = np.random.default_rng(0)
     hard = rng.uniform(0, 20, 60)  # episodes differ far more than the runs do
     first = {str(k): {"ne": float(ne)} for k, ne in enumerate(hard)}
-    second = {str(k): {"ne": float(ne - rng.uniform(0, 1))} for k, ne in enumerate(hard)}
+    second = {
+        str(k): {"ne": float(ne - rng.uniform(0, 1))} for k, ne in enumerate(hard)
+    }
     (line,) = compare("a", first, "b", second, family="indoor").lines
     assert line.p < 0.001
     assert line.difference.high < 0
@@ -82,7 +86,9 @@ def test_clusters_widen_the_interval_and_raise_the_p_value() -> None:
     second = {str(k): {"ne": 5.0 + float(gain)} for k, gain in enumerate(gains)}
     clusters = {str(k): k // 3 for k in range(36)}
     (naive,) = compare("a", first, "b", second, family="indoor").lines
-    (honest,) = compare("a", first, "b", second, family="indoor", clusters=clusters).lines
+    (honest,) = compare(
+        "a", first, "b", second, family="indoor", clusters=clusters
+    ).lines
     assert honest.difference.half > 1.3 * naive.difference.half
     assert honest.p > naive.p
 
@@ -91,7 +97,8 @@ def test_a_metric_that_an_episode_lacks_is_compared_on_the_others() -> None:
     first = {"1": {"sr": 0.0, "cost": 1.0}, "2": {"sr": 0.0}}
     second = {"1": {"sr": 1.0, "cost": 2.0}, "2": {"sr": 1.0, "cost": 9.0}}
     lines = {
-        line.metric.key: line for line in compare("a", first, "b", second, family="indoor").lines
+        line.metric.key: line
+        for line in compare("a", first, "b", second, family="indoor").lines
     }
     assert (lines["sr"].n, lines["cost"].n) == (2, 1)
     assert (lines["cost"].first, lines["cost"].second) == (1.0, 2.0)
@@ -109,9 +116,19 @@ def test_a_way_found_where_there_was_none_is_a_win() -> None:
     lost = {"1": {"ne": inf}, "2": {"ne": 3.0}, "3": {"ne": 4.0}}
     found = {"1": {"ne": 3.0}, "2": {"ne": 3.0}, "3": {"ne": 5.0}}
     (better,) = compare("a", lost, "b", found, family="indoor").lines
-    assert (better.wins, better.ties, better.losses, better.difference.mean) == (1, 1, 1, -inf)
+    assert (better.wins, better.ties, better.losses, better.difference.mean) == (
+        1,
+        1,
+        1,
+        -inf,
+    )
     (worse,) = compare("a", found, "b", lost, family="indoor").lines
-    assert (worse.wins, worse.ties, worse.losses, worse.difference.mean) == (1, 1, 1, inf)
+    assert (worse.wins, worse.ties, worse.losses, worse.difference.mean) == (
+        1,
+        1,
+        1,
+        inf,
+    )
 
 
 def test_a_family_from_elsewhere_brings_its_metrics() -> None:
@@ -130,16 +147,25 @@ def test_a_p_value_has_three_digits_and_is_never_zero(
     line = replace(found.lines[0], p=p, difference=Interval(0.25))
     text = render(replace(found, lines=(line,)), "markdown").splitlines()
     head, row = text[2], text[-1]
-    assert row == f"| SR % | 50.0 | 75.0 | 25.0 | 2 | 1 | 1 | {told} |", "no interval, none shown"
+    assert row == f"| SR % | 50.0 | 75.0 | 25.0 | 2 | 1 | 1 | {told} |", (
+        "no interval, none shown"
+    )
     assert text[3].count("---:") == head.count("|") - 2
 
 
-def test_where_all_episodes_are_shared_none_is_left_out_and_nothing_may_be_compared() -> None:
+def test_where_all_episodes_are_shared_none_is_left_out_and_nothing_may_be_compared() -> (
+    None
+):
     first, second = {"1": {"odd": 1.0}}, {"1": {"odd": 2.0}, "2": {"odd": 1.0}}
-    assert heading(compare("a", first, "b", first, family="indoor")) == "1 shared episodes."
+    assert (
+        heading(compare("a", first, "b", first, family="indoor"))
+        == "1 shared episodes."
+    )
     told = compare("a", first, "b", second, family="indoor")
     assert heading(told) == "1 shared episodes; not compared: 0 only in a, 1 only in b."
-    assert render(told, "csv") == "metric\n", "a metric that nobody knows is not compared"
+    assert render(told, "csv") == "metric\n", (
+        "a metric that nobody knows is not compared"
+    )
 
 
 def test_narrow_terminals_get_two_lines_a_metric(found: Comparison) -> None:
@@ -166,25 +192,45 @@ def test_markdown(found: Comparison) -> None:
 
 
 def test_latex_sets_every_number_in_math_mode() -> None:
-    first = {"1": {"sr": 0.0, "prompt_tokens": 1000.0}, "2": {"sr": 1.0, "prompt_tokens": 3000.0}}
-    second = {"1": {"sr": 0.0, "prompt_tokens": 100.0}, "2": {"sr": 1.0, "prompt_tokens": 300.0}}
-    text = render(compare("runs/my_a", first, "runs/b", second, family="indoor"), "latex")
+    first = {
+        "1": {"sr": 0.0, "prompt_tokens": 1000.0},
+        "2": {"sr": 1.0, "prompt_tokens": 3000.0},
+    }
+    second = {
+        "1": {"sr": 0.0, "prompt_tokens": 100.0},
+        "2": {"sr": 1.0, "prompt_tokens": 300.0},
+    }
+    text = render(
+        compare("runs/my_a", first, "runs/b", second, family="indoor"), "latex"
+    )
     lines = text.splitlines()
     assert lines[0] == r"\begin{tabular}{lrrrrrrr}"
     assert r"Difference [95\%]" in lines[2]
     assert any(line.startswith(r"SR \% & $50.0$ & $50.0$ & $0.0 [") for line in lines)
     assert any(r"Prompt & $2{,}000$ & $200$ & $-1{,}800$ &" in line for line in lines)
-    assert lines[-4:-1] == ["% First: runs/my_a", "% Second: runs/b", "% 2 shared episodes."]
+    assert lines[-4:-1] == [
+        "% First: runs/my_a",
+        "% Second: runs/b",
+        "% 2 shared episodes.",
+    ]
 
 
-def test_no_episode_is_better_by_a_metric_of_which_neither_way_is(found: Comparison) -> None:
-    lines = [line for line in render(found, "markdown").splitlines() if line.startswith("| TL")]
+def test_no_episode_is_better_by_a_metric_of_which_neither_way_is(
+    found: Comparison,
+) -> None:
+    lines = [
+        line
+        for line in render(found, "markdown").splitlines()
+        if line.startswith("| TL")
+    ]
     assert [part.strip() for part in lines[0].split("|")[5:8]] == ["–", "–", "1"]
 
 
 def test_clusters_are_counted_where_episodes_share_them() -> None:
     paths = {"1": "a", "2": "a", "3": "b", "4": "b"}
-    both = compare("x", FIRST, "y", SECOND, family="indoor", clusters=paths, unit="path")
+    both = compare(
+        "x", FIRST, "y", SECOND, family="indoor", clusters=paths, unit="path"
+    )
     assert heading(both).startswith(
         "4 shared episodes in 2 paths, which are resampled and swapped as units"
     )
@@ -204,7 +250,9 @@ def test_json_and_csv_say_the_same(found: Comparison) -> None:
     told = json.loads(render(found, "json"))
     assert (told["first"], told["second"], told["shared"]) == ("first", "second", 4)
     table = list(csv.DictReader(render(found, "csv").splitlines()))
-    assert [row["metric"] for row in table] == [line["metric"] for line in told["metrics"]]
+    assert [row["metric"] for row in table] == [
+        line["metric"] for line in told["metrics"]
+    ]
     assert [float(row["p"]) for row in table] == [line["p"] for line in told["metrics"]]
 
 

@@ -25,7 +25,11 @@ from wayword.metrics.scoring import Judged, score, scorer
 from wayword.runs.plan import Plan
 from wayword.runs.reports import rows_of
 from wayword.worlds.household import expert
-from wayword.worlds.household.goals import AnswerReference, RearrangementReference, Restored
+from wayword.worlds.household.goals import (
+    AnswerReference,
+    RearrangementReference,
+    Restored,
+)
 from wayword.worlds.household.skills import PlannedReference
 
 
@@ -40,8 +44,12 @@ class Detour(Expert):
             Rejection("no_action", "prose"),
         ]
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        return self._first.pop(0) if self._first else await super().act(observation, space)
+    async def act(
+        self, observation: Observation, space: ActionSpace
+    ) -> Decision | Rejection:
+        return (
+            self._first.pop(0) if self._first else await super().act(observation, space)
+        )
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         if not self._first:
@@ -51,7 +59,9 @@ class Detour(Expert):
 class Idle(Expert):
     """Stops at once."""
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: Observation, space: ActionSpace
+    ) -> Decision | Rejection:
         return Decision(STOP)
 
 
@@ -70,16 +80,21 @@ def played(dataset: Household, task: Task, agent: Callable[..., Agent]) -> Traje
 def test_the_expert_scores_one_by_every_measure(dataset: Household) -> None:
     pairs = [(task, played(dataset, task, Expert)) for task in dataset.tasks]
     for scores in score(dataset, pairs):
-        assert [scores[key] for key in ("sr", "goal_sr", "plw_sr", "plw_goal_sr")] == [1.0] * 4
+        assert [scores[key] for key in ("sr", "goal_sr", "plw_sr", "plw_goal_sr")] == [
+            1.0
+        ] * 4
         assert scores["low_level"] == scores["steps"]
         assert "misplaced" not in scores
         assert "acc" not in scores
 
 
-def test_turns_that_come_to_nothing_and_detours_weigh_on_the_path(dataset: Household) -> None:
+def test_turns_that_come_to_nothing_and_detours_weigh_on_the_path(
+    dataset: Household,
+) -> None:
     task = dataset.tasks[0]
     best, worse = score(
-        dataset, [(task, played(dataset, task, Expert)), (task, played(dataset, task, Detour))]
+        dataset,
+        [(task, played(dataset, task, Expert)), (task, played(dataset, task, Detour))],
     )
     assert worse["sr"] == 1.0
     assert worse["low_level"] == best["low_level"] + 6
@@ -93,16 +108,24 @@ def test_who_does_nothing_has_what_held_already(dataset: Household) -> None:
         assert 0.0 <= scores["goal_sr"] < 1.0
 
 
-def test_bodies_without_single_motions_are_measured_by_the_same_expert(dataset: Household) -> None:
+def test_bodies_without_single_motions_are_measured_by_the_same_expert(
+    dataset: Household,
+) -> None:
     high = Household(settings=Household.Settings(homes=2, episodes=7, actions="high"))
     task = high.tasks[0]
     world = high.world(task.episode)
     world.reset(task.episode)
-    assert "move_ahead" not in {action.name for action in world.action_space("agent").listed}
-    assert high.expert_length(task) == dataset.expert_length(dataset.tasks[0]) is not None
+    assert "move_ahead" not in {
+        action.name for action in world.action_space("agent").listed
+    }
+    assert (
+        high.expert_length(task) == dataset.expert_length(dataset.tasks[0]) is not None
+    )
 
 
-def test_an_episode_that_failed_before_its_end_scores_nothing(dataset: Household) -> None:
+def test_an_episode_that_failed_before_its_end_scores_nothing(
+    dataset: Household,
+) -> None:
     task = dataset.tasks[0]
     failed = Trajectory(task.episode.id, start={}, ended="failed", error="x")
     (scores,) = score(dataset, [(task, failed)])
@@ -144,9 +167,12 @@ def test_an_episode_without_a_final_state_has_put_nothing_right() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "right"), [("Yes", 1.0), (" yes. ", 1.0), ("no", 0.0), (None, 0.0), ("yes it is", 0.0)]
+    ("said", "right"),
+    [("Yes", 1.0), (" yes. ", 1.0), ("no", 0.0), (None, 0.0), ("yes it is", 0.0)],
 )
-def test_answers_are_exact_up_to_case_and_a_full_stop(said: str | None, right: float) -> None:
+def test_answers_are_exact_up_to_case_and_a_full_stop(
+    said: str | None, right: float
+) -> None:
     state: dict[str, Any] = {"actors": {"agent": {"answer": said}}}
     assert answer_is_right(state, "yes") == right
     assert answer_is_right({}, "yes") == 0.0
@@ -156,8 +182,12 @@ def test_answers_are_scored_by_type(dataset: Household) -> None:
     episode = Episode("q", "Is there a mug?", dataset.tasks[0].episode.scene, {})
     reference = AnswerReference("q", "exists", (), 3, answer="no")
     start = dataset.tasks[0].episode.start
-    task = Task(Episode(episode.id, episode.instruction, episode.scene, start), reference)
-    ended = Trajectory("q", start={}, state={"actors": {"agent": {"answer": "no", "low_level": 6}}})
+    task = Task(
+        Episode(episode.id, episode.instruction, episode.scene, start), reference
+    )
+    ended = Trajectory(
+        "q", start={}, state={"actors": {"agent": {"answer": "no", "low_level": 6}}}
+    )
     (scores,) = score(dataset, [(task, ended)])
     assert (scores["acc"], scores["acc_exists"], scores["sr"]) == (1.0, 1.0, 1.0)
     assert scores["plw_sr"] == 0.5
@@ -165,7 +195,8 @@ def test_answers_are_scored_by_type(dataset: Household) -> None:
 
 
 @pytest.mark.parametrize(
-    ("workers", "length"), [((), 12 + 2 + 2), (("agent",), 5 + 2), (("agent", "guest"), 16)]
+    ("workers", "length"),
+    [((), 12 + 2 + 2), (("agent",), 5 + 2), (("agent", "guest"), 16)],
 )
 def test_low_level_actions_stops_and_failed_turns_are_counted(
     workers: tuple[str, ...], length: int
@@ -181,7 +212,9 @@ def test_low_level_actions_stops_and_failed_turns_are_counted(
         ("guest", stop, refused),
         ("agent", stop, done),
     ]
-    steps = [Step(actor, {}, decision, feedback, {}) for actor, decision, feedback in turns]
+    steps = [
+        Step(actor, {}, decision, feedback, {}) for actor, decision, feedback in turns
+    ]
     actors = {"agent": {"low_level": 5}, "guest": {"low_level": 7}}
     walk = Trajectory("1", {}, steps, {"actors": actors})
     assert actions_taken(walk, workers) == length
@@ -192,7 +225,9 @@ def test_of_a_team_the_worker_s_and_its_helpers_actions_weigh_on_the_path() -> N
     meant = PlannedReference("1", "bring", goals, worker="ann", helpers=("bob",))
     task = Task(Episode("1", "Bring the mug.", "flat", {}), meant)
     steps = [Step(actor, {}, stop, Feedback(), {}) for actor in ("ann", "bob", "guide")]
-    actors = {name: {"low_level": n} for name, n in (("ann", 5), ("bob", 7), ("guide", 90))}
+    actors = {
+        name: {"low_level": n} for name, n in (("ann", 5), ("bob", 7), ("guide", 90))
+    }
     objects = {"mug": {"in": "shelf", "open": False}}
     walk = Trajectory("1", {}, steps, {"actors": actors, "objects": objects})
     unsolved = cast("Dataset", SimpleNamespace(expert_length=lambda task: None))
@@ -217,14 +252,18 @@ def test_an_answer_under_way_is_right_once_it_is_given(dataset: Household) -> No
         assert judge.standing(dataset, Task(episode, Reference("q")), world) is None
 
 
-def test_of_an_unknown_best_and_another_family_nothing_is_made_up(dataset: Household) -> None:
+def test_of_an_unknown_best_and_another_family_nothing_is_made_up(
+    dataset: Household,
+) -> None:
     task = dataset.tasks[0]
     walk = played(dataset, task, Idle)
     unsolved = cast("Dataset", SimpleNamespace(expert_length=lambda task: None))
     (alone,) = scorer("household").score(unsolved, [(task, walk)])
     assert {"plw_sr", "plw_goal_sr"}.isdisjoint(alone)
     assert alone["low_level"] == 1
-    assert scorer("household").score(dataset, [(Task(task.episode, Reference("1")), walk)]) == [{}]
+    assert scorer("household").score(
+        dataset, [(Task(task.episode, Reference("1")), walk)]
+    ) == [{}]
 
 
 def test_no_second_run_and_no_table_plays_the_expert_again(
@@ -234,7 +273,9 @@ def test_no_second_run_and_no_table_plays_the_expert_again(
 
     def length(name: str) -> float:
         settings = {"dataset": {"homes": 1, "episodes": 1}}
-        plan = Plan("random", "household", limit=1, settings=settings, out=tmp_path / name)
+        plan = Plan(
+            "random", "household", limit=1, settings=settings, out=tmp_path / name
+        )
         result = wayword.run(plan)
         assert result.outcome.finished == 1
         (row,) = rows_of([result.path])

@@ -33,8 +33,12 @@ def sought(split: Split) -> Judge:
     """
 
     def judge(places: str, *named: str, gold: str = "ABXBCD") -> dict[str, float]:
-        meant = ObjectReference("7_5_0", tuple(gold), object_id="5", visible_from=frozenset("CD"))
-        task = Task(Episode("7_5_0", "Dust it.", "flat", {"viewpoint": places[0]}), meant)
+        meant = ObjectReference(
+            "7_5_0", tuple(gold), object_id="5", visible_from=frozenset("CD")
+        )
+        task = Task(
+            Episode("7_5_0", "Dust it.", "flat", {"viewpoint": places[0]}), meant
+        )
         walk = trajectory_from_places("7_5_0", list(places), "viewpoint")
         stop, where = Decision(Action("stop", named)), {"viewpoint": places[-1]}
         walk.steps.append(Step("agent", {}, stop, Feedback(), where))
@@ -57,13 +61,17 @@ def test_success_is_to_have_it_in_view_not_to_be_near(sought: Judge) -> None:
     # C is 2 m from the goal D, and has it in view. E passed it on the way, and has not.
     short = sought("ABC", "5")
     assert (short["sr"], short["spl"], short["spl_gold"]) == (1, 1, 1)
-    assert short["sdtw"] == short["ndtw"] == pytest.approx(exp(-(3 + 2) / 18)), "X-B 3, D-C 2"
+    assert short["sdtw"] == short["ndtw"] == pytest.approx(exp(-(3 + 2) / 18)), (
+        "X-B 3, D-C 2"
+    )
     past = sought("ABCDE", "5")
     assert (past["sr"], past["osr"], past["spl"], past["sdtw"]) == (0, 1, 0, 0)
 
 
 @pytest.mark.parametrize("named", [(), ("9",), ("5", "9")])
-def test_another_object_or_none_is_no_grounding(sought: Judge, named: tuple[str, ...]) -> None:
+def test_another_object_or_none_is_no_grounding(
+    sought: Judge, named: tuple[str, ...]
+) -> None:
     found = sought("ABC", *named)
     assert (found["sr"], found["rgs"], found["rgspl"]) == (1, 0, 0)
 
@@ -80,13 +88,16 @@ def test_who_never_stops_names_nothing(split: Split) -> None:
     failed = Trajectory("1", start={}, ended="failed", error="no answer")
     babbling = trajectory_from_places("1", list("CD"), "viewpoint")
     said = Rejection("no_action", "prose", "5")
-    babbling.steps.append(Step("agent", {}, said, Feedback("rejected"), {"viewpoint": "D"}))
+    babbling.steps.append(
+        Step("agent", {}, said, Feedback("rejected"), {"viewpoint": "D"})
+    )
     never, prose = scorer("indoor").score(split(), [(task, failed), (task, babbling)])
     assert (never["sr"], never["rgs"], prose["sr"], prose["rgs"]) == (0, 0, 1, 0)
 
 
 @pytest.mark.parametrize(
-    ("goal", "away", "success"), [("C", 4.0, False), ("X", 3.0, False), ("B", 0.0, True)]
+    ("goal", "away", "success"),
+    [("C", 4.0, False), ("X", 3.0, False), ("B", 0.0, True)],
 )
 def test_an_episode_under_way_stands_where_its_actor_is(
     split: Split, goal: str, away: float, success: bool
@@ -106,7 +117,13 @@ def test_an_episode_under_way_stands_where_its_actor_is(
 
 @pytest.mark.parametrize(
     ("episode", "path"),
-    [("1438_2", "1438"), ("7_5_0", "7_5"), ("home_3", "home"), ("12", "12"), ("a_b", "a_b")],
+    [
+        ("1438_2", "1438"),
+        ("7_5_0", "7_5"),
+        ("home_3", "home"),
+        ("12", "12"),
+        ("a_b", "a_b"),
+    ],
 )
 def test_instructions_for_one_path_are_one_cluster(episode: str, path: str) -> None:
     judge = scorer("indoor")

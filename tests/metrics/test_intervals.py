@@ -62,7 +62,9 @@ def test_clusters_of_different_sizes_leave_the_mean_over_episodes() -> None:
 
 
 def test_missing_and_endless_values_spoil_no_other_metric() -> None:
-    values = np.array([[1.0, nan, inf, nan], [0.0, 4.0, 1.0, nan], [1.0, 6.0, 2.0, nan]])
+    values = np.array(
+        [[1.0, nan, inf, nan], [0.0, 4.0, 1.0, nan], [1.0, 6.0, 2.0, nan]]
+    )
     rate, partial, endless, absent = bootstrap(values)
     assert rate == bootstrap(values[:, :1])[0]
     assert partial.mean == 5.0
@@ -95,7 +97,9 @@ def test_clusters_must_match_the_episodes() -> None:
 
 def test_chance_alone_is_significant_one_time_in_twenty() -> None:
     differences = np.random.default_rng(5).normal(0.0, 1.0, (40, 800))
-    chances = np.array([p for _, p in permutation_test(differences, permutations=2_000)])
+    chances = np.array(
+        [p for _, p in permutation_test(differences, permutations=2_000)]
+    )
     assert 0.03 <= (chances < 0.05).mean() <= 0.075
 
 
@@ -118,7 +122,10 @@ def test_episodes_cluster_by_path() -> None:
         return Task(Episode(name, "", scene, {}), PathReference(name, tuple(path)))
 
     tasks = [task("1_0", "s", "AB"), task("1_1", "s", "AB"), task("2_0", "s", "BC")]
-    tasks += [task("3_0", "t", "AB"), Task(Episode("4_0", "", "t", {}), Reference("4_0"))]
+    tasks += [
+        task("3_0", "t", "AB"),
+        Task(Episode("4_0", "", "t", {}), Reference("4_0")),
+    ]
     assert len(set(by_path(tasks))) == 4
     assert by_path(tasks)[0] == by_path(tasks)[1]
 
@@ -132,8 +139,12 @@ def test_a_permutation_test_is_seeded_and_turns_whole_clusters() -> None:
     sums = [3.0, -0.3, 0.6]
     every = [abs(sum(s * t for s, t in zip(sums, signs, strict=True)))
              for signs in product((-1, 1), repeat=3)]  # fmt: skip
-    assert one == pytest.approx(np.mean([total >= 3.3 - 1e-9 for total in every]), abs=0.02)
-    assert permutation_test(differences)[0][1] < one, "episodes alone have more ways to differ"
+    assert one == pytest.approx(
+        np.mean([total >= 3.3 - 1e-9 for total in every]), abs=0.02
+    )
+    assert permutation_test(differences)[0][1] < one, (
+        "episodes alone have more ways to differ"
+    )
 
 
 def test_so_many_resamples_are_drawn_as_are_asked_for() -> None:
@@ -173,7 +184,9 @@ def test_a_rate_of_clusters_is_covered_however_alike_their_episodes_are(
         for _ in range(300):
             shared = rng.random(count) < p
             own = rng.random((count, size)) < p
-            copies = rng.random((count, size)) < alike**0.5  # pairs of a cluster correlate so
+            copies = (
+                rng.random((count, size)) < alike**0.5
+            )  # pairs of a cluster correlate so
             values = np.where(copies, shared[:, None], own).ravel().astype(float)
             found = rate_interval(values, clusters)
             held += found.low <= p <= found.high
@@ -206,7 +219,9 @@ def test_an_interval_of_a_difference_and_its_p_value_never_disagree() -> None:
 
 
 def test_p_values_of_several_tests_are_corrected() -> None:
-    assert holm([0.01, 0.04, nan, 0.03]) == pytest.approx([0.03, 0.06, nan, 0.06], nan_ok=True)
+    assert holm([0.01, 0.04, nan, 0.03]) == pytest.approx(
+        [0.03, 0.06, nan, 0.06], nan_ok=True
+    )
     assert holm([0.6, 0.7]) == [1.0, 1.0]
 
 
@@ -214,8 +229,12 @@ def test_of_many_episodes_the_interval_is_the_normal_one() -> None:
     values = np.random.default_rng(8).exponential(2.0, (MAX_RESAMPLED + 2, 2))
     values[:7, 1] = nan
     resampled = bootstrap(values[:-2])
-    clustered = bootstrap(np.repeat(values, 2, axis=0), np.repeat(np.arange(len(values)), 2))
-    for normal, drawn, twice in zip(bootstrap(values), resampled, clustered, strict=True):
+    clustered = bootstrap(
+        np.repeat(values, 2, axis=0), np.repeat(np.arange(len(values)), 2)
+    )
+    for normal, drawn, twice in zip(
+        bootstrap(values), resampled, clustered, strict=True
+    ):
         assert normal.low == pytest.approx(drawn.low, rel=0.005)
         assert normal.high == pytest.approx(drawn.high, rel=0.005)
         assert twice.half == pytest.approx(normal.half)

@@ -24,7 +24,9 @@ def graphs(draw: st.DrawFn) -> Floats:
     points = rng.uniform(0, 12, (PLACES, 2))
     lengths = np.linalg.norm(points[:, None] - points[None], axis=2)
     joined = rng.random((PLACES, PLACES)) < draw(st.sampled_from((0.15, 0.4, 1.0)))
-    distances = np.where(joined | joined.T | np.eye(PLACES, dtype=bool), lengths, np.inf)
+    distances = np.where(
+        joined | joined.T | np.eye(PLACES, dtype=bool), lengths, np.inf
+    )
     for via in range(PLACES):
         distances = np.minimum(distances, distances[:, via : via + 1] + distances[via])
     return distances
@@ -34,10 +36,14 @@ walks = st.lists(st.integers(0, PLACES - 1), min_size=1, max_size=12)
 pairs = st.lists(st.tuples(walks, walks), min_size=1, max_size=7)
 
 
-def scores(distances: Floats, batch: list[tuple[list[int], list[int]]]) -> dict[str, Floats]:
+def scores(
+    distances: Floats, batch: list[tuple[list[int], list[int]]]
+) -> dict[str, Floats]:
     """The metrics of (walk, reference) pairs."""
     taken, gold = zip(*batch, strict=True)
-    return measure(paths.align([distances], [0] * len(batch), paths.pad(taken), paths.pad(gold)))
+    return measure(
+        paths.align([distances], [0] * len(batch), paths.pad(taken), paths.pad(gold))
+    )
 
 
 @given(graphs(), pairs)
@@ -53,7 +59,9 @@ def test_spl_sr_and_osr_are_ordered_and_shares_are_shares(
 
 
 @given(graphs().filter(lambda d: np.isfinite(d).all()), walks)
-def test_the_reference_against_itself_is_perfect(distances: Floats, walk: list[int]) -> None:
+def test_the_reference_against_itself_is_perfect(
+    distances: Floats, walk: list[int]
+) -> None:
     found = scores(distances, [(walk, walk)])
     for key in ("sr", "osr", "ndtw", "sdtw", "cls"):
         assert isclose(found[key][0], 1.0), key
@@ -61,7 +69,9 @@ def test_the_reference_against_itself_is_perfect(distances: Floats, walk: list[i
 
 
 @settings(max_examples=60)
-@given(st.lists(graphs(), min_size=2, max_size=3), pairs, st.randoms(use_true_random=False))
+@given(
+    st.lists(graphs(), min_size=2, max_size=3), pairs, st.randoms(use_true_random=False)
+)
 def test_company_changes_no_score(
     several: list[Floats], batch: list[tuple[list[int], list[int]]], rng: object
 ) -> None:
@@ -71,11 +81,15 @@ def test_company_changes_no_score(
     for number, pair in enumerate(batch):
         alone = scores(several[which[number]], [pair])
         for key, values in alone.items():
-            assert together[key][number] == values[0] or isclose(together[key][number], values[0])
+            assert together[key][number] == values[0] or isclose(
+                together[key][number], values[0]
+            )
 
 
 @given(graphs(), walks, walks)
-def test_dtw_is_the_textbook_recursion(distances: Floats, walk: list[int], gold: list[int]) -> None:
+def test_dtw_is_the_textbook_recursion(
+    distances: Floats, walk: list[int], gold: list[int]
+) -> None:
     table = np.full((len(walk) + 1, len(gold) + 1), np.inf)
     table[0, 0] = 0
     for i, here in enumerate(walk, 1):
@@ -83,7 +97,9 @@ def test_dtw_is_the_textbook_recursion(distances: Floats, walk: list[int], gold:
             before = min(table[i - 1, j], table[i, j - 1], table[i - 1, j - 1])
             table[i, j] = distances[here, there] + before
     expected = exp(-table[-1, -1] / (3 * len(gold)))
-    assert isclose(scores(distances, [(walk, gold)])["ndtw"][0], expected, abs_tol=1e-12)
+    assert isclose(
+        scores(distances, [(walk, gold)])["ndtw"][0], expected, abs_tol=1e-12
+    )
 
 
 @given(graphs(), walks, walks, st.integers(0, 11))
@@ -109,6 +125,11 @@ def test_paths_of_less_than_a_metre_are_paths() -> None:
     # Half a metre there; or there, back and there again: 1.5 m where 0.5 would do.
     distances = np.array([[0.0, 0.5], [0.5, 0.0]])
     straight, roaming = measure(
-        paths.align([distances], [0, 0], paths.pad([[0, 1], [0, 1, 0, 1]]), paths.pad([[0, 1]] * 2))
+        paths.align(
+            [distances],
+            [0, 0],
+            paths.pad([[0, 1], [0, 1, 0, 1]]),
+            paths.pad([[0, 1]] * 2),
+        )
     )["spl"].tolist()
     assert (straight, roaming) == (1.0, 0.5 / 1.5)

@@ -42,7 +42,15 @@ def walk(split: Callable[..., Any]) -> Score:
 
 def test_the_reference_itself_is_perfect(walk: Score) -> None:
     found = walk("ABCD")
-    perfect = {"sr": 1, "spl": 1, "spl_gold": 1, "osr": 1, "ndtw": 1, "sdtw": 1, "cls": 1}
+    perfect = {
+        "sr": 1,
+        "spl": 1,
+        "spl_gold": 1,
+        "osr": 1,
+        "ndtw": 1,
+        "sdtw": 1,
+        "cls": 1,
+    }
     assert found == pytest.approx({**perfect, "ne": 0, "tl": 10})
 
 
@@ -67,10 +75,14 @@ def test_an_early_stop_outside_three_metres_fails(walk: Score) -> None:
     assert found["ndtw"] == pytest.approx(exp(-10 / 12))
     coverage = (2 + exp(-4 / 3) + exp(-2)) / 4
     expected = 10 * coverage  # 6.49 m, more than the 4 m walked
-    assert found["cls"] == pytest.approx(coverage * expected / (expected + expected - 4))
+    assert found["cls"] == pytest.approx(
+        coverage * expected / (expected + expected - 4)
+    )
 
 
-def test_an_early_stop_within_three_metres_succeeds_and_gains_no_length(walk: Score) -> None:
+def test_an_early_stop_within_three_metres_succeeds_and_gains_no_length(
+    walk: Score,
+) -> None:
     # A B C: 8 m, 2 m short of D. SPL = 10 / max(8, 10) = 1, not 10 / 8.
     # DTW: 0 + 0 + 0 and then C-D 2.
     found = walk("ABC")
@@ -113,7 +125,15 @@ def test_the_start_counts_for_oracle_success(walk: Score) -> None:
 def test_start_is_goal_and_the_agent_stays(walk: Score) -> None:
     # g = TL = 0: nothing to walk and nothing walked is as short as can be.
     found = walk("A", gold="A")
-    perfect = {"sr": 1, "spl": 1, "spl_gold": 1, "osr": 1, "ndtw": 1, "sdtw": 1, "cls": 1}
+    perfect = {
+        "sr": 1,
+        "spl": 1,
+        "spl_gold": 1,
+        "osr": 1,
+        "ndtw": 1,
+        "sdtw": 1,
+        "cls": 1,
+    }
     assert found == pytest.approx({**perfect, "ne": 0, "tl": 0})
 
 
@@ -137,7 +157,9 @@ def test_a_round_trip_ends_where_it_starts(walk: Score) -> None:
 def test_a_place_without_a_way_scores_nothing_and_no_nan(walk: Score) -> None:
     found = walk("ABU")
     assert (found["ne"], found["tl"]) == (inf, inf)
-    assert [found[key] for key in ("sr", "osr", "spl", "ndtw", "sdtw", "cls")] == [0] * 6
+    assert [found[key] for key in ("sr", "osr", "spl", "ndtw", "sdtw", "cls")] == [
+        0
+    ] * 6
     assert not any(isnan(value) for value in walk("U").values())
 
 
@@ -147,7 +169,9 @@ def test_the_datasets_own_shortest_length_wins(split: Callable[..., Any]) -> Non
     episode = Episode("1", "", "flat", {"viewpoint": "A"})
     task = Task(episode, PathReference("1", tuple("ABCD"), shortest=13.0))
     loop = trajectory_from_places("1", list("ABCBABCD"), "viewpoint")
-    assert scorer("indoor").score(dataset, [(task, loop)])[0]["spl"] == pytest.approx(0.5)
+    assert scorer("indoor").score(dataset, [(task, loop)])[0]["spl"] == pytest.approx(
+        0.5
+    )
 
 
 def test_a_rejected_answer_is_no_place_of_the_path(split: Callable[..., Any]) -> None:
@@ -158,12 +182,16 @@ def test_a_rejected_answer_is_no_place_of_the_path(split: Callable[..., Any]) ->
     said = Rejection("unknown", "there is no such viewpoint", "Q")
     where = {"viewpoint": "B"}
     stumbling.steps.insert(1, Step("agent", {}, said, Feedback("rejected"), where))
-    first, second = score(dataset, list(zip(dataset.tasks, (plain, stumbling), strict=True)))
+    first, second = score(
+        dataset, list(zip(dataset.tasks, (plain, stumbling), strict=True))
+    )
     keys = {metric.key for metric in scorer("indoor").metrics} - OF_OBJECTS
     assert [first[key] for key in keys] == [second[key] for key in keys]
     assert (second["steps"], second["rejections"]) == (3, 1)
     assert second["rejection_rate"] == pytest.approx(1 / 3)
-    assert set(second) == {metric.key for metric in columns("indoor")} - RARE - OF_OBJECTS
+    assert (
+        set(second) == {metric.key for metric in columns("indoor")} - RARE - OF_OBJECTS
+    )
 
 
 def test_an_episode_that_failed_before_it_began_never_left_its_start(
@@ -181,7 +209,9 @@ def test_an_episode_whose_answer_is_not_public_gets_no_family_metrics(
     dataset = split(("1_0", "ABCD"))
     hidden = Task(dataset.tasks[0].episode, Reference("1_0"))
     walked = trajectory_from_places("1_0", list("ABCD"), "viewpoint")
-    found = scorer("indoor").score(dataset, [(hidden, walked), (dataset.tasks[0], walked)])
+    found = scorer("indoor").score(
+        dataset, [(hidden, walked), (dataset.tasks[0], walked)]
+    )
     assert found[0] == {}
     assert found[1]["sr"] == 1
 
@@ -189,11 +219,15 @@ def test_an_episode_whose_answer_is_not_public_gets_no_family_metrics(
 def test_a_viewpoint_of_another_scan_is_named(split: Callable[..., Any]) -> None:
     dataset = split(("1_0", "ABCD"))
     lost = trajectory_from_places("1_0", ["A", "Q"], "viewpoint")
-    with pytest.raises(DataError, match="flat: episode 1_0, path: 'Q' is not in this scan's graph"):
+    with pytest.raises(
+        DataError, match="flat: episode 1_0, path: 'Q' is not in this scan's graph"
+    ):
         scorer("indoor").score(dataset, [(dataset.tasks[0], lost)])
 
 
-def test_walks_scored_together_get_the_numbers_of_each(split: Callable[..., Any]) -> None:
+def test_walks_scored_together_get_the_numbers_of_each(
+    split: Callable[..., Any],
+) -> None:
     """Walks of several lengths, with stays, each starting where the one before it ended.
 
     * A A B B C D for A B C D: 10 m, at the goal.
@@ -203,8 +237,12 @@ def test_walks_scored_together_get_the_numbers_of_each(split: Callable[..., Any]
     """
     walked = ("AABBCD", "DE", "E", "XBAAB")
     dataset = split(("1_0", "ABCD"), ("2_0", "DC"), ("3_0", "ED"), ("4_0", "XB"))
-    walks = [trajectory_from_places("x", list(places), "viewpoint") for places in walked]
-    found = scorer("indoor").score(dataset, list(zip(dataset.tasks, walks, strict=True)))
+    walks = [
+        trajectory_from_places("x", list(places), "viewpoint") for places in walked
+    ]
+    found = scorer("indoor").score(
+        dataset, list(zip(dataset.tasks, walks, strict=True))
+    )
     told = {key: [one[key] for one in found] for key in found[0]}
     assert (told["sr"], told["osr"]) == ([1, 0, 0, 1], [1, 1, 0, 1])
     assert (told["tl"], told["ne"]) == ([10, 6, 0, 11], [0, 8, 6, 0])
@@ -212,11 +250,18 @@ def test_walks_scored_together_get_the_numbers_of_each(split: Callable[..., Any]
     assert told["ndtw"] == pytest.approx([1, exp(-8 / 6), exp(-6 / 6), exp(-4 / 6)])
 
 
-def test_a_viewpoint_of_another_scan_is_named_in_company_too(split: Callable[..., Any]) -> None:
+def test_a_viewpoint_of_another_scan_is_named_in_company_too(
+    split: Callable[..., Any],
+) -> None:
     dataset = split(("1_0", "ABCD"), ("2_0", "ABCD"))
-    walks = [trajectory_from_places("x", list(places), "viewpoint") for places in ("ABCD", "AQB")]
+    walks = [
+        trajectory_from_places("x", list(places), "viewpoint")
+        for places in ("ABCD", "AQB")
+    ]
     pairs = list(zip(dataset.tasks, walks, strict=True))
-    with pytest.raises(DataError, match="flat: episode 2_0, path: 'Q' is not in this scan's graph"):
+    with pytest.raises(
+        DataError, match="flat: episode 2_0, path: 'Q' is not in this scan's graph"
+    ):
         scorer("indoor").score(dataset, pairs)
 
 
@@ -239,7 +284,9 @@ def test_nothing_to_score_is_no_error(split: Callable[..., Any]) -> None:
     assert scorer("indoor").score(split(), []) == []
 
 
-@pytest.mark.parametrize("family", ["underwater", "metric", "paths", "", "in door", "..core"])
+@pytest.mark.parametrize(
+    "family", ["underwater", "metric", "paths", "", "in door", "..core"]
+)
 def test_a_family_without_metrics_is_a_usage_error(family: str) -> None:
     with pytest.raises(UsageError, match="no family is called"):
         scorer(family)
@@ -255,5 +302,7 @@ def test_spl_gold_divides_by_the_gold_paths_own_length(walk: Score) -> None:
 
 
 def test_what_is_no_scorer_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="scorer of the family 'lamp' must have metrics and score"):
+    with pytest.raises(
+        UsageError, match="scorer of the family 'lamp' must have metrics and score"
+    ):
         scorer(Family("lamp", scorer="sr"))

@@ -27,10 +27,19 @@ def shown(name: str, away: float) -> Shown:
     return Shown(name, name.split("_")[0], name, 0, 0, away - 0.1, away, 5, 5, 1.0)
 
 
-def looks(*views: Sequence[Shown], notes: dict[int, list[Note]] | None = None) -> Trajectory:
+def looks(
+    *views: Sequence[Shown], notes: dict[int, list[Note]] | None = None
+) -> Trajectory:
     """A search of one step a view, with notes by the number of the step."""
     steps = [
-        Step("agent", view(*things), Decision(STOP), Feedback(), {}, notes=(notes or {}).get(n, []))
+        Step(
+            "agent",
+            view(*things),
+            Decision(STOP),
+            Feedback(),
+            {},
+            notes=(notes or {}).get(n, []),
+        )
         for n, things in enumerate(views)
     ]
     return Trajectory("1", {"agent": {}}, steps, {"stopped": True})
@@ -51,7 +60,9 @@ def test_chance_is_the_share_of_views_with_a_target() -> None:
     assert bounds(walk, MUG) == {"ever_seen": 1, "chance": 0.5}
     assert bounds(walk, frozenset({"vase_1"})) == {"ever_seen": 0, "chance": 0}
     walk.steps.append(Step("agent", {}, Decision(STOP), Feedback(), {}))
-    assert bounds(walk, MUG)["chance"] == 0.5, "a turn without a view is none of its views"
+    assert bounds(walk, MUG)["chance"] == 0.5, (
+        "a turn without a view is none of its views"
+    )
     assert bounds(looks(), MUG) == {}, "nobody looked"
 
 
@@ -69,7 +80,11 @@ def test_a_detection_counts_where_it_is_a_target_in_that_view(
 ) -> None:
     views = [shown("table_1", 4)], [shown("table_1", 2), shown("mug_2", 4)], []
     found = bounds(looks(*views, notes={step: [grounded(distance)]}), MUG)
-    assert found == {"ever_seen": 1, "chance": pytest.approx(1 / 3), "ever_grounded": right}
+    assert found == {
+        "ever_seen": 1,
+        "chance": pytest.approx(1 / 3),
+        "ever_grounded": right,
+    }
 
 
 @pytest.mark.parametrize("kind", ["turn", "gave_up"])
@@ -85,7 +100,13 @@ def task(**told: Any) -> Task:
 
 def final(metres: float, *seen: tuple[str, float], stopped: bool = True) -> Trajectory:
     things = [{"id": name, "distance": distance} for name, distance in seen]
-    state = {"stopped": stopped, "metres": metres, "in_view": things, "x": 3.0, "y": 4.0}
+    state = {
+        "stopped": stopped,
+        "metres": metres,
+        "in_view": things,
+        "x": 3.0,
+        "y": 4.0,
+    }
     return Trajectory("1", {"agent": {}}, [], {**state, "moves": 8, "turns": 3})
 
 
@@ -105,13 +126,17 @@ def test_spl_divides_the_published_length_by_the_longer_of_the_two() -> None:
 
 def test_the_challenge_asks_for_a_metre_and_the_nearest_target_counts() -> None:
     near = ("table_1", 0.2), ("mug_1", 3.0), ("mug_2", 1.0)
-    assert scores(task(), final(8, *near))["success_challenge"] == 1, "a metre is near enough"
+    assert scores(task(), final(8, *near))["success_challenge"] == 1, (
+        "a metre is near enough"
+    )
     far = scores(task(), final(8, ("table_1", 0.2), ("mug_1", 1.01)))
     assert (far["success_visible"], far["success_challenge"]) == (1, 0)
     plain = scores(task(), final(8, ("table_1", 0.2)))
     assert plain["success_visible"] == 0
     assert not any(key.startswith("sr_") for key in plain), "no type was asked for"
-    assert scores(Task(task().episode, Reference("1")), final(8)) == {}, "nobody can judge it"
+    assert scores(Task(task().episode, Reference("1")), final(8)) == {}, (
+        "nobody can judge it"
+    )
 
 
 def test_the_released_rule_measures_to_the_nearest_target() -> None:
@@ -132,7 +157,11 @@ def test_an_earlier_trial_s_giving_up_and_turns_are_not_the_last_one_s() -> None
     gave_up = [Note("turn", {}), Note("turn", {}), Note("gave_up", {})]
     walk.earlier = [looks([], notes={0: gave_up})]
     found = scores(task(), walk)
-    assert (found["success_visible"], found["success_grounded"], found["turns"]) == (1, 1, 1)
+    assert (found["success_visible"], found["success_grounded"], found["turns"]) == (
+        1,
+        1,
+        1,
+    )
     assert (found["motions"], found["ever_seen"], found["chance"]) == (11, 1, 1)
 
 

@@ -45,7 +45,9 @@ def read(tmp_path: Path, dataset: Any) -> Read:
 
 
 def places(found: Predictions) -> list[list[str]]:
-    return [[p["viewpoint"] for p in walked.visited("agent")] for _, walked in found.pairs]
+    return [
+        [p["viewpoint"] for p in walked.visited("agent")] for _, walked in found.pairs
+    ]
 
 
 @pytest.mark.parametrize(
@@ -67,13 +69,17 @@ def test_an_r2r_submission_is_read(read: Read, trajectory: Any) -> None:
 
 @pytest.mark.parametrize("name", ["p.jsonl", "p.jsonl.gz", "p.json.gz"])
 def test_json_lines_and_gzipped_files_are_read(read: Read, name: str) -> None:
-    found = read({"id": "8_0", "path": ["C", "D"]}, {"id": "7_1", "path": ["A"]}, name=name)
+    found = read(
+        {"id": "8_0", "path": ["C", "D"]}, {"id": "7_1", "path": ["A"]}, name=name
+    )
     assert [task.episode.id for task, _ in found.pairs] == ["8_0", "7_1"]
 
 
 @pytest.mark.parametrize("path_id", [7, "7"])
 def test_a_path_id_means_the_paths_first_instruction(read: Read, path_id: Any) -> None:
-    found = read({"scan": "flat", "path_id": path_id, "trajectory": ["A"]}, name="p.jsonl")
+    found = read(
+        {"scan": "flat", "path_id": path_id, "trajectory": ["A"]}, name="p.jsonl"
+    )
     assert found.pairs[0][0].episode.id == "7_0"
 
 
@@ -84,13 +90,19 @@ def test_actions_are_replayed_in_the_world(read: Read) -> None:
     assert found.pairs[0][1].steps[0].pose["heading"] == pytest.approx(90.0)
 
 
-def test_actions_that_are_not_on_the_menu_change_nothing_and_are_counted(read: Read) -> None:
-    found = read({"id": "7_0", "actions": ["goto[D]", "jump", "goto[B]", "stop", "goto[C]"]})
+def test_actions_that_are_not_on_the_menu_change_nothing_and_are_counted(
+    read: Read,
+) -> None:
+    found = read(
+        {"id": "7_0", "actions": ["goto[D]", "jump", "goto[B]", "stop", "goto[C]"]}
+    )
     assert places(found) == [["A", "A", "A", "B", "B", "B"]]
     assert found.illegal_moves == [3]
 
 
-def test_a_walk_no_agent_could_make_is_scored_and_counted(read: Read, dataset: Any) -> None:
+def test_a_walk_no_agent_could_make_is_scored_and_counted(
+    read: Read, dataset: Any
+) -> None:
     # C is not the start, C -> A is no edge, A -> A is no move, A -> B is legal, B -> D is no edge.
     found = read({"id": "7_0", "path": ["C", "A", "A", "B", "D"]})
     assert found.illegal_moves == [3]
@@ -100,11 +112,14 @@ def test_a_walk_no_agent_could_make_is_scored_and_counted(read: Read, dataset: A
     assert scores["steps"] == 3
     assert (
         set(scores)
-        == {metric.key for metric in (*scorer("indoor").metrics, *PREDICTED_METRICS)} - OF_OBJECTS
+        == {metric.key for metric in (*scorer("indoor").metrics, *PREDICTED_METRICS)}
+        - OF_OBJECTS
     )
 
 
-def test_a_table_of_predictions_says_how_many_are_missing(read: Read, dataset: Any) -> None:
+def test_a_table_of_predictions_says_how_many_are_missing(
+    read: Read, dataset: Any
+) -> None:
     found = read({"id": "7_0", "path": ["A", "B", "D"]})
     row = summarize("theirs", found.score(dataset), family="indoor", of=found.of)
     text = table.render([row], "markdown")
@@ -128,7 +143,10 @@ GOOD = {"id": "7_0", "path": ["A"]}
             {"id": "9_0", "path": ["A"]},
             "record 1, field 'id': '9_0' is not an episode of made; did you",
         ),
-        ({"instr_id": 9, "path": ["A"]}, "record 1, field 'instr_id': 9 is not an episode of made"),
+        (
+            {"instr_id": 9, "path": ["A"]},
+            "record 1, field 'instr_id': 9 is not an episode of made",
+        ),
         ({"id": "7_0", "path": ["A"]}, "record 1: repeats episode '7_0' of record 0"),
         ({"path_id": 7, "path": ["A"]}, "record 1: repeats episode '7_0' of record 0"),
         (
@@ -136,15 +154,33 @@ GOOD = {"id": "7_0", "path": ["A"]}
             "field 'scan': 's', but episode 8_0 is in flat",
         ),
         ({"id": "8_0"}, "record 1: has none of the fields trajectory, path, actions"),
-        ({"id": "8_0", "path": "CD"}, "record 1, field 'path': must be a list, got 'CD'"),
-        ({"id": "8_0", "path": []}, "record 1, field 'path': must contain at least the start"),
-        ({"id": "8_0", "path": ["C", "Q"]}, "record 1, field 'path': 'Q' is not a place in flat"),
+        (
+            {"id": "8_0", "path": "CD"},
+            "record 1, field 'path': must be a list, got 'CD'",
+        ),
+        (
+            {"id": "8_0", "path": []},
+            "record 1, field 'path': must contain at least the start",
+        ),
+        (
+            {"id": "8_0", "path": ["C", "Q"]},
+            "record 1, field 'path': 'Q' is not a place in flat",
+        ),
         ({"id": "8_0", "path": ["C", 4]}, "field 'path', item 1: must be a place or"),
-        ({"id": "8_0", "path": [["C", None, 0]]}, "field 'path', item 0: must be a place or"),
+        (
+            {"id": "8_0", "path": [["C", None, 0]]},
+            "field 'path', item 0: must be a place or",
+        ),
         ({"id": "8_0", "path": [[]]}, "field 'path', item 0: must be a place or"),
         ({"id": "8_0", "trajectory": [{"a": "C" * 99}]}, "must be a place or"),
-        ({"id": "8_0", "actions": [3]}, "field 'actions', item 0: must be an action such as"),
-        ({"id": "8_0", "actions": ["go to D"]}, "field 'actions', item 0: must be an action"),
+        (
+            {"id": "8_0", "actions": [3]},
+            "field 'actions', item 0: must be an action such as",
+        ),
+        (
+            {"id": "8_0", "actions": ["go to D"]},
+            "field 'actions', item 0: must be an action",
+        ),
     ],
 )
 def test_a_bad_record_is_named_in_one_line(read: Read, record: Any, line: str) -> None:
@@ -203,7 +239,9 @@ class ActionsOnly:
 
 def test_places_alone_need_a_family_that_knows_them(dataset: Any, read: Read) -> None:
     dataset.family = Family("maze", scorer=ActionsOnly())
-    with pytest.raises(DataError, match="cannot be scored: this dataset needs the field 'actions'"):
+    with pytest.raises(
+        DataError, match="cannot be scored: this dataset needs the field 'actions'"
+    ):
         read(GOOD)
 
 

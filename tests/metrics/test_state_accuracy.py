@@ -17,7 +17,12 @@ from wayword.core.trajectory import Trajectory
 from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns
 from wayword.metrics.scoring import score
-from wayword.metrics.state_accuracy import METRICS, holding_is_right, measure, place_is_right
+from wayword.metrics.state_accuracy import (
+    METRICS,
+    holding_is_right,
+    measure,
+    place_is_right,
+)
 from wayword.runs.record import EpisodeRecord, RunFolder
 
 
@@ -84,7 +89,9 @@ def test_agents_that_state_nothing_get_no_such_metric() -> None:
     assert measure(trajectory) == {}
     (scores,) = score(house, [(house.tasks[0], trajectory)])
     assert not [key for key in scores if key.startswith("state_")]
-    emmem, _ = play_in(house, ReActEmMem, [says("s", "north", "", "stop")], decoding="free")
+    emmem, _ = play_in(
+        house, ReActEmMem, [says("s", "north", "", "stop")], decoding="free"
+    )
     (scores,) = score(house, [(house.tasks[0], emmem)])
     assert (scores["state_heading"], scores["state_place"]) == (1.0, 1.0)
     assert {"state_heading", "state_place"} <= {metric.key for metric in METRICS}

@@ -49,7 +49,9 @@ def task(route: tuple[str, ...] = ROUTE) -> Task:
     return Task(episode, PathReference("1", route))
 
 
-def scores(walk: str, ended: Any = "stopped", route: tuple[str, ...] = ROUTE) -> dict[str, float]:
+def scores(
+    walk: str, ended: Any = "stopped", route: tuple[str, ...] = ROUTE
+) -> dict[str, float]:
     trajectory = trajectory_from_places("1", list(walk), "panorama")
     trajectory.ended = ended
     (values,) = scorer("street").score(DATASET, [(task(route), trajectory)])
@@ -57,10 +59,18 @@ def scores(walk: str, ended: Any = "stopped", route: tuple[str, ...] = ROUTE) ->
 
 
 def test_the_whole_route_scores_in_full() -> None:
-    assert scores("abcde") == {"tc": 1, "spd": 0, "kpa": 1, "kpa_released": 1, "ndtw": 1}
+    assert scores("abcde") == {
+        "tc": 1,
+        "spd": 0,
+        "kpa": 1,
+        "kpa_released": 1,
+        "ndtw": 1,
+    }
     assert scores("aabbcccdee") == scores("abcde"), "staying counts once"
     guided = trajectory_from_places("1", list(ROUTE), "panorama")
-    guided.steps.insert(2, replace(guided.steps[0], actor="guide", pose={"panorama": "h"}))
+    guided.steps.insert(
+        2, replace(guided.steps[0], actor="guide", pose={"panorama": "h"})
+    )
     assert scorer("street").score(DATASET, [(task(), guided)]) == [scores("abcde")]
 
 
@@ -69,7 +79,9 @@ def test_one_link_from_the_goal_either_way_completes_the_task() -> None:
     assert (scores("abc")["tc"], scores("abc")["spd"]) == (0, 2)
     assert (scores("x")["tc"], scores("x")["spd"]) == (1, 1), "a link into the goal"
     backwards = scores("e", route=("a", "x"))
-    assert (backwards["tc"], backwards["spd"]) == (1, math.inf), "a link out of the goal only"
+    assert (backwards["tc"], backwards["spd"]) == (1, math.inf), (
+        "a link out of the goal only"
+    )
 
 
 def test_kpa_by_hand() -> None:
@@ -77,7 +89,9 @@ def test_kpa_by_hand() -> None:
     assert scores("abcfg")["kpa"] == pytest.approx(1 / 4)
     assert scores("abcd")["kpa"] == pytest.approx(3 / 4), "d is left for nowhere"
     assert scores("a")["kpa"] == 0
-    assert scores("abcde", "step_limit")["kpa"] == pytest.approx(3 / 4), "no stop at the goal"
+    assert scores("abcde", "step_limit")["kpa"] == pytest.approx(3 / 4), (
+        "no stop at the goal"
+    )
     assert scores("abcfcde")["kpa"] == 1, "a detour that comes back to the junction"
 
 
@@ -98,7 +112,9 @@ def test_a_route_of_one_panorama_has_the_goal_alone() -> None:
         "tc": 1, "spd": 0, "kpa": 1, "kpa_released": 1, "ndtw": 1
     }  # fmt: skip
     beside = scores("ab", route=("a",))
-    assert (beside["kpa"], beside["kpa_released"]) == (1, 1), "no first step that could be wrong"
+    assert (beside["kpa"], beside["kpa_released"]) == (1, 1), (
+        "no first step that could be wrong"
+    )
 
 
 def test_a_route_of_one_link_has_the_first_step_and_the_goal() -> None:
@@ -109,7 +125,9 @@ def test_a_route_of_one_link_has_the_first_step_and_the_goal() -> None:
     assert (stayed["kpa"], stayed["kpa_released"]) == (1 / 2, 1 / 3)
 
 
-def test_a_junction_at_the_start_is_the_first_step_and_to_the_released_code_one_more() -> None:
+def test_a_junction_at_the_start_is_the_first_step_and_to_the_released_code_one_more() -> (
+    None
+):
     # c to d right, d to e wrong, goal missed: 1 of 3. Released: c, d, c to d of c, d, both, goal.
     wrong = scores("cdh", route=("c", "d", "e"))
     assert (wrong["kpa"], wrong["kpa_released"]) == pytest.approx((1 / 3, 3 / 5))
@@ -137,7 +155,10 @@ def test_ndtw_counts_links() -> None:
 def test_walks_scored_together_get_the_numbers_of_each() -> None:
     # Of 4, 5 and 1 panoramas, for routes of 5, 4 and 5: DTW 1 (d for e), 1 (g for f), 1+2+3+4.
     walked = (("abcd", ROUTE), ("abcfg", ("a", "b", "c", "f")), ("a", ROUTE))
-    pairs = [(task(to), trajectory_from_places("1", list(way), "panorama")) for way, to in walked]
+    pairs = [
+        (task(to), trajectory_from_places("1", list(way), "panorama"))
+        for way, to in walked
+    ]
     found = scorer("street").score(DATASET, pairs)
     wanted = [math.exp(-1 / 5), math.exp(-1 / 4), math.exp(-10 / 5)]
     assert [one["ndtw"] for one in found] == pytest.approx(wanted)
@@ -157,7 +178,9 @@ def test_failed_and_unjudged_episodes() -> None:
 
 
 def test_an_unknown_panorama_is_named() -> None:
-    with pytest.raises(DataError, match="town: episode 1: 'q' is not in this street graph"):
+    with pytest.raises(
+        DataError, match="town: episode 1: 'q' is not in this street graph"
+    ):
         scores("aq")
 
 
@@ -192,7 +215,12 @@ def act(agent: Any, observation: Observation, space: ActionSpace) -> str:
 
 @pytest.mark.parametrize(
     ("here", "goal", "links", "success"),
-    [("d", "e", 1, True), ("e", "e", 0, True), ("c", "e", 2, False), ("e", "x", math.inf, True)],
+    [
+        ("d", "e", 1, True),
+        ("e", "e", 0, True),
+        ("c", "e", 2, False),
+        ("e", "x", math.inf, True),
+    ],
 )
 def test_a_walk_under_way_stands_so_many_links_from_the_goal(
     here: str, goal: str, links: float, success: bool
@@ -204,7 +232,10 @@ def test_a_walk_under_way_stands_so_many_links_from_the_goal(
     assert found is not None
     assert (found.success, found.met, found.parts) == (success, int(success), 1)
     assert (found.distance, found.unit) == (links, "links")
-    assert judge.standing(DATASET, Task(task().episode, Reference("1")), world(here)) is None
+    assert (
+        judge.standing(DATASET, Task(task().episode, Reference("1")), world(here))
+        is None
+    )
 
 
 def test_gold_walks_the_route() -> None:
@@ -212,9 +243,13 @@ def test_gold_walks_the_route() -> None:
     assert oracle.sees_answer
     route = PathReference("1", ("a", "b", "c", "f"))
     asked = Task(task().episode, route)
-    oracle.reveal(route, here, lambda how: StreetTasks().plan(asked, here, "agent", how))
+    oracle.reveal(
+        route, here, lambda how: StreetTasks().plan(asked, here, "agent", how)
+    )
     asyncio.run(oracle.begin(asked.episode))
-    said = [act(oracle, here.observe("agent"), here.action_space("agent")) for _ in range(6)]
+    said = [
+        act(oracle, here.observe("agent"), here.action_space("agent")) for _ in range(6)
+    ]
     assert said == ["forward", "forward", "right", "forward", "stop", "stop"]
 
 
@@ -224,7 +259,9 @@ def test_what_cannot_be_walked_is_refused() -> None:
         walks.plan(unknown, here, "agent", "gold")
     with pytest.raises(UsageError, match="has no published goal"):
         walks.plan(unknown, here, "agent", "shortest")
-    with pytest.raises(UsageError, match="no 'expert' solution, only gold and shortest"):
+    with pytest.raises(
+        UsageError, match="no 'expert' solution, only gold and shortest"
+    ):
         walks.plan(task(), here, "agent", "expert")
     with pytest.raises(UsageError, match=r"object must define route\(\) and along\(\)"):
         walks.plan(task(), cast("Any", object()), "agent", "gold")
@@ -236,13 +273,19 @@ def test_forward_says_forward_39_times() -> None:
     said = []
     while "stop" not in said:
         said.append(act(agent, here.observe("agent"), here.action_space("agent")))
-        agent.on_feedback(Decision(Action(said[-1])), here.step("agent", Action("stop")))
+        agent.on_feedback(
+            Decision(Action(said[-1])), here.step("agent", Action("stop"))
+        )
     assert said == ["forward"] * 39 + ["stop"]
 
 
 def test_indoors_forward_takes_the_way_closest_to_its_heading() -> None:
     agent = ForwardAgent(NoSettings(), Toolkit())
-    ways = (Neighbor("north", 10, 0, 1), Neighbor("east", 95, 0, 1), Neighbor("south", 180, 0, 1))
+    ways = (
+        Neighbor("north", 10, 0, 1),
+        Neighbor("east", 95, 0, 1),
+        Neighbor("south", 180, 0, 1),
+    )
 
     def said(heading: float) -> str:
         seen = IndoorObservation("house", "here", heading, 0, ways)
@@ -252,7 +295,9 @@ def test_indoors_forward_takes_the_way_closest_to_its_heading() -> None:
     assert said(60) == "goto[east]"
     assert said(275) == "stop", "the next way is 95 degrees off"
     for _ in range(5):
-        agent.on_feedback(Decision(Action("forward")), world().step("agent", Action("forward")))
+        agent.on_feedback(
+            Decision(Action("forward")), world().step("agent", Action("forward"))
+        )
     assert said(350) == "stop", "five moves are enough"
 
 

@@ -28,7 +28,9 @@ def test_scores_come_out_as_they_went_in() -> None:
 
 
 def test_a_total_is_known_where_every_episode_has_it() -> None:
-    told = Scores.of([{"calls": 3, "cost": 0.25, "steps": 2}, {"calls": 4, "steps": 2.5}])
+    told = Scores.of(
+        [{"calls": 3, "cost": 0.25, "steps": 2}, {"calls": 4, "steps": 2.5}]
+    )
     assert (told.total("calls"), type(told.total("calls"))) == (7, int)
     assert (told.total("cost"), told.total("steps")) == (None, 4.5)
     assert told.total("cost") is told.total("seconds") is None
@@ -85,7 +87,9 @@ def test_throughput_is_told_in_the_unit_that_has_digits(wall: float, rate: str) 
 
 
 def test_what_was_spent_names_its_row_where_there_are_several() -> None:
-    first = replace(row("a", sr=0.5), totals={"calls": 1200, "prompt_tokens": 7, "cost": 2.5})
+    first = replace(
+        row("a", sr=0.5), totals={"calls": 1200, "prompt_tokens": 7, "cost": 2.5}
+    )
     second = replace(row("b", sr=0.5), totals={"calls": 0, "cost": 0.0})
     assert footnote([first, second]).splitlines()[2:] == [
         "a: 1,200 calls, 7 prompt tokens, 0 generated, $2.50."
@@ -96,7 +100,9 @@ def test_what_was_spent_names_its_row_where_there_are_several() -> None:
 def test_a_rate_that_never_varies_has_an_interval_with_a_width(mean: float) -> None:
     scores = [{"tc": mean, "spl": mean, "steps": 3.0}] * 20
     values = summarize("r", scores, family="street", of=20).values
-    assert abs(values["tc"].high - values["tc"].low) == pytest.approx(1 - 0.025 ** (1 / 20))
+    assert abs(values["tc"].high - values["tc"].low) == pytest.approx(
+        1 - 0.025 ** (1 / 20)
+    )
     assert values["steps"].half == 0.0, "no rate: nothing bounds it"
     half_done = [{"tc": 0.5}] * 20
     assert summarize("r", half_done, family="street", of=20).values["tc"].half == 0.0
@@ -116,10 +122,14 @@ def test_failed_episodes_are_also_given_as_zeros() -> None:
     assert row.values["tc"].mean == 0.75
     assert (
         row.values["tc_failed_0"]
-        == summarize("r", [*scores, *[{"tc": 0.0}] * 4], family="street", of=20).values["tc"]
+        == summarize("r", [*scores, *[{"tc": 0.0}] * 4], family="street", of=20).values[
+            "tc"
+        ]
     )
     assert [m.label for m in row.metrics][:3] == ["TC", "TC (failed = 0)", "SPD"]
-    clustered = summarize("r", scores, family="street", of=20, failed=4, clusters="aabbccdd")
+    clustered = summarize(
+        "r", scores, family="street", of=20, failed=4, clusters="aabbccdd"
+    )
     assert clustered.values["tc_failed_0"].half > clustered.values["tc"].half * 0.5
     assert "tc_failed_0" not in summarize("r", scores, family="street", of=20).values
 
@@ -147,5 +157,8 @@ def test_trials_say_how_many_verdicts_were_told() -> None:
 
 def test_metrics_without_room_are_listed() -> None:
     text = footnote([row("r", sr=0.5)], ["SPL"])
-    assert text.splitlines()[-1] == "Hidden columns (terminal too narrow): SPL. See --wide."
+    assert (
+        text.splitlines()[-1]
+        == "Hidden columns (terminal too narrow): SPL. See --wide."
+    )
     assert math.isnan(Interval(0.5).low)

@@ -30,10 +30,21 @@ def golden(name: str) -> str:
 
 def episode(sr: float, ne: float, cost: float | None = 0.01) -> dict[str, float]:
     """The scores of an episode with ten calls."""
-    share = {"sr": sr, "spl": sr / 2, "osr": 1.0, "ndtw": 0.5, "sdtw": sr * 0.5, "cls": 0.4}
+    share = {
+        "sr": sr,
+        "spl": sr / 2,
+        "osr": 1.0,
+        "ndtw": 0.5,
+        "sdtw": sr * 0.5,
+        "cls": 0.4,
+    }
     share |= {"spl_gold": sr / 2}
     steps = {"steps": 8.0, "rejections": 2.0, "rejection_rate": 0.25, "seconds": 1.5}
-    tokens = {"prompt_tokens": 12_000.0, "reused_tokens": 9_000.0, "completion_tokens": 300.0}
+    tokens = {
+        "prompt_tokens": 12_000.0,
+        "reused_tokens": 9_000.0,
+        "completion_tokens": 300.0,
+    }
     priced = {} if cost is None else {"cost": cost}
     return {**share, "ne": ne, "tl": 9.0, **steps, "calls": 10.0, **tokens, **priced}
 
@@ -57,7 +68,9 @@ def test_a_hundred_columns_show_the_most_telling_metrics(rows: Sequence[Row]) ->
     assert terminal(rows, 100) == golden("table_100.txt")
 
 
-def test_eighty_columns_show_fewer_and_say_which_are_missing(rows: Sequence[Row]) -> None:
+def test_eighty_columns_show_fewer_and_say_which_are_missing(
+    rows: Sequence[Row],
+) -> None:
     assert terminal(rows, 80) == golden("table_80.txt")
 
 
@@ -67,7 +80,9 @@ def test_no_line_is_wider_than_asked_for_and_no_metric_is_lost(
 ) -> None:
     text = terminal(rows, width)
     assert max(map(len, text.splitlines())) <= width
-    body, _, missing = " ".join(text.split()).partition("Hidden columns (terminal too narrow):")
+    body, _, missing = " ".join(text.split()).partition(
+        "Hidden columns (terminal too narrow):"
+    )
     hidden = missing.partition(". See")[0].strip().split(", ")
     for metric in columns("indoor"):
         if metric.key in RARE | OF_OBJECTS:
@@ -80,7 +95,9 @@ def test_markdown(rows: Sequence[Row]) -> None:
     assert render(rows, "markdown") == golden("table.md")
 
 
-def test_json_has_fractions_intervals_and_null_for_the_unknown(rows: Sequence[Row]) -> None:
+def test_json_has_fractions_intervals_and_null_for_the_unknown(
+    rows: Sequence[Row],
+) -> None:
     first, second = json.loads(render(rows, "json"))["rows"]
     assert {k: v for k, v in first.items() if k not in ("metrics", "totals")} == {
         "run": "navgpt-a1b2",
@@ -94,7 +111,10 @@ def test_json_has_fractions_intervals_and_null_for_the_unknown(rows: Sequence[Ro
         "sees_answer": False,
     }
     clopper_pearson = {"mean": 0.5, "low": pytest.approx(0.0676, abs=1e-4)}
-    assert first["metrics"]["sr"] == {**clopper_pearson, "high": pytest.approx(0.9324, abs=1e-4)}
+    assert first["metrics"]["sr"] == {
+        **clopper_pearson,
+        "high": pytest.approx(0.9324, abs=1e-4),
+    }
     assert first["metrics"]["tl"] == {"mean": 9.0, "low": 9.0, "high": 9.0}
     rare = RARE | OF_OBJECTS
     keys = [metric.key for metric in columns("indoor") if metric.key not in rare]
@@ -119,7 +139,9 @@ def test_csv_has_a_column_for_each_bound(rows: Sequence[Row]) -> None:
 
 
 def test_one_unknown_price_makes_the_runs_cost_unknown() -> None:
-    row = summarize("r", [episode(1, 0), episode(1, 0, cost=None)], family="indoor", of=2)
+    row = summarize(
+        "r", [episode(1, 0), episode(1, 0, cost=None)], family="indoor", of=2
+    )
     assert row.totals["cost"] is None
     assert "cost" not in row.values
     assert "cost unknown" in terminal([row])
@@ -140,7 +162,9 @@ def test_a_run_without_any_finished_episode_is_still_a_row() -> None:
 
 
 def test_a_single_episode_has_no_interval() -> None:
-    text = render([summarize("r", [episode(1, 0.25)], family="indoor", of=1)], "markdown")
+    text = render(
+        [summarize("r", [episode(1, 0.25)], family="indoor", of=1)], "markdown"
+    )
     assert "| 100.0 |" in text
     assert "0.25 |" in text
 
@@ -162,7 +186,9 @@ def test_names_cannot_break_a_table() -> None:
 
 
 def test_another_format_is_a_usage_error(rows: Sequence[Row]) -> None:
-    with pytest.raises(UsageError, match="unknown table format 'jsno'; did you mean 'json'"):
+    with pytest.raises(
+        UsageError, match="unknown table format 'jsno'; did you mean 'json'"
+    ):
         render(rows, "jsno")
 
 
@@ -175,13 +201,19 @@ def test_columns_are_chosen_by_rank_and_shown_in_order() -> None:
 
 def test_a_metric_is_found_by_key() -> None:
     assert find(columns("indoor"), "spl").label == "SPL"
-    with pytest.raises(UsageError, match="no metric is called 'splt'; did you mean 'spl'"):
+    with pytest.raises(
+        UsageError, match="no metric is called 'splt'; did you mean 'spl'"
+    ):
         find(columns("indoor"), "splt")
 
 
 def test_pooled_seeds_clusters_and_caveats_are_told_wherever_a_row_is_written() -> None:
-    row = summarize("r", [episode(1, 0), episode(0, 5)], family="objectnav", of=9, dataset="d:val")
-    row = replace(row, runs=2, clustered="scene", caveats=("floors inferred from elsewhere",))
+    row = summarize(
+        "r", [episode(1, 0), episode(0, 5)], family="objectnav", of=9, dataset="d:val"
+    )
+    row = replace(
+        row, runs=2, clustered="scene", caveats=("floors inferred from elsewhere",)
+    )
     other = summarize("plain", [episode(1, 0)], family="objectnav", of=9)
     text = " ".join(terminal([row, other]).split())
     assert "2 runs" in text
@@ -198,11 +230,15 @@ def test_latex_escapes_and_marks_the_best(rows: Sequence[Row]) -> None:
     lines = render([rows[0], *others], "latex").splitlines()
     assert lines[0].startswith(r"\begin{tabular}{llll")
     assert any(line.startswith(r"my\_run & navgpt & local:smollm2") for line in lines)
-    assert not any(r"\mathbf{" in line for line in lines), "a higher mean alone is not better"
+    assert not any(r"\mathbf{" in line for line in lines), (
+        "a higher mean alone is not better"
+    )
 
 
 def test_latex_keeps_every_number_in_math_mode() -> None:
-    one = summarize("one", [{"sr": 1.0, "prompt_tokens": 12345.0}], family="indoor", of=1)
+    one = summarize(
+        "one", [{"sr": 1.0, "prompt_tokens": 12345.0}], family="indoor", of=1
+    )
     lines = render([replace(one, best=frozenset({"sr"}))], "latex").splitlines()
     line = next(line for line in lines if line.startswith("one &"))
     assert r"& $\mathbf{100.0}$ &" in line
@@ -212,21 +248,36 @@ def test_latex_keeps_every_number_in_math_mode() -> None:
 def test_bold_is_what_is_significantly_better_than_all_others() -> None:
     def scored(rate: float, seed: int) -> dict[str, dict[str, float]]:
         draws = random.Random(seed)
-        return {f"{n}": {"sr": float(draws.random() < rate), "ne": 2.0} for n in range(60)}
+        return {
+            f"{n}": {"sr": float(draws.random() < rate), "ne": 2.0} for n in range(60)
+        }
 
-    runs = [scored(0.2, 0), scored(0.85, 1), scored(0.9, 2), scored(0.3, 3), scored(1.1, 4)]
+    runs = [
+        scored(0.2, 0),
+        scored(0.85, 1),
+        scored(0.9, 2),
+        scored(0.3, 3),
+        scored(1.1, 4),
+    ]
     rows = [
-        summarize(f"r{n}", [*run.values()], family="indoor", of=60) for n, run in enumerate(runs)
+        summarize(f"r{n}", [*run.values()], family="indoor", of=60)
+        for n, run in enumerate(runs)
     ]
     shown = [*rows[:4], replace(rows[4], sees_answer=True)]
-    assert [row.best for row in mark_best(shown, runs)] == [frozenset()] * 5, "two are as good"
+    assert [row.best for row in mark_best(shown, runs)] == [frozenset()] * 5, (
+        "two are as good"
+    )
     clear = [*shown[:2], *shown[3:]]
     marked = mark_best(clear, [*runs[:2], *runs[3:]])
     assert [sorted(row.best) for row in marked] == [[], ["sr"], [], []]
-    assert [sorted(row.best) for row in mark_best(rows[:1], runs[:1])] == [[]], "no rival"
+    assert [sorted(row.best) for row in mark_best(rows[:1], runs[:1])] == [[]], (
+        "no rival"
+    )
 
 
-def test_rows_are_labelled_by_the_settings_in_which_they_differ(rows: Sequence[Row]) -> None:
+def test_rows_are_labelled_by_the_settings_in_which_they_differ(
+    rows: Sequence[Row],
+) -> None:
     free = replace(rows[0], settings={"decoding": "free", "shots": "2", "seed": "0"})
     few = replace(free, settings={**free.settings, "shots": "0"})
     other = replace(rows[1], settings={"decoding": "constrained", "seed": "0"})
@@ -248,17 +299,25 @@ def test_caveats_stand_in_every_form(rows: Sequence[Row]) -> None:
     for form in ("rich", "json", "csv", "markdown", "latex"):
         assert "walls are inferred" in render(marked, form), form
         assert "walls are inferred" not in render(rows, form), form
-    assert render(marked, "csv").splitlines()[1].endswith(",walls are inferred; shuffled")
+    assert (
+        render(marked, "csv").splitlines()[1].endswith(",walls are inferred; shuffled")
+    )
 
 
-def test_what_a_run_cost_in_all_stands_beside_the_cost_of_an_episode(rows: Sequence[Row]) -> None:
+def test_what_a_run_cost_in_all_stands_beside_the_cost_of_an_episode(
+    rows: Sequence[Row],
+) -> None:
     text = render(rows, "markdown")
     assert "| Cost per episode $ | Total cost $ |" in text
     assert "| 0.0100 ± 0.0000 | 0.0400 |" in text
-    assert "Cost" not in render([summarize("r", [{"sr": 1.0}], family="indoor", of=1)], "markdown")
+    assert "Cost" not in render(
+        [summarize("r", [{"sr": 1.0}], family="indoor", of=1)], "markdown"
+    )
 
 
-def test_the_agent_is_named_where_the_name_of_the_run_does_not_say_it(rows: Sequence[Row]) -> None:
+def test_the_agent_is_named_where_the_name_of_the_run_does_not_say_it(
+    rows: Sequence[Row],
+) -> None:
     renamed = [replace(rows[0], name="final"), rows[1]]
     assert any(line.startswith("navgpt ") for line in terminal(renamed).splitlines())
     assert not any(line.startswith("navgpt ") for line in terminal(rows).splitlines())
@@ -267,7 +326,9 @@ def test_the_agent_is_named_where_the_name_of_the_run_does_not_say_it(rows: Sequ
     assert "| final | navgpt | local:smollm2 |" in render(renamed, "markdown")
     assert "Agent" not in render(rows, "latex")
     within = replace(rows[0], name="react-first", agent="act")
-    assert "Agent" in render([within], "latex"), "a part of another agent's name says nothing"
+    assert "Agent" in render([within], "latex"), (
+        "a part of another agent's name says nothing"
+    )
 
 
 def test_where_nothing_has_an_interval_the_table_says_why() -> None:
@@ -276,7 +337,8 @@ def test_where_nothing_has_an_interval_the_table_says_why() -> None:
     assert "No intervals: they need at least two episodes." in terminal([one])
     assert "±" not in terminal([one])
     paths = replace(
-        summarize("p", scores * 3, family="indoor", of=9, clusters="aaa"), clustered="path"
+        summarize("p", scores * 3, family="indoor", of=9, clusters="aaa"),
+        clustered="path",
     )
     assert "No intervals: they need at least two paths." in terminal([paths])
     none = summarize("none", [], family="indoor", of=9)

@@ -55,7 +55,9 @@ class FakeServer:
     keys: list[str] = field(default_factory=list)
     address: str = ""
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 await self._answer(head.decode(), reader, writer)
@@ -78,7 +80,11 @@ class FakeServer:
         if reply.drop:
             writer.close()
             return
-        raw = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
+        raw = (
+            reply.body
+            if isinstance(reply.body, bytes)
+            else json.dumps(reply.body).encode()
+        )
         kind = {"content-type": "application/json", "content-length": str(len(raw))}
         fields = kind | reply.headers
         text = "".join(f"{name}: {value}\r\n" for name, value in fields.items())

@@ -63,22 +63,30 @@ def test_a_limit_is_reached_at_its_last_token_and_later_calls_were_under_way() -
     account.pay(999, None)
     account.check()
     account.pay(1, None)
-    with pytest.raises(BudgetExhausted, match=r"of 1,000 tokens is spent \(1,000 used\)$"):
+    with pytest.raises(
+        BudgetExhausted, match=r"of 1,000 tokens is spent \(1,000 used\)$"
+    ):
         account.check()
     account.pay(10, None)
     assert (account.late, account.unpriced) == (1, 3)
-    with pytest.raises(BudgetExhausted, match=r"\(1,010 used; calls pending at that time: 1\)"):
+    with pytest.raises(
+        BudgetExhausted, match=r"\(1,010 used; calls pending at that time: 1\)"
+    ):
         account.check()
 
 
 def test_a_limit_is_told_in_its_own_unit() -> None:
     both = Account(max_tokens=1000, max_dollars=0.005)
     both.pay(10, 0.006)
-    with pytest.raises(BudgetExhausted, match=r"the budget of \$0.005 is spent \(\$0.0060 used\)"):
+    with pytest.raises(
+        BudgetExhausted, match=r"the budget of \$0.005 is spent \(\$0.0060 used\)"
+    ):
         both.check()
     dear = Account(max_dollars=2.0)
     dear.pay(10, 2.5)
-    with pytest.raises(BudgetExhausted, match=r"the budget of \$2.00 is spent \(\$2.5000 used\)"):
+    with pytest.raises(
+        BudgetExhausted, match=r"the budget of \$2.00 is spent \(\$2.5000 used\)"
+    ):
         dear.check()
 
 
@@ -93,7 +101,9 @@ def test_what_whole_episodes_took_is_expected_of_the_next() -> None:
     assert account.estimate.ended == pytest.approx([0.1, 0.2, 0.3, 0.6])
     account.expect((n * 7919 % 100_000 / 1000, 0.0) for n in range(100_000))
     assert len(account.estimate.ended) <= 512
-    assert sum(account.estimate.ended) / len(account.estimate.ended) == pytest.approx(0.5, abs=0.2)
+    assert sum(account.estimate.ended) / len(account.estimate.ended) == pytest.approx(
+        0.5, abs=0.2
+    )
 
 
 def test_no_episode_begins_that_the_rest_would_not_finish() -> None:
@@ -105,9 +115,13 @@ def test_no_episode_begins_that_the_rest_would_not_finish() -> None:
     third.run(account.pay, 5, 0.0)
     # 45 are spent, 20 more are owed to the third, and 25 to the fourth: 90 in all.
     fourth = begun(account)
-    with pytest.raises(BudgetExhausted, match="100 tokens does not cover another episode"):
+    with pytest.raises(
+        BudgetExhausted, match="100 tokens does not cover another episode"
+    ):
         begun(account)  # it would be 115
-    fourth.run(account.pay, 40, 0.0)  # more than was kept: nothing is owed to it, nor by it
+    fourth.run(
+        account.pay, 40, 0.0
+    )  # more than was kept: nothing is owed to it, nor by it
     third.run(account.end, True)
     assert account.estimate.ended == pytest.approx([0.05, 0.1, 0.3])
     with pytest.raises(BudgetExhausted):
@@ -187,13 +201,19 @@ def test_what_nine_of_ten_episodes_need_is_known_after_nine() -> None:
         episode.run(account.end, True)
     rest, deep = account.estimate.remaining_need([]), 1 + 4 / 5**0.5
     assert rest(Meter(99)) == pytest.approx(0.018)
-    assert rest(Meter(99, 0.010, 5)) == pytest.approx(5 * 0.0028 * deep), "eight are longer"
+    assert rest(Meter(99, 0.010, 5)) == pytest.approx(5 * 0.0028 * deep), (
+        "eight are longer"
+    )
     others = [Meter(n, 0.012) for n in range(5)]
     # ended: 3 of 10 by 12 tokens; five that go on count among those above
-    assert account.estimate.remaining_need(others)(Meter(99)) == pytest.approx(10 * 0.0028 * deep)
+    assert account.estimate.remaining_need(others)(Meter(99)) == pytest.approx(
+        10 * 0.0028 * deep
+    )
 
 
-def test_an_episode_that_waits_to_begin_is_refused_once_the_rest_would_not_finish_it() -> None:
+def test_an_episode_that_waits_to_begin_is_refused_once_the_rest_would_not_finish_it() -> (
+    None
+):
     account = Account(max_tokens=100)
     account.estimate.limit = 10
     first, second, third = begun(account), begun(account), begun(account)
@@ -247,7 +267,9 @@ def test_beside_a_call_of_unknown_cost_no_other_is_made(limit: dict[str, int]) -
         other = asyncio.create_task(account.admit())
         await _settle()
         assert (other.done(), account.pending) == (False, 1)
-        account.pay(1, 0.1)  # a tenth; two more at five times that would just fill the budget
+        account.pay(
+            1, 0.1
+        )  # a tenth; two more at five times that would just fill the budget
         account.landed()
         await _settle()
         assert (other.done(), account.pending) == (True, 1)
@@ -289,7 +311,9 @@ def test_a_younger_episode_waits_while_an_older_one_needs_what_is_left() -> None
         younger = asyncio.create_task(account.admit(), context=second)
         await _settle()
         assert not younger.done()
-        await asyncio.create_task(account.admit(), context=first)  # the oldest never waits for them
+        await asyncio.create_task(
+            account.admit(), context=first
+        )  # the oldest never waits for them
         account.landed()
         first.run(account.end, True)
         await _settle()
@@ -340,7 +364,11 @@ def test_a_row_replaces_the_open_row_of_its_call_and_all_others_add_up() -> None
     ):
         totals.add(row)
     assert (totals.tokens, totals.dollars) == (184, 2.75)
-    for row in (LedgerRow(120, 1.25, "a", True), LedgerRow(30, 0.25, "b"), LedgerRow(1, 0.0, "b")):
+    for row in (
+        LedgerRow(120, 1.25, "a", True),
+        LedgerRow(30, 0.25, "b"),
+        LedgerRow(1, 0.0, "b"),
+    ):
         totals.add(row)
     assert (totals.tokens, totals.dollars) == (165, 2.5)
 
@@ -353,7 +381,9 @@ class Server(Model):
 
     name = "server:1"
 
-    def __init__(self, *script: Usage | ModelError | None, announces: bool = True) -> None:
+    def __init__(
+        self, *script: Usage | ModelError | None, announces: bool = True
+    ) -> None:
         self.script, self.announces, self.ledger = list(script), announces, Listed()
         self.written_before: list[int] = []
 
@@ -391,7 +421,9 @@ def paid(server: Server, account: Account, n: int = 1, calls: int = 1) -> list[o
 
     async def go() -> None:
         for _ in range(calls):
-            task = asyncio.create_task(model.complete("x", Sampling(max_tokens=20, n=n)))
+            task = asyncio.create_task(
+                model.complete("x", Sampling(max_tokens=20, n=n))
+            )
             await _settle()
             task.cancel()
             found.extend(await asyncio.gather(task, return_exceptions=True))
@@ -400,7 +432,9 @@ def paid(server: Server, account: Account, n: int = 1, calls: int = 1) -> list[o
     return found
 
 
-def test_the_most_a_call_may_cost_is_written_before_it_goes_out_and_settled_after() -> None:
+def test_the_most_a_call_may_cost_is_written_before_it_goes_out_and_settled_after() -> (
+    None
+):
     server, account = Server(Usage(80, 5), Usage(70, 4)), Account()
     first, second = paid(server, account, calls=2)
     assert isinstance(first, Completion)
@@ -449,4 +483,9 @@ def test_an_answer_from_the_cache_is_free() -> None:
     model = ScriptedModel(answers=[Completion(("b",), usage=Usage(30, 5), cached=True)])
     account = Account(max_tokens=100, ledger=(ledger := Listed()))
     asyncio.run(PaidModel(model, account).complete("x", Sampling()))
-    assert (account.calls, account.tokens, account.dollars, ledger.tokens) == (0, 0, 0.0, 0)
+    assert (account.calls, account.tokens, account.dollars, ledger.tokens) == (
+        0,
+        0,
+        0.0,
+        0,
+    )

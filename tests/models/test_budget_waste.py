@@ -24,7 +24,9 @@ LENGTHS: dict[str, Callable[[random.Random], int]] = {
     "same": lambda rng: 10,
     "uniform": lambda rng: rng.randint(3, TURNS),
     "geometric": lambda rng: min(TURNS, 2 + int(rng.expovariate(1 / 6))),
-    "often at the limit": lambda rng: TURNS if rng.random() < 0.3 else rng.randint(4, 9),
+    "often at the limit": lambda rng: (
+        TURNS if rng.random() < 0.3 else rng.randint(4, 9)
+    ),
     "lognormal": lambda rng: max(1, min(TURNS, round(rng.lognormvariate(2, 0.7)))),
 }
 COSTS: dict[str, Callable[[random.Random, int], int]] = {
@@ -69,11 +71,16 @@ def spent(lengths: str, costs: str, worth: int, concurrency: int, seed: int) -> 
     budget."""
     rng = random.Random(seed)
     episodes = [
-        [COSTS[costs](rng, turn) for turn in range(LENGTHS[lengths](rng))] for _ in range(200)
+        [COSTS[costs](rng, turn) for turn in range(LENGTHS[lengths](rng))]
+        for _ in range(200)
     ]
     account = Account(max_tokens=round(worth * mean(map(sum, episodes))))
     account.estimate.limit = TURNS
-    model, bills, queue = PaidModel(Billed(rng), account), {True: 0, False: 0}, iter(episodes)
+    model, bills, queue = (
+        PaidModel(Billed(rng), account),
+        {True: 0, False: 0},
+        iter(episodes),
+    )
 
     async def work() -> None:
         for episode in queue:
@@ -118,7 +125,10 @@ def test_little_of_a_budget_goes_to_episodes_that_are_dropped() -> None:
     assert mean(run.finished for run in runs) > 0.8
     for (lengths, worth), some in found.items():
         assert mean(run.dropped for run in some) < 0.2, (lengths, worth)
-    assert max(run.dropped for key, some in found.items() if key[1] >= 20 for run in some) < 0.3
+    assert (
+        max(run.dropped for key, some in found.items() if key[1] >= 20 for run in some)
+        < 0.3
+    )
 
 
 def test_an_episode_that_an_older_one_waits_for_goes_on(

@@ -58,14 +58,25 @@ async def _texts(model: Model, *questions: tuple[object, Sampling]) -> list[str]
     return found
 
 
-def test_equal_questions_are_asked_once_and_different_ones_are_told_apart(tmp_path: Path) -> None:
+def test_equal_questions_are_asked_once_and_different_ones_are_told_apart(
+    tmp_path: Path,
+) -> None:
     model = CachedModel(_counting(), AnswerCache(tmp_path / "sub" / "c.db"))
     picture = [Message("user", "x", (Image(b"1"),))]
     other = [Message("user", "x", (Image(b"2"),))]
     cold, seeded = Sampling(), Sampling(temperature=1.0, seed=1)
     asked = [("x", cold), ("x", cold), ("y", cold), ("x", seeded), ("x", seeded)]
     asked += [(picture, cold), (other, cold), (picture, cold)]  # type: ignore[list-item]
-    assert asyncio.run(_texts(model, *asked)) == ["0", "0", "1", "2", "2", "3", "4", "3"]
+    assert asyncio.run(_texts(model, *asked)) == [
+        "0",
+        "0",
+        "1",
+        "2",
+        "2",
+        "3",
+        "4",
+        "3",
+    ]
 
 
 def test_answers_of_chance_are_numbered_and_come_back_in_order(tmp_path: Path) -> None:
@@ -97,10 +108,15 @@ def test_everything_about_an_answer_survives(tmp_path: Path) -> None:
                 whole.usage,
             )
             assert found.logprobs == whole.logprobs
-            assert (found.cached, found.cost) == ((True, 0.0) if cached else (False, 0.25))
+            assert (found.cached, found.cost) == (
+                (True, 0.0) if cached else (False, 0.25)
+            )
         first, second = [await model.choose("x", ["left", "right"]) for _ in range(2)]
         assert (first.best, second.best, second.cached) == ("right", "right", True)
-        assert second.logprobs == (pytest.approx(math.log(0.1)), pytest.approx(math.log(0.9)))
+        assert second.logprobs == (
+            pytest.approx(math.log(0.1)),
+            pytest.approx(math.log(0.9)),
+        )
         await model.aclose()
 
     asyncio.run(twice())
@@ -204,14 +220,18 @@ def test_several_processes_share_a_file(tmp_path: Path) -> None:
     running = [subprocess.Popen([*command, name]) for name in "abc"]
     assert [process.wait(600) for process in running] == [0, 0, 0]
     cache = AnswerCache(path)
-    assert all(cache.get(f"{name}-{i}") == {"i": i} for name in "abc" for i in range(200))
+    assert all(
+        cache.get(f"{name}-{i}") == {"i": i} for name in "abc" for i in range(200)
+    )
     cache.close()
 
 
 def test_a_file_that_is_no_cache_is_one_clear_line(tmp_path: Path) -> None:
     path = tmp_path / "c.db"
     path.write_bytes(b"this is not a database" * 1000)
-    with pytest.raises(DataError, match="cannot be used as a cache: file is not a database") as e:
+    with pytest.raises(
+        DataError, match="cannot be used as a cache: file is not a database"
+    ) as e:
         AnswerCache(path)
     assert "\n" not in str(e.value)
     assert path.read_bytes().startswith(b"this is not")
@@ -224,7 +244,15 @@ def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["{", "[1]", '{"texts": [""]}', '{"texts": [], "finish": []}', '{"texts": 3}', "null"]
+    "value",
+    [
+        "{",
+        "[1]",
+        '{"texts": [""]}',
+        '{"texts": [], "finish": []}',
+        '{"texts": 3}',
+        "null",
+    ],
 )
 def test_a_broken_row_is_asked_again_and_mended(tmp_path: Path, value: str) -> None:
     path = tmp_path / "c.db"
@@ -233,7 +261,10 @@ def test_a_broken_row_is_asked_again_and_mended(tmp_path: Path, value: str) -> N
         db.execute("UPDATE answers SET value = ?", (value,))
     db.close()
     broken = CachedModel(ScriptedModel(answers=["new"] * 2), AnswerCache(path))
-    assert asyncio.run(_texts(broken, ("x", Sampling()), ("x", Sampling()))) == ["new", "new"]
+    assert asyncio.run(_texts(broken, ("x", Sampling()), ("x", Sampling()))) == [
+        "new",
+        "new",
+    ]
     after = CachedModel(ScriptedModel(answers=[]), AnswerCache(path))
     assert asyncio.run(_texts(after, ("x", Sampling()))) == ["new"]
 
@@ -247,7 +278,9 @@ def test_a_file_that_breaks_later_stops_no_run(tmp_path: Path) -> None:
     asked = [("x", Sampling()), ("y", Sampling()), ("x", Sampling())]
     assert asyncio.run(_texts(model, *asked)) == ["0", "1", "2"]
     assert len(model.warnings) == 2
-    assert any("could not store an answer (no such table" in line for line in model.warnings)
+    assert any(
+        "could not store an answer (no such table" in line for line in model.warnings
+    )
 
 
 def test_an_answer_that_another_process_gives_between_look_and_claim_is_used(
@@ -281,7 +314,10 @@ def test_two_processes_do_not_pay_twice(tmp_path: Path) -> None:
 
     async def both() -> None:
         path = tmp_path / "c.db"
-        models = [CachedModel(ScriptedModel(answers=slow), AnswerCache(path)) for _ in range(2)]
+        models = [
+            CachedModel(ScriptedModel(answers=slow), AnswerCache(path))
+            for _ in range(2)
+        ]
         questions = [m.complete(str(i), Sampling()) for i in range(12) for m in models]
         found = await asyncio.gather(*questions)
         assert sum(answer.cached for answer in found) == 12
@@ -298,7 +334,9 @@ def test_the_claim_of_a_dead_process_is_over(tmp_path: Path, owner: str) -> None
     name, since = owner.format(host=socket.gethostname()), time.time()
     cache._db.execute("INSERT INTO claims VALUES ('k', ?, ?)", (name, since))
     assert cache.claim("k") is owner.startswith("9")
-    cache._db.execute("INSERT INTO claims VALUES ('old', ?, ?)", (name, since - CLAIM_SECONDS - 1))
+    cache._db.execute(
+        "INSERT INTO claims VALUES ('old', ?, ?)", (name, since - CLAIM_SECONDS - 1)
+    )
     assert cache.claim("old")
     assert cache.claim("old")  # its own
     cache.release("old")
@@ -308,6 +346,10 @@ def test_the_claim_of_a_dead_process_is_over(tmp_path: Path, owner: str) -> None
 def test_a_call_that_fails_lets_others_ask(tmp_path: Path) -> None:
     one, other = AnswerCache(tmp_path / "c.db"), AnswerCache(tmp_path / "c.db")
     with pytest.raises(ModelError):
-        asyncio.run(CachedModel(ScriptedModel(answers=[]), one).complete("x", Sampling()))
-    assert asyncio.run(_texts(CachedModel(_counting(), other), ("x", Sampling()))) == ["0"]
+        asyncio.run(
+            CachedModel(ScriptedModel(answers=[]), one).complete("x", Sampling())
+        )
+    assert asyncio.run(_texts(CachedModel(_counting(), other), ("x", Sampling()))) == [
+        "0"
+    ]
     one.close()

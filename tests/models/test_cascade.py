@@ -16,7 +16,15 @@ import pytest
 
 from wayword.core import registry
 from wayword.core.errors import ModelError, UsageError
-from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, TokenLogprob, Usage
+from wayword.core.model import (
+    Choice,
+    Completion,
+    Model,
+    Prompt,
+    Sampling,
+    TokenLogprob,
+    Usage,
+)
 from wayword.datasets.houses import Houses
 from wayword.models.cascade import Cascade, CascadeSettings
 from wayword.models.parts.opening import Options, wrap
@@ -40,10 +48,14 @@ def asked(
 ) -> tuple[Completion, int]:
     """What a cascade answers whose small model says this, and how often the large one is asked."""
     cascade = Cascade("scripted:first,scripted:first", CascadeSettings(**rules))
-    large = ScriptedModel(answers=lambda prompt, _: large_calls.append(prompt) or '{"large": 1}')
+    large = ScriptedModel(
+        answers=lambda prompt, _: large_calls.append(prompt) or '{"large": 1}'
+    )
     large_calls: list[Prompt] = []
     answers = iter(answer) if isinstance(answer, list) else None
-    cascade.small = ScriptedModel(answers=lambda *_: next(answers) if answers else answer)
+    cascade.small = ScriptedModel(
+        answers=lambda *_: next(answers) if answers else answer
+    )
     cascade.large = large
     return asyncio.run(cascade.complete("x", sampling)), len(large_calls)
 
@@ -71,7 +83,9 @@ def sure(text: str, pieces: list[tuple[str, float, float]]) -> Completion:
         ("}{", 1),
     ],
 )
-def test_an_answer_that_is_not_of_its_form_goes_to_the_large_model(text: str, large: int) -> None:
+def test_an_answer_that_is_not_of_its_form_goes_to_the_large_model(
+    text: str, large: int
+) -> None:
     answer, calls = asked(text)
     assert (calls, answer.answered_by) == (large, "large" if large else "small")
 
@@ -87,10 +101,20 @@ def test_options_and_cut_answers() -> None:
 @pytest.mark.parametrize(("lead", "large"), [(0.2, 1), (0.4, 0)])
 def test_the_margin_is_that_of_the_decision_alone(lead: float, large: int) -> None:
     text = '{"thought": "a", "action": "go"}'
-    unsure_thought = [('{"thought": "', 1.0, 1e-9), ("a", 0.3, 0.29), ('", "action": "', 1.0, 1e-9)]
-    _, calls = asked(sure(text, [*unsure_thought, ("go", 0.5, 0.5 - lead), ('"}', 1.0, 1e-9)]))
+    unsure_thought = [
+        ('{"thought": "', 1.0, 1e-9),
+        ("a", 0.3, 0.29),
+        ('", "action": "', 1.0, 1e-9),
+    ]
+    _, calls = asked(
+        sure(text, [*unsure_thought, ("go", 0.5, 0.5 - lead), ('"}', 1.0, 1e-9)])
+    )
     assert calls == large
-    lines = [("Thought: a\n", 0.5, 0.5), ("Action: ", 1.0, 1e-9), ("go", 0.5, 0.5 - lead)]
+    lines = [
+        ("Thought: a\n", 0.5, 0.5),
+        ("Action: ", 1.0, 1e-9),
+        ("go", 0.5, 0.5 - lead),
+    ]
     assert asked(sure("Thought: a\nAction: go", lines), Sampling())[1] == large
 
 
@@ -105,13 +129,19 @@ def test_a_small_model_without_probabilities_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("actions", "agreement", "large"),
-    [("go go go", 1.0, 0), ("go stop go", 1.0, 1), ("go stop go", 0.6, 0), ("fly fly go", 0.6, 1)],
+    [
+        ("go go go", 1.0, 0),
+        ("go stop go", 1.0, 1),
+        ("go stop go", 0.6, 0),
+        ("fly fly go", 0.6, 1),
+    ],
 )
 def test_samples_that_disagree_go_to_the_large_model(
     actions: str, agreement: float, large: int
 ) -> None:
     said: Any = [
-        json.dumps({"thought": f"{n}", "action": a}) for n, a in enumerate(actions.split())
+        json.dumps({"thought": f"{n}", "action": a})
+        for n, a in enumerate(actions.split())
     ]
     answer, calls = asked(said, samples=3, agreement=agreement)
     assert calls == large
@@ -138,7 +168,10 @@ def test_rankings(answer: Choice, large: int) -> None:
             return answer
 
     cascade = Cascade("scripted:first,scripted:first")
-    cascade.small, cascade.large = Ranker("first"), ScriptedModel(answers=lambda *_: "b")
+    cascade.small, cascade.large = (
+        Ranker("first"),
+        ScriptedModel(answers=lambda *_: "b"),
+    )
     ranked = asyncio.run(cascade.choose("x", ["a", "b"]))
     assert ranked.answered_by == ("large" if large else "small")
     assert ranked.best == ("b" if large else "a")
@@ -176,15 +209,23 @@ def test_each_model_has_its_own_price_and_an_answer_costs_both(tmp_path: Path) -
     prices.write_text(
         "scripted:echo: {input: 100000, output: 0}\nscripted:first: {input: 300000, output: 0}\n"
     )
-    model = wrap(Cascade("scripted:echo,scripted:first"), Options(prices=prices, retries=0))
+    model = wrap(
+        Cascade("scripted:echo,scripted:first"), Options(prices=prices, retries=0)
+    )
     small = asyncio.run(model.complete("x", Sampling()))
     assert (small.answered_by, small.cost) == ("small", 0.1)
     both = asyncio.run(model.complete("x", JSON))
-    assert (both.answered_by, round(both.cost or 0, 6), both.usage.prompt) == ("large", 0.4, 2)
+    assert (both.answered_by, round(both.cost or 0, 6), both.usage.prompt) == (
+        "large",
+        0.4,
+        2,
+    )
     assert isinstance(model, Cascade)
     model.small = wrap(ScriptedModel(answers=["no json"]), Options(retries=0))
     model.large = wrap(Unpriced("first"), Options(retries=0))
-    assert asyncio.run(model.complete("x", JSON)).cost is None, "what is not known is not 0"
+    assert asyncio.run(model.complete("x", JSON)).cost is None, (
+        "what is not known is not 0"
+    )
 
 
 class Unpriced(ScriptedModel):
@@ -229,7 +270,11 @@ class Walker(Model):
             action = draw.choice([each for each in legal if each != action])
             margin = draw.uniform(0.0, 0.45)
         p = (1.0 + margin) / 2
-        pieces = [('{"action": "', 1.0, 1e-9), (action, p, max(1e-9, 1.0 - p)), ('"}', 1.0, 1e-9)]
+        pieces = [
+            ('{"action": "', 1.0, 1e-9),
+            (action, p, max(1e-9, 1.0 - p)),
+            ('"}', 1.0, 1e-9),
+        ]
         return sure("".join(token for token, _, _ in pieces), pieces)
 
     async def choose(self, prompt: Prompt, options: Any) -> Choice:
@@ -257,7 +302,9 @@ def players() -> Iterator[None]:
 def walked(model: str, out: Path, **rules: Any) -> tuple[Any, int]:
     """The table's row of 36 walks, and how often the large player was asked."""
     Large.calls = 0
-    result = run(Plan("act", "houses", model, {"model": rules}, limit=36, max_steps=30, out=out))
+    result = run(
+        Plan("act", "houses", model, {"model": rules}, limit=36, max_steps=30, out=out)
+    )
     assert result.outcome.complete
     (row,) = rows_of([result.path])
     return row, Large.calls
@@ -274,14 +321,18 @@ def test_a_cascade_succeeds_as_its_large_model_at_less_than_half_of_its_calls(
     assert both.values["sr"].mean >= 0.95
     assert calls < large_calls / 2
     records = RunFolder.read(tmp_path / "both").records()
-    answers = [c.answer.answered_by for r in records for c in r.trajectory.calls() if c.answer]
+    answers = [
+        c.answer.answered_by for r in records for c in r.trajectory.calls() if c.answer
+    ]
     assert answers.count("large") == calls
     assert {*answers} == {"small", "large"}
     assert 0.2 < both.values["escalated"].mean < 0.5
     assert "escalated" not in large.values
 
 
-def test_a_rejected_answer_sends_the_next_question_to_the_large_model(tmp_path: Path) -> None:
+def test_a_rejected_answer_sends_the_next_question_to_the_large_model(
+    tmp_path: Path,
+) -> None:
     script = tmp_path / "small.jsonl"
     script.write_text("\n".join(map(json.dumps, ["Action: fly", "Action: stop"])))
     for rejected, by in ((True, ["small", "large"]), (False, ["small", "small"])):
@@ -290,5 +341,7 @@ def test_a_rejected_answer_sends_the_next_question_to_the_large_model(tmp_path: 
         name = f"cascade:scripted:{script},scripted:first"
         run(Plan("act", "houses", name, settings, limit=1, max_steps=2, out=out))
         (record,) = RunFolder.read(out).records()
-        calls = [call.answer.answered_by for call in record.trajectory.calls() if call.answer]
+        calls = [
+            call.answer.answered_by for call in record.trajectory.calls() if call.answer
+        ]
         assert calls == by

@@ -49,10 +49,16 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "here")])
     now = datetime.datetime.now(datetime.UTC)
-    here = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    here = x509.SubjectAlternativeName(
+        [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    )
+    made = x509.CertificateBuilder(
+        name, name, key.public_key(), x509.random_serial_number()
+    )
     made = made.not_valid_before(now - datetime.timedelta(days=1))
-    made = made.not_valid_after(now + datetime.timedelta(days=1)).add_extension(here, False)
+    made = made.not_valid_after(now + datetime.timedelta(days=1)).add_extension(
+        here, False
+    )
     path = tmp_path_factory.mktemp("tls") / "both.pem"
     pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     private = key.private_bytes(pem, form, serialization.NoEncryption())
@@ -100,7 +106,9 @@ def test_only_a_server_with_a_trusted_certificate_is_asked(
     context.load_cert_chain(certificate)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     address = f"https://127.0.0.1:{server.server_address[1]}/v1"
-    with pytest.raises(ModelError, match=r"no connection to https.*certificate verify failed"):
+    with pytest.raises(
+        ModelError, match=r"no connection to https.*certificate verify failed"
+    ):
         _ask(address)
     assert not _Handler.callers
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
@@ -113,7 +121,9 @@ def test_only_a_server_with_a_trusted_certificate_is_asked(
 def test_a_connection_is_used_again_and_left_without_a_word(
     server: ThreadingHTTPServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    given = OpenAIModel.Settings(base_url=f"http://127.0.0.1:{server.server_address[1]}/v1")
+    given = OpenAIModel.Settings(
+        base_url=f"http://127.0.0.1:{server.server_address[1]}/v1"
+    )
 
     async def twice(model: OpenAIModel) -> None:
         for _ in range(2):
@@ -122,7 +132,9 @@ def test_a_connection_is_used_again_and_left_without_a_word(
     model = OpenAIModel("m", given)
     asyncio.run(twice(model))
     assert len(_Handler.callers) == 1
-    asyncio.run(twice(model))  # another event loop: the first one's connection is of no use
+    asyncio.run(
+        twice(model)
+    )  # another event loop: the first one's connection is of no use
     assert len(_Handler.callers) == 2
     asyncio.run(model.aclose())
     asyncio.run(twice(model := OpenAIModel("m", given)))
@@ -138,7 +150,10 @@ def test_the_proxy_of_the_environment_is_used_but_not_for_hosts_without(
         monkeypatch.setenv("http_proxy", proxy.address.removesuffix("/v1"))
         monkeypatch.setenv("no_proxy", "127.0.0.1")
         far = "http://model.invalid/v1"
-        assert _ask(far, proxy.address, key="x", Authorization="Bearer x") == ["by proxy"] * 2
+        assert (
+            _ask(far, proxy.address, key="x", Authorization="Bearer x")
+            == ["by proxy"] * 2
+        )
     assert proxy.routes == [f"{far}/chat/completions", "/v1/chat/completions"]
 
 
@@ -157,12 +172,17 @@ def test_what_settings_and_environment_put_into_the_head_is_sent(
         _ask(here.address)
         (route,) = _ask(f"{here.address}/?api-version=3", authorization="Bearer mine")
     assert route == "/v1/chat/completions?api-version=3"
-    assert [head["authorization"] for head in heads] == ["Bearer sk-theirs", "Bearer mine"]
+    assert [head["authorization"] for head in heads] == [
+        "Bearer sk-theirs",
+        "Bearer mine",
+    ]
     assert heads[0]["openai-organization"] == "org-7"
 
 
 def test_an_address_that_is_none_is_not_tried_again() -> None:
-    with pytest.raises(ModelError, match=r"no connection to .*: not a valid address") as caught:
+    with pytest.raises(
+        ModelError, match=r"no connection to .*: not a valid address"
+    ) as caught:
         asyncio.run(_model("http://a b:x/v1").complete(HELLO, Sampling()))
     assert caught.value.fatal
     assert not caught.value.retryable
@@ -174,4 +194,6 @@ def test_a_connection_error_without_words_is_named_by_its_kind() -> None:
 
 
 def _model(address: str) -> OpenAIModel:
-    return OpenAIModel("m", OpenAIModel.Settings(base_url=address, extra={"extra_headers": {}}))
+    return OpenAIModel(
+        "m", OpenAIModel.Settings(base_url=address, extra={"extra_headers": {}})
+    )

@@ -6,7 +6,12 @@ import pytest
 
 from wayword.core.errors import ModelError
 from wayword.core.model import Sampling
-from wayword.models.parts.decoding import close_schema, continued, llamacpp_form, longest
+from wayword.models.parts.decoding import (
+    close_schema,
+    continued,
+    llamacpp_form,
+    longest,
+)
 
 
 def test_every_object_is_closed_and_free_white_space_is_off() -> None:
@@ -15,7 +20,10 @@ def test_every_object_is_closed_and_free_white_space_is_off() -> None:
         "properties": {
             "action": {"enum": [{"type": "object"}, "left"]},
             "type": {"type": "string"},
-            "inner": {"type": "array", "items": {"type": "object", "properties": {"a": {}}}},
+            "inner": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"a": {}}},
+            },
         },
         "$defs": {"open": {"type": "object", "additionalProperties": True}},
     }
@@ -41,7 +49,9 @@ def test_a_property_called_properties_is_a_property() -> None:
 def test_choices_are_quoted_for_the_grammar() -> None:
     choices = 'a "b"', "back\\slash", "two\nlines", "bell\a"
     grammar = llamacpp_form(Sampling(choices=choices))["grammar"]
-    assert grammar == (r'root ::= "a \"b\"" | "back\\slash" | "two\nlines" | "bell\U00000007"')
+    assert grammar == (
+        r'root ::= "a \"b\"" | "back\\slash" | "two\nlines" | "bell\U00000007"'
+    )
 
 
 def test_no_choices_is_an_error() -> None:

@@ -37,7 +37,11 @@ def served() -> Iterator[tuple[int, Loopback]]:
 def _ask(port: int, verb: str = "POST", **headers: str) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     connection.putrequest(verb, "/v1/chat/completions", skip_host=True)
-    for name, value in {"Host": f"localhost:{port}", "Content-Length": "2", **headers}.items():
+    for name, value in {
+        "Host": f"localhost:{port}",
+        "Content-Length": "2",
+        **headers,
+    }.items():
         connection.putheader(name, value)
     connection.endheaders(b"{}")
     answer = connection.getresponse()

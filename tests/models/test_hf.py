@@ -14,7 +14,11 @@ from wayword.models.parts.opening import open_model
 def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     found: Any = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "torch" else found(name)
+        importlib.util,
+        "find_spec",
+        lambda name: None if name == "torch" else found(name),
     )
-    with pytest.raises(UsageError, match=r"hf:a/b: torch is not installed.* 'wayword\[hf\]'"):
+    with pytest.raises(
+        UsageError, match=r"hf:a/b: torch is not installed.* 'wayword\[hf\]'"
+    ):
         open_model("hf:a/b")

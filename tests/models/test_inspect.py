@@ -37,7 +37,9 @@ def test_the_mock_provider_answers_picks_and_is_cut() -> None:
         made._model = get_model("mockllm/model", custom_outputs=outputs)
         return made
 
-    told = asyncio.run(answering("go left; and on").complete(HELLO, Sampling(stop=(";",))))
+    told = asyncio.run(
+        answering("go left; and on").complete(HELLO, Sampling(stop=(";",)))
+    )
     assert (told.text, told.finish) == ("go left", ("stop",))
     assert told.usage.prompt > 0
     choice = asyncio.run(answering("**Left.**").choose(HELLO, ("left", "right")))
@@ -58,7 +60,12 @@ def test_the_same_name_at_another_address_or_with_other_thinking_is_another_mode
     library = SimpleNamespace(get_model=lambda name, base_url: None)
     monkeypatch.setitem(sys.modules, "inspect_ai", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "inspect_ai.model", library)
-    settings = [{}, {"base_url": "http://a/v1"}, {"base_url": "http://b/v1"}, {"thinking": 0}]
+    settings = [
+        {},
+        {"base_url": "http://a/v1"},
+        {"base_url": "http://b/v1"},
+        {"thinking": 0},
+    ]
     models = [open_model("inspect:mockllm/model", each) for each in settings]
     assert {model.name for model in models} == {"inspect:mockllm/model"}
     assert len({model.identity for model in models}) == 4

@@ -28,7 +28,9 @@ ACTIONS = ["forward", "left", "right", "stop", "turn_around"]
 
 def _walk(episode: int, steps: int) -> str:
     lines = [f"Task {episode}: walk past shop {episode * 13} and stop at the corner.\n"]
-    lines += [f"{i}. forward\nYou see shop {i * (episode + 3)}.\n" for i in range(steps)]
+    lines += [
+        f"{i}. forward\nYou see shop {i * (episode + 3)}.\n" for i in range(steps)
+    ]
     return "".join(lines)
 
 
@@ -42,7 +44,9 @@ def test_a_growing_prompt_is_read_once(smollm2: LocalModel) -> None:
 
     found = asyncio.run(steps())
     for (before, _), (_, reused) in pairwise(found):
-        assert reused >= before - 1  # of the last number's token the next step may think again
+        assert (
+            reused >= before - 1
+        )  # of the last number's token the next step may think again
     read = sum(prompt - reused for prompt, reused in found)
     assert read <= found[-1][0] + len(found)
 
@@ -53,7 +57,9 @@ def test_prefixes_survive_more_episodes_than_slots(smollm2: LocalModel) -> None:
     async def together() -> tuple[int, int]:
         read = longest = 0
         for i in range(1, 6):
-            asked = [smollm2.complete(_walk(episode, i), once) for episode in range(10, 17)]
+            asked = [
+                smollm2.complete(_walk(episode, i), once) for episode in range(10, 17)
+            ]
             usages = [answer.usage for answer in await asyncio.gather(*asked)]
             read += sum(usage.prompt - usage.reused for usage in usages)
             longest = sum(usage.prompt for usage in usages)
@@ -63,10 +69,19 @@ def test_prefixes_survive_more_episodes_than_slots(smollm2: LocalModel) -> None:
     assert read <= 1.15 * longest
 
 
-OPTIONS = ["Paris", "London", "New York", "New Delhi", "Paraguay", "the capital xylophone"]
+OPTIONS = [
+    "Paris",
+    "London",
+    "New York",
+    "New Delhi",
+    "Paraguay",
+    "the capital xylophone",
+]
 
 
-def test_choose_equals_the_log_probs_of_forced_continuations(smollm2: LocalModel) -> None:
+def test_choose_equals_the_log_probs_of_forced_continuations(
+    smollm2: LocalModel,
+) -> None:
     """Token by token, out of the whole distribution after each, and without any prefix cache."""
     prompt = "The capital of France is"
     engine = smollm2._load_engine()
@@ -85,8 +100,12 @@ def test_choose_equals_the_log_probs_of_forced_continuations(smollm2: LocalModel
     assert choice.best == "Paris"
 
 
-def test_choose_probabilities_of_all_next_words_stay_below_one(smollm2: LocalModel) -> None:
-    choice = asyncio.run(smollm2.choose("At the corner, turn", ["left", "right", "around"]))
+def test_choose_probabilities_of_all_next_words_stay_below_one(
+    smollm2: LocalModel,
+) -> None:
+    choice = asyncio.run(
+        smollm2.choose("At the corner, turn", ["left", "right", "around"])
+    )
     assert 0.05 < sum(math.exp(value) for value in choice.logprobs) <= 1.0
 
 
@@ -118,7 +137,9 @@ def test_constraints_are_always_obeyed(smollm2: LocalModel) -> None:
     async def many() -> None:
         for seed in range(12):
             hot = {"temperature": 2.0, "seed": seed}
-            one = await smollm2.complete([user("Go!")], Sampling(choices=odd, max_tokens=1, **hot))
+            one = await smollm2.complete(
+                [user("Go!")], Sampling(choices=odd, max_tokens=1, **hot)
+            )
             assert one.text in odd
             two = await smollm2.complete(
                 "Answer: ", Sampling(json_schema=SCHEMA, max_tokens=200, **hot)
@@ -161,14 +182,20 @@ def test_stop_and_logprobs(smollm2: LocalModel) -> None:
 def test_conversations_go_through_the_files_own_template(smollm2: LocalModel) -> None:
     text = smollm2._load_engine().apply_template([{"role": "system", "content": "S"}])
     assert text.startswith("<|im_start|>system\nS<|im_end|>\n")
-    answer = asyncio.run(smollm2.complete([system("S"), user("Say yes.")], Sampling(max_tokens=3)))
+    answer = asyncio.run(
+        smollm2.complete([system("S"), user("Say yes.")], Sampling(max_tokens=3))
+    )
     assert answer.usage.completion == 3
 
 
 def test_what_cannot_be_done_is_one_clear_line(smollm2: LocalModel) -> None:
     picture = [Message("user", "x", (Image(b""),))]
     cases = [
-        ("a " * 3000, Sampling(), "local:smollm2: the prompt is 3001 tokens long .* holds 2048"),
+        (
+            "a " * 3000,
+            Sampling(),
+            "local:smollm2: the prompt is 3001 tokens long .* holds 2048",
+        ),
         (picture, Sampling(), "cannot see pictures"),
         ("x", Sampling(choices=()), "at least one"),
     ]
@@ -180,7 +207,9 @@ def test_what_cannot_be_done_is_one_clear_line(smollm2: LocalModel) -> None:
 
 def test_many_at_once_answer_as_one_by_one(smollm2: LocalModel) -> None:
     sampling = Sampling(max_tokens=12)
-    prompts = [f"{word} is a place where people" for word in ("A shop", "A park", "A school")]
+    prompts = [
+        f"{word} is a place where people" for word in ("A shop", "A park", "A school")
+    ]
 
     async def one_by_one() -> list[str]:
         return [(await smollm2.complete(prompt, sampling)).text for prompt in prompts]
@@ -196,19 +225,28 @@ def test_closing_frees_and_a_later_call_loads_again() -> None:
     model = LocalModel("smollm2", LocalSettings(slots=1, context=256, requantise=False))
     once = Sampling(max_tokens=1)
     for _ in range(2):
-        assert asyncio.run(model.complete("The capital of France is", once)).text == " Paris"
+        assert (
+            asyncio.run(model.complete("The capital of France is", once)).text
+            == " Paris"
+        )
         asyncio.run(model.aclose())
         assert model._engine is None
 
 
-def test_the_openai_adapter_against_the_real_server(weights: Path, smollm2: LocalModel) -> None:
+def test_the_openai_adapter_against_the_real_server(
+    weights: Path, smollm2: LocalModel
+) -> None:
     async def go(address: str) -> None:
-        settings = OpenAIModel.Settings(base_url=address, dialect="llamacpp", top_logprobs=200)
+        settings = OpenAIModel.Settings(
+            base_url=address, dialect="llamacpp", top_logprobs=200
+        )
         model = OpenAIModel("smollm2", settings)
         choice = await model.choose("The capital of France is", OPTIONS[:4])
         assert choice.best == "Paris"
         near = await smollm2.choose("The capital of France is", OPTIONS[:4])
-        assert choice.logprobs == pytest.approx(near.logprobs, abs=0.3)  # Q4_1 beside Q8_0
+        assert choice.logprobs == pytest.approx(
+            near.logprobs, abs=0.3
+        )  # Q4_1 beside Q8_0
         hot = Sampling(temperature=1.5, n=2, seed=1, choices=("go left", "stop"))
         for prompt in ("Where now? ", [user("Where now?")]):
             answer = await model.complete(prompt, hot)
@@ -236,11 +274,16 @@ def test_a_server_that_is_ended_at_once_ends(weights: Path) -> None:
 def test_a_taken_port_is_said(weights: Path) -> None:
     with serve(weights) as address:
         port = int(address.split(":")[2].split("/")[0])
-        with pytest.raises(UsageError, match=f"port {port} is in use"), serve(weights, port):
+        with (
+            pytest.raises(UsageError, match=f"port {port} is in use"),
+            serve(weights, port),
+        ):
             pass
 
 
-def test_files_that_are_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_no_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     foreign = tmp_path / "a.gguf"
     foreign.write_bytes(b"hello")
     with pytest.raises(UsageError, match=r"a\.gguf: not a GGUF file"):
@@ -259,7 +302,9 @@ def test_files_that_are_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         verified(SMOLLM2)
 
 
-def test_absent_weights_name_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_absent_weights_name_the_way_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("WAYWORD_MODELS", str(tmp_path))
     monkeypatch.setattr(known.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match="wayword models fetch"):
@@ -277,16 +322,25 @@ def test_present_weights_are_right_and_not_fetched_again(weights: Path) -> None:
         fetch("smollm")
 
 
-def test_without_a_context_the_window_is_the_one_that_the_file_says(tmp_path: Path) -> None:
+def test_without_a_context_the_window_is_the_one_that_the_file_says(
+    tmp_path: Path,
+) -> None:
     def written(key: bytes, value: int) -> bytes:
         return struct.pack("<Q", len(key)) + key + struct.pack("<II", 4, value)
 
     text = struct.pack("<Q", 4) + b"name" + struct.pack("<IQ", 8, 3) + b"abc"
     array = struct.pack("<Q", 1) + b"a" + struct.pack("<IIQ", 9, 4, 2) + bytes(8)
-    values = [text, array, written(b"tiny.block_count", 2), written(b"tiny.context_length", 4096)]
+    values = [
+        text,
+        array,
+        written(b"tiny.block_count", 2),
+        written(b"tiny.context_length", 4096),
+    ]
     path = tmp_path / "tiny.gguf"
     for count, window in ((4, 4096), (3, 0)):
-        path.write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, 0, count) + b"".join(values[:count]))
+        path.write_bytes(
+            struct.pack("<4sIQQ", b"GGUF", 3, 0, count) + b"".join(values[:count])
+        )
         assert LocalModel(str(path), LocalModel.Settings(context=0)).window == window
     assert LocalModel(str(path), LocalModel.Settings(context=512)).window == 512
 
@@ -351,7 +405,9 @@ def test_damaged_weights_are_refused_though_their_converted_file_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     damaged = b"GGUF damaged"
-    tiny = replace(SMOLLM2, name="tiny", file="tiny.gguf", size=len(damaged), package="none_such")
+    tiny = replace(
+        SMOLLM2, name="tiny", file="tiny.gguf", size=len(damaged), package="none_such"
+    )
     monkeypatch.setitem(MODELS, "tiny", tiny)
     monkeypatch.setenv("WAYWORD_MODELS", str(tmp_path))
     monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))

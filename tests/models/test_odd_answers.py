@@ -23,7 +23,9 @@ from wayword.runs.codec import from_json, to_json
 HELLO = [user("hello, which way is the kitchen from here?")]
 
 
-def ask(answer: Answerer, sampling: Sampling | None = None, **settings: Any) -> Completion:
+def ask(
+    answer: Answerer, sampling: Sampling | None = None, **settings: Any
+) -> Completion:
     async def go() -> Completion:
         with serving(answer) as server:
             model = OpenAIModel("m", OpenAIModel.Settings(server.address, **settings))
@@ -53,14 +55,19 @@ def _uncounted(usage: Any) -> dict[str, Any]:
 )
 def test_tokens_that_are_not_counted_are_estimated_and_marked(usage: Any) -> None:
     found = ask(lambda *_: (200, _uncounted(usage))).usage
-    assert found == Usage(18, 9, 0, 0, estimated=True)  # 15 and 7 by the characters, and a fifth
+    assert found == Usage(
+        18, 9, 0, 0, estimated=True
+    )  # 15 and 7 by the characters, and a fifth
 
 
 @pytest.mark.parametrize(
     ("usage", "billed"),
     [
         # thoughts next to the completion: in the total, or larger than the completion
-        ({"prompt_tokens": 50, "completion_tokens": 5, "total_tokens": 955}, Usage(50, 905)),
+        (
+            {"prompt_tokens": 50, "completion_tokens": 5, "total_tokens": 955},
+            Usage(50, 905),
+        ),
         (
             {
                 "prompt_tokens": 50,
@@ -106,7 +113,10 @@ def test_tokens_that_are_not_counted_are_estimated_and_marked(usage: Any) -> Non
             Usage(50, 5, 50),
         ),
         # a total smaller than its parts says nothing
-        ({"prompt_tokens": 50, "completion_tokens": 5, "total_tokens": 7}, Usage(50, 5)),
+        (
+            {"prompt_tokens": 50, "completion_tokens": 5, "total_tokens": 7},
+            Usage(50, 5),
+        ),
     ],
 )
 def test_usage_is_read_as_it_may_be_billed(usage: Any, billed: Usage) -> None:
@@ -114,7 +124,9 @@ def test_usage_is_read_as_it_may_be_billed(usage: Any, billed: Usage) -> None:
 
 
 def test_hidden_thoughts_that_are_not_counted_may_be_as_long_as_allowed() -> None:
-    found = ask(lambda *_: (200, _uncounted(None)), Sampling(max_tokens=100), thinking=900).usage
+    found = ask(
+        lambda *_: (200, _uncounted(None)), Sampling(max_tokens=100), thinking=900
+    ).usage
     assert (found.completion, found.estimated) == (1000, True)
 
 
@@ -138,14 +150,18 @@ def test_a_budget_holds_where_the_server_counts_nothing() -> None:
 def test_an_answer_may_not_be_larger_than_a_megabyte() -> None:
     with pytest.raises(ModelError, match="larger than 1 MB") as caught:
         ask(lambda *_: (200, chat("x" * MOST_BYTES)), Sampling(max_tokens=300))
-    assert caught.value.billed == Usage(18, 300, estimated=True)  # by its tokens, not its bytes
+    assert caught.value.billed == Usage(
+        18, 300, estimated=True
+    )  # by its tokens, not its bytes
 
 
 def test_the_deadline_is_for_the_whole_call() -> None:
     """A server that sends a byte now and then would never run into a limit a read."""
 
     async def go() -> None:
-        async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def drip(
+            reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        ) -> None:
             await reader.readuntil(b"\r\n\r\n")
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
             try:
@@ -160,7 +176,9 @@ def test_the_deadline_is_for_the_whole_call() -> None:
         address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         model = OpenAIModel("m", OpenAIModel.Settings(address, timeout=0.3))
         with pytest.raises(ModelError, match="did not reply within"):
-            async with asyncio.timeout(600):  # far below the 2,000 s of the whole answer
+            async with asyncio.timeout(
+                600
+            ):  # far below the 2,000 s of the whole answer
                 await model.complete(HELLO, Sampling())
         await model.aclose()
         server.close()
@@ -172,7 +190,9 @@ def test_a_log_probability_that_is_no_number_never_wins() -> None:
     assert Choice(("a", "b", "c"), (math.nan, -3.0, -2.0)).best == "c"
     top = [{"token": "left", "logprob": math.nan}, {"token": "right", "logprob": -1.0}]
     answer, odd = chat("left"), {"token": ["a", "list"], "logprob": -2.0}
-    answer["choices"][0]["logprobs"] = {"content": [{**top[1], "top_logprobs": [*top, odd]}]}
+    answer["choices"][0]["logprobs"] = {
+        "content": [{**top[1], "top_logprobs": [*top, odd]}]
+    }
 
     async def go() -> Choice:
         with serving(lambda *_: (200, answer)) as server:
@@ -228,10 +248,14 @@ def test_a_ranking_that_is_no_number_is_not_cached(tmp_path: Path) -> None:
     assert asyncio.run(go()) == 2
 
 
-def test_reasoning_and_picks_survive_the_cache_and_the_run_folder(tmp_path: Path) -> None:
+def test_reasoning_and_picks_survive_the_cache_and_the_run_folder(
+    tmp_path: Path,
+) -> None:
     from wayword.core.trajectory import ModelCall, Trajectory
 
-    whole = Completion(("a",), ("stop",), Usage(9, 8, 0, 7, True), reasoning=("because",))
+    whole = Completion(
+        ("a",), ("stop",), Usage(9, 8, 0, 7, True), reasoning=("because",)
+    )
     picked = Choice(("a", "b"), (0.0, -1000.0), Usage(1, 1), picked=True)
     calls = [ModelCall("main", "x", whole, Sampling()), ModelCall("main", "y", picked)]
     told = Trajectory("e", {}, opening_calls=calls)
@@ -245,19 +269,31 @@ def test_reasoning_and_picks_survive_the_cache_and_the_run_folder(tmp_path: Path
         return kept
 
     kept = asyncio.run(again())
-    assert (kept.cached, kept.reasoning, kept.usage) == (True, ("because",), whole.usage)
+    assert (kept.cached, kept.reasoning, kept.usage) == (
+        True,
+        ("because",),
+        whole.usage,
+    )
 
 
 def test_the_window_is_known_by_name_or_asked_of_the_server() -> None:
     from wayword.models.servers import answers
 
-    assert OpenAIModel("gpt-4o", OpenAIModel.Settings("http://127.0.0.1:1/v1")).window == 128000
+    assert (
+        OpenAIModel("gpt-4o", OpenAIModel.Settings("http://127.0.0.1:1/v1")).window
+        == 128000
+    )
     assert answers.window({"id": "x", "max_model_len": 4096}) == 4096
     assert answers.window({"id": "x", "meta": {"n_ctx_train": 2048}}) == 2048
     assert answers.window({"id": "x", "max_model_len": "many"}) == 0
 
     async def asked() -> int:
-        told = {"data": [{"id": "m", "max_model_len": 1234}, {"id": "n", "max_model_len": 9}]}
+        told = {
+            "data": [
+                {"id": "m", "max_model_len": 1234},
+                {"id": "n", "max_model_len": 9},
+            ]
+        }
         with serving(lambda *_: (500, {}), told) as server:
             model = wrap(OpenAIModel("m", OpenAIModel.Settings(server.address)))
             await model.prepare()

@@ -32,7 +32,11 @@ HELLO = [user("hello")]
 def said(*texts: str, **more: Any) -> dict[str, Any]:
     """A chat answer."""
     choices = [
-        {"index": i, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        {
+            "index": i,
+            "finish_reason": "stop",
+            "message": {"role": "assistant", "content": text},
+        }
         for i, text in enumerate(texts)
     ]
     counted = {"prompt_tokens": 10, "completion_tokens": 2 * len(texts)}
@@ -49,7 +53,12 @@ def listed(**tokens: float) -> dict[str, Any]:
         "token_logprobs": [named[first]],
         "top_logprobs": [named],
     }
-    choice = {"index": 0, "text": first, "finish_reason": "length", "logprobs": logprobs}
+    choice = {
+        "index": 0,
+        "text": first,
+        "finish_reason": "length",
+        "logprobs": logprobs,
+    }
     return {"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}
 
 
@@ -60,8 +69,12 @@ class Asked(Model):
         self.serving, self.replies, self.settings = serving, replies, settings
         self.server: Any = None
 
-    def complete(self, prompt: Prompt = "", sampling: Sampling | None = None) -> Completion:
-        return asyncio.run(self._go("complete", prompt or HELLO, sampling or Sampling()))
+    def complete(
+        self, prompt: Prompt = "", sampling: Sampling | None = None
+    ) -> Completion:
+        return asyncio.run(
+            self._go("complete", prompt or HELLO, sampling or Sampling())
+        )
 
     def choose(self, prompt: Prompt, options: Sequence[str]) -> Any:
         return asyncio.run(self._go("choose", prompt, options))
@@ -69,7 +82,9 @@ class Asked(Model):
     async def _go(self, verb: str, *arguments: Any) -> Any:
         async with self.serving(*self.replies) as server:
             self.server = server
-            model = open_model("openai:m", {"base_url": server.address, **self.settings})
+            model = open_model(
+                "openai:m", {"base_url": server.address, **self.settings}
+            )
             try:
                 return await getattr(model, verb)(*arguments)
             finally:
@@ -78,10 +93,19 @@ class Asked(Model):
 
 def test_a_conversation_with_a_picture(serving: Any, reply: Any) -> None:
     asked = Asked(serving, reply(said("hi")))
-    prompt = [system("be brief"), Message("user", "what?", (Image(b"png", "image/png"),))]
-    sampling = Sampling(temperature=0.5, top_p=0.9, max_tokens=7, stop=("\n",), seed=3, logprobs=2)
+    prompt = [
+        system("be brief"),
+        Message("user", "what?", (Image(b"png", "image/png"),)),
+    ]
+    sampling = Sampling(
+        temperature=0.5, top_p=0.9, max_tokens=7, stop=("\n",), seed=3, logprobs=2
+    )
     answer = asked.complete(prompt, sampling)
-    assert (answer.text, answer.finish, answer.usage) == ("hi", ("stop",), Usage(10, 2, 4))
+    assert (answer.text, answer.finish, answer.usage) == (
+        "hi",
+        ("stop",),
+        Usage(10, 2, 4),
+    )
     body = asked.server.asked[0]
     assert asked.server.routes == ["/v1/chat/completions"]
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}}
@@ -89,7 +113,13 @@ def test_a_conversation_with_a_picture(serving: Any, reply: Any) -> None:
         {"role": "system", "content": "be brief"},
         {"role": "user", "content": [{"type": "text", "text": "what?"}, picture]},
     ]
-    wanted = {"model": "m", "temperature": 0.5, "top_p": 0.9, "max_tokens": 7, "stop": ["\n"]}
+    wanted = {
+        "model": "m",
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "max_tokens": 7,
+        "stop": ["\n"],
+    }
     wanted |= {"seed": 3, "logprobs": True, "top_logprobs": 2}
     assert {name: body[name] for name in wanted} == wanted
     assert "n" not in body
@@ -141,7 +171,9 @@ def test_n_samples_from_one_answer(serving: Any, reply: Any) -> None:
 
 def test_choices_are_wrapped_in_json_and_unwrapped(serving: Any, reply: Any) -> None:
     asked = Asked(serving, reply(said('{"answer": "go left"}')))
-    assert asked.complete(sampling=Sampling(choices=("go left", "stop"))).text == "go left"
+    assert (
+        asked.complete(sampling=Sampling(choices=("go left", "stop"))).text == "go left"
+    )
     wanted = asked.server.asked[0]["response_format"]["json_schema"]
     assert wanted["strict"] is True
     assert wanted["schema"]["properties"] == {
@@ -149,7 +181,9 @@ def test_choices_are_wrapped_in_json_and_unwrapped(serving: Any, reply: Any) -> 
     }
 
 
-def test_an_answer_that_breaks_the_wrapping_is_handed_on(serving: Any, reply: Any) -> None:
+def test_an_answer_that_breaks_the_wrapping_is_handed_on(
+    serving: Any, reply: Any
+) -> None:
     asked = Asked(serving, reply(said("I think left")))
     assert asked.complete(sampling=Sampling(choices=("left",))).text == "I think left"
 
@@ -163,7 +197,12 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
         ("llamacpp", Sampling(choices=("a",)), "grammar", 'root ::= "a"'),
         ("llamacpp", Sampling(grammar="root ::= x"), "grammar", "root ::= x"),
         ("vllm", Sampling(choices=("a",)), "structured_outputs", {"choice": ["a"]}),
-        ("vllm", Sampling(grammar="root ::= x"), "structured_outputs", {"grammar": "root ::= x"}),
+        (
+            "vllm",
+            Sampling(grammar="root ::= x"),
+            "structured_outputs",
+            {"grammar": "root ::= x"},
+        ),
         (
             "vllm",
             Sampling(json_schema=SCHEMA),
@@ -186,15 +225,25 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
     ],
 )
 def test_each_dialect_asks_in_its_own_way(
-    serving: Any, reply: Any, dialect: str, sampling: Sampling, field: str, value: object
+    serving: Any,
+    reply: Any,
+    dialect: str,
+    sampling: Sampling,
+    field: str,
+    value: object,
 ) -> None:
     asked = Asked(serving, reply(said("a")), dialect=dialect)
     asked.complete(sampling=sampling)
     assert asked.server.asked[0][field] == value
 
 
-def test_what_a_dialect_cannot_say_is_an_error_and_not_left_out(serving: Any, reply: Any) -> None:
-    for prompt, sampling in (("raw", Sampling(choices=("a",))), (HELLO, Sampling(grammar="x"))):
+def test_what_a_dialect_cannot_say_is_an_error_and_not_left_out(
+    serving: Any, reply: Any
+) -> None:
+    for prompt, sampling in (
+        ("raw", Sampling(choices=("a",))),
+        (HELLO, Sampling(grammar="x")),
+    ):
         asked = Asked(serving, reply(said("a")), text_as="completion")
         with pytest.raises(ModelError, match="setting 'dialect'"):
             asked.complete(prompt, sampling)
@@ -203,13 +252,17 @@ def test_what_a_dialect_cannot_say_is_an_error_and_not_left_out(serving: Any, re
 
 def test_fields_can_be_left_out_and_added(serving: Any, reply: Any) -> None:
     extra = {"reasoning_effort": "low"}
-    asked = Asked(serving, reply(said("a")), omit=["temperature"], extra=extra, text_as="message")
+    asked = Asked(
+        serving, reply(said("a")), omit=["temperature"], extra=extra, text_as="message"
+    )
     asked.complete("raw")
     body = asked.server.asked[0]
     assert "temperature" not in body
     assert body["reasoning_effort"] == "low"
     (message,) = body["messages"]
-    assert message["content"].startswith("raw\n\n(The text breaks off here. Continue it")
+    assert message["content"].startswith(
+        "raw\n\n(The text breaks off here. Continue it"
+    )
 
 
 def test_the_key_comes_from_the_environment(
@@ -236,13 +289,17 @@ def test_choose_follows_options_of_several_tokens(serving: Any, reply: Any) -> N
     assert choice.usage == Usage(6, 2, 0)
 
 
-def test_choose_after_a_conversation_ranks_by_the_first_token(serving: Any, reply: Any) -> None:
+def test_choose_after_a_conversation_ranks_by_the_first_token(
+    serving: Any, reply: Any
+) -> None:
     def top(token: str, value: float) -> dict[str, Any]:
         return {"token": token, "logprob": value}
 
     others = [top("left", -0.5), top("tur", -1.0)]
     answer = said("left")
-    answer["choices"][0]["logprobs"] = {"content": [{**others[0], "top_logprobs": others}]}
+    answer["choices"][0]["logprobs"] = {
+        "content": [{**others[0], "top_logprobs": others}]
+    }
     choice = Asked(serving, reply(answer)).choose(HELLO, ["turn", "left"])
     assert choice.logprobs == (-1.0, -0.5)
     with pytest.raises(ModelError, match="several options begin with the token 'tur'"):
@@ -269,7 +326,11 @@ def test_choose_constrained_names_a_winner(serving: Any, reply: Any) -> None:
     assert (choice.best, choice.logprobs) == ("right", (UNPICKED_LOGPROB, 0.0))
     asked = Asked(serving, reply(said("both")), choose="constrained")
     choice = asked.choose(HELLO, ["left", "right"])
-    assert (choice.other_text, *choice.logprobs) == ("both", UNPICKED_LOGPROB, UNPICKED_LOGPROB)
+    assert (choice.other_text, *choice.logprobs) == (
+        "both",
+        UNPICKED_LOGPROB,
+        UNPICKED_LOGPROB,
+    )
 
 
 def refusal(message: str, code: str = "") -> dict[str, Any]:
@@ -315,7 +376,9 @@ def test_a_late_answer_and_a_dropped_connection_may_be_tried_again(
 
 def test_nobody_listens(reply: Any) -> None:
     model = OpenAIModel("m", OpenAIModel.Settings(base_url="http://127.0.0.1:9/v1"))
-    with pytest.raises(ModelError, match=r"no connection to http://127\.0\.0\.1:9/v1") as caught:
+    with pytest.raises(
+        ModelError, match=r"no connection to http://127\.0\.0\.1:9/v1"
+    ) as caught:
         asyncio.run(model.complete(HELLO, Sampling()))
     assert caught.value.retryable
 
@@ -323,8 +386,12 @@ def test_nobody_listens(reply: Any) -> None:
 def test_retry_after_reaches_the_retry_wrapper(serving: Any, reply: Any) -> None:
     async def go() -> tuple[Completion, int]:
         headers = {"retry-after-ms": "30"}
-        async with serving(reply(refusal("x"), 429, headers), reply(said("hi"))) as server:
-            model = wrap(open_model("openai:m", {"base_url": server.address}), Options())
+        async with serving(
+            reply(refusal("x"), 429, headers), reply(said("hi"))
+        ) as server:
+            model = wrap(
+                open_model("openai:m", {"base_url": server.address}), Options()
+            )
             answer = await model.complete(HELLO, Sampling())
             await model.aclose()
             return answer, len(server.asked)
@@ -348,7 +415,9 @@ def test_retry_after_reaches_the_retry_wrapper(serving: Any, reply: Any) -> None
         ({"retry-after": "nan"}, None),
     ],
 )
-def test_retry_after_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
+def test_retry_after_in_all_its_forms(
+    headers: dict[str, str], seconds: float | None
+) -> None:
     assert retry_after(headers, now=10.0) == seconds
 
 
@@ -375,7 +444,9 @@ def test_after_the_first_answer_of_a_shape_all_that_wait_go_at_once() -> None:
     """The server answers its first request, and then none until all others have come."""
     came, everyone = [0], asyncio.Event()
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         await reader.readexactly(int(head.split("content-length: ")[1].split("\r")[0]))
         came[0] += 1
@@ -392,9 +463,13 @@ def test_after_the_first_answer_of_a_shape_all_that_wait_go_at_once() -> None:
     async def go() -> int:
         server = await asyncio.start_server(answer, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        model = OpenAIModel("m", OpenAIModel.Settings(f"http://127.0.0.1:{port}/v1", timeout=600))
+        model = OpenAIModel(
+            "m", OpenAIModel.Settings(f"http://127.0.0.1:{port}/v1", timeout=600)
+        )
         try:
-            answers = await asyncio.gather(*(model.complete(HELLO, Sampling()) for _ in range(30)))
+            answers = await asyncio.gather(
+                *(model.complete(HELLO, Sampling()) for _ in range(30))
+            )
         finally:
             await model.aclose()
             server.close()
@@ -438,7 +513,10 @@ LEAST = 6  # tokens of the prompt, a fifth more than by its characters
         ({"drop": True}, WRITTEN),
         ({"body": said("a"), "delay": 5.0}, WRITTEN),
         ({"body": json.dumps(said("a")).encode()[:60]}, WRITTEN),
-        ({"body": b"half", "headers": {"content-length": "999"}, "drop_after": True}, WRITTEN),
+        (
+            {"body": b"half", "headers": {"content-length": "999"}, "drop_after": True},
+            WRITTEN,
+        ),
         ({"body": refusal("oops"), "status": 500}, WRITTEN),
         ({"body": b"bad gateway", "status": 502}, WRITTEN),
         ({"body": b"late", "status": 504}, WRITTEN),
@@ -457,7 +535,9 @@ def test_a_failure_carries_what_may_have_been_billed(
     serving: Any, reply: Any, answer: dict[str, Any], written: int | None
 ) -> None:
     with pytest.raises(ModelError) as caught:
-        Asked(serving, reply(**answer), timeout=0.3 if "delay" in answer else 600).complete()
+        Asked(
+            serving, reply(**answer), timeout=0.3 if "delay" in answer else 600
+        ).complete()
     found = caught.value.billed
     assert (None if found is None else found.completion) == written
     assert found is None or LEAST <= found.prompt <= 10
@@ -491,7 +571,13 @@ def test_a_failure_is_taken_for_more_than_all_answers_had_once_some_are_known(
 def test_siblings_of_a_failed_sample_are_on_its_bill(serving: Any, reply: Any) -> None:
     """The server sends one sample a request; the third of five fails, and two answer after it."""
     slow = reply(said("d"), delay=0.2)
-    replies = [reply(said("a")), reply(said("b")), reply(refusal("busy"), 429), slow, slow]
+    replies = [
+        reply(said("a")),
+        reply(said("b")),
+        reply(refusal("busy"), 429),
+        slow,
+        slow,
+    ]
     with pytest.raises(ModelError, match="busy") as caught:
         Asked(serving, *replies).complete(sampling=Sampling(n=5, temperature=1.0))
     assert caught.value.billed == Usage(40, 8, 16)
@@ -502,13 +588,17 @@ def test_what_ranking_cost_is_on_the_bill_of_the_pick_that_follows(
 ) -> None:
     top = [{"token": "t", "logprob": -0.5}]
     listed_first = said("t")
-    listed_first["choices"][0]["logprobs"] = {"content": [{**top[0], "top_logprobs": top}]}
+    listed_first["choices"][0]["logprobs"] = {
+        "content": [{**top[0], "top_logprobs": top}]
+    }
     picked = said('{"answer": "turn left"}')
     options = ("turn left", "turn right")
     choice = Asked(serving, reply(listed_first), reply(picked)).choose(HELLO, options)
     assert (choice.picked, choice.usage) == (True, Usage(20, 4, 8))
     with pytest.raises(ModelError, match="busy") as caught:
-        Asked(serving, reply(listed_first), reply(refusal("busy"), 429)).choose(HELLO, options)
+        Asked(serving, reply(listed_first), reply(refusal("busy"), 429)).choose(
+            HELLO, options
+        )
     assert caught.value.billed == Usage(10, 2, 4)
 
 
@@ -517,7 +607,9 @@ def test_a_walk_over_options_that_breaks_off_is_billed_for_its_steps(
 ) -> None:
     first = reply(listed(_turn=-0.25, x=-8.0))
     with pytest.raises(ModelError, match="busy") as caught:
-        Asked(serving, first, reply(refusal("busy"), 429)).choose("5. ", ["turn around", "turn"])
+        Asked(serving, first, reply(refusal("busy"), 429)).choose(
+            "5. ", ["turn around", "turn"]
+        )
     assert caught.value.billed == Usage(3, 1)
     asked = Asked(serving, reply(said("both")), choose="constrained")
     assert asked.choose(HELLO, ["left", "right"]).usage == Usage(20, 4, 8)

@@ -12,7 +12,16 @@ import pytest
 
 from helpers.loopback import Loopback, chat, refusal, serving
 from wayword.core.errors import DataError, ModelError, UsageError
-from wayword.core.model import Completion, Image, Message, Prompt, Sampling, Usage, system, user
+from wayword.core.model import (
+    Completion,
+    Image,
+    Message,
+    Prompt,
+    Sampling,
+    Usage,
+    system,
+    user,
+)
 from wayword.models.openai import OpenAIModel
 from wayword.models.parts.opening import open_model
 from wayword.models.servers.profile import Profile, learn, profile_of, shipped
@@ -20,12 +29,17 @@ from wayword.models.servers.profile import Profile, learn, profile_of, shipped
 HELLO = [user("hello")]
 SCHEMA = {
     "type": "object",
-    "properties": {"thought": {"type": "string", "maxLength": 9}, "act": {"enum": ["a", "b"]}},
+    "properties": {
+        "thought": {"type": "string", "maxLength": 9},
+        "act": {"enum": ["a", "b"]},
+    },
     "required": ["thought", "act"],
 }
 
 
-def thinker(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+def thinker(
+    route: str, body: dict[str, Any], headers: dict[str, str]
+) -> tuple[int, Any]:
     """A reasoning model's server: one refusal a field it does not take."""
     if not route.endswith("/chat/completions"):
         return 404, refusal("This is a chat model and not supported in v1/completions")
@@ -33,7 +47,9 @@ def thinker(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[
     for name in ("max_tokens", "temperature", "top_p", "stop", "logprobs", "n"):
         if name in body:
             words = f"Unsupported parameter: '{name}' is not supported with this model."
-            return 400, refusal(words + hints.get(name, ""), name, "unsupported_parameter")
+            return 400, refusal(
+                words + hints.get(name, ""), name, "unsupported_parameter"
+            )
     if "maxLength" in json.dumps(body):
         return 400, refusal("In context=('properties',), 'maxLength' is not permitted")
     if body["max_completion_tokens"] < 1000:
@@ -50,7 +66,9 @@ def thinker(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[
 
 def _obeyed(body: dict[str, Any]) -> str:
     schema = body["response_format"]["json_schema"]["schema"]["properties"]
-    return json.dumps({k: v["enum"][0] if "enum" in v else "x" for k, v in schema.items()})
+    return json.dumps(
+        {k: v["enum"][0] if "enum" in v else "x" for k, v in schema.items()}
+    )
 
 
 def asked(
@@ -61,19 +79,25 @@ def asked(
     async def go() -> list[Any]:
         model = open_model(f"openai:{name}", {"base_url": server.address, **s})
         try:
-            return [await getattr(model, verb)(prompt, how) for verb, prompt, how in calls]
+            return [
+                await getattr(model, verb)(prompt, how) for verb, prompt, how in calls
+            ]
         finally:
             await model.aclose()
 
     return asyncio.run(go())
 
 
-def complete(server: Loopback, prompt: Prompt, sampling: Sampling, **more: Any) -> Completion:
+def complete(
+    server: Loopback, prompt: Prompt, sampling: Sampling, **more: Any
+) -> Completion:
     (answer,) = asked(server, [("complete", prompt, sampling)], **more)
     return answer  # type: ignore[no-any-return]
 
 
-def test_a_reasoning_model_of_an_unknown_name_is_learnt_with_two_refusals_at_most() -> None:
+def test_a_reasoning_model_of_an_unknown_name_is_learnt_with_two_refusals_at_most() -> (
+    None
+):
     sampling = Sampling(0.5, stop=("\n",), n=2, seed=1, max_tokens=80, logprobs=3)
     calls = [
         ("complete", HELLO, sampling),
@@ -87,12 +111,19 @@ def test_a_reasoning_model_of_an_unknown_name_is_learnt_with_two_refusals_at_mos
     assert free.texts == ("forward", "forward")
     assert json.loads(bound.text) == {"thought": "x", "act": "a"}
     assert (choice.best, choice.picked) == ("forward", True)
-    assert (raw.text, raw.finish) == ("for", ("stop",))  # cut here, as the server takes no stop
+    assert (raw.text, raw.finish) == (
+        "for",
+        ("stop",),
+    )  # cut here, as the server takes no stop
 
 
 def test_a_reasoning_model_that_is_known_is_refused_nothing() -> None:
     calls = [
-        ("complete", HELLO, Sampling(0.5, stop=("\n",), json_schema=SCHEMA, logprobs=5)),
+        (
+            "complete",
+            HELLO,
+            Sampling(0.5, stop=("\n",), json_schema=SCHEMA, logprobs=5),
+        ),
         ("choose", "1.", ("forward", "left")),
     ]
     with serving(thinker) as server:
@@ -109,7 +140,9 @@ def test_many_calls_at_once_meet_a_refusal_once() -> None:
 
         async def go() -> list[Completion]:
             model = OpenAIModel("m", OpenAIModel.Settings(base_url=server.address))
-            calls = (model.complete(HELLO, Sampling(0.5, stop=("x",))) for _ in range(20))
+            calls = (
+                model.complete(HELLO, Sampling(0.5, stop=("x",))) for _ in range(20)
+            )
             found = await asyncio.gather(*calls)
             await model.aclose()
             return found
@@ -136,7 +169,9 @@ def test_the_thinking_allowance_is_a_setting_apart_from_the_answer() -> None:
         ("Go <think>late</think>", "Go", "late"),
     ],
 )
-def test_thoughts_inside_the_answer_are_told_apart(content: str, text: str, thought: str) -> None:
+def test_thoughts_inside_the_answer_are_told_apart(
+    content: str, text: str, thought: str
+) -> None:
     with serving(lambda *_: (200, chat(content))) as server:
         answer = complete(server, HELLO, Sampling())
     assert (answer.text, "".join(answer.reasoning)) == (text, thought)
@@ -157,10 +192,15 @@ def test_a_model_without_schemas_is_asked_in_words() -> None:
 
 
 def test_a_model_that_calls_tools_is_held_to_a_schema_by_one() -> None:
-    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def answer(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         asked_for = body["tools"][0]["function"]["parameters"]["properties"]
         said = {k: v.get("enum", ["x"])[-1] for k, v in asked_for.items()}
-        call = {"type": "function", "function": {"name": "answer", "arguments": json.dumps(said)}}
+        call = {
+            "type": "function",
+            "function": {"name": "answer", "arguments": json.dumps(said)},
+        }
         return 200, chat(None, tool_calls=[{"id": "1", **call}])
 
     calls = [
@@ -177,14 +217,18 @@ def test_a_model_that_calls_tools_is_held_to_a_schema_by_one() -> None:
 
 
 def test_a_server_without_tools_is_asked_in_words() -> None:
-    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def answer(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         if "tools" in body:
             return 400, refusal("'tools' is not supported by this model", "tools")
         return 200, chat('{"thought": "x", "act": "a"}')
 
     with serving(answer) as server:
         how = {"profile": {"schema": "tool_call"}}
-        (bound,) = asked(server, [("complete", HELLO, Sampling(json_schema=SCHEMA))], **how)
+        (bound,) = asked(
+            server, [("complete", HELLO, Sampling(json_schema=SCHEMA))], **how
+        )
     assert (server.refused, json.loads(bound.text)["act"]) == (1, "a")
 
 
@@ -204,7 +248,10 @@ def test_an_answer_that_is_no_option_is_asked_for_once_more_and_never_guessed() 
     [
         ('Sure: {this}.\n```json\n{"answer": "left"}\n```', "left"),
         ('{"answer": "left"}, that is {"answer": "left"}', "left"),
-        ('{"answer": "left"} or {"answer": "right"}', '{"answer": "left"} or {"answer": "right"}'),
+        (
+            '{"answer": "left"} or {"answer": "right"}',
+            '{"answer": "left"} or {"answer": "right"}',
+        ),
         ('{"answer": 3}', '{"answer": 3}'),
     ],
 )
@@ -215,7 +262,9 @@ def test_a_wrapped_choice_is_found_in_prose_and_fences(content: str, text: str) 
 
 def test_more_stop_sequences_than_a_server_takes_are_cut_here() -> None:
     with serving(lambda *_: (200, chat("one;two"))) as server:
-        answer = complete(server, HELLO, Sampling(stop=("a", "b", "c", "d", ";")), name="gpt-4o")
+        answer = complete(
+            server, HELLO, Sampling(stop=("a", "b", "c", "d", ";")), name="gpt-4o"
+        )
     assert server.asked[0]["stop"] == ["a", "b", "c", "d"]
     assert (answer.text, answer.finish) == ("one", ("stop",))
 
@@ -224,7 +273,9 @@ def test_what_the_system_says_and_pictures() -> None:
     prompt = [system("be brief"), user("go")]
     with serving(lambda *_: (200, chat("hi"))) as server:
         complete(server, prompt, Sampling(), profile={"system": False})
-        assert server.asked[0]["messages"] == [{"role": "user", "content": "be brief\n\ngo"}]
+        assert server.asked[0]["messages"] == [
+            {"role": "user", "content": "be brief\n\ngo"}
+        ]
         picture = [Message("user", "what?", (Image(b"x"),))]
         with pytest.raises(ModelError, match="cannot see pictures") as caught:
             complete(server, picture, Sampling(), name="deepseek-chat")
@@ -236,7 +287,12 @@ def test_what_the_system_says_and_pictures() -> None:
     [
         ("'stop' is not supported", {"stop": ["x"]}, "stop", 0),
         ("Extra inputs are not permitted: top_k", {"top_k": 0}, "without", ("top_k",)),
-        ("response_format is not supported", {"response_format": {}}, "schema", "json_object"),
+        (
+            "response_format is not supported",
+            {"response_format": {}},
+            "schema",
+            "json_object",
+        ),
         ("Unknown field 'seed'", {"seed": 1}, "seed", False),
         ("logprobs are not available", {"logprobs": True}, "logprobs", 0),
         ("n must be 1, got 'n'=2", {"n": 2}, "samples", False),
@@ -251,7 +307,12 @@ def test_lessons(message: str, body: dict[str, Any], trait: str, value: object) 
 
 
 def test_a_refusal_about_anything_else_teaches_nothing() -> None:
-    assert learn(Profile(), "The content was filtered: don't stop here", {"temperature": 0}) is None
+    assert (
+        learn(
+            Profile(), "The content was filtered: don't stop here", {"temperature": 0}
+        )
+        is None
+    )
     assert learn(Profile(stop=0), "'stop' is not supported", {"temperature": 0}) is None
 
 
@@ -282,11 +343,16 @@ def test_every_shipped_profile_can_be_made() -> None:
     ("text", "problem"),
     [
         ("[1]", "must be a mapping"),
-        ("a: {tempertaure: false}", "unknown trait 'tempertaure'; did you mean 'temperature'"),
+        (
+            "a: {tempertaure: false}",
+            "unknown trait 'tempertaure'; did you mean 'temperature'",
+        ),
         ("a: [", "cannot be read as model profiles"),
     ],
 )
-def test_a_bad_profile_file_is_one_clear_line(tmp_path: Path, text: str, problem: str) -> None:
+def test_a_bad_profile_file_is_one_clear_line(
+    tmp_path: Path, text: str, problem: str
+) -> None:
     own = tmp_path / "mine.yaml"
     own.write_text(text)
     with pytest.raises(DataError, match=problem):

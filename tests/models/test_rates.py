@@ -126,7 +126,9 @@ def test_a_server_that_never_answered_is_tried_twice_more_and_one_that_did_five_
     asked(model)
     assert str(asked(model)) == "no connection; gave up after 6 attempts"
     assert friend.calls == 1 + 6
-    assert str(asked(model)) == "no connection; gave up after 6 attempts", "nothing is asked again"
+    assert str(asked(model)) == "no connection; gave up after 6 attempts", (
+        "nothing is asked again"
+    )
     assert friend.calls == 7
 
 
@@ -136,7 +138,9 @@ def test_the_fourth_failure_in_a_row_of_a_server_that_answered_is_an_outage(
 ) -> None:
     """Three retries are four attempts; an outage from the fourth on costs none."""
     away = ModelError("503", retryable=True, away=True)
-    policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(1), retries=3, trip=trip)
+    policy = RetryPolicy(
+        sleep=clock.sleep, clock=clock, rng=Extreme(1), retries=3, trip=trip
+    )
     model = RetryingModel(Failing(None, *[away] * 10, None), policy)
     asked(model)
     found = asked(model)
@@ -144,7 +148,10 @@ def test_the_fourth_failure_in_a_row_of_a_server_that_answered_is_an_outage(
     if not outlived:
         assert str(found) == "503; gave up after 4 attempts"
     # Before each retry 1, 2 and 4 s, then the waits that all calls share, of 32 s at most.
-    assert clock.slept == [1.0, 2.0, 4.0] + [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 32.0] * outlived
+    assert (
+        clock.slept
+        == [1.0, 2.0, 4.0] + [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 32.0] * outlived
+    )
 
 
 def test_an_answer_ends_an_outage_and_its_waits_heed_the_server(clock: Any) -> None:
@@ -192,7 +199,9 @@ def test_so_many_calls_in_a_row_without_an_answer_are_fatal(clock: Any) -> None:
     assert inner.calls == 6, "after a fatal failure nothing is asked"
 
 
-def test_a_server_that_asks_for_more_than_there_is_patience_for_ends_the_call(clock: Any) -> None:
+def test_a_server_that_asks_for_more_than_there_is_patience_for_ends_the_call(
+    clock: Any,
+) -> None:
     policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(0), patience=30.0)
     long = ModelError("busy", retryable=True, retry_after=30.5)
     assert str(asked(RetryingModel(Failing(long), policy))) == (

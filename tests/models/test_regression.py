@@ -27,7 +27,9 @@ def test_it_learns_when_a_leg_of_a_town_is_done(tmp_path: Path) -> None:
     for walk in walks[18:]:
         for choice in walk.choices:
             if walk.text[: choice.at].endswith("Done?"):
-                best = asyncio.run(model.choose(walk.text[: choice.at], ["no", "yes"])).best
+                best = asyncio.run(
+                    model.choose(walk.text[: choice.at], ["no", "yes"])
+                ).best
                 right, asked = right + (best == choice.label.strip()), asked + 1
     assert asked > 30
     assert right / asked > 0.8
@@ -43,12 +45,16 @@ def test_the_shipped_weights_find_their_way_in_unseen_places(
     agent: str, on: str, metric: str, least: int, tmp_path: Path
 ) -> None:
     """88 and 82% of the full splits; random finds one of ten goals, or none."""
-    plan = wayword.Plan(agent, on, f"regression:{agent}", limit=20, out=tmp_path / "run")
+    plan = wayword.Plan(
+        agent, on, f"regression:{agent}", limit=20, out=tmp_path / "run"
+    )
     result = wayword.run(plan)
     scores = [record.scores[metric] for record in RunFolder.read(result.path).records()]
     assert len(scores) == 20
     assert sum(scores) >= least
-    page = next((write_page(result.path).parent / "episodes").glob("*.html")).read_text("utf-8")
+    page = next((write_page(result.path).parent / "episodes").glob("*.html")).read_text(
+        "utf-8"
+    )
     assert "?</p>" in page, "the question is shown above the ranked answers"
 
 
@@ -56,7 +62,11 @@ def test_the_shipped_weights_find_their_way_in_unseen_places(
 def test_a_file_without_weights_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "mine.json"
     path.write_text(text)
-    with pytest.raises(UsageError, match=r"regression:.*mine\.json: no fitted weights in"):
+    with pytest.raises(
+        UsageError, match=r"regression:.*mine\.json: no fitted weights in"
+    ):
         RegressionModel(str(path))
-    with pytest.raises(UsageError, match="regression:nowhere: no fitted weights in nowhere"):
+    with pytest.raises(
+        UsageError, match="regression:nowhere: no fitted weights in nowhere"
+    ):
         RegressionModel("nowhere")

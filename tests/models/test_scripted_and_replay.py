@@ -26,7 +26,9 @@ SCHEMA = {
 }
 
 
-def _ask(model: Model, prompt: str = "where?", sampling: Sampling | None = None) -> Completion:
+def _ask(
+    model: Model, prompt: str = "where?", sampling: Sampling | None = None
+) -> Completion:
     return asyncio.run(model.complete(prompt, sampling or Sampling()))
 
 
@@ -46,7 +48,10 @@ def test_a_function_sees_prompt_and_sampling_and_may_be_a_coroutine() -> None:
     async def answer(prompt: object, sampling: Sampling) -> str:
         return f"{prompt} {sampling.n}"
 
-    assert _ask(ScriptedModel(answers=answer), "x", Sampling(n=2)).texts == ("x 2", "x 2")
+    assert _ask(ScriptedModel(answers=answer), "x", Sampling(n=2)).texts == (
+        "x 2",
+        "x 2",
+    )
 
 
 def test_first_takes_the_first_legal_answer() -> None:
@@ -58,7 +63,9 @@ def test_first_takes_the_first_legal_answer() -> None:
 
 
 def test_noise_is_noise_the_same_for_a_seed_and_legal_where_constrained() -> None:
-    one, same = (open_model("scripted:noise", {"seed": 3, "length": 500}) for _ in range(2))
+    one, same = (
+        open_model("scripted:noise", {"seed": 3, "length": 500}) for _ in range(2)
+    )
     assert len(_ask(one).text) == 500
     assert _ask(same).text != ""
     assert _ask(one).text == _ask(same).text
@@ -83,7 +90,9 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, problem: str) -> None:
 
 
 def test_choose_takes_the_option_the_script_names() -> None:
-    choice = asyncio.run(ScriptedModel(answers=[" right\n"]).choose("x", ["left", " right"]))
+    choice = asyncio.run(
+        ScriptedModel(answers=[" right\n"]).choose("x", ["left", " right"])
+    )
     assert choice.best == " right"
 
 
@@ -106,7 +115,11 @@ def test_a_call_waits_for_nothing() -> None:
         ("scripted:frst", {}, "did you mean 'first'"),
         ("scrpted:first", {}, "did you mean 'scripted'"),
         ("scripted:first", {"repaet": True}, "did you mean 'repeat'"),
-        ("scripted:first", {"seed": "x"}, "setting seed must be a whole number, got 'x'"),
+        (
+            "scripted:first",
+            {"seed": "x"},
+            "setting seed must be a whole number, got 'x'",
+        ),
         ("local:smollm3", {}, "neither a known model"),
         ("local:/no/such.gguf", {}, "/no/such.gguf: no such file"),
         ("local:smollm2", {"slots": 0}, "at least 1"),
@@ -148,6 +161,8 @@ def test_replay_knows_nothing_else(prompt: str) -> None:
 
 
 def test_replay_tells_samplings_apart() -> None:
-    model = ReplayModel("a", calls=[ModelCall("main", "b", Completion(("1",)), Sampling())])
+    model = ReplayModel(
+        "a", calls=[ModelCall("main", "b", Completion(("1",)), Sampling())]
+    )
     with pytest.raises(ModelError, match="made no call with this"):
         _ask(model, "b", Sampling(seed=1))

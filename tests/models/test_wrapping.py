@@ -14,7 +14,12 @@ from wayword.core.errors import BudgetExhausted, DataError, ModelError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.models.middleware.budget import Account, PaidModel
 from wayword.models.middleware.prices import Price, load_prices
-from wayword.models.middleware.rate import Limiter, RateLimitedModel, RetryingModel, RetryPolicy
+from wayword.models.middleware.rate import (
+    Limiter,
+    RateLimitedModel,
+    RetryingModel,
+    RetryPolicy,
+)
 from wayword.models.parts.opening import Options, wrap
 from wayword.models.scripted import ScriptedModel
 
@@ -233,7 +238,9 @@ def test_calls_of_older_episodes_go_first() -> None:
 
 
 def test_a_first_call_that_fails_lets_the_next_one_go() -> None:
-    answers = _all_at_once(PaidModel(Dear(10), Account(max_tokens=99)), "refused", "x", "x")
+    answers = _all_at_once(
+        PaidModel(Dear(10), Account(max_tokens=99)), "refused", "x", "x"
+    )
     assert isinstance(answers[0], ModelError)
     assert [type(answer) for answer in answers[1:]] == [Completion, Completion]
 
@@ -247,10 +254,18 @@ def test_a_limit_in_dollars_needs_prices() -> None:
 
 def test_the_users_prices_go_first_and_the_most_specific_wins(tmp_path: Path) -> None:
     own = tmp_path / "prices.yaml"
-    own.write_text("openai:gpt-4o: {input: 1, output: 2}\nopenai:gpt-*: {input: 9, output: 9}\n")
+    own.write_text(
+        "openai:gpt-4o: {input: 1, output: 2}\nopenai:gpt-*: {input: 9, output: 9}\n"
+    )
     prices = load_prices(own)
-    found = {name: prices.of(name) for name in ("openai:gpt-4o", "openai:gpt-9", "local:x")}
-    assert [price.input if price else None for price in found.values()] == [1.0, 9.0, 0.0]
+    found = {
+        name: prices.of(name) for name in ("openai:gpt-4o", "openai:gpt-9", "local:x")
+    }
+    assert [price.input if price else None for price in found.values()] == [
+        1.0,
+        9.0,
+        0.0,
+    ]
     assert prices.of("unheard:of") is None
 
 
@@ -258,12 +273,18 @@ def test_the_users_prices_go_first_and_the_most_specific_wins(tmp_path: Path) ->
     ("text", "problem"),
     [
         ("[1]", "must be a mapping"),
-        ("a: {input: 1}", r"price of a: setting output is missing; write \{input: 1.25"),
+        (
+            "a: {input: 1}",
+            r"price of a: setting output is missing; write \{input: 1.25",
+        ),
         (
             "a: {input: x, output: 1}",
             "price of a: setting input must be a number, got 'x'",
         ),
-        ("a: {input: 2000000, output: 1}", "price of a: setting input must be at most 1,000,000"),
+        (
+            "a: {input: 2000000, output: 1}",
+            "price of a: setting input must be at most 1,000,000",
+        ),
         (
             f"a: {{input: 1{'0' * 400}, output: 1}}",
             "price of a: setting input must be a number, got 1000",
@@ -275,7 +296,9 @@ def test_the_users_prices_go_first_and_the_most_specific_wins(tmp_path: Path) ->
         ("a: [", "cannot be read as prices"),
     ],
 )
-def test_a_bad_price_file_is_one_clear_line(tmp_path: Path, text: str, problem: str) -> None:
+def test_a_bad_price_file_is_one_clear_line(
+    tmp_path: Path, text: str, problem: str
+) -> None:
     own = tmp_path / "prices.yaml"
     own.write_text(text)
     with pytest.raises(DataError, match=problem) as caught:
@@ -291,10 +314,14 @@ def test_a_price_file_that_is_not_there_is_said_in_words(tmp_path: Path) -> None
     )
 
 
-def test_wrap_puts_the_cache_before_the_budget_and_retries_inside(tmp_path: Path) -> None:
+def test_wrap_puts_the_cache_before_the_budget_and_retries_inside(
+    tmp_path: Path,
+) -> None:
     inner = Flaky(ModelError("busy", retryable=True, retry_after=0.0))
     account = Account(max_tokens=10_000)
-    model = wrap(inner, Options(cache=tmp_path / "c.db", requests_per_minute=6000), account)
+    model = wrap(
+        inner, Options(cache=tmp_path / "c.db", requests_per_minute=6000), account
+    )
 
     async def twice() -> tuple[Completion, Completion]:
         first = await model.complete("x", Sampling())

@@ -18,7 +18,9 @@ from wayword.worlds.objectnav.observation import DepthImage, Shown, View
 DEPTH = DepthImage.of(np.full((1, 1), np.inf), (0.0,), (0.0,), 5.0)
 
 
-def mug(number: int = 0, away: float = 2.0, size: float = 5.0, words: str = "mug") -> Shown:
+def mug(
+    number: int = 0, away: float = 2.0, size: float = 5.0, words: str = "mug"
+) -> Shown:
     return Shown(f"mug|{number}", "mug", words, 10.0, -5.0, away, away, size, size, 1.0)
 
 
@@ -61,7 +63,9 @@ def test_errors_belong_to_thing_place_and_seed() -> None:
     assert detector.detect(here) == detector_called("clip", seed=3).detect(here)
     assert detector.detect(here) != detector_called("clip", seed=4).detect(here)
     moved = view(*(mug(n) for n in range(40)), x=2.0)
-    assert [d.score for d in detector.detect(here)] != [d.score for d in detector.detect(moved)]
+    assert [d.score for d in detector.detect(here)] != [
+        d.score for d in detector.detect(moved)
+    ]
 
 
 @pytest.mark.parametrize("name", ["glip", "owl", "clip"])

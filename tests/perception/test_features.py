@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 
 from wayword.core.errors import DataError
-from wayword.perception.landmarks import FRONT, REAR, FeatureArchive, recorded_scorer, visible
+from wayword.perception.landmarks import (
+    FRONT,
+    REAR,
+    FeatureArchive,
+    recorded_scorer,
+    visible,
+)
 
 
 @pytest.fixture

@@ -70,12 +70,16 @@ class Colours:
 
     def pictures(self, views: Sequence[Picture]) -> Scores:
         self.pictured += len(views)
-        mean = np.array([view.reshape(-1, 3).mean(axis=0) for view in views], np.float64)
+        mean = np.array(
+            [view.reshape(-1, 3).mean(axis=0) for view in views], np.float64
+        )
         return mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-9)
 
     def texts(self, captions: Sequence[str]) -> Scores:
         names = ("red", "green", "vehicle")
-        return np.array([[float(name in caption) for name in names] for caption in captions])
+        return np.array(
+            [[float(name in caption) for name in names] for caption in captions]
+        )
 
 
 class Painted(PanoramaPictures):
@@ -109,16 +113,22 @@ def test_pictures_are_scored_and_standardised_on_the_seen_area(
     assert scorer.name == "neural:colours"
     assert encoder.pictured == len(painted.training) * len(TRAINING_HEADINGS) + 2
     assert painted.training == ["y", "z"]
-    assert scores[0, 1] > 1.0 > 0.0 > scores[0, 0], "red lies at 180, the picture's yaw is 90"
+    assert scores[0, 1] > 1.0 > 0.0 > scores[0, 0], (
+        "red lies at 180, the picture's yaw is 90"
+    )
     assert scores[1, 0] > scores[1, 1]
     assert scorer.flow("", "x", 0) in ("with", "against")
     before = encoder.pictured
     again = ClipScores(encoder, painted, tmp_path / "cache")
-    assert again.score("", "x", [180], ["a red bus"])[0, 0] == pytest.approx(scores[0, 1], abs=1e-4)
+    assert again.score("", "x", [180], ["a red bus"])[0, 0] == pytest.approx(
+        scores[0, 1], abs=1e-4
+    )
     assert encoder.pictured == before + 1, "the training area was not looked at again"
 
 
-def test_a_damaged_cache_of_views_is_made_anew(painted: Painted, tmp_path: Path) -> None:
+def test_a_damaged_cache_of_views_is_made_anew(
+    painted: Painted, tmp_path: Path
+) -> None:
     ClipScores(Colours(), painted, tmp_path / "cache").standards(["a red bus"])
     (file,) = (tmp_path / "cache").iterdir()
     file.write_bytes(b"\x93NUMPY broken")
@@ -132,7 +142,9 @@ def test_a_panorama_without_a_picture_shows_nothing(painted: Painted) -> None:
     assert np.isnan(scores.raw_scores("", "gone", [0, 90], ["a red bus", FRONT])).all()
 
 
-def test_captions_are_the_papers_and_the_traffic_is_asked_for_as_it_is(painted: Painted) -> None:
+def test_captions_are_the_papers_and_the_traffic_is_asked_for_as_it_is(
+    painted: Painted,
+) -> None:
     asked: list[str] = []
 
     class Listening(Colours):
@@ -149,7 +161,9 @@ def test_captions_are_the_papers_and_the_traffic_is_asked_for_as_it_is(painted: 
 def test_files_that_are_missing_or_bad_end_in_one_line(tmp_path: Path) -> None:
     nodes = tmp_path / "nodes.txt"
     nodes.write_text("x,east,0,0\n")
-    with pytest.raises(DataError, match=r"nodes\.txt: line 1: must be 'panorama,yaw,lat,lng,area'"):
+    with pytest.raises(
+        DataError, match=r"nodes\.txt: line 1: must be 'panorama,yaw,lat,lng,area'"
+    ):
         PanoramaPictures(tmp_path, nodes).training  # noqa: B018 - read when asked
     with pytest.raises(UsageError, match="no such folder"):
         PanoramaPictures(tmp_path / "none", nodes)

@@ -82,7 +82,9 @@ def test_standards_are_worked_out_once_and_kept(tmp_path: Path) -> None:
     assert other.asked == ["a park"], "another model has standards of its own"
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", '{"a park": 3}', '{"a park": ["x", 1]}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[1]", '{"a park": 3}', '{"a park": ["x", 1]}']
+)
 def test_a_damaged_cache_is_made_anew(tmp_path: Path, text: str) -> None:
     Views(tmp_path).score("", "x", [0], ["a park"])
     (file,) = tmp_path.iterdir()
@@ -96,7 +98,8 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path, text: str) -> None:
 def test_a_landmark_is_told_in_its_best_view_from_the_threshold_on() -> None:
     nan = np.nan
     scores = np.array(
-        [[0, 3.49, 0], [3.5, 3.6, 3.55], [nan, nan, 9], [nan, nan, nan], [4, 4, 4]], float
+        [[0, 3.49, 0], [3.5, 3.6, 3.55], [nan, nan, 9], [nan, nan, nan], [4, 4, 4]],
+        float,
     )
     assert visible(scores) == [(1, 1), (2, 2), (4, 0)]
     assert visible(scores, 3.0)[0] == (0, 1)
@@ -114,7 +117,9 @@ RECORDS = [
 ]
 
 
-def recorded(folder: Path, records: Sequence[object], name: str = "scores.jsonl") -> Path:
+def recorded(
+    folder: Path, records: Sequence[object], name: str = "scores.jsonl"
+) -> Path:
     text = "\n".join(r if isinstance(r, str) else json.dumps(r) for r in records)
     path = folder / name
     raw = text.encode()
@@ -132,7 +137,11 @@ def test_recorded_scores_end_up_in_the_prompt(tmp_path: Path, name: str) -> None
         "Action Sequence:\nYou face the way the traffic flows.\n1. forward\n"
         "You see a park slightly left.\nYou see Staples ahead.\n2. forward\n3."
     )
-    notes = [(note.kind, note.details["panorama"]) for s in trajectory.steps for note in s.notes]
+    notes = [
+        (note.kind, note.details["panorama"])
+        for s in trajectory.steps
+        for note in s.notes
+    ]
     assert notes == [("no_landmark_scores", "s0")], "said once, not at every step"
 
 
@@ -165,7 +174,10 @@ def test_recorded_scores_are_a_landmark_scorer(tmp_path: Path) -> None:
             "field 'mean': must be a finite number",
         ),
         ('{"landmark": "a", "mean": 1}', "field 'deviation': is missing"),
-        ('{"landmark": "a", "mean": 1, "deviation": 0}', "field 'deviation': must be above 0"),
+        (
+            '{"landmark": "a", "mean": 1, "deviation": 0}',
+            "field 'deviation': must be above 0",
+        ),
     ],
 )
 def test_a_bad_record_is_named(tmp_path: Path, line: str, told: str) -> None:

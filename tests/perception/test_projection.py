@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from wayword.core.errors import UsageError
 from wayword.perception.networks.matching import cut
-from wayword.perception.panorama import FACES, LAYOUTS, direction, from_skybox, layout, view
+from wayword.perception.panorama import (
+    FACES,
+    LAYOUTS,
+    direction,
+    from_skybox,
+    layout,
+    view,
+)
 
 ROWS = 768
 
@@ -35,20 +42,33 @@ def painted(rows: int = ROWS) -> np.ndarray:
 
 
 def expected_ray(
-    row: float, column: float, heading: float, rise: float, width: float, size: tuple[int, int]
+    row: float,
+    column: float,
+    heading: float,
+    rise: float,
+    width: float,
+    size: tuple[int, int],
 ) -> np.ndarray:
     """Worked out by turning a pinhole's ray with two plain rotations, apart from our code."""
     focal = size[1] / 2 / np.tan(np.radians(width) / 2)
     x, y = column - (size[1] - 1) / 2, (size[0] - 1) / 2 - row
     rise, heading = np.radians(rise), np.radians(heading)
-    y, z = y * np.cos(rise) + focal * np.sin(rise), focal * np.cos(rise) - y * np.sin(rise)
-    x, z = x * np.cos(heading) + z * np.sin(heading), z * np.cos(heading) - x * np.sin(heading)
+    y, z = (
+        y * np.cos(rise) + focal * np.sin(rise),
+        focal * np.cos(rise) - y * np.sin(rise),
+    )
+    x, z = (
+        x * np.cos(heading) + z * np.sin(heading),
+        z * np.cos(heading) - x * np.sin(heading),
+    )
     ray = np.array([x, y, z])
     return ray / np.linalg.norm(ray)
 
 
 @pytest.mark.parametrize("name", sorted(LAYOUTS))
-def test_every_view_of_every_layout_shows_the_pattern_within_half_a_pixel(name: str) -> None:
+def test_every_view_of_every_layout_shows_the_pattern_within_half_a_pixel(
+    name: str,
+) -> None:
     """A dot is painted where a view's pixel should look to; it must appear at that pixel."""
     chosen = layout(name)
     rng = np.random.default_rng(7)
@@ -57,7 +77,9 @@ def test_every_view_of_every_layout_shows_the_pattern_within_half_a_pixel(name: 
         row, column = (float(rng.uniform(0.2, 0.8) * side) for side in size)
         ray = expected_ray(row, column, heading, rise, chosen.width, size)
         nearness = np.clip((waves() @ ray - 1) * 4000 + 1, 0, 1)  # a soft dot of 1.3°
-        panorama = np.repeat(np.rint(nearness[..., None] * 255), 3, axis=-1).astype(np.uint8)
+        panorama = np.repeat(np.rint(nearness[..., None] * 255), 3, axis=-1).astype(
+            np.uint8
+        )
         seen = view(panorama, heading, rise, chosen.width, size)[..., 0].astype(float)
         rows, columns = np.mgrid[0 : size[0], 0 : size[1]]
         found = (seen * rows).sum() / seen.sum(), (seen * columns).sum() / seen.sum()
@@ -82,7 +104,11 @@ def test_the_seam_and_the_poles_show_no_edge() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(
-    st.floats(0, 479), st.floats(0, 639), st.floats(0, 359), st.floats(-80, 80), st.floats(20, 100)
+    st.floats(0, 479),
+    st.floats(0, 639),
+    st.floats(0, 359),
+    st.floats(-80, 80),
+    st.floats(20, 100),
 )
 def test_a_pixel_looks_in_the_direction_of_its_ray(
     row: float, column: float, heading: float, rise: float, width: float
@@ -90,14 +116,18 @@ def test_a_pixel_looks_in_the_direction_of_its_ray(
     size = (480, 640)
     turn, level = np.radians(direction(row, column, (heading, rise), width, size))
     ray = np.cos(level) * np.sin(turn), np.sin(level), np.cos(level) * np.cos(turn)
-    assert ray == pytest.approx(expected_ray(row, column, heading, rise, width, size), abs=1e-9)
+    assert ray == pytest.approx(
+        expected_ray(row, column, heading, rise, width, size), abs=1e-9
+    )
 
 
 def test_a_skybox_becomes_the_panorama_it_was_cut_from() -> None:
     panorama = painted(512)
     frames = {"up": (0.0, 90.0), "down": (0.0, -90.0)}
     frames |= {name: (90.0 * number, 0.0) for number, name in enumerate(FACES[1:5])}
-    faces = {name: view(panorama, *frame, 90.0, (512, 512)) for name, frame in frames.items()}
+    faces = {
+        name: view(panorama, *frame, 90.0, (512, 512)) for name, frame in frames.items()
+    }
     again = from_skybox(faces, 256)
     assert np.abs(again.astype(int) - painted(256).astype(int)).max() <= 3
 

@@ -21,12 +21,20 @@ from wayword.perception.recorded import (
     reverie_sightings,
 )
 
-TOLD = {"observations_list_summarized": "s.json", "observations_summarized": "s_summarized.json"}
+TOLD = {
+    "observations_list_summarized": "s.json",
+    "observations_summarized": "s_summarized.json",
+}
 
 
 @pytest.mark.parametrize("broken", TOLD)
-def test_a_file_of_another_form_is_refused_in_one_line(broken: str, tmp_path: Path) -> None:
-    good = {"observations_list_summarized": ["a wall"] * 8, "observations_summarized": "a room"}
+def test_a_file_of_another_form_is_refused_in_one_line(
+    broken: str, tmp_path: Path
+) -> None:
+    good = {
+        "observations_list_summarized": ["a wall"] * 8,
+        "observations_summarized": "a room",
+    }
     for part, name in TOLD.items():
         (tmp_path / part).mkdir()
         text = "null" if part == broken else json.dumps({"a": good[part]})
@@ -45,7 +53,9 @@ def write(path: Path, content: object) -> None:
 
 def pack(folder: Path, count: int, groups: int = 0) -> RecordedPerceiver:
     """A pack with one viewpoint "a" of scan "s", and objects in its first and second direction."""
-    write(folder / "observations_list_summarized" / "s.json", {"a": [" a wall "] * count})
+    write(
+        folder / "observations_list_summarized" / "s.json", {"a": [" a wall "] * count}
+    )
     write(folder / "observations_summarized" / "s_summarized.json", {"a": " hall. "})
     seen: list[dict[str, object]] = [{} for _ in range(groups or count)]
     seen[0] = {
@@ -63,14 +73,19 @@ def test_a_pack_is_read_to_the_letter(count: int, tmp_path: Path) -> None:
     lamps = (Sighting("lamp", 337.5, 1.25), Sighting("far lamp", 337.5, None))
     things = [lamps, (Sighting("door", 0.0, 0.5),), *[()] * (count - 2)]
     expected = Percept(
-        tuple(Sector(n * width, width, "a wall", seen) for n, seen in enumerate(things)),
+        tuple(
+            Sector(n * width, width, "a wall", seen) for n, seen in enumerate(things)
+        ),
         "The scene from the viewpoint is a hall.",
     )
     perceiver = pack(tmp_path, count)
     assert perceiver.perceive("s", "a") == expected
     assert perceiver.perceive("s", "a") is perceiver.perceive("s", "a"), "read once"
     chosen = RecordedFiles(RecordedSettings(str(tmp_path)), None)
-    assert (chosen.perceive("s", "a"), chosen.name) == (expected, f"recorded:{tmp_path.name}")
+    assert (chosen.perceive("s", "a"), chosen.name) == (
+        expected,
+        f"recorded:{tmp_path.name}",
+    )
 
 
 def test_a_place_without_a_summary_has_none(tmp_path: Path) -> None:
@@ -93,7 +108,9 @@ def test_a_pack_that_does_not_fit_is_refused(
 ) -> None:
     with pytest.raises(DataError) as refused:
         pack(tmp_path, count, groups).perceive("s", place)
-    assert problem.replace(",", "") in str(refused.value).replace(":", "").replace(",", "")
+    assert problem.replace(",", "") in str(refused.value).replace(":", "").replace(
+        ",", ""
+    )
 
 
 def test_recorded_files_need_their_folder() -> None:
@@ -110,7 +127,12 @@ def test_reveries_boxes_are_things_near_a_viewpoint(tmp_path: Path) -> None:
         "5": {"name": "shelf", "visible_pos": [1]},
     }
     write(tmp_path / "bbox_by_scan" / "s.json", {"a": {"a": boxes}})
-    places = {"1": [2.0, 1.0, 2.0], "2": [1.0, 1.1, 1.0], "3": [1.0, 9.0, 1.0], "5": [1, 3, 1]}
+    places = {
+        "1": [2.0, 1.0, 2.0],
+        "2": [1.0, 1.1, 1.0],
+        "3": [1.0, 9.0, 1.0],
+        "5": [1, 3, 1],
+    }
     write(tmp_path / "objpos.json", {"s": places})
     graph = SimpleNamespace(positions=np.array([[1.0, 1.0, 1.0]]), index={"a": 0})
     see = reverie_sightings(tmp_path, lambda scene: graph)  # type: ignore[arg-type,return-value]

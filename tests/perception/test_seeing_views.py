@@ -34,7 +34,9 @@ class Fake(Perceiver):
         self._known = boxes
         self.asked: list[Sequence[str]] = []
 
-    async def find(self, pictures: Sequence[Any], phrases: Sequence[str]) -> list[list[Box]]:
+    async def find(
+        self, pictures: Sequence[Any], phrases: Sequence[str]
+    ) -> list[list[Box]]:
         self.asked.append(phrases)
         return [[box for box in self._known if box.name in phrases] for _ in pictures]
 
@@ -49,14 +51,18 @@ def column(bearing: float) -> float:
 
 
 def box(name: str, score: float, bearing: float, wide: float = 10.0) -> Box:
-    return Box(name, score, column(bearing - wide / 2), 25, column(bearing + wide / 2), 35)
+    return Box(
+        name, score, column(bearing - wide / 2), 25, column(bearing + wide / 2), 35
+    )
 
 
 def view() -> View:
     """A wall 2 m ahead, a pillar at 1 m from 15 to 25 degrees to the right."""
     camera = Camera(field_of_view=FIELD)
     bearings = np.array(camera.bearings)
-    metres = np.where((bearings > 15) & (bearings < 25), 1.0, 2.0 / np.cos(np.radians(bearings)))
+    metres = np.where(
+        (bearings > 15) & (bearings < 25), 1.0, 2.0 / np.cos(np.radians(bearings))
+    )
     depth = DepthImage.of(metres[None, :], camera.bearings, (0.0,), 5.0)
     image = encode(np.zeros((HIGH, WIDE, 3), np.uint8)).data
     return View("here", 0.0, 0.0, 0.0, 0.9, FIELD, depth, image=image)
@@ -64,7 +70,9 @@ def view() -> View:
 
 @pytest.fixture
 def eye(monkeypatch: pytest.MonkeyPatch) -> Fake:
-    fake = Fake([box("lamp", 0.9, 20.0), box("vase", 0.95, -30.0), box("red vase", 0.6, 0.0)])
+    fake = Fake(
+        [box("lamp", 0.9, 20.0), box("vase", 0.95, -30.0), box("red vase", 0.6, 0.0)]
+    )
     monkeypatch.setattr(detectors, "_eye", lambda kind, name: fake)
     return fake
 
@@ -73,7 +81,9 @@ def eye(monkeypatch: pytest.MonkeyPatch) -> Fake:
     ("network", "names"),
     [("detr", ["lamp", "red vase", "vase"]), ("owlv2", ["lamp", "vase"])],
 )
-def test_a_box_is_where_the_object_is(eye: Fake, network: str, names: list[str]) -> None:
+def test_a_box_is_where_the_object_is(
+    eye: Fake, network: str, names: list[str]
+) -> None:
     lamp, *_, vase = detections = EyeDetector(f"{network}:x").detect(view())
     assert [one.name for one in detections] == names
     assert lamp.bearing == pytest.approx(20.0, abs=0.1)

@@ -55,7 +55,9 @@ class ColourEyes(Perceiver):
     def _boxes(self, picture: Picture) -> list[Box]:
         found = []
         for name, colour in (("lamp", RED), ("plant", GREEN)):
-            rows, columns = np.nonzero((np.abs(picture.astype(int) - colour) < 60).all(axis=-1))
+            rows, columns = np.nonzero(
+                (np.abs(picture.astype(int) - colour) < 60).all(axis=-1)
+            )
             if len(rows) > 40:
                 edges = columns.min(), rows.min(), columns.max(), rows.max()
                 found.append(Box(name, 0.9, *(float(edge) for edge in edges)))
@@ -116,7 +118,9 @@ def test_a_thing_in_several_views_is_one_thing_at_its_true_heading() -> None:
 
 
 def test_box_centres_and_directions_agree() -> None:
-    assert direction(239.5, 239.5, (90.0, 30.0), 45.0, (480, 480)) == pytest.approx((90.0, 30.0))
+    assert direction(239.5, 239.5, (90.0, 30.0), 45.0, (480, 480)) == pytest.approx(
+        (90.0, 30.0)
+    )
 
 
 def test_the_files_are_navgpts_and_read_back(
@@ -126,7 +130,15 @@ def test_the_files_are_navgpts_and_read_back(
     norths.write_text('{"hall": 90}')
     out = tmp_path / "seen"
     done = run(
-        Perceiving(folder, out, captioner="x", detector="x", depth="x", norths=norths, scan="home")
+        Perceiving(
+            folder,
+            out,
+            captioner="x",
+            detector="x",
+            depth="x",
+            norths=norths,
+            scan="home",
+        )
     )
     assert (done.places, done.views, done.objects) == (2, 48, 4)
     percept = RecordedPerceiver(out, pack_sightings(out)).perceive("home", "hall")
@@ -156,7 +168,9 @@ def test_other_layouts_make_other_numbers_of_directions(
     assert lamps[0][0].heading == pytest.approx(280.0, abs=1.5)
 
 
-def test_a_second_run_asks_nothing(folder: Path, tmp_path: Path, eyes: ColourEyes) -> None:
+def test_a_second_run_asks_nothing(
+    folder: Path, tmp_path: Path, eyes: ColourEyes
+) -> None:
     plan = Perceiving(folder, tmp_path / "seen", captioner="x", detector="x")
     first = run(plan)
     written = (tmp_path / "seen" / "objects_list" / "tour.json").read_bytes()
@@ -166,7 +180,9 @@ def test_a_second_run_asks_nothing(folder: Path, tmp_path: Path, eyes: ColourEye
     assert (tmp_path / "seen" / "objects_list" / "tour.json").read_bytes() == written
 
 
-def test_a_run_that_was_broken_off_goes_on(folder: Path, tmp_path: Path, eyes: ColourEyes) -> None:
+def test_a_run_that_was_broken_off_goes_on(
+    folder: Path, tmp_path: Path, eyes: ColourEyes
+) -> None:
     plan = Perceiving(folder, tmp_path / "seen", detector="x", batch=4)
     eyes.fail_after = 30
     with pytest.raises(KeyboardInterrupt):
@@ -198,9 +214,15 @@ def test_merging_and_summing_up_are_the_models(
     told = json.loads(
         (tmp_path / "seen" / "observations_list_summarized" / "tour.json").read_text()
     )
-    assert told["hall"][0] == "mean brightness 90.0"  # said of all three views: nothing to merge
-    assert "without mentioning pictures" in told["hall"][1]  # the echo of what was asked
-    short = (tmp_path / "seen" / "observations_summarized" / "tour_summarized.json").read_text()
+    assert (
+        told["hall"][0] == "mean brightness 90.0"
+    )  # said of all three views: nothing to merge
+    assert (
+        "without mentioning pictures" in told["hall"][1]
+    )  # the echo of what was asked
+    short = (
+        tmp_path / "seen" / "observations_summarized" / "tour_summarized.json"
+    ).read_text()
     assert json.loads(short)["hall"]
 
 
@@ -232,7 +254,10 @@ def test_tags_come_after_what_has_a_box(tmp_path: Path) -> None:
     eyes = ColourEyes()
     looks = asyncio.run(Surveyor(chosen, None, eyes, None, Tags()).look(room(30.0)))
     found = [thing for thing in merge(looks, chosen) if abs(thing.heading - 30.0) < 5.0]
-    assert [(thing.name, thing.score > 0) for thing in found] == [("lamp", True), ("carpet", False)]
+    assert [(thing.name, thing.score > 0) for thing in found] == [
+        ("lamp", True),
+        ("carpet", False),
+    ]
 
 
 def test_eyes_have_names() -> None:

@@ -22,7 +22,11 @@ def test_a_sample_is_the_versions(data: Path, tmp_path: Path, real: RealSet) -> 
     plan = ladders.Entry(VERSION, "random").real_plan(real, data=data)
     (split, known), *_ = real.checksums.items()
     head, found = find(replace(real, splits=(split,)), plan, tmp_path, whole=True)
-    assert head == {"dataset": f"{real.name}:{split}", "named": head["dataset"], "missing": []}
+    assert head == {
+        "dataset": f"{real.name}:{split}",
+        "named": head["dataset"],
+        "missing": [],
+    }
     assert len(known) == 2
     assert found is not None
     assert found.out == tmp_path / "real" / f"{real.name}-{split}"

@@ -47,7 +47,11 @@ CLOCKS_305 = (
     "AlarmClock|+01.36|+00.73|+01.23",
     "AlarmClock|+01.08|+00.73|+01.40",
 )
-BOOKS_329 = ("Book|+00.06|+00.56|-01.21", "Book|-00.12|+00.62|+00.83", "Book|+00.43|+00.56|-00.99")
+BOOKS_329 = (
+    "Book|+00.06|+00.56|-01.21",
+    "Book|-00.12|+00.62|+00.83",
+    "Book|+00.43|+00.56|-00.99",
+)
 TABLES_329 = ("SideTable|-01.20|+00.00|-02.46", "SideTable|+00.95|+00.00|-02.46")
 APPLES_8 = (
     "Apple|+01.41|+01.20|-01.00",
@@ -66,7 +70,10 @@ COUNTERS_8 = (
     "CounterTop|-02.10|+00.95|+00.29",
     "CounterTop|+01.50|+01.20|-00.66",
 )
-APPLE_18, TABLE_18 = ("Apple|+01.23|+01.07|+03.51",), ("DiningTable|-00.16|+00.00|+06.47",)
+APPLE_18, TABLE_18 = (
+    ("Apple|+01.23|+01.07|+03.51",),
+    ("DiningTable|-00.16|+00.00|+06.47",),
+)
 APPLE_26 = ("Apple|-00.14|+00.96|+02.93",)
 TABLES_26 = ("DiningTable|-02.73|00.00|+02.61", "DiningTable|-00.49|00.00|+03.18")
 BY_HAND: dict[str, tuple[GoalCondition, ...]] = {
@@ -148,12 +155,16 @@ def train(data: Path) -> Household:
     return Household("train", data)
 
 
-def test_three_training_trajectories_are_about_furniture_that_is_not_there(data: Path) -> None:
+def test_three_training_trajectories_are_about_furniture_that_is_not_there(
+    data: Path,
+) -> None:
     assert len(train(data).tasks) == 21_025 - 9
     assert train(data).omissions == {"no_receptacle": 3}
 
 
-def test_a_side_table_that_is_a_desk_now_is_no_desk_to_bring_things_to(data: Path) -> None:
+def test_a_side_table_that_is_a_desk_now_is_no_desk_to_bring_things_to(
+    data: Path,
+) -> None:
     # "move the alarm clock from one desk to another one": the plan calls the first a SideTable.
     source = train(data)._source
     assert isinstance(source, Alfred)
@@ -213,7 +224,10 @@ def test_published_plans_meet_the_goals_when_carried_out(data: Path) -> None:
         things = [*picked_up(plans[name])]
         named += len(things)
         known += sum(thing in world.layout.index for thing in things)
-        good += carry_out(world, plans[name]) and reference.met(world.state()) == reference.parts()
+        good += (
+            carry_out(world, plans[name])
+            and reference.met(world.state()) == reference.parts()
+        )
     assert good / SAMPLE >= CARRIED_OUT
     assert known / named >= CARRIED_OUT, "plans and scenes call things the same"
 
@@ -223,7 +237,9 @@ def _plans(data: Path) -> list[tuple[str, Any]]:
     return [(record["task_id"], record["plan"]) for _, record in lines]
 
 
-def test_rooms_whose_furniture_stands_elsewhere_are_those_that_are_named(data: Path) -> None:
+def test_rooms_whose_furniture_stands_elsewhere_are_those_that_are_named(
+    data: Path,
+) -> None:
     moved = set()
     for path in (data / "alfred" / "layouts").glob("*-openable.json"):
         scene = path.name.removesuffix("-openable.json")
@@ -231,7 +247,10 @@ def test_rooms_whose_furniture_stands_elsewhere_are_those_that_are_named(data: P
         for name in json.loads(path.read_text()):
             label, x, _, y = name.split("|")[:4]
             alike = [r.id.split("|") for r in records if r.label == label]
-            away = [math.dist((float(x), float(y)), (float(i[1]), float(i[3]))) for i in alike]
+            away = [
+                math.dist((float(x), float(y)), (float(i[1]), float(i[3])))
+                for i in alike
+            ]
             if away and min(away) > 1.0:
                 moved.add(scene)
     assert moved == set(alfred.MOVED_ROOMS)

@@ -44,13 +44,18 @@ def test_published_answers_are_true_of_the_kitchen(data: Path, split: str) -> No
         world = dataset.world(task.episode)
         world.reset(task.episode)
         thing = question.item.lower()
-        place = {"GarbageCan": "garbage_can"}.get(question.place, question.place.lower())
+        place = {"GarbageCan": "garbage_can"}.get(
+            question.place, question.place.lower()
+        )
         assert wanted(task).answer == question.answer
         assert true_answer(world, question.kind, thing, place) == question.answer
 
 
 def test_the_expert_sees_what_it_answers(data: Path) -> None:
-    dataset, asked = InteractiveQuestions("val_seen", data), read_questions(data, "val_seen")
+    dataset, asked = (
+        InteractiveQuestions("val_seen", data),
+        read_questions(data, "val_seen"),
+    )
     for number in range(0, 2400, 111):
         task, question = dataset.tasks[number], asked[number]
         world = dataset.world(task.episode)
@@ -58,21 +63,29 @@ def test_the_expert_sees_what_it_answers(data: Path) -> None:
         assert actions[-1].arguments == (question.answer,)
         assert len(actions) <= dataset.max_steps
         me = world.house.actors["agent"]
-        types = [world.house.entities.type(i) for i in range(world.house.entities.objects)]
+        types = [
+            world.house.entities.type(i) for i in range(world.house.entities.objects)
+        ]
         known = sum(
-            me.discovered[i] for i, kind in enumerate(types) if kind == question.item.lower()
+            me.discovered[i]
+            for i, kind in enumerate(types)
+            if kind == question.item.lower()
         )
         if question.kind == "counts":
             assert known == int(question.answer)
 
 
-def test_answers_balance_as_published_and_kitchens_are_those_of_the_split(data: Path) -> None:
+def test_answers_balance_as_published_and_kitchens_are_those_of_the_split(
+    data: Path,
+) -> None:
     asked = read_questions(data, "val_seen")
     answers = Counter((question.kind, question.answer) for question in asked)
     assert {answers["exists", a] for a in ("yes", "no")} == {400}
     assert {answers["contains", a] for a in ("yes", "no")} == {400}
     assert {answers["counts", a] for a in "0123"} == {200}
-    assert {question.scene for question in asked} == {f"FloorPlan{n}" for n in range(6, 31)}
+    assert {question.scene for question in asked} == {
+        f"FloorPlan{n}" for n in range(6, 31)
+    }
     redrawn = read_questions(data, "unseen_kitchens")
     assert {question.scene for question in redrawn} == set(UNSEEN)
 

@@ -34,7 +34,9 @@ def out_of_reach(folder: Path, name: str) -> tuple[int, int]:
     layout, cells = ithor.layout(folder, name), ithor.cells(folder, name).main
     house = House(layout, {"agent": Body()}, {"agent": (*cells[0], 0.0)})
     trip = Trip(house, house.actors["agent"])
-    things = [i for i, o in enumerate(layout.scene.objects) if "pickupable" in o.affordances]
+    things = [
+        i for i, o in enumerate(layout.scene.objects) if "pickupable" in o.affordances
+    ]
     missed = 0
     for i in things:
         try:
@@ -49,7 +51,9 @@ def test_all_rooms_load_and_nearly_all_things_are_in_reach(data: Path) -> None:
     assert len(names) == 120
     found = {name: out_of_reach(data, name) for name in names}
     assert sum(count for count, _ in found.values()) == 1895
-    assert {name: missed for name, (_, missed) in found.items() if missed} == OUT_OF_REACH
+    assert {
+        name: missed for name, (_, missed) in found.items() if missed
+    } == OUT_OF_REACH
 
 
 def test_boxes_agree_with_the_published_relations(data: Path) -> None:
@@ -80,11 +84,15 @@ def test_every_knob_and_tap_works_something(data: Path) -> None:
 
 
 def test_rooms_are_named_by_their_number(data: Path) -> None:
-    rooms = [ithor.scene(data, f"FloorPlan{n}").rooms[0].name for n in (1, 201, 301, 401)]
+    rooms = [
+        ithor.scene(data, f"FloorPlan{n}").rooms[0].name for n in (1, 201, 301, 401)
+    ]
     assert rooms == ["kitchen", "living room", "bedroom", "bathroom"]
     with pytest.raises(UsageError, match="is not an iTHOR scene"):
         ithor.room_of("FloorPlan500")
-    with pytest.raises(DataError, match=r"scene 'FloorPlan31': is missing; did you mean"):
+    with pytest.raises(
+        DataError, match=r"scene 'FloorPlan31': is missing; did you mean"
+    ):
         ithor.scene(data, "FloorPlan31")
 
 
@@ -95,7 +103,9 @@ def test_changes_move_small_things_and_share_the_layout(data: Path) -> None:
     inside = move_record(
         replace(apple, flags=apple.flags | {"isDirty"}), fridge.center, apple.heading
     )
-    listed = [inside if record is apple else record for record in ithor.records(data, name)]
+    listed = [
+        inside if record is apple else record for record in ithor.records(data, name)
+    ]
     scene = ithor.from_records(data, name, tuple(listed))
     shared, own = ithor.layout(data, name), ithor.layout(data, name, scene)
     assert own.panels is shared.panels
@@ -118,7 +128,9 @@ def test_moved_furniture_has_a_layout_of_its_own(data: Path) -> None:
     name = "FloorPlan1"
     fridge = next(r for r in ithor.records(data, name) if r.label == "Fridge")
     away = move_record(fridge, (0.0, 1.0, 0.0), fridge.heading)
-    listed = [away if record is fridge else record for record in ithor.records(data, name)]
+    listed = [
+        away if record is fridge else record for record in ithor.records(data, name)
+    ]
     scene = ithor.from_records(data, name, tuple(listed))
     assert ithor.layout(data, name, scene).panels is not ithor.layout(data, name).panels
 
@@ -126,11 +138,16 @@ def test_moved_furniture_has_a_layout_of_its_own(data: Path) -> None:
 def test_closed_gaps_join_the_floor_and_starts_snap_to_it(data: Path) -> None:
     cells = ithor.cells(data, "FloorPlan29")
     assert len(cells.main) == len(cells.places) == 67
-    (x, y), away = ithor.start(data, "FloorPlan29", cells.main[5][0] + 0.1, cells.main[5][1])
+    (x, y), away = ithor.start(
+        data, "FloorPlan29", cells.main[5][0] + 0.1, cells.main[5][1]
+    )
     assert (x, y) == cells.main[5]
     assert away == pytest.approx(0.1)
     added = 0
     for name in ithor.names(data):
-        published = {tuple(cell) for cell in read_array(find(data, ithor.CELLS.format(name=name)))}
+        published = {
+            tuple(cell)
+            for cell in read_array(find(data, ithor.CELLS.format(name=name)))
+        }
         added += len(ithor.cells(data, name).places) - len(published)
     assert added == 7

@@ -44,7 +44,9 @@ def test_numbered_exits_are_the_default_and_every_token_is_evaluated_once(
     run_of = played(plan)
     assert run_of.config["identity"]["settings"]["decoding"] == "numbered"
     (record,) = run_of.records()
-    assert not any(isinstance(step.decision, Rejection) for step in record.trajectory.steps)
+    assert not any(
+        isinstance(step.decision, Rejection) for step in record.trajectory.steps
+    )
     usage = [call.answer.usage for call in record.trajectory.calls() if call.answer]
     assert len(usage) >= 3, "an episode long enough to reuse something"
     needed = usage[-1].prompt - sum(each.completion for each in usage[:-1])
@@ -75,6 +77,8 @@ def test_rejections_of_free_answers_are_counted(data: Path, tmp_path: Path) -> N
     run_of = played(plan)
     (scores,) = [one for _, one in run_of.scores()]
     (record,) = run_of.records()
-    rejected = [s for s in record.trajectory.steps if type(s.decision).__name__ == "Rejection"]
+    rejected = [
+        s for s in record.trajectory.steps if type(s.decision).__name__ == "Rejection"
+    ]
     assert scores["rejections"] == len(rejected)
     assert scores["steps"] == len(record.trajectory.steps)

@@ -26,7 +26,9 @@ def ssd() -> str:
 
 
 @pytest.mark.real
-def test_photographs_become_observation_files(data: Path, ssd: str, tmp_path: Path) -> None:
+def test_photographs_become_observation_files(
+    data: Path, ssd: str, tmp_path: Path
+) -> None:
     folder, out = tmp_path / "pictures", tmp_path / "seen"
     folder.mkdir()
     for name in PLACES:

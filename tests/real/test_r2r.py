@@ -42,7 +42,9 @@ def test_every_instruction_is_an_episode(
 @pytest.mark.parametrize("split", ["val_seen", "train"])
 def test_the_oracle_is_perfect(data: Path, tmp_path: Path, split: str) -> None:
     shard = "1/10" if split == "train" and not LONG else ""
-    result = run(Plan("oracle", f"r2r:{split}", shard=shard, data=data, out=tmp_path / "run"))
+    result = run(
+        Plan("oracle", f"r2r:{split}", shard=shard, data=data, out=tmp_path / "run")
+    )
     scores = [one for _, one in RunFolder.read(result.path).scores()]
     assert len(scores) == {"train": 14_039 if LONG else 1_404, "val_seen": 1_021}[split]
     assert {one["sr"] for one in scores} == {1.0}
@@ -79,13 +81,17 @@ def test_no_way_is_hidden_at_the_wrap_of_the_circle(data: Path) -> None:
             episode = dataset.tasks[0].episode
             world.reset(type(episode)(episode.id, "Go.", scan, start))
             seen = world.observe("agent")
-            text = indoor.observation(seen, dataset.perceiver().perceive(scan, viewpoint))
+            text = indoor.observation(
+                seen, dataset.perceiver().perceive(scan, viewpoint)
+            )
             assert all(f"'{way.viewpoint}'" in text for way in seen.neighbors)
             wrapped += sum(way.heading > 337.5 for way in seen.neighbors)
     assert wrapped > 50
 
 
-def test_objects_of_the_pack_lie_in_their_sector_and_within_three_metres(data: Path) -> None:
+def test_objects_of_the_pack_lie_in_their_sector_and_within_three_metres(
+    data: Path,
+) -> None:
     dataset = r2r(data)
     scene = dataset.tasks[0].episode.scene
     told = 0
@@ -115,16 +121,24 @@ def test_reverie_boxes_are_a_second_source_of_objects(data: Path) -> None:
     assert not any("#" in name for name in names)
 
 
-def test_sub_instructions_are_told_to_the_agent_and_their_places_are_not(data: Path) -> None:
+def test_sub_instructions_are_told_to_the_agent_and_their_places_are_not(
+    data: Path,
+) -> None:
     first = r2r(data, sub_instructions=True).tasks[0].episode
     assert first.extra["sub_instructions"][0] == "exit the bedroom"
     assert set(first.extra) == {"sub_instructions"}
 
 
-def test_sub_instructions_are_parts_of_the_instruction_along_its_path(data: Path) -> None:
+def test_sub_instructions_are_parts_of_the_instruction_along_its_path(
+    data: Path,
+) -> None:
     dataset = r2r(data)
-    narrated = {task.episode.id: (task, dataset.narrated(task)) for task in dataset.tasks}
-    assert sum(bool(parts) for _, parts in narrated.values()) == 1_020, "one is not in FGR2R"
+    narrated = {
+        task.episode.id: (task, dataset.narrated(task)) for task in dataset.tasks
+    }
+    assert sum(bool(parts) for _, parts in narrated.values()) == 1_020, (
+        "one is not in FGR2R"
+    )
     task, parts = narrated["711_0"]
     assert isinstance(task.reference, PathReference)
     assert parts == [(0, 2), (19, 6), (43, 6)]
@@ -151,7 +165,9 @@ def test_demonstrations_come_from_train(data: Path) -> None:
     assert world.done("agent")
 
 
-def test_the_sample_of_72_scenes_needs_both_of_its_parts(data: Path, tmp_path: Path) -> None:
+def test_the_sample_of_72_scenes_needs_both_of_its_parts(
+    data: Path, tmp_path: Path
+) -> None:
     with pytest.raises(DataError, match="R2R_val_unseen"):
         r2r(_with_unseen(data, tmp_path, 0), "sample72").tasks  # noqa: B018
     folder = _with_unseen(data, tmp_path, 11)
@@ -168,7 +184,9 @@ def _with_unseen(data: Path, tmp_path: Path, scans: int) -> Path:
     """The published train file beside ``scans`` made-up unseen scans of one path each."""
     folder = tmp_path / f"data{scans}" / "r2r" / "annotations"
     folder.mkdir(parents=True)
-    (folder / "R2R_train.json.gz").symlink_to(data / "r2r" / "annotations" / "R2R_train.json.gz")
+    (folder / "R2R_train.json.gz").symlink_to(
+        data / "r2r" / "annotations" / "R2R_train.json.gz"
+    )
     records = [
         {
             "path_id": 90_000 + i, "scan": f"unseen{i}", "path": ["a", "b"], "heading": 0.0,
@@ -181,7 +199,9 @@ def _with_unseen(data: Path, tmp_path: Path, scans: int) -> Path:
     return folder.parent.parent
 
 
-def test_a_split_without_goals_can_be_walked_but_not_scored(tmp_path: Path, data: Path) -> None:
+def test_a_split_without_goals_can_be_walked_but_not_scored(
+    tmp_path: Path, data: Path
+) -> None:
     folder = tmp_path / "r2r" / "annotations"
     folder.mkdir(parents=True)
     (folder.parent / "connectivity").symlink_to(data / "r2r" / "connectivity")

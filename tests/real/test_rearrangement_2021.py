@@ -32,7 +32,9 @@ def solved(dataset: Rearrangement, tasks: Iterable[Task]) -> list[bool]:
         world.reset(task.episode)
         start = world.state()
         assert reference.met(start) == 0, "everything named is out of place at first"
-        assert all(other.met(start) for other in reference.others), "and nothing else is"
+        assert all(other.met(start) for other in reference.others), (
+            "and nothing else is"
+        )
         try:
             rehearse(world, task.episode, reference)
         except PlanningFailed:
@@ -57,7 +59,9 @@ def test_the_expert_solves_nearly_all_and_disturbs_nothing(val: Rearrangement) -
     assert sum(every) / len(every) >= 0.9
 
 
-def test_requests_name_what_the_world_calls_so_from_the_start(val: Rearrangement) -> None:
+def test_requests_name_what_the_world_calls_so_from_the_start(
+    val: Rearrangement,
+) -> None:
     for task in val.tasks[:40]:
         world, reference = val.world(task.episode), task.reference
         assert isinstance(reference, RearrangementReference)
@@ -66,11 +70,17 @@ def test_requests_name_what_the_world_calls_so_from_the_start(val: Rearrangement
         for goal in reference.goals:
             i = world.layout.index[goal.object]
             lid = "pickupable" not in world.scene.objects[i].affordances
-            named = [goal.object] if lid or not goal.receptacle else [goal.object, goal.receptacle]
+            named = (
+                [goal.object]
+                if lid or not goal.receptacle
+                else [goal.object, goal.receptacle]
+            )
             assert all(str(world.name("agent", name)) in words for name in named)
 
 
-def test_train_loads_whole_and_shows_how_it_is_done(data: Path, val: Rearrangement) -> None:
+def test_train_loads_whole_and_shows_how_it_is_done(
+    data: Path, val: Rearrangement
+) -> None:
     train = Rearrangement("2021_train", data)
     assert len(train.tasks) == 3832
     assert train.omissions == {

@@ -37,12 +37,16 @@ PLAYED = [
 
 
 @pytest.mark.parametrize(("agent", "on"), PLAYED)
-def test_an_agent_plays_published_episodes(tmp_path: Path, data: Path, agent: str, on: str) -> None:
+def test_an_agent_plays_published_episodes(
+    tmp_path: Path, data: Path, agent: str, on: str
+) -> None:
     steps = 14 if on.startswith("robothor") else 4
     with reasoning() as server:
         tree = {"model": {"base_url": server.address}}
         out = tmp_path / "run"
-        plan = Plan(agent, on, f"openai:{MODEL}", tree, 2, max_steps=steps, data=data, out=out)
+        plan = Plan(
+            agent, on, f"openai:{MODEL}", tree, 2, max_steps=steps, data=data, out=out
+        )
         check(server, out, run(plan).outcome)
 
 
@@ -51,11 +55,15 @@ def test_a_cascade_of_two_plays_published_episodes(tmp_path: Path, data: Path) -
         address = {"base_url": server.address}
         tree = {"model": {"small": address, "large": address, "margin": 0.0}}
         model, out = f"cascade:openai:{MODEL},openai:{MODEL}", tmp_path / "run"
-        plan = Plan("act", "r2r:val_seen", model, tree, 2, max_steps=4, data=data, out=out)
+        plan = Plan(
+            "act", "r2r:val_seen", model, tree, 2, max_steps=4, data=data, out=out
+        )
         check(server, out, run(plan).outcome)
 
 
-def test_a_scene_is_remembered_in_published_episodes(tmp_path: Path, data: Path) -> None:
+def test_a_scene_is_remembered_in_published_episodes(
+    tmp_path: Path, data: Path
+) -> None:
     """The second episode of a tour is asked about with the map and the notes of the first."""
     with reasoning() as server:
         out, episodes = tmp_path / "run", ("5593_0", "4020_0")

@@ -50,13 +50,17 @@ def test_the_bed_of_a_photograph_is_found_by_a_network(data: Path) -> None:
     assert spec is not None
     assert spec.submodule_search_locations
     network = f"ssd:{Path(spec.submodule_search_locations[0]) / 'models'}"
-    settings = FrontierSettings(grounding=network, grounding_threshold=0.7, resolution=30.0)
+    settings = FrontierSettings(
+        grounding=network, grounding_threshold=0.7, resolution=30.0
+    )
 
     def build(toolkit: Toolkit, actor: str) -> Agent:
         return FrontierAgent(settings, toolkit)
 
     base = started(SimulatedBase(SimulatedScene(flat(), {})), 1.0, 1.5, 0.0)
-    body = Photographer(pictures.read(data / "panoramas" / "apartment.jpg"), base, {2: "drop"})
+    body = Photographer(
+        pictures.read(data / "panoramas" / "apartment.jpg"), base, {2: "drop"}
+    )
     with running(body) as url:
         camera = {"field_of_view": FIELD, "settle": 0.0, "throttle": 0}
         dataset = RobotTasks(settings=RobotSettings(url=url, target="bed", **camera))
@@ -64,7 +68,9 @@ def test_the_bed_of_a_photograph_is_found_by_a_network(data: Path) -> None:
         trajectory = asyncio.run(rollout(dataset.tasks[0], setup))
     assert (trajectory.ended, trajectory.error) == ("stopped", "")
     assert trajectory.steps[-1].decision.thought == "I have found it."
-    (found, *_) = [note.details for note in trajectory.notes() if note.kind == "grounded"]
+    (found, *_) = [
+        note.details for note in trajectory.notes() if note.kind == "grounded"
+    ]
     assert found["score"] >= 0.7
     assert found["distance"] is not None  # the laser's, where the network saw the bed
     assert "lost" in [step.feedback.status for step in trajectory.steps]

@@ -50,7 +50,9 @@ def test_every_published_episode_is_there(train: Robothor) -> None:
     assert len({task.episode.extra["target"] for task in first}) == 12
 
 
-def test_the_oracle_finds_things_in_all_scenes_about_as_far_as_published(train: Robothor) -> None:
+def test_the_oracle_finds_things_in_all_scenes_about_as_far_as_published(
+    train: Robothor,
+) -> None:
     found, ratios = [], []
     for task in some(train.tasks[SCENES : 2 * SCENES], 3):
         trajectory = play(train, ShortestPathOracle, NoSettings(), task)
@@ -82,7 +84,9 @@ def test_every_target_type_can_be_grounded_in_its_scene(split: str, data: Path) 
     for task in tasks:
         reference, words = task.reference, task.episode.extra["target"]
         assert isinstance(reference, ObjectNavReference)
-        if (task.episode.scene, words) in checked or (split == "test" and not reference.targets):
+        if (task.episode.scene, words) in checked or (
+            split == "test" and not reference.targets
+        ):
             continue
         checked.add((task.episode.scene, words))
         place = dataset.place(task.episode.scene)
@@ -100,7 +104,9 @@ def _shown(name: str, kind: str, words: str) -> Shown:
 
 
 @pytest.mark.parametrize("split", ["train", "val", "debug"])
-def test_frontier_with_a_perfect_detector_reaches_every_target_type(split: str, data: Path) -> None:
+def test_frontier_with_a_perfect_detector_reaches_every_target_type(
+    split: str, data: Path
+) -> None:
     try:
         dataset = Robothor(split, data)
         tasks = list(dataset.tasks[:48])

@@ -35,7 +35,9 @@ def load(name: str, split: str, data: Path) -> Any:
 
 
 def rollouts(data: Path, file: str) -> list[dict[str, Any]]:
-    with gzip.open(data / "reference_scores" / f"{file}_rollouts.jsonl.gz", "rt") as lines:
+    with gzip.open(
+        data / "reference_scores" / f"{file}_rollouts.jsonl.gz", "rt"
+    ) as lines:
         return [json.loads(line) for line in lines]
 
 
@@ -67,7 +69,10 @@ def test_rollouts_go_through_the_recorded_states(file: str, data: Path) -> None:
     assert len(records) == count
     for record in records:
         assert record["states"][0] == record["start"]
-        assert states_of(dataset, record["start"], record["executed"]) == record["states"][1:]
+        assert (
+            states_of(dataset, record["start"], record["executed"])
+            == record["states"][1:]
+        )
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -82,12 +87,16 @@ def test_what_is_said_is_carried_out_as_recorded_and_scores_as_recorded(
     for record in records:
         task = tasks[str(record["id"])]
         start = task.episode.start
-        assert [start["panorama"], start["heading"]] == record["start"], "snapped on load"
+        assert [start["panorama"], start["heading"]] == record["start"], (
+            "snapped on load"
+        )
         trajectory = replayed(dataset, task, record["proposed"])
         pairs.append((task, trajectory))
         done = [step.feedback.details["executed"] for step in trajectory.steps]
         assert done == record["executed"]
-        walked = [[step.pose["panorama"], step.pose["heading"]] for step in trajectory.steps]
+        walked = [
+            [step.pose["panorama"], step.pose["heading"]] for step in trajectory.steps
+        ]
         assert walked == record["states"][1:]
     found = scorer("street").score(dataset, pairs)
     assert len(found) == count
@@ -123,16 +132,24 @@ def test_the_published_trace_replays_to_its_states_and_metrics(data: Path) -> No
         start, *states = trace[f"{who}_states"]
         assert trace[f"{who}_actions"][0] == "init"
         assert states_of(dataset, start, trace[f"{who}_actions"][1:]) == states
-    assert gold_actions(dataset.graph(""), task.reference.path, 0.0) == trace["gold_actions"][1:]
+    assert (
+        gold_actions(dataset.graph(""), task.reference.path, 0.0)
+        == trace["gold_actions"][1:]
+    )
 
     trajectory = replayed(dataset, task, trace["agent_actions"][1:])
     places = [where["panorama"] for where in trajectory.visited("agent")]
     assert [place for place, _ in groupby(places)] == trace["agent_pano_path"]
     (values,) = scorer("street").score(dataset, [(task, trajectory)])
-    assert (values["tc"], values["spd"]) == (trace["metrics"]["tc"], trace["metrics"]["spd"])
+    assert (values["tc"], values["spd"]) == (
+        trace["metrics"]["tc"],
+        trace["metrics"]["spd"],
+    )
     assert values["kpa_released"] == trace["metrics"]["kpa"] == 0.5
     assert values["ndtw"] == pytest.approx(trace["metrics"]["nDTW"], abs=1e-12)
-    assert values["kpa"] == pytest.approx(1 / 3), "first step and junction wrong, goal reached"
+    assert values["kpa"] == pytest.approx(1 / 3), (
+        "first step and junction wrong, goal reached"
+    )
 
 
 def test_a_start_off_every_way_keeps_its_heading(data: Path) -> None:

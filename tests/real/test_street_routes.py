@@ -21,7 +21,12 @@ from wayword.metrics import scoring
 
 pytestmark = pytest.mark.real
 
-SPLITS = ("map2seq:seen_dev", "map2seq:seen_test", "map2seq:unseen_dev", "touchdown:unseen_dev")
+SPLITS = (
+    "map2seq:seen_dev",
+    "map2seq:seen_test",
+    "map2seq:unseen_dev",
+    "touchdown:unseen_dev",
+)
 
 TOO_LONG = {"touchdown:unseen_dev": {"11566"}}
 """Its 66 panoramas take 68 actions, and an episode has 55 steps."""
@@ -75,7 +80,12 @@ def test_gold_reproduces_every_route_and_scores_in_full(name: str, data: Path) -
         assert isinstance(task.reference, PathReference)
         assert places(trajectory) == task.reference.path
         assert all(step.feedback.ok for step in trajectory.steps)
-        assert (values["tc"], values["spd"], values["kpa"], values["ndtw"]) == (1, 0, 1, 1)
+        assert (values["tc"], values["spd"], values["kpa"], values["ndtw"]) == (
+            1,
+            0,
+            1,
+            1,
+        )
         assert values["kpa_released"] == 1
     assert short == TOO_LONG.get(name, set())
 
@@ -96,7 +106,9 @@ def test_the_long_route_is_walked_when_there_is_time(data: Path) -> None:
 
 
 @pytest.mark.parametrize("transition", ["original", "paper"])
-def test_routes_can_be_walked_under_the_other_transitions(transition: str, data: Path) -> None:
+def test_routes_can_be_walked_under_the_other_transitions(
+    transition: str, data: Path
+) -> None:
     for name in SPLITS:
         dataset = load(name, data, transition=transition)
         for task in some(dataset.tasks, 5):
@@ -121,7 +133,9 @@ def test_the_shortest_path_oracle_reaches_every_goal(name: str, data: Path) -> N
             assert (values["tc"], values["spd"], values["steps"] <= 55) == (1, 0, True)
 
 
-def test_the_forward_baseline_is_far_below_gold_and_stops_at_40_panoramas(data: Path) -> None:
+def test_the_forward_baseline_is_far_below_gold_and_stops_at_40_panoramas(
+    data: Path,
+) -> None:
     dataset = load("map2seq:unseen_dev", data)
     pairs = play(ForwardAgent, dataset)
     scores = scoring.score(dataset, pairs)
@@ -132,7 +146,9 @@ def test_the_forward_baseline_is_far_below_gold_and_stops_at_40_panoramas(data: 
 
 def test_map2seq_starts_with_a_forward_that_faces_the_route(data: Path) -> None:
     dataset = load("map2seq:unseen_dev", data)
-    assert {tuple(task.episode.extra["opening"]) for task in dataset.tasks} == {("forward",)}
+    assert {tuple(task.episode.extra["opening"]) for task in dataset.tasks} == {
+        ("forward",)
+    }
     assert sum("landmarks" in task.episode.extra for task in dataset.tasks) == 800
     assert dataset.tasks[0].episode.id == "6918"
     assert dataset.tasks[0].episode.start["heading"] == 22
@@ -157,11 +173,15 @@ def test_touchdown_headings_are_snapped(data: Path) -> None:
         ("map2seq:seen_test", 594),
     ],
 )
-def test_demonstrations_are_training_routes_only(name: str, pool: int, data: Path) -> None:
+def test_demonstrations_are_training_routes_only(
+    name: str, pool: int, data: Path
+) -> None:
     dataset = load(name, data)
     drawn = dataset.demonstrations(pool, seed=1)
     graph = dataset.graph("")
-    evaluated = {task.episode.id for task in dataset.tasks} if "map2seq" in name else set()
+    evaluated = (
+        {task.episode.id for task in dataset.tasks} if "map2seq" in name else set()
+    )
     assert len({shown.episode.id for shown in drawn}) == pool
     for shown in drawn:
         assert shown.episode.id not in evaluated

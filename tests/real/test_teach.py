@@ -32,18 +32,25 @@ COUNTS = {
 def test_the_restated_tasks_are_the_published_ones(data: Path) -> None:
     folder, own = data / FOLDER / "task_definitions", definitions()
     files = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
-    published = {d.task_name: d for d in TypeAdapter(list[Definition]).validate_python(files)}
+    published = {
+        d.task_name: d for d in TypeAdapter(list[Definition]).validate_python(files)
+    }
     assert list(published) == list(own)
     assert len(own) == 25
     for name, definition in published.items():
         mine = own[name]
         assert definition.components == mine.components
         assert definition.relations == mine.relations
-        assert (definition.task_id, definition.task_nparams) == (mine.task_id, mine.task_nparams)
+        assert (definition.task_id, definition.task_nparams) == (
+            mine.task_id,
+            mine.task_nparams,
+        )
         assert (definition.task_anchor_object or "") == (mine.task_anchor_object or "")
 
 
-def test_the_classes_of_generated_homes_are_parts_of_the_published_ones(data: Path) -> None:
+def test_the_classes_of_generated_homes_are_parts_of_the_published_ones(
+    data: Path,
+) -> None:
     published = read_classes(data)
     for name, kinds in CLASSES.items():
         assert set(kinds) <= set(published[name]), name
@@ -72,11 +79,15 @@ def test_the_expert_and_the_team_solve_tasks_in_published_rooms(
         assert isinstance(reference, PlannedReference)
         rehearse(world, task.episode, reference)
         assert reference.met(world.state()) == reference.parts(), task.episode.id
-        trajectory = asyncio.run(rollout(task, Setup(dataset, make, max_steps=dataset.max_steps)))
+        trajectory = asyncio.run(
+            rollout(task, Setup(dataset, make, max_steps=dataset.max_steps))
+        )
         assert reference.met(trajectory.state) == reference.parts(), task.episode.id
 
 
-def test_episodes_of_a_split_have_ids_of_their_own_and_play_in_its_rooms(data: Path) -> None:
+def test_episodes_of_a_split_have_ids_of_their_own_and_play_in_its_rooms(
+    data: Path,
+) -> None:
     dataset = MaHousehold("valid_unseen", data, MaHousehold.Settings(episodes=60))
     floors = set(read_floors(data, "valid_unseen"))
     assert len({task.episode.id for task in dataset.tasks}) == 60

@@ -32,25 +32,35 @@ def map2seq(data: Path) -> Map2seq:
 def gold(map2seq: Map2seq, number: int) -> list[str]:
     task = map2seq.tasks[number]
     path: Any = task.reference
-    return list(gold_actions(map2seq.graph(""), path.path, task.episode.start["heading"]))
+    return list(
+        gold_actions(map2seq.graph(""), path.path, task.episode.start["heading"])
+    )
 
 
-def synthetic_scores(folder: Path, places: list[tuple[str, int]], names: list[str]) -> Path:
+def synthetic_scores(
+    folder: Path, places: list[tuple[str, int]], names: list[str]
+) -> Path:
     """A landmark comes into view at every fifth step, in one view after the other."""
-    lines = [json.dumps({"landmark": name, "mean": 0.2, "deviation": 0.01}) for name in names]
+    lines = [
+        json.dumps({"landmark": name, "mean": 0.2, "deviation": 0.01}) for name in names
+    ]
     for step, (panorama, heading) in enumerate(places):
         for view in range(5):
             seen = step % 5 == 4 and view == step // 5 % 5
             score = dict.fromkeys(names, 0.2)
             score[names[step // 5 % len(names)]] = 0.24 if seen else 0.21
             at = (heading + 45 * (view - 2)) % 360
-            lines.append(json.dumps({"panorama": panorama, "heading": at, "scores": score}))
+            lines.append(
+                json.dumps({"panorama": panorama, "heading": at, "scores": score})
+            )
     path = folder / "scores.jsonl"
     path.write_text("\n".join(lines))
     return path
 
 
-def test_the_prompt_of_a_real_episode_is_the_golden_one(map2seq: Map2seq, tmp_path: Path) -> None:
+def test_the_prompt_of_a_real_episode_is_the_golden_one(
+    map2seq: Map2seq, tmp_path: Path
+) -> None:
     task = map2seq.tasks[0]
     world = map2seq.world(task.episode)
     world.reset(task.episode)
@@ -58,27 +68,42 @@ def test_the_prompt_of_a_real_episode_is_the_golden_one(map2seq: Map2seq, tmp_pa
     for word in words:
         where = world.pose("agent")
         places.append((where["panorama"], where["heading"]))
-        world.step("agent", next(a for a in world.action_space("agent").listed if a.name == word))
+        world.step(
+            "agent",
+            next(a for a in world.action_space("agent").listed if a.name == word),
+        )
     names = tidy_landmarks(task.episode.extra["landmarks"]).names
     scores = synthetic_scores(tmp_path, places, list(names))
     settings = VelmaSettings(shots=0, scores="recorded", scores_file=str(scores))
-    _, script = play(First(map2seq), [*words[1:], "stop"], settings, max_steps=GOLD_STEPS + 1)
-    shown = script.prompts[-1].replace(" ".join(task.episode.instruction.split()), "{instruction}")
+    _, script = play(
+        First(map2seq), [*words[1:], "stop"], settings, max_steps=GOLD_STEPS + 1
+    )
+    shown = script.prompts[-1].replace(
+        " ".join(task.episode.instruction.split()), "{instruction}"
+    )
     for number, name in enumerate(names, 1):
         shown = shown.replace(f"You see {name} ", f"You see {{landmark {number}}} ")
-    assert shown == (GOLDEN / "velma_map2seq.txt").read_text(encoding="utf-8").rstrip("\n")
+    assert shown == (GOLDEN / "velma_map2seq.txt").read_text(encoding="utf-8").rstrip(
+        "\n"
+    )
 
 
 def test_gold_answers_walk_real_routes_to_their_goals(map2seq: Map2seq) -> None:
     for number in range(0, 40, 4):
         task = map2seq.tasks[number]
         words = gold(map2seq, number)
-        trajectory, script = play(First(map2seq, number), words[1:], max_steps=len(words))
+        trajectory, script = play(
+            First(map2seq, number), words[1:], max_steps=len(words)
+        )
         assert trajectory.ended == "stopped"
         assert trajectory.visited("agent")[-1]["panorama"] == task.reference.goal  # type: ignore[attr-defined]
-        assert len(script.prompts) == len(words) - 1, "the opening is walked without asking"
+        assert len(script.prompts) == len(words) - 1, (
+            "the opening is walked without asking"
+        )
         written = [
-            line.partition(". ")[2] for line in script.prompts[-1].splitlines() if ". " in line
+            line.partition(". ")[2]
+            for line in script.prompts[-1].splitlines()
+            if ". " in line
         ]
         assert [word for word in written if word in words] == words[:-1]
 
@@ -93,8 +118,12 @@ def test_shots_are_routes_of_the_training_area(map2seq: Map2seq) -> None:
         assert "-way intersection." in example
     assert route.endswith("1. forward\n2.")
     _, again = play(First(map2seq, 5), ["stop"], VelmaSettings(shots=2, draw="run"))
-    assert again.prompts[0].split("\n\n")[:3] == [task, one, other], "the same for every episode"
-    _, seeded = play(First(map2seq), ["stop"], VelmaSettings(shots=2, examples=1, draw="run"))
+    assert again.prompts[0].split("\n\n")[:3] == [task, one, other], (
+        "the same for every episode"
+    )
+    _, seeded = play(
+        First(map2seq), ["stop"], VelmaSettings(shots=2, examples=1, draw="run")
+    )
     assert seeded.prompts[0].split("\n\n")[1:3] != [one, other]
 
 
@@ -132,5 +161,9 @@ class First:
 
     def __init__(self, whole: Map2seq, number: int = 0) -> None:
         self.tasks = [whole.tasks[number]]
-        self.world, self.graph, self.perceiver = whole.world, whole.graph, whole.perceiver
+        self.world, self.graph, self.perceiver = (
+            whole.world,
+            whole.graph,
+            whole.perceiver,
+        )
         self.demonstrations: Callable[..., Any] = whole.demonstrations

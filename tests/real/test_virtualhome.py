@@ -76,13 +76,19 @@ def test_every_node_with_a_use_is_an_object(
     assert len(homes) == 14
     for name, home in homes.items():
         objects = home.home.scene.objects
-        assert len(objects) == OBJECTS[name] == sum(map(is_object, home.graph.nodes.values()))
+        assert (
+            len(objects)
+            == OBJECTS[name]
+            == sum(map(is_object, home.graph.nodes.values()))
+        )
         assert {home.graph.nodes[int(o.id.split("|")[1])].name for o in objects} == {
             o.id for o in objects
         }
 
 
-def test_all_rooms_are_there_and_in_reach_of_each_other(homes: dict[str, ImportedHome]) -> None:
+def test_all_rooms_are_there_and_in_reach_of_each_other(
+    homes: dict[str, ImportedHome],
+) -> None:
     for name, home in homes.items():
         rooms = {room.name for room in home.home.scene.rooms}
         nodes = [node for node in home.graph.nodes.values() if node.category == "Rooms"]
@@ -93,25 +99,38 @@ def test_all_rooms_are_there_and_in_reach_of_each_other(homes: dict[str, Importe
 def test_how_many_things_are_within_reach(homes: dict[str, ImportedHome]) -> None:
     found = {}
     for name, home in homes.items():
-        things = [o.id for o in home.home.scene.objects if "pickupable" in o.affordances]
+        things = [
+            o.id for o in home.home.scene.objects if "pickupable" in o.affordances
+        ]
         start = home.home.starts[len(home.home.starts) // 2]
-        found[name] = len(things), len(reachable_objects(home.home.layout, start, things))
+        found[name] = (
+            len(things),
+            len(reachable_objects(home.home.layout, start, things)),
+        )
     assert found == REACHED
 
 
-def test_furniture_stands_in_the_room_that_the_graph_says(homes: dict[str, ImportedHome]) -> None:
+def test_furniture_stands_in_the_room_that_the_graph_says(
+    homes: dict[str, ImportedHome],
+) -> None:
     right = wrong = 0
     for home in homes.values():
         by_corner = {
-            (room.polygon[0], room.polygon[2]): room.name for room in home.home.scene.rooms
+            (room.polygon[0], room.polygon[2]): room.name
+            for room in home.home.scene.rooms
         }
         assert len(by_corner) == len(home.home.scene.rooms)
-        names = dict(zip(_rooms(home), (r.name for r in home.home.scene.rooms), strict=True))
+        names = dict(
+            zip(_rooms(home), (r.name for r in home.home.scene.rooms), strict=True)
+        )
         for thing in home.home.scene.objects:
             room = home.graph.room_by_node.get(int(thing.id.split("|")[1]))
             if room is not None:
                 here = home.home.layout.room_at(thing.x, thing.y)
-                right, wrong = right + (here == names[room]), wrong + (here != names[room])
+                right, wrong = (
+                    right + (here == names[room]),
+                    wrong + (here != names[room]),
+                )
     assert right > 0.99 * (right + wrong), "north is Unity's z, and east its x"
 
 
@@ -136,7 +155,9 @@ def test_things_are_in_or_on_what_an_edge_says(homes: dict[str, ImportedHome]) -
 
 def test_the_logged_episodes_are_as_published(data: Path) -> None:
     dataset = MaWah("logs", data)
-    assert {task.episode.id: goals(task.reference).parts() for task in dataset.tasks} == {
+    assert {
+        task.episode.id: goals(task.reference).parts() for task in dataset.tasks
+    } == {
         "logs_agent_2_put_fridge": 6,
         "logs_agent_2_read_book": 4,
         "logs_agent_2_setup_table": 5,
@@ -148,14 +169,18 @@ def test_the_logged_episodes_are_as_published(data: Path) -> None:
     assert sum(dataset.omissions.values()) == 2, dataset.omissions
     assert all("requires sitting" in cause for cause in dataset.omissions)
     fridge = goals(dataset.tasks[0].reference)
-    assert {g.receptacles for g in fridge.goals if isinstance(g, Inside)} == {("fridge|158",)}
+    assert {g.receptacles for g in fridge.goals if isinstance(g, Inside)} == {
+        ("fridge|158",)
+    }
     cupcakes = fridge.goals[0]
     assert isinstance(cupcakes, Inside)
     assert cupcakes.objects == ("cupcake|410", "cupcake|411", "cupcake|412")
     assert cupcakes.parts == 2
     assert any(isinstance(g, Held) for g in goals(dataset.tasks[1].reference).goals)
     table = dataset.tasks[2].episode.instruction
-    assert "on the northern kitchen table in the kitchen" in table, "of two in that kitchen"
+    assert "on the northern kitchen table in the kitchen" in table, (
+        "of two in that kitchen"
+    )
 
 
 def goals(reference: object) -> HouseholdReference:
@@ -179,7 +204,9 @@ def test_c_wah_goals_over_the_homes(data: Path) -> None:
 
 
 def _episodes(dataset: MaWah) -> int:
-    return sum(n for cause, n in dataset.omissions.items() if cause.startswith("episode"))
+    return sum(
+        n for cause, n in dataset.omissions.items() if cause.startswith("episode")
+    )
 
 
 @pytest.mark.parametrize("agents", [2, 3])
@@ -205,7 +232,9 @@ def test_bad_files_are_named_with_record_and_field(data: Path, tmp_path: Path) -
     record = json.loads(gzip.decompress(path.read_bytes()))
     del record["init_unity_graph"]["nodes"][3]["class_name"]
     path.write_bytes(gzip.compress(json.dumps(record).encode()))
-    with pytest.raises(DataError, match="node 3, field 'class_name': is missing") as told:
+    with pytest.raises(
+        DataError, match="node 3, field 'class_name': is missing"
+    ) as told:
         list(MaWah("logs", tmp_path).tasks)
     assert str(path) in str(told.value)
     path.unlink()

@@ -30,7 +30,9 @@ def plan(agent: str, out: Path | None = None, model: str = "", **more: Any) -> P
 def who_did_what(path: Path) -> Mapping[str, list[str]]:
     (record,) = RunFolder.read(path).records()
     told = record.trajectory
-    return {actor: [str(action) for action in told.actions(actor)] for actor in told.start}
+    return {
+        actor: [str(action) for action in told.actions(actor)] for actor in told.start
+    }
 
 
 def test_each_actor_is_played_by_its_own_agent(tmp_path: Path) -> None:
@@ -51,14 +53,21 @@ def test_an_actor_s_settings_are_its_own(tmp_path: Path) -> None:
 
 
 def test_settings_of_the_run_s_agent_go_on_to_an_actor_that_only_changes_some() -> None:
-    settings = {"decoding": "free", "shots": 1, "actors": {"bob": {"decoding": "constrained"}}}
+    settings = {
+        "decoding": "free",
+        "shots": 1,
+        "actors": {"bob": {"decoding": "constrained"}},
+    }
     cast = open_agent(plan("react", model=FIRST, settings=settings), TwoInAFlat())
     assert cast.others["bob"].settings.shots == 1
     assert cast.others["bob"].settings.decoding == "constrained"
     other = open_agent(
-        plan("react", model=FIRST, settings=settings, actors={"bob": "act"}), TwoInAFlat()
+        plan("react", model=FIRST, settings=settings, actors={"bob": "act"}),
+        TwoInAFlat(),
     )
-    assert other.others["bob"].settings.shots == 0, "another agent has settings of its own alone"
+    assert other.others["bob"].settings.shots == 0, (
+        "another agent has settings of its own alone"
+    )
 
 
 def test_another_agent_for_an_actor_is_another_run(tmp_path: Path) -> None:
@@ -75,14 +84,19 @@ def test_who_sees_the_answer_is_told_whoever_it_is(tmp_path: Path) -> None:
     run(plan("expert", tmp_path / "two", actors={"ann": "random", "bob": "random"}))
     config = RunFolder.read(tmp_path / "two").config
     assert config["sees_answer"] is False, "an agent that plays nobody sees nothing"
-    assert "expert, ann: random, bob: random" in reports.table([tmp_path / "two"], "json")
+    assert "expert, ann: random, bob: random" in reports.table(
+        [tmp_path / "two"], "json"
+    )
 
 
 def test_an_actor_may_have_a_model_of_its_own(tmp_path: Path) -> None:
     settings = {"models": {"bob": "scripted:noise"}}
     path = run(plan("act", tmp_path / "run", FIRST, settings=settings)).path
     (record,) = RunFolder.read(path).records()
-    asked = {step.actor: {call.role for call in step.calls} for step in record.trajectory.steps}
+    asked = {
+        step.actor: {call.role for call in step.calls}
+        for step in record.trajectory.steps
+    }
     assert asked == {"ann": {"main"}, "bob": {"bob"}}
     assert RunFolder.read(path).config["identity"]["models"]["bob"] == "scripted:noise"
 
@@ -101,14 +115,23 @@ def test_a_model_is_needed_by_those_who_ask_one() -> None:
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"actors": {"bobb": "random"}}, "flat has no actor 'bobb'; did you mean 'bob'"),
+        (
+            {"actors": {"bobb": "random"}},
+            "flat has no actor 'bobb'; did you mean 'bob'",
+        ),
         (
             {"settings": {"actors": {"eve": {"steps": 1}}}},
             "has no actor 'eve'; there are: ann, bob",
         ),
         ({"settings": {"actors": {"bob": "steps"}}}, "write actors.bob.KEY=VALUE"),
-        ({"settings": {"actors": {"bob": {"step": 1}}}}, "random has no setting 'step'"),
-        ({"actors": {"bob": "navgpt"}}, "navgpt acts in indoor worlds, and flat is household"),
+        (
+            {"settings": {"actors": {"bob": {"step": 1}}}},
+            "random has no setting 'step'",
+        ),
+        (
+            {"actors": {"bob": "navgpt"}},
+            "navgpt acts in indoor worlds, and flat is household",
+        ),
         ({"actors": {"bob": "ract"}}, "no agent is called 'ract'"),
     ],
 )

@@ -47,7 +47,12 @@ def test_the_same_name_at_another_address_is_asked_itself(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     "settings",
-    [{"extra": {"top_k": 3}}, {"dialect": "vllm"}, {"omit": ["stop"]}, {"thinking": 64}],
+    [
+        {"extra": {"top_k": 3}},
+        {"dialect": "vllm"},
+        {"omit": ["stop"]},
+        {"thinking": 64},
+    ],
     ids=str,
 )
 def test_the_same_server_with_another_setting_is_asked_again(

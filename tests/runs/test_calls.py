@@ -21,7 +21,9 @@ from wayword.runs.calls import export_calls
 
 
 def rows(folder: Path, name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,9 @@ def test_every_call_is_kept_as_it_was_asked(runs: list[Path], tmp_path: Path) ->
     assert [row["label"] for row in kto] == [outcome == 1.0 for outcome in outcomes]
 
 
-def test_files_hold_good_answers_and_pairs_of_one_prompt(runs: list[Path], tmp_path: Path) -> None:
+def test_files_hold_good_answers_and_pairs_of_one_prompt(
+    runs: list[Path], tmp_path: Path
+) -> None:
     card = export_calls(runs, tmp_path / "calls", {})
     sft, kto, dpo = (rows(tmp_path / "calls", name) for name in ("sft", "kto", "dpo"))
     good = {json.dumps(row["messages"]) for row in kto if row["label"]}
@@ -78,14 +82,17 @@ def test_files_hold_good_answers_and_pairs_of_one_prompt(runs: list[Path], tmp_p
     assert dpo
     for pair in dpo:
         better, worse = (
-            outcomes[json.dumps([*pair["messages"], pair[side]])] for side in ("chosen", "rejected")
+            outcomes[json.dumps([*pair["messages"], pair[side]])]
+            for side in ("chosen", "rejected")
         )
         assert sum(better) / len(better) > sum(worse) / len(worse)
     assert len({json.dumps(pair["messages"]) for pair in dpo}) == len(dpo)
 
 
 def test_filters_thoughts_and_refusals(runs: list[Path], tmp_path: Path) -> None:
-    export_calls(runs, tmp_path / "all", {"least": "1.5"}, everything=True, thoughts=True)
+    export_calls(
+        runs, tmp_path / "all", {"least": "1.5"}, everything=True, thoughts=True
+    )
     sft = rows(tmp_path / "all", "sft")
     assert {row["run"] for row in sft} == {"solver", "stops", "sings"}
     assert sft[0]["messages"][-1]["reasoning_content"] == "It is cold in there."
@@ -95,7 +102,9 @@ def test_filters_thoughts_and_refusals(runs: list[Path], tmp_path: Path) -> None
         export_calls(runs, tmp_path / "metric", {"by": "step"})
     with pytest.raises(RecordingError, match="is not empty"):
         export_calls(runs, tmp_path / "all", {})
-    with pytest.raises(UsageError, match="calls has no setting 'last'; did you mean 'least'"):
+    with pytest.raises(
+        UsageError, match="calls has no setting 'last'; did you mean 'least'"
+    ):
         export_calls(runs, tmp_path / "last", {"last": 1})
 
 
@@ -114,19 +123,30 @@ def test_the_pages_configurations_name_what_an_export_holds(
         (row, *_) = rows(tmp_path / "calls", name.removeprefix("wayword_"))
         assert (tmp_path / "calls" / entry["file_name"]).is_file()
         assert set(entry["columns"].values()) <= set(row), name
-        assert {message["role"] for message in row["messages"]} <= set(entry["tags"].values())
+        assert {message["role"] for message in row["messages"]} <= set(
+            entry["tags"].values()
+        )
     assert configurations["llama_factory.yaml"]["dataset"] in info
     assert configurations["llama_factory.yaml"]["dataset_dir"] == "calls"
     for title in ("axolotl.yaml", "axolotl_dpo.yaml"):
         (dataset,) = configurations[title]["datasets"]
         file = tmp_path / dataset["path"]
         (row, *_) = rows(file.parent, file.stem)
-        assert {value for key, value in dataset.items() if key.startswith("field_")} <= set(row)
+        assert {
+            value for key, value in dataset.items() if key.startswith("field_")
+        } <= set(row)
 
 
 def test_the_command_says_what_it_cannot_export(tmp_path: Path) -> None:
     run("oracle", on="two_phase", limit=1, out=tmp_path / "gold")
-    command = ["export", str(tmp_path / "gold"), "--as", "calls", "--out", str(tmp_path / "calls")]
+    command = [
+        "export",
+        str(tmp_path / "gold"),
+        "--as",
+        "calls",
+        "--out",
+        str(tmp_path / "calls"),
+    ]
     for _ in range(2):  # nothing is left behind
         failed = CliRunner().invoke(app, command)
         assert "nothing to export; left out: 1 episodes without model calls" in str(

@@ -24,7 +24,9 @@ def listed(agent: str, on: str, **settings: Any) -> str:
     return " ".join(caveats(dataset, open_agent(plan, dataset)))
 
 
-def test_simulated_detectors_state_their_quality_and_the_upper_bound(tmp_path: Path) -> None:
+def test_simulated_detectors_state_their_quality_and_the_upper_bound(
+    tmp_path: Path,
+) -> None:
     apartments = {"rooms": 2, "homes": 1, "episodes": 1}
     told = listed("frontier", "apartments", dataset=apartments, quality={"recall": 0.5})
     assert "simulated:glip,recall=0.5 is a simulation" in told
@@ -40,22 +42,32 @@ def test_simulated_detectors_state_their_quality_and_the_upper_bound(tmp_path: P
     assert "simulated:yolo" in listed("discussnav", "apartments", dataset=apartments)
     assert "is a simulation" not in listed("oracle", "apartments", dataset=apartments)
     tree = {"dataset": apartments}
-    done = run(Plan("frontier", "apartments", "", tree, limit=1, max_steps=2, out=tmp_path / "r"))
-    assert "simulated:glip is a simulation" in " ".join(render(rows_of([done.path])).split())
+    done = run(
+        Plan(
+            "frontier", "apartments", "", tree, limit=1, max_steps=2, out=tmp_path / "r"
+        )
+    )
+    assert "simulated:glip is a simulation" in " ".join(
+        render(rows_of([done.path])).split()
+    )
 
 
 def test_velma_without_landmarks_says_so() -> None:
     towns = {"towns": 1, "episodes": 2}
     assert listed("velma", "towns", dataset=towns) == ""
     for settings in ({"scores": "none"}, {"landmarks": "none"}):
-        assert "velma sees no landmarks" in listed("velma", "towns", dataset=towns, **settings)
+        assert "velma sees no landmarks" in listed(
+            "velma", "towns", dataset=towns, **settings
+        )
 
 
 def test_discussnav_that_reads_words_says_so() -> None:
     assert "discussnav reads text (" in listed("discussnav", "houses", dataset=HOUSES)
 
 
-def test_a_perceiver_of_the_users_brings_its_caveats(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_perceiver_of_the_users_brings_its_caveats(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class Guess(Perceiver):
         name, caveats = "guess", ("everything here is guessed",)
 

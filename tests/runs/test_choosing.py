@@ -28,7 +28,9 @@ def chosen(tmp_path: Path) -> Any:
 
     def play(**options: Any) -> list[str]:
         out = tmp_path / str(next(number))
-        return played(Plan("random", "houses", "", TREE, concurrency=1, out=out, **options))
+        return played(
+            Plan("random", "houses", "", TREE, concurrency=1, out=out, **options)
+        )
 
     return play
 
@@ -41,12 +43,16 @@ def every(chosen: Any) -> list[str]:
     return found
 
 
-def test_a_limit_takes_the_first_episodes_of_the_dataset(chosen: Any, every: list[str]) -> None:
+def test_a_limit_takes_the_first_episodes_of_the_dataset(
+    chosen: Any, every: list[str]
+) -> None:
     assert chosen(limit=5) == every[:5]
     assert chosen(limit=COUNT + 9) == every
 
 
-def test_a_shuffle_is_a_fixed_order_of_the_whole_split(chosen: Any, every: list[str]) -> None:
+def test_a_shuffle_is_a_fixed_order_of_the_whole_split(
+    chosen: Any, every: list[str]
+) -> None:
     one, zero, other = chosen(shuffle=1), chosen(shuffle=0), chosen(shuffle=2)
     assert sorted(one) == sorted(zero) == sorted(other) == sorted(every)
     assert len({tuple(order) for order in (every, one, zero, other)}) == 4
@@ -58,7 +64,9 @@ def test_a_limit_takes_the_first_episodes_of_the_shuffled_order(
 ) -> None:
     order = chosen(shuffle=1)
     assert chosen(shuffle=1, limit=5) == order[:5]
-    assert set(order[:5]) - set(every[:5]), "a sample of the whole split, not its beginning"
+    assert set(order[:5]) - set(every[:5]), (
+        "a sample of the whole split, not its beginning"
+    )
 
 
 def test_shards_share_the_split_out_evenly(chosen: Any, every: list[str]) -> None:
@@ -80,18 +88,27 @@ def test_a_limit_counts_the_episodes_of_a_shard(chosen: Any) -> None:
 def test_a_higher_limit_resumes_the_same_order(chosen: Any, tmp_path: Path) -> None:
     order, out = chosen(shuffle=5), tmp_path / "grows"
     for limit in (4, 7):
-        plan = Plan("random", "houses", "", TREE, limit=limit, shuffle=5, concurrency=1, out=out)
+        plan = Plan(
+            "random", "houses", "", TREE, limit=limit, shuffle=5, concurrency=1, out=out
+        )
         assert run(plan).outcome.finished == (4 if limit == 4 else 3)
         assert episodes(out) == order[:limit]
 
 
-def test_named_episodes_are_played_in_the_order_named(chosen: Any, every: list[str]) -> None:
+def test_named_episodes_are_played_in_the_order_named(
+    chosen: Any, every: list[str]
+) -> None:
     names = (every[7], every[2], every[7])
     assert chosen(episodes=names) == [every[7], every[2]]
     assert chosen(episode=every[3]) == [every[3]]
     assert chosen(episode="4") == [every[3]]
     assert chosen(episode="2", shuffle=1) == [chosen(shuffle=1)[1]]
-    for option in ({"shuffle": 0}, {"shard": "1/2"}, {"limit": 1}, {"episode": every[0]}):
+    for option in (
+        {"shuffle": 0},
+        {"shard": "1/2"},
+        {"limit": 1},
+        {"episode": every[0]},
+    ):
         with pytest.raises(UsageError, match="--episodes"):
             chosen(episodes=names, **option)
 
@@ -101,7 +118,10 @@ def test_a_person_gets_longer_episodes_after_successes(tmp_path: Path) -> None:
     plan = Plan("oracle", "houses", "", settings, episode="level", out=tmp_path / "run")
     for _ in range(4):
         run(plan)
-    lengths = [len(record.trajectory.steps) for record in RunFolder.read(plan.out or "").records()]
+    lengths = [
+        len(record.trajectory.steps)
+        for record in RunFolder.read(plan.out or "").records()
+    ]
     easiest, second, third, _ = lengths
     assert easiest < second < third
     assert easiest == 4, "the shortest of this split"
@@ -110,7 +130,13 @@ def test_a_person_gets_longer_episodes_after_successes(tmp_path: Path) -> None:
 def test_a_person_gets_no_longer_episode_after_a_failure(tmp_path: Path) -> None:
     settings = {"dataset": TREE["dataset"]}
     plan = Plan(
-        "random", "houses", "", settings, max_steps=1, episode="level", out=tmp_path / "run"
+        "random",
+        "houses",
+        "",
+        settings,
+        max_steps=1,
+        episode="level",
+        out=tmp_path / "run",
     )
     for _ in range(2):
         run(plan)
@@ -136,7 +162,9 @@ def dataset_of(lengths: dict[str, int]) -> Any:
 def test_a_fast_success_skips_a_level(scores: dict[str, float], length: int) -> None:
     lengths = dict(zip(map(str, range(1, 13)), range(1, 13), strict=True))
     dataset = dataset_of(lengths)
-    folder: Any = SimpleNamespace(index=("4",), scores=lambda: [("4", {"success": 1.0} | scores)])
+    folder: Any = SimpleNamespace(
+        index=("4",), scores=lambda: [("4", {"success": 1.0} | scores)]
+    )
     assert lengths[at_level(dataset, folder, "success")] == length
 
 

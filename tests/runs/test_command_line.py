@@ -57,7 +57,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An oracle's and a random walker's run on the generated houses."""
     folder = tmp_path_factory.mktemp("runs")
     for agent in ("oracle", "random"):
-        done = wayword("run", agent, "--on", "houses", "--limit", 12, "--out", folder / agent)
+        done = wayword(
+            "run", agent, "--on", "houses", "--limit", 12, "--out", folder / agent
+        )
         assert done.returncode == 0, done.stderr
     return folder
 
@@ -88,7 +90,9 @@ def test_the_demo_ends_in_ten_lines_that_name_the_pages_to_open(
     done = wayword("demo", "--episodes", 1)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.strip().splitlines()) <= 10
-    assert re.search(r"houses, 1 of 180: SR % +towns, 1 of 200: TC %\noracle +100", done.stdout)
+    assert re.search(
+        r"houses, 1 of 180: SR % +towns, 1 of 200: TC %\noracle +100", done.stdout
+    )
     pages = re.findall(r"file://(\S+)", done.stdout)
     assert len(pages) == 2
     assert all(Path(page).is_file() for page in pages)
@@ -107,18 +111,31 @@ def test_a_language_model_is_a_partner_by_one_switch(tmp_path: Path) -> None:
         ("stop", ""),
     ]
     answers = tmp_path / "answers.jsonl"
-    said = [json.dumps({"thought": "", "action": a, "argument": told}) for a, told in turns]
-    answers.write_text("".join(json.dumps(line) + "\n" for line in said), encoding="utf-8")
+    said = [
+        json.dumps({"thought": "", "action": a, "argument": told}) for a, told in turns
+    ]
+    answers.write_text(
+        "".join(json.dumps(line) + "\n" for line in said), encoding="utf-8"
+    )
     done = wayword(
         *("run", "team", "--on", "ma_household", "--actor", "follower=react"),
         *("--model", f"scripted:{answers}", "--limit", 1, "--max-steps", 7),
-        *("--set", "dataset.homes=1", "--set", "dataset.episodes=1", "--out", tmp_path / "run"),
+        *(
+            "--set",
+            "dataset.homes=1",
+            "--set",
+            "dataset.episodes=1",
+            "--out",
+            tmp_path / "run",
+        ),
     )
     assert done.returncode == 0, done.stderr
     (record,) = RunFolder.read(tmp_path / "run").records()
     asked = {step.actor: len(step.calls) for step in record.trajectory.steps}
     assert asked == {"commander": 0, "follower": 1}
-    assert [step.feedback.status for step in record.trajectory.of("follower")] == ["ok"] * 6
+    assert [step.feedback.status for step in record.trajectory.of("follower")] == [
+        "ok"
+    ] * 6
     talk = [(actor, text) for actor, _, text in record.trajectory.state["messages"]]
     assert [actor for actor, _ in talk] == ["commander", "follower"] * 2 + ["commander"]
     assert talk[0] == ("commander", "Please open door_1 in the hallway.")
@@ -159,7 +176,9 @@ def test_table_shows_only_the_metrics_asked_for(runs: Path) -> None:
 
 
 def test_compare_pairs_episodes(runs: Path) -> None:
-    told = wayword("compare", runs / "random", runs / "oracle", "--metrics", "sr,spl").stdout
+    told = wayword(
+        "compare", runs / "random", runs / "oracle", "--metrics", "sr,spl"
+    ).stdout
     assert "12 shared episodes" in told
 
 
@@ -193,20 +212,32 @@ def test_settings_reach_the_part_they_are_for(tmp_path: Path) -> None:
         (("run", "navgtp"), "did you mean 'navgpt'"),
         (("run", "navgpt"), "add --model"),
         (("run", "navgpt", "--model", "local:nonesuch"), "local:nonesuch"),
-        (("run", "navgpt", "--model", "gpt-5-mini"), "did you mean 'openai:gpt-5-mini'?"),
+        (
+            ("run", "navgpt", "--model", "gpt-5-mini"),
+            "did you mean 'openai:gpt-5-mini'?",
+        ),
         (("run", "random", "--on", "hauses"), "did you mean 'houses'"),
         (("run", "random", "--on", "houses:tset"), "did you mean 'test'"),
         (("run", "random", "--set", "step=2"), "did you mean 'steps'"),
-        (("run", "random", "--set", "steps=many"), "steps must be a whole number, got 'many'"),
+        (
+            ("run", "random", "--set", "steps=many"),
+            "steps must be a whole number, got 'many'",
+        ),
         (("run", "random", "--set", "steps"), "write key=value"),
         (("run", "random", "--limit", "0"), "limit must be at least 1"),
-        (("run", "random", "--concurrency", "100000000"), "concurrency must be at most 10,000"),
+        (
+            ("run", "random", "--concurrency", "100000000"),
+            "concurrency must be at most 10,000",
+        ),
         (("run", "random", "--workers", "100000000"), "workers must be at most 10,000"),
         (
             ("run", "random", "--sweep", "seed=" + ",".join(map(str, range(20_000)))),
             "a sweep must have at most 1,000 runs, got 20,000; give fewer values",
         ),
-        (("run", "random", "--seeds", "20000"), "a sweep must have at most 1,000 runs, got 20,000"),
+        (
+            ("run", "random", "--seeds", "20000"),
+            "a sweep must have at most 1,000 runs, got 20,000",
+        ),
         (("run", "random", "--shard", "5/4"), "--shard 5/4"),
         (("run", "random", "--config", "none.yaml"), "none.yaml"),
         (("run", "oracle", "--on", "r2r:val_seen", "--data", "/none"), "/none"),
@@ -218,7 +249,10 @@ def test_settings_reach_the_part_they_are_for(tmp_path: Path) -> None:
             ("run", "random", "--limit", "ten"),
             "invalid value for '--limit': is not a valid integer",
         ),
-        (("run", "random", "--lmit", "3"), "no such option: --lmit (Possible options: --limit)"),
+        (
+            ("run", "random", "--lmit", "3"),
+            "no such option: --lmit (Possible options: --limit)",
+        ),
         (("table", "x", "--format", "xls"), "'xls' is not one of 'rich', 'json'"),
         (("runz",), "no such command 'runz'"),
         (("view", "x", "--with", "none.py"), "'none.py' does not exist"),
@@ -235,7 +269,9 @@ def test_a_mistake_is_answered_in_one_line(words: tuple[str, ...], told: str) ->
 def test_an_error_in_a_file_of_the_user_names_file_and_line(tmp_path: Path) -> None:
     agent = tmp_path / "mine.py"
     agent.write_text("import json\nfrom wayword.core.agent import Agnet\n")
-    assert f"{agent}:2: ImportError: cannot import name 'Agnet'" in complaint("run", agent)
+    assert f"{agent}:2: ImportError: cannot import name 'Agnet'" in complaint(
+        "run", agent
+    )
 
 
 def test_a_file_is_no_run_folder(tmp_path: Path) -> None:
@@ -249,9 +285,13 @@ def test_nothing_that_drives_a_terminal_is_printed(tmp_path: Path) -> None:
     config.write_text("steps: 2\n")
     words = ("run", "random", "--on", "houses", "--limit", 1, "--out", tmp_path / "run")
     assert wayword(*words).returncode == 0
-    with RunFolder.open(tmp_path / "run", json.loads((tmp_path / "run" / "run.json").read_text())):
+    with RunFolder.open(
+        tmp_path / "run", json.loads((tmp_path / "run" / "run.json").read_text())
+    ):
         lock = tmp_path / "run" / ".lock"
-        lock.write_text("\x1b]0;mine\x07\x1b[2J\x9b31m 7 on host\r\u202e", encoding="utf-8")
+        lock.write_text(
+            "\x1b]0;mine\x07\x1b[2J\x9b31m 7 on host\r\u202e", encoding="utf-8"
+        )
         line = complaint(*words)
     assert "process \ufffd]0;mine\ufffd\ufffd[2J\ufffd31m 7 on host" in line
     assert line.isprintable()
@@ -272,13 +312,17 @@ main()
 
 
 @pytest.mark.parametrize("name", ["wayword.core.errors", "wayword.cli.app", "typer"])
-@pytest.mark.parametrize(("number", "code"), [("SIGHUP", 129), ("SIGTERM", 143), ("SIGINT", 130)])
+@pytest.mark.parametrize(
+    ("number", "code"), [("SIGHUP", 129), ("SIGTERM", 143), ("SIGINT", 130)]
+)
 def test_a_signal_while_the_library_is_loaded_is_one_line(
     name: str, number: str, code: int
 ) -> None:
     default = "signal.default_int_handler" if number == "SIGINT" else "signal.SIG_DFL"
     source = START.format(name=name, signal=number, default=default)
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr.startswith("wayword: stopped; finished episodes are kept")
     assert done.stderr.count("\n") == 1
@@ -288,12 +332,27 @@ def test_a_corrupt_data_file_is_named_with_record_and_field(tmp_path: Path) -> N
     folder = tmp_path / "r2r" / "annotations"
     folder.mkdir(parents=True)
     file = folder / "R2R_val_seen.json"
-    asked = ("run", "oracle", "--on", "r2r:val_seen", "--data", tmp_path, "--out", tmp_path / "o")
-    file.write_text('[{"path_id": 1, "path": ["a"], "instructions": ["Go."], "scan": "s"')
+    asked = (
+        "run",
+        "oracle",
+        "--on",
+        "r2r:val_seen",
+        "--data",
+        tmp_path,
+        "--out",
+        tmp_path / "o",
+    )
+    file.write_text(
+        '[{"path_id": 1, "path": ["a"], "instructions": ["Go."], "scan": "s"'
+    )
     assert f"{file}: is not valid JSON" in complaint(*asked)
-    file.write_text('[{"path_id": 1, "path": ["a"], "instructions": ["Go."], "scan": "s"}]')
+    file.write_text(
+        '[{"path_id": 1, "path": ["a"], "instructions": ["Go."], "scan": "s"}]'
+    )
     assert "record 0, field 'heading': is missing" in complaint(*asked)
-    file.write_text('[{"path_id": 1, "path": "a", "heading": 0, "instructions": ["Go."]}]')
+    file.write_text(
+        '[{"path_id": 1, "path": "a", "heading": 0, "instructions": ["Go."]}]'
+    )
     assert "record 0, field 'path': has the wrong type" in complaint(*asked)
     file.write_bytes(b"\x1f\x8b\x00broken")
     assert "is not valid JSON" in complaint(*asked)
@@ -306,7 +365,9 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert str(blocked) in told
 
 
-def test_a_full_disk_ends_in_one_line_and_keeps_what_was_finished(tmp_path: Path) -> None:
+def test_a_full_disk_ends_in_one_line_and_keeps_what_was_finished(
+    tmp_path: Path,
+) -> None:
     out = tmp_path / "run"
     script = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
@@ -371,7 +432,10 @@ def test_doctor_names_the_remedy_of_each_failed_check(
     assert f"ok  cache: {tmp_path / 'cache'}" in lines
     for failed, remedy in (
         ("--  data: none", "set WAYWORD_DATA to the folder of published data"),
-        ("--  OPENAI_API_KEY: not set", "export it to use openai: models that need a key"),
+        (
+            "--  OPENAI_API_KEY: not set",
+            "export it to use openai: models that need a key",
+        ),
     ):
         assert lines[lines.index(failed) + 1].strip() == remedy
 
@@ -394,10 +458,14 @@ def test_models_check_verifies_the_weights_and_asks_the_model() -> None:
 
 def test_a_mistyped_episode_leaves_no_folder(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    line = complaint("run", "oracle", "--on", "houses", "--episodes", "nobody", "--out", out)
+    line = complaint(
+        "run", "oracle", "--on", "houses", "--episodes", "nobody", "--out", out
+    )
     assert "houses has no episode 'nobody'; there are: test-s0-r9-0000_0_0, " in line
     assert line.endswith("… 180 in all")
     near = "test-s0-r9-0093_0_1"
-    line = complaint("run", "oracle", "--on", "houses", "--episodes", f"{near}x", "--out", out)
+    line = complaint(
+        "run", "oracle", "--on", "houses", "--episodes", f"{near}x", "--out", out
+    )
     assert "did you mean 'test-s0-r9-00" in line
     assert not out.exists()

@@ -22,7 +22,16 @@ from wayword.runs.running import Continuation, run
 def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """NavGPT in a generated house: five steps by a scripted model."""
     top = tmp_path_factory.mktemp("continued")
-    run(Plan("navgpt", "houses", "scripted:first", limit=1, max_steps=5, out=top / "a:walk"))
+    run(
+        Plan(
+            "navgpt",
+            "houses",
+            "scripted:first",
+            limit=1,
+            max_steps=5,
+            out=top / "a:walk",
+        )
+    )
     return top / "a:walk"
 
 
@@ -35,16 +44,26 @@ def actions(steps: list[Step]) -> list[str]:
     return [str(s.decision.action) for s in steps if isinstance(s.decision, Decision)]
 
 
-def go_on(walked: Path, out: Path, agent: str, model: str = "", step: int = 3, **more: Any) -> Path:
+def go_on(
+    walked: Path, out: Path, agent: str, model: str = "", step: int = 3, **more: Any
+) -> Path:
     at = f"{walked}:{told(walked).episode_id}:{step}"
     run(Plan(agent, "ignored", model, out=out, continues=at, **more))
     return out
 
 
-def test_a_place_is_read_from_the_right_and_a_folder_may_hold_colons(walked: Path) -> None:
+def test_a_place_is_read_from_the_right_and_a_folder_may_hold_colons(
+    walked: Path,
+) -> None:
     with pytest.raises(UsageError, match="has no finished episode 'x:y'"):
         Continuation.open(f"{walked}:x:y:3")
-    for wrong in ("runs", f"{walked}:3", f"{walked}:x:0", f"{walked}:x:three", "none:x:3"):
+    for wrong in (
+        "runs",
+        f"{walked}:3",
+        f"{walked}:x:0",
+        f"{walked}:x:three",
+        "none:x:3",
+    ):
         with pytest.raises(UsageError, match="RUN:EPISODE:STEP"):
             Continuation.open(wrong)
 
@@ -55,7 +74,9 @@ def test_the_same_agent_is_where_it_was_and_another_model_goes_on(
     before = told(walked)
     after = told(go_on(walked, tmp_path / "on", "navgpt", "scripted:noise"))
     assert actions(after.steps[:2]) == actions(before.steps[:2])
-    assert all(not step.calls for step in after.steps[:2]), "nobody is asked or billed again"
+    assert all(not step.calls for step in after.steps[:2]), (
+        "nobody is asked or billed again"
+    )
     assert [note.kind for note in after.steps[0].notes] == ["recorded_before"]
     asked = after.steps[2].calls[0].prompt, before.steps[2].calls[0].prompt
     assert asked[0] == asked[1], "the very prompt that the first model had"
@@ -67,7 +88,14 @@ def test_the_same_agent_is_where_it_was_and_another_model_goes_on(
 
 
 def test_steps_taken_again_say_which_clause_they_follow(tmp_path: Path) -> None:
-    plan = Plan("walker", "houses", "scripted:first", limit=1, max_steps=4, out=tmp_path / "first")
+    plan = Plan(
+        "walker",
+        "houses",
+        "scripted:first",
+        limit=1,
+        max_steps=4,
+        out=tmp_path / "first",
+    )
     before = told(run(plan).path)
     after = told(go_on(tmp_path / "first", tmp_path / "on", "walker", "scripted:first"))
     assert after.noted("followed") == before.noted("followed")
@@ -116,7 +144,9 @@ def test_everybody_goes_on_where_it_was_their_turn(
     run(Plan("random", "flat", limit=1, max_steps=4, seed=1, out=tmp_path / "both"))
     after = told(go_on(tmp_path / "both", tmp_path / "on", "random", step=4))
     assert [step.actor for step in after.steps[:4]] == ["ann", "bob", "ann", "bob"]
-    turns = [sum(step.actor == actor for step in after.steps) for actor in ("ann", "bob")]
+    turns = [
+        sum(step.actor == actor for step in after.steps) for actor in ("ann", "bob")
+    ]
     assert max(turns) <= 4, "turns that were taken before count"
 
 
@@ -125,5 +155,7 @@ def test_what_cannot_go_on_says_why(walked: Path, tmp_path: Path) -> None:
         run(Plan("random", "", continues=f"{walked}:none:1"))
     with pytest.raises(UsageError, match="from step 99: it has"):
         go_on(walked, tmp_path / "far", "random", step=99)
-    with pytest.raises(UsageError, match="cannot continue from steps taken by another agent"):
+    with pytest.raises(
+        UsageError, match="cannot continue from steps taken by another agent"
+    ):
         go_on(walked, tmp_path / "other", "discussnav", "scripted:first")

@@ -50,7 +50,9 @@ def test_each_role_hears_its_own_recorded_answers(tmp_path: Path) -> None:
     """The main model answers after the other one, so that the record's order is not the agent's."""
     summarized = threading.Event()
 
-    def summary(route: str, body: Mapping[str, Any], headers: object) -> tuple[int, Any]:
+    def summary(
+        route: str, body: Mapping[str, Any], headers: object
+    ) -> tuple[int, Any]:
         summarized.set()
         return 200, chat(f"Summary number {len(body['messages'][0]['content'])}.")
 
@@ -62,29 +64,54 @@ def test_each_role_hears_its_own_recorded_answers(tmp_path: Path) -> None:
 
     with serving(main) as first, serving(summary) as second:
         roles = {"summary": {"name": "openai:s", "base_url": second.address}}
-        tree = {"summaries": "online", "models": roles, "model": {"base_url": first.address}}
+        tree = {
+            "summaries": "online",
+            "models": roles,
+            "model": {"base_url": first.address},
+        }
         house = {"dataset": {"houses": 1, "episodes": 1}}
         run(
-            Plan("navgpt", "houses", "openai:m", {**tree, **house}, max_steps=4, out=tmp_path / "a")
+            Plan(
+                "navgpt",
+                "houses",
+                "openai:m",
+                {**tree, **house},
+                max_steps=4,
+                out=tmp_path / "a",
+            )
         )
         before = recorded(tmp_path / "a")
         assert [role for role, _ in asked(before, 4)] == ["main", "summary"]
         posts = len(first.asked), len(second.asked)
-        after = resume(tmp_path / "a", tmp_path / "b", "navgpt", 4, model="openai:m", settings=tree)
+        after = resume(
+            tmp_path / "a", tmp_path / "b", "navgpt", 4, model="openai:m", settings=tree
+        )
     assert actions(after)[:3] == actions(before)[:3]
-    assert asked(after, 4) == asked(before, 4), "the history holds the recorded summaries"
+    assert asked(after, 4) == asked(before, 4), (
+        "the history holds the recorded summaries"
+    )
     assert "Summary number" in asked(after, 4)[0][1]
     assert (len(first.asked) - posts[0], len(second.asked) - posts[1]) == (1, 1)
 
 
-@pytest.mark.parametrize("settings", [{}, {"max_tokens": 70}], ids=["same", "other settings"])
+@pytest.mark.parametrize(
+    "settings", [{}, {"max_tokens": 70}], ids=["same", "other settings"]
+)
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_a_prescribed_opening_is_taken_once(
     tmp_path: Path, settings: Mapping[str, Any], step: int
 ) -> None:
     """Towns prescribe a first forward; the record may hold it or not."""
     tree = {"dataset": TOWN, "shots": 0}
-    plan = Plan("velma", "towns", "scripted:first", tree, limit=1, max_steps=4, out=tmp_path / "a")
+    plan = Plan(
+        "velma",
+        "towns",
+        "scripted:first",
+        tree,
+        limit=1,
+        max_steps=4,
+        out=tmp_path / "a",
+    )
     before = recorded(run(plan).path)
     assert [len(each.calls) for each in before.steps] == [0, 1, 1, 1]
     after = resume(
@@ -113,12 +140,18 @@ def test_another_walker_s_steps_are_taken_over_with_the_opening(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("agent", "model"), [("oracle", ""), ("random", ""), ("navgpt", "scripted:first")]
 )
-def test_recorded_percepts_stay_with_their_steps(tmp_path: Path, agent: str, model: str) -> None:
+def test_recorded_percepts_stay_with_their_steps(
+    tmp_path: Path, agent: str, model: str
+) -> None:
     """Also where the agent that continues reads no percepts itself."""
     house = {"dataset": {"houses": 1, "episodes": 1}}
-    plan = Plan("navgpt", "houses", "scripted:first", house, max_steps=4, out=tmp_path / "a")
+    plan = Plan(
+        "navgpt", "houses", "scripted:first", house, max_steps=4, out=tmp_path / "a"
+    )
     before = recorded(run(plan).path)
     assert all(step.percept is not None for step in before.steps)
     after = resume(tmp_path / "a", tmp_path / "b", agent, 4, model=model)
-    assert [step.percept for step in after.steps[:3]] == [step.percept for step in before.steps[:3]]
+    assert [step.percept for step in after.steps[:3]] == [
+        step.percept for step in before.steps[:3]
+    ]
     assert after.steps[3].percept == (before.steps[3].percept if model else None)

@@ -41,7 +41,11 @@ def table(run: Path) -> list[object]:
     ask = [sys.executable, "-m", "wayword", "table", str(run), "--format", "json"]
     told = subprocess.run(ask, check=True, capture_output=True, text=True).stdout
     row = json.loads(told)["rows"][0]
-    return [row["n"], row["of"], {k: v for k, v in row["metrics"].items() if k not in ACCOUNTING}]
+    return [
+        row["n"],
+        row["of"],
+        {k: v for k, v in row["metrics"].items() if k not in ACCOUNTING},
+    ]
 
 
 @pytest.fixture
@@ -60,7 +64,9 @@ def test_a_run_killed_at_random_moments_ends_like_an_uninterrupted_one(
     rng = random.Random(4)
     for _ in range(4):
         running = subprocess.Popen(
-            command(walker, broken), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command(walker, broken),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         first = len(kept)
         deadline = time.monotonic() + 30
@@ -80,11 +86,15 @@ def test_a_run_killed_at_random_moments_ends_like_an_uninterrupted_one(
     assert table(broken) == table(whole)
 
 
-def test_the_same_command_after_the_end_plays_nothing_again(walker: Path, tmp_path: Path) -> None:
+def test_the_same_command_after_the_end_plays_nothing_again(
+    walker: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     subprocess.run(command(walker, out), check=True, capture_output=True)
     before = (out / "episodes.jsonl.gz").read_bytes()
-    again = subprocess.run(command(walker, out), check=True, capture_output=True, text=True)
+    again = subprocess.run(
+        command(walker, out), check=True, capture_output=True, text=True
+    )
     assert (out / "episodes.jsonl.gz").read_bytes() == before
     assert f"{EPISODES} episodes were already finished" in again.stderr
 

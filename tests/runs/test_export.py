@@ -52,7 +52,9 @@ def plain(message: Message) -> dict[str, str]:
     return {"role": message.role, "content": message.content}
 
 
-def played(on: str, episode: str, agent: str, settings: Any, answers: Sequence[str]) -> Any:
+def played(
+    on: str, episode: str, agent: str, settings: Any, answers: Sequence[str]
+) -> Any:
     """The episode as a model that gives these answers plays it, and all it was asked."""
     dataset = open_dataset(Plan(agent, on, settings=SMALL if on == HOMES else {}))
     (task,) = [task for task in dataset.tasks if task.episode.id == episode]
@@ -71,7 +73,9 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def actions(told: Trajectory) -> list[str]:
-    decided = [step.decision for step in told.steps if isinstance(step.decision, Decision)]
+    decided = [
+        step.decision for step in told.steps if isinstance(step.decision, Decision)
+    ]
     assert len(decided) == len(told.steps), "nothing was rejected"
     return [str(decision.action) for decision in decided]
 
@@ -118,24 +122,36 @@ def test_decisions_are_asked_as_the_strategy_would_have_when_it_drops_old_steps(
         assert [line["prompt"] for line in own] == prompts
         assert [line["step"] for line in own] == list(range(1, len(own) + 1))
         assert whole["whole"] is False
-        assert len(whole["messages"]) == 1 + 2 * len(own), "the conversation is told in full"
+        assert len(whole["messages"]) == 1 + 2 * len(own), (
+            "the conversation is told in full"
+        )
         assert len(prompts[-1]) < len(whole["messages"]) - 1
         later = [m["content"] for m in whole["messages"][3:] if m["role"] == "user"]
         assert all(text.startswith("Observation:") for text in later)
 
 
-def test_nothing_is_invented_and_what_is_missing_is_told(gold: Path, tmp_path: Path) -> None:
+def test_nothing_is_invented_and_what_is_missing_is_told(
+    gold: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "train.jsonl"
     card = export([gold], out, Export("react_emmem"))
-    said = [json.loads(m["content"]) for m in lines(out)[0]["messages"] if m["role"] == "assistant"]
+    said = [
+        json.loads(m["content"])
+        for m in lines(out)[0]["messages"]
+        if m["role"] == "assistant"
+    ]
     assert {tuple(answer) for answer in said} == {("state", "action")}
-    assert {tuple(answer["state"]) for answer in said} == {("place", "facing", "holding")}
+    assert {tuple(answer["state"]) for answer in said} == {
+        ("place", "facing", "holding")
+    }
     assert card.missing_fields == ["state.seen", "state.done", "state.left", "plan"]
     assert any("answers lack state.seen" in line for line in card.notices)
     assert export([gold], out, Export("act")).missing_fields == []
 
 
-def test_the_same_run_gives_the_same_bytes_and_a_card(gold: Path, tmp_path: Path) -> None:
+def test_the_same_run_gives_the_same_bytes_and_a_card(
+    gold: Path, tmp_path: Path
+) -> None:
     one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
     card = export([gold], one, Export())
     export([gold], two, Export())
@@ -150,10 +166,16 @@ def test_the_same_run_gives_the_same_bytes_and_a_card(gold: Path, tmp_path: Path
     ]  # fmt: skip
 
 
-def test_failures_and_repetitions_are_left_out_and_counted(gold: Path, tmp_path: Path) -> None:
-    lost = run(Plan("random", HOMES, settings=SMALL, limit=2, out=tmp_path / "lost")).path
+def test_failures_and_repetitions_are_left_out_and_counted(
+    gold: Path, tmp_path: Path
+) -> None:
+    lost = run(
+        Plan("random", HOMES, settings=SMALL, limit=2, out=tmp_path / "lost")
+    ).path
     out = tmp_path / "train.jsonl"
-    again = run(Plan("expert", HOMES, settings=SMALL, limit=2, seed=1, out=tmp_path / "again")).path
+    again = run(
+        Plan("expert", HOMES, settings=SMALL, limit=2, seed=1, out=tmp_path / "again")
+    ).path
     card = export([lost, gold, again], out, Export())
     assert dict(card.omitted) == {"without success": 2, "duplicate": 2}
     assert {line["agent"] for line in lines(out)} == {"expert"}
@@ -185,7 +207,9 @@ def test_actors_have_conversations_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named(monkeypatch)
-    path = run(Plan("random", "flat", limit=1, out=tmp_path / "run", actors={"ann": "expert"})).path
+    path = run(
+        Plan("random", "flat", limit=1, out=tmp_path / "run", actors={"ann": "expert"})
+    ).path
     out = tmp_path / "train.jsonl"
     export([path], out, Export())
     ann, bob = lines(out)
@@ -198,7 +222,9 @@ def test_actors_have_conversations_of_their_own(
 
 def test_an_actor_that_left_the_work_to_others_teaches_nothing(tmp_path: Path) -> None:
     small = {"dataset": {"homes": 1, "episodes": 1}}
-    path = run(Plan("expert", "ma_household", settings=small, out=tmp_path / "run")).path
+    path = run(
+        Plan("expert", "ma_household", settings=small, out=tmp_path / "run")
+    ).path
     out = tmp_path / "train.jsonl"
     card = export([path], out, Export())
     assert dict(card.omitted) == {"actor that only stopped": 1}
@@ -215,7 +241,11 @@ def test_an_episode_that_goes_otherwise_now_is_left_out(
 
     def otherwise(self: HouseholdWorld, actor: str, action: Any) -> Feedback:
         done = step(self, actor, action)
-        return Feedback("blocked", {"by": "a cat"}) if action.name == "move_ahead" else done
+        return (
+            Feedback("blocked", {"by": "a cat"})
+            if action.name == "move_ahead"
+            else done
+        )
 
     monkeypatch.setattr(HouseholdWorld, "step", otherwise)
     card = export([gold], tmp_path / "train.jsonl", Export())
@@ -226,7 +256,8 @@ def test_an_episode_that_goes_otherwise_now_is_left_out(
 def test_an_empty_export_names_the_option_that_keeps_failures() -> None:
     card = Card("act", "chat", {}, omitted={"without success": 4})
     assert (
-        card.why_empty() == "left out: 4 without success; --all includes episodes without success"
+        card.why_empty()
+        == "left out: 4 without success; --all includes episodes without success"
     )
 
 
@@ -247,12 +278,20 @@ def test_mistakes_are_answered_in_one_line(gold: Path, tmp_path: Path) -> None:
 def test_thoughts_that_a_run_has_are_kept_on_request(tmp_path: Path) -> None:
     mine = tmp_path / "thinker.py"
     mine.write_text(THINKER, encoding="utf-8")
-    ran = run(Plan(str(mine), HOMES, settings=SMALL, limit=1, out=tmp_path / "ran")).path
+    ran = run(
+        Plan(str(mine), HOMES, settings=SMALL, limit=1, out=tmp_path / "ran")
+    ).path
     for thoughts in (True, False):
         out = tmp_path / f"{thoughts}.jsonl"
         free = {"decoding": "free"}
-        export([ran], out, Export("react", settings=free, everything=True, thoughts=thoughts))
-        said = [m["content"] for m in lines(out)[0]["messages"] if m["role"] == "assistant"]
+        export(
+            [ran],
+            out,
+            Export("react", settings=free, everything=True, thoughts=thoughts),
+        )
+        said = [
+            m["content"] for m in lines(out)[0]["messages"] if m["role"] == "assistant"
+        ]
         first = "Thought: I look around first.\n" if thoughts else ""
         assert said[0] == f"{first}Action: turn_left"
 
@@ -260,10 +299,14 @@ def test_thoughts_that_a_run_has_are_kept_on_request(tmp_path: Path) -> None:
 def test_an_experts_run_is_exported_with_its_reasons(tmp_path: Path) -> None:
     ran = run(Plan("expert", HOMES, settings=SMALL, limit=1, out=tmp_path / "ran")).path
     out = tmp_path / "gold.jsonl"
-    card = export([ran], out, Export("react", settings={"decoding": "free"}, thoughts=True))
+    card = export(
+        [ran], out, Export("react", settings={"decoding": "free"}, thoughts=True)
+    )
     said = [m["content"] for m in lines(out)[0]["messages"] if m["role"] == "assistant"]
     assert all(text.startswith("Thought: ") for text in said)
-    assert said[-1] == "Thought: All that was asked for is done, so I stop.\nAction: stop"
+    assert (
+        said[-1] == "Thought: All that was asked for is done, so I stop.\nAction: stop"
+    )
     assert not card.missing_fields
 
 

@@ -39,7 +39,9 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     """Start the run of a walker that raises at its third move of the named episodes."""
     (tmp_path / "mine.py").write_text(AGENT)
 
-    def run_it(out: str, stumbles: Sequence[str] = (), limit: int = 4, seed: int = 0) -> RunResult:
+    def run_it(
+        out: str, stumbles: Sequence[str] = (), limit: int = 4, seed: int = 0
+    ) -> RunResult:
         monkeypatch.setenv("STUMBLES", " ".join(stumbles))
         tree = {"dataset": {"houses": 2, "episodes": 6, "rooms": 6}}
         mine, folder = str(tmp_path / "mine.py"), tmp_path / out
@@ -57,7 +59,11 @@ def test_a_resumed_run_plays_what_failed_and_ends_as_if_nothing_had(
 ) -> None:
     start("straight")
     first = episodes(tmp_path / "straight")
-    for stumbles, expected in ((first[1:3], (0, 2, 2)), (first[2:3], (2, 1, 1)), ([], (3, 1, 0))):
+    for stumbles, expected in (
+        (first[1:3], (0, 2, 2)),
+        (first[2:3], (2, 1, 1)),
+        ([], (3, 1, 0)),
+    ):
         result = start("resumed", stumbles)
         assert counts(result) == expected
         assert result.outcome.complete == (expected[2] == 0)
@@ -71,11 +77,17 @@ def test_a_resumed_run_plays_what_failed_and_ends_as_if_nothing_had(
         assert again.trajectory.actions("agent") == straight.trajectory.actions("agent")
         for key in ("sr", "ne", "tl", "steps"):
             assert again.scores[key] == straight.scores[key]
-    failed = [name for name, reason in failures(tmp_path / "resumed") if "stumbled" in reason]
-    assert sorted(failed) == sorted([first[1], first[2], first[2]]), "failures stay on record"
+    failed = [
+        name for name, reason in failures(tmp_path / "resumed") if "stumbled" in reason
+    ]
+    assert sorted(failed) == sorted([first[1], first[2], first[2]]), (
+        "failures stay on record"
+    )
 
 
-def test_a_table_counts_as_failed_what_has_not_finished_since(start: Start, tmp_path: Path) -> None:
+def test_a_table_counts_as_failed_what_has_not_finished_since(
+    start: Start, tmp_path: Path
+) -> None:
     start("all")
     first = episodes(tmp_path / "all")
     seen = []
@@ -92,7 +104,9 @@ def test_a_table_counts_as_failed_what_has_not_finished_since(start: Start, tmp_
     assert [(row["n"], row["failed"]) for row in rows(tmp_path / "run")] == [(6, 0)]
 
 
-def test_an_episode_that_fails_twice_is_counted_once(start: Start, tmp_path: Path) -> None:
+def test_an_episode_that_fails_twice_is_counted_once(
+    start: Start, tmp_path: Path
+) -> None:
     start("all")
     one = episodes(tmp_path / "all")[:1]
     for _ in range(2):
@@ -112,13 +126,25 @@ def test_pooled_seeds_count_the_failed_of_all(start: Start, tmp_path: Path) -> N
     assert (row["runs"], row["n"], row["failed"]) == (3, 3 + 1 + 4, 1 + 3 + 0)
 
 
-def test_runs_that_differ_in_the_errors_of_their_detectors_are_pooled(tmp_path: Path) -> None:
+def test_runs_that_differ_in_the_errors_of_their_detectors_are_pooled(
+    tmp_path: Path,
+) -> None:
     def search(name: str, seed: int = 0, **settings: object) -> Path:
-        tree = {"dataset": {"homes": 1, "episodes": 2, "rooms": 2}, "grounding": "owl", **settings}
+        tree = {
+            "dataset": {"homes": 1, "episodes": 2, "rooms": 2},
+            "grounding": "owl",
+            **settings,
+        }
         out = tmp_path / name
-        return run(Plan("frontier", "apartments", "", tree, max_steps=5, seed=seed, out=out)).path
+        return run(
+            Plan("frontier", "apartments", "", tree, max_steps=5, seed=seed, out=out)
+        ).path
 
-    same = [search("a"), search("b", detector_seed=1), search("c", seed=1, detector_seed=2)]
+    same = [
+        search("a"),
+        search("b", detector_seed=1),
+        search("c", seed=1, detector_seed=2),
+    ]
     other = search("d", detector_seed=1, reach=1.5)
     pooled = rows(*same, other, pool=True)
     assert [row.get("runs", 1) for row in pooled] == [3, 1]

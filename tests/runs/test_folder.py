@@ -21,7 +21,11 @@ from wayword.runs.record import EpisodeRecord, RunFolder, merge
 from wayword.runs.reports import compare, table
 
 CONFIG: dict[str, Any] = {
-    "identity": {"agent": "oracle", "settings": {"shots": 0, "history": "window"}, "seed": 0},
+    "identity": {
+        "agent": "oracle",
+        "settings": {"shots": 0, "history": "window"},
+        "seed": 0,
+    },
     "versions": {"wayword": "0.1.0"},
     "files": {"a": Path("a.json")},
 }
@@ -41,7 +45,9 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     records = list(run.records())
     assert [r.episode_id for r in records] == ["e0", "e1", "e2"]
     assert records[0].scores == {"sr": 1.0, "ne": 0.25}
-    assert records[0].trajectory.actions("agent") == walk("e0").trajectory.actions("agent")
+    assert records[0].trajectory.actions("agent") == walk("e0").trajectory.actions(
+        "agent"
+    )
     assert run.scores() == [(f"e{at}", {"sr": 1.0, "ne": 0.25}) for at in range(3)]
     assert list(run.failures()) == []
 
@@ -61,7 +67,12 @@ def test_a_resumed_run_knows_what_is_finished(tmp_path: Path) -> None:
         assert run.notices == []
         run.append(walk("e3"))
         assert run.config["versions"] == {"wayword": "0.1.0"}
-    assert [episode for episode, _ in RunFolder.read(tmp_path).scores()] == ["e0", "e1", "e2", "e3"]
+    assert [episode for episode, _ in RunFolder.read(tmp_path).scores()] == [
+        "e0",
+        "e1",
+        "e2",
+        "e3",
+    ]
 
 
 def test_no_episode_is_recorded_twice(tmp_path: Path) -> None:
@@ -100,7 +111,10 @@ def test_a_failed_episode_is_kept_apart_and_played_again(tmp_path: Path) -> None
             "'settings.history' was 'window' and is now",
         ),
         ({"limit": 5}, "'limit' was '(absent)' and is now 5"),
-        ({"settings": {"shots": 0}}, "'settings.history' was 'window' and is now '(absent)'"),
+        (
+            {"settings": {"shots": 0}},
+            "'settings.history' was 'window' and is now '(absent)'",
+        ),
     ],
 )
 def test_another_run_is_refused_by_its_first_difference(
@@ -129,11 +143,15 @@ def test_a_run_that_played_and_spent_nothing_is_replaced(tmp_path: Path) -> None
         run.append(walk("e0"))
     assert RunFolder.read(tmp_path).config["identity"]["agent"] == "forward"
     assert list(sessions(tmp_path)) == []
-    with pytest.raises(RecordingError, match="'agent' was 'forward' and is now 'oracle'"):
+    with pytest.raises(
+        RecordingError, match="'agent' was 'forward' and is now 'oracle'"
+    ):
         RunFolder.open(tmp_path, CONFIG)
 
 
-def test_a_run_whose_every_episode_failed_at_no_cost_is_replaced(tmp_path: Path) -> None:
+def test_a_run_whose_every_episode_failed_at_no_cost_is_replaced(
+    tmp_path: Path,
+) -> None:
     written(tmp_path, episodes=0)
     rewrite(tmp_path, [{"episode": "e0", "reason": "no answer"}], "failures.jsonl.gz")
     settled = '{"tokens":9,"dollars":0,"call":"a","open":true}\n{"tokens":0,"dollars":0,"call":"a"}'
@@ -150,7 +168,9 @@ def test_a_run_that_spent_is_not_replaced(tmp_path: Path, failed: bool) -> None:
     written(tmp_path, episodes=0)
     (tmp_path / "calls.jsonl").write_text('{"tokens":1}\n')
     if failed:
-        rewrite(tmp_path, [{"episode": "e0", "reason": "no answer"}], "failures.jsonl.gz")
+        rewrite(
+            tmp_path, [{"episode": "e0", "reason": "no answer"}], "failures.jsonl.gz"
+        )
     with pytest.raises(RecordingError, match="contains another run"):
         RunFolder.open(tmp_path, OTHER)
 
@@ -164,7 +184,9 @@ def test_a_damaged_run_hides_no_other_in_the_table(tmp_path: Path) -> None:
     left_out: list[str] = []
     assert "oracle" in table([tmp_path], on_damaged=left_out.append)
     assert len(left_out) == 1
-    assert left_out[0].startswith(f"left out: {tmp_path / 'b' / 'run.json'}: is not JSON")
+    assert left_out[0].startswith(
+        f"left out: {tmp_path / 'b' / 'run.json'}: is not JSON"
+    )
     with pytest.raises(RecordingError, match="is not JSON"):
         table([tmp_path])
     with pytest.raises(RecordingError, match="is not JSON"):
@@ -172,7 +194,9 @@ def test_a_damaged_run_hides_no_other_in_the_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("field", ["family", "models"])
-def test_a_run_without_a_field_does_not_hide_the_others(tmp_path: Path, field: str) -> None:
+def test_a_run_without_a_field_does_not_hide_the_others(
+    tmp_path: Path, field: str
+) -> None:
     from wayword.runs import Plan, run
 
     for name in "ab":
@@ -182,7 +206,9 @@ def test_a_run_without_a_field_does_not_hide_the_others(tmp_path: Path, field: s
     del (config if field in config else config["identity"])[field]
     file.write_text(json.dumps(config))
     assert "oracle" in table([tmp_path], on_damaged=left_out.append)
-    assert left_out == [f"left out: {file}: field '{field}': is missing; give another folder"]
+    assert left_out == [
+        f"left out: {file}: field '{field}': is missing; give another folder"
+    ]
 
 
 def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
@@ -208,7 +234,9 @@ def test_a_start_that_was_killed_before_its_config_starts_anew(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("number", [0, 1, 3, None])
-def test_a_folder_of_another_format_is_refused(tmp_path: Path, number: int | None) -> None:
+def test_a_folder_of_another_format_is_refused(
+    tmp_path: Path, number: int | None
+) -> None:
     config = json.loads((written(tmp_path) / "run.json").read_text())
     (tmp_path / "run.json").write_text(json.dumps({**config, "format": number}))
     for use in (RunFolder.read, lambda path: RunFolder.open(path, CONFIG)):
@@ -216,10 +244,14 @@ def test_a_folder_of_another_format_is_refused(tmp_path: Path, number: int | Non
             use(tmp_path)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[1]", "{}", "\0\0", '{"identity": 3}', "[" * 9999])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[1]", "{}", "\0\0", '{"identity": 3}', "[" * 9999]
+)
 def test_a_corrupt_config_is_one_clear_line(tmp_path: Path, content: str) -> None:
     (written(tmp_path) / "run.json").write_text(content)
-    with pytest.raises(RecordingError, match=r"run\.json: (is not JSON|not a run's config)"):
+    with pytest.raises(
+        RecordingError, match=r"run\.json: (is not JSON|not a run's config)"
+    ):
         RunFolder.read(tmp_path)
 
 
@@ -249,11 +281,16 @@ def test_a_corrupt_record_is_named_and_the_others_can_be_copied(
     folder = written(tmp_path / "run")
     first, _, third = lines(folder)
     rewrite(folder, [first, first if content is None else content, third])
-    for use in (lambda: RunFolder.open(folder, CONFIG), lambda: RunFolder.read(folder).scores()):
+    for use in (
+        lambda: RunFolder.open(folder, CONFIG),
+        lambda: RunFolder.read(folder).scores(),
+    ):
         with pytest.raises(RecordingError) as refused:
             use()
         assert f"{folder}/episodes.jsonl.gz: record 2: {problem}" in str(refused.value)
-        assert f"`wayword merge {folder} --out NEW` copies the intact records" in str(refused.value)
+        assert f"`wayword merge {folder} --out NEW` copies the intact records" in str(
+            refused.value
+        )
         assert "\n" not in str(refused.value)
     merged = merge([folder], tmp_path / "new")
     assert merged.episodes == 2
@@ -281,7 +318,9 @@ def test_a_damaged_byte_is_named_and_every_other_record_is_copied(
         lambda: RunFolder.read(folder).scores(),
         lambda: list(RunFolder.read(folder).records()),
     ):
-        with pytest.raises(RecordingError, match=rf"record {number + 1}: is damaged: [^\n]*$"):
+        with pytest.raises(
+            RecordingError, match=rf"record {number + 1}: is damaged: [^\n]*$"
+        ):
             use()
     merged = merge([folder], tmp_path / "new")
     left = [f"e{each}" for each in range(3) if each != number]
@@ -289,7 +328,9 @@ def test_a_damaged_byte_is_named_and_every_other_record_is_copied(
     assert f"record {number + 1} is damaged" in merged.notices[0]
 
 
-def test_a_record_that_was_replaced_by_one_of_the_same_size_is_noticed(tmp_path: Path) -> None:
+def test_a_record_that_was_replaced_by_one_of_the_same_size_is_noticed(
+    tmp_path: Path,
+) -> None:
     found = members(written(tmp_path))
     assert len(found[0]) == len(found[1])
     time.sleep(0.02)  # file systems note times in ticks
@@ -304,13 +345,18 @@ def test_a_corrupt_trajectory_is_named_when_it_is_read(tmp_path: Path) -> None:
     rewrite(tmp_path, [first, second, third])
     read = RunFolder.read(tmp_path).records()
     assert next(read).episode_id == "e0"
-    with pytest.raises(RecordingError, match=r"record 2: field 'trajectory' is not a trajectory"):
+    with pytest.raises(
+        RecordingError, match=r"record 2: field 'trajectory' is not a trajectory"
+    ):
         next(read)
 
 
 def test_scores_are_read_from_lines_that_another_tool_rewrote(tmp_path: Path) -> None:
     scores = RunFolder.read(written(tmp_path)).scores()
-    rewrite(tmp_path, [dict(sorted(each.items(), reverse=True)) for each in records(tmp_path)])
+    rewrite(
+        tmp_path,
+        [dict(sorted(each.items(), reverse=True)) for each in records(tmp_path)],
+    )
     assert RunFolder.read(tmp_path).scores() == scores
 
 
@@ -372,7 +418,8 @@ def test_a_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
         assert other.stdout is not None
         assert other.stdout.readline() == "ready\n"
         with pytest.raises(
-            RecordingError, match=rf"process {other.pid} on \S+ is writing to this run folder"
+            RecordingError,
+            match=rf"process {other.pid} on \S+ is writing to this run folder",
         ):
             RunFolder.open(tmp_path, {"identity": {}})
         assert RunFolder.read(tmp_path).scores() == []  # readers need no lock
@@ -388,7 +435,9 @@ def test_two_writers_in_one_process_are_refused_too(tmp_path: Path) -> None:
         RunFolder.open(tmp_path, CONFIG)
 
 
-@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "HF_TOKEN", "MY_SECRET", "my_token"])
+@pytest.mark.parametrize(
+    "name", ["OPENAI_API_KEY", "HF_TOKEN", "MY_SECRET", "my_token"]
+)
 @pytest.mark.parametrize(
     "config",
     [
@@ -401,14 +450,18 @@ def test_a_secret_is_refused_and_not_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, config: dict[str, Any]
 ) -> None:
     monkeypatch.setenv(name, "hunter2-hunter2")
-    with pytest.raises(RecordingError, match=rf"contains the secret \${name}") as refused:
+    with pytest.raises(
+        RecordingError, match=rf"contains the secret \${name}"
+    ) as refused:
         RunFolder.open(tmp_path / "run", config)
     assert "hunter2-hunter2" not in str(refused.value)
     assert not (tmp_path / "run").exists()
 
 
 def test_a_config_without_an_identity_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RecordingError, match="must have a mapping in the field 'identity'"):
+    with pytest.raises(
+        RecordingError, match="must have a mapping in the field 'identity'"
+    ):
         RunFolder.open(tmp_path, {"agent": "oracle"})
 
 

@@ -33,7 +33,10 @@ def test_the_combined_one_depends_on_names_and_content_alone(tmp_path: Path) -> 
     assert len(combined) == 12
     assert int(combined, 16) > 0
     assert Checksums().combined(dict(reversed(there.items()))) == combined
-    assert Checksums().combined({"c.json": here["a.json"], "b.json": here["b.json"]}) != combined
+    assert (
+        Checksums().combined({"c.json": here["a.json"], "b.json": here["b.json"]})
+        != combined
+    )
     there["a.json"].write_text("changed")
     assert Checksums().combined(there) != combined
     assert Checksums().combined({}) == ""
@@ -54,5 +57,7 @@ def test_a_file_is_read_again_only_when_it_changed(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_one_clear_line(tmp_path: Path) -> None:
     for path in (tmp_path / "none", tmp_path):
-        with pytest.raises(DataError, match=r"(no such file|is a directory).*; fetch the data"):
+        with pytest.raises(
+            DataError, match=r"(no such file|is a directory).*; fetch the data"
+        ):
             Checksums().of(path)

@@ -62,7 +62,9 @@ def test_a_value_comes_back_equal_and_of_the_same_type(held: Any) -> None:
 def test_a_typed_observation_comes_back_as_a_mapping_with_its_type() -> None:
     step = from_json(to_json(walk("e").trajectory)).steps[0]
     assert step.observation == {"type": "Seen", "place": "p0", "ways": [["p0", 0.5]]}
-    assert to_json(from_json(to_json(walk("e").trajectory))) == to_json(walk("e").trajectory)
+    assert to_json(from_json(to_json(walk("e").trajectory))) == to_json(
+        walk("e").trajectory
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,9 @@ def test_nan_stays_nan() -> None:
 
 
 def test_what_has_no_plain_form_is_named() -> None:
-    with pytest.raises(RecordingError, match=r"'builtins\.object' cannot be recorded; use JSON"):
+    with pytest.raises(
+        RecordingError, match=r"'builtins\.object' cannot be recorded; use JSON"
+    ):
         plain({"a": [object()]})
 
 
@@ -132,7 +136,9 @@ def test_what_is_no_trajectory_is_refused(damaged: Any) -> None:
 
 def test_keys_that_json_does_not_have_are_named() -> None:
     for write in (plain, dump):
-        with pytest.raises(RecordingError, match="a key of type 'tuple' cannot be recorded; use"):
+        with pytest.raises(
+            RecordingError, match="a key of type 'tuple' cannot be recorded; use"
+        ):
             write({(1, 2): "a"})
 
 
@@ -162,7 +168,9 @@ def test_a_prompt_is_written_whole(asked: Any) -> None:
 
 
 def history(step: int) -> str:
-    return "You are in a house. " * 40 + "".join(f"Step {s}: went on. " * 20 for s in range(step))
+    return "You are in a house. " * 40 + "".join(
+        f"Step {s}: went on. " * 20 for s in range(step)
+    )
 
 
 def conversation(step: int) -> tuple[Message, ...]:
@@ -177,7 +185,8 @@ def test_forty_growing_prompts_take_little_space(grow: Any) -> None:
     told = growing([grow(step) for step in range(40)])
     written = dump(told)
     whole = sum(
-        len(p) if isinstance(p, str) else sum(len(m.content) for m in p) for p in prompts(told)
+        len(p) if isinstance(p, str) else sum(len(m.content) for m in p)
+        for p in prompts(told)
     )
     assert len(written) >= whole
     assert len(member(written)) < 0.12 * whole

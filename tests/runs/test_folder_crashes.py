@@ -47,7 +47,9 @@ def test_a_run_resumes_after_a_cut_at_every_byte_of_its_last_record(
         if not indexed:
             forget()
         recorded = RunFolder.read(tmp_path)
-        complete = content.startswith(whole)  # the last bytes of a record may be zeros themselves
+        complete = content.startswith(
+            whole
+        )  # the last bytes of a record may be zeros themselves
         names = ["e0", "e1"] if complete else ["e0"]
         assert [episode for episode, _ in recorded.scores()] == names
         assert [record.episode_id for record in recorded.records()] == names
@@ -69,7 +71,9 @@ def test_a_record_that_was_cut_short_does_not_make_the_index_again(
         run.append(walk("e1"))
     with (tmp_path / "episodes.jsonl.gz").open("ab") as file:
         file.write(members(tmp_path)[0][:50])
-    monkeypatch.setattr(index, "entry_of", lambda *asked: pytest.fail("a record was read again"))
+    monkeypatch.setattr(
+        index, "entry_of", lambda *asked: pytest.fail("a record was read again")
+    )
     with RunFolder.open(tmp_path, CONFIG) as run:
         assert [name in run for name in ("e0", "e1", "e2")] == [True, True, False]
         run.append(walk("e2"))
@@ -118,7 +122,9 @@ def test_a_tail_that_no_crash_leaves_is_named(tmp_path: Path, junk: bytes) -> No
         lambda: RunFolder.open(tmp_path / "run", CONFIG),
         RunFolder.read(file.parent).scores,
     ):
-        with pytest.raises(RecordingError, match="record 2: is damaged: it has no valid header"):
+        with pytest.raises(
+            RecordingError, match="record 2: is damaged: it has no valid header"
+        ):
             use()
     assert merge([tmp_path / "run"], tmp_path / "new").episodes == 1
 
@@ -128,7 +134,9 @@ def test_a_tail_that_no_crash_leaves_is_named(tmp_path: Path, junk: bytes) -> No
 def test_a_run_resumes_after_a_power_cut_in_a_small_file(
     tmp_path: Path, name: str, tail: bytes
 ) -> None:
-    plan = Plan("navgpt", "houses", "scripted:first", limit=1, max_steps=2, out=tmp_path)
+    plan = Plan(
+        "navgpt", "houses", "scripted:first", limit=1, max_steps=2, out=tmp_path
+    )
     run(plan)
     assert (tmp_path / name).read_bytes().endswith(b"\n")
     before = (billed(tmp_path), list(sessions(tmp_path)))
@@ -155,11 +163,19 @@ with RunFolder.open(sys.argv[1], {"identity": {"agent": "oracle"}}) as run:
 """
 
 
-def test_a_writer_killed_at_random_moments_loses_nothing_it_finished(tmp_path: Path) -> None:
+def test_a_writer_killed_at_random_moments_loses_nothing_it_finished(
+    tmp_path: Path,
+) -> None:
     rng = random.Random(7)
     for _ in range(5):
         with subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(tmp_path), str(Path(__file__).parents[1])],
+            [
+                sys.executable,
+                "-c",
+                WRITER,
+                str(tmp_path),
+                str(Path(__file__).parents[1]),
+            ],
             stdout=subprocess.PIPE,
             text=True,
         ) as writer:
@@ -242,15 +258,21 @@ def test_a_full_disk_is_one_clear_line() -> None:
 
 
 @pytest.mark.parametrize("inside", ["run", "deep/run", ""])
-def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path, inside: str) -> None:
+def test_a_folder_that_cannot_be_made_is_one_clear_line(
+    tmp_path: Path, inside: str
+) -> None:
     """Under a plain file nobody can make a folder, the superuser included."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(RecordingError, match=r"(not a directory|file exists); give a w"):
+    with pytest.raises(
+        RecordingError, match=r"(not a directory|file exists); give a w"
+    ):
         RunFolder.open(tmp_path / "file" / inside, CONFIG)
 
 
 def test_a_file_system_that_cannot_be_written_is_one_clear_line() -> None:
-    with pytest.raises(RecordingError, match=r"^/proc/1/run: .*; give a writable folder$"):
+    with pytest.raises(
+        RecordingError, match=r"^/proc/1/run: .*; give a writable folder$"
+    ):
         RunFolder.open("/proc/1/run", CONFIG)
     with pytest.raises(RecordingError, match="not a run folder: it contains"):
         RunFolder.open("/proc/self", CONFIG)

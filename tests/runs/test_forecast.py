@@ -23,9 +23,13 @@ from wayword.runs.plan import open_dataset
 from wayword.runs.record import RunFolder
 
 
-def test_a_forecast_asks_nothing_and_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forecast_asks_nothing_and_needs_no_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    told = forecast(Plan("navgpt", "houses", "openai:gpt-5-mini", limit=20), rehearsed=1)
+    told = forecast(
+        Plan("navgpt", "houses", "openai:gpt-5-mini", limit=20), rehearsed=1
+    )
     assert told.episodes == 20
     assert told.dollars is not None
     assert told.max_dollars is not None
@@ -43,7 +47,9 @@ def test_only_the_episodes_that_are_rehearsed_are_made(
     make = Houses.task
     monkeypatch.setattr(Houses, "task", lambda self, n: made.append(n) or make(self, n))
     settings = {"dataset": {"houses": 100, "episodes": 3_000}}
-    plan = Plan("navgpt", "houses", "scripted:first", settings, limit=2_700, max_steps=2)
+    plan = Plan(
+        "navgpt", "houses", "scripted:first", settings, limit=2_700, max_steps=2
+    )
     assert forecast(plan, rehearsed=3).episodes == 2_700
     assert set(made) == {0, 900, 1_800}
     run(replace(plan, limit=5, out=tmp_path / "run"))
@@ -54,7 +60,9 @@ def test_only_the_episodes_that_are_rehearsed_are_made(
 
 def test_twice_the_episodes_cost_twice_as_much() -> None:
     few, many = (
-        forecast(Plan("velma", "towns", "openai:gpt-4o", {"shots": 0}, limit=n), rehearsed=1)
+        forecast(
+            Plan("velma", "towns", "openai:gpt-4o", {"shots": 0}, limit=n), rehearsed=1
+        )
         for n in (10, 20)
     )
     assert few.dollars is not None
@@ -63,17 +71,23 @@ def test_twice_the_episodes_cost_twice_as_much() -> None:
 
 
 def test_a_pilot_is_what_the_forecast_rests_on(tmp_path: Path) -> None:
-    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def answer(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         told = chat("Thought: go on\nAction: Finish")
         told["usage"] = {"prompt_tokens": 1000, "completion_tokens": 100}
         return 200, told
 
     with serving(answer) as server:
         settings = {"model": {"base_url": server.address}, "decoding": "free"}
-        pilot = Plan("navgpt", "houses", "openai:gpt-4.1", settings, limit=3, out=tmp_path / "r")
+        pilot = Plan(
+            "navgpt", "houses", "openai:gpt-4.1", settings, limit=3, out=tmp_path / "r"
+        )
         done = run(pilot)
         before = len(server.asked)
-        whole = Plan("navgpt", "houses", "openai:gpt-4.1", settings, limit=30, out=done.path)
+        whole = Plan(
+            "navgpt", "houses", "openai:gpt-4.1", settings, limit=30, out=done.path
+        )
         told = forecast(whole, rehearsed=1)
         assert len(server.asked) == before
     assert told.measured == 3
@@ -83,11 +97,15 @@ def test_a_pilot_is_what_the_forecast_rests_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["constrained", "free"])
-def test_a_forecast_is_within_a_fifth_of_a_measured_pilot(form: str, tmp_path: Path) -> None:
+def test_a_forecast_is_within_a_fifth_of_a_measured_pilot(
+    form: str, tmp_path: Path
+) -> None:
     """Six walks of a model that thinks some words and follows the gold path."""
     tasks = {task.episode.instruction: task.reference for task in Houses().tasks[:6]}
 
-    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def answer(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         said = "\n".join(m["content"] for m in body["messages"])
         path = next(r.path for i, r in tasks.items() if i in said)  # type: ignore[attr-defined]
         gone = said.count(THOUGHT)  # once for each past step
@@ -95,17 +113,25 @@ def test_a_forecast_is_within_a_fifth_of_a_measured_pilot(form: str, tmp_path: P
         told = chat(_written(form, THOUGHT, here))
         prompt = [user(m["content"]) for m in body["messages"]]
         words = estimated_tokens(told["choices"][0]["message"]["content"])
-        told["usage"] = {"prompt_tokens": estimated_tokens(prompt), "completion_tokens": words}
+        told["usage"] = {
+            "prompt_tokens": estimated_tokens(prompt),
+            "completion_tokens": words,
+        }
         return 200, told
 
     with serving(answer) as server:
-        settings = {"model": {"base_url": server.address, "thinking": 0}, "decoding": form}
+        settings = {
+            "model": {"base_url": server.address, "thinking": 0},
+            "decoding": form,
+        }
         plan = Plan("navgpt", "houses", "openai:gpt-4.1", settings, limit=6)
         told = forecast(plan)
         done = run(replace(plan, out=tmp_path / "pilot"))
     scores = [found for _, found in RunFolder.read(done.path).scores()]
     assert sum(found["sr"] for found in scores) == 6
-    assert told.prompt_tokens == pytest.approx(sum(s["prompt_tokens"] for s in scores), rel=0.2)
+    assert told.prompt_tokens == pytest.approx(
+        sum(s["prompt_tokens"] for s in scores), rel=0.2
+    )
     assert told.dollars == pytest.approx(sum(s["cost"] for s in scores), rel=0.2)
 
 
@@ -124,7 +150,9 @@ def test_a_player_of_the_experts_actions_costs_what_was_forecast(
     agent: str, on: str, settings: dict[str, Any], how: str, tmp_path: Path
 ) -> None:
     """Errands where a body has them; picks written as JSON; experts' lists and sentences."""
-    dataset: Any = open_dataset(Plan(agent, on, settings={"dataset": settings.get("dataset", {})}))
+    dataset: Any = open_dataset(
+        Plan(agent, on, settings={"dataset": settings.get("dataset", {})})
+    )
     plans = {
         task.episode.instruction: [str(action) for action in dataset.solve(task, how)]
         for task in dataset.tasks[:3]
@@ -135,23 +163,41 @@ def test_a_player_of_the_experts_actions_costs_what_was_forecast(
         told = forecast(plan)
         done = run(replace(plan, out=tmp_path / "pilot"))
     scores = [found for _, found in RunFolder.read(done.path).scores()]
-    read, written = (sum(s[k] for s in scores) for k in ("prompt_tokens", "completion_tokens"))
+    read, written = (
+        sum(s[k] for s in scores) for k in ("prompt_tokens", "completion_tokens")
+    )
     assert told.prompt_tokens == pytest.approx(read, rel=0.2)
-    assert told.prompt_tokens + told.completion_tokens == pytest.approx(read + written, rel=0.2)
+    assert told.prompt_tokens + told.completion_tokens == pytest.approx(
+        read + written, rel=0.2
+    )
     assert told.dollars == pytest.approx(sum(s["cost"] for s in scores), rel=0.2)
 
 
-def test_each_sample_is_read_and_thought_for_where_a_server_gives_one_a_request() -> None:
-    settings: dict[str, Any] = {"completion": False, "perception": False, "analysis": False}
+def test_each_sample_is_read_and_thought_for_where_a_server_gives_one_a_request() -> (
+    None
+):
+    settings: dict[str, Any] = {
+        "completion": False,
+        "perception": False,
+        "analysis": False,
+    }
     one, five = (
         forecast(
-            Plan("discussnav", "houses", name, {**settings, "samples": samples}, limit=1),
+            Plan(
+                "discussnav", "houses", name, {**settings, "samples": samples}, limit=1
+            ),
             rehearsed=1,
         )
         for name, samples in (("openai:gpt-5-mini", 1), ("openai:gpt-5-mini", 5))
     )
     together = forecast(
-        Plan("discussnav", "houses", "openai:gpt-4.1", {**settings, "samples": 5}, limit=1),
+        Plan(
+            "discussnav",
+            "houses",
+            "openai:gpt-4.1",
+            {**settings, "samples": 5},
+            limit=1,
+        ),
         rehearsed=1,
     )
     assert five.prompt_tokens == pytest.approx(5 * one.prompt_tokens, rel=0.01)
@@ -162,7 +208,9 @@ def test_each_sample_is_read_and_thought_for_where_a_server_gives_one_a_request(
 def test_a_look_around_is_no_step_of_the_walk() -> None:
     """DiscussNav turns twelve times on the spot before it asks where to go."""
     home = {"homes": 1, "episodes": 1, "rooms": 2}
-    told = forecast(Plan("discussnav", "apartments", "openai:gpt-4.1", {"dataset": home}, limit=1))
+    told = forecast(
+        Plan("discussnav", "apartments", "openai:gpt-4.1", {"dataset": home}, limit=1)
+    )
     assert told.calls > 2 + 2 * 12, "the instruction, and two looks at least"
 
 
@@ -182,34 +230,44 @@ def test_the_first_prompt_is_shown_also_where_the_first_step_is_given() -> None:
 def test_a_search_is_rehearsed_to_its_own_end(tmp_path: Path) -> None:
     """The expert goes straight to the target in fewer steps than LGX turns before it asks."""
 
-    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def answer(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         said = "\n".join(m["content"] for m in body["messages"])
         schema = json.dumps(body.get("response_format", {}))
         names = re.findall(r'"enum": \[([^]]+)\]', schema)
         named = json.loads(f"[{names[0]}]")[len(said) % 2] if names else "door"
         told = chat(json.dumps({"answer": named}))
         told["usage"] = {
-            "prompt_tokens": estimated_tokens([user(m["content"]) for m in body["messages"]]),
+            "prompt_tokens": estimated_tokens(
+                [user(m["content"]) for m in body["messages"]]
+            ),
             "completion_tokens": estimated_tokens(named),
         }
         return 200, told
 
     home = {"homes": 2, "episodes": 6, "rooms": 3}
     with serving(answer) as server:
-        settings: dict[str, Any] = {"model": {"base_url": server.address, "thinking": 0}}
+        settings: dict[str, Any] = {
+            "model": {"base_url": server.address, "thinking": 0}
+        }
         settings |= {"dataset": home, "grounding_threshold": 0.99}
         plan = Plan("lgx", "apartments", "openai:gpt-4.1", settings, limit=6)
         told = forecast(plan)
         done = run(replace(plan, out=tmp_path / "pilot"))
     scores = [found for _, found in RunFolder.read(done.path).scores()]
     assert told.calls > 1
-    assert told.prompt_tokens == pytest.approx(sum(s["prompt_tokens"] for s in scores), rel=0.2)
+    assert told.prompt_tokens == pytest.approx(
+        sum(s["prompt_tokens"] for s in scores), rel=0.2
+    )
 
 
 def _written(form: str, thought: str, place: str | None) -> str:
     if form == "free":
         act = (
-            f'Action: action_maker\nAction Input: "{place}"' if place else "Final Answer: Finished!"
+            f'Action: action_maker\nAction Input: "{place}"'
+            if place
+            else "Final Answer: Finished!"
         )
         return f"Thought: {thought}\n{act}"
     return json.dumps({"thought": thought, "arrived": place is None, "action": place})
@@ -252,7 +310,8 @@ def test_a_model_without_a_price_and_an_agent_without_a_model_say_so() -> None:
     )
     assert "cost: unknown" in said[-2]
     assert (
-        lines(forecast(Plan("oracle", "houses", limit=2)))[-1] == "2 episodes without model calls"
+        lines(forecast(Plan("oracle", "houses", limit=2)))[-1]
+        == "2 episodes without model calls"
     )
 
 
@@ -261,7 +320,9 @@ def test_the_context_follows_the_model() -> None:
         window = 80_000
 
     def told(given: int, model: ScriptedModel | None) -> int:
-        return PromptBudget(Toolkit(models={"main": model} if model else {}), given, 0).context
+        return PromptBudget(
+            Toolkit(models={"main": model} if model else {}), given, 0
+        ).context
 
     assert told(0, Large("first")) == 70_000
     assert told(500, Large("first")) == 500

@@ -28,12 +28,18 @@ def rows(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_the_card_names_the_tables_and_they_are_there(played: Path, tmp_path: Path) -> None:
+def test_the_card_names_the_tables_and_they_are_there(
+    played: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "made"
     card = publish([played], out, Export())
     text = (out / "README.md").read_text(encoding="utf-8")
     about = yaml.safe_load(text.split("---\n")[1])
-    assert [one["config_name"] for one in about["configs"]] == ["chat", "completion", "steps"]
+    assert [one["config_name"] for one in about["configs"]] == [
+        "chat",
+        "completion",
+        "steps",
+    ]
     files = [out / one["data_files"][0]["path"] for one in about["configs"]]
     chat, completion, steps = map(rows, files)
     assert len(chat) == card.episodes == 3
@@ -41,17 +47,25 @@ def test_the_card_names_the_tables_and_they_are_there(played: Path, tmp_path: Pa
     assert steps[0]["status"] == "ok"
     assert str(steps[0]["action"]).startswith("goto[")
     assert "| gold |" in text
-    assert sorted(path.name for path in (out / "data").iterdir()) == sorted(f.name for f in files)
+    assert sorted(path.name for path in (out / "data").iterdir()) == sorted(
+        f.name for f in files
+    )
 
 
-def test_a_folder_with_something_in_it_is_left_alone(played: Path, tmp_path: Path) -> None:
+def test_a_folder_with_something_in_it_is_left_alone(
+    played: Path, tmp_path: Path
+) -> None:
     (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(RecordingError, match="give a new folder"):
         publish([played], tmp_path, Export())
 
 
-@pytest.mark.skipif(importlib.util.find_spec("duckdb") is not None, reason="duckdb is there")
-def test_parquet_without_duckdb_says_what_to_install(played: Path, tmp_path: Path) -> None:
+@pytest.mark.skipif(
+    importlib.util.find_spec("duckdb") is not None, reason="duckdb is there"
+)
+def test_parquet_without_duckdb_says_what_to_install(
+    played: Path, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match=r"wayword\[parquet\]"):
         publish([played], tmp_path / "made", Export(), parquet=True)
 
@@ -62,7 +76,9 @@ def test_pictures_are_a_table_of_their_own(tmp_path: Path) -> None:
     table = rows(out / "data" / "trajectory.jsonl")
     assert [row["action"] for row in table] == ["goto[lab]", "stop"]
     assert {row["instruction"] for row in table} == {"Go to the lab."}
-    for row, channel in zip(table, (0, 2), strict=True):  # red in the hall, blue in the lab
+    for row, channel in zip(
+        table, (0, 2), strict=True
+    ):  # red in the hall, blue in the lab
         pixels = np.asarray(Pillow.open(out / str(row["image"])))
         assert pixels.mean(axis=(0, 1)).argmax() == channel
     assert "| `trajectory` | 2 |" in (out / "README.md").read_text(encoding="utf-8")
@@ -71,4 +87,6 @@ def test_pictures_are_a_table_of_their_own(tmp_path: Path) -> None:
 def test_without_pictures_there_is_no_such_table(played: Path, tmp_path: Path) -> None:
     publish([played], tmp_path / "made", Export())
     assert not (tmp_path / "made" / "images").exists()
-    assert "trajectory" not in (tmp_path / "made" / "README.md").read_text(encoding="utf-8")
+    assert "trajectory" not in (tmp_path / "made" / "README.md").read_text(
+        encoding="utf-8"
+    )

@@ -58,10 +58,19 @@ model = Mine
 """
 
 
-def test_an_edited_model_file_or_another_setting_of_it_is_another_run(tmp_path: Path) -> None:
+def test_an_edited_model_file_or_another_setting_of_it_is_another_run(
+    tmp_path: Path,
+) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text(MODEL)
-    plan = Plan("act", "houses", model=f"{mine}:first", limit=1, max_steps=1, out=tmp_path / "run")
+    plan = Plan(
+        "act",
+        "houses",
+        model=f"{mine}:first",
+        limit=1,
+        max_steps=1,
+        out=tmp_path / "run",
+    )
     run(plan)
     run(plan)
     with pytest.raises(RecordingError, match=r"model_identity.*loud=False.*loud=True"):
@@ -170,7 +179,9 @@ def test_a_mistyped_model_leaves_no_folder_behind(tmp_path: Path) -> None:
 def test_a_mistyped_second_model_leaves_no_cache_open(tmp_path: Path) -> None:
     plan = Plan("navgpt", "houses", cache=tmp_path / "c.db")
     with pytest.raises(UsageError, match="local:smolm2"):
-        open_models(plan, {"main": ("scripted:first", {}), "summary": ("local:smolm2", {})})
+        open_models(
+            plan, {"main": ("scripted:first", {}), "summary": ("local:smolm2", {})}
+        )
     assert not (tmp_path / "c.db").exists()
 
 
@@ -185,7 +196,14 @@ def test_roles_have_models_and_settings_of_their_own(tmp_path: Path) -> None:
     roles = [call.role for call in record.trajectory.calls()]
     assert roles[:2] == ["main", "summary"]
     with pytest.raises(UsageError, match="did you mean 'summary'"):
-        run(Plan("navgpt", "houses", "scripted:first", {"models": {"sumary": "scripted:first"}}))
+        run(
+            Plan(
+                "navgpt",
+                "houses",
+                "scripted:first",
+                {"models": {"sumary": "scripted:first"}},
+            )
+        )
 
 
 def test_what_agents_note_is_told_at_the_end(tmp_path: Path) -> None:
@@ -230,7 +248,9 @@ def test_an_edited_file_that_a_setting_names_is_another_run(tmp_path: Path) -> N
         run(plan)
 
 
-def test_pictures_drawn_anew_are_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_drawn_anew_are_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
     scan = tmp_path / "pictures" / "scan"
     scan.mkdir(parents=True)
@@ -238,11 +258,17 @@ def test_pictures_drawn_anew_are_others(tmp_path: Path, monkeypatch: pytest.Monk
     one.write_bytes(bytes(30_000))
     before = pictures_checksum(scan, [one])
     assert before == pictures_checksum(scan, [one]) != ""
-    one.write_bytes(bytes(15_000) + b"x" + bytes(14_999))  # the same size, another middle
+    one.write_bytes(
+        bytes(15_000) + b"x" + bytes(14_999)
+    )  # the same size, another middle
     changed = pictures_checksum(scan, [one])
     assert changed != before
     one.rename(other)
-    assert pictures_checksum(scan, [other]) not in (before, changed, pictures_checksum(scan, []))
+    assert pictures_checksum(scan, [other]) not in (
+        before,
+        changed,
+        pictures_checksum(scan, []),
+    )
 
 
 def test_pictures_that_stay_as_they_are_are_read_once(

@@ -42,7 +42,9 @@ def refused(plan: Plan, field: str) -> None:
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     """A random walker's run."""
-    plan = Plan("random", "houses", out=tmp_path_factory.mktemp("random") / "run", **LABELED)
+    plan = Plan(
+        "random", "houses", out=tmp_path_factory.mktemp("random") / "run", **LABELED
+    )
     run(plan)
     return plan
 
@@ -52,7 +54,9 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     """A run of NavGPT with models in two roles."""
     out = tmp_path_factory.mktemp("navgpt") / "run"
     plan = Plan("navgpt", "houses", "scripted:first", out=out, **LABELED)
-    plan = changed(plan, {"summaries": "online", "models": {"summary": "scripted:echo"}})
+    plan = changed(
+        plan, {"summaries": "online", "models": {"summary": "scripted:echo"}}
+    )
     run(plan)
     return plan
 
@@ -74,7 +78,9 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     ],
     ids=str,
 )
-def test_each_option_is_part_of_the_run(played: Plan, more: Mapping[str, Any], field: str) -> None:
+def test_each_option_is_part_of_the_run(
+    played: Plan, more: Mapping[str, Any], field: str
+) -> None:
     if more.get("on") == "towns":
         played = replace(played, settings={})
     refused(replace(played, **more), field)
@@ -106,14 +112,18 @@ OTHERS: Mapping[str, Any] = {
 def test_each_setting_of_the_agent_and_the_dataset_is_part_of_the_run(
     played: Plan, asked: Plan
 ) -> None:
-    agents = [(plan, registry.load("agent", plan.agent).Settings) for plan in (played, asked)]
+    agents = [
+        (plan, registry.load("agent", plan.agent).Settings) for plan in (played, asked)
+    ]
     names = [(plan, field.name) for plan, kind in agents for field in fields(kind)]
     assert len(names) > 12
     for plan, name in names:
         if name != "prompts":
             refused(changed(plan, {name: OTHERS[name]}), name)
     for field in fields(registry.load("dataset", "houses").Settings):
-        refused(changed(played, {"dataset": {field.name: OTHERS[field.name]}}), field.name)
+        refused(
+            changed(played, {"dataset": {field.name: OTHERS[field.name]}}), field.name
+        )
 
 
 @pytest.mark.parametrize(
@@ -136,7 +146,9 @@ def test_each_model_and_its_settings_are_part_of_the_run(
 def test_the_answers_in_a_script_are_part_of_the_run(tmp_path: Path) -> None:
     script = tmp_path / "answers.jsonl"
     script.write_text(json.dumps("Thought: enough.\nAction: Final Answer: done"))
-    plan = Plan("navgpt", "houses", f"scripted:{script}", out=tmp_path / "run", **LABELED)
+    plan = Plan(
+        "navgpt", "houses", f"scripted:{script}", out=tmp_path / "run", **LABELED
+    )
     plan = changed(plan, {"decoding": "free", "model": {"repeat": True}})
     run(plan)
     run(plan)
@@ -183,12 +195,16 @@ def test_what_a_run_continues_from_is_part_of_it(played: Plan, tmp_path: Path) -
     ],
     ids=str,
 )
-def test_how_a_run_is_carried_out_is_no_part_of_it(asked: Plan, more: Mapping[str, Any]) -> None:
+def test_how_a_run_is_carried_out_is_no_part_of_it(
+    asked: Plan, more: Mapping[str, Any]
+) -> None:
     result = run(replace(asked, **more))
     assert (result.resumed, result.outcome.finished) == (1, 0)
 
 
-def test_more_episodes_and_a_cache_are_the_same_run(asked: Plan, tmp_path: Path) -> None:
+def test_more_episodes_and_a_cache_are_the_same_run(
+    asked: Plan, tmp_path: Path
+) -> None:
     result = run(replace(asked, limit=2, cache=tmp_path / "cache.db"))
     assert (result.resumed, result.outcome.finished) == (1, 1)
 
@@ -216,8 +232,12 @@ def test_the_same_data_in_another_folder_is_the_same_run_and_changed_data_is_not
 
 def test_a_refused_start_changes_nothing(played: Plan) -> None:
     assert played.out is not None
-    before = {path: path.read_bytes() for path in played.out.rglob("*") if path.is_file()}
+    before = {
+        path: path.read_bytes() for path in played.out.rglob("*") if path.is_file()
+    }
     with pytest.raises(WaywordError):
         run(replace(played, seed=9))
-    assert {path: path.read_bytes() for path in played.out.rglob("*") if path.is_file()} == before
+    assert {
+        path: path.read_bytes() for path in played.out.rglob("*") if path.is_file()
+    } == before
     assert len(records(played.out)) == 1

@@ -62,7 +62,11 @@ def written(trajectory: Trajectory) -> bytes:
 def test_poses_pictures_and_words_of_a_robot_are_read_back() -> None:
     found = read(written(robot_walk()))
     kinds = [(topic, schema) for topic, schema, _, _ in found]
-    step = [("/pose", "foxglove.PoseInFrame"), ("/log", "foxglove.Log"), ("/step", "wayword.Step")]
+    step = [
+        ("/pose", "foxglove.PoseInFrame"),
+        ("/log", "foxglove.Log"),
+        ("/step", "wayword.Step"),
+    ]
     assert kinds == [("/camera", "foxglove.CompressedImage"), *step, *step]
     assert [time for *_, time, _ in found] == [1_500_000_000] * 4 + [1_750_000_000] * 3
     camera, pose, log = (content for *_, content in found[:3])
@@ -80,28 +84,44 @@ def test_poses_pictures_and_words_of_a_robot_are_read_back() -> None:
 def test_bytes_are_marked_for_the_viewer() -> None:
     reader = make_reader(io.BytesIO(written(robot_walk())))
     schemas = {
-        schema.name: json.loads(schema.data) for schema, _, _ in reader.iter_messages() if schema
+        schema.name: json.loads(schema.data)
+        for schema, _, _ in reader.iter_messages()
+        if schema
     }
     data = schemas["foxglove.CompressedImage"]["properties"]["data"]
     assert data == {"type": "string", "contentEncoding": "base64"}
-    orientation = schemas["foxglove.PoseInFrame"]["properties"]["pose"]["properties"]["orientation"]
+    orientation = schemas["foxglove.PoseInFrame"]["properties"]["pose"]["properties"][
+        "orientation"
+    ]
     assert orientation["properties"]["w"] == {"type": "number"}
 
 
 def test_a_run_of_any_world_is_exported_episode_by_episode(tmp_path: Path) -> None:
     run("frontier", on="apartments", limit=2, max_steps=6, out=tmp_path / "searches")
     make_run(tmp_path / "odd", ["../a/b"])
-    arguments = ["export", str(tmp_path / "searches"), str(tmp_path / "odd"), "--as", "mcap"]
+    arguments = [
+        "export",
+        str(tmp_path / "searches"),
+        str(tmp_path / "odd"),
+        "--as",
+        "mcap",
+    ]
     done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "logs")])
     assert done.exit_code == 0, done.output
     assert "3 episodes as MCAP" in done.output
-    files = sorted(path.relative_to(tmp_path / "logs") for path in (tmp_path / "logs").rglob("*.*"))
+    files = sorted(
+        path.relative_to(tmp_path / "logs") for path in (tmp_path / "logs").rglob("*.*")
+    )
     assert len(files) == 3
     assert Path("odd/.._a_b.mcap") in files, "an episode's name is no path"
     for record in RunFolder.read(tmp_path / "searches").records():
         (path,) = (tmp_path / "logs" / "searches").glob(f"*{record.episode_id}.mcap")
         found = read(path.read_bytes())
-        poses = [content["pose"]["position"] for topic, *_, content in found if topic == "/pose"]
+        poses = [
+            content["pose"]["position"]
+            for topic, *_, content in found
+            if topic == "/pose"
+        ]
         assert [(each["x"], each["y"]) for each in poses] == [
             (step.pose["x"], step.pose["y"]) for step in record.trajectory.steps
         ]

@@ -17,7 +17,9 @@ from wayword.runs import Plan, reports, run
 from wayword.runs.config import CALLS, Spending
 from wayword.runs.record import RunFolder, merge
 
-PLAN = Plan("random", "houses", settings={"dataset": {"houses": 1, "episodes": 9}}, max_steps=3)
+PLAN = Plan(
+    "random", "houses", settings={"dataset": {"houses": 1, "episodes": 9}}, max_steps=3
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +37,17 @@ def _row(path: Path) -> dict[str, Any]:
     return row | {"run": ""} if "run" in row else row | {"name": ""}
 
 
-def test_the_merged_table_is_that_of_one_piece(shards: list[Path], tmp_path: Path) -> None:
+def test_the_merged_table_is_that_of_one_piece(
+    shards: list[Path], tmp_path: Path
+) -> None:
     whole = run(replace(PLAN, out=tmp_path / "whole")).path
     merged = merge(shards, tmp_path / "merged")
     assert (merged.episodes, merged.notices) == (9, ())
     assert _row(merged.path) == _row(whole)
     assert len(list(RunFolder.read(merged.path).records())) == 9
-    again = run(replace(PLAN, out=merged.path))  # the same command without --shard goes on
+    again = run(
+        replace(PLAN, out=merged.path)
+    )  # the same command without --shard goes on
     assert (again.resumed, again.outcome.finished) == (9, 0)
 
 
@@ -53,7 +59,9 @@ def test_a_shard_that_is_missing_is_said_and_played_later(
     assert run(replace(PLAN, out=merged.path)).outcome.finished == 3
 
 
-def test_what_the_shards_spent_is_the_whole_runs(shards: list[Path], tmp_path: Path) -> None:
+def test_what_the_shards_spent_is_the_whole_runs(
+    shards: list[Path], tmp_path: Path
+) -> None:
     for at, path in enumerate(shards[:2]):
         bill = Spending(path)
         bill.write(LedgerRow(10 + at, 0.5))
@@ -63,10 +71,14 @@ def test_what_the_shards_spent_is_the_whole_runs(shards: list[Path], tmp_path: P
         (path / CALLS).unlink()
 
 
-def test_what_does_not_belong_together_is_refused(shards: list[Path], tmp_path: Path) -> None:
+def test_what_does_not_belong_together_is_refused(
+    shards: list[Path], tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     other = run(replace(PLAN, seed=1, shard="2/3", out=tmp_path / "other")).path
-    with pytest.raises(UsageError, match=r"not a shard of the same run: 'seed' is 1, and in .* 0"):
+    with pytest.raises(
+        UsageError, match=r"not a shard of the same run: 'seed' is 1, and in .* 0"
+    ):
         merge([shards[0], other], out)
     with pytest.raises(UsageError, match=r"episode '\S+' is in .*/1 and .*/1"):
         merge([shards[0], shards[0]], out)
@@ -83,7 +95,9 @@ def test_what_does_not_belong_together_is_refused(shards: list[Path], tmp_path: 
     assert sorted(p.name for p in tmp_path.iterdir()) == ["full", "hurt", "other"]
 
 
-def test_of_a_single_folder_what_can_be_read_is_copied(shards: list[Path], tmp_path: Path) -> None:
+def test_of_a_single_folder_what_can_be_read_is_copied(
+    shards: list[Path], tmp_path: Path
+) -> None:
     """And the copy is the same run, which plays what was left out."""
     plan = replace(PLAN, shard="2/3", out=tmp_path / "copy")
     raw = shards[1] / "episodes.jsonl.gz"

@@ -24,7 +24,9 @@ from wayword.runs.reports import table
 TOKENS = 55  # of each answer of the loopback server
 
 
-def _answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+def _answer(
+    route: str, body: dict[str, Any], headers: dict[str, str]
+) -> tuple[int, Any]:
     return 200, chat("Thought: on.\nAction: 1")
 
 
@@ -56,13 +58,18 @@ def test_episodes_under_way_are_finished_with_what_is_left(tmp_path: Path) -> No
         result = run(_plan(server, tmp_path / "run", max_tokens=budget))
     spent = len(server.asked) * TOKENS
     over = f"the rest of the budget of {budget:,} tokens does not cover another episode"
-    assert result.outcome.exhausted in (over, f"the budget of {budget:,} tokens is spent")
+    assert result.outcome.exhausted in (
+        over,
+        f"the budget of {budget:,} tokens is spent",
+    )
     assert 0.6 * budget <= spent <= budget
     assert _in_episodes(tmp_path / "run") >= 0.9 * spent
     assert any("0 calls were in progress" in line for line in result.notices)
 
 
-def test_a_budget_smaller_than_an_episode_each_still_finishes_some(tmp_path: Path) -> None:
+def test_a_budget_smaller_than_an_episode_each_still_finishes_some(
+    tmp_path: Path,
+) -> None:
     """Eight begin at once and three can be paid for: five wait, and the oldest go on."""
     with serving(_answer) as server:
         run(_plan(server, tmp_path / "run", max_tokens=16 * TOKENS))
@@ -81,13 +88,25 @@ def test_what_was_spent_survives_every_signal(
     out = tmp_path / "run"
     starts = "" if interrupts else "trap '' INT; "
 
-    def slow(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def slow(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         time.sleep(0.01)
         return _answer(route, body, headers)
 
     with serving(slow) as server:
         command = [
-            *(sys.executable, "-m", "wayword", "run", "navgpt", "--on", "houses", "--limit", "40"),
+            *(
+                sys.executable,
+                "-m",
+                "wayword",
+                "run",
+                "navgpt",
+                "--on",
+                "houses",
+                "--limit",
+                "40",
+            ),
             *("--model", "openai:m", "--set", f"model.base_url={server.address}"),
             *("--out", str(out), "--max-tokens", str(10**6), "--max-steps", "30"),
         ]
@@ -102,7 +121,9 @@ def test_what_was_spent_survives_every_signal(
     answered = len(server.asked) * TOKENS
     assert _logged(out) >= answered  # those that were in the air at their estimates
     if number == signal.SIGKILL:
-        assert answered - 8 * TOKENS <= _settled(out) <= answered  # eight at most were in the air
+        assert (
+            answered - 8 * TOKENS <= _settled(out) <= answered
+        )  # eight at most were in the air
     with serving(_answer) as server:
         result = run(_plan(server, out, max_tokens=20 * TOKENS, max_steps=30))
     assert "the budget of 1,100 tokens is spent" in result.outcome.exhausted
@@ -119,14 +140,21 @@ def test_answers_from_the_cache_are_free_in_every_session(tmp_path: Path) -> Non
         run(_plan(server, out, limit=2, cache=cache, max_tokens=posts * TOKENS))
         assert len(server.asked) == posts
         assert (_in_episodes(out), _logged(out)) == (posts * TOKENS, 0)
-        result = run(_plan(server, out, limit=4, cache=cache, max_tokens=2 * posts * TOKENS))
+        result = run(
+            _plan(server, out, limit=4, cache=cache, max_tokens=2 * posts * TOKENS)
+        )
         billed_now = (len(server.asked) - posts) * TOKENS
         assert (result.outcome.finished, result.outcome.exhausted) == (2, "")
         assert _logged(out) == billed_now > 0
         result = run(_plan(server, out, limit=6, cache=cache, max_tokens=billed_now))
         assert "tokens is spent" in result.outcome.exhausted
         cut = _plan(
-            server, tmp_path / "cut", limit=5, concurrency=1, cache=cache, max_tokens=TOKENS
+            server,
+            tmp_path / "cut",
+            limit=5,
+            concurrency=1,
+            cache=cache,
+            max_tokens=TOKENS,
         )
         assert run(cut).outcome.finished == 4
     (session,) = sessions(tmp_path / "cut")
@@ -139,27 +167,48 @@ def test_answers_that_cannot_be_read_are_paid_for(
 ) -> None:
     """Half an answer, one of no choices, and one with odd log-probabilities: all were billed."""
     whole = json.dumps(chat("Action: 1")).encode()
-    odd = [whole[: len(whole) // 2], {"choices": [], "usage": {}}, {"choices": [{"message": 3}, 4]}]
+    odd = [
+        whole[: len(whole) // 2],
+        {"choices": [], "usage": {}},
+        {"choices": [{"message": 3}, 4]},
+    ]
     replies: list[Any] = [*odd, *[chat("Action: 1")] * 99]
 
-    def broken(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def broken(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         return 200, replies.pop(0)
 
     quick = rate.RetryPolicy(first=0.001)
-    monkeypatch.setattr("wayword.models.middleware.rate.RetryPolicy", lambda retries: quick)
+    monkeypatch.setattr(
+        "wayword.models.middleware.rate.RetryPolicy", lambda retries: quick
+    )
     with serving(broken) as server:
         plan = _plan(server, tmp_path / "run", limit=1, concurrency=1, max_steps=1)
         result = run(plan)
     (record,) = RunFolder.read(tmp_path / "run").records()
     calls = list(record.trajectory.calls())
     assert calls[0].answer is not None
-    assert calls[0].answer.usage.prompt > 50 + 3 * 100  # three prompts beside the one counted
+    assert (
+        calls[0].answer.usage.prompt > 50 + 3 * 100
+    )  # three prompts beside the one counted
     assert _logged(tmp_path / "run") == _in_episodes(tmp_path / "run")
     assert any("3 requests were retried" in line for line in result.notices)
 
 
-def test_a_table_tells_what_was_billed_for_episodes_that_were_not_finished(tmp_path: Path) -> None:
-    run(Plan("navgpt", "houses", "scripted:first", limit=1, max_steps=2, out=tmp_path / "run"))
+def test_a_table_tells_what_was_billed_for_episodes_that_were_not_finished(
+    tmp_path: Path,
+) -> None:
+    run(
+        Plan(
+            "navgpt",
+            "houses",
+            "scripted:first",
+            limit=1,
+            max_steps=2,
+            out=tmp_path / "run",
+        )
+    )
     assert "billed" not in table([tmp_path / "run"])
     with (tmp_path / "run" / CALLS).open("a") as file:
         file.write('{"tokens":100,"dollars":0.5}\n')
@@ -191,7 +240,12 @@ def test_a_call_that_was_never_settled_counts_at_its_estimate(tmp_path: Path) ->
         log.write(row)
     log.close()
     first, *_ = (tmp_path / CALLS).read_text().splitlines()
-    assert json.loads(first) == {"tokens": 900, "dollars": 0.5, "call": "a", "open": True}
+    assert json.loads(first) == {
+        "tokens": 900,
+        "dollars": 0.5,
+        "call": "a",
+        "open": True,
+    }
     log = Spending(tmp_path)
     assert (log.tokens, log.dollars) == (740, 0.75)
     log.write(LedgerRow(5, 0.0))
@@ -199,10 +253,14 @@ def test_a_call_that_was_never_settled_counts_at_its_estimate(tmp_path: Path) ->
     assert billed(tmp_path) == (745, 0.75, 4)
 
 
-@pytest.mark.parametrize("line", ['{"tokens":-4}', '{"tokens":"x"}', '{"dollars":NaN}', "[1]", "{"])
+@pytest.mark.parametrize(
+    "line", ['{"tokens":-4}', '{"tokens":"x"}', '{"dollars":NaN}', "[1]", "{"]
+)
 def test_a_broken_line_of_spending_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / CALLS).write_text(f'{{"tokens":1}}\n{line}\n')
-    with pytest.raises(RecordingError, match=r"calls\.jsonl: line 2: .*delete that line"):
+    with pytest.raises(
+        RecordingError, match=r"calls\.jsonl: line 2: .*delete that line"
+    ):
         Spending(tmp_path)
 
 

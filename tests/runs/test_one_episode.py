@@ -61,7 +61,9 @@ class Recorded:
 
     def __init__(self, folder: Path) -> None:
         (folder / "mine.py").write_text(AGENT)
-        self.plan = Plan(str(folder / "mine.py"), "houses", "", TREE, 1, out=folder / "run")
+        self.plan = Plan(
+            str(folder / "mine.py"), "houses", "", TREE, 1, out=folder / "run"
+        )
         self.path = run(self.plan).path
         self.dataset: Dataset = open_dataset(self.plan)
         self.task: Task = self.dataset.tasks[0]
@@ -99,7 +101,9 @@ def parts(steps: Sequence[Step]) -> list[Any]:
 def outcome(recorded: Recorded, trajectory: Trajectory) -> dict[str, float]:
     """The scores that depend on nothing but what was done."""
     (scores,) = score(recorded.dataset, [(recorded.task, trajectory)])
-    return {key: scores[key] for key in ("sr", "spl", "ne", "tl", "steps", "rejections")}
+    return {
+        key: scores[key] for key in ("sr", "spl", "ne", "tl", "steps", "rejections")
+    }
 
 
 def test_the_recorded_episode_has_two_rejections_and_scores(recorded: Recorded) -> None:
@@ -113,7 +117,9 @@ def test_the_recorded_episode_has_two_rejections_and_scores(recorded: Recorded) 
 
 
 def test_it_is_verified(recorded: Recorded) -> None:
-    assert list(verify(RunFolder.read(recorded.path))) == [(recorded.task.episode.id, "")]
+    assert list(verify(RunFolder.read(recorded.path))) == [
+        (recorded.task.episode.id, "")
+    ]
 
 
 def test_a_forged_score_is_found(recorded: Recorded, tmp_path: Path) -> None:
@@ -126,7 +132,10 @@ def test_a_forged_score_is_found(recorded: Recorded, tmp_path: Path) -> None:
 
 
 def test_a_task_game_plays_it(recorded: Recorded) -> None:
-    trajectory, game = recorded.record.trajectory, TaskGame(recorded.dataset, recorded.task, 30)
+    trajectory, game = (
+        recorded.record.trajectory,
+        TaskGame(recorded.dataset, recorded.task, 30),
+    )
     for step in trajectory.steps:
         game.act(step.actor, step.decision)
     assert parts(game.trajectory.steps) == parts(trajectory.steps)
@@ -156,7 +165,9 @@ def test_an_environment_plays_it(recorded: Recorded, actions: str) -> None:
     assert outcome(recorded, mine) == outcome(recorded, trajectory)
 
 
-def test_an_export_tells_each_step_as_it_was(recorded: Recorded, tmp_path: Path) -> None:
+def test_an_export_tells_each_step_as_it_was(
+    recorded: Recorded, tmp_path: Path
+) -> None:
     trajectory, out = recorded.record.trajectory, tmp_path / "steps.jsonl"
     export([recorded.path], out, Export("act", "steps", everything=True))
     lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
@@ -166,7 +177,9 @@ def test_an_export_tells_each_step_as_it_was(recorded: Recorded, tmp_path: Path)
         assert isinstance(step.decision, Decision)
         assert str(step.decision.action) in line["completion"][-1]["content"]
         shown = line["prompt"][-1]["content"]
-        assert all(way["viewpoint"] in shown for way in plain(step.observation)["neighbors"])
+        assert all(
+            way["viewpoint"] in shown for way in plain(step.observation)["neighbors"]
+        )
 
 
 def test_a_person_in_the_browser_plays_it(recorded: Recorded, tmp_path: Path) -> None:
@@ -179,7 +192,10 @@ def test_a_person_in_the_browser_plays_it(recorded: Recorded, tmp_path: Path) ->
     for number, words in enumerate(recorded.said(), 1):
         seat = table.seat("agent")
         seat.settled(30)
-        assert seat.put(seat.waiting, words or "nowhere[at all]") == "", (number, table.problem)
+        assert seat.put(seat.waiting, words or "nowhere[at all]") == "", (
+            number,
+            table.problem,
+        )
     end = time.monotonic() + 30
     while not table.ended:
         assert time.monotonic() < end
@@ -188,4 +204,6 @@ def test_a_person_in_the_browser_plays_it(recorded: Recorded, tmp_path: Path) ->
     legal = [step for step in trajectory.steps if isinstance(step.decision, Decision)]
     assert parts(record.trajectory.steps) == parts(legal)
     found, known = record.scores, recorded.record.scores
-    assert [found[key] for key in ("sr", "ne", "tl")] == [known[key] for key in ("sr", "ne", "tl")]
+    assert [found[key] for key in ("sr", "ne", "tl")] == [
+        known[key] for key in ("sr", "ne", "tl")
+    ]

@@ -41,7 +41,12 @@ def written(folder: Path, text: str) -> Path:
 def test_a_recipe_is_a_plan(tmp_path: Path) -> None:
     recipe = read_recipe(written(tmp_path, WHOLE))
     plan: Plan = recipe
-    assert (plan.agent, plan.on, plan.limit, plan.max_dollars) == ("navgpt", "houses", 3, 5.0)
+    assert (plan.agent, plan.on, plan.limit, plan.max_dollars) == (
+        "navgpt",
+        "houses",
+        3,
+        5.0,
+    )
     assert plan.group("model") == {"repeat": True}
     assert plan.group("dataset") == {"houses": 2}
     assert recipe.sweep == ("max_tokens=20,40",)
@@ -86,7 +91,10 @@ def wayword(*words: object, folder: Path) -> subprocess.CompletedProcess[str]:
     ("given", "line"),
     [
         ({"limit": "five"}, "limit must be a whole number, got 'five'"),
-        ({"settings": "decoding=free"}, "settings must be a dictionary, got 'decoding=free'"),
+        (
+            {"settings": "decoding=free"},
+            "settings must be a dictionary, got 'decoding=free'",
+        ),
         ({"max_dollars": float("nan")}, "max_dollars must be less than inf, got nan"),
         ({"engine": "spark"}, "engine must be '' or 'ray', got 'spark'"),
     ],
@@ -106,12 +114,16 @@ def test_a_plan_reads_texts_as_the_types_of_its_fields() -> None:
 
 def test_a_run_of_something_else_than_a_plan_is_one_line() -> None:
     given: Any = "random"
-    with pytest.raises(UsageError, match=r"takes a Plan, as in run\(Plan\(.*got 'random'"):
+    with pytest.raises(
+        UsageError, match=r"takes a Plan, as in run\(Plan\(.*got 'random'"
+    ):
         run(given)
 
 
 def test_a_recipe_runs_watched_and_the_command_line_wins(tmp_path: Path) -> None:
-    path = written(tmp_path, "agent: random\non: houses\nlimit: 9\nmax_steps: 3\nout: runs/mine\n")
+    path = written(
+        tmp_path, "agent: random\non: houses\nlimit: 9\nmax_steps: 3\nout: runs/mine\n"
+    )
     done = wayword("run", path, "--limit", 1, "--watch", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "live: http://127.0.0.1:" in done.stderr
@@ -126,10 +138,14 @@ def test_a_syntax_error_in_ones_own_file_is_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_an_export_without_a_line_is_an_error_and_leaves_no_file(tmp_path: Path) -> None:
+def test_an_export_without_a_line_is_an_error_and_leaves_no_file(
+    tmp_path: Path,
+) -> None:
     run(Plan("forward", "houses", limit=1, max_steps=1, out=tmp_path / "lost"))
     out = tmp_path / "train.jsonl"
-    with pytest.raises(RecordingError, match=r"nothing to export; left out: 1 without success"):
+    with pytest.raises(
+        RecordingError, match=r"nothing to export; left out: 1 without success"
+    ):
         reporting.export([tmp_path / "lost"], "chat", out)
     assert not out.exists()
 
@@ -144,7 +160,9 @@ def test_a_comparison_can_be_read_on_a_narrow_screen(width: int) -> None:
     assert max(map(len, text.splitlines())) <= max(width, 50)
 
 
-def test_a_wait_is_explained_unless_it_is_over(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wait_is_explained_unless_it_is_over(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     over, long = notice_later("never shown"), notice_later("reading")
     over.cancel()
     long.function(*long.args)
@@ -169,6 +187,8 @@ def test_a_narrow_line_of_progress_cuts_no_number(
 
 def test_an_error_repeats_the_beginning_of_a_long_value(tmp_path: Path) -> None:
     text = WHOLE.replace('["max_tokens=20,40"]', f"{{steps: {list(range(20_000))}}}")
-    with pytest.raises(UsageError, match=r"sweep must be .*, got \{'steps'.*…") as raised:
+    with pytest.raises(
+        UsageError, match=r"sweep must be .*, got \{'steps'.*…"
+    ) as raised:
         read_recipe(written(tmp_path, text))
     assert len(str(raised.value)) < 200 + len(str(tmp_path))

@@ -17,7 +17,9 @@ DATASET = {"dataset": {"houses": 2, "episodes": 40}}
 @pytest.fixture(scope="module")
 def pilot(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     out = tmp_path_factory.mktemp("pilot") / "run"
-    plan = Plan("navgpt", "houses", "scripted:first", DATASET, limit=3, max_steps=3, out=out)
+    plan = Plan(
+        "navgpt", "houses", "scripted:first", DATASET, limit=3, max_steps=3, out=out
+    )
     run(plan)
     return replace(plan, limit=None)
 
@@ -36,8 +38,9 @@ def test_hours_and_load_are_shown(pilot: Plan) -> None:
     found = replace(
         forecast(pilot), hours=0.05, calls=3.0, prompt_tokens=900, completion_tokens=300
     )
-    assert "time: 3 minutes with 8 concurrent episodes; 40 requests and 400 tokens per minute" in (
-        lines(found)
+    assert (
+        "time: 3 minutes with 8 concurrent episodes; 40 requests and 400 tokens per minute"
+        in (lines(found))
     )
     assert ", 3 minutes, " in row_lines([("small", found)])[0]
 
@@ -48,6 +51,8 @@ def test_a_rate_limit_can_be_what_decides(pilot: Plan) -> None:
 
 
 def test_a_rehearsal_tells_no_hours(tmp_path: Path) -> None:
-    found = forecast(Plan("navgpt", "houses", "scripted:first", DATASET, out=tmp_path / "none"))
+    found = forecast(
+        Plan("navgpt", "houses", "scripted:first", DATASET, out=tmp_path / "none")
+    )
     assert found.hours is None
     assert not any(line.startswith("time") for line in lines(found))

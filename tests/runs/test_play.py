@@ -98,13 +98,17 @@ def test_other_words_are_answered_in_one_line(words: str, told: str) -> None:
 
 
 def test_long_lists_are_cut_and_given_whole_when_asked_for() -> None:
-    space = ActionSpace(tuple(Action("goto", (f"thing_{number}",)) for number in range(30)))
+    space = ActionSpace(
+        tuple(Action("goto", (f"thing_{number}",)) for number in range(30))
+    )
     (short,), (whole,) = list_actions(space, 4), list_actions(space, verb="goto")
     assert "4 thing_3   … 26 more: ? goto" in short
     assert "30 thing_29" in whole
 
 
-def test_what_others_say_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_others_say_cannot_drive_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     Terminal().write("bob says: \x1b[2Jhello\x07\u202e")
     shown = capsys.readouterr().err
     assert "\x1b" not in shown
@@ -133,9 +137,18 @@ def test_a_game_is_recorded_and_compared_with_the_expert(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named(monkeypatch)
-    lines = ["go_grab apple", "goto door", "open door", "go_explore hall", "go_put box", "stop"]
+    lines = [
+        "go_grab apple",
+        "goto door",
+        "open door",
+        "go_explore hall",
+        "go_put box",
+        "stop",
+    ]
     one = {"steps": 1}  # the other soon stops, and leaves the door to be opened
-    plan = game_plan(Plan("human", "flat", settings=one, out=tmp_path / "run"), "ann", "random")
+    plan = game_plan(
+        Plan("human", "flat", settings=one, out=tmp_path / "run"), "ann", "random"
+    )
     game = play(plan, Script(list(lines)))
     assert game.episode == "apple_2", "the shorter one first"
     assert game.scores is not None
@@ -145,7 +158,9 @@ def test_a_game_is_recorded_and_compared_with_the_expert(
     mine = [step for step in record.trajectory.steps if step.actor == "ann"]
     decided = [s.decision.action.name for s in mine if isinstance(s.decision, Decision)]
     assert decided == [line.split()[0] for line in lines]
-    assert not [step for step in mine if step.decision.__class__.__name__ == "Rejection"]
+    assert not [
+        step for step in mine if step.decision.__class__.__name__ == "Rejection"
+    ]
     again = play(plan, Script(["stop"]))
     assert again.episode == "apple_1", "the other one, which was not played"
     with pytest.raises(UsageError, match=r"is already finished.*--out"):
@@ -274,7 +289,9 @@ class Pty:
         while text not in self.shown:
             assert time.monotonic() - began < seconds, self.shown
             if not self.more(0.2) and self.process.poll() is not None:
-                raise AssertionError(f"it ended before it showed {text!r}:\n{self.shown}")
+                raise AssertionError(
+                    f"it ended before it showed {text!r}:\n{self.shown}"
+                )
 
     def more(self, seconds: float) -> bool:
         """Read what there is."""
@@ -341,7 +358,9 @@ def test_a_game_at_a_terminal(game: Pty, tmp_path: Path) -> None:
         ("\x03", 130, "stopped; finished episodes are kept"),
     ],
 )
-def test_leaving_ends_in_order(game: Pty, tmp_path: Path, keys: str, code: int, told: str) -> None:
+def test_leaving_ends_in_order(
+    game: Pty, tmp_path: Path, keys: str, code: int, told: str
+) -> None:
     game.type("1\n")
     game.until("Turn 2")
     time.sleep(0.3)
@@ -383,7 +402,9 @@ def test_a_map_in_characters_and_why_nothing_is_undone(tmp_path: Path) -> None:
     assert first.count("@") == second.count("@") == 2, "the place, and the legend"
     assert "1" in first.rpartition("\n")[0]
     assert "o" not in first.rpartition("\n")[0]
-    assert "." in second.rpartition("\n")[0], "a way of the first place that is none of this one"
+    assert "." in second.rpartition("\n")[0], (
+        "a way of the first place that is none of this one"
+    )
     assert all(len(line) < 70 for line in second.split("\n")[:-1])
     assert "a step cannot be undone" in typed.text
     assert "--continue RUN:EPISODE:STEP" in typed.text
@@ -392,7 +413,9 @@ def test_a_map_in_characters_and_why_nothing_is_undone(tmp_path: Path) -> None:
     play(game_plan(Plan("human", "grounding", out=tmp_path / "b", episode="1")), other)
     assert "there is a map only in" in other.text
     assert "map draws" not in other.text, "nothing is offered that there is not"
-    at = next(n for n, line in enumerate(other.told) if "there is a map only in" in line)
+    at = next(
+        n for n, line in enumerate(other.told) if "there is a map only in" in line
+    )
     listed, task = (line for line in other.told[at + 1 :] if line != "> ")
     assert "turn_left" in listed
     assert task in other.told[:at], "the task, again"

@@ -63,8 +63,16 @@ def test_a_run_takes_names_classes_instances_and_models() -> None:
     ]
     assert all(result.outcome.complete for result in results)
     identities = [result.recorded.config["identity"] for result in results]
-    assert [each["agent"] for each in identities[:4]] == ["random", "random", "Stopper", "Stopper"]
-    assert [each["settings"] for each in identities[2:4]] == [{"turns": 0}, {"turns": 3}]
+    assert [each["agent"] for each in identities[:4]] == [
+        "random",
+        "random",
+        "Stopper",
+        "Stopper",
+    ]
+    assert [each["settings"] for each in identities[2:4]] == [
+        {"turns": 0},
+        {"turns": 3},
+    ]
     assert identities[1]["dataset_settings"]["houses"] == 1
     assert identities[4]["models"] == {"main": model.name}
     assert results[5].resumed == 1
@@ -98,9 +106,13 @@ def test_options_are_those_of_the_command_line() -> None:
     options = set(inspect.signature(command_line.run).parameters)
     others = {"context", "config", "sweep", "dry_run", "seeds", "track", "watch"}
     others |= {"perturb"}  # a group of settings in Python
-    assert options - others == {"agent", "on", "model", "episodes", *RunOptions.__annotations__} - {
-        "episode"
-    }
+    assert options - others == {
+        "agent",
+        "on",
+        "model",
+        "episodes",
+        *RunOptions.__annotations__,
+    } - {"episode"}
     fields = {each.name for each in dataclasses.fields(wayword.Plan)}
     assert fields == {"agent", "on", "model", *RunOptions.__annotations__}
 
@@ -110,11 +122,23 @@ def test_a_result_gives_episodes_tables_and_a_data_frame() -> None:
     other = wayword.run("oracle", HOUSES, limit=4)
     record = result.episodes[0]
     task = next(task for task in HOUSES.tasks if task.episode.id == record.episode_id)
-    assert (record.instruction, record.scene) == (task.episode.instruction, task.episode.scene)
+    assert (record.instruction, record.scene) == (
+        task.episode.instruction,
+        task.episode.scene,
+    )
     assert record.gold_length == len(task.reference.path)  # type: ignore[attr-defined]
     frame = result.to_dataframe()
     assert len(frame) == 4
-    columns = {"episode", "instruction", "scene", "gold_length", "success", "cause", "cost", "spl"}
+    columns = {
+        "episode",
+        "instruction",
+        "scene",
+        "gold_length",
+        "success",
+        "cause",
+        "cost",
+        "spl",
+    }
     assert columns <= set(frame.columns)
     lost = {each.episode_id for each in result.failures()}
     assert lost == set(frame[~frame["success"]]["episode"])
@@ -122,7 +146,9 @@ def test_a_result_gives_episodes_tables_and_a_data_frame() -> None:
     assert other.failures() == []
     assert "SR %" in result.table()
     assert "SPL" not in result.table("sr,ne")
-    assert repr(result.table()) == str(result.table()), "a notebook shows it as it prints"
+    assert repr(result.table()) == str(result.table()), (
+        "a notebook shows it as it prints"
+    )
     assert "4 shared episodes" in result.compare(other) == result.compare(other.path)
     assert wayword.RunResult.read(result.path).to_dataframe().equals(frame)
 
@@ -188,24 +214,45 @@ WRONG: list[tuple[str, str]] = [
     ("wayword.run(3)", "agent must be a name, a file, or a class"),
     ("wayword.run('random', None)", "on must be a name, a file, or a class"),
     ("wayword.run('random', ['houses', 'towns'])", "on must be a name"),
-    ("wayword.run(Houses, 'random')", "agent must be a name, a file, or a class or instance"),
-    ("wayword.run('random', NoDataset)", "on must be a name, a file, or a class or instance"),
+    (
+        "wayword.run(Houses, 'random')",
+        "agent must be a name, a file, or a class or instance",
+    ),
+    (
+        "wayword.run('random', NoDataset)",
+        "on must be a name, a file, or a class or instance",
+    ),
     ("wayword.run('act', 'houses')", "needs a language model"),
     ("wayword.run('act', 'houses', None)", "model must be a name"),
     ("wayword.run('act', 'houses', 3)", "model must be a name"),
     ("wayword.run('act', 'houses', 'gpt-5-mini')", "did you mean 'openai:gpt-5-mini'?"),
-    ("wayword.run('act', 'houses', 'claude-x')", "did you mean 'inspect:anthropic/claude-x'?"),
-    ("wayword.run('act', 'houses', 'anthropic:claude-x')", "did you mean inspect:anthropic"),
+    (
+        "wayword.run('act', 'houses', 'claude-x')",
+        "did you mean 'inspect:anthropic/claude-x'?",
+    ),
+    (
+        "wayword.run('act', 'houses', 'anthropic:claude-x')",
+        "did you mean inspect:anthropic",
+    ),
     ("wayword.run('act', 'houses', 'smollm2')", "did you mean 'local:smollm2'?"),
     ("wayword.run('act', 'houses', 'openai')", "add a name, as in openai:NAME"),
-    ("wayword.run('act', 'houses', 'Qwen/Qwen3-4B')", "did you mean 'hf:Qwen/Qwen3-4B'?"),
+    (
+        "wayword.run('act', 'houses', 'Qwen/Qwen3-4B')",
+        "did you mean 'hf:Qwen/Qwen3-4B'?",
+    ),
     ("wayword.run(Abstract)", "Abstract does not define act"),
     ("wayword.run(Odd)", "Odd.__init__ must take (self, settings, toolkit)"),
-    ("wayword.run(Plain, limit=1, out='o')", "Plain.act must be declared with `async def`"),
+    (
+        "wayword.run(Plain, limit=1, out='o')",
+        "Plain.act must be declared with `async def`",
+    ),
     ("wayword.run('random', limit='five')", "limit must be a whole number, got 'five'"),
     ("wayword.run('random', limit=0)", "limit must be at least 1"),
     ("wayword.run('random', limit=2.5)", "limit must be a whole number, got 2.5"),
-    ("wayword.run('random', steps=2)", "it is a setting of random: write settings={'steps': 2}"),
+    (
+        "wayword.run('random', steps=2)",
+        "it is a setting of random: write settings={'steps': 2}",
+    ),
     ("wayword.run('random', limt=2)", "did you mean 'limit'"),
     ("wayword.run('random', set={'steps': 2})", "write settings="),
     ("wayword.run('random', settings='steps=2')", "settings must be a dict"),
@@ -220,7 +267,10 @@ WRONG: list[tuple[str, str]] = [
     ("wayword.run('random', on_progress=3)", "on_progress must be a function"),
     ("wayword.run('random', data='nowhere')", "nowhere: no such folder"),
     ("wayword.run(Stopper, engine='ray')", "needs names or files"),
-    ("wayword.run(wayword.Plan('random', 'houses'), 'towns')", "a Plan contains its dataset"),
+    (
+        "wayword.run(wayword.Plan('random', 'houses'), 'towns')",
+        "a Plan contains its dataset",
+    ),
     ("wayword.Plan('random', 5)", "on must be a string, got 5"),
     ("wayword.RunResult.read('nowhere')", "nowhere: no such folder"),
     ("wayword.RunResult.read(3)", "read expects the path of a run folder, got 3"),
@@ -234,18 +284,30 @@ WRONG: list[tuple[str, str]] = [
     ("result.table(['speed'])", "speed"),
     ("result.compare(5)", "compare expects a result or run folder"),
     ("result.compare('nowhere')", "nowhere: no such folder"),
-    ("result.compare([result, result])", "compare expects a result or run folder, got [RunResult"),
-    ("result.compare(other)", "have no finished episode in common; compare runs on the same split"),
+    (
+        "result.compare([result, result])",
+        "compare expects a result or run folder, got [RunResult",
+    ),
+    (
+        "result.compare(other)",
+        "have no finished episode in common; compare runs on the same split",
+    ),
     ("Houses('tset')", "did you mean 'test'"),
     ("Houses('test', None, {'houses': 2})", "settings must be an instance"),
     ("reports.table('nowhere')", "nowhere: no such folder"),
     ("make(3)", "name must be a string, got 3"),
     ("make('houses', dataset='houses')", "dataset must be an open dataset"),
     ("make('houses', settings='houses=2')", "settings must be"),
-    ("make('houses', episodes='two')", "episodes must be a whole number or a list, got 'two'"),
+    (
+        "make('houses', episodes='two')",
+        "episodes must be a whole number or a list, got 'two'",
+    ),
     ("make('houses').reset(episode='nope')", "… 180 in all"),
     ("make('houses', view=3)", "view must be a string, got 3"),
-    ("make('houses', max_steps='five')", "max_steps must be a whole number, got 'five'"),
+    (
+        "make('houses', max_steps='five')",
+        "max_steps must be a whole number, got 'five'",
+    ),
     ("make('houses', include='rules')", "write ['rules']"),
     ("make('houses', reward=3)", "reward must be a name or weights"),
     ("make('houses', actor=3)", "actor must be a string, got 3"),
@@ -261,12 +323,18 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> wayword.RunResult:
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> wayword.RunResult:
     """A run on another split."""
-    return wayword.run("random", "houses:train", limit=1, out=tmp_path_factory.mktemp("run"))
+    return wayword.run(
+        "random", "houses:train", limit=1, out=tmp_path_factory.mktemp("run")
+    )
 
 
 @pytest.mark.parametrize(("call", "message"), WRONG, ids=[call for call, _ in WRONG])
 def test_a_wrong_call_ends_in_one_line(
-    call: str, message: str, result: wayword.RunResult, other: wayword.RunResult, folder: Path
+    call: str,
+    message: str,
+    result: wayword.RunResult,
+    other: wayword.RunResult,
+    folder: Path,
 ) -> None:
     with pytest.raises(WaywordError) as caught:
         eval(call, {**NAMES, "result": result, "other": other})

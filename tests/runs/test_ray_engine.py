@@ -34,7 +34,12 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., RunResult]:
 
 def _plan(out: Path, engine: str = "ray", **more: Any) -> Plan:
     dataset = {"dataset": {"houses": 1, "episodes": EPISODES}}
-    given: dict[str, Any] = {"settings": dataset, "workers": 3, "concurrency": 4, **more}
+    given: dict[str, Any] = {
+        "settings": dataset,
+        "workers": 3,
+        "concurrency": 4,
+        **more,
+    }
     return Plan("random", "houses", out=out, engine=engine, **given)
 
 
@@ -83,7 +88,9 @@ def test_the_budget_is_passed_by_calls_under_way_alone(
     assert "the budget of 60,000 tokens" in result.outcome.exhausted
     rows = [json.loads(line) for line in _lines(tmp_path / "run" / "calls.jsonl")]
     spent = [row["tokens"] for row in rows if not row.get("open")]
-    assert billed(tmp_path / "run")[0] == sum(spent), "what dead players had reserved is settled"
+    assert billed(tmp_path / "run")[0] == sum(spent), (
+        "what dead players had reserved is settled"
+    )
     late = next(line for line in result.notices if "in progress when" in line)
     over = sum(spent) - 60_000
     number = int(late.split("; ")[1].split(" ")[0])
@@ -131,7 +138,10 @@ def test_processes_that_cannot_begin_end_the_run(
     tmp_path: Path, engine: Callable[..., RunResult]
 ) -> None:
     with pytest.raises(UsageError, match="processes die repeatedly: killed"):
-        engine(_plan(tmp_path / "run"), lambda method, *given: 0.0 if method == "open" else None)
+        engine(
+            _plan(tmp_path / "run"),
+            lambda method, *given: 0.0 if method == "open" else None,
+        )
 
 
 def test_a_machine_with_other_data_is_refused(
@@ -144,7 +154,9 @@ def test_a_machine_with_other_data_is_refused(
         return {**found, "identity": {**found["identity"], "data_checksum": "abc"}}
 
     monkeypatch.setattr(ray_engine, "config_of", other)
-    with pytest.raises(UsageError, match=r":\d+: differs from the run: 'data_checksum' is 'abc'"):
+    with pytest.raises(
+        UsageError, match=r":\d+: differs from the run: 'data_checksum' is 'abc'"
+    ):
         engine(_plan(tmp_path / "run"))
 
 
@@ -154,12 +166,20 @@ def test_progress_names_the_processes_while_episodes_end(tmp_path: Path) -> None
     reporter._last_write = 0.0
     reporter.write(2)
     told = json.loads((tmp_path / ".progress.json").read_text())
-    assert (told["done"], told["workers"], told["episodes"][0]["id"]) == (2, ["here:7"], "e1")
+    assert (told["done"], told["workers"], told["episodes"][0]["id"]) == (
+        2,
+        ["here:7"],
+        "e1",
+    )
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"])
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"]
+)
 def test_a_cluster_that_is_not_there_is_one_line_at_once(address: str) -> None:
-    with pytest.raises(UsageError, match=f"Ray did not start: no server listens at {address}"):
+    with pytest.raises(
+        UsageError, match=f"Ray did not start: no server listens at {address}"
+    ):
         ray_engine._check_address(address)
 
 

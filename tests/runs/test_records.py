@@ -36,7 +36,9 @@ CONFIG: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def cache(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 
@@ -69,12 +71,17 @@ def test_a_flipped_bit_is_named_by_table_and_resume(
     raw = bytearray(members(tmp_path)[number])
     raw[at] ^= 1
     replaced(file, number, bytes(raw))
-    for read in (lambda: reports.table([tmp_path]), lambda: RunFolder.open(tmp_path, CONFIG)):
+    for read in (
+        lambda: reports.table([tmp_path]),
+        lambda: RunFolder.open(tmp_path, CONFIG),
+    ):
         with pytest.raises(RecordingError, match=rf"record {number + 1}: is damaged: "):
             read()
 
 
-def test_a_flip_that_leaves_no_trace_in_the_time_is_found_with_its_page(tmp_path: Path) -> None:
+def test_a_flip_that_leaves_no_trace_in_the_time_is_found_with_its_page(
+    tmp_path: Path,
+) -> None:
     """The table takes its figures from the index, which was made before."""
     file = written(tmp_path)
     before = reports.table([tmp_path], "json")
@@ -104,9 +111,15 @@ def test_a_doubled_record_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("key", "value"), [("sr", 250.0), ("sr", -0.5), ("ne", float("nan")),
                                             ("ne", -1.0), ("prompt_tokens", -7)])  # fmt: skip
-def test_what_no_episode_can_score_is_refused(tmp_path: Path, key: str, value: float) -> None:
+def test_what_no_episode_can_score_is_refused(
+    tmp_path: Path, key: str, value: float
+) -> None:
     with RunFolder.open(tmp_path, CONFIG) as run:
-        run.append(EpisodeRecord("e0", {"sr": 1.0, "ne": 1.0, key: value}, walk("e").trajectory))
+        run.append(
+            EpisodeRecord(
+                "e0", {"sr": 1.0, "ne": 1.0, key: value}, walk("e").trajectory
+            )
+        )
     with pytest.raises(RecordingError, match=rf"episode 'e0': '{key}' cannot be"):
         reports.table([tmp_path])
 
@@ -139,7 +152,10 @@ def figures(folder: Path) -> tuple[Any, ...]:
         list(run.index.entries()),
         run.index.scores().pairs(),
         run.index.find(sort="ne", down=True),
-        [run.record(entry.episode_id).scores for entry in list(run.index.entries())[2:]],
+        [
+            run.record(entry.episode_id).scores
+            for entry in list(run.index.entries())[2:]
+        ],
         json.loads(reports.table([folder], "json")),
     )
 
@@ -241,7 +257,12 @@ def test_scores_come_back_as_they_were(tmp_path: Path) -> None:
     for _ in range(2):
         found = RunFolder.read(tmp_path)
         assert [scores for _, scores in found.scores()] == odd
-        assert [type(each.get("sr", "")) for _, each in found.scores()] == [int, int, int, str]
+        assert [type(each.get("sr", "")) for _, each in found.scores()] == [
+            int,
+            int,
+            int,
+            str,
+        ]
         assert found.index.scores().pairs() == list(reversed(found.scores()))
         assert found.index.find(sort="ne") == [1, 2, 3, 4]
         assert found.index.find(ranges=[("ne", 0.0, inf, False)]) == [1]
@@ -265,8 +286,15 @@ def test_a_score_that_is_no_number_is_no_missing_one(tmp_path: Path) -> None:
 def test_numbers_too_large_for_a_float_are_endless(tmp_path: Path) -> None:
     with RunFolder.open(tmp_path, CONFIG) as run:
         for at in range(4):
-            run.append(EpisodeRecord(f"e{at}", {"calls": 10 ** (400 * at)}, walk("e").trajectory))
-    assert [s["calls"] for _, s in RunFolder.read(tmp_path).scores()] == [1.0, *[inf] * 3]
+            run.append(
+                EpisodeRecord(
+                    f"e{at}", {"calls": 10 ** (400 * at)}, walk("e").trajectory
+                )
+            )
+    assert [s["calls"] for _, s in RunFolder.read(tmp_path).scores()] == [
+        1.0,
+        *[inf] * 3,
+    ]
 
 
 def test_a_table_reads_no_record_that_is_listed(
@@ -278,7 +306,9 @@ def test_a_table_reads_no_record_that_is_listed(
     read: list[int] = []
     entry_of = index.entry_of
     monkeypatch.setattr(
-        index, "entry_of", lambda path, found: read.append(found.number) or entry_of(path, found)
+        index,
+        "entry_of",
+        lambda path, found: read.append(found.number) or entry_of(path, found),
     )
     assert len(RunFolder.read(tmp_path).scores()) == 5
     assert len(RunFolder.read(tmp_path).scores()) == 5
@@ -291,10 +321,14 @@ def test_an_index_is_read_whatever_the_bytes_of_its_checksum(
     newlines = int.from_bytes(b"\n\n\n\n", "little")
     monkeypatch.setattr(index, "zlib", SimpleNamespace(crc32=lambda content: newlines))
     written(tmp_path)
-    assert len(index.Index(tmp_path)) == 4, "from the cache, before a look at the records"
+    assert len(index.Index(tmp_path)) == 4, (
+        "from the cache, before a look at the records"
+    )
 
 
-def test_the_latest_failure_of_an_episode_that_was_not_finished_is_listed(tmp_path: Path) -> None:
+def test_the_latest_failure_of_an_episode_that_was_not_finished_is_listed(
+    tmp_path: Path,
+) -> None:
     with RunFolder.open(tmp_path, CONFIG) as run:
         run.fail("e0", "no answer")
         run.fail("e1", "no answer", walk("e1").trajectory)
@@ -303,7 +337,10 @@ def test_the_latest_failure_of_an_episode_that_was_not_finished_is_listed(tmp_pa
         run.append(walk("e0"))
     for _ in range(2):
         found = RunFolder.read(tmp_path)
-        assert found.index.failed() == {"\ud800": "half \ud800", "e1": "no answer again"}
+        assert found.index.failed() == {
+            "\ud800": "half \ud800",
+            "e1": "no answer again",
+        }
         assert found.record("e1").trajectory.error == "no answer again"
         assert len(list(found.failures())) == 4
         forget()
@@ -321,7 +358,9 @@ def test_deleting_the_lock_lets_nobody_else_write(tmp_path: Path) -> None:
 # Texts.
 
 
-def test_a_search_finds_what_was_thought_asked_answered_and_instructed(tmp_path: Path) -> None:
+def test_a_search_finds_what_was_thought_asked_answered_and_instructed(
+    tmp_path: Path,
+) -> None:
     with RunFolder.open(tmp_path, CONFIG) as run:
         run.append(walk("e0", said="A door with a red handle"))
         prompts = ["Find the kitchen.", "Find the kitchen.\nYou passed the bathroom."]
@@ -371,7 +410,9 @@ LAUGHS = "l0: &l0 [x]\n" + "".join(
 def test_yaml_that_contains_itself_is_one_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(text)
-    with pytest.raises(UsageError, match=r"--config .*config\.yaml: invalid YAML: [^\n]*$"):
+    with pytest.raises(
+        UsageError, match=r"--config .*config\.yaml: invalid YAML: [^\n]*$"
+    ):
         read_config(path)
     prices = tmp_path / "prices.yaml"
     prices.write_text(text)

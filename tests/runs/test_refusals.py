@@ -32,16 +32,22 @@ def _plan(server: Loopback, out: Path, **more: Any) -> Plan:
 
 
 def _echo(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
-    return 401, refusal(f"Incorrect API key: {headers.get('authorization', '')}", code="bad_key")
+    return 401, refusal(
+        f"Incorrect API key: {headers.get('authorization', '')}", code="bad_key"
+    )
 
 
-@pytest.mark.parametrize(("agent", "on"), [("navgpt", "houses"), ("discussnav", "houses")])
+@pytest.mark.parametrize(
+    ("agent", "on"), [("navgpt", "houses"), ("discussnav", "houses")]
+)
 def test_a_wrong_key_ends_the_run_and_stands_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str, on: str
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with serving(_echo) as server:
-        plan = _plan(server, tmp_path / "run", agent=agent, on=on, cache=tmp_path / "cache.db")
+        plan = _plan(
+            server, tmp_path / "run", agent=agent, on=on, cache=tmp_path / "cache.db"
+        )
         result = run(plan)
     assert len(server.asked) <= 16
     assert not result.outcome.complete
@@ -66,11 +72,15 @@ def test_a_model_that_writes_the_key_is_kept_without_it(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
-    def leak(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def leak(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         return 200, chat(f"Thought: {headers['authorization']}\nAction: Finish")
 
     with serving(leak) as server:
-        plan = _plan(server, tmp_path / "run", limit=1, max_steps=2, cache=tmp_path / "cache.db")
+        plan = _plan(
+            server, tmp_path / "run", limit=1, max_steps=2, cache=tmp_path / "cache.db"
+        )
         result = run(plan)
     viewer.write(result.path)
     _nowhere(KEY, tmp_path, result)
@@ -80,14 +90,24 @@ def test_a_model_that_writes_the_key_is_kept_without_it(
     assert any("[redacted]" in value for (value,) in rows)
 
 
-HEADERS = ("x-api-key", "Cookie", "X-Auth", "X-Pat", "X-Credential", "Authorization", "X-Other")
+HEADERS = (
+    "x-api-key",
+    "Cookie",
+    "X-Auth",
+    "X-Pat",
+    "X-Credential",
+    "Authorization",
+    "X-Other",
+)
 
 
 def test_keys_in_an_address_or_a_header_are_sent_and_not_kept(tmp_path: Path) -> None:
     seen: list[tuple[str, dict[str, str]]] = []
     secrets = {name: f"h-secret-{number}" for number, name in enumerate(HEADERS)}
 
-    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def answer(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         seen.append((route, headers))
         told = [headers.get(name.lower()) for name in HEADERS[:-1]]
         return 500 if len(seen) > 2 else 200, chat(f"{route} {told}")
@@ -97,10 +117,18 @@ def test_keys_in_an_address_or_a_header_are_sent_and_not_kept(tmp_path: Path) ->
         base = server.address.replace("/v1", "/v1/sk-p-secret-4/v1")
         model = {"base_url": f"{base}?{query}", "extra": {"extra_headers": secrets}}
         out = tmp_path / "run"
-        result = run(_plan(server, out, limit=2, max_steps=1, retries=0, settings={"model": model}))
+        result = run(
+            _plan(
+                server, out, limit=2, max_steps=1, retries=0, settings={"model": model}
+            )
+        )
     assert seen[0][0] == f"/v1/sk-p-secret-4/v1/chat/completions?{query}"
     assert all(seen[0][1][name.lower()] == value for name, value in secrets.items())
-    for secret in (*secrets.values(), *(f"q-secret-{n}" for n in (1, 2, 3)), "p-secret-4"):
+    for secret in (
+        *secrets.values(),
+        *(f"q-secret-{n}" for n in (1, 2, 3)),
+        "p-secret-4",
+    ):
         _nowhere(secret, tmp_path, result)
 
 
@@ -110,7 +138,11 @@ def test_keys_in_an_address_or_a_header_are_sent_and_not_kept(tmp_path: Path) ->
         (404, refusal("The model `m` does not exist"), "check the name after --model"),
         (403, refusal("no access"), r"set \$OPENAI_API_KEY"),
         (400, refusal("bad value", "model", "unsupported_value"), "bad value"),
-        (400, refusal("maximum context length is 10 tokens"), "set the agent's context below"),
+        (
+            400,
+            refusal("maximum context length is 10 tokens"),
+            "set the agent's context below",
+        ),
         (429, refusal("pay first", code="insufficient_quota"), "add credit"),
     ],
 )
@@ -124,7 +156,9 @@ def test_a_refusal_that_will_repeat_ends_the_run(
     assert re.search(remedy, result.outcome.unusable)
 
 
-def test_nobody_listening_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_listening_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with serving(_echo) as gone:
         pass
     told: list[float] = []
@@ -144,7 +178,9 @@ def test_nobody_listening_ends_the_run(tmp_path: Path, monkeypatch: pytest.Monke
 def test_what_was_finished_is_kept_and_the_run_goes_on(tmp_path: Path) -> None:
     state = {"left": 6}
 
-    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def answer(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         state["left"] -= 1
         if state["left"] < 0:
             return 401, refusal("the key has run out")
@@ -178,22 +214,30 @@ def test_the_command_line_says_the_remedy_and_fails(
             main()
     told = capsys.readouterr()
     assert end.value.code == 1
-    assert "set $OPENAI_API_KEY to a key with access to this model" in " ".join(told.err.split())
+    assert "set $OPENAI_API_KEY to a key with access to this model" in " ".join(
+        told.err.split()
+    )
     assert KEY not in told.out + told.err
     assert len(server.asked) <= 16
     assert json.loads((tmp_path / "run" / "run.json").read_text())["format"] == 2
 
 
-def test_the_page_of_a_step_says_what_was_sent_and_not_what_was_asked_for(tmp_path: Path) -> None:
+def test_the_page_of_a_step_says_what_was_sent_and_not_what_was_asked_for(
+    tmp_path: Path,
+) -> None:
     """A reasoning model takes no temperature: the record must not claim that it had one."""
 
-    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def answer(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         return 200, chat('{"thought": "on", "arrived": true, "action": "stop"}')
 
     for name, more in (("plain", {}), ("reasoning", {"profile": "reasoning"})):
         with serving(answer) as server:
             settings = {"model": {"base_url": server.address, **more}}
-            plan = Plan("navgpt", "houses", "openai:m", settings, limit=1, out=tmp_path / name)
+            plan = Plan(
+                "navgpt", "houses", "openai:m", settings, limit=1, out=tmp_path / name
+            )
             result = run(plan)
         (record,) = RunFolder.read(result.path).records()
         (call, *_) = record.trajectory.calls()
@@ -201,16 +245,25 @@ def test_the_page_of_a_step_says_what_was_sent_and_not_what_was_asked_for(tmp_pa
         assert call.answer.unsent == (("temperature",) if more else ())
         viewer.write(result.path)
         text = next((result.path / "pages" / "episodes").glob("*.html")).read_text()
-        assert ("temperature 0" in text, "temperature not sent" in text) == (not more, bool(more))
+        assert ("temperature 0" in text, "temperature not sent" in text) == (
+            not more,
+            bool(more),
+        )
 
 
 def test_an_address_without_a_path_is_told_what_it_may_lack(tmp_path: Path) -> None:
-    def lost(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    def lost(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
         return 404, refusal(f"Invalid URL (POST {route}).")
 
     with serving(lost) as server:
         host = server.address.removesuffix("/v1")
         settings = {"model": {"base_url": host}}
-        result = run(Plan("navgpt", "houses", "openai:m", settings, limit=1, out=tmp_path / "run"))
+        result = run(
+            Plan(
+                "navgpt", "houses", "openai:m", settings, limit=1, out=tmp_path / "run"
+            )
+        )
     assert "(POST /chat/completions); check the name" in result.outcome.unusable
     assert "model.base_url, which usually ends in /v1" in result.outcome.unusable

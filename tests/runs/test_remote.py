@@ -22,7 +22,9 @@ URL = "memory://bucket/run"
 
 
 @pytest.fixture(autouse=True)
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[fsspec.AbstractFileSystem]:
+def store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[fsspec.AbstractFileSystem]:
     """An empty store in memory, and a machine with an empty cache."""
     monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "machine"))
     files = fsspec.filesystem("memory")
@@ -47,7 +49,9 @@ def _another_machine(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "machine", ignore_errors=True)
 
 
-def _killed(plan: Plan, monkeypatch: pytest.MonkeyPatch, after: int, sends: bool) -> None:
+def _killed(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, after: int, sends: bool
+) -> None:
     """Play until so many episodes are finished, then die: nothing more is sent, or all of it."""
 
     def told(done: int, total: int, scores: Mapping[str, float]) -> None:
@@ -70,7 +74,8 @@ def test_a_run_in_a_store_is_the_run_it_is_on_disk(
     _another_machine(tmp_path)
     assert _scores(URL) == _scores(tmp_path / "here")
     there, here = (
-        table([Path(each)], "json").replace(str(each), "") for each in (URL, tmp_path / "here")
+        table([Path(each)], "json").replace(str(each), "")
+        for each in (URL, tmp_path / "here")
     )
     assert json.loads(there)["rows"][0]["n"] == json.loads(here)["rows"][0]["n"] == 8
     assert remote.url_of(result.path) == URL
@@ -143,12 +148,16 @@ def test_of_two_writers_the_store_refuses_one_and_keeps_the_other(
         if done and every < 1:
             time.sleep(0.05)
 
-    with pytest.raises(RecordingError, match="another process is writing to this run folder"):
+    with pytest.raises(
+        RecordingError, match="another process is writing to this run folder"
+    ):
         run(_plan(URL), on_progress=elsewhere)
     assert store.cat_file(key) == other
 
 
-def test_only_whole_records_go_up(tmp_path: Path, store: fsspec.AbstractFileSystem) -> None:
+def test_only_whole_records_go_up(
+    tmp_path: Path, store: fsspec.AbstractFileSystem
+) -> None:
     run(_plan(URL, limit=2))
     sending = remote.Store(URL)
     sending.begin()
@@ -156,7 +165,10 @@ def test_only_whole_records_go_up(tmp_path: Path, store: fsspec.AbstractFileSyst
     with (sending.copy / "episodes.jsonl.gz").open("ab") as file:
         file.write(member(b"{}") + member(b"{}")[:-3])
     sending.end()
-    sent = [store.cat_file(each["name"]) for each in store.ls("/bucket/run/episodes.jsonl.gz")]
+    sent = [
+        store.cat_file(each["name"])
+        for each in store.ls("/bucket/run/episodes.jsonl.gz")
+    ]
     assert b"".join(sent) == whole + member(b"{}")
 
 
@@ -198,7 +210,9 @@ def test_a_listing_that_fails_is_no_empty_one(
         RunFolder.read(URL)
 
 
-def test_failures_in_a_store_are_work_that_no_other_run_replaces(tmp_path: Path) -> None:
+def test_failures_in_a_store_are_work_that_no_other_run_replaces(
+    tmp_path: Path,
+) -> None:
     copy = remote.Store(URL).copy
     for folder in (copy, tmp_path / "here"):
         with RunFolder.open(folder, {"identity": {"agent": "one"}}) as held:

@@ -22,13 +22,18 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(Plan("oracle", "houses", "", TREE, out=folder / "oracle"))
     run(Plan("random", "houses", "", {**TREE, "steps": 2}, out=folder / "short"))
     for seed in range(3):
-        plan = Plan("random", "houses", "", TREE, seed=seed, out=folder / "seeds" / f"{seed}")
+        plan = Plan(
+            "random", "houses", "", TREE, seed=seed, out=folder / "seeds" / f"{seed}"
+        )
         run(plan)
     return folder
 
 
 def test_a_row_for_each_scene_or_length(runs: Path) -> None:
-    tasks = {task.episode.id: task for task in open_dataset(Plan("a", "houses", "", TREE)).tasks}
+    tasks = {
+        task.episode.id: task
+        for task in open_dataset(Plan("a", "houses", "", TREE)).tasks
+    }
     for by, of in (
         ("scene", lambda task: task.episode.scene),
         ("length", lambda task: f"length {len(task.reference.path) - 1}"),
@@ -37,11 +42,15 @@ def test_a_row_for_each_scene_or_length(runs: Path) -> None:
         expected: dict[str, list[float]] = {}
         for name, scores in RunFolder.read(runs / "short").scores():
             expected.setdefault(f"short, {of(tasks[name])}", []).append(scores["sr"])
-        assert {row["run"]: row["n"] for row in rows} == {k: len(v) for k, v in expected.items()}
+        assert {row["run"]: row["n"] for row in rows} == {
+            k: len(v) for k, v in expected.items()
+        }
         assert [row["run"] for row in rows] == sorted(expected)
         for row in rows:
             values = expected[row["run"]]
-            assert row["metrics"]["sr"]["mean"] == pytest.approx(sum(values) / len(values))
+            assert row["metrics"]["sr"]["mean"] == pytest.approx(
+                sum(values) / len(values)
+            )
             assert row["of"] == row["n"]
     pooled = json.loads(table([runs / "seeds"], "json", pool=True, by="scene"))["rows"]
     assert [row["runs"] for row in pooled] == [3] * len(pooled)
@@ -56,7 +65,10 @@ def test_wide_tables_hide_nothing_and_columns_are_honored(
     assert "Hidden columns" not in table([runs / "short"], wide=True)
     monkeypatch.setenv("COLUMNS", "60")
     assert max(map(len, table([runs / "short"]).splitlines())) <= 60
-    assert max(map(len, compare([runs / "short", runs / "oracle"]).text.splitlines())) <= 60
+    assert (
+        max(map(len, compare([runs / "short", runs / "oracle"]).text.splitlines()))
+        <= 60
+    )
 
 
 def test_several_runs_and_seed_folders_are_compared_with_the_first(runs: Path) -> None:
@@ -78,7 +90,10 @@ def test_several_runs_and_seed_folders_are_compared_with_the_first(runs: Path) -
     assert any(one["p"] < both["p"] for one, both in pairs)
     assert "Holm's correction for 2 runs" in " ".join(compare(paths).text.split())
     assert compare(paths, "csv").text.startswith("metric,first_run,second_run,")
-    assert any(line.startswith(f"{runs / 'oracle'} differs in: agent") for line in written.notices)
+    assert any(
+        line.startswith(f"{runs / 'oracle'} differs in: agent")
+        for line in written.notices
+    )
     with pytest.raises(UsageError, match="at least two runs, got 1"):
         compare([runs / "seeds"])
 
@@ -91,5 +106,7 @@ def test_latex_marks_what_is_significantly_best(runs: Path) -> None:
 
 
 def test_predictions_that_are_not_there_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none\.json: no such file; name a file with predictions"):
+    with pytest.raises(
+        DataError, match=r"none\.json: no such file; name a file with predictions"
+    ):
         score(tmp_path / "none.json", Plan("score", "houses"))

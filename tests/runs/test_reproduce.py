@@ -19,7 +19,13 @@ from wayword.core.errors import UsageError
 from wayword.metrics.intervals import Interval
 from wayword.runs import reproduce
 from wayword.runs.plan import shared_datasets
-from wayword.runs.reproduce import Prepared, Recipe, RecipeOptions, RecipeRow, ReproducedRow
+from wayword.runs.reproduce import (
+    Prepared,
+    Recipe,
+    RecipeOptions,
+    RecipeRow,
+    ReproducedRow,
+)
 from wayword.runs.running import run
 from wayword.settings import make
 
@@ -52,13 +58,19 @@ def wayword(*words: object) -> Result:
 def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[ReproducedRow]]:
     """Every recipe at ``--limit 2``, all of its rows, with a scripted model."""
     wishes = RecipeOptions(
-        model="scripted:first", limit=2, max_steps=2, seeds=1, out=tmp_path_factory.mktemp("all")
+        model="scripted:first",
+        limit=2,
+        max_steps=2,
+        seeds=1,
+        out=tmp_path_factory.mktemp("all"),
     )
     told = {}
     with shared_datasets():
         for name in NAMED:
             recipe = reproduce.open_recipe(name)
-            told[name] = [_row(recipe, row) for row in reproduce.prepare(recipe, wishes)]
+            told[name] = [
+                _row(recipe, row) for row in reproduce.prepare(recipe, wishes)
+            ]
     return told
 
 
@@ -86,7 +98,9 @@ def test_every_table_is_listed_with_its_published_rows() -> None:
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_each_runs_with_a_scripted_model(name: str, played: dict[str, list[ReproducedRow]]) -> None:
+def test_each_runs_with_a_scripted_model(
+    name: str, played: dict[str, list[ReproducedRow]]
+) -> None:
     rows = played[name]
     recipe = reproduce.open_recipe(name)
     assert len(rows) == len(recipe.rows)
@@ -97,46 +111,68 @@ def test_each_runs_with_a_scripted_model(name: str, played: dict[str, list[Repro
             continue
         assert row.n == 2
         assert row.cost == 0.0
-        stand_in = len(source.sources) > 1 and not source.sources[0].split.startswith("grounding:")
-        assert any(line.startswith("played on") for line in row.differs) == stand_in, row.name
+        stand_in = len(source.sources) > 1 and not source.sources[0].split.startswith(
+            "grounding:"
+        )
+        assert any(line.startswith("played on") for line in row.differs) == stand_in, (
+            row.name
+        )
         if name != "lgx/figure-5":  # two episodes hold no more than two of its classes
             assert row.ours, row.name
     shown = reproduce.render(recipe, rows, "rich")
     assert recipe.source in shown
-    assert all(f"({value:g})" in shown for row in recipe.rows for value in row.published.values())
+    assert all(
+        f"({value:g})" in shown
+        for row in recipe.rows
+        for value in row.published.values()
+    )
 
 
 def test_rows_carry_what_the_released_code_ran() -> None:
     def rows(name: str) -> list[RecipeRow]:
         return [row for row in reproduce.open_recipe(name).rows if not row.absent]
 
-    for row in [row for number in (3, 4, 5, 7) for row in rows(f"langsuite/table-{number}")]:
+    for row in [
+        row for number in (3, 4, 5, 7) for row in rows(f"langsuite/table-{number}")
+    ]:
         assert row.settings["shots"] == 1
         for source in row.sources:
             name = source.split.partition(":")[0]
             if name.startswith("grounding"):
                 continue
-            settings = make(registry.load("dataset", name).Settings, source.dataset, name)
+            settings = make(
+                registry.load("dataset", name).Settings, source.dataset, name
+            )
             body = settings.make_body()
             seen = body.view_distance, body.manipulation_distance, body.pan_degrees
             assert seen == (2.0, 2.0, 0.0), row.name
-            assert body.view_angle == pytest.approx(60 if name == "iqa" else 121.9, abs=0.1)
+            assert body.view_angle == pytest.approx(
+                60 if name == "iqa" else 121.9, abs=0.1
+            )
             assert body.inventory_capacity == {"household": 5, "ma_wah": 2}.get(name, 1)
             assert body.step_limit == (50 if name.startswith("ma_") else 0)
-            assert name != "ma_household" or settings.commander == {"view_distance": 10.0}
+            assert name != "ma_household" or settings.commander == {
+                "view_distance": 10.0
+            }
             assert row.steps == (100 if name.startswith("ma_") else 50)
     navgpt = [row for n in (1, 2, 3) for row in rows(f"navgpt/table-{n}")]
     assert {row.steps for row in [*navgpt, rows("discussnav/table-1")[1]]} == {10}
     assert rows("navgpt/table-3")[0].published["sr"] == pytest.approx(15.97 - 4.86)
-    asked = [row for n in (1, 3, 4) for row in rows(f"lgx/table-{n}") if row.agent == "lgx"]
-    assert {(row.settings["temperature"], row.settings["max_tokens"]) for row in asked} == {
-        (0.7, 50)
-    }
+    asked = [
+        row for n in (1, 3, 4) for row in rows(f"lgx/table-{n}") if row.agent == "lgx"
+    ]
+    assert {
+        (row.settings["temperature"], row.settings["max_tokens"]) for row in asked
+    } == {(0.7, 50)}
     prompts = [row.settings["prompt"] for row in rows("lgx/table-4")]
     assert sorted(prompts) == sorted(get_args(PromptName))
     remarks = {row.name: row.differs for row in rows("lgx/table-3")}
     assert len(remarks["LGX, captions"]) == 2
-    velma = [row for name in ("table-2", "table-3", "figure-5") for row in rows(f"velma/{name}")]
+    velma = [
+        row
+        for name in ("table-2", "table-3", "figure-5")
+        for row in rows(f"velma/{name}")
+    ]
     assert all(row.settings["glosses"] for row in velma if row.agent == "velma")
     tuned = [row for row in rows("velma/table-2") if "LoRA" in row.models["main"]]
     assert all("raphael-sch/VELMA" in row.differs[0] for row in tuned)
@@ -144,14 +180,18 @@ def test_rows_carry_what_the_released_code_ran() -> None:
 
 def test_rates_are_compared_in_percent(played: dict[str, list[ReproducedRow]]) -> None:
     told = json.loads(
-        reproduce.render(reproduce.open_recipe("lgx/two-phase"), played["lgx/two-phase"], "json")
+        reproduce.render(
+            reproduce.open_recipe("lgx/two-phase"), played["lgx/two-phase"], "json"
+        )
     )
     (lgx, *_) = told["rows"]
     assert lgx["published"] == {"sr": 54.2}
     assert 0.0 <= lgx["ours"]["sr"]["mean"] <= 100.0
     assert lgx["ours"]["sr"]["mean"] in (0.0, 50.0, 100.0)
     assert lgx["runs"]
-    ours = ReproducedRow("x", {"sr": 34.0}, {"sr": Interval(40.0, 30.0, 50.0)}, 10, 100, cost=1.5)
+    ours = ReproducedRow(
+        "x", {"sr": 34.0}, {"sr": Interval(40.0, 30.0, 50.0)}, 10, 100, cost=1.5
+    )
     shown = reproduce.render(_small(), [ours], "markdown")
     assert "| x | 10 of 100 | 40.00 ±10.00<br>(34) | $1.50 |" in shown
     shown = reproduce.render(_small(), [ours], "latex")
@@ -164,8 +204,12 @@ def _small() -> Recipe:
 
 def test_the_same_command_goes_on_and_tables_share_runs(tmp_path: Path) -> None:
     words = ["--model", "scripted:first", "--out", tmp_path, "--max-steps", 2, "--row"]
-    first = wayword("reproduce", "navgpt/table-2", *words, "3:", "--limit", 1, "--format", "json")
-    again = wayword("reproduce", "navgpt/table-3", *words, "3:", "--limit", 2, "--format", "json")
+    first = wayword(
+        "reproduce", "navgpt/table-2", *words, "3:", "--limit", 1, "--format", "json"
+    )
+    again = wayword(
+        "reproduce", "navgpt/table-3", *words, "3:", "--limit", 2, "--format", "json"
+    )
     assert first.exit_code == again.exit_code == 0
     one, two = (json.loads(done.stdout)["rows"][0] for done in (first, again))
     assert one["runs"] == two["runs"]
@@ -178,11 +222,18 @@ def test_the_same_command_goes_on_and_tables_share_runs(tmp_path: Path) -> None:
 def test_episodes_can_be_shuffled(tmp_path: Path) -> None:
     recipe = reproduce.open_recipe("lgx/table-3")
     for shuffle in (None, 0, 3):
-        wishes = RecipeOptions(model="scripted:first", limit=1, out=tmp_path, shuffle=shuffle)
+        wishes = RecipeOptions(
+            model="scripted:first", limit=1, out=tmp_path, shuffle=shuffle
+        )
         rows = [row for row in reproduce.prepare(recipe, wishes) if row.plans]
         for row in rows:
-            assert row.plans[0].shuffle == (row.row.shuffle if shuffle is None else shuffle)
-            told = f"only the first 1 episodes in the order of --shuffle {shuffle}" in row.differs
+            assert row.plans[0].shuffle == (
+                row.row.shuffle if shuffle is None else shuffle
+            )
+            told = (
+                f"only the first 1 episodes in the order of --shuffle {shuffle}"
+                in row.differs
+            )
             assert told == (shuffle is not None)
 
 
@@ -205,14 +256,19 @@ def test_no_money_is_spent_on_stand_in_data_unasked(tmp_path: Path) -> None:
 def test_what_the_user_says_wins_and_is_told(tmp_path: Path) -> None:
     recipe = reproduce.open_recipe("lgx/table-3")
     wishes = RecipeOptions(
-        model="scripted:first", limit=1, settings={"decoding": "constrained"}, out=tmp_path
+        model="scripted:first",
+        limit=1,
+        settings={"decoding": "constrained"},
+        out=tmp_path,
     )
     rows = {row.row.name: row for row in reproduce.prepare(recipe, wishes)}
     (plan,) = rows["LGX, object lists"].plans
     assert plan.settings["decoding"] == "constrained"
     assert "decoding" not in rows["CoW"].plans[0].settings  # a baseline asks nothing
     assert any("your settings" in line for line in rows["LGX, object lists"].differs)
-    with pytest.raises(UsageError, match="--set decodng: no agent of lgx/table-3 has this"):
+    with pytest.raises(
+        UsageError, match="--set decodng: no agent of lgx/table-3 has this"
+    ):
         reproduce.prepare(recipe, replace(wishes, settings={"decodng": "free"}))
     with pytest.raises(UsageError, match="has no row"):
         reproduce.prepare(recipe, replace(wishes, rows=("nothing",)))
@@ -225,7 +281,9 @@ def test_a_row_says_whose_prompts_it_was_played_with(tmp_path: Path) -> None:
     (tmp_path / "lgx").mkdir()
     record = {"system": "lgx", "variant": ""}
     (tmp_path / "lgx" / "source.json").write_text(json.dumps(record))
-    wishes = RecipeOptions(model="scripted:first", limit=1, out=tmp_path / "runs", prompts=tmp_path)
+    wishes = RecipeOptions(
+        model="scripted:first", limit=1, out=tmp_path / "runs", prompts=tmp_path
+    )
     rows = reproduce.prepare(reproduce.open_recipe("lgx/table-3"), wishes)
     played = {row.row.agent: row for row in rows if row.plans}
     assert played["lgx"].differs[0] == "prompts of lgx's released code"
@@ -253,7 +311,9 @@ def test_models_by_role_are_those_of_the_paper_where_asked_for(tmp_path: Path) -
 def test_a_name_that_is_no_recipe_is_answered_in_one_line() -> None:
     with pytest.raises(UsageError, match="navgpt/table-1"):
         reproduce.open_recipe("navgpt/table1")
-    with pytest.raises(UsageError, match=r"has no results to reproduce: .*not scored in the paper"):
+    with pytest.raises(
+        UsageError, match=r"has no results to reproduce: .*not scored in the paper"
+    ):
         reproduce.open_recipe("navgpt/figure-4")
 
 
@@ -264,7 +324,9 @@ def test_the_files_are_plain_data() -> None:
         assert set(tree) == parts
         for row in tree["rows"]:
             told = {**tree["defaults"], **row}
-            assert "absent" in row or {"agent", "steps", "seeds", "data"} <= set(told), row
+            assert "absent" in row or {"agent", "steps", "seeds", "data"} <= set(
+                told
+            ), row
 
 
 @pytest.mark.parametrize("name", ["navgpt/table-3", "lgx/two-phase", "velma/figure-5"])
@@ -272,7 +334,16 @@ def test_the_forecast_of_a_script_is_what_is_then_measured(
     name: str, played: dict[str, list[ReproducedRow]]
 ) -> None:
     done = wayword(
-        *("reproduce", name, "--model", "scripted:first", "--limit", 2, "--max-steps", 2),
+        *(
+            "reproduce",
+            name,
+            "--model",
+            "scripted:first",
+            "--limit",
+            2,
+            "--max-steps",
+            2,
+        ),
         *("--seeds", 1, "--dry-run"),
     )
     total = done.stdout.splitlines()[-1]
@@ -283,9 +354,22 @@ def test_the_forecast_of_a_script_is_what_is_then_measured(
 
 def test_a_named_model_has_its_price(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    words = ("reproduce", "navgpt/table-3", "--row", "1:", "--limit", 2, "--dry-run", "--model")
+    words = (
+        "reproduce",
+        "navgpt/table-3",
+        "--row",
+        "1:",
+        "--limit",
+        2,
+        "--dry-run",
+        "--model",
+    )
     dear, cheap = (
-        float(wayword(*words, f"openai:{name}").stdout.rpartition("cost: $")[2].split(";")[0])
+        float(
+            wayword(*words, f"openai:{name}")
+            .stdout.rpartition("cost: $")[2]
+            .split(";")[0]
+        )
         for name in ("gpt-4", "gpt-4o")
     )
     assert dear > 5 * cheap > 0

@@ -25,7 +25,17 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def sweep(out: Path, *more: str) -> str:
-    given = ["run", "random", "--on", "houses", "--limit", "3", "--out", str(out), *more]
+    given = [
+        "run",
+        "random",
+        "--on",
+        "houses",
+        "--limit",
+        "3",
+        "--out",
+        str(out),
+        *more,
+    ]
     result = CliRunner().invoke(app, given)
     assert result.exit_code == 0, result.output
     return result.output
@@ -55,7 +65,10 @@ def test_the_picture_of_a_cascade_has_its_success_and_its_cost(tmp_path: Path) -
     for each in made:
         run(each.plan)
     assert picture(made) == tmp_path / "sweep.svg"
-    texts = [each.text for each in ElementTree.parse(tmp_path / "sweep.svg").iter(f"{SVG}text")]
+    texts = [
+        each.text
+        for each in ElementTree.parse(tmp_path / "sweep.svg").iter(f"{SVG}text")
+    ]
     assert texts[-3:] == ["SR", "Large %", "SPL"]
 
 
@@ -102,7 +115,9 @@ def test_a_single_episode_has_a_point_and_no_interval() -> None:
     drawn = draw("<b>", {"SR & more": {"1": Interval(1.0), "2": Interval(0.0)}})
     assert "nan" not in drawn
     assert "<b>" not in drawn
-    assert drawn.count('h18" stroke="#1f5fa8" stroke-width="2"') == 1, "the legend's line"
+    assert drawn.count('h18" stroke="#1f5fa8" stroke-width="2"') == 1, (
+        "the legend's line"
+    )
     ElementTree.fromstring(drawn)
 
 
@@ -110,12 +125,18 @@ def test_several_seeds_end_in_one_pooled_row(tmp_path: Path) -> None:
     told = sweep(tmp_path / "s", "--seeds", "3")
     folders = sorted(path.parent for path in tmp_path.glob("s/*/run.json"))
     assert [folder.name for folder in folders] == ["seed=0", "seed=1", "seed=2"]
-    walks = [[r.trajectory.visited("agent") for r in RunFolder.read(f).records()] for f in folders]
+    walks = [
+        [r.trajectory.visited("agent") for r in RunFolder.read(f).records()]
+        for f in folders
+    ]
     assert walks[0] != walks[1]
     assert "random (3 seeds)" in told
     (row,) = json.loads(table(folders, "json", pool=True))["rows"]
     assert (row["n"], row["runs"]) == (9, 3)
-    rates = [one["metrics"]["sr"]["mean"] for one in json.loads(table(folders, "json"))["rows"]]
+    rates = [
+        one["metrics"]["sr"]["mean"]
+        for one in json.loads(table(folders, "json"))["rows"]
+    ]
     assert row["metrics"]["sr"]["mean"] == pytest.approx(sum(rates) / 3)
 
 
@@ -126,11 +147,22 @@ def test_runs_that_differ_in_more_than_seeds_are_not_pooled(tmp_path: Path) -> N
 
 
 def test_chosen_episodes_are_played_in_their_order(tmp_path: Path) -> None:
-    given = ["run", "random", "--on", "houses", "--out", str(tmp_path / "r"), "--episodes"]
+    given = [
+        "run",
+        "random",
+        "--on",
+        "houses",
+        "--out",
+        str(tmp_path / "r"),
+        "--episodes",
+    ]
     ids = [task.episode.id for task in Houses().tasks[:9]]
     result = CliRunner().invoke(app, [*given, f"{ids[7]}, {ids[2]}"])
     assert result.exit_code == 0, result.output
-    assert {name for name, _ in RunFolder.read(tmp_path / "r").scores()} == {ids[7], ids[2]}
+    assert {name for name, _ in RunFolder.read(tmp_path / "r").scores()} == {
+        ids[7],
+        ids[2],
+    }
     plan = Plan("random", "houses", episodes=(ids[7], ids[2]))
     assert list(choose(plan, Houses().tasks)) == [7, 2]
     with pytest.raises(UsageError, match="houses has no episode 'nobody'"):
@@ -151,9 +183,14 @@ def test_several_datasets_and_models_are_a_run_each(tmp_path: Path) -> None:
     ]
     result = CliRunner().invoke(app, given)
     assert result.exit_code == 0, result.output
-    runs = {path.parent.name: RunFolder.read(path.parent) for path in tmp_path.glob("s/*/run.json")}
+    runs = {
+        path.parent.name: RunFolder.read(path.parent)
+        for path in tmp_path.glob("s/*/run.json")
+    }
     identities = {name: run.config["identity"] for name, run in runs.items()}
-    assert {n: (each["dataset"], each["models"]["main"]) for n, each in identities.items()} == {
+    assert {
+        n: (each["dataset"], each["models"]["main"]) for n, each in identities.items()
+    } == {
         f"on={on},model=scripted_{name}": (f"{on}:test", f"scripted:{name}")
         for on in ("houses", "towns")
         for name in ("first", "noise")
@@ -164,7 +201,9 @@ def test_several_datasets_and_models_are_a_run_each(tmp_path: Path) -> None:
 
 
 def test_runs_without_a_common_rate_have_no_picture(tmp_path: Path) -> None:
-    one, other = variants(Plan("random", "houses", limit=1, out=tmp_path), ["on=houses,towns"])
+    one, other = variants(
+        Plan("random", "houses", limit=1, out=tmp_path), ["on=houses,towns"]
+    )
     run(one.plan)
     run(replace(other.plan, on="houses", settings={}, limit=2))
     assert picture([one, other]) == tmp_path / "sweep.svg"
@@ -179,7 +218,9 @@ def test_the_recipe_of_a_sweep_may_name_datasets() -> None:
     assert second.name == "on=r2r_val_seen"
 
 
-@pytest.mark.parametrize("given", [["--limit", "1", "--limit", "2"], ["--out", "a", "--out", "b"]])
+@pytest.mark.parametrize(
+    "given", [["--limit", "1", "--limit", "2"], ["--out", "a", "--out", "b"]]
+)
 def test_an_option_given_twice_is_refused(given: list[str]) -> None:
     result = CliRunner().invoke(app, ["run", "random", *given])
     assert str(result.exception) == f"{given[0]} is given 2 times; give it once"

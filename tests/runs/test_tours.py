@@ -110,12 +110,16 @@ def test_who_remembers_gains_over_a_tour_and_who_forgets_does_not(
     for key in ("sr", "spl", "ndtw"):
         assert kept_halves[key]["n"] == 16
         assert kept_halves[key]["low"] > 0.0, (key, kept_halves[key])
-        assert forgot_halves[key]["low"] < 0.0 < forgot_halves[key]["high"], forgot_halves[key]
+        assert forgot_halves[key]["low"] < 0.0 < forgot_halves[key]["high"], (
+            forgot_halves[key]
+        )
         assert second_half[key]["n"] == 96
         assert second_half[key]["low"] > 0.0
         assert second_half[key]["difference"] > first_half[key]["difference"]
     assert written.notices[0] == "16 tours with 192 episodes"
-    means = [float(line.split("t-nDTW % ")[1].split()[0]) for line in written.notices[1:]]
+    means = [
+        float(line.split("t-nDTW % ")[1].split()[0]) for line in written.notices[1:]
+    ]
     assert means[0] > 2 * means[1]
 
 
@@ -130,7 +134,10 @@ def test_frontier_llm_goes_to_what_it_has_seen_before(tmp_path: Path) -> None:
         run(Plan("frontier_llm", "apartments", "scripted:first", settings, remember=remember,  # type: ignore[arg-type]
                  out=tmp_path / out))  # fmt: skip
     written = report(
-        tmp_path / "kept", tmp_path / "forgot", ["success_challenge", "steps"], form="json"
+        tmp_path / "kept",
+        tmp_path / "forgot",
+        ["success_challenge", "steps"],
+        form="json",
     )
     _, _, first_half, second_half = differences(written.text)
     assert first_half["steps"]["difference"] == 0.0
@@ -140,7 +147,9 @@ def test_frontier_llm_goes_to_what_it_has_seen_before(tmp_path: Path) -> None:
 
 def actions(path: Path) -> dict[str, list[str]]:
     return {
-        record.episode_id: [str(action) for action in record.trajectory.actions("agent")]
+        record.episode_id: [
+            str(action) for action in record.trajectory.actions("agent")
+        ]
         for record in RunFolder.read(path).records()
     }
 
@@ -151,10 +160,24 @@ def test_a_killed_run_resumes_with_its_memory(player: str, tmp_path: Path) -> No
     run(plan(player, whole := tmp_path / "whole", **small))
     broken = tmp_path / "broken"
     command = [
-        *(sys.executable, "-m", "wayword", "run", "mapgpt", "--on", "houses", "--model", player),
+        *(
+            sys.executable,
+            "-m",
+            "wayword",
+            "run",
+            "mapgpt",
+            "--on",
+            "houses",
+            "--model",
+            player,
+        ),
         *("--remember", "scene", "--out", str(broken), "--set", "decoding=free"),
         *("--set", "context=100000"),
-        *(part for key, value in small.items() for part in ("--set", f"dataset.{key}={value}")),
+        *(
+            part
+            for key, value in small.items()
+            for part in ("--set", f"dataset.{key}={value}")
+        ),
     ]
     for enough in (3, 9):
         running = subprocess.Popen(
@@ -162,7 +185,10 @@ def test_a_killed_run_resumes_with_its_memory(player: str, tmp_path: Path) -> No
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
         deadline = time.monotonic() + 60
-        while not (broken / "run.json").exists() or len(RunFolder.read(broken).index) < enough:
+        while (
+            not (broken / "run.json").exists()
+            or len(RunFolder.read(broken).index) < enough
+        ):
             assert running.poll() is None, "the run ended before it was killed"
             assert time.monotonic() < deadline
             time.sleep(0.02)
@@ -200,11 +226,15 @@ agent = Chain
 '''
 
 
-def test_a_failed_episode_leaves_no_memory_and_is_played_again_at_the_end(tmp_path: Path) -> None:
+def test_a_failed_episode_leaves_no_memory_and_is_played_again_at_the_end(
+    tmp_path: Path,
+) -> None:
     agent, fail = tmp_path / "chain.py", tmp_path / "fail"
     agent.write_text(CHAIN, encoding="utf-8")
     dataset = {"houses": 1, "episodes": 4, "length": 6}
-    ids = [task.episode.id for task in Houses(settings=Houses.Settings(**dataset)).tasks]
+    ids = [
+        task.episode.id for task in Houses(settings=Houses.Settings(**dataset)).tasks
+    ]
     fail.write_text(ids[1], encoding="utf-8")
     chain = Plan(str(agent), "houses", settings={"dataset": dataset}, remember="scene",
                  out=tmp_path / "run")  # fmt: skip
@@ -223,7 +253,9 @@ def test_a_tour_has_each_path_once() -> None:
     houses = Houses(settings=Houses.Settings(houses=2, episodes=18))
     tours = tours_of(houses.tasks)
     assert len(set(tours.values())) == 6
-    assert {name.rpartition("_")[2] for name, (_, number) in tours.items() if number == 1} == {"1"}
+    assert {
+        name.rpartition("_")[2] for name, (_, number) in tours.items() if number == 1
+    } == {"1"}
 
 
 class Line:
@@ -242,7 +274,11 @@ def walked(reference: str, walk: str) -> tuple[Task, Trajectory]:
     for place in walk[1:]:
         trajectory.steps.append(
             Step(
-                "agent", None, Decision(Action("goto", (place,))), Feedback(), {"viewpoint": place}
+                "agent",
+                None,
+                Decision(Action("goto", (place,))),
+                Feedback(),
+                {"viewpoint": place},
             )  # type: ignore[arg-type]
         )
     return task, trajectory
@@ -261,19 +297,27 @@ def walked(reference: str, walk: str) -> tuple[Task, Trajectory]:
     ],
 )
 def test_tour_ndtw(walks: list[tuple[str, str]], expected: float) -> None:
-    assert tour_ndtw(Line(), [walked(*walk) for walk in walks]) == pytest.approx(expected)
+    assert tour_ndtw(Line(), [walked(*walk) for walk in walks]) == pytest.approx(
+        expected
+    )
 
 
 def test_the_tour_of_one_episode_has_its_ndtw(player: str, tmp_path: Path) -> None:
     run(plan(player, tmp_path / "run", houses=1, episodes=3))
     houses = Houses(settings=Houses.Settings(houses=1, episodes=3))
-    for task, record in zip(houses.tasks, RunFolder.read(tmp_path / "run").records(), strict=True):
+    for task, record in zip(
+        houses.tasks, RunFolder.read(tmp_path / "run").records(), strict=True
+    ):
         (scores,) = score(houses, [(task, record.trajectory)])
-        assert tour_ndtw(houses, [(task, record.trajectory)]) == pytest.approx(scores["ndtw"])
+        assert tour_ndtw(houses, [(task, record.trajectory)]) == pytest.approx(
+            scores["ndtw"]
+        )
 
 
 def test_refusals(player: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="random keeps nothing between episodes; remove --rem"):
+    with pytest.raises(
+        UsageError, match="random keeps nothing between episodes; remove --rem"
+    ):
         run(Plan("random", "houses", remember="scene", limit=2, out=tmp_path / "a"))
     with pytest.raises(UsageError, match="remove --engine, --shard, --continue"):
         replace(plan(player, tmp_path), shard="1/2")

@@ -74,7 +74,9 @@ def test_a_run_is_told_episode_by_episode(
 
 def test_mlflow_has_its_own_calls_and_names(monkeypatch: pytest.MonkeyPatch) -> None:
     library = installed(monkeypatch, "mlflow")
-    with closing(open_tracker("mlflow:houses", "one", {"agent": "act"}, print)) as tracker:
+    with closing(
+        open_tracker("mlflow:houses", "one", {"agent": "act"}, print)
+    ) as tracker:
         tracker.log({"dev/walker houses:dev": 0.5, "worst": float("nan")}, 7)
     assert [name for name, _, _ in library.calls] == [
         "set_experiment",
@@ -83,7 +85,10 @@ def test_mlflow_has_its_own_calls_and_names(monkeypatch: pytest.MonkeyPatch) -> 
         "log_metrics",
         "end_run",
     ]
-    assert library.named("log_metrics")[0][1:] == (({"dev/walker houses/dev": 0.5},), {"step": 7})
+    assert library.named("log_metrics")[0][1:] == (
+        ({"dev/walker houses/dev": 0.5},),
+        {"step": 7},
+    )
 
 
 def test_wandb_takes_an_owner(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +99,9 @@ def test_wandb_takes_an_owner(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_means_leave_out_what_is_no_episode() -> None:
     logged: list[Mapping[str, float]] = []
-    sink = SimpleNamespace(log=lambda values, step: logged.append(values), close=lambda: None)
+    sink = SimpleNamespace(
+        log=lambda values, step: logged.append(values), close=lambda: None
+    )
     means = Means(sink)
     means(0, 2, {})
     means(0, 2, {"steps_so_far": 4})
@@ -114,7 +121,10 @@ def test_a_tracker_that_fails_ends_no_run(
     with tracked("trackio:walks", plan, None, told.append) as both:
         assert run(plan, both).outcome.complete
     (line,) = told
-    assert line == "--track trackio:walks: RuntimeError: disk full; the run continues without it"
+    assert (
+        line
+        == "--track trackio:walks: RuntimeError: disk full; the run continues without it"
+    )
 
 
 def test_no_secret_reaches_a_tracker(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,13 +144,19 @@ def test_no_secret_reaches_a_tracker(monkeypatch: pytest.MonkeyPatch) -> None:
         ("mlflow:walks", r"mlflow is not installed: pip install 'wayword\[mlflow\]'"),
     ],
 )
-def test_mistakes_end_in_one_line(spec: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_end_in_one_line(
+    spec: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "mlflow", None)  # as where it is not installed
     with pytest.raises(UsageError, match=line):
         open_tracker(spec, "one", {}, print)
 
 
-def test_one_that_does_not_begin_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_does_not_begin_is_an_error_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     installed(monkeypatch, "wandb", "init")
-    with pytest.raises(UsageError, match="--track wandb:walks: RuntimeError: disk full"):
+    with pytest.raises(
+        UsageError, match="--track wandb:walks: RuntimeError: disk full"
+    ):
         open_tracker("wandb:walks", "one", {}, print)

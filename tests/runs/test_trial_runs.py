@@ -38,8 +38,13 @@ agent = Slow
 ANSWERS = "scripted:first"
 
 
-def played(out: Path, agent: str = "reflexion", on: str = "houses", **more: Any) -> RunResult:
-    settings, model = {"trials": 2, **more.pop("settings", {})}, more.pop("model", ANSWERS)
+def played(
+    out: Path, agent: str = "reflexion", on: str = "houses", **more: Any
+) -> RunResult:
+    settings, model = (
+        {"trials": 2, **more.pop("settings", {})},
+        more.pop("model", ANSWERS),
+    )
     given: dict[str, Any] = {"limit": 4, "max_steps": 3, "out": out, **more}
     return run(Plan(agent, on, model, settings, **given))
 
@@ -57,14 +62,19 @@ def test_the_settings_of_the_agent_are_the_runs(tried: Path) -> None:
     assert metrics["verdicts"] == 1.0
     assert metrics["sr_first"] <= metrics["sr"]
     identity = RunFolder.read(tried).config["identity"]
-    assert (identity["settings"]["trials"], identity["settings"]["verdict"]) == (2, "judge")
+    assert (identity["settings"]["trials"], identity["settings"]["verdict"]) == (
+        2,
+        "judge",
+    )
     assert "trials per episode, of which the last is scored; a judge revealed" in table(
         [tried], "rich"
     )
 
 
 def test_runs_without_trials_have_no_such_columns(tmp_path: Path) -> None:
-    path = run(Plan("react", "houses", ANSWERS, limit=1, max_steps=2, out=tmp_path / "r")).path
+    path = run(
+        Plan("react", "houses", ANSWERS, limit=1, max_steps=2, out=tmp_path / "r")
+    ).path
     (told,) = json.loads(table([path], "json"))["rows"]
     assert not {"trials", "verdicts", "sr_first"} & set(told["metrics"])
     assert "trials" not in table([path], "rich")
@@ -76,7 +86,11 @@ def test_what_is_read_back_tells_every_trial_and_its_scores(tried: Path) -> None
         assert len(trials) == record.scores["trials"]
         calls = list(record.trajectory.calls())
         assert len(calls) == record.scores["calls"]
-        asked = [c for c in calls if c.role == "reflection" or "look back" in str(c.prompt[-1])]
+        asked = [
+            c
+            for c in calls
+            if c.role == "reflection" or "look back" in str(c.prompt[-1])
+        ]
         assert len(asked) == len(trials) - 1
         for trial in trials[:-1]:
             assert trial.state
@@ -84,7 +98,9 @@ def test_what_is_read_back_tells_every_trial_and_its_scores(tried: Path) -> None
             assert trial.verdict.succeeded is False
 
 
-def test_a_record_of_one_trial_has_no_fields_of_several(tried: Path, tmp_path: Path) -> None:
+def test_a_record_of_one_trial_has_no_fields_of_several(
+    tried: Path, tmp_path: Path
+) -> None:
     old = tmp_path / "old"
     shutil.copytree(tried, old)
     lines = read(old)
@@ -105,12 +121,16 @@ def test_a_replayed_run_is_the_same_run(tried: Path, tmp_path: Path) -> None:
     assert again.outcome.failed == 0
     for one, two in zip(records(tried), records(again.path), strict=True):
         for first, second in zip(one.trials(), two.trials(), strict=True):
-            assert [s.decision for s in first.steps] == [s.decision for s in second.steps]
+            assert [s.decision for s in first.steps] == [
+                s.decision for s in second.steps
+            ]
             assert (first.state, first.verdict) == (second.state, second.verdict)
 
 
 def test_two_runs_are_compared_on_trials_too(tried: Path, tmp_path: Path) -> None:
-    once = run(Plan("react", "houses", ANSWERS, limit=4, max_steps=3, out=tmp_path / "once"))
+    once = run(
+        Plan("react", "houses", ANSWERS, limit=4, max_steps=3, out=tmp_path / "once")
+    )
     assert "4 shared episodes" in compare([once.path, tried]).text
     more = played(tmp_path / "more", settings={"trials": 3})
     assert "Trials" in compare([tried, more.path], keys=["trials", "sr"]).text
@@ -129,13 +149,24 @@ def test_the_pages_show_every_trial(tried: Path) -> None:
         assert page.count('id="step-1"') == 1
 
 
-def test_a_run_killed_between_trials_ends_like_an_uninterrupted_one(tmp_path: Path) -> None:
+def test_a_run_killed_between_trials_ends_like_an_uninterrupted_one(
+    tmp_path: Path,
+) -> None:
     agent = tmp_path / "slow.py"
     agent.write_text(SLOW_LEARNER, encoding="utf-8")
     whole, broken = tmp_path / "whole", tmp_path / "broken"
 
     def command(out: Path) -> list[str]:
-        asked = ["--on", "houses", "--model", ANSWERS, "--limit", "12", "--max-steps", "6"]
+        asked = [
+            "--on",
+            "houses",
+            "--model",
+            ANSWERS,
+            "--limit",
+            "12",
+            "--max-steps",
+            "6",
+        ]
         asked += ["--set", "trials=3", "--out", str(out), "--concurrency", "2"]
         return [sys.executable, "-m", "wayword", "run", str(agent), *asked]
 
@@ -185,12 +216,16 @@ def _lines(run: Path) -> int:
     return len(torn(run))
 
 
-def test_metrics_are_named_by_their_key_or_as_tables_head_their_column(tmp_path: Path) -> None:
+def test_metrics_are_named_by_their_key_or_as_tables_head_their_column(
+    tmp_path: Path,
+) -> None:
     for name in ("one", "two"):
         run(Plan("random", "houses", limit=2, out=tmp_path / name))
     paths = [tmp_path / "one", tmp_path / "two"]
     own = table(paths, "csv", ["sr", "ndtw", "prompt_tokens"])
     assert table(paths, "csv", ["SR", "nDTW", "Prompt"]) == own
     assert "| Prompt |" in compare(paths, "markdown", ["prompt"]).text
-    with pytest.raises(UsageError, match="no metric 'Promt' in these runs; there are: calls"):
+    with pytest.raises(
+        UsageError, match="no metric 'Promt' in these runs; there are: calls"
+    ):
         table(paths, "csv", ["Promt"])

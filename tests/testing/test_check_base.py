@@ -53,7 +53,9 @@ class SeesMirrored(Here):
     def capture(self) -> View:
         seen = super().capture()
         metres = seen.depth.metres()[:, ::-1]
-        depth = seen.depth.of(metres, seen.depth.bearings, seen.depth.elevations, seen.depth.reach)
+        depth = seen.depth.of(
+            metres, seen.depth.bearings, seen.depth.elevations, seen.depth.reach
+        )
         return replace(seen, depth=depth)
 
 
@@ -120,12 +122,16 @@ def own(tmp_path: Path, text: str, **settings: Any) -> RobotTasks:
 def test_a_base_of_ones_own_is_a_file_with_settings(tmp_path: Path) -> None:
     dataset = own(tmp_path, CART, base_settings={"port": "COM3"})
     task = dataset.tasks[0]
-    assert list(dataset.files.values()) == [tmp_path / "cart.py"], "for the run's checksum"
+    assert list(dataset.files.values()) == [tmp_path / "cart.py"], (
+        "for the run's checksum"
+    )
     one, two = dataset.world(task.episode), dataset.world(task.episode)
     one.reset(task.episode)
     assert one.observe("agent").heading == 90.0
     two.reset(task.episode)
-    with pytest.raises(RobotError, match="took over the robot; run with --concurrency 1"):
+    with pytest.raises(
+        RobotError, match="took over the robot; run with --concurrency 1"
+    ):
         one.step("agent", rotate(30.0))
     assert two.step("agent", rotate(30.0)).ok
     assert dataset._custom_base.port == "COM3"  # type: ignore[attr-defined]

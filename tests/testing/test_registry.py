@@ -23,7 +23,12 @@ DATASETS = registry.names("dataset")
 OWN = ("pasture", "procthor", "r4r", "robot", "rxr", "tour")
 """What a user brings, and what is not in the folder of published data: their own tests make some.
 """
-NEED_FILES = {"map2seq": "--data", "r2r": "--data", "robothor": "--data", "touchdown": "--data"}
+NEED_FILES = {
+    "map2seq": "--data",
+    "r2r": "--data",
+    "robothor": "--data",
+    "touchdown": "--data",
+}
 NEED_FILES |= {"r4r": "--data", "reverie": "--data", "rxr": "--data"}
 NEED_FILES |= {"pasture": "--data", "procthor": "--data"}
 NEED_FILES |= {"robot": "dataset.target", "tour": "dataset.folder"}
@@ -59,7 +64,9 @@ def test_generated_datasets_and_their_worlds(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in DATASETS if name not in OWN])
 def test_published_datasets_and_their_worlds(name: str, data: Path) -> None:
     cls = registry.load("dataset", name)
-    there = [found for split in cls.splits if (found := _opened(f"{name}:{split}", data))]
+    there = [
+        found for split in cls.splits if (found := _opened(f"{name}:{split}", data))
+    ]
     assert there, f"no split of {name} is in the data folder"
     for dataset in there:
         check_dataset(dataset, max_tasks=30)
@@ -83,7 +90,9 @@ def test_agents_play_the_worlds_they_name(name: str) -> None:
     agent: type[Agent] = registry.load("agent", name)
     played = 0
     for dataset in [SmallHouse(), *(generated(each) for each in DATASETS)]:
-        if dataset is None or (agent.families and dataset.family.name not in agent.families):
+        if dataset is None or (
+            agent.families and dataset.family.name not in agent.families
+        ):
             continue
         model: Any = ScriptedModel("first") if agent.needs_model else None
         check_agent(agent, dataset, model)
@@ -98,7 +107,9 @@ def test_worlds_have_the_protocols_methods_and_are_played_above(name: str) -> No
     for method, wanted in vars(World).items():
         if inspect.isfunction(wanted) and not method.startswith("_"):
             own = inspect.signature(getattr(world, method)).parameters
-            assert list(own) == list(inspect.signature(wanted).parameters), f"{name}.{method}"
+            assert list(own) == list(inspect.signature(wanted).parameters), (
+                f"{name}.{method}"
+            )
     datasets = [dataset for each in DATASETS if (dataset := generated(each))]
     assert any(isinstance(d.world(d.tasks[0].episode), world) for d in datasets)
 
@@ -128,7 +139,9 @@ def test_a_file_of_ones_own_is_a_part(tmp_path: Path) -> None:
 def test_a_module_names_several_agents_and_a_users_file_may_too(tmp_path: Path) -> None:
     assert registry.load("agent", "gold").__name__ == "GoldOracle"
     assert registry.load("agent", "oracle").__name__ == "ShortestPathOracle"
-    assert not {"agents", "oracles", "simple", "strategy", "answers"} & set(registry.names("agent"))
+    assert not {"agents", "oracles", "simple", "strategy", "answers"} & set(
+        registry.names("agent")
+    )
     mine = tmp_path / "mine.py"
     mine.write_text("agents = {'other': int}\n")
     with pytest.raises(UsageError, match="defines no 'agent'"):
@@ -139,5 +152,7 @@ def test_a_file_that_imports_what_is_not_there_is_one_line(tmp_path: Path) -> No
     (tmp_path / "mine.py").write_text("import nowhere_to_be_found\n")
     with pytest.raises(UsageError) as told:
         registry.load("agent", str(tmp_path / "mine.py"))
-    assert str(told.value).startswith(f"{tmp_path / 'mine.py'}: No module named 'nowhere_to_be")
+    assert str(told.value).startswith(
+        f"{tmp_path / 'mine.py'}: No module named 'nowhere_to_be"
+    )
     assert "PYTHONPATH" in str(told.value)

@@ -11,10 +11,17 @@ from wayword.core.action import STOP, Action
 from wayword.core.episode import PathReference
 from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns
-from wayword.training.examples import ClauseEnds, align_by_turns, align_clauses, turns_of
+from wayword.training.examples import (
+    ClauseEnds,
+    align_by_turns,
+    align_clauses,
+    turns_of,
+)
 
 
-def step(turn: float = 0.0, slope: float = 0.0, words: str = "", ahead: str = "") -> GoldStep:
+def step(
+    turn: float = 0.0, slope: float = 0.0, words: str = "", ahead: str = ""
+) -> GoldStep:
     return GoldStep(turn, slope, frozenset(words.split()), frozenset(ahead.split()))
 
 
@@ -43,7 +50,9 @@ def test_stairs_and_turns_pull_too() -> None:
 
 
 def test_clauses_never_go_back() -> None:
-    found = laid("Enter the den. Enter the attic. Enter the den.", *[step(words="den")] * 4)
+    found = laid(
+        "Enter the den. Enter the attic. Enter the den.", *[step(words="den")] * 4
+    )
     assert found == sorted(found)
 
 

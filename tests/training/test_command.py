@@ -31,7 +31,9 @@ def test_a_missing_extra_is_named(tmp_path: Path) -> None:
 
 
 def test_a_test_split_is_refused() -> None:
-    assert "houses:test is not a training split" in error_of("walker", "--on", "houses:test")
+    assert "houses:test is not a training split" in error_of(
+        "walker", "--on", "houses:test"
+    )
 
 
 def test_a_setting_that_training_lacks_is_named() -> None:
@@ -40,7 +42,9 @@ def test_a_setting_that_training_lacks_is_named() -> None:
 
 
 def test_own_walks_need_a_model_that_walks() -> None:
-    assert "name it with --walks" in error_of("velma", "--on", "towns:train", "--method", "rbl")
+    assert "name it with --walks" in error_of(
+        "velma", "--on", "towns:train", "--method", "rbl"
+    )
 
 
 @pytest.mark.parametrize("name", names())

@@ -51,7 +51,11 @@ def test_walkers_questions_are_the_labels() -> None:
     assert all(line.endswith("?") for line in asked)
     pairs = list(zip(asked, example.choices, strict=True))
     yes = [line.rpartition(": ")[2] for line, choice in pairs if choice.label == " yes"]
-    assert [line.split(",")[0].rstrip("?") for line in yes] == ["ahead", "right", "two steps. Done"]
+    assert [line.split(",")[0].rstrip("?") for line in yes] == [
+        "ahead",
+        "right",
+        "two steps. Done",
+    ]
     done = [choice for line, choice in pairs if "Done?" in line]
     assert [choice.taken for choice in done] == [" no", " no", " yes"]
     assert {c.taken for c in example.choices if c not in done} == {""}
@@ -67,24 +71,36 @@ def test_prompts_must_extend_each_other_byte_for_byte() -> None:
 
 
 def test_answers_that_were_only_weighed_are_no_labels_of_their_own() -> None:
-    asked = [LabeledQuestion("Left?", "yes", "no"), LabeledQuestion("Left?\nRight?", "no", "yes")]
+    asked = [
+        LabeledQuestion("Left?", "yes", "no"),
+        LabeledQuestion("Left?\nRight?", "no", "yes"),
+    ]
     weighed = write_example("1", "small", asked, keep_answers=False)
-    assert [(one.taken, one.label) for one in weighed.choices] == [("", " no"), (" no", " yes")]
+    assert [(one.taken, one.label) for one in weighed.choices] == [
+        ("", " no"),
+        (" no", " yes"),
+    ]
     with pytest.raises(UsageError, match="--method dagger"):
         write_example("1", "small", asked, keep_answers=True)
 
 
 def test_a_question_without_a_right_answer_has_no_label() -> None:
-    asked = [LabeledQuestion("Choice:", "A", ""), LabeledQuestion("Choice: A\nNow:", "one", "two")]
+    asked = [
+        LabeledQuestion("Choice:", "A", ""),
+        LabeledQuestion("Choice: A\nNow:", "one", "two"),
+    ]
     own, oracle = (
-        write_example("1", "small", asked, keep_answers=own).choices for own in (True, False)
+        write_example("1", "small", asked, keep_answers=own).choices
+        for own in (True, False)
     )
     assert [choice.label for choice in own] == [" A", " one"]
     assert [choice.label for choice in oracle] == [" two"]
 
 
 @pytest.mark.parametrize("settings", [{}, {"words": 3, "here": 0, "near": 0}])
-def test_every_prompt_of_a_generated_house_extends_the_last(settings: dict[str, int]) -> None:
+def test_every_prompt_of_a_generated_house_extends_the_last(
+    settings: dict[str, int],
+) -> None:
     houses = Houses("train", None, Houses.Settings(houses=2, episodes=4))
     for task in houses.tasks:
         example = played("walker", settings, houses, task)  # raises where one does not
@@ -102,7 +118,9 @@ def test_labels_stand_at_the_token_before_the_choice() -> None:
     assert [pieces.text(number) for number in encoded.labels] == [
         choice.label for choice in example.choices
     ]
-    assert [pieces.text(encoded.ids[place]) for place in encoded.at] == ["?"] * len(encoded.at)
+    assert [pieces.text(encoded.ids[place]) for place in encoded.at] == ["?"] * len(
+        encoded.at
+    )
     after = [pieces.text(encoded.ids[place + 1]) for place in encoded.at[:-1]]
     assert after == [choice.taken or "\n" for choice in example.choices[:-1]]
 
@@ -145,7 +163,9 @@ def test_examples_come_back_from_their_file(tmp_path: Path) -> None:
     assert read(tmp_path / "examples.jsonl") == examples
 
 
-@pytest.mark.parametrize("name", ["houses:test", "r2r:val_seen", "map2seq:unseen_dev", "towns"])
+@pytest.mark.parametrize(
+    "name", ["houses:test", "r2r:val_seen", "map2seq:unseen_dev", "towns"]
+)
 def test_test_splits_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match="not a training split"):
         refuse_test(name)

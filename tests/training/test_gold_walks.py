@@ -13,14 +13,18 @@ from recipes.language.loop import Run
 from wayword.training.examples import Example
 
 
-@pytest.mark.parametrize(("arrive", "said"), [(4, ""), (3, ", 1 that do not arrive left out")])
+@pytest.mark.parametrize(
+    ("arrive", "said"), [(4, ""), (3, ", 1 that do not arrive left out")]
+)
 def test_gold_walks_that_do_not_arrive_are_left_out(arrive: int, said: str) -> None:
     class Plays:
         count = 0
 
         async def example(self, task: Any, student: None, method: str) -> Example:
             self.count += 1
-            return Example(task.episode.id, "houses:train", "", (), self.count <= arrive)
+            return Example(
+                task.episode.id, "houses:train", "", (), self.count <= arrive
+            )
 
     lines: list[str] = []
     source = Source("houses:train", {"houses": 2, "episodes": 4})

@@ -96,9 +96,13 @@ def test_dagger_takes_the_oracles_action_also_after_a_success() -> None:
         (["forward", "forward", *["turn_around"] * 20], False),  # cut off
     ],
 )
-def test_a_walk_is_completed_by_its_own_stop_near_the_goal(walk: list[str], success: bool) -> None:
+def test_a_walk_is_completed_by_its_own_stop_near_the_goal(
+    walk: list[str], success: bool
+) -> None:
     dataset, task = street(*EAST)
-    assert played("velma", {"shots": 0}, dataset, task, walk, "dagger").success is success
+    assert (
+        played("velma", {"shots": 0}, dataset, task, walk, "dagger").success is success
+    )
 
 
 def test_the_goal_and_its_neighbours_in_either_direction_count() -> None:

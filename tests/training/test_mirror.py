@@ -41,7 +41,10 @@ def test_answers_stay_behind_their_questions() -> None:
     assert [choice.label for choice in seen.choices] == [" no", " yes", " no"]
     before = [seen.text[: choice.at].splitlines()[-1] for choice in seen.choices]
     assert before[0].endswith("Done?")
-    assert before[1:] == ["door to the kitchen: right far, turn?", "lamp right of a chair: left?"]
+    assert before[1:] == [
+        "door to the kitchen: right far, turn?",
+        "lamp right of a chair: left?",
+    ]
 
 
 def test_the_mirror_of_the_mirror_is_the_walk() -> None:
@@ -53,7 +56,9 @@ def test_streets_turn_the_other_way_and_keep_their_menu() -> None:
     walk = played("velma", {"shots": 0}, street, street.tasks[0])
     seen = mirrored(walk)
     sides = {" left": " right", " right": " left"}
-    assert [c.label for c in seen.choices] == [sides.get(c.label, c.label) for c in walk.choices]
+    assert [c.label for c in seen.choices] == [
+        sides.get(c.label, c.label) for c in walk.choices
+    ]
     menu = [line for line in walk.text.splitlines() if line.startswith("Action Space:")]
     assert menu
     assert menu[0] in seen.text.splitlines()

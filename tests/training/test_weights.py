@@ -17,7 +17,9 @@ def test_the_shipped_weights_are_those_of_the_list() -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "small.gguf").write_bytes(b"GGUF")
-    (tmp_path / "small.md").write_text("".join(f"{line}0.1\n" for line in TOOL["CARD_LINES"]))
+    (tmp_path / "small.md").write_text(
+        "".join(f"{line}0.1\n" for line in TOOL["CARD_LINES"])
+    )
     lines = [f"{digest}  {name}" for name, digest in TOOL["found"](tmp_path).items()]
     (tmp_path / "SHA256SUMS").write_text("\n".join(lines))
     return tmp_path
@@ -33,6 +35,10 @@ def test_another_a_missing_and_an_unlisted_file_are_told(folder: Path) -> None:
     assert told[2] == "other.md: the card is missing"
 
 
-def test_a_card_says_what_the_weights_add_to_rules_and_to_few_weights(folder: Path) -> None:
+def test_a_card_says_what_the_weights_add_to_rules_and_to_few_weights(
+    folder: Path,
+) -> None:
     (folder / "small.md").write_text("- Against the rules: 92.8 instead of 80.0")
-    assert TOOL["problems"](folder) == ["small.md: no line '- Against the simplest learner: '"]
+    assert TOOL["problems"](folder) == [
+        "small.md: no line '- Against the simplest learner: '"
+    ]

@@ -11,7 +11,9 @@ from wayword.runs import EpisodeRecord
 
 
 def play(agent: type[Agent], dataset: Dataset, model: Model) -> None:
-    result = wayword.run(agent, dataset, model, limit=3, out=Path("runs/typed"), data="data")
+    result = wayword.run(
+        agent, dataset, model, limit=3, out=Path("runs/typed"), data="data"
+    )
     assert_type(result, wayword.RunResult)
     assert_type(result.episodes, list[EpisodeRecord])
     assert_type(result.failures()[0].gold_length, int | None)

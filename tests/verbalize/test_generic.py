@@ -71,7 +71,9 @@ def test_streets(angles: tuple[int, ...], changed: bool, words: str) -> None:
     assert voice.around(seen, None) == words
     assert voice.self_state(seen)[1] == "You face 92° (east)."
     first = StreetObservation("town", "p1", 92, angles, changed, 0)
-    assert voice.around(first, None).startswith(f"{words}\nLandmarks are not reported here")
+    assert voice.around(first, None).startswith(
+        f"{words}\nLandmarks are not reported here"
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,11 @@ def test_streets(angles: tuple[int, ...], changed: bool, words: str) -> None:
         ("ok", "forward", "You went forward."),
         ("ok", "left", "You turned left."),
         ("ok", "turn_around", "You turned around."),
-        ("no_turn", "forward", "There is no way to turn into here, so you went forward."),
+        (
+            "no_turn",
+            "forward",
+            "There is no way to turn into here, so you went forward.",
+        ),
         ("dead_end", "stop", "The street ends here, so you stopped."),
     ],
 )
@@ -94,13 +100,21 @@ def test_a_world_without_a_voice_is_told_all_the_same() -> None:
     voice = generic.verbalizer(seen)
     assert voice is generic.PLAIN
     assert (voice.around(seen, None), voice.self_state(seen)[1]) == ("lamp: off", "")
-    assert generic.feedback(Feedback("dark", {"by": "night"}), voice) == "Result: dark, by: night."
+    assert (
+        generic.feedback(Feedback("dark", {"by": "night"}), voice)
+        == "Result: dark, by: night."
+    )
 
 
 def test_a_rejection_is_told_the_same_in_every_world() -> None:
-    told = Feedback("rejected", {"kind": "unknown", "reason": "there is no action 'fly'"})
+    told = Feedback(
+        "rejected", {"kind": "unknown", "reason": "there is no action 'fly'"}
+    )
     for voice in (generic.PLAIN, *EVERY):
-        assert generic.feedback(told, voice) == "That was no action: there is no action 'fly'."
+        assert (
+            generic.feedback(told, voice)
+            == "That was no action: there is no action 'fly'."
+        )
 
 
 def test_every_voice_has_its_rules_and_its_actions() -> None:

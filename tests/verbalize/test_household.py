@@ -47,7 +47,9 @@ def test_holding_doors_and_nothing_in_words() -> None:
 
 
 def test_spots_on_long_furniture_are_told_and_can_be_chosen() -> None:
-    world = start(flat(), (2.0, 1.5, 0.0), body=Body(manipulation_distance=1.2), spots=True)
+    world = start(
+        flat(), (2.0, 1.5, 0.0), body=Body(manipulation_distance=1.2), spots=True
+    )
     assert "mug_1 (dirty, on table_1, 0.3 m east of the middle, 1.1 m)" in describe(
         world.observe("agent")
     )
@@ -67,13 +69,21 @@ def test_spots_on_long_furniture_are_told_and_can_be_chosen() -> None:
         "That spot on table_1 is too far away: 1.36 m, and you reach 1.2 m."
     )
     put = world.step("agent", Action("go_put", ("table_1", far)))
-    assert feedback(put) == f"You went to table_1 and put mug_1 on it, {far} of the middle."
-    assert f"mug_1 (dirty, on table_1, {far} of the middle" in describe(world.observe("agent"))
+    assert (
+        feedback(put)
+        == f"You went to table_1 and put mug_1 on it, {far} of the middle."
+    )
+    assert f"mug_1 (dirty, on table_1, {far} of the middle" in describe(
+        world.observe("agent")
+    )
     assert not world.action_space("agent").forms  # with empty hands
     act(world, "go_grab mug_1")
     space = world.action_space("agent")
     form = re.compile(pattern(space))
-    for action in (f"put[mug_1, table_1, {far}]", f"go_put[table_1, {far} of the middle]"):
+    for action in (
+        f"put[mug_1, table_1, {far}]",
+        f"go_put[table_1, {far} of the middle]",
+    ):
         assert form.match(action), action
         assert Legal(space).read(action) in space, action
     for wrong in (f"put[mug_1, moon_1, {far}]", "go_put[table_1, 0.4 m up]"):
@@ -91,7 +101,9 @@ def test_an_explored_room_is_told_with_what_things_are_on() -> None:
 def test_names_that_all_actors_share_are_said_to_be_shared() -> None:
     both = (2.0, 1.0, 0.0), (2.75, 1.5, 0.0)
     shared, own = (start(flat(), *both, shared_names=names) for names in (True, False))
-    assert "the same for all of you" in briefing(shared.action_space("agent_1"))["names"]
+    assert (
+        "the same for all of you" in briefing(shared.action_space("agent_1"))["names"]
+    )
     assert "the same" not in briefing(own.action_space("agent_1"))["names"]
 
 
@@ -114,15 +126,29 @@ def test_one_word_for_what_is_closed() -> None:
             {"action": "open", "object": "box_1", "contents": [], "kind": "receptacle"},
             "You opened box_1. In it: nothing.",
         ),
-        ("ok", {"action": "open", "object": "door_1", "kind": "object"}, "You opened door_1."),
+        (
+            "ok",
+            {"action": "open", "object": "door_1", "kind": "object"},
+            "You opened door_1.",
+        ),
         (  # what is out of view may lie there, too
             "ok",
-            {"action": "go_check", "receptacle": "bed_1", "preposition": "on", "contents": []},
+            {
+                "action": "go_check",
+                "receptacle": "bed_1",
+                "preposition": "on",
+                "contents": [],
+            },
             "You checked bed_1. On it you see: nothing.",
         ),
         (
             "ok",
-            {"action": "go_explore", "room": "bedroom 2", "seen": ["bed_1"], "closed": []},
+            {
+                "action": "go_explore",
+                "room": "bedroom 2",
+                "seen": ["bed_1"],
+                "closed": [],
+            },
             "You explored bedroom 2. There you saw: bed_1. Of these, closed: nothing.",
         ),
         (
@@ -135,18 +161,24 @@ def test_one_word_for_what_is_closed() -> None:
             {"action": "slice", "object": "apple_1", "tool": ""},
             "You hold nothing that cuts apple_1.",
         ),
-        ("rejected", {"kind": "unknown", "reason": "no verb"}, "That was no action: no verb"),
+        (
+            "rejected",
+            {"kind": "unknown", "reason": "no verb"},
+            "That was no action: no verb",
+        ),
         ("a_status_of_another_world", {}, "a_status_of_another_world"),
     ],
 )
-def test_feedback_in_words(status: str, details: dict[str, object], sentence: str) -> None:
+def test_feedback_in_words(
+    status: str, details: dict[str, object], sentence: str
+) -> None:
     assert feedback(Feedback(status, details)) == sentence
 
 
 def test_lists_and_headings() -> None:
-    assert [join_names(names) for names in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
-        *("nothing", "a", "a and b", "a, b and c")
-    ]
+    assert [
+        join_names(names) for names in ([], ["a"], ["a", "b"], ["a", "b", "c"])
+    ] == [*("nothing", "a", "a and b", "a, b and c")]
     assert [facing_words(h) for h in (0.0, 45.0, 270.0, 30.0)] == [
         "north",
         "north-east",

@@ -13,7 +13,9 @@ REACH = 5.0
 
 def ahead_of(*points: tuple[float, float]) -> float:
     """Metres free straight ahead where posts stand at these metres (ahead, to the right)."""
-    bearings = tuple(float(np.degrees(np.arctan2(right, ahead))) for ahead, right in points)
+    bearings = tuple(
+        float(np.degrees(np.arctan2(right, ahead))) for ahead, right in points
+    )
     metres = np.array([[float(np.hypot(*point)) for point in points]])
     depth = DepthImage.of(metres, bearings, (0.0,), REACH)
     view = View("flat", 0.0, 0.0, 0.0, 0.9, 80.0, depth)

@@ -30,38 +30,54 @@ def walk(*words: str, actors: tuple[str, ...] = ("agent",)) -> Trajectory:
     trajectory = Trajectory("one", {actor: {"x": 0, "y": 0} for actor in actors})
     for number, word in enumerate(words):
         actor, decision = actors[number % len(actors)], Decision(Action(word))
-        trajectory.steps.append(Step(actor, {}, decision, Feedback("ok"), {"x": 0, "y": 0}))
+        trajectory.steps.append(
+            Step(actor, {}, decision, Feedback("ok"), {"x": 0, "y": 0})
+        )
     return trajectory
 
 
 def asked(*questions: tuple[str, float]) -> Trajectory:
     trajectory = walk("stop")
     trajectory.steps[0].calls = [
-        ModelCall("main", f"the walk\n{q}", Choice(("no", "yes"), (-1.0, logprob), Usage(9, 1, 3)))
+        ModelCall(
+            "main",
+            f"the walk\n{q}",
+            Choice(("no", "yes"), (-1.0, logprob), Usage(9, 1, 3)),
+        )
         for q, logprob in questions
     ]
     return trajectory
 
 
 def test_many_questions_of_yes_or_no_are_a_table() -> None:
-    page = shown(asked(("here. Done?", -3.0), ("to the left?", -0.1), ("back?", float("nan"))))
+    page = shown(
+        asked(("here. Done?", -3.0), ("to the left?", -0.1), ("back?", float("nan")))
+    )
     check_safe(page)
     (table,) = page.all("table", class_="weighed")
     assert table.text == "questionyeshere. Done?5.0%to the left?90.5%back?0.0%"
     assert page.all("tr", class_="taken")[0].text == "to the left?90.5%"
     assert "27 tokens, 9 of them reused" in page.text
-    assert len(page.all("div", class_="call")) == 3, "the calls themselves are folded below"
-    assert not shown(asked(("Done?", -3.0), ("left?", -0.1))).all("table", class_="weighed")
+    assert len(page.all("div", class_="call")) == 3, (
+        "the calls themselves are folded below"
+    )
+    assert not shown(asked(("Done?", -3.0), ("left?", -0.1))).all(
+        "table", class_="weighed"
+    )
 
 
 @pytest.mark.parametrize("verb", ["go_explore", "turn_left"])
 def test_an_expert_speaks_of_errands_to_those_who_run_them(verb: str) -> None:
-    dataset = Household("generated_train", None, Household.Settings(homes=1, episodes=2))
+    dataset = Household(
+        "generated_train", None, Household.Settings(homes=1, episodes=2)
+    )
     task = dataset.tasks[0]
     world = dataset.world(task.episode)
     world.reset(task.episode)
     (actor,) = world.actors
-    action = next(each for each in world.action_space(actor).listed if each.name == verb)
+    action = next(
+        each for each in world.action_space(actor).listed if each.name == verb
+    )
     episode = Trajectory(task.episode.id, {actor: world.pose(actor)})
     feedback = world.step(actor, action)
     episode.steps = [Step(actor, {}, Decision(action), feedback, world.pose(actor))]
@@ -71,7 +87,9 @@ def test_an_expert_speaks_of_errands_to_those_who_run_them(verb: str) -> None:
 
 def test_the_expert_of_a_two_phase_test_goes_on_from_where_one_is() -> None:
     dataset = TwoPhase()
-    task = next(each for each in dataset.tasks if each.episode.id == "silver_pen_from_bedroom_0")
+    task = next(
+        each for each in dataset.tasks if each.episode.id == "silver_pen_from_bedroom_0"
+    )
     world = dataset.world(task.episode)
     world.reset(task.episode)
     episode = Trajectory(task.episode.id, {"agent": world.pose("agent")})
@@ -88,21 +106,30 @@ def test_the_expert_of_a_two_phase_test_goes_on_from_where_one_is() -> None:
 
 def test_long_lists_are_folded_away() -> None:
     trajectory = walk("look")
-    trajectory.steps[0].feedback = Feedback("ok", {"seen": [f"mug_{n}" for n in range(13)]})
+    trajectory.steps[0].feedback = Feedback(
+        "ok", {"seen": [f"mug_{n}" for n in range(13)]}
+    )
     assert "13 of them" in shown(trajectory).text
-    trajectory.steps[0].feedback = Feedback("ok", {"seen": [f"mug_{n}" for n in range(12)]})
+    trajectory.steps[0].feedback = Feedback(
+        "ok", {"seen": [f"mug_{n}" for n in range(12)]}
+    )
     assert "of them" not in shown(trajectory).text
 
 
 def test_what_was_never_in_view_is_a_sign() -> None:
-    written = {"steps": [{"actor": "a", "decision": {"action": "stop"}}], "ended": "stopped"}
+    written = {
+        "steps": [{"actor": "a", "decision": {"action": "stop"}}],
+        "ended": "stopped",
+    }
     assert "never_seen" in find_causes(written, {"ever_seen": 0.0})
     assert "never_seen" not in find_causes(written, {"ever_seen": 1.0})
     assert "never_seen" not in find_causes(written, {})
 
 
 @pytest.mark.parametrize("scores", [{"sr": 0.0}, {"sr": 0.0, "osr": 0.0}])
-def test_a_world_without_a_goal_to_reach_is_not_said_to_have_one(scores: dict[str, float]) -> None:
+def test_a_world_without_a_goal_to_reach_is_not_said_to_have_one(
+    scores: dict[str, float],
+) -> None:
     record = EpisodeRecord("one", scores, walk("left", "stop"))
     page = Page.parse(episode_page(record, (), Sources(), "run", Links()))
     (cause,) = [each.attributes["title"] for each in page.all("b", class_="cause")]
@@ -121,8 +148,14 @@ def test_what_is_stated_of_oneself_stands_beside_the_truth() -> None:
     page = shown(trajectory)
     check_safe(page)
     first, second = page.all("table", class_="claims")
-    assert first.text == "heading100° east✓ rightholdingnothing✗ mug_1placein the kitchen✓ right"
-    assert second.text == "heading100° east✗ 0° northholdingnothing✗ mug_1placein the kitchen✗ hall"
+    assert (
+        first.text
+        == "heading100° east✓ rightholdingnothing✗ mug_1placein the kitchen✓ right"
+    )
+    assert (
+        second.text
+        == "heading100° east✗ 0° northholdingnothing✗ mug_1placein the kitchen✗ hall"
+    )
     assert "Notes" not in page.text
     trajectory.steps[0].notes = [Note("state", ["kitchen"])]  # type: ignore[arg-type]
     (heading, *_) = shown(trajectory).all("table", class_="claims")

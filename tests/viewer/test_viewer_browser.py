@@ -60,14 +60,18 @@ def look(
     browser: Browser, address: str, path: str, wide: int, scheme: Any
 ) -> tuple[Page, list[str]]:
     """The page, once its script has run, and everything that was wrong until then."""
-    page = browser.new_page(viewport={"width": wide, "height": 900}, color_scheme=scheme)
+    page = browser.new_page(
+        viewport={"width": wide, "height": 900}, color_scheme=scheme
+    )
     told = listen(page, address)
     page.goto(address + path)
     page.wait_for_selector("body[data-ready]", timeout=20_000)
     return page, told
 
 
-@pytest.mark.parametrize(("wide", "scheme"), [(1400, "light"), (1400, "dark"), (390, "dark")])
+@pytest.mark.parametrize(
+    ("wide", "scheme"), [(1400, "light"), (1400, "dark"), (390, "dark")]
+)
 def test_every_kind_of_page_is_sound(
     browser: Browser, address: str, wide: int, scheme: str
 ) -> None:
@@ -78,7 +82,8 @@ def test_every_kind_of_page_is_sound(
     page.goto(address + "/run/houses-navgpt/")
     page.wait_for_selector("#episodes a")
     paths.append(
-        "/run/houses-navgpt/" + str(page.locator("#episodes a").first.get_attribute("href"))
+        "/run/houses-navgpt/"
+        + str(page.locator("#episodes a").first.get_attribute("href"))
     )
     page.close()
     for path in paths:
@@ -88,7 +93,9 @@ def test_every_kind_of_page_is_sound(
         page.close()
 
 
-def test_filters_stand_in_the_address_and_the_cursor_moves(browser: Browser, address: str) -> None:
+def test_filters_stand_in_the_address_and_the_cursor_moves(
+    browser: Browser, address: str
+) -> None:
     page, told = look(browser, address, "/run/houses-navgpt/", 1400, "light")
     page.fill("#search", "0000")
     assert page.locator("#count").inner_text() == "1 of 2"
@@ -110,12 +117,16 @@ def test_filters_stand_in_the_address_and_the_cursor_moves(browser: Browser, add
     page.reload()
     page.wait_for_selector("body[data-experts]")
     page.wait_for_timeout(100)
-    assert page.locator("#now").input_value() == "3", "the step of the address stays chosen"
+    assert page.locator("#now").input_value() == "3", (
+        "the step of the address stays chosen"
+    )
     page.locator("#step-3 abbr.letter:visible").first.hover()
     lit = page.locator("svg.map .lit title").all_text_contents()
     name = page.locator("#step-3 abbr.letter:visible").first.get_attribute("title")
     assert lit
-    assert all(str(name) in each for each in lit), "a name under the pointer lights up on the map"
+    assert all(str(name) in each for each in lit), (
+        "a name under the pointer lights up on the map"
+    )
     page.locator("#step-2 h2").hover()
     assert page.locator("svg.map .lit").count() == 0
     page.locator("#step-2 button.ask").first.click()
@@ -147,7 +158,9 @@ def test_an_episode_is_read_by_keyboard_linked_to_and_printed(
         if page.evaluate("document.activeElement.dataset.steps") == " ".join(steps):
             break
     page.keyboard.press("Enter")
-    assert page.locator("#now").input_value() in steps, "a place of the map is reached by keyboard"
+    assert page.locator("#now").input_value() in steps, (
+        "a place of the map is reached by keyboard"
+    )
     page.locator("#step-2 button.link").click()
     page.wait_for_selector("#step-2 button.link:text('copied')")
     link = page.evaluate("navigator.clipboard.readText()")
@@ -170,18 +183,27 @@ def test_the_clause_that_is_followed_moves_with_the_cursor(
     browser: Browser, tmp_path: Path
 ) -> None:
     trajectory = told("one")
-    trajectory.opening_notes = [Note(CLAUSES, {"texts": ["go on", "stop"], "begins": [0, 7]})]
+    trajectory.opening_notes = [
+        Note(CLAUSES, {"texts": ["go on", "stop"], "begins": [0, 7]})
+    ]
     for number, step in enumerate(trajectory.steps[1:], 1):
-        step.notes = [Note(FOLLOWED, {"number": number, "done": list(range(1, number))})]
+        step.notes = [
+            Note(FOLLOWED, {"number": number, "done": list(range(1, number))})
+        ]
     task = Task(Episode("one", "Go on, stop.", "small", {}), Reference("one"))
-    record, sources = EpisodeRecord("one", SCORES, trajectory), Sources(None, {"one": task})
+    record, sources = (
+        EpisodeRecord("one", SCORES, trajectory),
+        Sources(None, {"one": task}),
+    )
     file = tmp_path / "one.html"
     file.write_text(episode_page(record, (), sources, "run", Links()))
     for wide, scheme in ((1400, "light"), (390, "dark")):
         page, wrongs = look(browser, file.as_uri(), "", wide, scheme)
         seen = []
         for _ in trajectory.steps:
-            at = page.locator(".instruction .clause.at, .instruction .clause[aria-current]")
+            at = page.locator(
+                ".instruction .clause.at, .instruction .clause[aria-current]"
+            )
             seen.append(at.all_inner_texts())
             assert page.locator(".instruction").is_visible()
             assert wrong(page) == []
@@ -258,18 +280,25 @@ def test_a_run_is_watched_while_it_goes_on(
         page.goto(own + "/live-run")
         page.wait_for_selector("#running li")
         assert page.url == own + "/run/slow/", "the page of the run itself"
-        assert page.locator(".head .lead").inner_text() == "0 of 1 episode (180 in the split)."
+        assert (
+            page.locator(".head .lead").inner_text()
+            == "0 of 1 episode (180 in the split)."
+        )
         page.wait_for_selector("body[data-whole]")
         until(lambda: "step 2 of 9" in page.locator("#running").inner_text(), page)
         assert page.locator("#progress").get_attribute("max") == "1"
         assert wrong(page) == []
-        below = page.evaluate("document.getElementById('search').getBoundingClientRect().top")
+        below = page.evaluate(
+            "document.getElementById('search').getBoundingClientRect().top"
+        )
         lost = [deaf(own, "/run/slow/live") for _ in range(9)]
         lost.pop().close()
         allowed.write_text("3")
         until(lambda: "step 3 of 9" in page.locator("#running").inner_text(), page)
         assert page.locator("#running .sketch .walk").count() == 1
-        now = page.evaluate("document.getElementById('search').getBoundingClientRect().top")
+        now = page.evaluate(
+            "document.getElementById('search').getBoundingClientRect().top"
+        )
         assert now == below, "nothing moves while a run goes on"
         page.locator("#running a").click()
         page.wait_for_selector("body[data-ready]")
@@ -294,13 +323,21 @@ def test_a_page_that_watches_has_the_whole_run_at_its_end(
 ) -> None:
     monkeypatch.setattr("wayword.runs.active._WRITE_EVERY", 0.0)
     agent, allowed = tmp_path / "slow.py", tmp_path / "steps"
-    together = SLOW.replace("self.taken += 1", "Slow.taken += 1").replace(", self.taken", "")
-    together = together.replace("toolkit.rng, 0", "toolkit.rng").replace("= False", "= taken = 0")
-    agent.write_text(together)  # counts the steps of all episodes, which are played in order
+    together = SLOW.replace("self.taken += 1", "Slow.taken += 1").replace(
+        ", self.taken", ""
+    )
+    together = together.replace("toolkit.rng, 0", "toolkit.rng").replace(
+        "= False", "= taken = 0"
+    )
+    agent.write_text(
+        together
+    )  # counts the steps of all episodes, which are played in order
     allowed.write_text("2")
     top = tmp_path / "runs"
     top.mkdir()
-    plan = Plan(str(agent), "houses", limit=3, max_steps=5, concurrency=1, out=top / "slow")
+    plan = Plan(
+        str(agent), "houses", limit=3, max_steps=5, concurrency=1, out=top / "slow"
+    )
     going = Thread(target=lambda: run(plan), daemon=True)
     with Server(Content(Library([top]))) as server, server.in_background():
         own = server.address.rstrip("/")
@@ -309,7 +346,9 @@ def test_a_page_that_watches_has_the_whole_run_at_its_end(
         page, told = look(browser, own, "/live-run", 1400, "light")
         page.wait_for_selector("#running li")
         until(lambda: "step 2 of 5" in page.locator("#running").inner_text(), page)
-        start = page.evaluate("document.querySelector('.sketch .walk .move')?.dataset.step")
+        start = page.evaluate(
+            "document.querySelector('.sketch .walk .move')?.dataset.step"
+        )
         assert start == "1", "the walk begins where the episode did"
         allowed.write_text("5")
         until(lambda: page.locator("section.causes h2").count() == 1, page)
@@ -321,7 +360,10 @@ def test_a_page_that_watches_has_the_whole_run_at_its_end(
         settling.start()
         until(lambda: page.locator("#state").inner_text() == "Ended.", page)
         until(lambda: page.locator("#episodes tbody tr").count() == 3, page)
-        until(lambda: "Why 3 episodes" in page.locator("section.causes h2").inner_text(), page)
+        until(
+            lambda: "Why 3 episodes" in page.locator("section.causes h2").inner_text(),
+            page,
+        )
         until(lambda: page.locator("#episodes .cause").count() >= 3, page)
         assert page.locator("#running").is_hidden()
         until(lambda: not settling.is_alive(), page)
@@ -355,6 +397,8 @@ def test_names_on_a_map_stand_beside_their_marks_and_cover_nothing(
     for number, (left, top, right, bottom) in enumerate(letters):
         for a, b, c, d in (*letters[number + 1 :], *rooms, *stops):
             covered = min(right, c) - max(left, a), min(bottom, d) - max(top, b)
-            assert min(covered) < 4, "a label's box is 3 units of its halo wider than its letter"
+            assert min(covered) < 4, (
+                "a label's box is 3 units of its halo wider than its letter"
+            )
     assert not told
     page.close()

@@ -18,7 +18,15 @@ pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no chromium on PATH: apt-get install chromium"
 )
 FAILED = (
-    *("houses", "towns", "household", "apartments", "grounding", "iqa", "rearrangement"),
+    *(
+        "houses",
+        "towns",
+        "household",
+        "apartments",
+        "grounding",
+        "iqa",
+        "rearrangement",
+    ),
     *("ma_household", "two_phase"),
 )
 WITH_GOLD = ("houses", "towns")
@@ -68,16 +76,24 @@ def test_a_failed_episode_opens_on_its_mistake_with_the_map_in_view(
     assert page.locator("svg.map .future").count() == 0, "the whole walk is opaque"
     assert page.locator(".instruction:not(.private)").count() <= 1
     if on != "two_phase":
-        assert page.locator("svg.map .cross").count() == page.locator("svg.map g.walk").count()
+        assert (
+            page.locator("svg.map .cross").count()
+            == page.locator("svg.map g.walk").count()
+        )
     if on in WITH_GOLD:
         assert page.locator("svg.map .star").count() == 1
         limit = page.locator(".scrubber button[data-key=f]").inner_text() == "limit"
         assert page.locator("svg.map .mistake").count() == int(not limit)
     step = page.locator("main").get_attribute("data-mistake")
-    assert page.locator("svg.map .named:visible").count() == page.locator("svg.map .named").count()
+    assert (
+        page.locator("svg.map .named:visible").count()
+        == page.locator("svg.map .named").count()
+    )
     assert step is not None, "a failed episode opens on a step"
     assert page.locator(".step:visible .same").count() < page.locator(".step").count()
-    assert page.locator(f"#step-{step} .same").count() == 0, "not marked as the expert's"
+    assert page.locator(f"#step-{step} .same").count() == 0, (
+        "not marked as the expert's"
+    )
     if step:
         if on != "two_phase":  # one step needs no time line
             assert page.locator("#now").input_value() == step
@@ -105,7 +121,9 @@ def test_steps_before_the_mistake_are_folded_until_they_are_asked_for(
     page.close()
 
 
-def test_on_a_phone_the_map_stays_while_steps_scroll(browser: Browser, address: str) -> None:
+def test_on_a_phone_the_map_stays_while_steps_scroll(
+    browser: Browser, address: str
+) -> None:
     page = first_screen(browser, address, "houses", 390, 844)
     page.locator(".step").last.scroll_into_view_if_needed()
     page.wait_for_timeout(100)
@@ -188,7 +206,9 @@ def test_goal_objects_are_named_on_the_map(browser: Browser, address: str) -> No
     page.close()
 
 
-def test_the_home_page_names_its_costs_and_aligns_its_heads(browser: Browser, address: str) -> None:
+def test_the_home_page_names_its_costs_and_aligns_its_heads(
+    browser: Browser, address: str
+) -> None:
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     page.goto(address + "/?all=1")
     page.wait_for_selector("body[data-ready]")
@@ -199,5 +219,7 @@ def test_the_home_page_names_its_costs_and_aligns_its_heads(browser: Browser, ad
     for number in range(heads.count()):
         align = "e => getComputedStyle(e).textAlign"
         assert heads.nth(number).evaluate(align) == cells.nth(number).evaluate(align)
-    assert page.locator(".lead").first.inner_text().startswith(f"{len(FAILED)} runs in ")
+    assert (
+        page.locator(".lead").first.inner_text().startswith(f"{len(FAILED)} runs in ")
+    )
     page.close()

@@ -54,7 +54,9 @@ def actions(record: EpisodeRecord) -> list[str]:
     return [str(each.action) for each in decisions if isinstance(each, Decision)]
 
 
-def begun(browser: Browser, server: Server, plan: Plan, wide: int = 1400) -> tuple[Page, list[str]]:
+def begun(
+    browser: Browser, server: Server, plan: Plan, wide: int = 1400
+) -> tuple[Page, list[str]]:
     """The page of a game's only seat, at its first turn."""
     table = server.games.begin(plan)
     page = browser.new_page(viewport={"width": wide, "height": 900})
@@ -113,7 +115,9 @@ def test_a_game_is_won_by_mouse_alone(
     page, told = begun(browser, server, plan)
     assert wrong(page) == []
     status = page.locator(".status").inner_text()
-    assert ("of at most" in status) != ("★★★ within 25%" in status), "only a limit that is near"
+    assert ("of at most" in status) != ("★★★ within 25%" in status), (
+        "only a limit that is near"
+    )
     bold = page.locator(".around b").all_inner_texts()
     if world != "grounding":
         assert bold, "what the task names"
@@ -123,14 +127,22 @@ def test_a_game_is_won_by_mouse_alone(
         turn(page, number)
         target = f'.target[data-action="{action}"]'
         on_the_map += page.locator(target).count() > 0
-        click(page, target if page.locator(target).count() else f'.act[data-action="{action}"]')
+        click(
+            page,
+            target if page.locator(target).count() else f'.act[data-action="{action}"]',
+        )
         if action == "stop":
             page.wait_for_selector("dialog[open]")
-            assert page.locator("#question").inner_text() == "stop ends the game. Stop here?"
+            assert (
+                page.locator("#question").inner_text()
+                == "stop ends the game. Stop here?"
+            )
             click(page, "dialog button[value=yes]")
     at_the_end(page, world)
     if world == "houses":
-        assert on_the_map == len(actions(record)) - 1, "every place is pressed on the map"
+        assert on_the_map == len(actions(record)) - 1, (
+            "every place is pressed on the map"
+        )
     assert (on_the_map > 0) == (world != "grounding")
     assert told == []
     page.close()
@@ -194,7 +206,9 @@ def test_a_typo_costs_nothing_and_stop_stands_last(
     page.fill("#say input", "goto[Z]")
     page.keyboard.press("Enter")
     page.wait_for_selector("#problem:text('No way to Z from here')")
-    for number, way in enumerate(("goto[{}]", "go to {}", "{}"), 1):  # a letter is no part of an id
+    for number, way in enumerate(
+        ("goto[{}]", "go to {}", "{}"), 1
+    ):  # a letter is no part of an id
         going = page.locator(".menu .act[data-action^=goto]").last
         letter = going.evaluate(
             "(each) => each.querySelector('kbd + *, small').previousSibling.data"
@@ -213,7 +227,9 @@ def test_a_typo_costs_nothing_and_stop_stands_last(
 def test_words_of_a_button_run_it_and_folds_close_again(
     browser: Browser, server: Server, top: Path
 ) -> None:
-    page, told = begun(browser, server, Plan("human", "household", episode="1", out=top / "words"))
+    page, told = begun(
+        browser, server, Plan("human", "household", episode="1", out=top / "words")
+    )
     folds = "[...document.querySelectorAll('.menu details')].map((part) => part.open)"
     assert not any(page.evaluate(folds))
     page.keyboard.press("?")
@@ -233,30 +249,42 @@ def test_words_of_a_button_run_it_and_folds_close_again(
     page.keyboard.type("/explore kitchen")
     page.keyboard.press("Enter")
     turn(page, 2)
-    assert page.locator(".log li").last.inner_text().endswith("You explored the kitchen.")
+    assert (
+        page.locator(".log li").last.inner_text().endswith("You explored the kitchen.")
+    )
     assert page.evaluate("document.activeElement.name") == "words", "who typed types on"
     page.locator("#feedback summary").click()
     assert "Of these, closed" in page.locator("#feedback").inner_text()
     page.evaluate("scrollTo(0, 9999)")
     page.locator("svg .target[data-name]").first.dispatch_event("click")
     page.wait_for_selector("#choose[open]")
-    assert page.evaluate("document.activeElement.tagName") == "BUTTON", "no keyboard pops up"
+    assert page.evaluate("document.activeElement.tagName") == "BUTTON", (
+        "no keyboard pops up"
+    )
     page.locator("#choose .act").first.click()
     turn(page, 3)
     assert page.locator("#choose[open]").count() == 0
-    assert page.evaluate("document.querySelector('#feedback').getBoundingClientRect().top") > 60
+    assert (
+        page.evaluate("document.querySelector('#feedback').getBoundingClientRect().top")
+        > 60
+    )
     assert "• Put, bring" in page.locator(".rule").inner_text()
     assert wrong(page) == []
     assert told == []
     page.close()
 
 
-def test_everyday_words_stand_for_names(browser: Browser, server: Server, top: Path) -> None:
+def test_everyday_words_stand_for_names(
+    browser: Browser, server: Server, top: Path
+) -> None:
     episode = "home-test-s0-r5-0010_pick_heat_then_place_in_recep_0"
     page, told = begun(
         browser, server, Plan("human", "household", episode=episode, out=top / "bin")
     )
-    assert page.locator(".task").inner_text() == "Warm up a potato, then set it in the bin."
+    assert (
+        page.locator(".task").inner_text()
+        == "Warm up a potato, then set it in the bin."
+    )
     assert page.locator(".task + .rule").inner_text().splitlines()[1:] == [
         "• Heat, warm, cook: put the thing in a microwave, close it and switch it on."
     ]
@@ -281,9 +309,9 @@ def test_everyday_words_stand_for_names(browser: Browser, server: Server, top: P
         "goto[garbage_can_1]", "go_check[garbage_can_1]",
     }  # fmt: skip
     page.keyboard.press("Escape")
-    assert {"garbage can 1", "potato 1"} <= {*page.locator("svg .label").all_text_contents()}, (
-        "what was seen on the way is on the map"
-    )
+    assert {"garbage can 1", "potato 1"} <= {
+        *page.locator("svg .label").all_text_contents()
+    }, "what was seen on the way is on the map"
     assert page.locator("svg .floor").count() == 2, "the rooms that the actor was in"
     explored = page.locator(".act[data-action^='go_explore']").all()
     assert [press.get_attribute("class") for press in explored][-1] == "act idle"
@@ -302,9 +330,13 @@ def test_everyday_words_stand_for_names(browser: Browser, server: Server, top: P
     page.keyboard.press("/")
     page.keyboard.type("put potato in the bin")
     left = page.locator(".menu .act[data-action]:visible").all()
-    assert [press.get_attribute("data-action") for press in left] == ["go_put[garbage_can_1]"]
+    assert [press.get_attribute("data-action") for press in left] == [
+        "go_put[garbage_can_1]"
+    ]
     page.fill("#say input", "fly")
-    assert page.locator("#board.nomatch .menu .act:visible").count() > 9, "no match hides none"
+    assert page.locator("#board.nomatch .menu .act:visible").count() > 9, (
+        "no match hides none"
+    )
     page.fill("#say input", "")
     asked = page.locator(".act.named").all()
     heat = "heat[potato_1, microwave_1]"
@@ -316,8 +348,12 @@ def test_everyday_words_stand_for_names(browser: Browser, server: Server, top: P
     page.keyboard.press("Enter")
     turn(page, 6)
     named = page.locator(".act.named").all()
-    doing = [str(press.get_attribute("data-action")).partition("[")[0] for press in named]
-    assert not {"pick_up", "go_grab", "drop"} & {*doing}, "nothing that undoes the last move"
+    doing = [
+        str(press.get_attribute("data-action")).partition("[")[0] for press in named
+    ]
+    assert not {"pick_up", "go_grab", "drop"} & {*doing}, (
+        "nothing that undoes the last move"
+    )
     page.keyboard.press("Escape")
     page.click("#stop")
     page.wait_for_selector("dialog[open]")
@@ -332,7 +368,9 @@ def test_everyday_words_stand_for_names(browser: Browser, server: Server, top: P
     page.close()
 
 
-def test_what_blocks_a_way_stands_out(browser: Browser, server: Server, top: Path) -> None:
+def test_what_blocks_a_way_stands_out(
+    browser: Browser, server: Server, top: Path
+) -> None:
     episode = "home-test-s0-r5-0006_pick_and_place_with_movable_recep_0"
     page, told = begun(
         browser, server, Plan("human", "household", episode=episode, out=top / "door")
@@ -340,7 +378,10 @@ def test_what_blocks_a_way_stands_out(browser: Browser, server: Server, top: Pat
     page.locator(".act[data-action='go_explore[living room]']").click()
     turn(page, 2)
     assert "Closed on the way: door 3." in page.locator("#feedback").inner_text()
-    assert page.locator(".act[data-key='1']").get_attribute("data-action") == "goto[door_3]"
+    assert (
+        page.locator(".act[data-key='1']").get_attribute("data-action")
+        == "goto[door_3]"
+    )
     assert page.locator("svg .label.named").all_text_contents() == ["door 3"]
     page.keyboard.press("1")
     turn(page, 3)
@@ -348,11 +389,15 @@ def test_what_blocks_a_way_stands_out(browser: Browser, server: Server, top: Pat
     page.close()
 
 
-def test_a_square_of_a_grid_is_walked_to(browser: Browser, server: Server, top: Path) -> None:
+def test_a_square_of_a_grid_is_walked_to(
+    browser: Browser, server: Server, top: Path
+) -> None:
     record = won(top, "grounding")
     plan = Plan("human", "grounding", episode=record.episode_id, out=top / "squares")
     page, told = begun(browser, server, plan, wide=390)
-    assert page.locator(".menu .idle").count() == 3, "nothing is right ahead, the hands are empty"
+    assert page.locator(".menu .idle").count() == 3, (
+        "nothing is right ahead, the hands are empty"
+    )
     cells = page.evaluate(
         "[...document.querySelectorAll('[data-cell]')].map((each) => each.dataset.cell)"
     )
@@ -363,8 +408,13 @@ def test_a_square_of_a_grid_is_walked_to(browser: Browser, server: Server, top: 
     turn(page, 3)
     assert page.locator(f"[data-cell='{ahead}'] title").text_content() == "you are here"
     assert page.locator("#problem").is_hidden()
-    page.locator("[data-cell]:not([data-words], [data-does])").first.dispatch_event("click")
-    assert page.locator("#problem").inner_text() in ("you are here", "no known way there yet")
+    page.locator("[data-cell]:not([data-words], [data-does])").first.dispatch_event(
+        "click"
+    )
+    assert page.locator("#problem").inner_text() in (
+        "you are here",
+        "no known way there yet",
+    )
     order = page.evaluate(
         "['#feedback', 'figure', '.todo', '.look'].map("
         "(part) => document.querySelector(part).getBoundingClientRect().top)"
@@ -377,11 +427,15 @@ def test_a_square_of_a_grid_is_walked_to(browser: Browser, server: Server, top: 
 def test_a_press_on_the_object_right_ahead_does_what_works_there(
     browser: Browser, server: Server, top: Path
 ) -> None:
-    plan = Plan("human", "grounding", episode="FindObjS6-test-s0-0000", out=top / "faced")
+    plan = Plan(
+        "human", "grounding", episode="FindObjS6-test-s0-0000", out=top / "faced"
+    )
     page, told = begun(browser, server, plan, wide=390)
     page.keyboard.press("ArrowLeft")
     turn(page, 2)
-    here = page.evaluate("document.querySelector('.gridbox').getBoundingClientRect().toJSON()")
+    here = page.evaluate(
+        "document.querySelector('.gridbox').getBoundingClientRect().toJSON()"
+    )
     at = here["x"] + here["width"] / 2, here["y"] + here["height"] / 2
     page.mouse.click(*at)
     turn(page, 4)

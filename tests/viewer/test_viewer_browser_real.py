@@ -28,7 +28,9 @@ from wayword.viewer.maps.indoor import floors
 
 pytestmark = [
     pytest.mark.real,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH: apt-get install chromium"),
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="no chromium on PATH: apt-get install chromium"
+    ),
 ]
 DO = """(action) => {
   const buttons = [...document.querySelectorAll("button.act")];
@@ -78,7 +80,11 @@ def top(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
     top = tmp_path_factory.mktemp("browser") / "runs"
     with shared_datasets():
         for world in WORLDS:
-            run(world.plan(world.agent, data, top / world.name, episodes=(short(world, data),)))
+            run(
+                world.plan(
+                    world.agent, data, top / world.name, episodes=(short(world, data),)
+                )
+            )
         run(WORLDS[0].plan("oracle", data, top / "climbs", episodes=(climb(data),)))
     return top
 
@@ -98,7 +104,9 @@ def browser(server: Server) -> Iterator[Browser]:
 def short(world: OneWorld, data: Path) -> str:
     """The id of an episode with a short way, where ways differ much."""
     tasks = open_dataset(world.plan(world.agent, data, data)).tasks[:40]
-    return min(tasks, key=lambda task: len(getattr(task.reference, "path", ()))).episode.id
+    return min(
+        tasks, key=lambda task: len(getattr(task.reference, "path", ()))
+    ).episode.id
 
 
 def climb(data: Path) -> str:
@@ -106,7 +114,10 @@ def climb(data: Path) -> str:
     dataset = open_dataset(WORLDS[0].plan("oracle", data, data))
     assert isinstance(dataset, R2R)
     for task in dataset.tasks:
-        floor, path = floors(dataset.graph(task.episode.scene)), getattr(task.reference, "path", ())
+        floor, path = (
+            floors(dataset.graph(task.episode.scene)),
+            getattr(task.reference, "path", ()),
+        )
         if floor[path[1]] != floor[path[-1]]:
             return task.episode.id
     raise AssertionError("no path climbs")
@@ -126,7 +137,9 @@ def test_pages_of_published_data_are_sound(
     world: OneWorld, browser: Browser, server: Server
 ) -> None:
     address = server.address.rstrip("/")
-    page = browser.new_page(viewport={"width": 1400, "height": 900}, color_scheme="light")
+    page = browser.new_page(
+        viewport={"width": 1400, "height": 900}, color_scheme="light"
+    )
     told = listen(page, address)
     page.goto(f"{address}/run/{world.name}/")
     ready(page)
@@ -134,11 +147,18 @@ def test_pages_of_published_data_are_sound(
     for wide, scheme in ((390, "dark"), (1400, "light")):
         page.set_viewport_size({"width": wide, "height": 900})
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        assert wrong(page, axe=world is WORLDS[0]) == [], f"run page, {wide} px, {scheme}"
+        assert wrong(page, axe=world is WORLDS[0]) == [], (
+            f"run page, {wide} px, {scheme}"
+        )
     page.locator("#episodes a").first.click()
     page.wait_for_selector(".step")
     ready(page)
-    for wide, scheme in ((1400, "light"), (390, "dark"), (1400, "dark"), (390, "light")):
+    for wide, scheme in (
+        (1400, "light"),
+        (390, "dark"),
+        (1400, "dark"),
+        (390, "light"),
+    ):
         page.set_viewport_size({"width": wide, "height": 900})
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         axe = wide == 390 and (scheme == "dark" or world.name == "alfred")
@@ -149,7 +169,9 @@ def test_pages_of_published_data_are_sound(
     page.close()
 
 
-def test_a_walk_over_two_floors_shows_them_one_at_a_time(browser: Browser, server: Server) -> None:
+def test_a_walk_over_two_floors_shows_them_one_at_a_time(
+    browser: Browser, server: Server
+) -> None:
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     told = listen(page, server.address.rstrip("/"))
     page.goto(f"{server.address}run/climbs/")
@@ -179,7 +201,9 @@ def test_a_walk_over_two_floors_shows_them_one_at_a_time(browser: Browser, serve
 def test_the_home_page_of_published_data_is_sound(
     wide: int, scheme: Any, browser: Browser, server: Server
 ) -> None:
-    page = browser.new_page(viewport={"width": wide, "height": 900}, color_scheme=scheme)
+    page = browser.new_page(
+        viewport={"width": wide, "height": 900}, color_scheme=scheme
+    )
     told = listen(page, server.address.rstrip("/"))
     page.goto(server.address)
     ready(page)
@@ -196,7 +220,9 @@ def test_an_episode_of_each_world_is_won_in_the_browser(
     world: OneWorld, browser: Browser, server: Server, top: Path, data: Path
 ) -> None:
     record = record_of(top / world.name)
-    plan = world.plan("human", data, top / f"me-{world.name}", episode=record.episode_id)
+    plan = world.plan(
+        "human", data, top / f"me-{world.name}", episode=record.episode_id
+    )
     table = server.games.begin(plan, others="human" if world.name == "teach" else "")
     pages: dict[str, Page] = {}
     told: list[str] = []
@@ -205,7 +231,9 @@ def test_an_episode_of_each_world_is_won_in_the_browser(
         assert isinstance(step.decision, Decision)
         page = pages.get(step.actor)
         if page is None:
-            page = pages[step.actor] = browser.new_page(viewport={"width": 1400, "height": 900})
+            page = pages[step.actor] = browser.new_page(
+                viewport={"width": 1400, "height": 900}
+            )
             told = listen(page, server.address.rstrip("/"))
             page.goto(f"{server.address}play/{table.name}/")
             page.wait_for_selector("a[href^=seat], #board[data-turn]", timeout=30_000)
@@ -215,14 +243,18 @@ def test_an_episode_of_each_world_is_won_in_the_browser(
             except Error:  # the lobby was loading again, as the game had begun
                 page.goto(seat)
         turns[step.actor] = turns.get(step.actor, 0) + 1
-        page.wait_for_selector(f"#board[data-asking='{turns[step.actor]}']", timeout=30_000)
+        page.wait_for_selector(
+            f"#board[data-asking='{turns[step.actor]}']", timeout=30_000
+        )
         if turns[step.actor] == 2:
             assert wrong(page) == []
             page.set_viewport_size({"width": 390, "height": 900})
             assert wrong(page, axe=False) == []
         page.evaluate(DO, str(step.decision.action))
         page.wait_for_function(ANSWERED, arg=str(turns[step.actor]), timeout=30_000)
-        if page.query_selector("#sure[open]"):  # the action ends the game or is not listed
+        if page.query_selector(
+            "#sure[open]"
+        ):  # the action ends the game or is not listed
             page.click("#sure[open] button[value=yes]")
     page = next(iter(pages.values()))
     page.wait_for_selector("#end", timeout=30_000)

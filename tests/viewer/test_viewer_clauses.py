@@ -31,7 +31,9 @@ def walk(texts: Any = TEXTS, begins: Any = BEGINS, *steps: Any) -> Trajectory:
 
 def shown(trajectory: Trajectory) -> Page:
     return Page.parse(
-        episode_page(EpisodeRecord("one", SCORES, trajectory), (), Sources(), "run", Links())
+        episode_page(
+            EpisodeRecord("one", SCORES, trajectory), (), Sources(), "run", Links()
+        )
     )
 
 
@@ -41,8 +43,12 @@ def test_the_instruction_is_cut_where_its_clauses_begin() -> None:
         ("turn right. ", (2,)),
         ("Stop.", (3,)),
     ]
-    assert Clauses(("Go", "stop"), (0, 0)).cut("Go. ") == [("Go. ", (1, 2))], "one place for both"
-    assert Clauses(TEXTS, (0, 15, 99)).cut(INSTRUCTION) == [(INSTRUCTION, ())], "not its words"
+    assert Clauses(("Go", "stop"), (0, 0)).cut("Go. ") == [("Go. ", (1, 2))], (
+        "one place for both"
+    )
+    assert Clauses(TEXTS, (0, 15, 99)).cut(INSTRUCTION) == [(INSTRUCTION, ())], (
+        "not its words"
+    )
 
 
 def test_each_step_has_the_clause_it_noted_or_else_the_one_before() -> None:
@@ -61,7 +67,9 @@ def test_a_step_may_say_that_it_does_not_say() -> None:
 
 
 def test_the_page_marks_what_its_script_moves() -> None:
-    page = shown(walk(TEXTS, BEGINS, {"number": 1, "done": []}, {"number": 2, "done": [1]}))
+    page = shown(
+        walk(TEXTS, BEGINS, {"number": 1, "done": []}, {"number": 2, "done": [1]})
+    )
     check_safe(page)
     cards = page.all("section", class_="step")
     assert [card.attributes["data-clause"] for card in cards] == ["1", "2", "2"]
@@ -91,7 +99,9 @@ def test_parts_that_the_agent_was_given_are_listed_without_a_mark() -> None:
         (TEXTS, BEGINS, ["number", 1]),
     ],
 )
-def test_notes_of_another_form_do_nothing(texts: Any, begins: Any, followed: Any) -> None:
+def test_notes_of_another_form_do_nothing(
+    texts: Any, begins: Any, followed: Any
+) -> None:
     trajectory = walk(texts, begins, followed)
     assert not Clauses.of(trajectory).followed
     check_safe(shown(trajectory))

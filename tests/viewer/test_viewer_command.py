@@ -30,9 +30,14 @@ def test_it_writes_pages_and_prints_their_address(tmp_path: Path) -> None:
 def test_another_file_than_the_runs_says_that_it_is(tmp_path: Path) -> None:
     folder, other = make_run(tmp_path / "run"), tmp_path / "other.py"
     other.touch()
-    done = CliRunner().invoke(app, [str(folder), "--write", "--limit", "1", "--with", str(other)])
+    done = CliRunner().invoke(
+        app, [str(folder), "--write", "--limit", "1", "--with", str(other)]
+    )
     said = " ".join(done.output.split())
-    assert "other.py is not the file of the run's dataset 'hello', or has changed since" in said
+    assert (
+        "other.py is not the file of the run's dataset 'hello', or has changed since"
+        in said
+    )
 
 
 def test_a_run_on_a_file_says_how_to_name_it_and_one_on_a_missing_package_does_not(
@@ -49,7 +54,9 @@ def test_a_run_on_a_file_says_how_to_name_it_and_one_on_a_missing_package_does_n
     assert "--with" not in missing.notice
 
 
-def test_it_serves_until_it_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_serves_until_it_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     served: list[str] = []
     monkeypatch.setattr(Server, "serve", lambda server: served.append(server.address))
     run = str(make_run(tmp_path / "run"))
@@ -90,7 +97,19 @@ def test_runs_and_the_version_are_a_line_each(
 def test_runs_of_several_seeds_are_watched_too(tmp_path: Path) -> None:
     from wayword.cli.app import app as whole
 
-    asked = ["run", "oracle", "--on", "houses", "--limit", "1", "--seeds", "2", "--watch"]
-    done = CliRunner().invoke(whole, [*asked, "--out", str(tmp_path / "runs" / "seeds")])
+    asked = [
+        "run",
+        "oracle",
+        "--on",
+        "houses",
+        "--limit",
+        "1",
+        "--seeds",
+        "2",
+        "--watch",
+    ]
+    done = CliRunner().invoke(
+        whole, [*asked, "--out", str(tmp_path / "runs" / "seeds")]
+    )
     assert done.exit_code == 0, done.output
     assert done.output.count("live: http://127.0.0.1:") == 1

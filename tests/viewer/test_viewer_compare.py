@@ -44,7 +44,9 @@ def first_id(path: Path) -> str:
 
 
 def test_runs_are_compared_by_their_names_with_both_distributions(top: Path) -> None:
-    page = Page.parse(Content(Library([top])).compare(["houses-oracle", "houses-random"]))
+    page = Page.parse(
+        Content(Library([top])).compare(["houses-oracle", "houses-random"])
+    )
     assert "houses-random minus houses-oracle" in page.text
     heads = [each.text for each in page.all("th", scope="col")]
     assert heads[:4] == ["Metric", "houses-oracle", "houses-random", "Difference"]
@@ -56,7 +58,9 @@ def test_runs_are_compared_by_their_names_with_both_distributions(top: Path) -> 
 
 
 def test_one_table_of_all_runs_is_there_to_copy(top: Path) -> None:
-    page = Page.parse(Content(Library([top])).compare(["houses-oracle", "houses-random"]))
+    page = Page.parse(
+        Content(Library([top])).compare(["houses-oracle", "houses-random"])
+    )
     markdown, latex = (each.text for each in page.all("pre", class_="copied"))
     assert markdown.count("houses-oracle") == latex.count("houses-oracle") == 1
     assert "| " in markdown
@@ -70,7 +74,9 @@ def test_runs_that_have_no_table_are_compared_all_the_same(
         raise RecordingError("holds more episodes than its split")
 
     monkeypatch.setattr("wayword.runs.reports.tables_of", fails)
-    page = Page.parse(Content(Library([top])).compare(["houses-oracle", "houses-random"]))
+    page = Page.parse(
+        Content(Library([top])).compare(["houses-oracle", "houses-random"])
+    )
     assert "Difference" in page.text
     assert not page.all("pre", class_="copied")
 
@@ -81,7 +87,11 @@ def test_two_walks_are_on_one_map_with_the_place_where_they_part(top: Path) -> N
     page = Page.parse(Content(Library([top])).compare(names, episode))
     assert len(page.all("svg", class_="map")) == 1
     assert len(page.all("g", class_="walk0")) == len(page.all("g", class_="walk1")) == 1
-    assert len(page.all("circle", class_="parted")) == ("They diverge at step" in page.text) == 1
+    assert (
+        len(page.all("circle", class_="parted"))
+        == ("They diverge at step" in page.text)
+        == 1
+    )
     assert "walked by houses-oracle" in page.text
     same = Page.parse(Content(Library([top])).compare([names[0], names[0]], episode))
     assert not same.all("circle", class_="parted")
@@ -92,17 +102,25 @@ def test_places_of_both_walks_are_on_the_map(top: Path) -> None:
     names = ["houses-oracle", "houses-random"]
     episode = first_id(top / names[0])
     runs = [RunFolder.read(top / name) for name in names]
-    walks = [next(r for r in each.records() if r.episode_id == episode).trajectory for each in runs]
+    walks = [
+        next(r for r in each.records() if r.episode_id == episode).trajectory
+        for each in runs
+    ]
     sources = open_sources(runs[0].config, [episode], None)
     one, two = (maps.map_of(walk, sources) for walk in walks)
     assert isinstance(one, Map)
     assert isinstance(two, Map)
     drawn = maps.together(list(zip(names, walks, strict=True)), sources, divergence=1)
     page = Page.parse(f"<body>{drawn}</body>")
-    assert len(page.all("circle", class_="place")) >= len({*one.places, *two.places}) - 2
+    assert (
+        len(page.all("circle", class_="place")) >= len({*one.places, *two.places}) - 2
+    )
     (ring,) = page.all("circle", class_="parted")
     start = page.all("circle", class_="start")
-    assert all(float(s.attributes["cx"] or 0) == float(ring.attributes["cx"] or 1) for s in start)
+    assert all(
+        float(s.attributes["cx"] or 0) == float(ring.attributes["cx"] or 1)
+        for s in start
+    )
 
 
 def test_without_places_each_walk_has_a_map_of_its_own(top: Path) -> None:
@@ -130,7 +148,11 @@ def test_a_difference_of_seconds_is_told_in_seconds() -> None:
 def test_flips_come_first_and_their_walks_and_causes_are_asked_for(top: Path) -> None:
     names, content = ["houses-oracle", "houses-random"], Content(Library([top]))
     first = Page.parse(content.compare(names))
-    lost = {each.attributes["data-of"] for each in first.all("p") if "data-of" in each.attributes}
+    lost = {
+        each.attributes["data-of"]
+        for each in first.all("p")
+        if "data-of" in each.attributes
+    }
     assert lost, "no record is read for the page"
     tags = [each.attributes.get("id") or each.tag for each in first.elements]
     assert tags.index("flips-0") < tags.index("table")
@@ -147,34 +169,48 @@ def test_flips_come_first_and_their_walks_and_causes_are_asked_for(top: Path) ->
     assert len(darts) == 2 * len(lost), "the end of each walk"
     config = RunFolder.read(top / names[0]).config
     golds = [each.attributes["points"] for each in part.all("polyline", class_="gold")]
-    for gold, episode in zip(golds, [each.text for each in part.all("bdi")], strict=True):
+    for gold, episode in zip(
+        golds, [each.text for each in part.all("bdi")], strict=True
+    ):
         walks = [next(r for r in RunFolder.read(top / name).records() if r.episode_id == episode)
                  .trajectory for name in names]  # fmt: skip
         apart = find_divergence(*walks)
         assert f"part at step {apart}" in part.text
         sources = open_sources(config, [episode], None)
         assert sources.instruction(episode) in part.text
-        drawn = maps.together([*zip(names, walks, strict=True)], sources, apart, small=True)
+        drawn = maps.together(
+            [*zip(names, walks, strict=True)], sources, apart, small=True
+        )
         small = Page.parse(str(drawn))
         assert len(small.all("circle", class_="parted")) == 1
-        assert [e.attributes["points"] for e in small.all("polyline", class_="gold")] == [gold]
+        assert [
+            e.attributes["points"] for e in small.all("polyline", class_="gold")
+        ] == [gold]
     assert part.all("small", class_="cause")
     assert content.flips(names[:1]) == ""
 
 
 def test_a_difference_is_coloured_by_the_interval_that_is_corrected() -> None:
     lines = tuple(
-        MetricDifference(HIGHER, 9, 5.0, 6.0, Interval(1.0, low, 2.0 - low), 4, 3, 2, 0.04)
+        MetricDifference(
+            HIGHER, 9, 5.0, 6.0, Interval(1.0, low, 2.0 - low), 4, 3, 2, 0.04
+        )
         for low in (0.1, 0.9, 0.1)
     )
-    pair = RunPair(("a", "b"), ("a", "b"), (), Comparison("a", "b", 9, 0, 0, lines), ({}, {}))
+    pair = RunPair(
+        ("a", "b"), ("a", "b"), (), Comparison("a", "b", 9, 0, 0, lines), ({}, {})
+    )
     page = Page.parse(compare_page([pair], Sources(None, {}), {}))
     cells = page.all("td", data_label="difference")
     kinds = [(each.attributes["class"] or "").split()[1:] for each in cells]
-    assert kinds == [[], ["good"], []], "0.1 to 1.9 is no longer above 0 for three metrics"
+    assert kinds == [[], ["good"], []], (
+        "0.1 to 1.9 is no longer above 0 for three metrics"
+    )
 
 
-LOWER, HIGHER, NEITHER = (replace(NE, better=better) for better in ("lower", "higher", None))
+LOWER, HIGHER, NEITHER = (
+    replace(NE, better=better) for better in ("lower", "higher", None)
+)
 
 
 @pytest.mark.parametrize(
@@ -194,17 +230,28 @@ def test_a_difference_is_coloured_by_what_is_better_where_it_is_sure(
     metric: Metric, low: float, high: float, kind: str
 ) -> None:
     mean = 0.5 if math.isnan(low) else (low + high) / 2
-    line = MetricDifference(metric, 9, 5.0, 5.0 + mean, Interval(mean, low, high), 4, 3, 2, 0.04)
-    pair = RunPair(("a", "b"), ("a", "b"), (), Comparison("a", "b", 9, 0, 0, (line,)), ({}, {}))
+    line = MetricDifference(
+        metric, 9, 5.0, 5.0 + mean, Interval(mean, low, high), 4, 3, 2, 0.04
+    )
+    pair = RunPair(
+        ("a", "b"), ("a", "b"), (), Comparison("a", "b", 9, 0, 0, (line,)), ({}, {})
+    )
     page = Page.parse(compare_page([pair], Sources(None, {}), {}))
     (cell,) = page.all("td", data_label="difference")
     assert (cell.attributes["class"] or "").split() == ["n", *kind.split()]
-    counted = [page.all("td", data_label=words)[0].text for words in ("better", "worse", "same")]
+    counted = [
+        page.all("td", data_label=words)[0].text
+        for words in ("better", "worse", "same")
+    ]
     assert counted == (["4", "3", "2"] if metric.better else ["–", "–", "2"])
 
 
 def test_success_by_length_of_several_runs_is_one_chart(top: Path) -> None:
-    names, means, found = ["houses-oracle", "houses-random"], [], Content(Library([top]))
+    names, means, found = (
+        ["houses-oracle", "houses-random"],
+        [],
+        Content(Library([top])),
+    )
     page = Page.parse(f"<body>{found.lengths(names)}</body>")
     for name in names:
         rows = found.library.rows(name)
@@ -217,7 +264,9 @@ def test_success_by_length_of_several_runs_is_one_chart(top: Path) -> None:
     assert len(points) == len(means) > 4
     for point, (name, length, successes) in zip(points, means, strict=True):
         mean, words = sum(successes) / len(successes), str(point["aria-label"])
-        assert words.startswith(f"{name}, length {length}: {figures.value(SR, mean)} of ")
+        assert words.startswith(
+            f"{name}, length {length}: {figures.value(SR, mean)} of "
+        )
         assert f" of {len(successes)} episode" in words
         assert float(str(point["cy"])) == pytest.approx(210 - 190 * mean, abs=0.2)
     assert [each.text for each in page.all("li")] == names

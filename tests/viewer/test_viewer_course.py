@@ -17,7 +17,13 @@ from wayword.runs.running import run
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import GoalProgress, conditions, replay
 from wayword.viewer.episode import Links
-from wayword.worlds.household.goals import AnswerReference, Held, HouseholdReference, Inside, Lit
+from wayword.worlds.household.goals import (
+    AnswerReference,
+    Held,
+    HouseholdReference,
+    Inside,
+    Lit,
+)
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
 
@@ -63,7 +69,9 @@ def astray() -> tuple[Trajectory, Sources]:
         for place in off:
             action = Action("goto", (place,))
             feedback = world.step("agent", action)
-            told.steps.append(Step("agent", {}, Decision(action), feedback, world.pose("agent")))
+            told.steps.append(
+                Step("agent", {}, Decision(action), feedback, world.pose("agent"))
+            )
         return told, Sources(dataset, {task.episode.id: task})
     raise AssertionError("no path with a way off it")
 
@@ -84,30 +92,41 @@ def test_a_walk_off_the_gold_path_has_its_distances_if_it_replays() -> None:
     assert len(course.values) == 3
     assert course.values[1] < course.values[0]
     told.steps[0].feedback = type(told.steps[0].feedback)("blocked")
-    assert not replay(told, sources)[0].values, "what cannot be played again is not measured"
+    assert not replay(told, sources)[0].values, (
+        "what cannot be played again is not measured"
+    )
 
 
-def test_goal_conditions_are_a_curve_and_say_when_they_came_to_hold(tmp_path: Path) -> None:
+def test_goal_conditions_are_a_curve_and_say_when_they_came_to_hold(
+    tmp_path: Path,
+) -> None:
     several = {"dataset": {"levels": "GoToSeqS5R2"}}
-    done = run(Plan("expert", "grounding", settings=several, limit=1, out=tmp_path / "run"))
+    done = run(
+        Plan("expert", "grounding", settings=several, limit=1, out=tmp_path / "run")
+    )
     recorded = RunFolder.read(done.path)
     for record in recorded.records():
         sources = open_sources(recorded.config, [record.episode_id], None)
         course = replay(record.trajectory, sources)[0]
-        assert course.conditions == sources.instruction(record.episode_id).count("go to")
+        assert course.conditions == sources.instruction(record.episode_id).count(
+            "go to"
+        )
         assert list(course.values) == sorted(course.values)
         assert (course.values[0], course.values[-1]) == (0, course.conditions)
         page = Page.parse(episode_page(record, [], sources, "run", Links()))
         assert len(page.all("polyline", class_="curve")) == 1
         better = [each.text for each in page.all("span", class_="better")]
         assert (
-            better[-1] == f"{course.conditions} of {course.conditions} goal conditions met, 1 more"
+            better[-1]
+            == f"{course.conditions} of {course.conditions} goal conditions met, 1 more"
         )
         assert page.all("rect", class_="meant"), "what the instruction means is marked"
 
 
 def test_a_costmap_is_drawn_as_it_grew(tmp_path: Path) -> None:
-    done = run(Plan("frontier", "apartments", limit=1, max_steps=16, out=tmp_path / "run"))
+    done = run(
+        Plan("frontier", "apartments", limit=1, max_steps=16, out=tmp_path / "run")
+    )
     recorded = RunFolder.read(done.path)
     (record,) = recorded.records()
     sources = open_sources(recorded.config, [record.episode_id], None)
@@ -119,7 +138,9 @@ def test_a_costmap_is_drawn_as_it_grew(tmp_path: Path) -> None:
     assert [int(each.attributes["data-first"] or 0) for each in frontiers] == turns
     known = page.all("path", class_="knownfree")
     cells = [(each.attributes["d"] or "").count("M") for each in known]
-    told = next(n for n in record.trajectory.steps[turns[0] - 1].notes if n.kind == "turn")
+    told = next(
+        n for n in record.trajectory.steps[turns[0] - 1].notes if n.kind == "turn"
+    )
     walls = [(each.attributes["d"] or "").count("M") for each in page.all("path", class_="occupied")
              if int(each.attributes["data-first"] or 0) <= turns[0]]  # fmt: skip
     until = [count for count, each in zip(cells, known, strict=True)
@@ -136,7 +157,9 @@ def test_goal_conditions_are_told_in_words_with_how_they_stood() -> None:
     goals = (Inside(egg, ("CoffeeMachine|+0.1",), hot), Held(mug), Lit(("DeskLamp|1",)))
     reference = HouseholdReference("1", "x", goals)
     thing = {"in": "", "held": "", "temperature": "cold", "dirty": False, "on": True}
-    objects = {name: dict(thing) for name in (*mug, *egg, "CoffeeMachine|+0.1", "DeskLamp|1")}
+    objects = {
+        name: dict(thing) for name in (*mug, *egg, "CoffeeMachine|+0.1", "DeskLamp|1")
+    }
     objects["mug_3"]["held"] = "agent"
     state = {"objects": objects, "actors": {"agent": {"sees": {}}}}
     assert conditions(reference, state) == [
@@ -151,7 +174,11 @@ def test_goal_conditions_are_told_in_words_with_how_they_stood() -> None:
     ]
     assert conditions(right, {})[0][0] == "expected answer: “2”, given: nothing"
     told = TwoPhaseReference("1", "kitchen")
-    assert conditions(told, {"phase": 2, "place": "office"})[1] == ("go to the kitchen", 0, 1)
+    assert conditions(told, {"phase": 2, "place": "office"})[1] == (
+        "go to the kitchen",
+        0,
+        1,
+    )
 
 
 def test_signs_say_at_which_step_they_show() -> None:
@@ -161,19 +188,39 @@ def test_signs_say_at_which_step_they_show() -> None:
     moves = [step("forward", 1), *(step("left", 1) for _ in range(4))]
     written = {"start": {"a": {"x": 0, "y": 0}}, "steps": moves, "ended": "step_limit"}
     assert find_causes(written, {"sr": 0.0}) == {"looped": 3, "ran_out": 5}
-    no: dict[str, object] = {"actor": "a", "decision": {"rejected": "too_long"}, "pose": {}}
-    written = {"start": {}, "steps": [step("forward", 1), no, step("stop", 1)], "ended": "stopped"}
-    assert find_causes(written, {"osr": 1.0}) == {"passed_goal": 0, "rejected": 2, "truncated": 2}
+    no: dict[str, object] = {
+        "actor": "a",
+        "decision": {"rejected": "too_long"},
+        "pose": {},
+    }
+    written = {
+        "start": {},
+        "steps": [step("forward", 1), no, step("stop", 1)],
+        "ended": "stopped",
+    }
+    assert find_causes(written, {"osr": 1.0}) == {
+        "passed_goal": 0,
+        "rejected": 2,
+        "truncated": 2,
+    }
 
 
 def test_an_actor_who_waits_for_another_does_not_go_in_circles() -> None:
     def turn(actor: str, action: str) -> dict[str, object]:
-        return {"actor": actor, "decision": {"action": action}, "pose": {"x": 0, "y": 0}}
+        return {
+            "actor": actor,
+            "decision": {"action": action},
+            "pose": {"x": 0, "y": 0},
+        }
 
     start = {"a": {"x": 0, "y": 0}, "b": {"x": 0, "y": 0}}
     waits = [turn("a", "turn_left"), turn("b", "go_explore")] * 5
     written = {"start": start, "steps": waits[:7], "ended": "step_limit"}
     assert find_causes(written, {"sr": 0.0})["looped"] == 4, "the other one does"
     waits = [turn("a", "turn_left"), turn("b", "go_explore"), turn("a", "wait")] * 2
-    written = {"start": start, "steps": [*waits, turn("a", "turn_left")], "ended": "step_limit"}
+    written = {
+        "start": start,
+        "steps": [*waits, turn("a", "turn_left")],
+        "ended": "step_limit",
+    }
     assert "looped" not in find_causes(written, {"sr": 0.0})

@@ -17,9 +17,13 @@ from wayword.viewer.episode import Links
 from wayword.viewer.library import Library
 
 
-@pytest.mark.parametrize("on", ["houses", "towns", "household", "apartments", "grounding", "iqa"])
+@pytest.mark.parametrize(
+    "on", ["houses", "towns", "household", "apartments", "grounding", "iqa"]
+)
 def test_a_page_is_rendered_from_json_alone(on: str, tmp_path: Path) -> None:
-    folder = run(Plan("random", on, limit=1, max_steps=6, out=tmp_path / "runs" / "one")).path
+    folder = run(
+        Plan("random", on, limit=1, max_steps=6, out=tmp_path / "runs" / "one")
+    ).path
     content = Content(Library([tmp_path / "runs"]))
     rows = content.library.rows("one")
     (name,) = rows.names()
@@ -35,7 +39,9 @@ def test_a_page_is_rendered_from_json_alone(on: str, tmp_path: Path) -> None:
     assert {**served, "advice": read["advice"]} == read
 
 
-def test_a_document_is_derived_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_is_derived_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run(Plan("random", "houses", limit=1, max_steps=3, out=tmp_path / "runs" / "one"))
     content, made = Content(Library([tmp_path / "runs"])), []
     derive = Document.of

@@ -23,7 +23,13 @@ from wayword.viewer.maps import household
 from wayword.viewer.maps.drawing import Map, Shape
 from wayword.worlds.household.world import HouseholdWorld
 
-ANN = ("go_grab[apple_1]", "goto[door_1]", "open[door_1]", "go_explore[hall]", "go_put[box_1]")
+ANN = (
+    "go_grab[apple_1]",
+    "goto[door_1]",
+    "open[door_1]",
+    "go_explore[hall]",
+    "go_put[box_1]",
+)
 
 
 def action(text: str) -> Action:
@@ -31,18 +37,24 @@ def action(text: str) -> Action:
     return Action(name, (rest[:-1],) if rest else ())
 
 
-def carried(actions: tuple[str, ...] = ANN) -> tuple[Trajectory, Sources, HouseholdWorld]:
+def carried(
+    actions: tuple[str, ...] = ANN,
+) -> tuple[Trajectory, Sources, HouseholdWorld]:
     """Ann carries the apple from the kitchen table into the box in the hall; Bob waits."""
     dataset = TwoInAFlat()
     task = dataset.tasks[0]
     world = dataset.world(task.episode)
     world.reset(task.episode)
-    told = Trajectory(task.episode.id, {actor: world.pose(actor) for actor in world.actors})
+    told = Trajectory(
+        task.episode.id, {actor: world.pose(actor) for actor in world.actors}
+    )
     for text in actions:
         seen, done = world.observe("ann"), action(text)
         feedback = world.step("ann", done)
         assert feedback.ok, (text, feedback)
-        told.steps.append(Step("ann", seen, Decision(done), feedback, world.pose("ann")))
+        told.steps.append(
+            Step("ann", seen, Decision(done), feedback, world.pose("ann"))
+        )
     return told, Sources(dataset, {task.episode.id: task}), world
 
 
@@ -77,8 +89,14 @@ def test_a_high_level_walk_is_drawn_through_the_door() -> None:
         assert math.dist(stop.route[-1], stop.point) < 0.25
     (door,) = world.scene.doors
     low, high = (most(door.a[1], door.b[1]) for most in (min, max))
-    corners = [(walk[0].point)] + [p for stop in walk for p in (*stop.route, stop.point)]
-    crossed = [a[1] for a, b in pairwise(corners) if (a[0] - door.a[0]) * (b[0] - door.a[0]) < 0]
+    corners = [(walk[0].point)] + [
+        p for stop in walk for p in (*stop.route, stop.point)
+    ]
+    crossed = [
+        a[1]
+        for a, b in pairwise(corners)
+        if (a[0] - door.a[0]) * (b[0] - door.a[0]) < 0
+    ]
     assert crossed
     assert all(low <= y <= high for y in crossed), "never through the wall"
 
@@ -92,8 +110,14 @@ def test_what_is_drawn_as_seen_is_what_the_world_shows() -> None:
         number = told.steps.index(step) + 1
         rim = drawn.views["ann"][number]
         assert len(rim) > 20
-        assert all(-0.01 <= x <= 4.01 and -0.01 <= y <= 3.01 for x, y in rim), "not through walls"
-    far = [math.dist(rim[0], point) for rim in drawn.views["ann"].values() for point in rim[1:]]
+        assert all(-0.01 <= x <= 4.01 and -0.01 <= y <= 3.01 for x, y in rim), (
+            "not through walls"
+        )
+    far = [
+        math.dist(rim[0], point)
+        for rim in drawn.views["ann"].values()
+        for point in rim[1:]
+    ]
     assert max(far) <= world.house.actors["ann"].body.view_distance + 1e-6
 
 
@@ -130,7 +154,9 @@ def test_without_the_dataset_there_is_no_house() -> None:
     told, sources, _ = carried()
     episode = replace(sources.tasks[told.episode_id].episode, start={"poses": {}})
     task = replace(
-        sources.tasks[told.episode_id], episode=episode, reference=Reference(told.episode_id)
+        sources.tasks[told.episode_id],
+        episode=episode,
+        reference=Reference(told.episode_id),
     )
     for data in (Sources(), Sources(sources.dataset, {told.episode_id: task})):
         drawn = household.map(told, data)
@@ -145,10 +171,17 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
     named(monkeypatch)
     chatty = tmp_path / "chatty.py"
     chatty.write_text(CHATTY)
-    done = run(Plan("expert", "flat", limit=1, actors={"bob": str(chatty)}, out=tmp_path / "run"))
+    done = run(
+        Plan(
+            "expert", "flat", limit=1, actors={"bob": str(chatty)}, out=tmp_path / "run"
+        )
+    )
     index = viewer.write(done.path)
     first = Page.read(index)
-    assert any(chip.text.startswith("expert, bob: ") for chip in first.all("span", class_="chip"))
+    assert any(
+        chip.text.startswith("expert, bob: ")
+        for chip in first.all("span", class_="chip")
+    )
     (row,) = first.data["rows"]
     found = Page.read(index.parent / row[2])
     check_safe(found)
@@ -189,7 +222,9 @@ def held(page: Page, tag: str, kind: str, step: int) -> list[Element]:
     return [
         e
         for e in page.all(tag, class_=kind)
-        if int(e.attributes["data-first"] or 0) <= step <= int(e.attributes["data-last"] or 0)
+        if int(e.attributes["data-first"] or 0)
+        <= step
+        <= int(e.attributes["data-last"] or 0)
     ]
 
 
@@ -199,7 +234,9 @@ def test_the_page_draws_the_house_for_every_step(page: Page) -> None:
     assert {e.text for e in page.all("text", class_="roomname")} == {"kitchen", "hall"}
     steps = len(page.all("section", class_="step"))
     views = page.all("path", class_="pose")
-    assert sorted(int(e.attributes["data-step"] or 0) for e in views) == [*range(1, steps + 1)]
+    assert sorted(int(e.attributes["data-step"] or 0) for e in views) == [
+        *range(1, steps + 1)
+    ]
     for step in range(1, steps + 1):
         assert len(held(page, "line", "leaf", step)) == 1
         assert len(held(page, "circle", "object", step)) <= 1
@@ -228,5 +265,7 @@ def test_homes_of_every_task_are_drawn(on: str, tmp_path: Path) -> None:
     check_safe(page)
     assert len(page.all("path", class_="floor")) == 5
     assert len(page.all("rect", class_="furniture")) > 10
-    assert len(page.all("path", class_="pose")) == len(page.all("section", class_="step"))
+    assert len(page.all("path", class_="pose")) == len(
+        page.all("section", class_="step")
+    )
     assert "as it was at first" not in page.text

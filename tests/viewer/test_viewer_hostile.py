@@ -50,7 +50,10 @@ HOSTILE = [
 @pytest.mark.parametrize("said", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_everywhere_is_shown_as_text(said: str, tmp_path: Path) -> None:
     run = make_run(
-        tmp_path / "run", [said, "plain"], said, {f"{said}!": told("x", said), "y": None}
+        tmp_path / "run",
+        [said, "plain"],
+        said,
+        {f"{said}!": told("x", said), "y": None},
     )
     index = viewer.write(run)
     pages = sorted(index.parent.rglob("*.html"))
@@ -114,9 +117,16 @@ def test_any_trajectory_that_can_be_recorded_has_a_safe_page(told: Trajectory) -
 
 
 def test_only_pictures_are_shown_as_pictures() -> None:
-    images = (Image(b"\x89PNG", "image/png"), Image(b"<svg onload=alert(1)>", "image/svg+xml"))
+    images = (
+        Image(b"\x89PNG", "image/png"),
+        Image(b"<svg onload=alert(1)>", "image/svg+xml"),
+    )
     call = ModelCall("main", (Message("user", "look", images),), None, error="none")
     told = Trajectory("one", {}, opening_calls=[call])
-    page = Page.parse(episode_page(EpisodeRecord("one", {}, told), [], Sources(), "run", Links()))
-    assert [e.attributes["src"] for e in page.all("img")] == ["data:image/png;base64,iVBORw=="]
+    page = Page.parse(
+        episode_page(EpisodeRecord("one", {}, told), [], Sources(), "run", Links())
+    )
+    assert [e.attributes["src"] for e in page.all("img")] == [
+        "data:image/png;base64,iVBORw=="
+    ]
     assert "not shown" in page.all("section")[0].text

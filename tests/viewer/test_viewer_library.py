@@ -18,7 +18,9 @@ from wayword.viewer.library import Rows, select
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run(Plan("oracle", "houses", limit=4, out=tmp_path_factory.mktemp("l") / "r")).path
+    return run(
+        Plan("oracle", "houses", limit=4, out=tmp_path_factory.mktemp("l") / "r")
+    ).path
 
 
 @pytest.fixture
@@ -35,12 +37,18 @@ def test_rows_are_what_the_table_reads(folder: Path) -> None:
     assert found.ids == [entry.episode_id for entry in entries]
     assert found.scored(found.ids[2]) == entries[2].scores
     assert found.run.record(found.ids[3]).trajectory.ended == entries[3].ended
-    assert [head.scores for head in found.heads()] == [entry.scores for entry in entries]
-    assert [head.ended for head in found.heads()[1:3]] == [each.ended for each in entries[1:3]]
+    assert [head.scores for head in found.heads()] == [
+        entry.scores for entry in entries
+    ]
+    assert [head.ended for head in found.heads()[1:3]] == [
+        each.ended for each in entries[1:3]
+    ]
 
 
 @pytest.mark.parametrize("indexed", [True, False])
-def test_a_damaged_record_is_refused_as_the_table_refuses_it(folder: Path, indexed: bool) -> None:
+def test_a_damaged_record_is_refused_as_the_table_refuses_it(
+    folder: Path, indexed: bool
+) -> None:
     first, *others = members(folder)
     (folder / "episodes.jsonl.gz").write_bytes(
         b"".join([first[:70] + bytes([first[70] ^ 8]) + first[71:], *others])
@@ -86,11 +94,16 @@ def test_a_file_that_was_replaced_is_read_again(folder: Path) -> None:
     assert len(found.ids) == 3
 
 
-def test_filtered_and_sorted_rows_have_the_scores_of_their_own_episodes(tmp_path: Path) -> None:
+def test_filtered_and_sorted_rows_have_the_scores_of_their_own_episodes(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "scored"
     make_run(path, ("0",), failed={"lost": told("lost", "hello")})
     (first,) = records(path)
-    own = {f"e{n}": {"sr": float(n % 2), "ne": 10.0 - (n * 7) % 10, "steps": n} for n in range(10)}
+    own = {
+        f"e{n}": {"sr": float(n % 2), "ne": 10.0 - (n * 7) % 10, "steps": n}
+        for n in range(10)
+    }
     rewrite(path, [{**first, "episode": name, "scores": own[name]} for name in own])
     found = rows(path)
 
@@ -104,7 +117,9 @@ def test_filtered_and_sorted_rows_have_the_scores_of_their_own_episodes(tmp_path
 
     assert shown() == ["lost", *own]
     assert shown(sort="ne")[1:] == sorted(own, key=lambda name: own[name]["ne"])
-    assert shown(sort="ne", down="1")[1:] == sorted(own, key=lambda name: -own[name]["ne"])
+    assert shown(sort="ne", down="1")[1:] == sorted(
+        own, key=lambda name: -own[name]["ne"]
+    )
     solved = ["e9", "e7", "e5", "e3", "e1"]
     assert shown(outcome="success", sort="steps", down="1") == solved
     assert shown(outcome="failure", sort="id") == ["lost", "e0", "e2", "e4", "e6", "e8"]

@@ -19,7 +19,15 @@ from wayword.runs.record import EpisodeRecord
 from wayword.viewer import figures, maps
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links
-from wayword.viewer.maps import babyai, drawing, household, indoor, letters_of, street, two_phase
+from wayword.viewer.maps import (
+    babyai,
+    drawing,
+    household,
+    indoor,
+    letters_of,
+    street,
+    two_phase,
+)
 from wayword.viewer.markup import Html, Letters
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
@@ -33,10 +41,15 @@ def houses_walk() -> tuple[Trajectory, Sources]:
     told = Trajectory(task.episode.id, {"agent": world.pose("agent")})
     for place in task.reference.path[1:]:  # type: ignore[attr-defined]
         seen = figures.as_mapping(world.observe("agent"))
-        plain = {**seen, "neighbors": [figures.as_mapping(way) for way in seen["neighbors"]]}
+        plain = {
+            **seen,
+            "neighbors": [figures.as_mapping(way) for way in seen["neighbors"]],
+        }
         action = Action("goto", (place,))
         feedback = world.step("agent", action)
-        told.steps.append(Step("agent", plain, Decision(action), feedback, world.pose("agent")))
+        told.steps.append(
+            Step("agent", plain, Decision(action), feedback, world.pose("agent"))
+        )
     return told, Sources(dataset, {task.episode.id: task})
 
 
@@ -50,7 +63,9 @@ def test_places_have_the_same_letters_on_the_map_at_the_compass_and_in_texts() -
     on_map = {e.text for e in page.all("text", class_="placeletter")}
     for place in gold:
         assert any(e.startswith(f"{letters.of(place)}, {place}") for e in on_map)
-    named = {(e.attributes["title"], e.attributes["data-letter"]) for e in page.all("abbr")}
+    named = {
+        (e.attributes["title"], e.attributes["data-letter"]) for e in page.all("abbr")
+    }
     assert named <= set(letters.by_place.items())
     assert (gold[1], "B") in named
     dials = [svg for svg in page.all("svg") if svg.attributes.get("class") == "dial"]
@@ -61,10 +76,15 @@ def test_places_have_the_same_letters_on_the_map_at_the_compass_and_in_texts() -
 
 def test_ids_become_letters_in_texts_and_nowhere_else() -> None:
     letters = Letters.of_ids(["c8a5e64e", "kitchen", "0bda68ae"])
-    text = Html('<p title="0bda68ae">c8a5e64e, kitchen, c8a5e64e1<title>0bda68ae</title></p>')
+    text = Html(
+        '<p title="0bda68ae">c8a5e64e, kitchen, c8a5e64e1<title>0bda68ae</title></p>'
+    )
     shown = '<abbr class="letter" title="c8a5e64e" data-letter="A">c8a5e64e</abbr>'
     assert letters.over(text) == str(text).replace("c8a5e64e,", f"{shown},")
-    assert letters.over(Html("<p>{}</p>").format("<c8a5e64e>")) == f"<p>&lt;{shown}&gt;</p>"
+    assert (
+        letters.over(Html("<p>{}</p>").format("<c8a5e64e>"))
+        == f"<p>&lt;{shown}&gt;</p>"
+    )
     assert Letters().over(text) == text
 
 
@@ -79,7 +99,10 @@ def test_a_two_phase_test_shows_what_was_listed_chosen_and_right() -> None:
     told = Trajectory("1", {"agent": {"place": "office"}}, steps)
     task = Task(Episode("1", "Find it.", "home", {}), TwoPhaseReference("1", "kitchen"))
     page = Page.parse(two_phase.map(told, Sources(None, {"1": task})) or "")
-    assert [e.text for e in page.all("g", class_="taken")] == ["hallwayhallway", "bedbed"]
+    assert [e.text for e in page.all("g", class_="taken")] == [
+        "hallwayhallway",
+        "bedbed",
+    ]
     assert [e.text for e in page.all("g", class_="leads")] == [
         "hallwayhallway", "sink → kitchensink → kitchen",
     ], "the chosen one has led nowhere"  # fmt: skip
@@ -96,7 +119,9 @@ def test_a_reckoned_walk_is_the_true_one_moved() -> None:
     for known, found in pairs:
         assert found.point[0] == pytest.approx(known.point[0] - moved[0], abs=1e-6)
         assert found.point[1] == pytest.approx(known.point[1] - moved[1], abs=1e-6)
-    assert [name for name, _ in true.gold] == [stand.place for stand in true.walks["agent"]]
+    assert [name for name, _ in true.gold] == [
+        stand.place for stand in true.walks["agent"]
+    ]
     assert reckoned.gold == []
 
 
@@ -105,7 +130,11 @@ def test_a_street_without_coordinates_says_that_lengths_are_not_true() -> None:
     where = [{"panorama": name, "heading": heading} for name, heading in walked]
     steps = [
         Step(
-            "agent", {"heading": 0, "angles": [-90, 0]}, Decision(Action("forward")), Feedback(), w
+            "agent",
+            {"heading": 0, "angles": [-90, 0]},
+            Decision(Action("forward")),
+            Feedback(),
+            w,
         )
         for w in where[1:]
     ]
@@ -126,21 +155,33 @@ def test_actors_with_coordinates_get_a_line_each() -> None:
     ]
     drawn = household.map(Trajectory("1", start, steps), Sources())
     assert drawn is not None
-    assert [[s.step for s in walk] for walk in drawn.walks.values()] == [[0, 1, 3], [0, 2]]
+    assert [[s.step for s in walk] for walk in drawn.walks.values()] == [
+        [0, 1, 3],
+        [0, 2],
+    ]
     assert "walked by bob" in drawing.render(drawn)
 
 
 def test_places_of_no_kind_have_no_map() -> None:
-    assert maps.map_of(Trajectory("1", {"agent": {"room": "kitchen"}}), Sources()) is None
+    assert (
+        maps.map_of(Trajectory("1", {"agent": {"room": "kitchen"}}), Sources()) is None
+    )
     assert maps.map_of(Trajectory("1", {}), Sources()) is None
-    assert maps.map_of(Trajectory("1", {"agent": {"x": math.inf, "y": "3"}}), Sources()) is None
+    assert (
+        maps.map_of(Trajectory("1", {"agent": {"x": math.inf, "y": "3"}}), Sources())
+        is None
+    )
 
 
 def test_a_dial_shows_the_way_that_was_taken() -> None:
     ways = [{"viewpoint": "a", "heading": 350.0}, {"viewpoint": "b", "heading": 100.0}]
-    page = Page.parse(figures.observation({"heading": 10.0, "neighbors": ways}, "b", Letters()))
+    page = Page.parse(
+        figures.observation({"heading": 10.0, "neighbors": ways}, "b", Letters())
+    )
     assert "taken" in (page.all("g", class_="exit")[1].attributes["class"] or "")
-    turned = [e.attributes["transform"] for e in page.all("g") if "transform" in e.attributes]
+    turned = [
+        e.attributes["transform"] for e in page.all("g") if "transform" in e.attributes
+    ]
     assert turned == ["rotate(-20.0)", "rotate(90.0)"]
     assert [e.text for e in page.all("title")] == ["a left 20°", "b right 90°"]
 
@@ -155,11 +196,16 @@ def test_a_dial_shows_the_way_that_was_taken() -> None:
     ],
 )
 def test_walls_of_a_grid_are_in_words(walls: object, text: str) -> None:
-    page = Page.parse(figures.observation({"heading": 90.0, "walls": walls}, "", Letters()))
+    page = Page.parse(
+        figures.observation({"heading": 90.0, "walls": walls}, "", Letters())
+    )
     assert [e.text for e in page.all("dd")][1] == text
 
 
-RATE, COUNT = Metric("sr", "SR", "rate", "higher", ""), Metric("x", "X", "count", None, "")
+RATE, COUNT = (
+    Metric("sr", "SR", "rate", "higher", ""),
+    Metric("x", "X", "count", None, ""),
+)
 
 
 def test_numbers_as_people_read_them() -> None:
@@ -184,18 +230,23 @@ def test_a_grid_is_cropped_to_its_walk_and_the_object_that_was_taken() -> None:
     drawn = drawing.Map({"you": walk}, unit="squares")
     drawn.shapes = [babyai.cell((x, y), False) for x in range(30) for y in range(-9, 9)]
     drawn.shapes += [
-        babyai.object_shape(each, 1, 7) for each in (key, (babyai.MEANT, "red key", "", 8, 0))
+        babyai.object_shape(each, 1, 7)
+        for each in (key, (babyai.MEANT, "red key", "", 8, 0))
     ]
     babyai.crop(drawn)
     cells = [shape.points[0][0] + 0.5 for shape in drawn.shapes if shape.kind == "cell"]
     assert (min(cells), max(cells)) == (0, 10)
     assert [(s.first, s.last) for s in drawn.shapes if s.kind != "cell"] == [(0, 0)] * 2
     numbers = Page.parse(str(drawing.render(drawn))).all("text", class_="number")
-    assert sorted(e.text for e in numbers) == ["5", "7", "S"], "start, end and every fifth step"
+    assert sorted(e.text for e in numbers) == ["5", "7", "S"], (
+        "start, end and every fifth step"
+    )
 
 
 @pytest.mark.parametrize("heading", [330.0, 0.0])
-def test_a_dart_points_where_a_failed_walk_without_a_gold_path_faced(heading: float) -> None:
+def test_a_dart_points_where_a_failed_walk_without_a_gold_path_faced(
+    heading: float,
+) -> None:
     stops = [maps.Waypoint(n, "", (float(n), 0.0), 90.0) for n in range(2)]
     stops.append(maps.Waypoint(2, "", (1.0, 0.0), heading))
     walk = {"agent": stops}
@@ -205,7 +256,12 @@ def test_a_dart_points_where_a_failed_walk_without_a_gold_path_faced(heading: fl
     assert [e.text for e in failed.all("g", class_="pill")] == ["1·2 ✕"], (
         "next to it, by the script"
     )
-    for other in (maps.Map(walk), maps.Map(walk, failed=True, gold=[("b", (3.0, 0.0))])):
+    for other in (
+        maps.Map(walk),
+        maps.Map(walk, failed=True, gold=[("b", (3.0, 0.0))]),
+    ):
         assert not Page.parse(str(maps.render(other))).all("path", class_="facing")
-    (small,) = Page.parse(str(maps.render(maps.Map(walk, small=True)))).all("svg", class_="sketch")
+    (small,) = Page.parse(str(maps.render(maps.Map(walk, small=True)))).all(
+        "svg", class_="sketch"
+    )
     assert small.attributes["viewbox"]

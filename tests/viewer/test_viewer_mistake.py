@@ -51,12 +51,20 @@ FAILED = {"sr": 0.0}
 
 def steps(*actions: Action, seen: Any = None, **details: Any) -> list[Step]:
     return [
-        Step("agent", seen or {}, Decision(each), Feedback("ok", details), {"x": n, "y": 0})
+        Step(
+            "agent",
+            seen or {},
+            Decision(each),
+            Feedback("ok", details),
+            {"x": n, "y": 0},
+        )
         for n, each in enumerate(actions)
     ]
 
 
-def mistake_of(reference: Reference, trajectory: Trajectory, instruction: str = "Go.") -> str:
+def mistake_of(
+    reference: Reference, trajectory: Trajectory, instruction: str = "Go."
+) -> str:
     sources = Sources(None, {"1": Task(Episode("1", instruction, "", {}), reference)})
     document = Document.of(EpisodeRecord("1", FAILED, trajectory), sources)
     assert document.mistake is not None
@@ -72,31 +80,45 @@ def walk(dataset: Houses, task: Task, places: list[str]) -> Document:
     """The document of a walk to some places that ends with a stop."""
     world = dataset.world(task.episode)
     world.reset(task.episode)
-    trajectory = Trajectory(task.episode.id, {"agent": world.pose("agent")}, ended="stopped")
+    trajectory = Trajectory(
+        task.episode.id, {"agent": world.pose("agent")}, ended="stopped"
+    )
     for action in (*(Action("goto", (place,)) for place in places), STOP):
         observation = world.observe("agent")
         feedback = world.step("agent", action)
         pose = world.pose("agent")
-        trajectory.steps.append(Step("agent", observation, Decision(action), feedback, pose))
+        trajectory.steps.append(
+            Step("agent", observation, Decision(action), feedback, pose)
+        )
     sources = Sources(dataset, {task.episode.id: task})
     return Document.of(EpisodeRecord(task.episode.id, FAILED, trajectory), sources)
 
 
-def test_the_last_departure_from_the_gold_path_is_the_mistake_and_a_detour_is_none() -> None:
+def test_the_last_departure_from_the_gold_path_is_the_mistake_and_a_detour_is_none() -> (
+    None
+):
     dataset, task = houses()
     gold = [str(place) for place in task.reference.path]  # type: ignore[attr-defined]
     neighbors = dataset.graph(task.episode.scene).neighbors
-    off = next(name for name in (each.viewpoint for each in neighbors(gold[1])) if name not in gold)
+    off = next(
+        name
+        for name in (each.viewpoint for each in neighbors(gold[1]))
+        if name not in gold
+    )
 
     def found(*places: str) -> tuple[int, str]:
         document = walk(dataset, task, [*places])
         assert document.mistake is not None
         left = f", {document.progress.values[-1]:.1f} m from the goal {gold[-1]}."
-        text, quotes = re.subn(r" The instruction here: “[^”]*”\.", "", document.mistake.text)
+        text, quotes = re.subn(
+            r" The instruction here: “[^”]*”\.", "", document.mistake.text
+        )
         assert text.endswith(left)
         assert quotes == 1
         text, winds = re.subn(r" \((north|south)?-?(east|west)?\)", "", text)
-        assert winds == 2 * text.count("; the path goes to "), "both directions are named"
+        assert winds == 2 * text.count("; the path goes to "), (
+            "both directions are named"
+        )
         return document.mistake.step, text.removesuffix(left)
 
     assert found(gold[1], off) == (
@@ -111,7 +133,9 @@ def test_the_last_departure_from_the_gold_path_is_the_mistake_and_a_detour_is_no
     )
     assert found(gold[1], off, gold[1]) == (4, f"Step 4: stopped at {gold[1]}")
     assert found(*gold[1:3]) == (3, f"Step 3: stopped at {gold[2]}")
-    beyond = next(each.viewpoint for each in neighbors(gold[-1]) if each.viewpoint not in gold)
+    beyond = next(
+        each.viewpoint for each in neighbors(gold[-1]) if each.viewpoint not in gold
+    )
     assert found(*gold[1:], beyond) == (
         len(gold), f"Step {len(gold)}: left the goal. It never got back: stopped at {beyond}"
     )  # fmt: skip
@@ -133,7 +157,9 @@ def on_the_line(start: dict[str, Any], *done: tuple[str, dict[str, Any], str]) -
     for name, pose, status in done:
         decision = Decision(Action(name)) if name else answer
         walked.steps.append(Step("agent", {}, decision, Feedback(status), pose))
-    sources = Sources(None, {"1": Task(Episode("1", "Go.", "", {}), PathReference("1", LINE))})
+    sources = Sources(
+        None, {"1": Task(Episode("1", "Go.", "", {}), PathReference("1", LINE))}
+    )
     places = {place: (float(n), 0.0) for n, place in enumerate(LINE)}
     document = Document.of(EpisodeRecord("1", FAILED, walked), sources)
     mistake = replace(document, drawn=maps.Map({}, places=places)).mistake
@@ -142,7 +168,9 @@ def on_the_line(start: dict[str, Any], *done: tuple[str, dict[str, Any], str]) -
 
 
 def test_a_departure_without_a_change_of_place_says_what_was_done() -> None:
-    ends = "; the path goes right (east). It ran out of steps at a."  # and is on the path
+    ends = (
+        "; the path goes right (east). It ran out of steps at a."  # and is on the path
+    )
     turned = on_the_line(at("a"), ("left", at("a", 270.0), "ok"))
     assert turned == f"Step 1: turned left (west) at a{ends}"
     for name in ("left", "forward"):
@@ -165,18 +193,26 @@ def documents(out: Path, plan: Plan) -> list[Document]:
     run(replace(plan, out=out))
     library = Library([out])
     content, rows = Content(library), library.rows(out.name)
-    records = [record for record in rows.run.records() if not record.scores[rows.success]]
-    return [Document.of(each, content.tasks(rows, [each.episode_id])) for each in records]
+    records = [
+        record for record in rows.run.records() if not record.scores[rows.success]
+    ]
+    return [
+        Document.of(each, content.tasks(rows, [each.episode_id])) for each in records
+    ]
 
 
 def test_the_mistake_is_never_what_the_expert_would_have_done(tmp_path: Path) -> None:
     """In towns a turn decides, and the step forward after it is the expert's, too."""
     turns = 0
-    for document in documents(tmp_path / "run", Plan("random", "towns", limit=24, max_steps=16)):
+    for document in documents(
+        tmp_path / "run", Plan("random", "towns", limit=24, max_steps=16)
+    ):
         mistake = document.mistake
         assert mistake is not None
         if not mistake.limit:
-            words, same = expert_advice(document.trajectory, document.sources)[mistake.step - 1]
+            words, same = expert_advice(document.trajectory, document.sources)[
+                mistake.step - 1
+            ]
             assert words
             assert not same, mistake.text
             turns += " turned " in mistake.text
@@ -184,7 +220,9 @@ def test_the_mistake_is_never_what_the_expert_would_have_done(tmp_path: Path) ->
 
 
 def test_the_step_limit_on_the_path_is_a_limit_and_no_mistake(tmp_path: Path) -> None:
-    (document,) = documents(tmp_path / "run", Plan("oracle", "towns", limit=1, max_steps=6))
+    (document,) = documents(
+        tmp_path / "run", Plan("oracle", "towns", limit=1, max_steps=6)
+    )
     assert document.mistake is not None
     assert document.mistake.limit
     assert re.match(
@@ -203,12 +241,20 @@ def test_the_step_limit_on_the_path_is_a_limit_and_no_mistake(tmp_path: Path) ->
 
 def test_places_of_the_sentence_come_first_among_the_letters(tmp_path: Path) -> None:
     seen = 0
-    for document in documents(tmp_path / "run", Plan("random", "houses", limit=6, max_steps=8)):
+    for document in documents(
+        tmp_path / "run", Plan("random", "houses", limit=6, max_steps=8)
+    ):
         assert document.mistake is not None
         page = Page.parse(str(document.map))
-        named = [each for each in page.all("text") if "named" in str(each.attributes.get("class"))]
+        named = [
+            each
+            for each in page.all("text")
+            if "named" in str(each.attributes.get("class"))
+        ]
         letters = page.all("text", class_="placeletter")
-        assert [each.text for each in letters[: len(named)]] == [each.text for each in named]
+        assert [each.text for each in letters[: len(named)]] == [
+            each.text for each in named
+        ]
         lettered = document.letters.by_place
         assert all(lettered[p] in [e.text[-len(lettered[p]) :] for e in named]
                    for p in lettered if p in document.mistake.text)  # fmt: skip
@@ -229,11 +275,15 @@ def test_a_target_in_view_and_not_taken_is_the_mistake_and_the_cause() -> None:
     causes = find_causes(to_json(walked), {"sr": 0.0, "ever_seen": 1.0})
     assert next(iter(causes)) == "seen_not_taken", "what a person would say first"
     assert label_of("seen_not_taken") == "seen, not taken"
-    assert "seen_not_taken" not in find_causes(to_json(walked), {"sr": 0.0, "ever_seen": 0.0})
+    assert "seen_not_taken" not in find_causes(
+        to_json(walked), {"sr": 0.0, "ever_seen": 0.0}
+    )
     for step in walked.steps:
         step.observation = {"shown": [{"id": "mug_2", "words": "red mug", "away": 1.0}]}
     record = EpisodeRecord("1", {**FAILED, "ever_seen": 0.0}, walked)
-    sources = Sources(None, {"1": Task(Episode("1", "Find the blue mug.", "", {}), reference)})
+    sources = Sources(
+        None, {"1": Task(Episode("1", "Find the blue mug.", "", {}), reference)}
+    )
     never = Document.of(record, sources).mistake
     assert never is not None
     assert never.step == 3, "the page opens on the stop"
@@ -250,7 +300,10 @@ def test_a_target_in_view_and_not_taken_is_the_mistake_and_the_cause() -> None:
     assert far_off.text == f"{begins}2 of 3 steps were blocked. Moved 120.5 m."
     shown = {"id": "mug_1", "words": "blue mug"}
     walked.steps[0].observation = {"shown": [shown]}
-    assert mistake_of(reference, walked) == "Step 1: the blue mug was in view and not taken."
+    assert (
+        mistake_of(reference, walked)
+        == "Step 1: the blue mug was in view and not taken."
+    )
     near_by = {"shown": [{**shown, "away": 2.0}]}
     walked.steps[1] = replace(walked.steps[1], observation=near_by)
     assert mistake_of(reference, walked) == (
@@ -264,26 +317,38 @@ def in_a_flat(*actions: Action, ended: Ending = "stopped") -> tuple[int, str]:
     (task, *_) = dataset.tasks
     world = dataset.world(task.episode)
     world.reset(task.episode)
-    walked = Trajectory(task.episode.id, {a: world.pose(a) for a in world.actors}, ended=ended)
+    walked = Trajectory(
+        task.episode.id, {a: world.pose(a) for a in world.actors}, ended=ended
+    )
     for action in actions:
         seen = world.observe("ann")
         feedback = world.step("ann", action)
-        walked.steps.append(Step("ann", seen, Decision(action), feedback, world.pose("ann")))
+        walked.steps.append(
+            Step("ann", seen, Decision(action), feedback, world.pose("ann"))
+        )
     walked.state = dict(world.state())
     sources = Sources(dataset, {task.episode.id: task})
-    mistake = Document.of(EpisodeRecord(task.episode.id, FAILED, walked), sources).mistake
+    mistake = Document.of(
+        EpisodeRecord(task.episode.id, FAILED, walked), sources
+    ).mistake
     assert mistake is not None
     return mistake.step, mistake.text
 
 
 def test_an_object_that_was_left_alone_dropped_or_never_in_view_is_named() -> None:
     away = (Action("turn_right"), Action("turn_right"))
-    looked, never = (Action("goto", ("table_1",)), *away), "it had seen apple_1 at step 1 and never"
+    looked, never = (
+        (Action("goto", ("table_1",)), *away),
+        "it had seen apple_1 at step 1 and never",
+    )
     for ended in ("stopped", "step_limit"):
         assert in_a_flat(*looked, STOP, ended=ended) == (
             4, f"Step 4: ann stopped; {never} picked it up."
         ), "another actor ran out of steps"  # fmt: skip
-    for ended, words in (("stopped", "took its last action"), ("step_limit", "ran out of steps")):
+    for ended, words in (
+        ("stopped", "took its last action"),
+        ("step_limit", "ran out of steps"),
+    ):
         assert in_a_flat(*looked, ended=ended) == (
             3, f"Step 3: ann {words}; {never} picked it up."
         )  # fmt: skip
@@ -300,7 +365,9 @@ def test_an_object_that_never_came_into_view_is_said_to_be_in_its_room() -> None
     reference = HouseholdReference("1", goals=(Inside(("apple_1",), ("box_1",)),))
     walked.state = {"objects": {"apple_1": {"in": ""}}}
     sources = Sources(None, {"1": Task(Episode("1", "Go.", "", {}), reference)})
-    document = replace(Document.of(EpisodeRecord("1", FAILED, walked), sources), sought=(about,))
+    document = replace(
+        Document.of(EpisodeRecord("1", FAILED, walked), sources), sought=(about,)
+    )
     assert document.mistake is not None
     assert document.mistake == (
         1,
@@ -334,13 +401,22 @@ def in_a_home(*walk: maps.Waypoint, shapes: Sequence[Shape]) -> str:
 
 
 def test_only_the_objects_of_the_sentence_count_as_faced_and_each_of_them() -> None:
-    facing = [maps.Waypoint(n, "", (0.0, 0.0), heading) for n, heading in enumerate((0.0, 90.0))]
-    box = Shape("rect", [(-1, 1), (1, 2)], "furniture goal-object", "box_1 (box_1)")  # north
+    facing = [
+        maps.Waypoint(n, "", (0.0, 0.0), heading)
+        for n, heading in enumerate((0.0, 90.0))
+    ]
+    box = Shape(
+        "rect", [(-1, 1), (1, 2)], "furniture goal-object", "box_1 (box_1)"
+    )  # north
     west = Shape("dot", [(-3, 0)], "object goal-object", "apple (apple_7)")
-    east = Shape("dot", [(9, 0)], "object", "apple (ann: apple_1, bob: apple_2; apple_8)")
+    east = Shape(
+        "dot", [(9, 0)], "object", "apple (ann: apple_1, bob: apple_2; apple_8)"
+    )
     other = Shape("dot", [(1, 0)], "object goal-object", "pineapple (pineapple_8)")
     assert in_a_home(*facing, shapes=[box, other]) == "."
-    assert in_a_home(*facing, shapes=[box, west, other]).endswith("never faced west, where it was.")
+    assert in_a_home(*facing, shapes=[box, west, other]).endswith(
+        "never faced west, where it was."
+    )
     assert in_a_home(*facing, shapes=[box, west, east]) == ".", "one of them was ahead"
 
 
@@ -348,10 +424,14 @@ def test_all_goals_count_and_twelve_are_listed() -> None:
     names = [f"{letter}_1" for letter in "abcdefghijklmn"]
     state = {"objects": {name: {"in": ""} for name in names}}
     walked = Trajectory("1", {"agent": {}}, steps(STOP), state, "stopped")
-    reference = HouseholdReference("1", goals=tuple(Inside((n,), ("box_1",)) for n in names))
+    reference = HouseholdReference(
+        "1", goals=tuple(Inside((n,), ("box_1",)) for n in names)
+    )
     sources = Sources(None, {"1": Task(Episode("1", "Go.", "", {}), reference)})
     sought = tuple(Sought(name[0], frozenset({name}), "") for name in names)
-    document = replace(Document.of(EpisodeRecord("1", FAILED, walked), sources), sought=sought)
+    document = replace(
+        Document.of(EpisodeRecord("1", FAILED, walked), sources), sought=sought
+    )
     assert document.mistake is not None
     assert document.mistake.text == (
         "Step 1: stopped with none of the 14 goal objects ever in view."
@@ -369,7 +449,9 @@ def test_rooms_without_a_name_are_left_out(rooms: tuple[str, ...], words: str) -
     question = AnswerReference("1", answer="no", look=("shelf_1", "shelf_2"))
     sources = Sources(None, {"1": Task(Episode("1", "Any?", "", {}), question)})
     sought = tuple(Sought("shelf", frozenset(), room) for room in rooms)
-    document = replace(Document.of(EpisodeRecord("1", FAILED, walked), sources), sought=sought)
+    document = replace(
+        Document.of(EpisodeRecord("1", FAILED, walked), sources), sought=sought
+    )
     assert document.shown_conditions == [(words, 0, 2)]
 
 
@@ -389,7 +471,8 @@ def test_an_actor_alone_knew_of_what_only_its_own_text_names(
     texts = {"instructions": {"ann": given, "bob": "Do what ann asks."}}
     episode = Episode("1", instruction, "", {}, ("ann", "bob"), texts)
     document = Document.of(
-        EpisodeRecord("1", FAILED, walked), Sources(None, {"1": Task(episode, reference)})
+        EpisodeRecord("1", FAILED, walked),
+        Sources(None, {"1": Task(episode, reference)}),
     )
     document = replace(document, sought=(Sought("cup", frozenset(), ""),))
     assert document.mistake is not None
@@ -404,18 +487,29 @@ def test_an_actor_alone_knew_of_what_only_its_own_text_names(
 
 
 @pytest.mark.parametrize("others", [0, 1])
-def test_on_a_grid_one_of_two_that_look_the_same_is_not_said_to_be_in_view(others: int) -> None:
+def test_on_a_grid_one_of_two_that_look_the_same_is_not_said_to_be_in_view(
+    others: int,
+) -> None:
     seen = {"objects": [{"color": "red", "kind": "ball"}]}
-    walked = Trajectory("1", {"agent": {}}, steps(Action("wait"), seen=seen), ended="stopped")
+    walked = Trajectory(
+        "1", {"agent": {}}, steps(Action("wait"), seen=seen), ended="stopped"
+    )
     meant = Shape("dot", [(3, 0)], "meant", MEANT, last=2)
-    balls = [Shape("dot", [(3 + 2 * n, 0)], "gridball", "red ball", last=2) for n in (0, 1)]
+    balls = [
+        Shape("dot", [(3 + 2 * n, 0)], "gridball", "red ball", last=2) for n in (0, 1)
+    ]
     stops = [maps.Waypoint(n, "", (float(n), 0.0), 0.0) for n in (0, 1)]
     sources = Sources(None, {"1": Task(Episode("1", "Go.", "", {}), Reference("1"))})
     drawn = maps.Map({"agent": stops}, shapes=[meant, *balls[: others + 1]])
-    document = replace(Document.of(EpisodeRecord("1", FAILED, walked), sources), drawn=drawn)
+    document = replace(
+        Document.of(EpisodeRecord("1", FAILED, walked), sources), drawn=drawn
+    )
     assert document.mistake is not None
     in_view = "" if others else ", in view"
-    assert document.mistake.text == f"Step 1: stopped 2 squares from the red ball{in_view}."
+    assert (
+        document.mistake.text
+        == f"Step 1: stopped 2 squares from the red ball{in_view}."
+    )
 
 
 def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None:
@@ -426,7 +520,9 @@ def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None
         document = Document.of(record, content.tasks(rows, [record.episode_id]))
         meant = re.fullmatch(r"go to (?:the|an?) (\w+ \w+)", document.instruction)
         if document.mistake is not None and meant:
-            found.append((meant[1], len(record.trajectory.steps), document.mistake.text))
+            found.append(
+                (meant[1], len(record.trajectory.steps), document.mistake.text)
+            )
     assert found
     for name, last, text in found:
         assert re.fullmatch(
@@ -438,10 +534,15 @@ def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None
 
 
 def test_a_wrong_answer_and_a_wrong_room_are_named() -> None:
-    answered = Trajectory("1", {"agent": {}}, steps(Action("stop", ("yes",))), ended="stopped")
+    answered = Trajectory(
+        "1", {"agent": {}}, steps(Action("stop", ("yes",))), ended="stopped"
+    )
     answered.state = {"actors": {"agent": {"answer": "yes"}}}
     question = AnswerReference("1", answer="no")
-    assert mistake_of(question, answered) == "Step 1: answered “yes”; the right answer is “no”."
+    assert (
+        mistake_of(question, answered)
+        == "Step 1: answered “yes”; the right answer is “no”."
+    )
     answered.state = {"actors": {"agent": {"answer": ""}}}
     assert (
         mistake_of(question, answered)
@@ -452,13 +553,17 @@ def test_a_wrong_answer_and_a_wrong_room_are_named() -> None:
         "Step 1: ran out of steps without an answer; the right answer is “no”."
     )
     stayed = steps(Action("go", ("tv",)), seen={"place": "home"}, room="home")
-    stays = Trajectory("1", {"agent": {}}, stayed, {"phase": 1, "place": "home"}, "stopped")
+    stays = Trajectory(
+        "1", {"agent": {}}, stayed, {"phase": 1, "place": "home"}, "stopped"
+    )
     assert mistake_of(TwoPhaseReference("1", "kitchen"), stays) == (
         "Step 1: chose the tv; the target is in the kitchen."
         " It stayed in the home; one wrong choice ends the episode."
     )
     chosen = steps(Action("go", ("tv",)), room="living room")
-    phase = Trajectory("1", {"agent": {}}, chosen, {"phase": 1, "place": "home"}, "stopped")
+    phase = Trajectory(
+        "1", {"agent": {}}, chosen, {"phase": 1, "place": "home"}, "stopped"
+    )
     room = TwoPhaseReference("1", "kitchen")
     assert mistake_of(room, phase) == (
         "Step 1: chose the tv; the target is in the kitchen."
@@ -467,30 +572,47 @@ def test_a_wrong_answer_and_a_wrong_room_are_named() -> None:
 
 
 def test_a_wrong_choice_names_the_only_right_one_and_the_target() -> None:
-    seen = {"phase": 1, "place": "office", "objects": ("desk", "hallway"), "target": "can"}
+    seen = {
+        "phase": 1,
+        "place": "office",
+        "objects": ("desk", "hallway"),
+        "target": "can",
+    }
     chosen = steps(Action("go", ("desk",)), seen=seen, room="office")
-    stayed = Trajectory("1", {"agent": {}}, chosen, {"phase": 1, "place": "office"}, "stopped")
+    stayed = Trajectory(
+        "1", {"agent": {}}, chosen, {"phase": 1, "place": "office"}, "stopped"
+    )
     assert mistake_of(TwoPhaseReference("1", "kitchen"), stayed) == (
         "Step 1: chose the desk; only the hallway leads to the kitchen, with the can."
         " It stayed in the office; one wrong choice ends the episode."
     )
 
 
-def test_in_towns_the_map_names_the_landmarks_of_the_instruction(tmp_path: Path) -> None:
-    for document in documents(tmp_path / "run", Plan("random", "towns", limit=4, max_steps=4)):
+def test_in_towns_the_map_names_the_landmarks_of_the_instruction(
+    tmp_path: Path,
+) -> None:
+    for document in documents(
+        tmp_path / "run", Plan("random", "towns", limit=4, max_steps=4)
+    ):
         assert isinstance(document.drawn, Map)
         labels = {shape.label for shape in document.drawn.shapes}
         assert labels, "every route passes something"
         said = document.instruction.lower()
-        assert all(label.lower() in said for label in labels - {LIGHT}), "lights are counted"
+        assert all(label.lower() in said for label in labels - {LIGHT}), (
+            "lights are counted"
+        )
         assert all(f">{escape(label)}</text>" in str(document.map) for label in labels)
 
 
 def test_in_towns_the_sentence_quotes_the_turn_that_was_missed(tmp_path: Path) -> None:
     quoted = 0
-    for document in documents(tmp_path / "run", Plan("random", "towns", limit=12, max_steps=16)):
+    for document in documents(
+        tmp_path / "run", Plan("random", "towns", limit=12, max_steps=16)
+    ):
         assert document.mistake is not None
-        turned = re.search(r"the path goes (left|right) .* here: “([^”]*)”", document.mistake.text)
+        turned = re.search(
+            r"the path goes (left|right) .* here: “([^”]*)”", document.mistake.text
+        )
         if turned is not None:
             assert turned[2] in document.instruction
             quoted += turned[1] in turned[2].lower()
@@ -529,10 +651,14 @@ def graph(*heights: float) -> Any:
     )
 
 
-def test_floors_are_level_parts_and_a_viewpoint_on_stairs_belongs_to_the_nearest() -> None:
+def test_floors_are_level_parts_and_a_viewpoint_on_stairs_belongs_to_the_nearest() -> (
+    None
+):
     house = graph(0.0, 0.1, 0.2, 1.0, 2.2, 3.0, 3.1, 3.0)
     assert list(floors(house).values()) == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert set(floors(graph(0.0, 0.5, 0.6, 0.5)).values()) == {0}, "a sunken room is no storey"
+    assert set(floors(graph(0.0, 0.5, 0.6, 0.5)).values()) == {0}, (
+        "a sunken room is no storey"
+    )
     assert floors(graph(0.0, 3.0)) == {"v0": 0, "v1": 0}, "too few to say"
 
 
@@ -542,7 +668,9 @@ def test_rooms_have_the_first_name_that_a_description_says() -> None:
     assert room_in("the bedroomy carpet") == ""
 
 
-def test_a_map_of_two_floors_marks_stairs_and_each_place_has_its_floor_and_room() -> None:
+def test_a_map_of_two_floors_marks_stairs_and_each_place_has_its_floor_and_room() -> (
+    None
+):
     walk = [maps.Waypoint(n, f"v{n}", (2.0 * n, 0.0), None) for n in range(3)]
     drawn = maps.Map(
         {"agent": walk}, places={each.place: each.point for each in walk},
@@ -553,19 +681,26 @@ def test_a_map_of_two_floors_marks_stairs_and_each_place_has_its_floor_and_room(
     assert page.all("svg")[0].attributes["data-floors"] == "2"
     stops = page.all("g", class_="stop")
     assert sorted(e.attributes["data-floor"] or "" for e in stops) == ["0", "0", "1"]
-    assert len([e for e in page.all("line") if "stairs" in str(e.attributes["class"])]) == 1
+    assert (
+        len([e for e in page.all("line") if "stairs" in str(e.attributes["class"])])
+        == 1
+    )
     titles = [each.text for each in page.all("title")]
     assert "v2, attic; stops here count as success" in titles
     assert "between floors" in page.all("ul")[0].text
 
 
 def test_tokens_and_cost_stand_under_their_steps() -> None:
-    walked = Trajectory("1", {"agent": {}}, steps(Action("left"), Action("right")), {}, "stopped")
+    walked = Trajectory(
+        "1", {"agent": {}}, steps(Action("left"), Action("right")), {}, "stopped"
+    )
     answer = Completion(("left",), ("stop",), Usage(90, 10), cost=0.002, seconds=1.5)
     walked.steps[0].calls.append(ModelCall("main", "where?", answer, Sampling()))
     metric = Metric("sr", "SR", "rate", "higher", "success")
     page = Page.parse(
-        episode_page(EpisodeRecord("1", FAILED, walked), [metric], Sources(), "r", Links())
+        episode_page(
+            EpisodeRecord("1", FAILED, walked), [metric], Sources(), "r", Links()
+        )
     )
     (bar,) = page.all("rect", class_="usage")
     assert bar.attributes["data-words"] == "100 tokens, $0.0020, 1.5 s of calls"
@@ -589,7 +724,9 @@ def test_a_doctored_episode_is_answered_in_one_line(world: str, tmp_path: Path) 
             answer = connection.getresponse()
             text = answer.read().decode()
             if part == "experts":
-                assert text.startswith("no expert advice, because the record cannot be replayed: ")
+                assert text.startswith(
+                    "no expert advice, because the record cannot be replayed: "
+                )
             assert answer.status in ((422,) if part == "experts" else (200, 422)), part
             assert part == "episode" or "\n" not in text
         connection.close()

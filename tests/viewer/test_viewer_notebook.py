@@ -20,7 +20,9 @@ from wayword.runs.running import run
 def framed(shown: object) -> Page:
     """The page in the one frame that is shown."""
     text = shown._repr_html_()  # type: ignore[attr-defined]
-    match = re.fullmatch(r'<iframe srcdoc="([^"]*)" sandbox="allow-scripts"[^<>]*></iframe>', text)
+    match = re.fullmatch(
+        r'<iframe srcdoc="([^"]*)" sandbox="allow-scripts"[^<>]*></iframe>', text
+    )
     assert match, text[:300]
     page = Page.parse(html.unescape(match[1]))
     check_safe(page)
@@ -37,7 +39,9 @@ def test_a_run_a_record_and_a_trajectory_show_themselves(tmp_path: Path) -> None
     assert first.episode_id in framed(first).text
 
 
-def test_what_a_folder_holds_is_text_and_a_lost_folder_is_a_line(tmp_path: Path) -> None:
+def test_what_a_folder_holds_is_text_and_a_lost_folder_is_a_line(
+    tmp_path: Path,
+) -> None:
     path = make_run(tmp_path / "odd", ("<script>alert(1)</script>",))
     (record,) = RunFolder.read(path).records()
     assert "<script>alert(1)</script>" in framed(record).text

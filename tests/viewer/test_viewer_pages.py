@@ -62,7 +62,9 @@ def test_every_link_leads_to_a_page(walked: Path) -> None:
             if not target.startswith("#"):
                 assert (index.parent / "episodes" / target).is_file(), target
             else:
-                assert page.all("section", id=target[1:]) or page.all("main", id=target[1:])
+                assert page.all("section", id=target[1:]) or page.all(
+                    "main", id=target[1:]
+                )
 
 
 def test_an_episode_page_shows_every_step_and_the_map(walked: Path) -> None:
@@ -80,7 +82,9 @@ def test_an_episode_page_shows_every_step_and_the_map(walked: Path) -> None:
     assert seen == list(range(len(record.trajectory.steps) + 1))
 
 
-def test_without_the_dataset_the_walk_is_reckoned_from_what_was_seen(tmp_path: Path) -> None:
+def test_without_the_dataset_the_walk_is_reckoned_from_what_was_seen(
+    tmp_path: Path,
+) -> None:
     written = viewer.write_pages(make_run(tmp_path / "run"))
     page = Page.read(written.index.parent / "episodes" / "one.html")
     assert "Instruction not available" in page.text
@@ -105,7 +109,9 @@ def test_a_limit_and_single_episodes(tmp_path: Path) -> None:
     ]
     again = viewer.write_pages(folder, episodes=["way3"])
     assert (again.new, again.pages) == (1, 3)
-    (before,) = Page.read(again.index.parent / "episodes" / "way3.html").all("a", rel="prev")
+    (before,) = Page.read(again.index.parent / "episodes" / "way3.html").all(
+        "a", rel="prev"
+    )
     assert before.attributes["href"] == "way1.html"
     with pytest.raises(UsageError, match="no episode 'way9'; did you mean"):
         viewer.write_pages(folder, episodes=["way9"])
@@ -116,7 +122,9 @@ def test_a_limit_and_single_episodes(tmp_path: Path) -> None:
 def test_failed_episodes_come_first_and_say_why(tmp_path: Path) -> None:
     failed = {"two": told("two"), "bad": told("bad"), "worse": None}
     folder = make_run(tmp_path / "run", ["one", "three"], "no answer came", failed)
-    with RunFolder.open(folder, {"identity": RunFolder.read(folder).config["identity"]}) as going:
+    with RunFolder.open(
+        folder, {"identity": RunFolder.read(folder).config["identity"]}
+    ) as going:
         going.append(EpisodeRecord("two", {"sr": 0.0}, told("two")))  # finished since
     index = viewer.write(folder)
     rows = Page.read(index).data["rows"]
@@ -142,7 +150,10 @@ def test_lines_with_their_fields_in_another_order(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run")
     rewrite(folder, [dict(reversed(line.items())) for line in records(folder)])
     rows = Page.read(viewer.write(folder)).data["rows"]
-    assert [(row[0], row[3]) for row in rows] == [("one", "step_limit"), ("two", "step_limit")]
+    assert [(row[0], row[3]) for row in rows] == [
+        ("one", "step_limit"),
+        ("two", "step_limit"),
+    ]
 
 
 def test_pages_go_only_where_pages_may(tmp_path: Path) -> None:
@@ -180,11 +191,15 @@ def test_a_corrupt_line_is_named(tmp_path: Path) -> None:
     first, *others = members(folder)
     path = folder / "episodes.jsonl.gz"
     path.write_bytes(first[:99] + b"!" + b"".join([first[100:], *others]))
-    with pytest.raises(RecordingError, match=r"episodes.jsonl.gz: record 1: is damaged"):
+    with pytest.raises(
+        RecordingError, match=r"episodes.jsonl.gz: record 1: is damaged"
+    ):
         viewer.write(folder)
 
 
-def test_what_was_read_of_a_place_is_recorded_and_shown_without_the_dataset(walked: Path) -> None:
+def test_what_was_read_of_a_place_is_recorded_and_shown_without_the_dataset(
+    walked: Path,
+) -> None:
     seer = Houses("test", None, Houses.Settings()).perceiver()
     record = next(iter(RunFolder.read(walked).records()))
     for step in record.trajectory.steps:

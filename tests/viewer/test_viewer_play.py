@@ -44,7 +44,10 @@ from wayword.viewer.play import (
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     (tmp_path / "runs").mkdir()
-    with Server(Content(Library([tmp_path / "runs"]))) as running, running.in_background():
+    with (
+        Server(Content(Library([tmp_path / "runs"]))) as running,
+        running.in_background(),
+    ):
         yield running
 
 
@@ -79,10 +82,14 @@ def board(server: Server, game: str, actor: str) -> Page:
     return Page.parse(f"<body>{text}</body>")
 
 
-def test_a_game_by_requests_is_recorded_like_any_run(server: Server, tmp_path: Path) -> None:
+def test_a_game_by_requests_is_recorded_like_any_run(
+    server: Server, tmp_path: Path
+) -> None:
     status, form = ask(server, "/play?on=houses")
     check_safe(Page.parse(form))
-    status, told = ask(server, "/play", {"on": "houses", "split": "", "episode": "2", "with": ""})
+    status, told = ask(
+        server, "/play", {"on": "houses", "split": "", "episode": "2", "with": ""}
+    )
     assert (status, json.loads(told)) == (200, {"href": "/play/1/"})
     table = server.games.table("1")
     turn_of(table, "agent")
@@ -91,7 +98,11 @@ def test_a_game_by_requests_is_recorded_like_any_run(server: Server, tmp_path: P
     (instruction,) = shown.all("p", class_="task")
     assert len(instruction.text.split()) > 4
     assert shown.all("svg", class_="map")
-    goto = [e for e in shown.all("button", class_="act") if "goto[" in e.attributes["data-action"]]
+    goto = [
+        e
+        for e in shown.all("button", class_="act")
+        if "goto[" in e.attributes["data-action"]
+    ]
     assert goto
     refused = {"as": "agent", "number": 1, "words": "fly"}
     told = json.loads(ask(server, "/play/1/say", refused)[1])["problem"]
@@ -113,7 +124,11 @@ def test_a_game_by_requests_is_recorded_like_any_run(server: Server, tmp_path: P
     assert "You stopped" in end.text
     assert "after 2 moves; the expert needs 4." in end.text
     assert "1 game, 0 solved ✗" in end.text
-    (link,) = [e.attributes["href"] for e in end.all("a") if "episode?id=" in e.attributes["href"]]
+    (link,) = [
+        e.attributes["href"]
+        for e in end.all("a")
+        if "episode?id=" in e.attributes["href"]
+    ]
     assert ask(server, link)[0] == 200
     (record,) = RunFolder.read(tmp_path / "runs" / "play-houses").records()
     actions = [str(s.decision.action) for s in record.trajectory.steps
@@ -121,7 +136,9 @@ def test_a_game_by_requests_is_recorded_like_any_run(server: Server, tmp_path: P
     assert actions == [goto[0].attributes["data-action"], "stop"]
 
 
-def test_a_game_leads_to_the_next_one_and_to_the_same_again(server: Server, tmp_path: Path) -> None:
+def test_a_game_leads_to_the_next_one_and_to_the_same_again(
+    server: Server, tmp_path: Path
+) -> None:
     def answer(body: dict[str, str]) -> str:
         return str(json.loads(ask(server, "/play", body)[1]).get("href"))
 
@@ -136,7 +153,9 @@ def test_a_game_leads_to_the_next_one_and_to_the_same_again(server: Server, tmp_
 
     out = tmp_path / "runs" / "mine"
     server.games.begin(Plan("human", "houses", out=out))  # as from the command line
-    assert server.games.begin(Plan("human", "houses", out=out)).name == "1", "the open one"
+    assert server.games.begin(Plan("human", "houses", out=out)).name == "1", (
+        "the open one"
+    )
     turn_of(server.games.table("1"), "agent")
     assert "Resume: houses, turn 1" in ask(server, "/play")[1]
     assert answer({"after": "1"}) == "None", "it has not ended"
@@ -145,10 +164,14 @@ def test_a_game_leads_to_the_next_one_and_to_the_same_again(server: Server, tmp_
     assert "Resume" not in ask(server, "/play")[1]
     letters = server.games.table("1").seat("agent").letters
     assert answer({"after": "1", "again": "1"}) == "/play/2/"
-    assert server.games.table("2").seat("agent").letters is letters, "a place keeps its letter"
+    assert server.games.table("2").seat("agent").letters is letters, (
+        "a place keeps its letter"
+    )
     assert stop("2") == (first, "mine-again1")
     assert "✗ you, earlier" in board(server, "2", "agent").text
-    assert answer({"after": "2"}) == "/play/3/", "after another attempt, the series goes on"
+    assert answer({"after": "2"}) == "/play/3/", (
+        "after another attempt, the series goes on"
+    )
     turn_of(server.games.table("3"), "agent")
     assert "1 game, 0 solved" in board(server, "3", "agent").text
     second, folder = stop("3")
@@ -185,7 +208,9 @@ def test_a_game_is_made_of_installed_parts_alone(
     ],
     ids=range(11),
 )
-def test_a_broken_request_is_refused_in_one_line(server: Server, body: str, status: int) -> None:
+def test_a_broken_request_is_refused_in_one_line(
+    server: Server, body: str, status: int
+) -> None:
     found, text = ask(server, "/play", body)
     assert found == status
     assert text.startswith("the request")
@@ -198,7 +223,9 @@ def test_odd_headers_and_endless_bodies_are_refused(server: Server) -> None:
     port = int(server.address.split(":")[2].partition("/")[0])
     head = f"POST /play HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n"
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
-        connection.sendall(f"{head}Content-Length: 300000000\r\n\r\n".encode() + b"x" * 200_000)
+        connection.sendall(
+            f"{head}Content-Length: 300000000\r\n\r\n".encode() + b"x" * 200_000
+        )
         assert connection.recv(100).startswith(b"HTTP/1.1 413")
 
 
@@ -262,8 +289,12 @@ def test_a_question_reaches_who_watches(
     assert list(RunFolder.read(tmp_path / "runs" / "asked").records()) == []
 
 
-def test_what_is_wrong_with_a_game_stands_on_its_page(server: Server, tmp_path: Path) -> None:
-    table = server.games.begin(Plan("human", "houses", episode="none", out=tmp_path / "x"))
+def test_what_is_wrong_with_a_game_stands_on_its_page(
+    server: Server, tmp_path: Path
+) -> None:
+    table = server.games.begin(
+        Plan("human", "houses", episode="none", out=tmp_path / "x")
+    )
     until(lambda: table.ended)
     assert "houses has no episode 'none'" in board(server, "1", "agent").text
 
@@ -272,7 +303,9 @@ def test_the_map_holds_what_was_seen_and_no_more() -> None:
     way = {"viewpoint": "north0f1t", "heading": 0.0, "elevation": 0.0, "distance": 2.0}
     looked = {"viewpoint": "start9place", "heading": 0.0, "neighbors": (way,)}
     letters = Letters()
-    drawn = observed_map([Look({"viewpoint": "start9place", "heading": 0.0}, looked)], letters)
+    drawn = observed_map(
+        [Look({"viewpoint": "start9place", "heading": 0.0}, looked)], letters
+    )
     assert drawn is not None
     assert letters.by_place == {"start9place": "A", "north0f1t": "B"}
     assert letters.put("goto[north0f1t]") == (
@@ -280,7 +313,9 @@ def test_the_map_holds_what_was_seen_and_no_more() -> None:
     )
     assert "gold" not in drawn
     assert arrows(looked) == {"north0f1t": "↑ 2.0 m"}
-    assert observed_map([Look({"place": "room"}, {"objects": ("cup",)})], letters) is None
+    assert (
+        observed_map([Look({"place": "room"}, {"objects": ("cup",)})], letters) is None
+    )
 
 
 def test_an_arrow_takes_the_place_nearest_to_the_front_of_its_side() -> None:
@@ -289,15 +324,27 @@ def test_an_arrow_takes_the_place_nearest_to_the_front_of_its_side() -> None:
     observed = {"viewpoint": "here", "heading": 0.0, "neighbors": ways}
     space = SimpleNamespace(listed=[Action("goto", (name,)) for name in headings])
     now: Any = SimpleNamespace(observation=observed, space=space)
-    assert arrow_keys(now) == {"ArrowLeft": "goto[kitchen]", "ArrowDown": "goto[behind]"}
+    assert arrow_keys(now) == {
+        "ArrowLeft": "goto[kitchen]",
+        "ArrowDown": "goto[behind]",
+    }
 
 
-BALL = {"name": "red_ball_1", "color": "red", "kind": "ball", "ahead": 2, "right": 1, "state": ""}
+BALL = {
+    "name": "red_ball_1",
+    "color": "red",
+    "kind": "ball",
+    "ahead": 2,
+    "right": 1,
+    "state": "",
+}
 DOOR = {"name": "red_door_1", "color": "red", "kind": "door", "ahead": 3, "right": 0,
         "state": "closed"}  # fmt: skip
 
 
-def grid(objects: Any, walls: Any = (None, None, None), holding: Any = ()) -> dict[str, Any]:
+def grid(
+    objects: Any, walls: Any = (None, None, None), holding: Any = ()
+) -> dict[str, Any]:
     return {"heading": 0.0, "objects": objects, "walls": walls, "holding": holding}
 
 
@@ -313,23 +360,31 @@ def test_the_map_of_a_grid_ends_at_walls_and_doors_and_forgets_what_has_gone() -
     motions = builder.motions()
     assert motions[6.0, -3.0] == "move_ahead", "the ball is walked up to"
     assert (5.0, -2.0) in motions, "the closed door is faced"
-    assert not [square for square in motions if square[1] > -2], "nothing is seen behind it"
+    assert not [square for square in motions if square[1] > -2], (
+        "nothing is seen behind it"
+    )
     builder.add(Look(here, grid((DOOR,), (None, 2, None))))
     assert set(builder.grid) == {"red_door_1"}, "the ball is in view no more"
     builder.add(Look(here, grid((), (None, 2, None), [{"name": "red_door_1"}])))
     assert not builder.grid
 
 
-def test_the_map_of_a_grid_looks_through_an_open_door_and_leaves_its_frame_behind() -> None:
+def test_the_map_of_a_grid_looks_through_an_open_door_and_leaves_its_frame_behind() -> (
+    None
+):
     builder, door = _MapBuilder(Letters()), {**DOOR, "ahead": 1, "state": "open"}
     builder.add(Look({"x": 5, "y": 5, "heading": 0.0}, grid((door,), (5, None, None))))
-    assert not any(builder.squares[5.0, -y] for y in (4.0, 3.0, 2.0, 1.0)), "up to the wall"
+    assert not any(builder.squares[5.0, -y] for y in (4.0, 3.0, 2.0, 1.0)), (
+        "up to the wall"
+    )
     assert (5.0, 0.0) not in builder.squares
     builder.add(Look({"x": 5, "y": 4, "heading": 0.0}, grid((), (4, 1, 1))))
     assert "red_door_1" in builder.grid, "who stands on it does not see it"
     assert builder.squares[4.0, -4.0]
     assert builder.squares[6.0, -4.0]
-    assert not {(4.0, -3.0), (6.0, -3.0)} & builder.squares.keys(), "the next room may be wider"
+    assert not {(4.0, -3.0), (6.0, -3.0)} & builder.squares.keys(), (
+        "the next room may be wider"
+    )
 
 
 def test_actions_without_an_effect_are_dimmed() -> None:
@@ -345,28 +400,43 @@ def test_landmarks_and_rooms_are_read_from_the_text() -> None:
         " (left 90°, 2.0 m). Ways: goto[89be07] (left 90°, 2.0 m).\nRight: Only the wall of the"
         " hallway.\nRear: A sofa can be seen in the living room."
     )
-    assert list(landmarks(text)) == [("oak bench", 0, 1.5), ("doorway to the kitchen", -90, 2.0)]
+    assert list(landmarks(text)) == [
+        ("oak bench", 0, 1.5),
+        ("doorway to the kitchen", -90, 2.0),
+    ]
     assert room_of(text) == "hallway"
     assert room_of("A doorway to the kitchen.") == ""
-    assert list(landmarks("You see Red Door Shoes on your right.")) == [("Red Door Shoes", 90, 1)]
+    assert list(landmarks("You see Red Door Shoes on your right.")) == [
+        ("Red Door Shoes", 90, 1)
+    ]
 
 
 def test_texts_are_for_people_and_a_move_is_one_line() -> None:
     letters = Letters()
     letters.assign("scene_12a")
-    assert readable("cabinet_1 at 359.81°, scene_12a", letters).startswith("cabinet 1 at 0°, <abbr")
+    assert readable("cabinet_1 at 359.81°, scene_12a", letters).startswith(
+        "cabinet 1 at 0°, <abbr"
+    )
     said, heard = PlayEvent("you", "open[x]"), PlayEvent("", "You opened it.")
-    assert moves_of([heard, said, heard, heard, said]) == [[heard], [said, heard, heard], [said]]
+    assert moves_of([heard, said, heard, heard, said]) == [
+        [heard],
+        [said, heard, heard],
+        [said],
+    ]
 
 
-def test_a_recorded_episode_is_played_on_from_a_step(server: Server, tmp_path: Path) -> None:
+def test_a_recorded_episode_is_played_on_from_a_step(
+    server: Server, tmp_path: Path
+) -> None:
     walk = tmp_path / "runs" / "walk"
     run(Plan("oracle", "houses", limit=1, out=walk))
     (record,) = RunFolder.read(walk).records()
     asked = f"?id={quote(record.episode_id)}&step=2"
     status, text = ask(server, f"/run/walk/continue{asked}")
     assert status == 200
-    assert text.splitlines()[1] == f"wayword play --continue {walk}:{record.episode_id}:2"
+    assert (
+        text.splitlines()[1] == f"wayword play --continue {walk}:{record.episode_id}:2"
+    )
     assert ask(server, "/run/walk/continue?id=none&step=2")[0] == 404
     told = ask(server, "/play", {"run": "walk", "id": record.episode_id, "step": "2"})
     assert json.loads(told[1]) == {"href": "/play/1/"}
@@ -380,6 +450,6 @@ def test_a_recorded_episode_is_played_on_from_a_step(server: Server, tmp_path: P
     assert table.game is not None
     (after,) = RunFolder.read(table.game.result.path).records()
     assert len(after.trajectory.steps) == 2
-    assert json.loads(ask(server, "/play", {"run": "../..", "id": "x", "step": "1"})[1]) == {
-        "problem": "no run is called '../..'; the first page lists them"
-    }
+    assert json.loads(
+        ask(server, "/play", {"run": "../..", "id": "x", "step": "1"})[1]
+    ) == {"problem": "no run is called '../..'; the first page lists them"}

@@ -15,7 +15,9 @@ line = st.sampled_from(["a\n", "b\n", "\n", "None\n", "x\r\n", "u\u2028v\n", "ta
 text = st.lists(line, max_size=40).map("".join)
 long = st.builds(lambda n, t: "the task is long and wordy, so it is told in full\n" * n + t,
                  st.integers(0, 12), text)  # fmt: skip
-conversation = st.lists(st.builds(Message, st.sampled_from(["system", "user"]), long), max_size=4)
+conversation = st.lists(
+    st.builds(Message, st.sampled_from(["system", "user"]), long), max_size=4
+)
 prompts = st.lists(long | conversation.map(tuple), max_size=6)
 
 
@@ -32,7 +34,9 @@ def filled_in(calls: list[tuple[Block, ...]], call: int, block: int) -> list[str
 
 
 def texts(prompt: Prompt) -> list[str]:
-    return [prompt] if isinstance(prompt, str) else [message.content for message in prompt]
+    return (
+        [prompt] if isinstance(prompt, str) else [message.content for message in prompt]
+    )
 
 
 @given(prompts)
@@ -40,7 +44,9 @@ def test_a_prompt_is_restored_from_its_pieces(asked: list[Prompt]) -> None:
     history = PromptHistory()
     calls = [history.add("main", plain(prompt)) for prompt in asked]
     for number, prompt in enumerate(asked):
-        restored = ["".join(filled_in(calls, number, at)) for at in range(len(calls[number]))]
+        restored = [
+            "".join(filled_in(calls, number, at)) for at in range(len(calls[number]))
+        ]
         assert restored == texts(prompt)
 
 
@@ -52,7 +58,9 @@ def test_a_growing_prompt_takes_space_for_its_new_part_only() -> None:
         (block,) = history.add("main", "".join([*told, "Now answer.\n"]))
         shown = sum(len(piece.text) for piece in block.pieces)
         assert shown < 80
-        assert any(p.kind == "new" and f"Step {number}:" in p.text for p in block.pieces)
+        assert any(
+            p.kind == "new" and f"Step {number}:" in p.text for p in block.pieces
+        )
 
 
 def test_prompts_of_another_template_are_not_compared() -> None:
@@ -64,10 +72,18 @@ def test_prompts_of_another_template_are_not_compared() -> None:
 
 def test_the_state_of_a_whole_house_is_a_folded_table() -> None:
     things = {
-        f"Mug|{n}": {"x": n / 2, "room": "kitchen", "open": n == 3, "dirty": False, "in": ""}
+        f"Mug|{n}": {
+            "x": n / 2,
+            "room": "kitchen",
+            "open": n == 3,
+            "dirty": False,
+            "in": "",
+        }
         for n in range(20)
     }
-    page = Page.parse(f"<body>{figures.facts({'scene': 'A', 'objects': things})}</body>")
+    page = Page.parse(
+        f"<body>{figures.facts({'scene': 'A', 'objects': things})}</body>"
+    )
     (folded,) = page.all("details")
     assert "20 of them" in folded.text
     assert [head.text for head in page.all("th", scope="col")] == [

@@ -43,5 +43,7 @@ def test_published_houses_are_drawn_as_they_were_at_each_step(
     check_safe(page)
     assert len(page.all("path", class_="floor")) >= rooms
     assert len(page.all("rect", class_="furniture")) > 20
-    assert len(page.all("path", class_="pose")) == len(page.all("section", class_="step"))
+    assert len(page.all("path", class_="pose")) == len(
+        page.all("section", class_="step")
+    )
     assert "as it was at first" not in page.text, "the world repeats what was recorded"

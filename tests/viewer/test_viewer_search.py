@@ -42,7 +42,16 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = top / "large" / "run.json"
     split = {**json.loads(config.read_text()), "episodes_in_split": LARGE + 1}
     config.write_text(json.dumps(split))
-    run(Plan("navgpt", "houses", "scripted:first", limit=4, max_steps=4, out=top / "houses"))
+    run(
+        Plan(
+            "navgpt",
+            "houses",
+            "scripted:first",
+            limit=4,
+            max_steps=4,
+            out=top / "houses",
+        )
+    )
     return top
 
 
@@ -62,15 +71,24 @@ def asked(content: Content, name: str, **query: str) -> tuple[int, list[str]]:
     raise AssertionError("the texts are not read")
 
 
-def test_a_run_of_more_rows_than_a_page_is_searched_by_what_was_thought(content: Content) -> None:
+def test_a_run_of_more_rows_than_a_page_is_searched_by_what_was_thought(
+    content: Content,
+) -> None:
     assert asked(content, "large", q="walrus sleeps") == (2, ["e7", f"e{LARGE - 1}"])
-    assert asked(content, "large", q="walr") == (2, ["e7", f"e{LARGE - 1}"]), "as it is typed"
-    assert asked(content, "large", q="walrus", sort="id", down="1")[1] == ["e7", f"e{LARGE - 1}"]
+    assert asked(content, "large", q="walr") == (2, ["e7", f"e{LARGE - 1}"]), (
+        "as it is typed"
+    )
+    assert asked(content, "large", q="walrus", sort="id", down="1")[1] == [
+        "e7",
+        f"e{LARGE - 1}",
+    ]
     assert asked(content, "large", q="walrus", ended="failed") == (0, [])
     assert asked(content, "large", q="unheard-of") == (0, [])
     assert asked(content, "large", q="lost") == (1, ["lost"]), "ids are searched, too"
     assert asked(content, "large", q="be brief")[0] == LARGE, "in prompts"
-    assert asked(content, "large", q=' " OR NEAR( ')[0] == 0, "words are no query language"
+    assert asked(content, "large", q=' " OR NEAR( ')[0] == 0, (
+        "words are no query language"
+    )
 
 
 def test_instructions_prompts_and_answers_are_searched(content: Content) -> None:
@@ -92,8 +110,12 @@ def server(content: Content) -> Iterator[Server]:
         yield running
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH: apt-get install chromium")
-def test_words_of_thoughts_and_prompts_filter_the_table_in_a_browser(server: Server) -> None:
+@pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium on PATH: apt-get install chromium"
+)
+def test_words_of_thoughts_and_prompts_filter_the_table_in_a_browser(
+    server: Server,
+) -> None:
     with chromium() as browser:
         page = browser.new_page(viewport={"width": 1400, "height": 900})
         said = listen(page, server.address.rstrip("/"))
@@ -105,9 +127,12 @@ def test_words_of_thoughts_and_prompts_filter_the_table_in_a_browser(server: Ser
             page.wait_for_selector("body[data-whole]", timeout=60_000)
             page.fill("#search", words)
             page.wait_for_function(
-                "shown => document.getElementById('count').textContent === shown", arg=shown
+                "shown => document.getElementById('count').textContent === shown",
+                arg=shown,
             )
-        page.fill("#search", "thought")  # in NavGPT's prompts, in no id and no instruction
+        page.fill(
+            "#search", "thought"
+        )  # in NavGPT's prompts, in no id and no instruction
         page.wait_for_function(
             "() => document.getElementById('count').textContent === '4 episodes'"
         )

@@ -29,7 +29,10 @@ from wayword.viewer.library import Library, Rows
 
 @contextmanager
 def serving(*paths: Path, **options: Any) -> Iterator[Server]:
-    with Server(Content(Library(list(paths))), **options) as server, server.in_background():
+    with (
+        Server(Content(Library(list(paths))), **options) as server,
+        server.in_background(),
+    ):
         yield server
 
 
@@ -85,7 +88,9 @@ def test_the_home_page_lists_every_run_below(server: Server) -> None:
     page(server, f"/{deep}")
 
 
-def test_a_run_page_has_its_rows_at_once_and_the_rest_when_asked(server: Server) -> None:
+def test_a_run_page_has_its_rows_at_once_and_the_rest_when_asked(
+    server: Server,
+) -> None:
     walked = page(server, "/run/walked/")
     rows = walked.data["rows"]
     assert len(rows) == 3
@@ -136,7 +141,9 @@ def test_nothing_else_is_served(server: Server, path: str) -> None:
     check_safe(Page.parse(text))
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example:80"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example:80"]
+)
 def test_a_name_from_elsewhere_is_refused(server: Server, host: str) -> None:
     assert ask(server, "/", Host=host)[0] == 403
 
@@ -144,7 +151,9 @@ def test_a_name_from_elsewhere_is_refused(server: Server, host: str) -> None:
 def test_requests_of_other_pages_are_refused(server: Server) -> None:
     assert ask(server, "/", Origin="http://evil.example")[0] == 403
     assert ask(server, "/", Origin="null")[0] == 403
-    assert ask(server, "/", "POST")[0] == 403, "a form of another page says no origin we know"
+    assert ask(server, "/", "POST")[0] == 403, (
+        "a form of another page says no origin we know"
+    )
     headers = ask(server, "/")[2]
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["cache-control"] == "no-store"
@@ -218,7 +227,9 @@ def test_a_run_that_goes_on_is_told_of(tmp_path: Path) -> None:
         assert told["running"]
         assert told["episodes"][0]["step"] == 4
         (line,) = re.findall('points="([^"]*)"', told["episodes"][0]["sketch"])
-        assert line.split()[0].partition(",")[2] == line.split()[1].partition(",")[2], "to the east"
+        assert line.split()[0].partition(",")[2] == line.split()[1].partition(",")[2], (
+            "to the east"
+        )
         assert (told["done"], told["total"]) == (1, 9)
         assert re.fullmatch(
             r"about 10 s left · 2 calls in flight · 500 tokens per second · \$0.1[23] of \$2.00",
@@ -231,7 +242,9 @@ def test_a_run_that_goes_on_is_told_of(tmp_path: Path) -> None:
         connection.close()
 
 
-@pytest.mark.parametrize("broken", ["", "{", "[]", '{"done": "x"}', '{"process": null}'])
+@pytest.mark.parametrize(
+    "broken", ["", "{", "[]", '{"done": "x"}', '{"process": null}']
+)
 def test_a_broken_progress_file_is_no_progress(broken: str, tmp_path: Path) -> None:
     path = make_run(tmp_path / "runs" / "one", ("one",))
     (path / ".progress.json").write_text(broken)
@@ -269,11 +282,16 @@ def test_rows_of_a_large_run_are_filtered_and_sorted_by_the_server(
         assert ids("outcome=bad&from=x&sort=none")[0] == 30
 
 
-def test_five_thousand_episodes_are_indexed_quickly_and_take_little(tmp_path: Path) -> None:
+def test_five_thousand_episodes_are_indexed_quickly_and_take_little(
+    tmp_path: Path,
+) -> None:
     path = make_run(tmp_path / "runs" / "many", ("0",))
     recorded = RunFolder.read(path)
     (line,) = lines_of(path)
-    rewrite(path, [line.replace(b'"episode":"0"', b'"episode":"%d"' % n) for n in range(5000)])
+    rewrite(
+        path,
+        [line.replace(b'"episode":"0"', b'"episode":"%d"' % n) for n in range(5000)],
+    )
     began = time.process_time()
     rows = Rows(recorded).refresh()
     took = time.process_time() - began

@@ -12,16 +12,22 @@ from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
 
-def test_a_page_shows_what_each_actor_alone_was_told_and_what_they_said(tmp_path: Path) -> None:
+def test_a_page_shows_what_each_actor_alone_was_told_and_what_they_said(
+    tmp_path: Path,
+) -> None:
     walked = run(Plan("team", "ma_household", limit=2, out=tmp_path / "pair")).path
     index = viewer.write(walked)
     for record in RunFolder.read(walked).records():
         page = Page.read(index.parent / "episodes" / f"{record.episode_id}.html")
         check_safe(page)
         (given, *_) = [
-            each.text for each in page.all("div", class_="private") if "alone" in each.text
+            each.text
+            for each in page.all("div", class_="private")
+            if "alone" in each.text
         ]
-        assert given.startswith("commander alone was given: "), "the goal stands in the open"
+        assert given.startswith("commander alone was given: "), (
+            "the goal stands in the open"
+        )
         assert "Only you know this task." in page.text
         assert "Please " in page.text
         assert "Done." in page.text

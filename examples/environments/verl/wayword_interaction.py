@@ -41,9 +41,13 @@ class WaywordInteraction(BaseInteraction):
     async def generate_response(
         self, instance_id: str, messages: list[dict[str, Any]], **kwargs: Any
     ) -> tuple[bool, str, float, dict[str, Any]]:
-        answer = next(m["content"] for m in reversed(messages) if m["role"] == "assistant")
+        answer = next(
+            m["content"] for m in reversed(messages) if m["role"] == "assistant"
+        )
         env = self._environments[instance_id]
-        observation, reward, terminated, truncated, info = await asyncio.to_thread(env.step, answer)
+        observation, reward, terminated, truncated, info = await asyncio.to_thread(
+            env.step, answer
+        )
         over = terminated or truncated
         if over:
             await self.finalize_interaction(instance_id)
@@ -70,12 +74,17 @@ def rows(name: str, count: int, **options: Any) -> list[dict[str, Any]]:
             "prompt": row["prompt"],
             "agent_name": "tool_agent",
             "reward_model": {"style": "rule", "ground_truth": ""},
-            "extra_info": {"interaction_kwargs": {"name": "wayword", "episode": row["episode"]}},
+            "extra_info": {
+                "interaction_kwargs": {"name": "wayword", "episode": row["episode"]}
+            },
         }
         for row in prompts(name, count, **options)
     ]
 
 
 if __name__ == "__main__":
-    lines = (json.dumps(row) + "\n" for row in rows(sys.argv[1], int(sys.argv[2]), max_steps=30))
+    lines = (
+        json.dumps(row) + "\n"
+        for row in rows(sys.argv[1], int(sys.argv[2]), max_steps=30)
+    )
     Path(sys.argv[3]).write_text("".join(lines), encoding="utf-8")

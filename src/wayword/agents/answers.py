@@ -43,7 +43,9 @@ READ_ENDS = 2 * LONGEST
 """Characters read at each end of a raw text. A model that repeats itself up to its token limit
 writes megabytes, and parsing them would block every episode of the run. Nothing is lost: the middle
 is reasoning, or the answer is too long anyway."""
-MOST_VALUES = 100  # maximum objects, labels and values of a field; no real answer has more
+MOST_VALUES = (
+    100  # maximum objects, labels and values of a field; no real answer has more
+)
 REJECTED_LENGTH = 500  # characters of a rejected answer that are recorded
 LONGEST_THOUGHT = 2_000  # characters of a thought that are kept
 
@@ -78,7 +80,9 @@ class Reply:
         if len(raw) > 2 * READ_ENDS:
             raw = raw[:READ_ENDS] + raw[-READ_ENDS:]
         text, reasoning = split_thought(sanitized(raw))
-        stop_positions = [position for position in map(text.find, stop) if position >= 0]
+        stop_positions = [
+            position for position in map(text.find, stop) if position >= 0
+        ]
         if stop_positions:
             text, cut_off = text[: min(stop_positions)], ""
         if cut_off and (unfinished := _UNFINISHED_WORD.match(text[::-1])):
@@ -95,7 +99,9 @@ class Reply:
         """Return the rejection of an empty or too long answer; None for others."""
         if not self.text.strip():
             after = "nothing followed the reasoning; answer after it"
-            return self.reject("empty", after if self.reasoning else "the answer was empty")
+            return self.reject(
+                "empty", after if self.reasoning else "the answer was empty"
+            )
         if len(self.text) > LONGEST:
             reason = f"the answer ran to more than {LONGEST:,} characters; be brief"
             return self.reject("too_long", reason)
@@ -107,7 +113,9 @@ class Reply:
         return self.text.lstrip()[:1] in ("{", "[")
 
 
-def replies(completion: Completion, sampling: Sampling, setting: str = "max_tokens") -> list[Reply]:
+def replies(
+    completion: Completion, sampling: Sampling, setting: str = "max_tokens"
+) -> list[Reply]:
     """Return each sample of a completion. ``setting`` is the name of the token limit's setting."""
     limit, usage = sampling.max_tokens, completion.usage
     if len(completion.texts) == 1:  # a backend may grant more, for reasoning
@@ -119,7 +127,11 @@ def replies(completion: Completion, sampling: Sampling, setting: str = "max_toke
         advice = "raise model.thinking, or think less"
     finish_reasons = [*completion.finish, *("" for _ in completion.texts)]
     return [
-        Reply.of(text, sampling.stop, f"{problem}; {advice}" if finish.lower() in _CUT_OFF else "")
+        Reply.of(
+            text,
+            sampling.stop,
+            f"{problem}; {advice}" if finish.lower() in _CUT_OFF else "",
+        )
         for text, finish in zip(completion.texts, finish_reasons, strict=False)
     ]
 
@@ -137,7 +149,9 @@ def sanitized(text: str) -> str:
 _LINE_START = r"[ \t>*#_\-•]{0,8}(?:\d{1,2}[.)][ \t*_]{0,4})?"
 _DECORATION = r"[ \t*_]{0,4}"
 _GAP = r"[ \t]{0,8}"  # bounded: three adjacent runs of blanks would take cubic time
-FENCE = re.compile(r"(?:```|~~~)(?:json|text|txt|python|plaintext|markdown|yaml)?(?![\w])", re.I)
+FENCE = re.compile(
+    r"(?:```|~~~)(?:json|text|txt|python|plaintext|markdown|yaml)?(?![\w])", re.I
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +170,9 @@ class AnswerFields:
 
     def line(self, *names: str) -> str:
         texts = (value for name in names for value in self.all(name))
-        return one_line(" ".join(str(v) for v in texts if isinstance(v, str | int | float)))
+        return one_line(
+            " ".join(str(v) for v in texts if isinstance(v, str | int | float))
+        )
 
 
 def fields(text: str, names: Collection[str]) -> AnswerFields:
@@ -177,25 +193,31 @@ def fields(text: str, names: Collection[str]) -> AnswerFields:
         for name in names:
             if name in value:
                 more = value[name]
-                values.setdefault(name, []).extend(more if isinstance(more, _Repeats) else [more])
+                values.setdefault(name, []).extend(
+                    more if isinstance(more, _Repeats) else [more]
+                )
     rest = FENCE.sub("", rest)
     # Match ``Action:``, ``**Action 1:**``, ``- action :``, and headings without a colon.
     ordered = sorted(names, key=len, reverse=True)
     spelled = "|".join(re.escape(name).replace("_", r"[ \t_]{1,3}") for name in ordered)
     with_colon = rf"{_LINE_START}({spelled}){_DECORATION}\d{{0,3}}{_DECORATION}[:：]"
-    heading = (
-        rf"[ \t>]{{0,8}}(?:#{{1,6}}{_GAP}|\*\*|__)({spelled}){_GAP}\d{{0,3}}(?:\*\*|__)?{_GAP}$"
-    )
+    heading_start = rf"[ \t>]{{0,8}}(?:#{{1,6}}{_GAP}|\*\*|__)"
+    heading_end = rf"{_GAP}\d{{0,3}}(?:\*\*|__)?{_GAP}$"
+    heading = rf"{heading_start}({spelled}){heading_end}"
     pattern = re.compile(rf"^(?:{with_colon}|{heading})", re.I | re.MULTILINE)
     labels = list(islice(pattern.finditer(rest), MOST_VALUES))
     label_ends = [*(label.start() for label in labels[1:]), len(rest)]
     for label, end in zip(labels, label_ends, strict=False):
-        name = re.sub(r"[\s_]+", "_", next(group for group in label.groups() if group).lower())
+        name = re.sub(
+            r"[\s_]+", "_", next(group for group in label.groups() if group).lower()
+        )
         body = rest[label.end() : end].strip(" \t\r\n*")
         if body or name not in values:
             values.setdefault(name, []).append(body)
     cut = objects[0][1] if objects and not labels else None
-    before = text[:cut] if cut is not None else rest[: labels[0].start()] if labels else rest
+    before = (
+        text[:cut] if cut is not None else rest[: labels[0].start()] if labels else rest
+    )
     values = {name: each[:MOST_VALUES] for name, each in values.items()}
     return AnswerFields(values, FENCE.sub("", before).strip(), bool(objects))
 
@@ -217,9 +239,15 @@ def items(text: str) -> list[str]:
             value, _ = decoder.raw_decode(text, start)
         except ValueError:
             continue
-        except RecursionError:  # takes milliseconds, and the next bracket raises it again
+        except (
+            RecursionError
+        ):  # takes milliseconds, and the next bracket raises it again
             break
-        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        if (
+            isinstance(value, list)
+            and value
+            and all(isinstance(item, str) for item in value)
+        ):
             return [sanitized(item) for item in value]
     lines = text.splitlines()
     from_first = dropwhile(lambda line: not MARKER.match(line), lines)
@@ -247,9 +275,13 @@ def _objects(text: str, names: set[str]) -> Iterator[tuple[dict[str, Json], int,
             value, end = None, error.pos
         except ValueError:  # a number of thousands of digits
             value, end = None, len(text)
-        except RecursionError:  # a thousand open brackets are not an answer, and take milliseconds
+        except (
+            RecursionError
+        ):  # a thousand open brackets are not an answer, and take milliseconds
             return
-        budget -= max(32, end - start)  # a failed attempt takes about as long as 32 characters
+        budget -= max(
+            32, end - start
+        )  # a failed attempt takes about as long as 32 characters
         if isinstance(value, dict) and names & value.keys():
             yield value, start, end
             search_from = end
@@ -259,10 +291,15 @@ def _objects(text: str, names: set[str]) -> Iterator[tuple[dict[str, Json], int,
 def _unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     values: dict[str, Json] = {}
     for written, value in pairs:
-        key, value = re.sub(r"[\s_]+", "_", sanitized(written).strip().lower()), _sanitize(value)
+        key, value = (
+            re.sub(r"[\s_]+", "_", sanitized(written).strip().lower()),
+            _sanitize(value),
+        )
         if key in values and values[key] != value:
             old = values[key]
-            values[key] = _Repeats([*(old if isinstance(old, _Repeats) else [old]), value])
+            values[key] = _Repeats(
+                [*(old if isinstance(old, _Repeats) else [old]), value]
+            )
         else:
             values[key] = value
     return values
@@ -327,7 +364,12 @@ class Field:
         if not self.many:
             return text
         max_items = self.most or max(12, length // LONGEST_ITEM)
-        return {"type": "array", "items": text, "minItems": self.least, "maxItems": max_items}
+        return {
+            "type": "array",
+            "items": text,
+            "minItems": self.least,
+            "maxItems": max_items,
+        }
 
     def value(self, values: Sequence[Json]) -> str | list[str]:
         if not self.many:
@@ -366,11 +408,15 @@ class AnswerForm:
 
     def schema(self, length: int) -> Mapping[str, Json]:
         """Return the JSON schema of a constrained answer, about ``length`` characters per field."""
-        return _object_schema({field.key: field.schema(length) for field in self.fields})
+        return _object_schema(
+            {field.key: field.schema(length) for field in self.fields}
+        )
 
     def read(self, text: str) -> Filled | None:
         answer = fields(text, [field.key for field in self.fields])
-        filled = {field.key: field.value(answer.all(field.key)) for field in self.fields}
+        filled = {
+            field.key: field.value(answer.all(field.key)) for field in self.fields
+        }
         return filled if any(filled.values()) else None
 
 
@@ -418,17 +464,27 @@ class StrategyRecipe(AnswerForm):
         for line in text.strip("\n").splitlines():
             match = _SECTION_LINE.fullmatch(line.rstrip())
             if match is None or (match.group(1) and not parsed):
-                raise UsageError(f"recipe {name}: {line!r} does not read 'Label: what to write'")
+                raise UsageError(
+                    f"recipe {name}: {line!r} does not read 'Label: what to write'"
+                )
             indent, label, about = match.groups()
             if indent:
-                parsed[-1] = replace(parsed[-1], parts=(*parsed[-1].parts, (label.lower(), about)))
+                parsed[-1] = replace(
+                    parsed[-1], parts=(*parsed[-1].parts, (label.lower(), about))
+                )
             else:
                 parsed.append(Field(label, about))
         keys = [field.key for field in parsed]
         if not keys or keys[-1] not in ("action", "act") or len(set(keys)) < len(keys):
-            raise UsageError(f"recipe {name}: the last section, and no other, must be 'Action:'")
+            raise UsageError(
+                f"recipe {name}: the last section, and no other, must be 'Action:'"
+            )
         super().__init__(*parsed)
-        self.text, self.sections, self.action = text.strip("\n"), self.fields[:-1], self.fields[-1]
+        self.text, self.sections, self.action = (
+            text.strip("\n"),
+            self.fields[:-1],
+            self.fields[-1],
+        )
 
     def schema_for(self, space: ActionSpace, length: int) -> Mapping[str, Json]:
         """Return the schema that :meth:`decision` reads: the sections, ``action``, and ``argument``
@@ -454,9 +510,15 @@ class StrategyRecipe(AnswerForm):
         if (unreadable := reply.unreadable()) is not None:
             return StrategyAnswer(unreadable, {})
         read = fields(reply.text, [*(field.key for field in self.fields), ARGUMENT])
-        parts = {k: v for s in self.sections for k, v in _parts_of(read.all(s.key), s).items()}
+        parts = {
+            k: v
+            for s in self.sections
+            for k, v in _parts_of(read.all(s.key), s).items()
+        }
         texts = [
-            "; ".join(f"{name}: {one_line(words, LONGEST)}" for name, words in value.items())
+            "; ".join(
+                f"{name}: {one_line(words, LONGEST)}" for name, words in value.items()
+            )
             if isinstance(value, dict)
             else str(value)[:LONGEST]
             for section in self.sections
@@ -466,14 +528,18 @@ class StrategyRecipe(AnswerForm):
             texts.insert(0, read.before)
         thought = one_line(" ".join(texts))
         words = [text for text in read.all(self.action.key) if isinstance(text, str)]
-        has_second_action = bool(words) and isinstance(legal.read_unlabeled(read.before), Action)
+        has_second_action = bool(words) and isinstance(
+            legal.read_unlabeled(read.before), Action
+        )
         outcome: Action | Refusal | None
         if len(words) > 1 or has_second_action:
             outcome = Refusal("several_actions", SEVERAL_ACTIONS)
         elif words:
             argument = read.line(ARGUMENT)
             completed = f"{words[0]}[{argument}]"
-            outcome = legal.read(completed if argument and legal.takes_text(words[0]) else words[0])
+            outcome = legal.read(
+                completed if argument and legal.takes_text(words[0]) else words[0]
+            )
             if argument and isinstance(outcome, Refusal) and "[" not in words[0]:
                 action = legal.read(completed)
                 outcome = action if isinstance(action, Action) else outcome
@@ -486,7 +552,9 @@ class StrategyRecipe(AnswerForm):
             outcome = legal.read_unlabeled(reply.text) or Refusal("no_action", problem)
         if isinstance(outcome, Action):
             return StrategyAnswer(Decision(outcome, thought), parts)
-        return StrategyAnswer(reply.reject(outcome.kind, outcome.reason, thought), parts)
+        return StrategyAnswer(
+            reply.reject(outcome.kind, outcome.reason, thought), parts
+        )
 
 
 def _parts_of(values: Sequence[Json], section: Field) -> dict[str, str]:
@@ -524,14 +592,22 @@ def pattern(space: ActionSpace) -> str:
     for (verb, count), options in slots.items():
         arguments = ", ".join(f"({'|'.join(each)})" for each in options)
         patterns.append(rf"{verb}\[{arguments}\]" if count else verb)
-    return f"^({'|'.join(dict.fromkeys([*patterns, *space.forms, *space.open_verbs]))})$"
+    return (
+        f"^({'|'.join(dict.fromkeys([*patterns, *space.forms, *space.open_verbs]))})$"
+    )
 
 
 # A choice: one of several names, alone (LGX), or with a thought and an option to stop (NavGPT,
 # DiscussNav).
 
-STOP_WORDS = ("stop", "finish", "finished")  # words that end the walk, in place of a name
-_TOOL_NAME = "action maker"  # the tool's name in NavGPT's prompts; the chosen name is its input
+STOP_WORDS = (
+    "stop",
+    "finish",
+    "finished",
+)  # words that end the walk, in place of a name
+_TOOL_NAME = (
+    "action maker"  # the tool's name in NavGPT's prompts; the chosen name is its input
+)
 _NAME_FIELDS = ("action_input", "prediction", "action")  # fields that hold the name
 
 Decoding = Literal["constrained", "free"]
@@ -554,7 +630,9 @@ async def ask(
     tokens. Both are parsed alike, because a model may ignore a constraint.
     """
     choices = tuple(names) if decoding == "constrained" else None
-    sampling = Sampling(max_tokens=limit, temperature=temperature, seed=seed, choices=choices)
+    sampling = Sampling(
+        max_tokens=limit, temperature=temperature, seed=seed, choices=choices
+    )
     return replies(await model.complete(messages, sampling), sampling)[0]
 
 
@@ -569,7 +647,9 @@ def read_pick(answer: str | Reply, names: Sequence[str]) -> str | Rejection:
     if isinstance(picked, str):
         return picked
     reason = "the answer names nothing that was listed"
-    return reply.reject(picked.kind, reason if picked.kind == "unknown" else picked.reason)
+    return reply.reject(
+        picked.kind, reason if picked.kind == "unknown" else picked.reason
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -601,12 +681,19 @@ def read_choice(
     if not (read.is_json and labeled):
         thought = one_line(f"{read.before if read.values else ''} {labeled}")
     truths = {"true": True, "false": False}
-    arrivals = [truths.get(str(value).strip(" .!*").lower()) for value in read.all("arrived")]
+    arrivals = [
+        truths.get(str(value).strip(" .!*").lower()) for value in read.all("arrived")
+    ]
     if None in arrivals or len(set(arrivals)) > 1:
-        return reply.reject("no_action", '"arrived" must be true or false, once', thought)
+        return reply.reject(
+            "no_action", '"arrived" must be true or false, once', thought
+        )
     if True in arrivals:
         return NamedAnswer(thought, None)
-    words, endings = _choice_words(read, legal), [str(text) for text in read.all("final_answer")]
+    words, endings = (
+        _choice_words(read, legal),
+        [str(text) for text in read.all("final_answer")],
+    )
     if len(words) + len(endings) > 1:
         return reply.reject("several_actions", SEVERAL_ACTIONS, thought)
     if endings:  # unless it takes itself back or continues to a place
@@ -624,19 +711,29 @@ def read_choice(
         return NamedAnswer(thought, None if stops else chosen)
     if not words:
         is_broken_json = reply.opens_json and not read.is_json
-        reason = BROKEN_JSON if is_broken_json else f"the answer has no {missing_fields}"
+        reason = (
+            BROKEN_JSON if is_broken_json else f"the answer has no {missing_fields}"
+        )
         return reply.reject("no_action", reason, thought)
     if chosen.kind == "empty":
         return reply.reject("empty", "the action named no ID", thought)
     if chosen.kind != "unknown":
         return reply.reject(chosen.kind, chosen.reason, thought)
     name = words[0].strip(AROUND)
-    problem = "cannot be reached from here in one move" if name in other_names else f"is not {kind}"
+    problem = (
+        "cannot be reached from here in one move"
+        if name in other_names
+        else f"is not {kind}"
+    )
     reason = f"{name[:80]!r} {problem}; choose one of: {', '.join(legal) or 'none'}"
-    return reply.reject("illegal" if name in other_names else "unknown", reason, thought)
+    return reply.reject(
+        "illegal" if name in other_names else "unknown", reason, thought
+    )
 
 
-def choice_schema(label: str, legal: Collection[str], thought_length: int) -> Mapping[str, Json]:
+def choice_schema(
+    label: str, legal: Collection[str], thought_length: int
+) -> Mapping[str, Json]:
     """Return the JSON schema that :func:`read_choice` accepts, with ``label`` for the action.
 
     The order follows the questions of NavGPT's principle. With one field for an ID or the word
@@ -658,4 +755,6 @@ def _choice_words(answer: AnswerFields, legal: Collection[str]) -> list[str]:
     if inputs or predictions:
         actions = [words for words in actions if isinstance(pick(words, legal), str)]
     choices = [*inputs, *dict.fromkeys(predictions), *actions]
-    return [words for words in choices if words.strip()] or choices  # an empty field names nothing
+    return [
+        words for words in choices if words.strip()
+    ] or choices  # an empty field names nothing

@@ -41,7 +41,9 @@ _CUT_WITHIN = re.compile(
 _LINKING_WORDS = re.compile(
     r"^(?:(?:and|then|next|after that|afterwards|finally|from there|now)\b,?\s*)+", re.I
 )
-MOTION = re.compile(rf"\b(?:{MOTION_VERBS}|walking|going|turning|heading|passing)\b", re.I)
+MOTION = re.compile(
+    rf"\b(?:{MOTION_VERBS}|walking|going|turning|heading|passing)\b", re.I
+)
 _SITUATION = re.compile(
     r"^(?:you(?:'re|'ve|'ll| are| have| will| start| begin)|beginning|if you)\b", re.I
 )
@@ -51,7 +53,9 @@ _ONLY_TURN = re.compile(
     re.I,
 )
 _ONLY_PASS = re.compile(r"^(?:pass|(?:go|walk|continue|head|move)\s+past)\b", re.I)
-_ONLY_STOP = re.compile(r"^(?:stop|wait|halt|pause|stand)(?: (?:there|here|and wait))*\W*$", re.I)
+_ONLY_STOP = re.compile(
+    r"^(?:stop|wait|halt|pause|stand)(?: (?:there|here|and wait))*\W*$", re.I
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +88,19 @@ async def ask_yes(model: Model, prompt: str) -> tuple[float, Rejection | None]:
     choice = await model.choose(prompt, [NO, YES])
     refused = None
     if choice.other_text:
-        refused = Reply.of(choice.other_text).reject("unknown", "the answer is neither yes nor no")
+        refused = Reply.of(choice.other_text).reject(
+            "unknown", "the answer is neither yes nor no"
+        )
     return choice.logprobs[1] - choice.logprobs[0], refused
 
 
 def note_clauses(note: Callable[..., None], parts: Sequence[Clause]) -> None:
     """Record the clauses of an instruction in the trajectory."""
-    note(CLAUSES, texts=[part.text for part in parts], begins=[part.begin for part in parts])
+    note(
+        CLAUSES,
+        texts=[part.text for part in parts],
+        begins=[part.begin for part in parts],
+    )
 
 
 def note_followed(note: Callable[..., None], number: int, done: Iterable[int]) -> None:
@@ -98,8 +108,12 @@ def note_followed(note: Callable[..., None], number: int, done: Iterable[int]) -
     note(FOLLOWED, number=number, done=sorted(done))
 
 
-_BY_NUMBER = re.compile(r"\b(?:sub-?instruction|instruction|clause|part)\s*#?\s*(\d{1,2})\b", re.I)
-_LEAST_WORDS = 3  # minimum words of a quoted part: fewer could occur in any thought by chance
+_BY_NUMBER = re.compile(
+    r"\b(?:sub-?instruction|instruction|clause|part)\s*#?\s*(\d{1,2})\b", re.I
+)
+_LEAST_WORDS = (
+    3  # minimum words of a quoted part: fewer could occur in any thought by chance
+)
 
 
 def named_part(thought: str, parts: Sequence[str]) -> int:
@@ -148,13 +162,19 @@ def clauses(instruction: str) -> tuple[Clause, ...]:
     if pending is not None:
         merged[-1:] = [_join(merged[-1], pending)] if merged else [pending]
     while len(merged) > MOST_CLAUSES:
-        sizes = [len(first.text) + len(second.text) for first, second in pairwise(merged)]
+        sizes = [
+            len(first.text) + len(second.text) for first, second in pairwise(merged)
+        ]
         shortest = sizes.index(min(sizes))
-        merged[shortest : shortest + 2] = [_join(merged[shortest], merged[shortest + 1])]
+        merged[shortest : shortest + 2] = [
+            _join(merged[shortest], merged[shortest + 1])
+        ]
     return tuple(merged) or (Clause(instruction.strip(), 0),)
 
 
-def _split_at(text: str, begin: int, cut_pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+def _split_at(
+    text: str, begin: int, cut_pattern: re.Pattern[str]
+) -> Iterator[tuple[int, str]]:
     start = 0
     for cut in cut_pattern.finditer(text):
         yield begin + start, text[start : cut.start()]
@@ -195,15 +215,27 @@ def turn_of(clause: str) -> float | None:
     turns = list(_TURN.finditer(clause))
     if not turns:
         return None
-    chosen = next((match for match in turns if match[3].lower() != "straight"), turns[0])
-    bearing_verb, modifier, direction = (part.lower() if part else "" for part in chosen.groups())
+    chosen = next(
+        (match for match in turns if match[3].lower() != "straight"), turns[0]
+    )
+    bearing_verb, modifier, direction = (
+        part.lower() if part else "" for part in chosen.groups()
+    )
     if direction not in ("left", "right"):
         return 0.0 if direction == "straight" else 180.0
-    degrees = 45.0 if bearing_verb or modifier.startswith("slight") else 135.0 if modifier else 90.0
+    degrees = (
+        45.0
+        if bearing_verb or modifier.startswith("slight")
+        else 135.0
+        if modifier
+        else 90.0
+    )
     return degrees if direction == "right" else -degrees
 
 
-_PREPOSITIONS = re.compile(r".*\b(?:to|into|through|by|beside|towards?|reach)\b", re.I | re.DOTALL)
+_PREPOSITIONS = re.compile(
+    r".*\b(?:to|into|through|by|beside|towards?|reach)\b", re.I | re.DOTALL
+)
 _THROUGH = re.compile(
     r"\b(?:through|into|door|doors|doorway|enter|exit|leave|out|past|pass)\b", re.I
 )
@@ -231,4 +263,6 @@ def plain_words(text: str) -> frozenset[str]:
     ['doorway', 'hall', 'the', 'to']
     """
     words = (ORDINALS.get(word, word) for word in _LETTERS.findall(text.lower()))
-    return frozenset(re.sub(r"(?<=...)(?<!s)s$", "", word) for word in words)  # "boss" stays
+    return frozenset(
+        re.sub(r"(?<=...)(?<!s)s$", "", word) for word in words
+    )  # "boss" stays

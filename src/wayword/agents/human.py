@@ -62,29 +62,45 @@ class MapSketch:
         for neighbor in observation.neighbors:
             flat = neighbor.distance * math.cos(math.radians(neighbor.elevation))
             east, north = unit(neighbor.heading)
-            self._places.setdefault(neighbor.viewpoint, (x + flat * east, y + flat * north))
+            self._places.setdefault(
+                neighbor.viewpoint, (x + flat * east, y + flat * north)
+            )
 
     def render(self, exits: Mapping[str, int]) -> str:
         if not self.visited:
             return (
-                "there is a map only in viewpoint graphs; your surroundings are in the text above"
+                "there is a map only in viewpoint graphs; "
+                "your surroundings are in the text above"
             )
         xs, ys = zip(*self._places.values(), strict=True)
         height = (max(ys) - min(ys)) * MAP_COLUMNS / (MAP_ROWS * _ASPECT)
-        span = max(max(xs) - min(xs), height, 0.1)  # metres; 0.1 keeps one place from dividing by 0
+        span = max(
+            max(xs) - min(xs), height, 0.1
+        )  # metres; 0.1 keeps one place from dividing by 0
         scale = min(_COLUMNS_PER_METRE, (MAP_COLUMNS - 1) / span)
         grid: dict[tuple[int, int], str] = {}
         marks = dict.fromkeys(self._places, ".") | dict.fromkeys(self.visited, "o")
         marks |= {name: str(number) for name, number in exits.items() if name in marks}
         marks[self.visited[-1]] = "@"
         for name, (x, y) in self._places.items():
-            column, row = round((x - min(xs)) * scale), round((max(ys) - y) * scale / _ASPECT)
-            for position, letter in enumerate(marks[name], column):  # keep the most important mark
+            column, row = (
+                round((x - min(xs)) * scale),
+                round((max(ys) - y) * scale / _ASPECT),
+            )
+            for position, letter in enumerate(
+                marks[name], column
+            ):  # keep the most important mark
                 current = grid.get((row, position), ".")
-                if current == "." or (current == "o" and letter not in ".o") or letter == "@":
+                if (
+                    current == "."
+                    or (current == "o" and letter not in ".o")
+                    or letter == "@"
+                ):
                     grid[row, position] = letter
         lines = [
-            "".join(grid.get((row, column), " ") for column in range(MAP_COLUMNS + 4)).rstrip()
+            "".join(
+                grid.get((row, column), " ") for column in range(MAP_COLUMNS + 4)
+            ).rstrip()
             for row in range(max(row for row, _ in grid) + 1)
         ]
         facing = compass(self._heading)
@@ -125,7 +141,9 @@ def parse_input(words: str, space: ActionSpace) -> Action | str:
     names = list(dict.fromkeys((*(a.name for a in space.listed), *space.open_verbs)))
     # The verb with that name, else verbs with that prefix, else with these initials.
     word = typed_verb.lower().replace("-", "_")
-    verbs = [word] if word in names else [name for name in names if name.startswith(word)]
+    verbs = (
+        [word] if word in names else [name for name in names if name.startswith(word)]
+    )
     if not verbs:
         verbs = [n for n in names if "".join(part[:1] for part in n.split("_")) == word]
     if len(verbs) > 1 and typed_arguments:
@@ -142,7 +160,9 @@ def parse_input(words: str, space: ActionSpace) -> Action | str:
     return _complete_action(verbs[0], typed_arguments, space)
 
 
-def list_actions(space: ActionSpace, most_choices: int | None = None, verb: str = "") -> list[str]:
+def list_actions(
+    space: ActionSpace, most_choices: int | None = None, verb: str = ""
+) -> list[str]:
     """Return the numbered actions, one line per verb with at most ``most_choices``, or those of one
     ``verb``. Verbs without arguments share a line; those with free text come last."""
     bare_verbs: list[str] = []
@@ -151,7 +171,9 @@ def list_actions(space: ActionSpace, most_choices: int | None = None, verb: str 
         if verb and not action.name.startswith(verb):
             continue
         if action.arguments:
-            groups.setdefault(action.name, []).append(f"{number} {', '.join(action.arguments)}")
+            groups.setdefault(action.name, []).append(
+                f"{number} {', '.join(action.arguments)}"
+            )
         else:
             bare_verbs.append(f"{number} {action.name}")
     lines = ["   ".join(bare_verbs)] if bare_verbs else []
@@ -159,34 +181,50 @@ def list_actions(space: ActionSpace, most_choices: int | None = None, verb: str 
         hidden_count = len(choices) - (most_choices or len(choices))
         hint = f"   … {hidden_count} more: ? {name}" if hidden_count > 0 else ""
         lines.append(f"{name + ':':<11} {'   '.join(choices[:most_choices])}{hint}")
-    text_verbs = [f"{name} …" for name in space.open_verbs if not verb or name.startswith(verb)]
+    text_verbs = [
+        f"{name} …" for name in space.open_verbs if not verb or name.startswith(verb)
+    ]
     return [*lines, f"with words: {', '.join(text_verbs)}"] if text_verbs else lines
 
 
-def _complete_action(verb: str, typed_arguments: str, space: ActionSpace) -> Action | str:
+def _complete_action(
+    verb: str, typed_arguments: str, space: ActionSpace
+) -> Action | str:
     options = [action for action in space.listed if action.name == verb]
     if verb in space.open_verbs and not options:
         return f"{verb} needs a text: {verb} YOUR WORDS"
     if typed_arguments and not any(action.arguments for action in options):
         return f"{verb} takes no argument"
-    typed_words = re.split(r"[,\s]+", typed_arguments.lower()) if typed_arguments else []
+    typed_words = (
+        re.split(r"[,\s]+", typed_arguments.lower()) if typed_arguments else []
+    )
 
     def is_begun_by(words: Sequence[str]) -> bool:  # living room -> living_room
-        parts = ["_".join(typed_words)] if len(words) == 1 and len(typed_words) > 1 else typed_words
+        parts = (
+            ["_".join(typed_words)]
+            if len(words) == 1 and len(typed_words) > 1
+            else typed_words
+        )
         pairs = zip(words, parts, strict=False)
-        return len(parts) <= len(words) and all(a.lower().startswith(t) for a, t in pairs)
+        return len(parts) <= len(words) and all(
+            a.lower().startswith(t) for a, t in pairs
+        )
 
     matches = [action for action in options if is_begun_by(action.arguments)]
     if len(matches) == 1:
         return matches[0]
-    choices = _join_names([", ".join(action.arguments) for action in matches or options])
+    choices = _join_names(
+        [", ".join(action.arguments) for action in matches or options]
+    )
     if not typed_arguments or matches:
         return f"{verb} which one: {choices}?"
     return f"{verb} has no choice {typed_arguments} here; choices: {choices}"
 
 
 def _join_names(names: Sequence[str]) -> str:
-    remainder = f" and {len(names) - MOST_CHOICES} more" if len(names) > MOST_CHOICES else ""
+    remainder = (
+        f" and {len(names) - MOST_CHOICES} more" if len(names) > MOST_CHOICES else ""
+    )
     return ", ".join(names[:MOST_CHOICES]) + remainder
 
 
@@ -210,7 +248,9 @@ def partner_text(episode: Episode, actor: str) -> str:
     """Return the sentences that scripted partners understand, for a person who plays with one."""
     roles = episode.extra.get("roles", {})
     others = (str(roles.get(name, "")) for name in episode.actors if name != actor)
-    sentences = dict.fromkeys(UNDERSTOOD.get(role, UNDERSTOOD["partner"]) for role in others)
+    sentences = dict.fromkeys(
+        UNDERSTOOD.get(role, UNDERSTOOD["partner"]) for role in others
+    )
     return f"A scripted partner understands: {' '.join(sentences)}" if sentences else ""
 
 
@@ -234,7 +274,9 @@ class Human(Agent):
     async def begin(self, episode: Episode) -> None:
         self._episode = episode
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: Observation, space: ActionSpace
+    ) -> Decision | Rejection:
         situation = self._show(observation, space)
         show = self._person.write
         while True:
@@ -248,8 +290,12 @@ class Human(Agent):
                 verb = words[1:].strip()
                 listed = "\n".join(list_actions(situation.space, verb=verb))
                 show(listed or f"no action begins with {verb}")
-            elif words.lower() == "map":  # exits have their numbers in the list of actions
-                numbered = [(a, n) for n, a in enumerate(space.listed, 1) if a.name == "goto"]
+            elif (
+                words.lower() == "map"
+            ):  # exits have their numbers in the list of actions
+                numbered = [
+                    (a, n) for n, a in enumerate(space.listed, 1) if a.name == "goto"
+                ]
                 show(self._sketch.render({a.arguments[0]: n for a, n in numbered}))
             elif words.lower() == "undo":
                 show(NO_UNDO)
@@ -260,10 +306,15 @@ class Human(Agent):
                 show(result, "warning")
 
     async def recall(
-        self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
+        self,
+        observation: Observation,
+        space: ActionSpace,
+        decision: Decision | Rejection,
     ) -> None:
         self._show(observation, space)
-        text = decision.reason if isinstance(decision, Rejection) else str(decision.action)
+        text = (
+            decision.reason if isinstance(decision, Rejection) else str(decision.action)
+        )
         self._person.write(f"recorded: {text}", "dim")
 
     def _show(self, observation: Observation, space: ActionSpace) -> Situation:
@@ -280,7 +331,9 @@ class Human(Agent):
             tuple(name for name in episode.actors if name != actor),
             episode,
             instruction(episode, actor),
-            "\n".join(filter(None, (task_rules(episode, actor), partner_text(episode, actor)))),
+            "\n".join(
+                filter(None, (task_rules(episode, actor), partner_text(episode, actor)))
+            ),
             self._verbalizer.self_state(observation)[1],
             self._verbalizer.around(observation, self._toolkit.perceiver),
             space,
@@ -296,7 +349,9 @@ class Human(Agent):
             if situation.rules:
                 show(situation.rules)
             map_hint = "map draws a map; " if self._sketch.visited else ""
-            help_line = f"? lists all actions, ?? repeats the task; {map_hint}quit leaves"
+            help_line = (
+                f"? lists all actions, ?? repeats the task; {map_hint}quit leaves"
+            )
             show(f"{help_line}; words may be abbreviated", "dim")
         show(f"\nTurn {self._turn}{f' of {actor}' if others else ''}", "dim")
         show("\n".join(line for line in (situation.state, situation.around) if line))
@@ -307,7 +362,9 @@ class Human(Agent):
         words = generic.feedback(feedback, self._verbalizer)
         if words:
             stopped = isinstance(decision, Decision) and decision.action == STOP
-            self._person.write(words, "" if stopped else "good" if feedback.ok else "warning")
+            self._person.write(
+                words, "" if stopped else "good" if feedback.ok else "warning"
+            )
 
 
 agent = Human

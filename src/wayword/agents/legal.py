@@ -83,7 +83,9 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
     count. Two names, a negated name, and a name among other words are refused.
     """
     if len(words) > LONGEST:
-        return Refusal("too_long", f"the answer ran to more than {LONGEST:,} characters; be brief")
+        return Refusal(
+            "too_long", f"the answer ran to more than {LONGEST:,} characters; be brief"
+        )
     if not words.strip(AROUND):
         return Refusal("empty", "no option was named")
     by_key: dict[str, list[str]] = {}
@@ -92,24 +94,38 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
             by_key.setdefault(key, []).append(each)
     if (exact := _match(words, names, by_key)) is not None:
         return exact
-    lines = [strip_marker(line) or line for line in words.splitlines() if line.strip()][:MOST_LINES]
-    line_names = {name for line in lines if (name := _match(line, names, by_key)) is not None}
+    lines = [strip_marker(line) or line for line in words.splitlines() if line.strip()][
+        :MOST_LINES
+    ]
+    line_names = {
+        name for line in lines if (name := _match(line, names, by_key)) is not None
+    }
     first_line = remaining = normalize(lines[0][:LONGEST_ACTION]) if lines else ""
     mentioned = set(line_names)
-    for key in sorted(by_key, key=len, reverse=True):  # those inside longer ones are left out
+    for key in sorted(
+        by_key, key=len, reverse=True
+    ):  # those inside longer ones are left out
         phrase = re.compile(rf"\b{re.escape(key)}\b")
         if phrase.search(remaining):
             mentioned.update(by_key[key])
             remaining = phrase.sub("|", remaining)
     if len(mentioned) > 1:
-        return Refusal("several_actions", f"{len(mentioned)} options were named; name exactly one")
+        return Refusal(
+            "several_actions", f"{len(mentioned)} options were named; name exactly one"
+        )
     if not mentioned:
         return Refusal("unknown", "no option that is possible here was named")
     name = mentioned.pop()
     if any(is_negated(line, normalize(name)) for line in lines):
-        return Refusal("no_action", "the answer says what not to choose; name what to choose")
+        return Refusal(
+            "no_action", "the answer says what not to choose; name what to choose"
+        )
     head = _HEAD_END.split(lines[0], maxsplit=1)[0]
-    if line_names or anywhere or (_match(head, names, by_key) and not _HEDGE.search(first_line)):
+    if (
+        line_names
+        or anywhere
+        or (_match(head, names, by_key) and not _HEDGE.search(first_line))
+    ):
         return name
     return Refusal("unknown", "more than a name was given; write the name alone")
 
@@ -128,7 +144,9 @@ def is_negated(line: str, name: str = "") -> bool:
     return False
 
 
-def _match(words: str, names: Collection[str], by_key: Mapping[str, Sequence[str]]) -> str | None:
+def _match(
+    words: str, names: Collection[str], by_key: Mapping[str, Sequence[str]]
+) -> str | None:
     """Return the name if the words are just it: in quotes, in a call, after ``Direction`` etc."""
     bare = words.strip(AROUND + _END_PUNCTUATION)
     call = _CALL.fullmatch(bare)
@@ -193,18 +211,32 @@ class Legal:
         if "[" in first_line and "]" not in first_line and "]" in words:
             first_line, other_lines = words[: words.rindex("]") + 1], []
         result = self._read_line(_trim(first_line))
-        later = {self._parse(_trim(strip_marker(line))) for line in other_lines[:MOST_LINES]}
-        return _SEVERAL if isinstance(result, Action) and later - {None, result} else result
+        later = {
+            self._parse(_trim(strip_marker(line))) for line in other_lines[:MOST_LINES]
+        }
+        return (
+            _SEVERAL
+            if isinstance(result, Action) and later - {None, result}
+            else result
+        )
 
     def read_unlabeled(self, text: str) -> Action | Refusal | None:
         """Return the action of an unlabeled answer: the full text or one of its lines; None if no
         line is an action."""
-        lines = [strip_marker(line) or line for line in text.splitlines() if line.strip()]
+        lines = [
+            strip_marker(line) or line for line in text.splitlines() if line.strip()
+        ]
         if len(lines) == 1:
             words = _trim(lines[0])
             result = self._read_line(words)
-            is_short = len(words.split()) <= 2 or _BRACKETED.fullmatch(words) is not None
-            is_clear = isinstance(result, Action) or is_short or result.kind == "several_actions"
+            is_short = (
+                len(words.split()) <= 2 or _BRACKETED.fullmatch(words) is not None
+            )
+            is_clear = (
+                isinstance(result, Action)
+                or is_short
+                or result.kind == "several_actions"
+            )
             return result if is_clear else None
         actions = {self._parse(_trim(line)) for line in lines[:MOST_LINES]} - {None}
         return _SEVERAL if len(actions) > 1 else actions.pop() if actions else None
@@ -222,7 +254,9 @@ class Legal:
         verb, colon, text = words.partition(":")  # chat: hello
         verb, text = _snake(verb), " ".join(text.strip(AROUND).split())
         if colon and text and verb in self._space.open_verbs:
-            return Action(verb, (text,)) if self._parse(_trim(text)) is None else _SEVERAL
+            return (
+                Action(verb, (text,)) if self._parse(_trim(text)) is None else _SEVERAL
+            )
         return self._read_explained(words) or self._refusal(words)
 
     def _read_explained(self, words: str) -> Action | None:
@@ -231,13 +265,20 @@ class Legal:
         head = call.group() if call else _HEAD_END.split(words, maxsplit=1)[0]
         rest = words[len(head) :]
         plain = normalize(rest)
-        if not rest or is_negated(rest) or _HEDGE.search(plain) or _CALLED_WITHIN.search(rest):
+        if (
+            not rest
+            or is_negated(rest)
+            or _HEDGE.search(plain)
+            or _CALLED_WITHIN.search(rest)
+        ):
             return None
         rest_words = f" {plain} ".replace(" go to ", " goto ").replace(" the ", " ")
         result = self._parse(_trim(head))
         bare_verbs = (verb for verb in self._verbs if Action(verb) in self._space)
         others = (str(other) for other in self._space.listed if other != result)
-        named = (f" {normalize(other)} " in rest_words for other in (*bare_verbs, *others))
+        named = (
+            f" {normalize(other)} " in rest_words for other in (*bare_verbs, *others)
+        )
         return None if any(named) else result
 
     def _parse(self, words: str) -> Action | None:
@@ -249,7 +290,10 @@ class Legal:
             inner = match.group(2) or match.group(3) or ""
             if not _is_balanced(inner):
                 return None
-            verb, inner = self._verb_of(match[1])[0] or _snake(match[1]), inner.strip(AROUND)
+            verb, inner = (
+                self._verb_of(match[1])[0] or _snake(match[1]),
+                inner.strip(AROUND),
+            )
             if verb in space.open_verbs and inner:
                 return Action(verb, (" ".join(inner.split()),))
             action = Action(verb, self._arguments_of(inner))
@@ -259,10 +303,16 @@ class Legal:
             return None
         if not rest:
             return Action(verb) if Action(verb) in space else None
-        pieces = [self._argument(piece) for piece in _GLUE.split(rest, MOST_WORDS) if piece]
+        pieces = [
+            self._argument(piece) for piece in _GLUE.split(rest, MOST_WORDS) if piece
+        ]
         candidates = Action(verb, (self._argument(rest),)), Action(verb, tuple(pieces))
-        is_closed = verb not in space.open_verbs  # otherwise any words would be a message
-        return next((action for action in candidates if is_closed and action in space), None)
+        is_closed = (
+            verb not in space.open_verbs
+        )  # otherwise any words would be a message
+        return next(
+            (action for action in candidates if is_closed and action in space), None
+        )
 
     def _verb_of(self, words: str) -> tuple[str, str]:
         """Return the longest verb at the beginning (``go to`` is ``goto``), and the rest."""
@@ -273,7 +323,9 @@ class Legal:
         return "", ""
 
     def _arguments_of(self, inside: str) -> tuple[str, ...]:
-        return tuple(map(self._argument, inside.split(",", MOST_WORDS))) if inside else ()
+        return (
+            tuple(map(self._argument, inside.split(",", MOST_WORDS))) if inside else ()
+        )
 
     def _argument(self, word: str) -> str:
         word = word.strip(AROUND)
@@ -283,12 +335,17 @@ class Legal:
     def _refusal(self, words: str) -> Refusal:
         match = _BRACKETED.fullmatch(words)
         inner = (match[2] or match[3] or "") if match else ""
-        is_call, open_verbs = match is not None and _is_balanced(inner), self._space.open_verbs
+        is_call, open_verbs = (
+            match is not None and _is_balanced(inner),
+            self._space.open_verbs,
+        )
         verb, rest = self._verb_of(words)
         if match is not None and is_call:
             verb, rest = self._verb_of(match[1])[0] or _snake(match[1]), inner
         else:
-            actions = self._actions_by_verb.get(verb, [])  # without arguments, or with free text
+            actions = self._actions_by_verb.get(
+                verb, []
+            )  # without arguments, or with free text
             is_bare = verb in open_verbs or not any(a.arguments for a in actions)
             if re.search(r"[^\w\s\-]", words) or (verb and rest and is_bare):
                 return self._malformed(verb, words)
@@ -299,9 +356,13 @@ class Legal:
         if verb not in self._actions_by_verb:
             if not is_call and len(words.split()) > 2:
                 return self._malformed("", words)
-            return Refusal("unknown", f"there is no action {words[:60]!r}; {self._verbs_listed}")
+            return Refusal(
+                "unknown", f"there is no action {words[:60]!r}; {self._verbs_listed}"
+            )
         options = [str(each) for each in self._actions_by_verb[verb]]
-        remainder = f" and {len(options) - EXAMPLES} more" if len(options) > EXAMPLES else ""
+        remainder = (
+            f" and {len(options) - EXAMPLES} more" if len(options) > EXAMPLES else ""
+        )
         examples = ", ".join(options[:EXAMPLES]) + remainder
         if action in self._earlier:
             reason = f"{action} was possible earlier, but not from here; possible: {examples}"
@@ -311,7 +372,9 @@ class Legal:
 
     def _malformed(self, verb: str, words: str) -> Refusal:
         if not verb:
-            return Refusal("no_action", f"{words[:60]!r} is not an action; {self._verbs_listed}")
+            return Refusal(
+                "no_action", f"{words[:60]!r} is not an action; {self._verbs_listed}"
+            )
         example = self._actions_by_verb.get(verb, [f"{verb}[what you say]"])[0]
         return Refusal("no_action", f"write it like this: {example}")
 
@@ -333,7 +396,9 @@ class Legal:
     @cached_property
     def _arguments_by_key(self) -> dict[str, list[str]]:
         arguments: dict[str, list[str]] = {}
-        for word in dict.fromkeys(word for a in self._space.listed for word in a.arguments):
+        for word in dict.fromkeys(
+            word for a in self._space.listed for word in a.arguments
+        ):
             arguments.setdefault(_snake(word), []).append(word)
         return arguments
 
@@ -344,7 +409,9 @@ class Legal:
 
 # The options of a constrained answer.
 
-_NAME_FORM = "[A-Za-z0-9_ -]{1,40}"  # matches any argument, including names not seen yet
+_NAME_FORM = (
+    "[A-Za-z0-9_ -]{1,40}"  # matches any argument, including names not seen yet
+)
 _NAME_TOKEN = re.compile(r"[\w-]+")
 
 
@@ -361,12 +428,15 @@ def offered(space: ActionSpace, text: str, most: int) -> ActionSpace:
     """
     known = set(_NAME_TOKEN.findall(text))
     in_view = [
-        a for a in space.listed if known.issuperset(_NAME_TOKEN.findall(" ".join(a.arguments)))
+        a
+        for a in space.listed
+        if known.issuperset(_NAME_TOKEN.findall(" ".join(a.arguments)))
     ]
     listed = set(sorted(in_view, key=lambda action: len(str(action)))[:most])
     hidden = {(a.name, len(a.arguments)): None for a in space.listed if a not in listed}
     forms = [
-        rf"{verb}\[{', '.join([_NAME_FORM] * count)}\]" if count else verb for verb, count in hidden
+        rf"{verb}\[{', '.join([_NAME_FORM] * count)}\]" if count else verb
+        for verb, count in hidden
     ]
     shown = tuple(action for action in space.listed if action in listed)
     return replace(space, listed=shown, forms=(*space.forms, *forms))

@@ -33,10 +33,14 @@ from wayword.core.world import Observation, World
 if TYPE_CHECKING:
     from wayword.worlds.household.observation import Answerer
 
-PERSON = "person"  # key in ``Toolkit.shared`` of the person shared by all agents of a run
+PERSON = (
+    "person"  # key in ``Toolkit.shared`` of the person shared by all agents of a run
+)
 Style = Literal["", "title", "good", "warning", "dim"]
 _COLORS: dict[Style, str] = {"title": "1", "good": "32", "warning": "33", "dim": "2"}
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 _POLL_SECONDS = 0.1  # how often a waiting question checks if it was cancelled
 
 
@@ -100,7 +104,9 @@ class Terminal(Person):
     terminal on stderr, output has no colors and is not wrapped; ``NO_COLOR`` also turns off colors.
     """
 
-    def __init__(self, keyboard: int | None = None, screen: IO[str] | None = None) -> None:
+    def __init__(
+        self, keyboard: int | None = None, screen: IO[str] | None = None
+    ) -> None:
         self._keyboard, self._screen = keyboard, screen
         self._unread_input = b""
         self._leave_requested = threading.Event()
@@ -156,7 +162,11 @@ def wrap_line(line: str, columns: int) -> str:
         return line
     rest = f"{line[: len(line) - len(line.lstrip())]}  "
     return textwrap.fill(
-        line, columns, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+        line,
+        columns,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 
@@ -229,7 +239,9 @@ class AnsweredDataset:
 def with_answerer(world: World, answerer: Answerer | None) -> World:
     """Return the world, with the answerer set if there is one and the world supports it."""
     if answerer is not None:
-        from wayword.worlds.household.world import HouseholdWorld  # not for runs without a person
+        from wayword.worlds.household.world import (
+            HouseholdWorld,
+        )  # not for runs without a person
 
         if isinstance(world, HouseholdWorld):
             world.answerer = answerer

@@ -59,19 +59,31 @@ class Prompts:
     ``folder`` (the setting ``prompts=DIR``) replace them.
     """
 
-    def __init__(self, module: str, folder: str = "", subfolder: str = "prompts") -> None:
-        self._shipped_folder, self._custom_folder = Path(module).parent / subfolder, folder
+    def __init__(
+        self, module: str, folder: str = "", subfolder: str = "prompts"
+    ) -> None:
+        self._shipped_folder, self._custom_folder = (
+            Path(module).parent / subfolder,
+            folder,
+        )
         self._agent = self._shipped_folder.parent.name
         if folder and not Path(folder).is_dir():
             raise UsageError(f"prompts={folder}: no such folder")
         names = list(_texts(self._shipped_folder))
         for path in sorted(Path(folder).glob("*.txt")) if folder else ():
-            if path.stem not in names:  # a misspelled file would silently have no effect
+            if (
+                path.stem not in names
+            ):  # a misspelled file would silently have no effect
                 hint = suggest(path.stem, names)
-                raise UsageError(f"{path}: {self._agent} has no prompt of that name; {hint}")
+                raise UsageError(
+                    f"{path}: {self._agent} has no prompt of that name; {hint}"
+                )
 
     def is_custom(self, name: str) -> bool:
-        return bool(self._custom_folder) and Path(self._custom_folder, f"{name}.txt").is_file()
+        return (
+            bool(self._custom_folder)
+            and Path(self._custom_folder, f"{name}.txt").is_file()
+        )
 
     def __getitem__(self, name: str) -> str:
         custom = Path(self._custom_folder, f"{name}.txt")
@@ -100,7 +112,9 @@ class StepCount:
     """Step limit and steps left as prompt texts; both are empty if the limit is hidden or unknown.
     ``taken``: the number of steps so far."""
 
-    def __init__(self, toolkit: Toolkit, prompts: Prompts, settings: PromptSettings) -> None:
+    def __init__(
+        self, toolkit: Toolkit, prompts: Prompts, settings: PromptSettings
+    ) -> None:
         self._prompts, self._shown = prompts, settings.step_limit
         self._limit = 0 if self._shown == "hidden" else toolkit.max_steps
         self.taken = 0
@@ -117,7 +131,9 @@ class StepCount:
 
 @cache
 def _texts(folder: Path) -> Mapping[str, str]:
-    return {t.stem: t.read_text(encoding="utf-8").strip("\n") for t in folder.glob("*.txt")}
+    return {
+        t.stem: t.read_text(encoding="utf-8").strip("\n") for t in folder.glob("*.txt")
+    }
 
 
 def quote_safe(text: str) -> str:
@@ -136,7 +152,9 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-async def ask_both(first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B]) -> tuple[A, B]:
+async def ask_both(
+    first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B]
+) -> tuple[A, B]:
     """Return two answers of different types; otherwise as :func:`ask_all`."""
     return cast("tuple[A, B]", tuple(await ask_all([first, second])))
 
@@ -154,7 +172,9 @@ async def ask_all(questions: Sequence[Coroutine[Any, Any, A]]) -> list[A]:
 
 # The history of an episode, and the token budgets of prompts and answers.
 
-DEFAULT_CONTEXT = 7000  # tokens of a prompt if neither a setting nor the model gives a limit
+DEFAULT_CONTEXT = (
+    7000  # tokens of a prompt if neither a setting nor the model gives a limit
+)
 LONGEST_ANSWER = 2000  # maximum tokens of an answer; even long thoughts need fewer
 
 
@@ -238,7 +258,9 @@ class PromptBudget:
         )
         completion = await self._toolkit.model(role).complete(prompt, sampling)
         messages = [user(prompt)] if isinstance(prompt, str) else prompt
-        if not any(message.images for message in messages):  # images count as tokens, too
+        if not any(
+            message.images for message in messages
+        ):  # images count as tokens, too
             characters = sum(len(message.content) for message in messages)
             self.learn(characters, completion.usage.prompt)
         return replies(completion, sampling)
@@ -292,12 +314,22 @@ class Conversation:
         self.history.add(message + answer + " " * (2 * OVERHEAD))
 
     def length(self, message_text: str) -> int:
-        examples = sum(len(text) + len(answer) + 2 * OVERHEAD for text, answer in self.examples)
-        return len(self._fixed) + len(self._opening) + len(message_text) + examples + 3 * OVERHEAD
+        examples = sum(
+            len(text) + len(answer) + 2 * OVERHEAD for text, answer in self.examples
+        )
+        return (
+            len(self._fixed)
+            + len(self._opening)
+            + len(message_text)
+            + examples
+            + 3 * OVERHEAD
+        )
 
     def messages(self, message_text: str, gap_note: str = "") -> list[Message]:
         turns = [*self.turns[self.history.dropped :], (message_text, "")]
-        first = "\n\n".join(part for part in (self._opening, gap_note, turns[0][0]) if part)
+        first = "\n\n".join(
+            part for part in (self._opening, gap_note, turns[0][0]) if part
+        )
         turns[0] = first, turns[0][1]
         chat = [system(self._fixed)]
         for message, answer in (*self.examples, *turns):

@@ -25,7 +25,9 @@ from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import sha256
 
 SOURCE = "source.json"
-Texts = dict[str, "Template"]  # name of a shipped prompt -> the released text with our slots
+Texts = dict[
+    str, "Template"
+]  # name of a shipped prompt -> the released text with our slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +64,15 @@ class Template:
         for literal, _ in self.fields():
             if braced := SLOT.search(literal):
                 raise self.error(f"contains {braced[0]}, which would be read as a slot")
-        parts = (f"{literal}{slots[name] if name else ''}" for literal, name in self.fields())
+        parts = (
+            f"{literal}{slots[name] if name else ''}" for literal, name in self.fields()
+        )
         return replace(self, text="".join(parts))
 
     def error(self, problem: str) -> DataError:
-        return DataError(f"{self.path}:{self.line}", "", problem, "clone the release again")
+        return DataError(
+            f"{self.path}:{self.line}", "", problem, "clone the release again"
+        )
 
 
 class Clone:
@@ -74,7 +80,9 @@ class Clone:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise UsageError(f"{folder}: no such folder; give your clone of the released code")
+            raise UsageError(
+                f"{folder}: no such folder; give your clone of the released code"
+            )
         self.folder, self.checksums = folder, dict[str, str]()
 
     def read(self, name: str) -> Template:
@@ -85,7 +93,9 @@ class Clone:
             problem = f"cannot be read ({error.strerror})"
             raise DataError(path, "", problem, "give the folder of the clone") from None
         if content[:1] == b"\x80" or b"\0" in content:
-            raise DataError(path, "", "is a binary file, such as a pickle; it is not read")
+            raise DataError(
+                path, "", "is a binary file, such as a pickle; it is not read"
+            )
         try:
             text = content.decode()
         except UnicodeDecodeError as error:
@@ -145,7 +155,9 @@ class Strings:
 
     def __getitem__(self, name: str) -> Template:
         if name not in self._named:
-            raise DataError(self._path, "", f"assigns no text to {name}", "clone the release again")
+            raise DataError(
+                self._path, "", f"assigns no text to {name}", "clone the release again"
+            )
         return self._named[name]
 
     def with_slots(self, *slots: str) -> Template:
@@ -154,16 +166,26 @@ class Strings:
             if each.slots == set(slots):
                 return each
         wanted = " and ".join(f"{{{slot}}}" for slot in slots)
-        near = max(self._all, key=lambda each: len(each.slots & set(slots)), default=None)
-        if near is not None and (missing := set(slots) - near.slots) and near.slots & set(slots):
+        near = max(
+            self._all, key=lambda each: len(each.slots & set(slots)), default=None
+        )
+        if (
+            near is not None
+            and (missing := set(slots) - near.slots)
+            and near.slots & set(slots)
+        ):
             raise near.error(f"has no slot {{{min(missing)}}}")
-        raise DataError(self._path, "", f"has no text with {wanted}", "clone the release again")
+        raise DataError(
+            self._path, "", f"has no text with {wanted}", "clone the release again"
+        )
 
     def _collect(self, node: ast.AST, scope: str) -> None:
         for child in ast.iter_child_nodes(node):
             inner = f"{child.name}." if isinstance(child, ast.FunctionDef) else scope
             if isinstance(child, ast.Assign) and isinstance(child.targets[0], ast.Name):
-                for name, text in self._texts(f"{scope}{child.targets[0].id}", child.value):
+                for name, text in self._texts(
+                    f"{scope}{child.targets[0].id}", child.value
+                ):
                     self._named.setdefault(name, text)
             single = self._text(child) if isinstance(child, ast.expr) else None
             if single is not None:
@@ -178,9 +200,14 @@ class Strings:
                 if isinstance(message, ast.Dict):
                     keys = [getattr(key, "value", None) for key in message.keys]
                     parts = dict(zip(keys, message.values, strict=True))
-                    content = self._text(parts["content"]) if "content" in parts else None
+                    content = (
+                        self._text(parts["content"]) if "content" in parts else None
+                    )
                     if content is not None:
-                        yield f"{name}.{getattr(parts.get('role'), 'value', '')}", content
+                        yield (
+                            f"{name}.{getattr(parts.get('role'), 'value', '')}",
+                            content,
+                        )
         elif (single := self._text(value)) is not None:
             yield name, single
 
@@ -206,9 +233,13 @@ class Strings:
                 left, right = self._format(node.left), self._format(node.right)
                 return None if left is None or right is None else left + right
             case ast.Call(
-                func=ast.Attribute(value=ast.Constant(value=str() as text), attr="format")
+                func=ast.Attribute(
+                    value=ast.Constant(value=str() as text), attr="format"
+                )
             ):
-                names = {str(n): ast.unparse(value) for n, value in enumerate(node.args)}
+                names = {
+                    str(n): ast.unparse(value) for n, value in enumerate(node.args)
+                }
                 names |= {each.arg: each.arg for each in node.keywords if each.arg}
                 pairs = Template(text, self._path, node.lineno).fields()
                 return "".join(
@@ -241,7 +272,11 @@ def _navgpt(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
     line = next((each for each in walk.splitlines() if "{instruction}" in each), "")
     if not begin or not line:
         raise prompt.error("has no line 'Begin!' with the slot {action_plan} after it")
-    texts = {"principle": rules.strip(), "format_free": "", "begin": f"Begin!\n\n{line}"}
+    texts = {
+        "principle": rules.strip(),
+        "format_free": "",
+        "begin": f"Begin!\n\n{line}",
+    }
     return {key: replace(prompt, text=text) for key, text in texts.items()}
 
 
@@ -251,7 +286,9 @@ def _velma(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
     walk = clone.read(f"llm/prompts/{variant}/navigation/2shot.txt")
     blocks = walk.text.strip("\n").split("\n\n")
     parts = [
-        replace(walk, text=block, line=walk.text[: walk.text.find(block)].count("\n") + 1)
+        replace(
+            walk, text=block, line=walk.text[: walk.text.find(block)].count("\n") + 1
+        )
         for block in blocks
     ]
     head = [part for part in parts if not part.slots]
@@ -280,9 +317,16 @@ def _langsuite(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
         form = "Act: one action"
         imported = {
             "rules_household": intro.fill(**slots),
-            agent: replace(intro, text=form if agent == "act" else f"Thought: why\n{form}"),
-            **{name: replace(intro, text="") for name in ("agent", "actions", "answer_free")},
-            "task": replace(filled, text=filled.text.partition(f"\n{label}")[0].strip()),
+            agent: replace(
+                intro, text=form if agent == "act" else f"Thought: why\n{form}"
+            ),
+            **{
+                name: replace(intro, text="")
+                for name in ("agent", "actions", "answer_free")
+            },
+            "task": replace(
+                filled, text=filled.text.partition(f"\n{label}")[0].strip()
+            ),
             "observation": replace(start, text=f"{label}{{observation}}"),
         }
         texts |= {f"{agent}/{name}": template for name, template in imported.items()}
@@ -294,12 +338,20 @@ def _rows(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
     strings, texts = clone.python(release["file"]), Texts()
     for ours, row in release["texts"].items():
         slots = row.get("slots", {})
-        parts = [strings[name] for name in row.get("at", ())] or [strings.with_slots(*slots)]
-        text = "\n".join(part.text.strip() if parts[1:] else part.text for part in parts)
+        parts = [strings[name] for name in row.get("at", ())] or [
+            strings.with_slots(*slots)
+        ]
+        text = "\n".join(
+            part.text.strip() if parts[1:] else part.text for part in parts
+        )
         texts[ours] = replace(parts[0], text=text).fill(**slots)
     if "words_before" in release:
         source = strings[release["words_before"]]
-        words = {name: literal.strip().lstrip(") ") for literal, name in source.fields() if name}
+        words = {
+            name: literal.strip().lstrip(") ")
+            for literal, name in source.fields()
+            if name
+        }
         words["rules"] = strings["pred_vp.pred_definition"].fill().text
         for ours, form in release["from_words"].items():
             for name in re.findall(r"<(\w+)>", form):
@@ -313,7 +365,9 @@ def _rows(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
 _READERS = {"navgpt": _navgpt, "velma": _velma, "langsuite": _langsuite}
 
 
-def import_prompts(system: str, folder: Path, out: Path, variant: str = "") -> list[str]:
+def import_prompts(
+    system: str, folder: Path, out: Path, variant: str = ""
+) -> list[str]:
     """Write a release's prompts into a new folder and return the names of the files.
 
     Each strategy has a subfolder if their texts differ. Raises ``UsageError``, and ``DataError``
@@ -321,30 +375,47 @@ def import_prompts(system: str, folder: Path, out: Path, variant: str = "") -> l
     """
     import yaml
 
-    releases = yaml.safe_load((Path(__file__).parent / "released.yaml").read_text(encoding="utf-8"))
+    releases = yaml.safe_load(
+        (Path(__file__).parent / "released.yaml").read_text(encoding="utf-8")
+    )
     if system not in releases:
         raise UsageError(f"no release {system!r}; {suggest(system, list(releases))}")
     variants = releases[system].get("variants", [""])
     variant = variant or variants[0]
     if variant not in variants:
-        raise UsageError(f"{system} has no variant {variant!r}; {suggest(variant, list(variants))}")
+        raise UsageError(
+            f"{system} has no variant {variant!r}; {suggest(variant, list(variants))}"
+        )
     if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
-        raise UsageError(f"{out} already exists and is not empty; give a new folder with --out")
+        raise UsageError(
+            f"{out} already exists and is not empty; give a new folder with --out"
+        )
     clone = Clone(folder)
     texts = _READERS.get(system, _rows)(clone, variant, releases[system])
     for name, template in texts.items():
         path = out / f"{name}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{template.text}\n", encoding="utf-8")
-    places = {name: f"{each.path.relative_to(folder)}:{each.line}" for name, each in texts.items()}
-    source = {"system": system, "variant": variant, "files": clone.checksums, "texts": places}
+    places = {
+        name: f"{each.path.relative_to(folder)}:{each.line}"
+        for name, each in texts.items()
+    }
+    source = {
+        "system": system,
+        "variant": variant,
+        "files": clone.checksums,
+        "texts": places,
+    }
     (out / SOURCE).write_text(json.dumps(source, indent=2) + "\n", encoding="utf-8")
     return sorted(f"{name}.txt" for name in texts)
 
 
 def describe_folder(folder: Path) -> str:
     """Return the origin of a prompt folder, for the notes of a table. Raises ``DataError``."""
-    paths = (folder / SOURCE, folder.parent / SOURCE)  # a strategy's texts are in a subfolder
+    paths = (
+        folder / SOURCE,
+        folder.parent / SOURCE,
+    )  # a strategy's texts are in a subfolder
     path = next((each for each in paths if each.is_file()), None)
     if path is None:
         return f"prompts of {folder}, not the shipped ones"

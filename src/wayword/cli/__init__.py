@@ -52,7 +52,9 @@ def main() -> None:
         _say(f"{error.filename or 'system'}: {error.strerror or error}")
         sys.exit(2)
     except Exception as error:
-        name = type(error).__name__  # the module of typer's errors depends on its version
+        name = type(
+            error
+        ).__name__  # the module of typer's errors depends on its version
         if name == "NoArgsIsHelpError":
             sys.stderr.write(f"{error}\n")
         elif name == "Abort":  # end of input at a prompt
@@ -108,5 +110,10 @@ def _stop_as_ctrl_c() -> list[int]:
 def _say(line: str) -> None:
     from wayword.core.secrets import redacted
 
-    shown = (c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in line)
-    sys.stderr.write(f"wayword: {redacted(''.join(shown))}\n")  # no terminal control codes
+    shown = (
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+        for c in line
+    )
+    sys.stderr.write(
+        f"wayword: {redacted(''.join(shown))}\n"
+    )  # no terminal control codes

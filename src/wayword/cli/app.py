@@ -21,10 +21,20 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         # importlib.metadata would take a fifth of the start-up time
-        for file in (f for top in sys.path for f in Path(top).glob("*.dist-info/entry_points.txt")):
-            section = file.read_text("utf-8").partition("[wayword.commands]")[2].partition("[")[0]
+        for file in (
+            f
+            for top in sys.path
+            for f in Path(top).glob("*.dist-info/entry_points.txt")
+        ):
+            section = (
+                file.read_text("utf-8")
+                .partition("[wayword.commands]")[2]
+                .partition("[")[0]
+            )
             for name, entry in re.findall(r"(\S+) *= *(\S+)", section):
-                self.commands.setdefault(name, typer.main.get_command(resolve_name(entry)))
+                self.commands.setdefault(
+                    name, typer.main.get_command(resolve_name(entry))
+                )
         return super().list_commands(ctx)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -57,7 +67,9 @@ class StrictCommand(TyperCommand):
                 from wayword.core.errors import UsageError
 
                 times = given.count(option)
-                raise UsageError(f"{option.opts[0]} is given {times} times; give it once")
+                raise UsageError(
+                    f"{option.opts[0]} is given {times} times; give it once"
+                )
         return super().parse_args(ctx, args)
 
 
@@ -73,7 +85,12 @@ def _version(requested: bool) -> None:
 def top(
     version: Annotated[
         bool,
-        Option("--version", is_eager=True, callback=_version, help="Show the version and exit."),
+        Option(
+            "--version",
+            is_eager=True,
+            callback=_version,
+            help="Show the version and exit.",
+        ),
     ] = False,
 ) -> None:
     """Options of ``wayword`` itself."""
@@ -81,14 +98,22 @@ def top(
 
 for command in (  # in the order of the help; a command has the name of its function
     *(running.run, running.reproduce, running.demo, playing.play),
-    *(reporting.table, reporting.merge, reporting.verify, reporting.compare, reporting.tours),
+    *(
+        reporting.table,
+        reporting.merge,
+        reporting.verify,
+        reporting.compare,
+        reporting.tours,
+    ),
     *(reporting.score, reporting.export, viewing.view, viewing.runs),
     *(playing.serve_env, playing.mcp, looking.perceive),
 ):
     app.command()(command)
 app.command("list")(looking.list_parts)
 app.command()(looking.doctor)
-groups = {name: getattr(looking, name) for name in ("task", "data", "models", "prompts")}
+groups = {
+    name: getattr(looking, name) for name in ("task", "data", "models", "prompts")
+}
 for name, group in groups.items():
     app.add_typer(group, name=name)
 for group in (app, *groups.values()):

@@ -21,10 +21,17 @@ def datasets(incomplete: str) -> list[str]:
 
     names = registry.names("dataset")
     name = incomplete.partition(":")[0]
-    meant = [name] if name in names else [each for each in names if each.startswith(incomplete)]
+    meant = (
+        [name]
+        if name in names
+        else [each for each in names if each.startswith(incomplete)]
+    )
     if len(meant) != 1:
         return names
-    return [*names, *(f"{meant[0]}:{split}" for split in registry.load("dataset", meant[0]).splits)]
+    return [
+        *names,
+        *(f"{meant[0]}:{split}" for split in registry.load("dataset", meant[0]).splits),
+    ]
 
 
 def models() -> list[str]:

@@ -16,7 +16,9 @@ data = typer.Typer(help="Published datasets on this machine.", no_args_is_help=T
 
 
 def list_parts(
-    kind: Annotated[str, Argument(help="agents, worlds, datasets, models, perceivers")] = "",
+    kind: Annotated[
+        str, Argument(help="agents, worlds, datasets, models, perceivers")
+    ] = "",
 ) -> None:
     """List agents, worlds, datasets, model backends and perceivers.
 
@@ -35,7 +37,11 @@ def doctor() -> None:
     from wayword.runs import catalog
 
     for name, passed, result, remedy in catalog.checks():
-        mark = typer.style("ok  ", fg="green") if passed else typer.style("--  ", fg="yellow")
+        mark = (
+            typer.style("ok  ", fg="green")
+            if passed
+            else typer.style("--  ", fg="yellow")
+        )
         typer.echo(f"{mark}{name}: {result}")
         if not passed:
             typer.echo(f"      {remedy}")
@@ -80,7 +86,9 @@ def models_list() -> None:
 
     for status in weights.statuses():
         where = status.path or f"not fetched; run `wayword models fetch {status.name}`"
-        typer.echo(f"{status.name}  {status.size / 1e6:.0f} MB  {status.license}  {where}")
+        typer.echo(
+            f"{status.name}  {status.size / 1e6:.0f} MB  {status.license}  {where}"
+        )
     for name in weights.regression_model_names():
         path = weights.SHIPPED / f"{name}.json"
         size = f"{path.stat().st_size / 1e3:.0f} kB"
@@ -115,7 +123,8 @@ def models_check(name: Name = "smollm2") -> None:
 
 @models.command("serve")
 def models_serve(
-    name: Name = "smollm2", port: Annotated[int, Option(help="Port on 127.0.0.1.")] = 8080
+    name: Name = "smollm2",
+    port: Annotated[int, Option(help="Port on 127.0.0.1.")] = 8080,
 ) -> None:
     """Serve a model with an OpenAI-compatible API on this machine until Ctrl-C.
 
@@ -137,17 +146,23 @@ def models_serve(
 
 # ``wayword prompts``: the prompts of the papers' released code.
 
-prompts = typer.Typer(help="Prompts of the papers' released code.", no_args_is_help=True)
+prompts = typer.Typer(
+    help="Prompts of the papers' released code.", no_args_is_help=True
+)
 
 
 @prompts.command("import")
 def prompts_import(
-    system: Annotated[str, Argument(help="navgpt, velma, lgx, langsuite or discussnav")],
+    system: Annotated[
+        str, Argument(help="navgpt, velma, lgx, langsuite or discussnav")
+    ],
     path: Annotated[Path, Argument(help="Your clone of the released code.")],
     out: Annotated[Path, Option(help="New folder for the prompts.")],
     variant: Annotated[
         str,
-        Option(help="gpt4, gpt35 (navgpt); map2seq, touchdown (velma); alfred, iqa, rearrange."),
+        Option(
+            help="gpt4, gpt35 (navgpt); map2seq, touchdown (velma); alfred, iqa, rearrange."
+        ),
     ] = "",
 ) -> None:
     """Import the prompts of a release into a prompt folder. The clone's code is not run.
@@ -170,26 +185,39 @@ def perceive(
     folder: Annotated[Path, Argument(help="A folder of equirectangular panoramas.")],
     out: Annotated[Path, Option(help="Folder for the observation files.")],
     layout: Annotated[
-        str, Option(help="Layout of the views: navgpt24, navgpt12, navgpt36, discussnav12.")
+        str,
+        Option(help="Layout of the views: navgpt24, navgpt12, navgpt36, discussnav12."),
     ] = "navgpt24",
-    captioner: Annotated[str, Option(help="blip2:WEIGHTS, vlm:WEIGHTS, chat:openai:NAME …")] = "",
+    captioner: Annotated[
+        str, Option(help="blip2:WEIGHTS, vlm:WEIGHTS, chat:openai:NAME …")
+    ] = "",
     detector: Annotated[
-        str, Option(help="detr:WEIGHTS, ssd:FOLDER, groundingdino:WEIGHTS, owlv2:WEIGHTS.")
+        str,
+        Option(help="detr:WEIGHTS, ssd:FOLDER, groundingdino:WEIGHTS, owlv2:WEIGHTS."),
     ] = "",
     phrases: Annotated[
-        str, Option(help="Prompts for groundingdino and owlv2: 'chair,door,red carpet'.")
+        str,
+        Option(help="Prompts for groundingdino and owlv2: 'chair,door,red carpet'."),
     ] = "",
-    tagger: Annotated[str, Option(help="tags:WEIGHTS[,FILE]: tags for each view.")] = "",
-    depth: Annotated[str, Option(help="depth:WEIGHTS: distances to detected objects.")] = "",
+    tagger: Annotated[
+        str, Option(help="tags:WEIGHTS[,FILE]: tags for each view.")
+    ] = "",
+    depth: Annotated[
+        str, Option(help="depth:WEIGHTS: distances to detected objects.")
+    ] = "",
     model: Annotated[
         str, Option(help="A language model to merge captions and summarize places.")
     ] = "",
     scan: Annotated[str, Option(help="Name of the scan in the files.")] = "tour",
     norths: Annotated[
         Path | None,
-        Option(help="JSON: place -> heading of the image center, degrees; default: the tour's."),
+        Option(
+            help="JSON: place -> heading of the image center, degrees; default: the tour's."
+        ),
     ] = None,
-    within: Annotated[float, Option(help="Leave out objects farther away (metres).")] = 3.0,
+    within: Annotated[
+        float, Option(help="Leave out objects farther away (metres).")
+    ] = 3.0,
     batch: Annotated[int, Option(help="Views per batch.")] = 16,
 ) -> None:
     """Describe panoramas in the layout of NavGPT's observation files.
@@ -249,12 +277,16 @@ def new(
         name, steps = each.case.task.episode.id, each.accepted["steps"]
         typer.echo(f"{each.path}: {name} accepted; the expert takes {steps} steps")
     target = out or file
-    typer.echo(f"Next: wayword run expert --on {target if target.is_absolute() else f'./{target}'}")
+    typer.echo(
+        f"Next: wayword run expert --on {target if target.is_absolute() else f'./{target}'}"
+    )
 
 
 @task.command("example")
 def example(
-    out: Annotated[Path | None, Option(help="Write to this new file instead of stdout.")] = None,
+    out: Annotated[
+        Path | None, Option(help="Write to this new file instead of stdout.")
+    ] = None,
 ) -> None:
     """Print an example task file."""
     from wayword.core.errors import UsageError

@@ -17,16 +17,28 @@ from wayword.cli.running import Continue, Data, Seed, Steps
 def play(
     dataset: Annotated[
         str,
-        Argument(help="Dataset and split: household, towns …", autocompletion=completing.datasets),
+        Argument(
+            help="Dataset and split: household, towns …",
+            autocompletion=completing.datasets,
+        ),
     ] = "",
     on: Annotated[str, Option("--on", help="Same as DATASET.")] = "",
-    role: Annotated[str, Option("--as", help="The actor you play; default: the first.")] = "",
+    role: Annotated[
+        str, Option("--as", help="The actor you play; default: the first.")
+    ] = "",
     others: Annotated[
         str,
-        Option("--with", help="Agent for all other actors.", autocompletion=completing.agents),
+        Option(
+            "--with",
+            help="Agent for all other actors.",
+            autocompletion=completing.agents,
+        ),
     ] = "",
     episode: Annotated[
-        str, Option(help="Episode id or number; default: one at your level, not yet played.")
+        str,
+        Option(
+            help="Episode id or number; default: one at your level, not yet played."
+        ),
     ] = "",
     model: Annotated[
         str,
@@ -39,17 +51,22 @@ def play(
     max_steps: Steps = None,
     seed: Seed = 0,
     set_: Annotated[
-        list[str] | None, Option("--set", help="A setting, KEY=VALUE, as for `wayword run`.")
+        list[str] | None,
+        Option("--set", help="A setting, KEY=VALUE, as for `wayword run`."),
     ] = None,
     data: Data = None,
-    out: Annotated[Path | None, Option(help="Run folder; default: named after the game.")] = None,
+    out: Annotated[
+        Path | None, Option(help="Run folder; default: named after the game.")
+    ] = None,
     continue_: Continue = "",
     browser: Annotated[
         bool,
         Option("--browser", help="Play in the browser, alone or with others."),
     ] = False,
     port: Annotated[int, Option(help="With --browser: port; 0 picks a free one.")] = 0,
-    open_: Annotated[bool, Option("--open", help="With --browser: open the page.")] = False,
+    open_: Annotated[
+        bool, Option("--open", help="With --browser: open the page.")
+    ] = False,
 ) -> None:
     """Play an episode yourself, at this terminal or in the browser, alone or with agents.
 
@@ -88,8 +105,14 @@ def play(
     for line in game.result.notices:
         show.notice(line)
     if game.scores is None:
-        why = game.result.outcome.exhausted or game.result.outcome.unusable or "the episode failed"
-        show.notice(f"{why}; this game does not count; run the same command to restart it")
+        why = (
+            game.result.outcome.exhausted
+            or game.result.outcome.unusable
+            or "the episode failed"
+        )
+        show.notice(
+            f"{why}; this game does not count; run the same command to restart it"
+        )
         raise typer.Exit(1)
     typer.echo(f"\nEpisode {game.episode}: {game.ended.replace('_', ' ')}")
     for metric, player, expert in score_rows(game):
@@ -116,7 +139,9 @@ def serve_env(
     view: Annotated[
         str, Option(help="Observations: text, structured, or an agent's name.")
     ] = "text",
-    actions: Annotated[str, Option(help="text, or menu to accept numbers too.")] = "text",
+    actions: Annotated[
+        str, Option(help="text, or menu to accept numbers too.")
+    ] = "text",
     reward: Annotated[
         str, Option(help="Reward: success, conditions, progress or cost.")
     ] = "success",
@@ -128,7 +153,9 @@ def serve_env(
     data: Data = None,
     host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, Option(help="Port; 0 picks a free one.")] = 8765,
-    sessions: Annotated[int, Option(help="Maximum number of concurrent sessions.")] = 64,
+    sessions: Annotated[
+        int, Option(help="Maximum number of concurrent sessions.")
+    ] = 64,
 ) -> None:
     """Serve environments over WebSocket (OpenEnv protocol) until Ctrl-C.
 
@@ -152,7 +179,9 @@ def serve_env(
         reward=reward, episodes=limit, max_steps=max_steps, actor=actor, others=others,
     )  # fmt: skip
     socket = server.config.bind_socket()
-    typer.echo(f"{name} at http://{host}:{socket.getsockname()[1]} (Ctrl-C to stop)", err=True)
+    typer.echo(
+        f"{name} at http://{host}:{socket.getsockname()[1]} (Ctrl-C to stop)", err=True
+    )
     server.run(sockets=[socket])
 
 
@@ -164,7 +193,9 @@ def mcp(
     others: EnvWith = "team",
     set_: EnvSet = None,
     data: Data = None,
-    out: Annotated[Path, Option(help="Run folder for the episodes.")] = Path("runs/mcp"),
+    out: Annotated[Path, Option(help="Run folder for the episodes.")] = Path(
+        "runs/mcp"
+    ),
 ) -> None:
     """Run an MCP server on stdin and stdout, so that an assistant can play.
 

@@ -20,15 +20,20 @@ FormatOption = Annotated[
     Literal["rich", "json", "csv", "markdown", "latex"],
     Option("--format", help="Output format."),
 ]
-Metrics = Annotated[str, Option(help="Only these metrics, by key or column: sr,spl,Cost")]
+Metrics = Annotated[
+    str, Option(help="Only these metrics, by key or column: sr,spl,Cost")
+]
 
 
 def table(
-    runs: Annotated[list[Path], Argument(help="Run folders, or folders of run folders.")],
+    runs: Annotated[
+        list[Path], Argument(help="Run folders, or folders of run folders.")
+    ],
     form: FormatOption = "rich",
     metrics: Metrics = "",
     together: Annotated[
-        bool, Option("--together", help="One table for all runs, even of different worlds.")
+        bool,
+        Option("--together", help="One table for all runs, even of different worlds."),
     ] = False,
     pool: Annotated[
         bool, Option("--pool", help="One row for runs that differ only in their seeds.")
@@ -37,7 +42,9 @@ def table(
         Literal["", "scene", "length"],
         Option(help="One row per scene, or per length of the reference."),
     ] = "",
-    wide: Annotated[bool, Option("--wide", help="Show every column, however wide.")] = False,
+    wide: Annotated[
+        bool, Option("--wide", help="Show every column, however wide.")
+    ] = False,
     data: Data = None,
 ) -> None:
     """Show metrics of runs with 95% intervals, one row per run.
@@ -53,7 +60,9 @@ def table(
     from wayword.runs.results import metric_names
 
     keys = metric_names(metrics)
-    typer.echo(reports.table(runs, form, keys, together, pool, show.notice, by, data, wide))
+    typer.echo(
+        reports.table(runs, form, keys, together, pool, show.notice, by, data, wide)
+    )
 
 
 def merge(
@@ -93,7 +102,11 @@ def verify(
     from wayword.runs.running import verify as verified
 
     differences = dict(verified(RunFolder.read(run), data))
-    wrong = [f"{name}: {difference}" for name, difference in differences.items() if difference]
+    wrong = [
+        f"{name}: {difference}"
+        for name, difference in differences.items()
+        if difference
+    ]
     total = f"{run}: {len(differences):,} episodes replayed and scored, {len(wrong):,} differ"
     typer.echo("\n".join([*wrong, total]))
     if wrong:
@@ -102,7 +115,10 @@ def verify(
 
 def compare(
     runs: Annotated[
-        list[Path], Argument(help="Run folders on the same episodes; a folder of seeds is one run.")
+        list[Path],
+        Argument(
+            help="Run folders on the same episodes; a folder of seeds is one run."
+        ),
     ],
     form: FormatOption = "rich",
     metrics: Metrics = "",
@@ -125,7 +141,9 @@ def compare(
 
 def tours(
     run: Annotated[Path, Argument(help="A run folder.")],
-    other: Annotated[Path | None, Argument(help="The same run without --remember.")] = None,
+    other: Annotated[
+        Path | None, Argument(help="The same run without --remember.")
+    ] = None,
     form: FormatOption = "rich",
     metrics: Metrics = "",
     data: Data = None,
@@ -184,7 +202,9 @@ def _print_written(written: Report) -> None:
 
 
 def export(
-    runs: Annotated[list[Path], Argument(help="Run folders, usually of expert, gold or oracle.")],
+    runs: Annotated[
+        list[Path], Argument(help="Run folders, usually of expert, gold or oracle.")
+    ],
     form: Annotated[
         Literal["chat", "steps", "hub"],
         Option(
@@ -193,7 +213,9 @@ def export(
             "Hugging Face layout, with a dataset card.",
         ),
     ] = "chat",
-    out: Annotated[Path, Option(help="Output file or, for hub, folder.")] = Path("train.jsonl"),
+    out: Annotated[Path, Option(help="Output file or, for hub, folder.")] = Path(
+        "train.jsonl"
+    ),
     strategy: Annotated[
         str,
         Option(
@@ -204,12 +226,16 @@ def export(
         ),
     ] = "act",
     set_: Annotated[
-        list[str] | None, Option("--set", help="A strategy setting (decoding=free), or least=0.8.")
+        list[str] | None,
+        Option("--set", help="A strategy setting (decoding=free), or least=0.8."),
     ] = None,
     actor: Annotated[
-        list[str] | None, Option("--actor", help="Only this actor's lines; may be repeated.")
+        list[str] | None,
+        Option("--actor", help="Only this actor's lines; may be repeated."),
     ] = None,
-    everything: Annotated[bool, Option("--all", help="Include episodes without success.")] = False,
+    everything: Annotated[
+        bool, Option("--all", help="Include episodes without success.")
+    ] = False,
     data: Data = None,
     parquet: Annotated[
         bool, Option(help="With --format hub: write Parquet (needs duckdb).")
@@ -242,9 +268,13 @@ def export(
     from wayword.settings import parse
 
     if strategy in ("calls", "mcap") and (form != "chat" or parquet):
-        raise UsageError(f"--as {strategy} has no other format; remove --format and --parquet")
+        raise UsageError(
+            f"--as {strategy} has no other format; remove --format and --parquet"
+        )
     kind = "chat" if form == "hub" else form
-    options = Export(strategy, kind, parse(set_ or []), actor or (), everything, data, thoughts)
+    options = Export(
+        strategy, kind, parse(set_ or []), actor or (), everything, data, thoughts
+    )
     with show.progress("export") as bar:
 
         def report(done: int, total: int) -> None:
@@ -256,13 +286,20 @@ def export(
         if strategy == "calls":
             values = {**options.settings, "actors": options.actors}
             card = export_calls(
-                runs, out, values, everything=everything, thoughts=thoughts, on_episode=report
+                runs,
+                out,
+                values,
+                everything=everything,
+                thoughts=thoughts,
+                on_episode=report,
             )
         elif form == "hub":
             card = publish(runs, out, options, parquet, report)
         else:
             card = write(runs, out, options, report)
-    if not (card.lines or (strategy == "calls" and card.decisions)):  # failures serve KTO and DPO
+    if not (
+        card.lines or (strategy == "calls" and card.decisions)
+    ):  # failures serve KTO and DPO
         if out.is_file():
             out.unlink()
         elif strategy == "calls":

@@ -39,19 +39,33 @@ Set = Annotated[
         "for a role (models.summary=openai:NAME).",
     ),
 ]
-Limit = Annotated[int | None, Option(help="Play the first N episodes; raise it later to add more.")]
-Shuffle = Annotated[int | None, Option(help="Shuffle episodes with this seed, before --limit.")]
+Limit = Annotated[
+    int | None, Option(help="Play the first N episodes; raise it later to add more.")
+]
+Shuffle = Annotated[
+    int | None, Option(help="Shuffle episodes with this seed, before --limit.")
+]
 Steps = Annotated[int | None, Option(help="Maximum number of steps per episode.")]
 Seed = Annotated[int, Option(help="Random seed of the run.")]
 Concurrency = Annotated[int, Option(help="Number of concurrent episodes.")]
 Data = Annotated[Path | None, Option(help="Data folder; default: $WAYWORD_DATA.")]
-Dollars = Annotated[float | None, Option(help="Budget in US dollars; the run stops at its end.")]
-Cache = Annotated[Path | None, Option(help="File that caches model answers, to reuse them.")]
-Rpm = Annotated[float | None, Option("--rpm", help="Maximum number of requests per minute.")]
-Prices = Annotated[Path | None, Option(help="YAML price table that extends the shipped one.")]
+Dollars = Annotated[
+    float | None, Option(help="Budget in US dollars; the run stops at its end.")
+]
+Cache = Annotated[
+    Path | None, Option(help="File that caches model answers, to reuse them.")
+]
+Rpm = Annotated[
+    float | None, Option("--rpm", help="Maximum number of requests per minute.")
+]
+Prices = Annotated[
+    Path | None, Option(help="YAML price table that extends the shipped one.")
+]
 Perturb = Annotated[
     list[str] | None,
-    Option(help="Perturb episodes, KIND=RATE, such as typos=0.1; may be repeated. See the docs."),
+    Option(
+        help="Perturb episodes, KIND=RATE, such as typos=0.1; may be repeated. See the docs."
+    ),
 ]
 Continue = Annotated[
     str,
@@ -61,7 +75,10 @@ Continue = Annotated[
     ),
 ]
 Track = Annotated[
-    str, Option(help="Experiment tracker: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT.")
+    str,
+    Option(
+        help="Experiment tracker: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT."
+    ),
 ]
 
 
@@ -93,16 +110,21 @@ def run(
         ),
     ] = None,
     settings: Set = None,
-    config: Annotated[Path | None, Option(help="YAML file with settings, as for --set.")] = None,
+    config: Annotated[
+        Path | None, Option(help="YAML file with settings, as for --set.")
+    ] = None,
     limit: Limit = None,
     shuffle: Shuffle = None,
-    shard: Annotated[str, Option(help="Play only part i of n, to use several machines: 1/4.")] = "",
+    shard: Annotated[
+        str, Option(help="Play only part i of n, to use several machines: 1/4.")
+    ] = "",
     max_steps: Steps = None,
     seed: Seed = 0,
     concurrency: Concurrency = 8,
     data: Data = None,
     out: Annotated[
-        Path | None, Option(help="Run folder or s3:// URL; default: named after the run.")
+        Path | None,
+        Option(help="Run folder or s3:// URL; default: named after the run."),
     ] = None,
     max_tokens: Annotated[
         int | None, Option(help="Token budget; the run stops at its end.")
@@ -111,34 +133,49 @@ def run(
     cache: Cache = None,
     rpm: Rpm = None,
     prices: Prices = None,
-    retries: Annotated[int, Option(help="Retries after a rate limit or server error.")] = 6,
+    retries: Annotated[
+        int, Option(help="Retries after a rate limit or server error.")
+    ] = 6,
     actors: Annotated[
         list[str] | None,
         Option(
-            "--actor", help="Agent for one actor, ACTOR=AGENT: follower=human; may be repeated."
+            "--actor",
+            help="Agent for one actor, ACTOR=AGENT: follower=human; may be repeated.",
         ),
     ] = None,
     ask: Annotated[
-        str, Option(help="Who answers agents' questions: terminal or browser; default: no one.")
+        str,
+        Option(
+            help="Who answers agents' questions: terminal or browser; default: no one."
+        ),
     ] = "",
     sweep: Annotated[
         list[str] | None,
-        Option(help="One run per value, KEY=V1,V2,…; KEY can also be on, model or seed."),
+        Option(
+            help="One run per value, KEY=V1,V2,…; KEY can also be on, model or seed."
+        ),
     ] = None,
     dry_run: Annotated[
         bool,
-        Option("--dry-run", help="Call no model: show the first prompts and estimate the cost."),
+        Option(
+            "--dry-run",
+            help="Call no model: show the first prompts and estimate the cost.",
+        ),
     ] = False,
     seeds: Annotated[
         int, Option(help="Play each episode with run seeds 0 … N-1, pooled in one row.")
     ] = 1,
-    episodes: Annotated[str, Option("--episodes", help="Play only these episodes: ID,ID,…")] = "",
+    episodes: Annotated[
+        str, Option("--episodes", help="Play only these episodes: ID,ID,…")
+    ] = "",
     perturb: Perturb = None,
     continues: Continue = "",
     engine: Annotated[
         str, Option(help="ray: play on a Ray cluster; default: in this process.")
     ] = "",
-    workers: Annotated[int, Option(help="Ray processes; each plays --concurrency episodes.")] = 4,
+    workers: Annotated[
+        int, Option(help="Ray processes; each plays --concurrency episodes.")
+    ] = 4,
     remember: Annotated[
         str,
         Option(help="scene: agents keep what they learned for a scene's next episode."),
@@ -172,7 +209,9 @@ def run(
     """
     # before the imports, which take half of the start-up time
     names = {"on": _listed(on) or ["houses"], "model": _listed(model) or [""]}
-    slow = show.notice_later(f"{Path(agent).stem} on {', '.join(names['on'])}: reading the data …")
+    slow = show.notice_later(
+        f"{Path(agent).stem} on {', '.join(names['on'])}: reading the data …"
+    )
     context.call_on_close(slow.cancel)
     from wayword.runs import sweep as sweeping
     from wayword.runs.plan import RunRecipe, agents_of, read_config, read_recipe
@@ -180,7 +219,9 @@ def run(
     from wayword.runs.reports import SEEDS, table
     from wayword.settings import merge, parse
 
-    values = {name: value for name, value in context.params.items() if name not in _NO_OPTIONS}
+    values = {
+        name: value for name, value in context.params.items() if name not in _NO_OPTIONS
+    }
     values |= {
         "settings": merge(
             read_config(config),
@@ -188,18 +229,26 @@ def run(
         ),
         "actors": agents_of(actors or []),
         "episodes": tuple(name.strip() for name in episodes.split(",") if name.strip()),
-        "sweep": (*(f"{k}={','.join(v)}" for k, v in names.items() if len(v) > 1), *(sweep or ())),
+        "sweep": (
+            *(f"{k}={','.join(v)}" for k, v in names.items() if len(v) > 1),
+            *(sweep or ()),
+        ),
         **{key: several[0] for key, several in names.items()},
     }
     recipe = RunRecipe(**values)
     if agent.endswith((".yaml", ".yml")):
         sources = {name: context.get_parameter_source(name) for name in context.params}
         given = {
-            name for name, source in sources.items() if source and source.name == "COMMANDLINE"
+            name
+            for name, source in sources.items()
+            if source and source.name == "COMMANDLINE"
         }
         given |= {"sweep"} if recipe.sweep else set()
         recipe = recipe.over(read_recipe(Path(agent)), given)
-    sweeps = [*recipe.sweep, *([sweeping.seeds(recipe.seeds)] if recipe.seeds != 1 else [])]
+    sweeps = [
+        *recipe.sweep,
+        *([sweeping.seeds(recipe.seeds)] if recipe.seeds != 1 else []),
+    ]
     variants = sweeping.variants(recipe, sweeps) if sweeps else []
     if dry_run:
         from wayword.runs.forecast import forecast, lines, row_lines
@@ -236,7 +285,9 @@ def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
         return
     with show.pages(plan) as server, server.in_background() as serving:
         asks = plan.ask == "browser"
-        table = server.games.open(f"{Path(plan.agent).stem} on {plan.on}") if asks else None
+        table = (
+            server.games.open(f"{Path(plan.agent).stem} on {plan.on}") if asks else None
+        )
         address = server.address + (f"play/{table.name}/watch" if table else "live-run")
         show.notice(f"live: {address}")
         if sys.stdout.isatty():
@@ -255,7 +306,9 @@ def _listed(names: list[str] | None) -> list[str]:
     """``["a,b", "c"]`` -> ``["a", "b", "c"]``."""
     from wayword.runs.sweep import split
 
-    return [name for each in names or () for part in split(each) if (name := part.strip())]
+    return [
+        name for each in names or () for part in split(each) if (name := part.strip())
+    ]
 
 
 def demo(
@@ -276,15 +329,21 @@ def demo(
     tables, pages, complete = [], [], True
     shown: dict[str, list[str]] = {"": []}
     for on, trained in ("houses", "walker"), ("towns", "velma"):
-        plans = [Plan(name, on, limit=episodes) for name in ("oracle", "random", "forward")]
+        plans = [
+            Plan(name, on, limit=episodes) for name in ("oracle", "random", "forward")
+        ]
         plans += [Plan(name, on, limit=episodes) for name in policy if on == "houses"]
         plans.append(Plan(trained, on, f"regression:{trained}", limit=episodes))
-        results = [carry_out(replace(plan, out=out / on / plan.agent)) for plan in plans]
+        results = [
+            carry_out(replace(plan, out=out / on / plan.agent)) for plan in plans
+        ]
         complete = complete and all(result.outcome.complete for result in results)
         pages.append(viewer.write(results[-1].path).resolve().as_uri())
         tables.append(table([result.path for result in results]))
         rows = rows_of([result.path for result in results])
-        (success,) = (metric for metric in metrics_of(rows) if metric.key == rows[0].success)
+        (success,) = (
+            metric for metric in metrics_of(rows) if metric.key == rows[0].success
+        )
         shown[""].append(f"{on}, {rows[0].n} of {rows[0].of}: {label(success)}")
         for row in rows:
             name = "walker, velma" if row.name == trained else row.name
@@ -333,24 +392,34 @@ def print_notices(result: RunResult) -> None:
     if result.outcome.exhausted:
         show.notice(f"{result.outcome.exhausted}; run the same command to resume")
     if result.outcome.unusable:
-        show.notice(f"stopped: {result.outcome.unusable}; run the same command to resume")
+        show.notice(
+            f"stopped: {result.outcome.unusable}; run the same command to resume"
+        )
 
 
 # ``wayword reproduce``.
 
 
 def reproduce(
-    name: Annotated[str, Argument(help="PAPER/TABLE; PAPER or no name lists tables.")] = "",
-    model: Annotated[str, Option(help="The model; `published` for the paper's models.")] = "",
+    name: Annotated[
+        str, Argument(help="PAPER/TABLE; PAPER or no name lists tables.")
+    ] = "",
+    model: Annotated[
+        str, Option(help="The model; `published` for the paper's models.")
+    ] = "",
     limit: Limit = None,
     row: Annotated[
-        list[str] | None, Option(help="Only rows whose name contains this text; may be repeated.")
+        list[str] | None,
+        Option(help="Only rows whose name contains this text; may be repeated."),
     ] = None,
     set_: Set = None,
     max_steps: Steps = None,
-    seeds: Annotated[int | None, Option(help="Number of seeds; default: the recipe's.")] = None,
+    seeds: Annotated[
+        int | None, Option(help="Number of seeds; default: the recipe's.")
+    ] = None,
     prompts: Annotated[
-        Path | None, Option(help="Folder of prompts, as written by `wayword prompts import`.")
+        Path | None,
+        Option(help="Folder of prompts, as written by `wayword prompts import`."),
     ] = None,
     concurrency: Concurrency = 8,
     data: Data = None,
@@ -359,13 +428,18 @@ def reproduce(
     cache: Cache = None,
     prices: Prices = None,
     stand_in: Annotated[
-        bool, Option("--stand-in", help="Allow generated stand-in data with a paid model.")
+        bool,
+        Option("--stand-in", help="Allow generated stand-in data with a paid model."),
     ] = False,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Call no model: estimate tokens and dollars of each row.")
+        bool,
+        Option(
+            "--dry-run", help="Call no model: estimate tokens and dollars of each row."
+        ),
     ] = False,
     form: Annotated[
-        Literal["rich", "json", "markdown", "latex"], Option("--format", help="Output format.")
+        Literal["rich", "json", "markdown", "latex"],
+        Option("--format", help="Output format."),
     ] = "rich",
     shuffle: Shuffle = None,
 ) -> None:
@@ -401,11 +475,16 @@ def reproduce(
     )  # fmt: skip
     with shared_datasets():
         rows = recipes.prepare(recipe, options)
-        for line in dict.fromkeys(each.differs[0] for each in rows if each.plans and each.differs):
+        for line in dict.fromkeys(
+            each.differs[0] for each in rows if each.plans and each.differs
+        ):
             if line.startswith(recipes.STAND_IN):
                 show.notice(line)
         plans = [
-            (f"{each.row.name}{f', seed {plan.seed}' if len(each.plans) > 1 else ''}", plan)
+            (
+                f"{each.row.name}{f', seed {plan.seed}' if len(each.plans) > 1 else ''}",
+                plan,
+            )
             for each in rows
             for plan in each.plans
         ]

@@ -17,12 +17,16 @@ _WIDE = 140  # minimum terminal columns for a bar next to the numbers
 
 
 @contextmanager
-def progress(label: str, hidden: bool = False, slow: Timer | None = None) -> Iterator[OnProgress]:
+def progress(
+    label: str, hidden: bool = False, slow: Timer | None = None
+) -> Iterator[OnProgress]:
     """Progress bar over episodes, with running means of metrics; not shown if ``hidden``.
 
     ``slow`` is a timer from :func:`notice_later`, which the first report of progress cancels.
     """
-    with progress_rows(hidden, slow or notice_later(f"{label}: reading the data …")) as row:
+    with progress_rows(
+        hidden, slow or notice_later(f"{label}: reading the data …")
+    ) as row:
         yield row(label)
 
 
@@ -126,7 +130,9 @@ class RunningMeans:
             if key in self._sums
         ]
         if self._retries:
-            parts.append("1 retry" if self._retries == 1 else f"{self._retries:,} retries")
+            parts.append(
+                "1 retry" if self._retries == 1 else f"{self._retries:,} retries"
+            )
         if self._steps:
             parts.append(f"{self._steps:,} steps")
         return "  ".join(parts)

@@ -15,23 +15,38 @@ from wayword.cli.running import Data
 def view(
     runs: Annotated[
         list[Path] | None,
-        Argument(metavar="RUN|FOLDER", help="Run folders, or folders of them; default: ./runs."),
+        Argument(
+            metavar="RUN|FOLDER",
+            help="Run folders, or folders of them; default: ./runs.",
+        ),
     ] = None,
     write: Annotated[
-        bool, Option("--write", help="Write the pages of a run to files instead of serving them.")
+        bool,
+        Option(
+            "--write", help="Write the pages of a run to files instead of serving them."
+        ),
     ] = False,
     port: Annotated[int, Option(help="Port; 0 picks a free one.")] = 8777,
     host: Annotated[
-        str, Option(help="Address to serve on; addresses other than localhost need a token.")
+        str,
+        Option(
+            help="Address to serve on; addresses other than localhost need a token."
+        ),
     ] = "127.0.0.1",
     token: Annotated[
         str,
-        Option(envvar="WAYWORD_VIEW_TOKEN", help="Token for other machines; default: random."),
+        Option(
+            envvar="WAYWORD_VIEW_TOKEN",
+            help="Token for other machines; default: random.",
+        ),
     ] = "",
     open_: Annotated[bool, Option("--open", help="Open the browser.")] = False,
-    limit: Annotated[int, Option(help="With --write: pages for the first N episodes.")] = 200,
+    limit: Annotated[
+        int, Option(help="With --write: pages for the first N episodes.")
+    ] = 200,
     episode: Annotated[
-        list[str] | None, Option(help="With --write: only this episode; may be repeated.")
+        list[str] | None,
+        Option(help="With --write: only this episode; may be repeated."),
     ] = None,
     out: Annotated[
         Path | None, Option(help="With --write: output folder; default: RUN/pages.")
@@ -39,7 +54,9 @@ def view(
     data: Data = None,
     trusted: Annotated[
         Path | None,
-        Option("--with", exists=True, help="The runs' dataset file, if it is a custom one."),
+        Option(
+            "--with", exists=True, help="The runs' dataset file, if it is a custom one."
+        ),
     ] = None,
 ) -> None:
     """View runs in the browser: every episode and step, live and side by side.
@@ -79,7 +96,9 @@ def view(
     pages = f"{written.pages:,} of {written.of:,} episodes have pages"
     typer.echo(f"{pages}, {written.new:,} new.")
     if written.pages < written.of:
-        typer.echo(f"For more: wayword view {run} --write --episode ID, or increase --limit")
+        typer.echo(
+            f"For more: wayword view {run} --write --episode ID, or increase --limit"
+        )
     if written.notice:
         show.notice(written.notice)
     typer.echo(written.index.resolve().as_uri())
@@ -88,7 +107,9 @@ def view(
 def runs(
     given: Annotated[
         list[Path] | None,
-        Argument(metavar="FOLDER", help="Run folders, or folders of them; default: ./runs."),
+        Argument(
+            metavar="FOLDER", help="Run folders, or folders of them; default: ./runs."
+        ),
     ] = None,
 ) -> None:
     """List the runs of a folder with their progress, success and path.

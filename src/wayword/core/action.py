@@ -16,7 +16,9 @@ class Action:
     arguments: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.name}[{', '.join(self.arguments)}]" if self.arguments else self.name
+        return (
+            f"{self.name}[{', '.join(self.arguments)}]" if self.arguments else self.name
+        )
 
 
 STOP = Action("stop")
@@ -124,7 +126,9 @@ def legal(decision: Decision | Rejection, space: ActionSpace) -> Decision | Reje
     if isinstance(decision, Rejection):
         return decision
     if not isinstance(getattr(decision, "action", None), Action):
-        raise TypeError(f"act must return Decision(Action(…)) or a Rejection, got {decision!r}")
+        raise TypeError(
+            f"act must return Decision(Action(…)) or a Rejection, got {decision!r}"
+        )
     if decision.action in space:
         return decision
     reason = f"{decision.action} is not a legal action here"

@@ -38,7 +38,9 @@ class Demonstration:
 
     def decisions(self) -> list[tuple[str, Decision]]:
         """Return every turn in order: an actor and its decision."""
-        turns = self.turns or [(self.episode.actors[0], action) for action in self.actions]
+        turns = self.turns or [
+            (self.episode.actors[0], action) for action in self.actions
+        ]
         return [(actor, Decision(action)) for actor, action in turns]
 
 
@@ -47,7 +49,9 @@ Demonstrations = Callable[[int, int], Sequence[Demonstration]]
 
 
 def _no_demonstrations(count: int, seed: int) -> Sequence[Demonstration]:
-    raise UsageError("this dataset has no training split to draw examples from; set shots=0")
+    raise UsageError(
+        "this dataset has no training split to draw examples from; set shots=0"
+    )
 
 
 def _ignore(kind: str, **details: Json) -> None:
@@ -73,7 +77,9 @@ class Shared(dict[Hashable, Any]):
     (['made'], ['made'])
     """
 
-    def once(self, kind: SharedKey[Value], key: Hashable, make: Callable[[], Value]) -> Value:
+    def once(
+        self, kind: SharedKey[Value], key: Hashable, make: Callable[[], Value]
+    ) -> Value:
         """Return the value for a kind and key; ``make`` computes it at the first call."""
         if (kind, key) not in self:
             self[kind, key] = make()
@@ -106,7 +112,9 @@ class Toolkit:
         if role in self.models:
             return self.models[role]
         if "main" not in self.models:
-            raise UsageError("this agent needs a language model; choose one with --model")
+            raise UsageError(
+                "this agent needs a language model; choose one with --model"
+            )
         return self.models["main"].as_role(role)
 
 
@@ -195,5 +203,9 @@ class Agent(ABC):
 def check_family(cls: type[Agent], family: str, dataset: str, name: str = "") -> None:
     """Raise ``UsageError`` if agents of this class do not act in worlds of that family."""
     if cls.families and family not in cls.families:
-        fits = f"{name or cls.__name__} acts in {', '.join(sorted(cls.families))} worlds"
-        raise UsageError(f"{fits}, and {dataset} is {family}; choose another agent or dataset")
+        fits = (
+            f"{name or cls.__name__} acts in {', '.join(sorted(cls.families))} worlds"
+        )
+        raise UsageError(
+            f"{fits}, and {dataset} is {family}; choose another agent or dataset"
+        )

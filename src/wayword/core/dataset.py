@@ -67,7 +67,11 @@ class DrawnTasks(Sequence[Task]):
     def __getitem__(self, index: slice) -> Sequence[Task]: ...
     def __getitem__(self, index: int | slice) -> Task | Sequence[Task]:
         numbers = range(self._count)[index]
-        return self._make(numbers) if isinstance(numbers, int) else [*map(self._make, numbers)]
+        return (
+            self._make(numbers)
+            if isinstance(numbers, int)
+            else [*map(self._make, numbers)]
+        )
 
 
 def of_ids(tasks: Sequence[Task], ids: Set[str]) -> dict[str, Task]:
@@ -81,7 +85,9 @@ def of_ids(tasks: Sequence[Task], ids: Set[str]) -> dict[str, Task]:
         return {task.episode.id: task for task in islice(matching, len(ids))}
     matches = (number for number in range(len(tasks)) if tasks.ids(number) in ids)
     numbers = {tasks.ids(number): number for number in islice(matches, len(ids))}
-    order = sorted(numbers.values(), key=tasks.scenes) if tasks.scenes else numbers.values()
+    order = (
+        sorted(numbers.values(), key=tasks.scenes) if tasks.scenes else numbers.values()
+    )
     tasks_by_number = {number: tasks[number] for number in order}
     return {name: tasks_by_number[number] for name, number in numbers.items()}
 
@@ -145,7 +151,9 @@ class Dataset(ABC):
     """The kinds of plans: ``"gold"`` (as published), ``"shortest"``, ``"expert"`` (planned from
     the goals). In-context examples use the first one."""
 
-    if TYPE_CHECKING:  # at runtime plain attributes, which a subclass may assign or compute
+    if (
+        TYPE_CHECKING
+    ):  # at runtime plain attributes, which a subclass may assign or compute
 
         @property
         def tasks(self) -> Sequence[Task]: ...
@@ -163,16 +171,22 @@ class Dataset(ABC):
         files = omissions = MappingProxyType({})
         caveats = ()
 
-    def __init__(self, split: str = "", folder: Path | None = None, settings: Any = None) -> None:
+    def __init__(
+        self, split: str = "", folder: Path | None = None, settings: Any = None
+    ) -> None:
         """Raise ``UsageError`` for a split that is not in ``splits``."""
         self.split, self.folder = split or self.splits[0], folder
         self.settings = self.Settings() if settings is None else settings
         if isinstance(settings, Mapping):
             form = f"{self.Settings.__name__}({', '.join(settings)}=…)"
-            raise UsageError(f"settings must be an instance such as {form}, got {settings!r}")
+            raise UsageError(
+                f"settings must be an instance such as {form}, got {settings!r}"
+            )
         if self.split not in self.splits:
             name = getattr(self, "name", type(self).__module__.rpartition(".")[2])
-            raise UsageError(f"{name} has no split {split!r}; {suggest(split, list(self.splits))}")
+            raise UsageError(
+                f"{name} has no split {split!r}; {suggest(split, list(self.splits))}"
+            )
         if length := getattr(self.settings, "length", 0):
             # overrides the class default, which applies to tasks of any length
             vars(self)["max_steps"] = self.slack * length
@@ -216,7 +230,9 @@ class Dataset(ABC):
             raise UsageError(f"{type(self).__name__} has no solutions to its tasks")
         if kind not in self.solutions:
             only = " and ".join(self.solutions)
-            raise UsageError(f"episode {task.episode.id} has no {kind!r} solution, only {only}")
+            raise UsageError(
+                f"episode {task.episode.id} has no {kind!r} solution, only {only}"
+            )
         return self.make_plan(task, world, actor, kind)
 
     def training(self) -> Training:
@@ -231,7 +247,9 @@ class Dataset(ABC):
         """
         game = Game(self.world(task.episode), task.episode)
         actor = game.world.actors[0]
-        return game.actions(actor, self.plan(task, game.world, actor, kind or self.solutions[0]))
+        return game.actions(
+            actor, self.plan(task, game.world, actor, kind or self.solutions[0])
+        )
 
     def expert_length(self, task: Task) -> int | None:
         """Return L*, the number of actions in :meth:`solve`, stop included; None if it fails or
@@ -240,7 +258,9 @@ class Dataset(ABC):
         if not self.solutions:
             return None
         episode = task.episode
-        key = repr((episode.id, episode.scene, episode.actors, episode.start, task.reference))
+        key = repr(
+            (episode.id, episode.scene, episode.actors, episode.start, task.reference)
+        )
         return self._lengths.get(key, lambda: self._length(task))
 
     def decided_by(self) -> str:
@@ -261,7 +281,10 @@ class Dataset(ABC):
             problem = f"{count} examples were requested but the training split has {len(tasks)}"
             raise UsageError(f"{problem}; lower shots")
         chosen = rng.sample(range(len(tasks)), count)
-        tried, solved_tasks = set(chosen), [solved(dataset, tasks[number]) for number in chosen]
+        tried, solved_tasks = (
+            set(chosen),
+            [solved(dataset, tasks[number]) for number in chosen],
+        )
         while None in solved_tasks and len(tried) < len(tasks):
             number = rng.choice([n for n in range(len(tasks)) if n not in tried])
             tried.add(number)
@@ -282,7 +305,9 @@ class Dataset(ABC):
         # source_checksum does not cover datasets from outside the package: do not cache theirs.
         if not decided_by or not kind.__module__.startswith("wayword."):
             return Memo()
-        text = source_checksum("core", "worlds", "datasets")  # these determine the solutions
+        text = source_checksum(
+            "core", "worlds", "datasets"
+        )  # these determine the solutions
         key = f"{kind.__module__} {kind.__qualname__} {decided_by} {text}"
         return Memo(f"expert-{hashlib.sha256(key.encode()).hexdigest()[:16]}")
 
@@ -317,7 +342,9 @@ class SolvableWalks(Dataset):
             missing = "path to follow" if kind == "gold" else "goal to go to"
             raise UsageError(f"episode {task.episode.id} has no published {missing}")
         if not isinstance(world, Walkable):
-            raise UsageError(f"{type(world).__name__} must define route() and along() to be solved")
+            raise UsageError(
+                f"{type(world).__name__} must define route() and along() to be solved"
+            )
         path, goal, walkable = reference.path, reference.goal, world
         if kind == "gold":
             return listed(lambda: walkable.along(actor, path))
@@ -335,7 +362,9 @@ def capable_actors(
 ) -> list[str]:
     """Return the actors whose ``verbs`` include every verb that the expert needs. Raises
     ``UsageError`` if there are none; ``dataset.actions=setting`` allows the verbs."""
-    missing = {actor: [v for v in needed if v not in known] for actor, known in verbs.items()}
+    missing = {
+        actor: [v for v in needed if v not in known] for actor, known in verbs.items()
+    }
     capable = [actor for actor, lacking in missing.items() if not lacking]
     if not capable:
         actor, lacking = next(iter(missing.items()))

@@ -26,7 +26,9 @@ class DataError(WaywordError):
     reads ``path: record 3, field 'heading': is not a number; fetch the file again``.
     """
 
-    def __init__(self, path: Path | str, where: str, problem: str, remedy: str = "") -> None:
+    def __init__(
+        self, path: Path | str, where: str, problem: str, remedy: str = ""
+    ) -> None:
         line = ": ".join(filter(None, (str(path), where, problem)))
         super().__init__(f"{line}; {remedy}" if remedy else line)
 
@@ -106,8 +108,14 @@ def needing(what: str, extra: str) -> Iterator[None]:
         raise UsageError(f"{what}: {remedy}") from None
     except ImportError as error:
         problem = " ".join(str(error).split())[:200]
-        packages = [package for name, package in _DEB_PACKAGES.items() if f"{name}.so" in problem]
-        remedy = "".join(f"; on Debian and Ubuntu: apt-get install {each}" for each in packages)
+        packages = [
+            package
+            for name, package in _DEB_PACKAGES.items()
+            if f"{name}.so" in problem
+        ]
+        remedy = "".join(
+            f"; on Debian and Ubuntu: apt-get install {each}" for each in packages
+        )
         raise UsageError(f"{what}, which cannot be loaded: {problem}{remedy}") from None
 
 

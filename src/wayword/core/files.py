@@ -67,7 +67,9 @@ def cached_json(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> 
     ``name`` whenever the result of ``make`` changes. A damaged cache file is computed again.
     """
     try:
-        key = _sha256("".join(f"{sha256(path)}  {path.name}\n" for path in sources))[:16]
+        key = _sha256("".join(f"{sha256(path)}  {path.name}\n" for path in sources))[
+            :16
+        ]
     except OSError:
         return make()  # raises an error that describes the problem
     stored = cache_folder() / "read" / f"{name}-{key}.json"
@@ -96,7 +98,11 @@ class Memo:
         self._path = cache_folder() / "numbers" / f"{name}.txt" if name else None
         self._cached: dict[int, int | None] = {}
         with suppress(OSError):
-            text = self._path.read_text(encoding="ascii", errors="replace") if self._path else ""
+            text = (
+                self._path.read_text(encoding="ascii", errors="replace")
+                if self._path
+                else ""
+            )
             for line in text.splitlines():
                 entry, _, check = line.rpartition(" ")
                 if entry and check == _sha256(entry)[:8]:
@@ -106,7 +112,9 @@ class Memo:
     def get(self, key: str, make: Callable[[], int | None]) -> int | None:
         """Return the number of a key (any text); ``make`` computes it if it is not cached."""
         digest = _sha256(key)[:16]
-        hashed = int(digest, 16)  # a third of the text's memory; there may be a million of them
+        hashed = int(
+            digest, 16
+        )  # a third of the text's memory; there may be a million of them
         if hashed not in self._cached:
             self._cached[hashed] = number = make()
             if self._path is not None:
@@ -192,9 +200,13 @@ def read_bytes(path: Path) -> bytes:
         return _unzip(path) if path.suffix == ".gz" else path.read_bytes()
     except OSError as error:
         problem = f"cannot be read ({error.strerror or error})"
-        raise DataError(path, "", problem, "check its name, or fetch it again") from error
+        raise DataError(
+            path, "", problem, "check its name, or fetch it again"
+        ) from error
     except (EOFError, zlib.error) as error:
-        raise DataError(path, "", f"is incomplete ({error})", "fetch it again") from error
+        raise DataError(
+            path, "", f"is incomplete ({error})", "fetch it again"
+        ) from error
 
 
 def _unzip(path: Path) -> bytes:
@@ -245,7 +257,9 @@ def read_json(path: Path, kind: type = object) -> Any:
     """Read a JSON file, plain or gzipped. Raises ``DataError`` if the value is not a ``kind``."""
     value = parse_at(path, "", read_bytes(path))
     if not isinstance(value, kind):
-        raise DataError(path, "", f"is not a JSON {kind.__name__}", "check it or fetch it again")
+        raise DataError(
+            path, "", f"is not a JSON {kind.__name__}", "check it or fetch it again"
+        )
     return value
 
 
@@ -277,7 +291,9 @@ def read_field(
     value = record[name]
     if not isinstance(value, kind):
         shown = repr(value) if len(repr(value)) < 60 else f"{repr(value)[:57]}..."
-        raise DataError(path, f"{where}, field {name!r}", f"has the wrong type: {shown}")
+        raise DataError(
+            path, f"{where}, field {name!r}", f"has the wrong type: {shown}"
+        )
     return value
 
 
@@ -299,15 +315,27 @@ def reading(what: str, remedy: str = "fetch it again") -> Iterator[None]:
     try:
         yield
     except _READER_ERRORS as error:
-        frames = [frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)][::-1]
+        frames = [
+            frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)
+        ][::-1]
         files = (v for names in frames for v in names.values() if isinstance(v, Path))
         path = next((file for file in files if file.is_file()), what)
         numbers = [names.get(each) for names in frames for each in _NUMBER_VARIABLES]
         texts = [names.get(each) for names in frames for each in _NAME_VARIABLES]
         record = next((f"record {each}" for each in numbers if type(each) is int), "")
-        record = record or next((each for each in texts if isinstance(each, str) and each), "")
-        field = f"field {error.args[0]!r}" if isinstance(error, KeyError) and error.args else ""
-        problem = "is missing" if field else f"has an unexpected value ({_describe_error(error)})"
+        record = record or next(
+            (each for each in texts if isinstance(each, str) and each), ""
+        )
+        field = (
+            f"field {error.args[0]!r}"
+            if isinstance(error, KeyError) and error.args
+            else ""
+        )
+        problem = (
+            "is missing"
+            if field
+            else f"has an unexpected value ({_describe_error(error)})"
+        )
         where = ", ".join(part for part in (record, field) if part)
         raise DataError(path, where, problem, remedy) from error
 

@@ -55,7 +55,9 @@ class Game:
         """Return the actor's legal actions, computed once per turn; empty once it is done."""
         if actor not in self._spaces:
             done = self.world.done(actor)
-            self._spaces[actor] = ActionSpace(()) if done else self.world.action_space(actor)
+            self._spaces[actor] = (
+                ActionSpace(()) if done else self.world.action_space(actor)
+            )
         return self._spaces[actor]
 
     def active(self, actor: str) -> bool:
@@ -94,11 +96,15 @@ class Game:
         """Take a turn without observing or recording it, as for :meth:`act`."""
         decision = legal(decision, self.space(actor))
         if isinstance(decision, Rejection):
-            feedback = Feedback("rejected", {"kind": decision.kind, "reason": decision.reason})
+            feedback = Feedback(
+                "rejected", {"kind": decision.kind, "reason": decision.reason}
+            )
         else:
             feedback = self.world.step(actor, decision.action)
             if not isinstance(feedback, Feedback):
-                raise TypeError(f"a world's step must return Feedback(…), got {feedback!r}")
+                raise TypeError(
+                    f"a world's step must return Feedback(…), got {feedback!r}"
+                )
         self.taken[actor] += 1
         self._observations.clear()
         self._spaces.clear()

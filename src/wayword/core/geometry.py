@@ -40,7 +40,12 @@ def path_length(path: Sequence[Sequence[float]]) -> float:
 
 # Headings and angles.
 
-_CARDINAL_UNITS = {0.0: (0.0, 1.0), 90.0: (1.0, 0.0), 180.0: (0.0, -1.0), 270.0: (-1.0, 0.0)}
+_CARDINAL_UNITS = {
+    0.0: (0.0, 1.0),
+    90.0: (1.0, 0.0),
+    180.0: (0.0, -1.0),
+    270.0: (-1.0, 0.0),
+}
 
 
 def absolute(degrees: float) -> float:
@@ -96,7 +101,9 @@ def elevations(rise: ArrayLike, away: ArrayLike) -> Floats:
     return np.asarray(np.degrees(np.arctan2(rise, away)))
 
 
-def apparent_size(width_m: float, bottom: float, top: float, away: float) -> tuple[float, float]:
+def apparent_size(
+    width_m: float, bottom: float, top: float, away: float
+) -> tuple[float, float]:
     """Return the angular width and height (degrees) of an object ``width_m`` wide, seen from
     ``away`` metres; ``bottom`` and ``top`` are heights relative to the eye."""
     angular_width = 2 * math.degrees(math.atan(width_m / 2 / away))
@@ -120,19 +127,32 @@ def inside_polygon(x: float, y: float, polygon: tuple[Point, ...]) -> bool:
 def polygon_distance(x: float, y: float, polygon: tuple[Point, ...]) -> float:
     """Return the distance from a point to the outline of a polygon."""
     ends = polygon[1:] + polygon[:1]
-    return min(point_segment_distance(x, y, *a, *b) for a, b in zip(polygon, ends, strict=True))
+    return min(
+        point_segment_distance(x, y, *a, *b) for a, b in zip(polygon, ends, strict=True)
+    )
 
 
-def point_segment_distance(x: float, y: float, ax: float, ay: float, bx: float, by: float) -> float:
+def point_segment_distance(
+    x: float, y: float, ax: float, ay: float, bx: float, by: float
+) -> float:
     """Return the distance from a point to a segment."""
     sx, sy = bx - ax, by - ay
     squared = sx * sx + sy * sy
-    t = 0.0 if squared == 0 else min(1.0, max(0.0, ((x - ax) * sx + (y - ay) * sy) / squared))
+    t = (
+        0.0
+        if squared == 0
+        else min(1.0, max(0.0, ((x - ax) * sx + (y - ay) * sy) / squared))
+    )
     return math.hypot(ax + t * sx - x, ay + t * sy - y)
 
 
 def segment_distances(
-    x: ArrayLike, y: ArrayLike, ax: ArrayLike, ay: ArrayLike, bx: ArrayLike, by: ArrayLike
+    x: ArrayLike,
+    y: ArrayLike,
+    ax: ArrayLike,
+    ay: ArrayLike,
+    bx: ArrayLike,
+    by: ArrayLike,
 ) -> Floats:
     """Return distances from points to segments, broadcast."""
     sx, sy = np.subtract(bx, ax), np.subtract(by, ay)
@@ -181,7 +201,10 @@ def box_distances(x: float, y: float, boxes: Floats) -> Floats:
 def enters(p: Point, q: Point, box: Box) -> bool:
     """True if the segment from ``p`` to ``q`` passes through the interior of a box (slab test)."""
     enter, leave = 0.0, 1.0
-    for start, end, low, high in ((p[0], q[0], box[0], box[2]), (p[1], q[1], box[1], box[3])):
+    for start, end, low, high in (
+        (p[0], q[0], box[0], box[2]),
+        (p[1], q[1], box[1], box[3]),
+    ):
         step = end - start
         if step == 0:
             if start <= low or start >= high:
@@ -192,7 +215,9 @@ def enters(p: Point, q: Point, box: Box) -> bool:
     return enter < leave
 
 
-_MIN_WALL_M = 1e-9  # metres: pieces of wall up to this length are rounding errors and dropped
+_MIN_WALL_M = (
+    1e-9  # metres: pieces of wall up to this length are rounding errors and dropped
+)
 
 
 def leftover(wall: Segment, gap: Segment, slack: float = 0.15) -> list[Segment]:
@@ -241,11 +266,15 @@ def grid_lookup(
     )
     rows, columns = cells.shape
     inside = (i >= 0) & (j >= 0) & (i < columns) & (j < rows)
-    return np.asarray(inside & cells[np.clip(j, 0, rows - 1), np.clip(i, 0, columns - 1)])
+    return np.asarray(
+        inside & cells[np.clip(j, 0, rows - 1), np.clip(i, 0, columns - 1)]
+    )
 
 
 def string_pull(
-    path: Sequence[Corner], clear: Callable[[Corner, Corner], bool], coarse: bool = False
+    path: Sequence[Corner],
+    clear: Callable[[Corner, Corner], bool],
+    coarse: bool = False,
 ) -> list[Corner]:
     """Return the path without the corners that can be skipped (greedy string pulling).
 
@@ -261,7 +290,11 @@ def string_pull(
         step = last - current
         while step > 1 and not clear(path[current], path[current + step]):
             step = max(1, step * 3 // 4) if coarse else step - 1
-        while coarse and current + step < last and clear(path[current], path[current + step + 1]):
+        while (
+            coarse
+            and current + step < last
+            and clear(path[current], path[current + step + 1])
+        ):
             step += 1
         current += step
         corners.append(path[current])

@@ -66,7 +66,9 @@ async def read_object(pieces: AsyncIterable[bytes], max_bytes: int) -> dict[str,
     async for piece in pieces:
         body += piece
         if len(body) > max_bytes:
-            raise BadRequest(f"the request's body must have at most {max_bytes:,} bytes", 413)
+            raise BadRequest(
+                f"the request's body must have at most {max_bytes:,} bytes", 413
+            )
     return json_object(bytes(body))
 
 

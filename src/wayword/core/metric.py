@@ -8,7 +8,9 @@ from typing import Literal
 
 from wayword.core.errors import UsageError, suggest
 
-Kind = Literal["rate", "ratio", "metres", "count", "hops", "seconds", "tokens", "dollars"]
+Kind = Literal[
+    "rate", "ratio", "metres", "count", "hops", "seconds", "tokens", "dollars"
+]
 Better = Literal["higher", "lower"]
 
 

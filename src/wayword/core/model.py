@@ -77,9 +77,13 @@ class Sampling:
     logprobs: int = 0
 
     def __post_init__(self) -> None:
-        constraints = [c for c in (self.json_schema, self.grammar, self.choices) if c is not None]
+        constraints = [
+            c for c in (self.json_schema, self.grammar, self.choices) if c is not None
+        ]
         if len(constraints) > 1:
-            raise ValueError("Sampling takes at most one of json_schema, grammar and choices")
+            raise ValueError(
+                "Sampling takes at most one of json_schema, grammar and choices"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +195,9 @@ class Model(ABC):
 
     Settings: ClassVar[type[Any]] = NoSettings
 
-    if TYPE_CHECKING:  # at runtime plain attributes, which a subclass may assign or compute
+    if (
+        TYPE_CHECKING
+    ):  # at runtime plain attributes, which a subclass may assign or compute
 
         @property
         def name(self) -> str: ...
@@ -272,7 +278,9 @@ def estimated_tokens(prompt: Prompt) -> int:
     """
     if isinstance(prompt, str):
         return 1 + sum(map(_count_tokens, _TEXT_PIECES.findall(prompt)))
-    texts = sum(estimated_tokens(message.content) + _MESSAGE_TOKENS for message in prompt)
+    texts = sum(
+        estimated_tokens(message.content) + _MESSAGE_TOKENS for message in prompt
+    )
     return texts + 1000 * sum(len(message.images) for message in prompt)
 
 
@@ -280,7 +288,9 @@ def _count_tokens(piece: str) -> int:
     """About one token each: a word of up to 9 letters, 3 digits, a line break, 2 symbols."""
     first, length = piece[0], len(piece)
     if first.isspace():
-        return int(length > 1 or piece == "\n")  # one space belongs to the word after it
+        return int(
+            length > 1 or piece == "\n"
+        )  # one space belongs to the word after it
     if first.isdigit():
         return (length + 2) // 3
     if first.isalpha() and first.isascii():

@@ -138,14 +138,21 @@ class Perceiver:
     def capabilities(self) -> frozenset[Capability]:
         """The methods that this class implements."""
         cls, base = type(self), Perceiver
-        return frozenset(n for n in ABILITIES if getattr(cls, n) is not getattr(base, n))
+        return frozenset(
+            n for n in ABILITIES if getattr(cls, n) is not getattr(base, n)
+        )
 
     def perceive(self, scene: str, place: str) -> Percept:
         """Return the surroundings of a place. Raises ``DataError`` for an unrecorded place."""
         self._raise_missing("perceive")
 
     def picture(
-        self, scene: str, place: str, heading: float, width: float, elevation: float = 0.0
+        self,
+        scene: str,
+        place: str,
+        heading: float,
+        width: float,
+        elevation: float = 0.0,
     ) -> Image:
         """Return the view towards an absolute ``heading``, ``width`` degrees wide and high. Raises
         ``DataError`` for a place without pictures."""
@@ -158,7 +165,9 @@ class Perceiver:
         are the views' centers, degrees clockwise from north. Raises ``DataError``."""
         self._raise_missing("score")
 
-    def flow(self, scene: str, place: str, heading: int) -> Literal["with", "against"] | None:
+    def flow(
+        self, scene: str, place: str, heading: int
+    ) -> Literal["with", "against"] | None:
         """Return the direction of ``heading`` relative to the traffic, None if unknown, from the
         scores of front and rear views of vehicles."""
         return None
@@ -182,7 +191,9 @@ class Perceiver:
         """Return objects of the network's training classes, highest score first."""
         self._raise_missing("boxes")
 
-    async def find(self, pictures: Sequence[Picture], phrases: Sequence[str]) -> list[list[Box]]:
+    async def find(
+        self, pictures: Sequence[Picture], phrases: Sequence[str]
+    ) -> list[list[Box]]:
         """Return boxes for the phrases (open vocabulary), each named after its phrase."""
         self._raise_missing("find")
 
@@ -196,7 +207,9 @@ class Perceiver:
 
     def _raise_missing(self, capability: Capability) -> NoReturn:
         need(self, capability, "this run")
-        raise NotImplementedError(f"{type(self).__name__}.{capability} calls the base class")
+        raise NotImplementedError(
+            f"{type(self).__name__}.{capability} calls the base class"
+        )
 
 
 class WatchedPerceiver(Perceiver):
@@ -221,9 +234,13 @@ def need(perceiver: Perceiver | None, capability: Capability, who: str) -> Perce
     """Return the perceiver if it has a capability. Raises ``UsageError`` on behalf of ``who``."""
     if perceiver is not None and capability in perceiver.capabilities:
         return perceiver
-    requirement = f"{who} needs a perceiver that can {ABILITIES[capability]} ({capability})"
+    requirement = (
+        f"{who} needs a perceiver that can {ABILITIES[capability]} ({capability})"
+    )
     if perceiver is None:
         available = "this dataset has none"
     else:
         available = f"{perceiver.name} only has: {', '.join(sorted(perceiver.capabilities)) or '-'}"
-    raise UsageError(f"{requirement}; {available}. Use another dataset or --set perceiver=FILE.py")
+    raise UsageError(
+        f"{requirement}; {available}. Use another dataset or --set perceiver=FILE.py"
+    )

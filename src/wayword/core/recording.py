@@ -16,7 +16,15 @@ from wayword.core.agent import Agent
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, ModelUnusable, UsageError, WaywordError
 from wayword.core.game import Game, ReplayDiffers, check_replayed
-from wayword.core.model import Answer, Choice, Completion, Model, Prompt, Sampling, Wrapper
+from wayword.core.model import (
+    Answer,
+    Choice,
+    Completion,
+    Model,
+    Prompt,
+    Sampling,
+    Wrapper,
+)
 from wayword.core.perceiver import Percept
 from wayword.core.trajectory import FOLLOWED, ModelCall, Note, Step
 
@@ -81,7 +89,9 @@ class DictatedModel(Model):
                 if not isinstance(call.answer, kind):
                     raise UsageError(f"the agent now {change} in the recorded steps")
                 return call.answer
-        raise UsageError("the agent makes a model call that the recorded steps do not contain")
+        raise UsageError(
+            "the agent makes a model call that the recorded steps do not contain"
+        )
 
 
 class RecordedModel(Wrapper):
@@ -99,8 +109,12 @@ class RecordedModel(Wrapper):
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         if self._log.dictated is not None:
-            return await self._log.dictated.as_role(self._role).complete(prompt, sampling)
-        return await self._recorded(self._inner.complete(prompt, sampling), prompt, sampling)
+            return await self._log.dictated.as_role(self._role).complete(
+                prompt, sampling
+            )
+        return await self._recorded(
+            self._inner.complete(prompt, sampling), prompt, sampling
+        )
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         if self._log.dictated is not None:
@@ -117,7 +131,9 @@ class RecordedModel(Wrapper):
         try:
             answer = await call
         except WaywordError as error:
-            self._log.calls.append(ModelCall(self._role, frozen, None, sampling, str(error)))
+            self._log.calls.append(
+                ModelCall(self._role, frozen, None, sampling, str(error))
+            )
             if isinstance(error, ModelError) and error.fatal:
                 raise ModelUnusable(str(error)) from None
             raise
@@ -126,7 +142,9 @@ class RecordedModel(Wrapper):
 
 
 def _freeze(prompt: Prompt) -> Prompt:
-    return prompt if isinstance(prompt, str) else tuple(prompt)  # the agent may extend its list
+    return (
+        prompt if isinstance(prompt, str) else tuple(prompt)
+    )  # the agent may extend its list
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +157,11 @@ class Continued:
 
 
 async def retake(
-    game: Game, before: Continued, agents: Mapping[str, Agent], silent: Collection[str], log: Log
+    game: Game,
+    before: Continued,
+    agents: Mapping[str, Agent],
+    silent: Collection[str],
+    log: Log,
 ) -> None:
     """Replay recorded turns as steps of the new episode, with the recorded model answers.
 
@@ -165,7 +187,9 @@ async def retake(
         step.notes = [Note("recorded_before", {"step": number}), *followed]
 
 
-async def _take_over(game: Game, agent: Agent, step: Step, log: Log, same: bool) -> None:
+async def _take_over(
+    game: Game, agent: Agent, step: Step, log: Log, same: bool
+) -> None:
     """Pass one recorded turn to an agent as if it had taken it."""
     observation, space = game.observation(step.actor), game.space(step.actor)
     if not same:
@@ -179,7 +203,11 @@ async def _take_over(game: Game, agent: Agent, step: Step, log: Log, same: bool)
     finally:
         log.dictated = None
     if agent.needs_model:
-        now, before = (getattr(each, "action", None) for each in (decided, step.decision))
+        now, before = (
+            getattr(each, "action", None) for each in (decided, step.decision)
+        )
         if now != before:
             name = type(agent).__name__
-            raise UsageError(f"{name} would have answered differently at a recorded step")
+            raise UsageError(
+                f"{name} would have answered differently at a recorded step"
+            )

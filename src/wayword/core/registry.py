@@ -60,7 +60,9 @@ PACKAGES: Mapping[Kind, str] = {
 }
 FAMILY_KINDS: frozenset[Kind] = frozenset({"verbalizer", "scorer", "map"})
 """Kinds whose parts are named after a family; other modules in their packages are not parts."""
-MIXED_KINDS: frozenset[Kind] = frozenset({"agent", "dataset", "perceiver", "display", "base"})
+MIXED_KINDS: frozenset[Kind] = frozenset(
+    {"agent", "dataset", "perceiver", "display", "base"}
+)
 """Kinds whose packages also hold modules that are not parts."""
 BASES: Mapping[Kind, str] = {
     "agent": "wayword.core.agent.Agent",
@@ -108,7 +110,10 @@ def name_of(kind: Kind, cls: type) -> str:
         for name in names(kind):
             part = load(kind, name)
             # An open dataset is an instance of a guarded subclass with the same names.
-            if (part.__module__, part.__qualname__) == (cls.__module__, cls.__qualname__):
+            if (part.__module__, part.__qualname__) == (
+                cls.__module__,
+                cls.__qualname__,
+            ):
                 return name
     name = cls.__name__
     if name in names(kind):
@@ -123,7 +128,9 @@ def load(kind: Kind, name: str) -> Any:
     if (kind, name) in CLASSES:
         return CLASSES[kind, name]
     if is_described(name) and kind in YAML_READERS:
-        return getattr(importlib.import_module(YAML_READERS[kind]), f"{kind}_of")(Path(name))
+        return getattr(importlib.import_module(YAML_READERS[kind]), f"{kind}_of")(
+            Path(name)
+        )
     if is_path(name):
         return _check_part(kind, _get_part(kind, _import_file(Path(name)), name), name)
     if "/" in name:
@@ -140,11 +147,18 @@ def load(kind: Kind, name: str) -> Any:
 def _modules(kind: Kind) -> Mapping[str, str]:
     """Name -> module of the shipped parts."""
     if kind == "family":
-        return {name: module.rpartition(".")[0] for name, module in _modules("world").items()}
+        return {
+            name: module.rpartition(".")[0]
+            for name, module in _modules("world").items()
+        }
     folder = Path(__file__).parents[1].joinpath(*PACKAGES[kind].split(".")[1:])
     modules = _find_modules(kind, folder, PACKAGES[kind])
     if kind in FAMILY_KINDS:
-        return {name: module for name, module in modules.items() if name in _modules("world")}
+        return {
+            name: module
+            for name, module in modules.items()
+            if name in _modules("world")
+        }
     return modules
 
 
@@ -164,7 +178,9 @@ def _find_modules(kind: Kind, folder: Path, package: str) -> dict[str, str]:
             text = path.with_suffix(".py").read_text(encoding="utf-8")
             assignment = re.search(rf"^{kind}s = \{{([^}}]*)\}}", text, re.MULTILINE)
             if assignment is not None:
-                modules |= dict.fromkeys(re.findall(r'"(\w+)":', assignment.group(1)), name)
+                modules |= dict.fromkeys(
+                    re.findall(r'"(\w+)":', assignment.group(1)), name
+                )
             elif f"\n{kind} = " in text:
                 modules[module.name] = name
     return modules
@@ -187,7 +203,9 @@ def _get_part(kind: Kind, module: ModuleType, name: str) -> Any:
     parts = getattr(module, f"{kind}s", None)
     part = parts.get(name) if isinstance(parts, dict) else getattr(module, kind, None)
     if part is None:
-        raise UsageError(f"{name}: the module defines no {kind!r}; end it with '{kind} = MyClass'")
+        raise UsageError(
+            f"{name}: the module defines no {kind!r}; end it with '{kind} = MyClass'"
+        )
     return part
 
 
@@ -230,11 +248,17 @@ def _import_file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except SyntaxError as error:
         where = f"{error.filename or file}:{error.lineno}"
-        raise UsageError(f"{where}: {error.msg}: {(error.text or '').strip()!r}") from None
+        raise UsageError(
+            f"{where}: {error.msg}: {(error.text or '').strip()!r}"
+        ) from None
     except ModuleNotFoundError as error:
-        raise UsageError(f"{file}: {error}; install it, or put its folder on PYTHONPATH") from error
+        raise UsageError(
+            f"{file}: {error}; install it, or put its folder on PYTHONPATH"
+        ) from error
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
-        line = next((each.lineno for each in reversed(frames) if each.filename == str(file)), 1)
+        line = next(
+            (each.lineno for each in reversed(frames) if each.filename == str(file)), 1
+        )
         raise UsageError(f"{file}:{line}: {type(error).__name__}: {error}") from error
     return module

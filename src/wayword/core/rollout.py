@@ -104,7 +104,9 @@ T = TypeVar("T")
 def _awaitable(value: Awaitable[T], agent: Agent, method: str) -> Awaitable[T]:
     """Return the awaitable. Raises ``UsageError`` if a method was declared without ``async``."""
     if not inspect.isawaitable(value):
-        raise UsageError(f"{type(agent).__name__}.{method} must be declared with `async def`")
+        raise UsageError(
+            f"{type(agent).__name__}.{method} must be declared with `async def`"
+        )
     return value
 
 
@@ -131,7 +133,9 @@ class _EpisodeRun:
             trial, number = self.trials[-1], len(self.trials)
             succeeded = None if setup.judge is None else setup.judge(task, trial)
             steps = len(trial.steps)
-            trial.verdict = Verdict(number - 1, setup.trials, succeeded, trial.ended, steps)
+            trial.verdict = Verdict(
+                number - 1, setup.trials, succeeded, trial.ended, steps
+            )
             if succeeded:
                 break
             wishes = [await agent.reflect(trial.verdict) for agent in learners]
@@ -160,7 +164,9 @@ class _EpisodeRun:
     async def _trial(self, game: Game) -> None:
         began, trial = time.perf_counter(), game.trajectory
         earlier = self._setup.continued.get(self._task.episode.id)
-        informed = {a for a, agent in self._agents.items() if earlier and agent.sees_answer}
+        informed = {
+            a for a, agent in self._agents.items() if earlier and agent.sees_answer
+        }
         await self._begin(self._agents.keys() - informed)
         trial.opening_calls, trial.opening_notes = self._log.drain()
         if earlier:
@@ -199,12 +205,17 @@ def actor_seed(seed: int, task: Task, actor: str) -> str:
     return f"{seed}/{task.episode.id}/{actor}"
 
 
-def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random, log: Log) -> Agent:
+def seat(
+    task: Task, setup: Setup, world: World, actor: str, rng: random.Random, log: Log
+) -> Agent:
     """Build the agent of one actor with its toolkit, and reveal the answer to an oracle."""
     dataset = setup.dataset
     perceiver = dataset.perceiver()
     toolkit = Toolkit(
-        models={role: RecordedModel(model, role, log) for role, model in setup.models.items()},
+        models={
+            role: RecordedModel(model, role, log)
+            for role, model in setup.models.items()
+        },
         perceiver=WatchedPerceiver(perceiver, log.read) if perceiver else None,
         rng=rng,
         note=log.note,
@@ -227,7 +238,9 @@ def finish(coroutine: Any) -> Any:
     except StopIteration as end:
         return end.value
     coroutine.close()
-    raise UsageError("the other actors' agent awaits a result; use one that needs no model")
+    raise UsageError(
+        "the other actors' agent awaits a result; use one that needs no model"
+    )
 
 
 # Models are awaited, worlds are synchronous and fast: one thread runs hundreds of episodes at once.
@@ -252,7 +265,9 @@ class Outcome:
         return not (self.failed or self.exhausted or self.unusable)
 
 
-async def run(tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: int = 8) -> Outcome:
+async def run(
+    tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: int = 8
+) -> Outcome:
     """Play every task, ``concurrency`` episodes at a time.
 
     A failed episode is counted and the rest continue. A spent budget, or a model that refuses every
@@ -287,7 +302,9 @@ async def run(tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: i
             on_end(task, trajectory)
             outcome.failed += trajectory.ended == "failed"
             outcome.finished += trajectory.ended != "failed"
-            await asyncio.sleep(0)  # agents that never wait must yield to the other episodes
+            await asyncio.sleep(
+                0
+            )  # agents that never wait must yield to the other episodes
 
     try:
         async with asyncio.TaskGroup() as group:

@@ -58,7 +58,9 @@ def is_secret(name: str) -> bool:
 def environment_secrets() -> dict[str, str]:
     """Return the secrets in the environment by variable name, read again."""
     _secret_forms.cache_clear()
-    return {name: os.environ[name] for name in os.environ if is_secret(name)}  # few are read
+    return {
+        name: os.environ[name] for name in os.environ if is_secret(name)
+    }  # few are read
 
 
 def redacted(text: str) -> str:
@@ -123,10 +125,14 @@ def _is_key(word: str) -> bool:
     pieces = [piece for piece in re.split(r"[^A-Za-z0-9]+", word) if piece]
     if len(pieces) > 1 and pieces[0].lower() in _PREFIXES and re.search(r"\d", word):
         return True
-    return any(len(p) > (24 if p.isalpha() else 11) and not p.isdecimal() for p in pieces)
+    return any(
+        len(p) > (24 if p.isalpha() else 11) and not p.isdecimal() for p in pieces
+    )
 
 
-@lru_cache(maxsize=1)  # used for every record and call, and reading the environment is slow
+@lru_cache(
+    maxsize=1
+)  # used for every record and call, and reading the environment is slow
 def _secret_forms() -> tuple[str, ...]:
     """Return all secrets in plain and escaped form, longest first: replacing a shorter one first
     could leave a part of a longer one."""

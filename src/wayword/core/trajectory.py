@@ -133,7 +133,11 @@ class Trajectory:
 
     def actions(self, actor: str) -> list[Action]:
         """Return the actions the actor carried out, rejections left out."""
-        return [s.decision.action for s in self.of(actor) if isinstance(s.decision, Decision)]
+        return [
+            s.decision.action
+            for s in self.of(actor)
+            if isinstance(s.decision, Decision)
+        ]
 
     def visited(self, actor: str) -> list[Mapping[str, Json]]:
         """Return the actor's poses: the start, then one entry per step."""

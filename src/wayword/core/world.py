@@ -49,7 +49,11 @@ class Family:
         part = getattr(self, kind)
         if part is not None:
             return part
-        return registry.load(kind, self.name) if self.name in registry.names(kind) else None
+        return (
+            registry.load(kind, self.name)
+            if self.name in registry.names(kind)
+            else None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,9 @@ class World(ABC):
     """The environment of one episode at a time. ``actors`` are the names of all actors, in turn
     order; ``read_only`` holds the objects that no episode changes and copies share."""
 
-    if TYPE_CHECKING:  # at runtime plain attributes, which a subclass may assign or compute
+    if (
+        TYPE_CHECKING
+    ):  # at runtime plain attributes, which a subclass may assign or compute
 
         @property
         def actors(self) -> tuple[str, ...]: ...

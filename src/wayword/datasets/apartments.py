@@ -93,7 +93,9 @@ class Apartments(SolvableSearches):
         )
 
     def world(self, episode: Episode) -> ObjectNavWorld:
-        return ObjectNavWorld(SimulatedBase(self.place(episode.scene), self.settings.camera))
+        return ObjectNavWorld(
+            SimulatedBase(self.place(episode.scene), self.settings.camera)
+        )
 
     def place(self, scene: str) -> SimulatedScene:
         """Return a home with its small objects; cached."""
@@ -102,7 +104,9 @@ class Apartments(SolvableSearches):
     def _scene(self, number: int) -> tuple[str, int]:
         """Return the scene of an episode, and the episode's number within its home."""
         settings, turn = self.settings, number // self.settings.homes
-        home = home_name(self.split, settings.seed, settings.rooms, number % settings.homes)
+        home = home_name(
+            self.split, settings.seed, settings.rooms, number % settings.homes
+        )
         return f"{home}/{turn % ARRANGEMENTS}", turn
 
     def _task(self, number: int) -> Task:
@@ -124,7 +128,11 @@ def _build_scene(scene: str) -> SimulatedScene:
     for item in home_scene.objects:
         if "pickupable" in item.affordances:
             looks = unused_looks.setdefault(item.type, [])
-            looks += [] if looks else rng.sample(LOOKS["adjectives"], len(LOOKS["adjectives"]))
+            looks += (
+                []
+                if looks
+                else rng.sample(LOOKS["adjectives"], len(LOOKS["adjectives"]))
+            )
             words[item.id] = f"{looks.pop()} {item.type.replace('_', ' ')}"
     return SimulatedScene(home_scene, words)
 
@@ -153,17 +161,27 @@ def _task(scene: str, turn: int, camera: Camera, length: int) -> Task:
             continue
         if not place.ground.at(*start):
             continue
-        path = place.ground.path(start, places_to_see(place, camera, (target,), GOAL_RADIUS))
+        path = place.ground.path(
+            start, places_to_see(place, camera, (target,), GOAL_RADIUS)
+        )
         if path is None:
             continue
         heading = 30.0 * rng.randrange(12)
         motions = count_motions([*path, at[target]], heading)
-        if abs(motions - length) <= length / 8 if length else path_length(path) >= SHORTEST_PATH:
+        if (
+            abs(motions - length) <= length / 8
+            if length
+            else path_length(path) >= SHORTEST_PATH
+        ):
             corners = [(round(x, 3), round(y, 3)) for x, y in path]
             name, words = _episode_id(scene, turn, length), place.words[target]
             return search_task(place, name, words, [target], heading, path, corners)
-    least = f" {length} motions away" if length else f" at least {SHORTEST_PATH:g} m away"
-    raise UsageError(f"{scene} has no target{least}; change dataset.seed or raise dataset.rooms")
+    least = (
+        f" {length} motions away" if length else f" at least {SHORTEST_PATH:g} m away"
+    )
+    raise UsageError(
+        f"{scene} has no target{least}; change dataset.seed or raise dataset.rooms"
+    )
 
 
 def count_motions(corners: Sequence[Point], heading: float) -> int:
@@ -172,7 +190,11 @@ def count_motions(corners: Sequence[Point], heading: float) -> int:
     for one, other in pairwise(corners):
         ahead = bearing(one, other)
         count += math.ceil(abs(relative(ahead, heading)) / TURN - 1e-9)
-        count += math.ceil(math.dist(one, other) / STEP - 1e-9) if other != corners[-1] else 0
+        count += (
+            math.ceil(math.dist(one, other) / STEP - 1e-9)
+            if other != corners[-1]
+            else 0
+        )
         heading = ahead
     return count
 
@@ -190,10 +212,15 @@ def search_task(
     matches = [o for o in place.surfaces.objects if o.id in targets]
     start_pose = {"x": path[0][0], "y": path[0][1], "heading": heading}
     extra: Extra = {"target": words, "kind": matches[0].type.replace("_", " ")}
-    episode = Episode(name, f"Find the {words}.", place.scene.name, start_pose, extra=extra)
+    episode = Episode(
+        name, f"Find the {words}.", place.scene.name, start_pose, extra=extra
+    )
     ids, length = frozenset(targets), round(path_length(path), 4)
     points = tuple((o.x, o.y) for o in matches)
-    return Task(episode, ObjectNavReference(name, ids, tuple(corners), length, GOAL_RADIUS, points))
+    return Task(
+        episode,
+        ObjectNavReference(name, ids, tuple(corners), length, GOAL_RADIUS, points),
+    )
 
 
 dataset = Apartments

@@ -30,11 +30,18 @@ LEVEL_NUMBERS = Table[tuple[int, ...]]("levels", "numbers", package=__package__)
 NEW_NAMES = {"1RoomS20": "OneRoomS20"}
 """Level -> its name in ``minigrid``, where the two differ."""
 MISSING_LEVELS = frozenset(
-    ("TestGoToBlocked", "TestPutNextToCloseToDoor2", "TestPutNextToIdentical", "TestUnblockingLoop")
+    (
+        "TestGoToBlocked",
+        "TestPutNextToCloseToDoor2",
+        "TestPutNextToIdentical",
+        "TestUnblockingLoop",
+    )
 )
 """Levels that ``minigrid`` lacks: hand-made tests in the original repository."""
 
-LEVELS = tuple(NEW_NAMES.get(name, name) for name in LEVEL_NUMBERS if name not in MISSING_LEVELS)
+LEVELS = tuple(
+    NEW_NAMES.get(name, name) for name in LEVEL_NUMBERS if name not in MISSING_LEVELS
+)
 """The playable levels, by their ``minigrid`` names."""
 
 STREAMS = ("test", "train")
@@ -45,7 +52,10 @@ TRIES = 1_000
 """Seeds searched per episode when ``length`` is set."""
 SEED_STRIDE = 1_000_000
 """Seeds reserved per level and ``settings.seed``."""
-REDRAWN, REDRAWS = 500_009, 200  # distance from a draw to its replacement, and their number
+REDRAWN, REDRAWS = (
+    500_009,
+    200,
+)  # distance from a draw to its replacement, and their number
 
 
 def level_seed(stream: str, seed: int, number: int) -> int:
@@ -69,7 +79,9 @@ def draw(level: str, seed: int) -> tuple[str, bytes]:
 @lru_cache(maxsize=256)
 def test_contents(level: str, count: int) -> frozenset[bytes]:
     """Return the contents of a level's first test episodes with ``seed=0``."""
-    return frozenset(draw(level, level_seed("test", 0, number))[1] for number in range(count))
+    return frozenset(
+        draw(level, level_seed("test", 0, number))[1] for number in range(count)
+    )
 
 
 @dataclass(frozen=True)
@@ -89,12 +101,18 @@ class GroundingSettings(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in self.level_names():
-            if name in MISSING_LEVELS or not name.isalnum():  # minigrid checks the other names
-                raise UsageError(f"minigrid has no level {name!r}; {suggest(name, list(LEVELS))}")
+            if (
+                name in MISSING_LEVELS or not name.isalnum()
+            ):  # minigrid checks the other names
+                raise UsageError(
+                    f"minigrid has no level {name!r}; {suggest(name, list(LEVELS))}"
+                )
 
     def level_names(self) -> tuple[str, ...]:
         """Return the levels, by their ``minigrid`` names."""
-        listed_names = self.levels.split(",") if isinstance(self.levels, str) else self.levels
+        listed_names = (
+            self.levels.split(",") if isinstance(self.levels, str) else self.levels
+        )
         names = [name.strip() for name in listed_names if name.strip()]
         return tuple(NEW_NAMES.get(name, name) for name in names) or LEVELS
 
@@ -122,19 +140,29 @@ class Grounding(SolvableLevels):
         return BabyAIWorld(episode.scene, self.settings.actions)
 
     def training(self) -> Training:
-        settings = replace(self.settings, episodes=max(self.settings.episodes, TRAINING_POOL))
-        source = self if self.split == "train" else Grounding("train", settings=settings)
+        settings = replace(
+            self.settings, episodes=max(self.settings.episodes, TRAINING_POOL)
+        )
+        source = (
+            self if self.split == "train" else Grounding("train", settings=settings)
+        )
         return Training(source, source.tasks)
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
         """All episodes; each level is generated on access."""
-        levels, seed, stream = self.settings.level_names(), self.settings.seed, self.split
+        levels, seed, stream = (
+            self.settings.level_names(),
+            self.settings.seed,
+            self.split,
+        )
 
         def name_of(number: int) -> str:
             drawn, length = number // len(levels), self.settings.length
             suffix = f"-l{length}" if length else ""
-            return f"{levels[number % len(levels)]}-{stream}-s{seed}{suffix}-{drawn:04d}"
+            return (
+                f"{levels[number % len(levels)]}-{stream}-s{seed}{suffix}-{drawn:04d}"
+            )
 
         def task(number: int) -> Task:
             level, name = levels[number % len(levels)], name_of(number)
@@ -161,7 +189,9 @@ class Grounding(SolvableLevels):
     def _is_tested(self, level: str, code: int) -> bool:
         """True for a train episode that equals one of the default test split."""
         count = -(-TRAINING_POOL // len(self.settings.level_names()))
-        return self.split == "train" and draw(level, code)[1] in test_contents(level, count)
+        return self.split == "train" and draw(level, code)[1] in test_contents(
+            level, count
+        )
 
     def _draw_of_length(self, level: str, number: int) -> int:
         """Search the draws reserved for an episode; return the first that the expert solves in
@@ -170,12 +200,17 @@ class Grounding(SolvableLevels):
         most = length + length // 8
         for drawn in range(first, min(first + TRIES, SEED_STRIDE)):
             code = level_seed(self.split, self.settings.seed, drawn)
-            key, solve = f"{level} {code} {most}", partial(expert_length, level, code, most)
+            key, solve = (
+                f"{level} {code} {most}",
+                partial(expert_length, level, code, most),
+            )
             solved = self._lengths.get(key, solve)
             is_long = solved and solved >= length - length / 8
             if is_long and not self._is_tested(level, code):
                 return drawn
-        raise UsageError(f"no episode of level {level} has length={length}: choose another level")
+        raise UsageError(
+            f"no episode of level {level} has length={length}: choose another level"
+        )
 
 
 dataset = Grounding

@@ -23,7 +23,9 @@ KINDS = ("go_to", "pick_up", "open", "put_on", "put_next_to")
 GO_TO, PICK_UP, OPEN, PUT_ON, PUT_NEXT_TO = KINDS
 SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "grounding")
 """Instruction type -> its wordings."""
-BUILT_IN_TYPES = frozenset(("faucet", "stove_knob", "stove_burner", "sink_basin", "drawer"))
+BUILT_IN_TYPES = frozenset(
+    ("faucet", "stove_knob", "stove_burner", "sink_basin", "drawer")
+)
 """Parts of furniture; never a goal on their own."""
 FAR_M = 3.5
 """Minimum distance from the start to every object of the named type, metres."""
@@ -37,14 +39,20 @@ def draw_goal(
     None if the arrangement has no suitable objects.
     """
     if kind == GO_TO:
-        target = rng.choice(sorted({o.type for o in draft.objects.values()} - BUILT_IN_TYPES))
+        target = rng.choice(
+            sorted({o.type for o in draft.objects.values()} - BUILT_IN_TYPES)
+        )
         return goals.Near(draft.ids(target)), target, ""
     if kind == PICK_UP:
         target = rng.choice([t for t in OBJECTS if draft.of(t)])
         return goals.Held(draft.ids(target)), target, ""
     if kind == OPEN:
-        openable = {o.type for o in draft.objects.values() if "openable" in o.affordances}
-        closed_types = sorted(t for t in openable if not any(o.open for o in draft.of(t)))
+        openable = {
+            o.type for o in draft.objects.values() if "openable" in o.affordances
+        }
+        closed_types = sorted(
+            t for t in openable if not any(o.open for o in draft.of(t))
+        )
         if not closed_types:
             return None
         target = rng.choice(closed_types)
@@ -57,7 +65,10 @@ def draw_goal(
         return goals.Inside(objects, places), chore.target, chore.receptacle
     pairs = [*permutations((t for t in OBJECTS if draft.of(t)), 2)]
     rng.shuffle(pairs)
-    for target, other in pairs:  # a target fits wherever another is, and none is there yet
+    for (
+        target,
+        other,
+    ) in pairs:  # a target fits wherever another is, and none is there yet
         taken, suitable = {o.parent for o in draft.of(target)}, OBJECTS[target].places
         holders = [draft.objects[o.parent] for o in draft.of(other)]
         types = {place.type for place in holders}
@@ -115,12 +126,16 @@ def _draw(rng: Random, draft: Arrangement, code: str) -> Task | None:
         on=chores.preposition(other),
     )
     targets = [(item.x, item.y) for item in draft.of(target)]
-    starts = [p for p in draft.home.starts if all(math.dist(p, at) > FAR_M for at in targets)]
+    starts = [
+        p for p in draft.home.starts if all(math.dist(p, at) > FAR_M for at in targets)
+    ]
     if not starts:
         return None
     name = homes.episode_id(scene, code)
     start = homes.draw_start(rng, draft.home, code, starts)
-    return Task(Episode(name, text, scene, start), goals.HouseholdReference(name, kind, (goal,)))
+    return Task(
+        Episode(name, text, scene, start), goals.HouseholdReference(name, kind, (goal,))
+    )
 
 
 dataset = GroundingHomes

@@ -9,7 +9,12 @@ from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.datasets.procedural.homes import episodes as homes
-from wayword.datasets.procedural.homes.chores import KINDS, ask_for, draw_chore, spoken_name
+from wayword.datasets.procedural.homes.chores import (
+    KINDS,
+    ask_for,
+    draw_chore,
+    spoken_name,
+)
 from wayword.datasets.procedural.homes.objects import Arrangement
 from wayword.datasets.sources import alfred
 from wayword.worlds.household.goals import HouseholdReference
@@ -62,20 +67,31 @@ class Household(homes.SourcedTasks):
         if style == ("rooms" if is_published else "steps"):
             raise UsageError(f"household:{split} has no {style}; set instructions=goal")
         if is_published:
-            return alfred.Alfred(split, self.folder, settings.make_body(), settings.kind, style)
-        return homes.Generated(split, settings, lambda *at: _draw(style, *at), settings.kinds)
+            return alfred.Alfred(
+                split, self.folder, settings.make_body(), settings.kind, style
+            )
+        return homes.Generated(
+            split, settings, lambda *at: _draw(style, *at), settings.kinds
+        )
 
 
 def _draw(style: str, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
     """Draw a task of the type named in ``arrangement``."""
-    chore, scene = draw_chore(rng, draft, arrangement.partition("/")[0]), draft.home.name
+    chore, scene = (
+        draw_chore(rng, draft, arrangement.partition("/")[0]),
+        draft.home.name,
+    )
     if chore is None:
         return None
     name = homes.episode_id(scene, arrangement)
     start, text = homes.draw_start(rng, draft.home, arrangement), ask_for(rng, chore)
-    for kind in filter(None, (chore.target, chore.movable, chore.receptacle, chore.lamp)):
+    for kind in filter(
+        None, (chore.target, chore.movable, chore.receptacle, chore.lamp)
+    ):
         rooms = " and the ".join(sorted({draft.room(each) for each in draft.of(kind)}))
-        text += f" Look for the {spoken_name(kind)} in the {rooms}." * (style == "rooms")
+        text += f" Look for the {spoken_name(kind)} in the {rooms}." * (
+            style == "rooms"
+        )
     episode = Episode(name, text, scene, start)
     return Task(episode, HouseholdReference(name, chore.kind, chore.goals))
 

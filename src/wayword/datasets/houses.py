@@ -17,7 +17,11 @@ from wayword.core.errors import UsageError
 from wayword.core.perceiver import Percept
 from wayword.datasets.procedural.floorplans import HALLWAY, LARGEST, SMALLEST
 from wayword.datasets.procedural.houses import routes
-from wayword.datasets.procedural.houses.house import GeneratedHouse, build_house, scene_name
+from wayword.datasets.procedural.houses.house import (
+    GeneratedHouse,
+    build_house,
+    scene_name,
+)
 from wayword.datasets.procedural.houses.routes import Route, Stretch
 from wayword.datasets.procedural.houses.views import capitalized, percept
 from wayword.datasets.procedural.tables import Table
@@ -52,14 +56,18 @@ STYLES = (
 )
 
 
-def write_instruction(house: GeneratedHouse, route: Route, wording: int) -> tuple[str, list[int]]:
+def write_instruction(
+    house: GeneratedHouse, route: Route, wording: int
+) -> tuple[str, list[int]]:
     """Write a route's instruction in one of ``WORDINGS`` styles; return it with the character
     offset of each stretch's clause."""
     rng = Random(f"words/{house.scene}/{'-'.join(route.path)}/{wording}")
     style, last_number = STYLES[wording], len(route.stretches) - 1
     text, clause_starts = "", []
     for number, stretch in enumerate(route.stretches):
-        clause = _write_clause(rng, house, stretch, style, is_last=number == last_number)
+        clause = _write_clause(
+            rng, house, stretch, style, is_last=number == last_number
+        )
         joiner = rng.choice(style.joiners) if number else ""
         clause_starts.append(len(text) + len(joiner))
         text += joiner + (capitalized(clause) if joiner in ("", ". ") else clause)
@@ -69,7 +77,12 @@ def write_instruction(house: GeneratedHouse, route: Route, wording: int) -> tupl
 
 
 def _write_clause(
-    rng: Random, house: GeneratedHouse, stretch: Stretch, style: _Style, *, is_last: bool
+    rng: Random,
+    house: GeneratedHouse,
+    stretch: Stretch,
+    style: _Style,
+    *,
+    is_last: bool,
 ) -> str:
     parts, room = [], house.room_name(stretch.room)
     turn = routes.turn_word(stretch.angle)
@@ -88,11 +101,15 @@ def _write_clause(
     elif is_last or style.terse:
         kind = "finish_door" if is_last else "enter"
     else:
-        kind = "leave" if stretch.start == 0 else "along" if room == HALLWAY else "cross"
+        kind = (
+            "leave" if stretch.start == 0 else "along" if room == HALLWAY else "cross"
+        )
     target = rng.choice(WORDS[kind]).format(
         room=room,
         to=house.room_name(stretch.to) if stretch.to is not None else "",
-        thing=_furniture_name(house, stretch.piece, style) if stretch.piece is not None else "",
+        thing=_furniture_name(house, stretch.piece, style)
+        if stretch.piece is not None
+        else "",
     )
     return " and ".join([", ".join(parts), target] if parts else [target])
 
@@ -135,7 +152,9 @@ class HousesSettings(Checked):
         super().__post_init__()
         if self.episodes > (limit := self.houses * MOST_PATHS * WORDINGS):
             problem = f"episodes must be at most {limit:,} in {self.houses:,} houses"
-            raise UsageError(f"{problem}, got {self.episodes:,}; lower it or raise houses")
+            raise UsageError(
+                f"{problem}, got {self.episodes:,}; lower it or raise houses"
+            )
 
 
 class _CachedHouse:
@@ -144,7 +163,9 @@ class _CachedHouse:
     def __init__(self, scene: str, length: int) -> None:
         self.house = build_house(scene)
         self._source = (
-            routes.find_tours(self.house, length - 1) if length else routes.find_routes(self.house)
+            routes.find_tours(self.house, length - 1)
+            if length
+            else routes.find_routes(self.house)
         )
         self._routes = list[Route]()
 
@@ -193,10 +214,18 @@ class Houses(SolvableWalks):
 
     def open(self) -> None:
         length = self.settings.length
-        self._cached_house = lru_cache(maxsize=CACHED)(lambda scene: _CachedHouse(scene, length))
+        self._cached_house = lru_cache(maxsize=CACHED)(
+            lambda scene: _CachedHouse(scene, length)
+        )
         views = self.settings.views
-        percepts = lru_cache(maxsize=CACHED)(lambda scene: _Percepts(self.house(scene), views))
-        name = "symbolic" if self.settings.views == 24 else f"symbolic:{self.settings.views}"
+        percepts = lru_cache(maxsize=CACHED)(
+            lambda scene: _Percepts(self.house(scene), views)
+        )
+        name = (
+            "symbolic"
+            if self.settings.views == 24
+            else f"symbolic:{self.settings.views}"
+        )
         self._perceiver = SymbolicPerceiver(name, percepts)
 
     @property
@@ -210,7 +239,11 @@ class Houses(SolvableWalks):
     def _path_and_wording(self, number: int) -> tuple[int, int]:
         """Return path and wording of an episode; with ``length``, a path has one wording only."""
         turn = number // self.settings.houses
-        return (turn, number % WORDINGS) if self.settings.length else divmod(turn, WORDINGS)
+        return (
+            (turn, number % WORDINGS)
+            if self.settings.length
+            else divmod(turn, WORDINGS)
+        )
 
     def _id(self, number: int) -> str:
         path, wording = self._path_and_wording(number)
@@ -243,7 +276,9 @@ class Houses(SolvableWalks):
         home = self._cached_house(task.episode.scene)
         route = home.route(int(path))
         _, starts = write_instruction(home.house, route, int(wording))
-        return [(at, part.end) for at, part in zip(starts, route.stretches, strict=True)]
+        return [
+            (at, part.end) for at, part in zip(starts, route.stretches, strict=True)
+        ]
 
     def graph(self, scene: str) -> ViewpointGraph:
         return self._cached_house(scene).house.graph

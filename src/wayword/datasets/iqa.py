@@ -36,7 +36,9 @@ from wayword.worlds.household.world import HouseholdWorld
 EXISTS, CONTAINS, COUNTS = KINDS = ("exists", "contains", "counts")
 MOST_COUNTED = 3
 """The highest count that is an answer."""
-HIDDEN = 0.5  # share of added objects that are put into a closed receptacle, if there is one
+HIDDEN = (
+    0.5  # share of added objects that are put into a closed receptacle, if there is one
+)
 
 SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "questions")
 ENDINGS = {
@@ -74,7 +76,9 @@ def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
         starts = [point for point in home.starts if home.layout.room_at(*point) == room]
         name = homes.episode_id(home.name, arrangement)
         start = homes.draw_start(rng, home, arrangement, starts)
-        reference = AnswerReference(name, kind, answer=answer, look=to_see, enough=min_seen)
+        reference = AnswerReference(
+            name, kind, answer=answer, look=to_see, enough=min_seen
+        )
         return Task(Episode(name, text, home.name, start), reference)
     return None
 
@@ -88,7 +92,9 @@ def _draw_count(
     chance: float,
 ) -> Question | None:
     """Draw a question on existence or number, and make the rooms' objects fit the answer."""
-    types = [t for t in OBJECTS if sum(o.type in OBJECTS[t].places for o in places) >= 2]
+    types = [
+        t for t in OBJECTS if sum(o.type in OBJECTS[t].places for o in places) >= 2
+    ]
     if not types:
         return None
     item = rng.choice(types)
@@ -106,7 +112,9 @@ def _draw_count(
         free = [o for o in usual if draft.free_slots(o) > 0]
         if not free:
             return None
-        (holder,) = rng.choices(free, weights=[OBJECTS[item].places[o.type] for o in free])
+        (holder,) = rng.choices(
+            free, weights=[OBJECTS[item].places[o.type] for o in free]
+        )
         closed_places = [o for o in free if "openable" in o.affordances]
         if closed_places and rng.random() < HIDDEN:
             holder = rng.choice(closed_places)
@@ -140,14 +148,21 @@ def _draw_contains(
     return text, "yes" if is_yes else "no", (seen_id,), 0
 
 
-def _add_new(rng: Random, draft: Arrangement, kind: str, under: HouseObject) -> HouseObject:
+def _add_new(
+    rng: Random, draft: Arrangement, kind: str, under: HouseObject
+) -> HouseObject:
     ids = (f"{kind}|{number}" for number in count(1))
     name = next(each for each in ids if each not in draft.objects)
     return draft.place_on(rng, OBJECTS[kind].make(name, kind), under)
 
 
-def _word_question(rng: Random, kind: str, item: str, room: str, place: str = "") -> str:
-    words = {"a thing": with_article(spoken_name(item)), "things": plural(spoken_name(item))}
+def _word_question(
+    rng: Random, kind: str, item: str, room: str, place: str = ""
+) -> str:
+    words = {
+        "a thing": with_article(spoken_name(item)),
+        "things": plural(spoken_name(item)),
+    }
     words |= {"room": room, "on": preposition(place), "place": spoken_name(place)}
     return f"{rng.choice(SENTENCES[kind]).format_map(words)} {ENDINGS[kind]}"
 
@@ -207,10 +222,14 @@ def questions_path(folder: Path, split: str, kind: str) -> Path:
     return find(folder, name)
 
 
-def read_questions(folder: Path, split: str, kinds: Sequence[str] = KINDS) -> list[IquadQuestion]:
+def read_questions(
+    folder: Path, split: str, kinds: Sequence[str] = KINDS
+) -> list[IquadQuestion]:
     """Read the questions of a split, alternating between types, in file order within each.
     Raises ``DataError`` with file, line and field."""
-    tables = [_read_table(questions_path(folder, split, kind), split, kind) for kind in kinds]
+    tables = [
+        _read_table(questions_path(folder, split, kind), split, kind) for kind in kinds
+    ]
     return [question for turn in zip_longest(*tables) for question in turn if question]
 
 
@@ -227,13 +246,26 @@ def _read_table(path: Path, split: str, kind: str) -> list[IquadQuestion]:
     for number, row in enumerate(rows):
         try:
             scene, seed, answer, item, place = [row[column] for column in columns]
-            answer = str(int(answer)) if kind == COUNTS else {"True": "yes", "False": "no"}[answer]
-            room = UNSEEN[number % len(UNSEEN)] if split == UNSEEN_SET else f"FloorPlan{int(scene)}"
-            name, types = f"{split}_{kind}_{number}", (ITEM_OF[int(item)], PLACE_OF[int(place)])
+            answer = (
+                str(int(answer))
+                if kind == COUNTS
+                else {"True": "yes", "False": "no"}[answer]
+            )
+            room = (
+                UNSEEN[number % len(UNSEEN)]
+                if split == UNSEEN_SET
+                else f"FloorPlan{int(scene)}"
+            )
+            name, types = (
+                f"{split}_{kind}_{number}",
+                (ITEM_OF[int(item)], PLACE_OF[int(place)]),
+            )
             questions.append(IquadQuestion(name, kind, room, int(seed), *types, answer))
         except (IndexError, KeyError, ValueError) as error:
             problem = f"is not a valid question ({type(error).__name__}: {error})"
-            raise DataError(path, f"line {number + 2}", problem, "fetch it again") from error
+            raise DataError(
+                path, f"line {number + 2}", problem, "fetch it again"
+            ) from error
     return questions
 
 
@@ -241,7 +273,12 @@ KITCHEN_SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "kitchens"
 """Question type -> its wordings, as many as the published files have."""
 SINGLE = frozenset(("fridge", "microwave"))
 """Receptacles of which a kitchen has only one."""
-EXTRA_PLACES = {"counter_top": 4.0, "dining_table": 2.0, "side_table": 1.0, "shelf": 1.0}
+EXTRA_PLACES = {
+    "counter_top": 4.0,
+    "dining_table": 2.0,
+    "side_table": 1.0,
+    "shelf": 1.0,
+}
 """Weights of places for small objects that the rules of generated homes do not cover."""
 SIMILAR_TYPES = {"knife": "butter_knife"}
 """A question about the first type removes objects of the second: both count as knives."""
@@ -251,18 +288,24 @@ CACHED_SCENES = 64
 class Questions:
     """The published questions of a split in redrawn kitchens. Ids: ``{split}_{kind}_{number}``."""
 
-    def __init__(self, split: str, folder: Path | None, body: Body, kind: str = "") -> None:
+    def __init__(
+        self, split: str, folder: Path | None, body: Body, kind: str = ""
+    ) -> None:
         self._folder = folder = require_data(folder, f"iqa:{split}")
         self._split, self._body = split, body
         self._kinds = (kind,) if kind else KINDS
         self._questions = read_questions(folder, split, self._kinds)
         self._by_id = {question.id: question for question in self._questions}
-        self.tasks = DrawnTasks(len(self._questions), self._task, lambda n: self._questions[n].id)
+        self.tasks = DrawnTasks(
+            len(self._questions), self._task, lambda n: self._questions[n].id
+        )
         self._scene = lru_cache(maxsize=CACHED_SCENES)(self._build)
 
     @property
     def files(self) -> Mapping[str, Path]:
-        paths = [questions_path(self._folder, self._split, kind) for kind in self._kinds]
+        paths = [
+            questions_path(self._folder, self._split, kind) for kind in self._kinds
+        ]
         tables = {str(path.relative_to(self._folder)): path for path in paths}
         scenes = sorted({question.scene for question in self._questions})
         return tables | ithor.files(self._folder, scenes)
@@ -278,7 +321,10 @@ class Questions:
         kind, answer = question.kind, question.answer
         name, room = question.id, kitchen(self._folder, question.scene)
         rng = Random(f"{question.key}/words")
-        start, item = homes.draw_start(rng, room.home, name), spoken_name(type_name(question.item))
+        start, item = (
+            homes.draw_start(rng, room.home, name),
+            spoken_name(type_name(question.item)),
+        )
         place = type_name(question.place)
         words = {"a thing": with_article(item), "things": plural(item)}
         words["a place"] = with_article(spoken_name(place) or "kitchen")
@@ -294,8 +340,12 @@ class Questions:
             minimum = 1
         else:
             ids_to_see += tuple(o.id for o in room.places)
-        reference = AnswerReference(name, kind, answer=answer, look=ids_to_see, enough=minimum)
-        return Task(Episode(name, f"{text} {ENDINGS[kind]}", question.scene, start), reference)
+        reference = AnswerReference(
+            name, kind, answer=answer, look=ids_to_see, enough=minimum
+        )
+        return Task(
+            Episode(name, f"{text} {ENDINGS[kind]}", question.scene, start), reference
+        )
 
     def _build(self, name: str) -> Scene:
         """Place the small objects of a question's kitchen at likely places, with as many of the
@@ -303,12 +353,18 @@ class Questions:
         if name not in self._by_id:
             raise UsageError(f"iqa:{self._split} has no question {name!r}")
         question = self._by_id[name]
-        room, rng = kitchen(self._folder, question.scene), Random(f"{question.key}/things")
+        room, rng = (
+            kitchen(self._folder, question.scene),
+            Random(f"{question.key}/things"),
+        )
         kind, place = type_name(question.item), type_name(question.place)
         draft = Arrangement(room.home, {o.id: o for o in room.home.scene.objects})
         present_ids, added_ids = _asked_ids(room, question)
         for item in room.small_objects:
-            if item.id in present_ids or item.type not in (kind, SIMILAR_TYPES.get(kind)):
+            if item.id in present_ids or item.type not in (
+                kind,
+                SIMILAR_TYPES.get(kind),
+            ):
                 _lay_object(rng, draft, room.places, replace(item, parent=""))
         places = [o for o in room.places if o.type == place]
         asked_places = {o.id for o in places}
@@ -352,7 +408,9 @@ def _asked_ids(room: Kitchen, question: IquadQuestion) -> tuple[Ids, Ids]:
         return present_ids, (f"{kind}|1",) if question.answer == "yes" else ()
     count = {"yes": len(present_ids) or 1, "no": 0}.get(question.answer)
     count = int(question.answer) if count is None else count
-    return present_ids[:count], tuple(f"{kind}|{n}" for n in range(1, count - len(present_ids) + 1))
+    return present_ids[:count], tuple(
+        f"{kind}|{n}" for n in range(1, count - len(present_ids) + 1)
+    )
 
 
 def _lay_object(
@@ -366,10 +424,14 @@ def _lay_object(
     rules = OBJECTS.get(item.type)
     weights = rules.places if rules else EXTRA_PLACES
     likely = [
-        o for o in places if (not o.accepts or item.type in o.accepts) and draft.free_slots(o) > 0
+        o
+        for o in places
+        if (not o.accepts or item.type in o.accepts) and draft.free_slots(o) > 0
     ]
     if is_hidden:
-        closed_places = [o for o in likely if o.receptacle == "in" and "openable" in o.affordances]
+        closed_places = [
+            o for o in likely if o.receptacle == "in" and "openable" in o.affordances
+        ]
         likely = closed_places or likely
     likely = [o for o in likely if o.type in weights] or likely
     (place,) = rng.choices(likely, weights=[weights.get(o.type, 1.0) for o in likely])
@@ -408,12 +470,16 @@ class InteractiveQuestions(homes.SourcedTasks):
     Settings = IqaSettings
     splits = (*homes.GENERATED, *SPLITS)
     published_train = SPLITS[0]
-    redrawn = "IQUAD's placements are not published: kitchens are redrawn to fit the answers"
+    redrawn = (
+        "IQUAD's placements are not published: kitchens are redrawn to fit the answers"
+    )
     max_steps = 500
 
     def source(self, split: str) -> homes.EpisodeSource:
         if split in SPLITS:
-            return Questions(split, self.folder, self.settings.make_body(), self.settings.kind)
+            return Questions(
+                split, self.folder, self.settings.make_body(), self.settings.kind
+            )
         return homes.Generated(split, self.settings, _draw, self.settings.kinds)
 
 

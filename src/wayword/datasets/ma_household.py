@@ -35,7 +35,13 @@ from wayword.worlds.household.world import HouseholdWorld
 
 COMMANDER, FOLLOWER = ACTORS = ("commander", "follower")
 """Actor names, also used as roles, in turn order."""
-MOVES = ["move_ahead", "turn_left", "turn_right", "pan_left", "pan_right"]  # of a commander
+MOVES = [
+    "move_ahead",
+    "turn_left",
+    "turn_right",
+    "pan_left",
+    "pan_right",
+]  # of a commander
 SPACING = 1.0
 """Minimum distance between the actors at the start, if there is room; metres."""
 
@@ -57,7 +63,9 @@ class Pair:
         episode, reference = self.task.episode, self.task.reference
         bodies, followers = episode.start["bodies"], settings.followers
         body = {**bodies[COMMANDER], **settings.commander}
-        episode = replace(episode, start={**episode.start, "bodies": {**bodies, COMMANDER: body}})
+        episode = replace(
+            episode, start={**episode.start, "bodies": {**bodies, COMMANDER: body}}
+        )
         if followers == 1 or not isinstance(reference, PlannedReference):
             return Task(episode, reference)
         added_actors = tuple(f"{FOLLOWER}_{n}" for n in range(2, followers + 1))
@@ -65,8 +73,14 @@ class Pair:
         poses = dict(episode.start["poses"])
         for actor in added_actors:
             used = [(pose["x"], pose["y"]) for pose in poses.values()]
-            spots = [p for p in self.stage.starts if all(math.dist(p, q) >= SPACING for q in used)]
-            poses[actor] = homes.pose_at(rng, rng.choice(spots or list(self.stage.starts)))
+            spots = [
+                p
+                for p in self.stage.starts
+                if all(math.dist(p, q) >= SPACING for q in used)
+            ]
+            poses[actor] = homes.pose_at(
+                rng, rng.choice(spots or list(self.stage.starts))
+            )
         texts = cast(Mapping[str, Mapping[str, str]], episode.extra)
         extra = {  # further followers get the same texts as the first
             key: {**texts[key], **dict.fromkeys(added_actors, texts[key][FOLLOWER])}
@@ -105,28 +119,41 @@ def draw_pair(
             continue
         place = rng.choice(stage.starts)
         free_points = [
-            p for p in stage.starts if (p[0] - place[0]) ** 2 + (p[1] - place[1]) ** 2 >= SPACING**2
+            p
+            for p in stage.starts
+            if (p[0] - place[0]) ** 2 + (p[1] - place[1]) ** 2 >= SPACING**2
         ]
         partner = rng.choice(free_points or list(stage.starts))
         start = {
             "scene": scene,
             "task": kind,
             "number": number,
-            "poses": {COMMANDER: homes.pose_at(rng, place), FOLLOWER: homes.pose_at(rng, partner)},
-            "bodies": {COMMANDER: {"actions": [*MOVES, "wait", "chat", "stop"], "radius": 0.0}},
+            "poses": {
+                COMMANDER: homes.pose_at(rng, place),
+                FOLLOWER: homes.pose_at(rng, partner),
+            },
+            "bodies": {
+                COMMANDER: {"actions": [*MOVES, "wait", "chat", "stop"], "radius": 0.0}
+            },
         }
         extra: Extra = {
             "roles": {actor: actor for actor in ACTORS},
-            "rules": {role: f"{drawing.TEXTS[role]} {drawing.TEXTS['how']}" for role in ACTORS},
+            "rules": {
+                role: f"{drawing.TEXTS[role]} {drawing.TEXTS['how']}" for role in ACTORS
+            },
             "instructions": {
                 COMMANDER: drawing.commander_task(drawn, stage.room_at),
                 FOLLOWER: "Do what the commander asks of you.",
             },
         }
         name = f"{scene}_{kind.replace(' ', '_').lower()}_{number}"
-        episode = Episode(name, drawing.TEXTS["together"], drawn.scene.name, start, ACTORS, extra)
+        episode = Episode(
+            name, drawing.TEXTS["together"], drawn.scene.name, start, ACTORS, extra
+        )
         goals = drawn.compiled.goals
-        reference = PlannedReference(name, kind, goals, plan=drawn.plan, worker=FOLLOWER)
+        reference = PlannedReference(
+            name, kind, goals, plan=drawn.plan, worker=FOLLOWER
+        )
         return Pair(Task(episode, reference), drawn, stage)
     return cause
 
@@ -179,7 +206,9 @@ class GeneratedPairs(HouseholdPairs):
         return _generated_pair(scene, kind, number, self._settings.clutter)
 
     def _task(self, number: int) -> Task:
-        first = self._kinds.index(homes.kind_in_turn(self._kinds, number, self._settings.homes))
+        first = self._kinds.index(
+            homes.kind_in_turn(self._kinds, number, self._settings.homes)
+        )
         for kind in (*self._kinds[first:], *self._kinds[:first]):
             pair = self._first_pair(kind, number)
             if pair is not None:
@@ -196,7 +225,9 @@ class GeneratedPairs(HouseholdPairs):
             home = number % settings.homes + offset * settings.homes
             stream = self._split.rpartition("_")[2]
             scene = home_name(stream, settings.seed, settings.rooms, home)
-            pair = _generated_pair(scene, kind, number // settings.homes, settings.clutter)
+            pair = _generated_pair(
+                scene, kind, number // settings.homes, settings.clutter
+            )
             if isinstance(pair, Pair):
                 return pair
         return None
@@ -210,8 +241,15 @@ def _generated_pair(scene: str, kind: str, number: int, clutter: float) -> Pair 
         for attempt in range(GENERATED_TRIES):
             rng = Random(f"teach/{scene}/{kind}/{number}/{attempt}")
             home_scene = arrange(rng, home, clutter).scene()
-            full = drawing.furnish(rng, home_scene, home.starts, home.distance_from_floor)
-            yield rng, drawing.Stage(full, home.starts, home.layout.with_scene, home.layout.room_at)
+            full = drawing.furnish(
+                rng, home_scene, home.starts, home.distance_from_floor
+            )
+            yield (
+                rng,
+                drawing.Stage(
+                    full, home.starts, home.layout.with_scene, home.layout.room_at
+                ),
+            )
 
     return draw_pair(scene, kind, number, teach.CLASSES, stages())
 
@@ -225,7 +263,9 @@ def _generated_pair(scene: str, kind: str, number: int, clutter: float) -> Pair 
 SPLITS = ("train", "valid_seen", "valid_unseen", "test_seen", "test_unseen")
 """TEACh's lists of floors."""
 TRIES = 4  # room states to try per task
-REACH_M = 1.3  # metres from the floor to objects to handle: a body reaches 1.5 m, from a cell
+REACH_M = (
+    1.3  # metres from the floor to objects to handle: a body reaches 1.5 m, from a cell
+)
 
 
 class FloorPairs(HouseholdPairs):
@@ -246,7 +286,9 @@ class FloorPairs(HouseholdPairs):
     def omissions(self) -> Mapping[str, int]:
         """Task definitions that no room of the split can host, by reason."""
         return {
-            f"{kind}: {cause}": 1 for kind, (room, cause) in self._room_of_kind.items() if not room
+            f"{kind}: {cause}": 1
+            for kind, (room, cause) in self._room_of_kind.items()
+            if not room
         }
 
     @cached_property
@@ -273,7 +315,9 @@ class FloorPairs(HouseholdPairs):
     def _playable(self) -> tuple[str, ...]:
         possible = tuple(kind for kind, (room, _) in self._room_of_kind.items() if room)
         if not possible:
-            raise UsageError(f"no room of {self._split} fits the tasks {', '.join(self._kinds)}")
+            raise UsageError(
+                f"no room of {self._split} fits the tasks {', '.join(self._kinds)}"
+            )
         return possible
 
     def _shuffled_rooms(self, kind: str) -> list[str]:
@@ -282,13 +326,18 @@ class FloorPairs(HouseholdPairs):
         return rng.sample(self.floors, len(self.floors))
 
     def _task(self, number: int) -> Task:
-        kind, cycle = self._playable[number % len(self._playable)], number // len(self._playable)
+        kind, cycle = (
+            self._playable[number % len(self._playable)],
+            number // len(self._playable),
+        )
         rooms = self._shuffled_rooms(kind)
         for offset in range(len(rooms)):
             pair = self._pair(rooms[(cycle + offset) % len(rooms)], kind, cycle)
             if isinstance(pair, Pair):
                 return pair.task_for(self._settings)
-        raise UsageError(f"no room of {self._split} fits more {kind!r}; lower dataset.episodes")
+        raise UsageError(
+            f"no room of {self._split} fits more {kind!r}; lower dataset.episodes"
+        )
 
     def _pair(self, room: str, kind: str, number: int) -> Pair | str:
         return _floor_pair(self._folder, room, kind, number, self._settings.seed)
@@ -297,7 +346,8 @@ class FloorPairs(HouseholdPairs):
 def floors_file(folder: Path, split: str) -> Path:
     """Return the file that lists a split's floors. Raises ``DataError``."""
     return find(
-        folder / teach.FOLDER / "ai2thor_resources" / "alfred_split", f"alfred_{split}_floors.json"
+        folder / teach.FOLDER / "ai2thor_resources" / "alfred_split",
+        f"alfred_{split}_floors.json",
     )
 
 
@@ -305,16 +355,24 @@ def read_floors(folder: Path, split: str) -> tuple[str, ...]:
     """Return the rooms of a split, by number. Raises ``DataError``."""
     path = floors_file(folder, split)
     record = read_json(path)
-    if not isinstance(record, list) or not all(isinstance(floor, str) for floor in record):
+    if not isinstance(record, list) or not all(
+        isinstance(floor, str) for floor in record
+    ):
         raise DataError(path, "", "must be a list of scene names", "fetch it again")
     for floor in record:
         if not floor.startswith("FloorPlan"):
-            raise DataError(path, f"floor {floor!r}", "is not an iTHOR scene such as FloorPlan1")
-    return tuple(sorted(set(record), key=lambda name: int(name.removeprefix("FloorPlan"))))
+            raise DataError(
+                path, f"floor {floor!r}", "is not an iTHOR scene such as FloorPlan1"
+            )
+    return tuple(
+        sorted(set(record), key=lambda name: int(name.removeprefix("FloorPlan")))
+    )
 
 
 @lru_cache(maxsize=512)
-def _floor_pair(folder: Path, room: str, kind: str, number: int, seed: int) -> Pair | str:
+def _floor_pair(
+    folder: Path, room: str, kind: str, number: int, seed: int
+) -> Pair | str:
     starts = ithor.cells(folder, room).main
     places = np.array(starts)
 
@@ -339,15 +397,21 @@ def _floor_pair(folder: Path, room: str, kind: str, number: int, seed: int) -> P
     def check_reach(drawn: drawing.DrawnTask) -> None:
         """Raise ``Unbuildable`` if an object that must be handled is too far from the floor."""
         objects = {o.id: o for o in drawn.scene.objects}
-        for name in {each for order in drawn.plan for each in (order.object, order.other) if each}:
+        for name in {
+            each for order in drawn.plan for each in (order.object, order.other) if each
+        }:
             each = objects[name]
             while each.parent and "openable" in objects[each.parent].affordances:
-                each = objects[each.parent]  # the closed container must be reached instead
+                each = objects[
+                    each.parent
+                ]  # the closed container must be reached instead
             away = np.abs(places - (each.x, each.y)) - (each.width / 2, each.depth / 2)
             if np.hypot(*np.maximum(away, 0.0).T).min() > REACH_M:
                 raise teach.Unbuildable(f"{each.type} is out of reach")
 
-    return draw_pair(room, kind, number, teach.read_classes(folder), stages(), check_reach)
+    return draw_pair(
+        room, kind, number, teach.read_classes(folder), stages(), check_reach
+    )
 
 
 @dataclass(frozen=True)
@@ -403,7 +467,9 @@ class MaHousehold(homes.SourcedTasks):
     def source(self, split: str) -> homes.EpisodeSource:
         if split in homes.GENERATED:
             return GeneratedPairs(split, self.settings)
-        return FloorPairs(split, require_data(self.folder, f"{self.name}:{split}"), self.settings)
+        return FloorPairs(
+            split, require_data(self.folder, f"{self.name}:{split}"), self.settings
+        )
 
 
 dataset = MaHousehold

@@ -36,7 +36,12 @@ from wayword.datasets.procedural.homes.objects import Arrangement
 from wayword.datasets.procedural.tables import Table, join_words, with_article
 from wayword.datasets.sources import virtualhome
 from wayword.settings import Count
-from wayword.worlds.household.goals import GoalCondition, Held, HouseholdReference, Inside
+from wayword.worlds.household.goals import (
+    GoalCondition,
+    Held,
+    HouseholdReference,
+    Inside,
+)
 from wayword.worlds.household.layout import nearest_place
 from wayword.worlds.household.scene import HouseObject
 from wayword.worlds.household.world import HouseholdWorld
@@ -45,7 +50,9 @@ KINDS = ("setup_table", "put_fridge", "prepare_food", "put_dishwasher", "read_bo
 TABLE, FRIDGE, FOOD, DISHES, BOOK = KINDS
 """C-WAH's names of the activities."""
 
-JOBS = Table[Mapping[str, tuple[str, ...]]]("virtualhome", "jobs", package=virtualhome.__package__)
+JOBS = Table[Mapping[str, tuple[str, ...]]](
+    "virtualhome", "jobs", package=virtualhome.__package__
+)
 """Activity -> possible types of ``things`` and ``places``, and its ``purposes`` in words."""
 FEWEST_OBJECTS, MOST_OBJECTS, PER_TYPE = 3, 5, 2  # objects of a job, as in C-WAH
 SPACING = 1.0
@@ -68,7 +75,9 @@ def draw_job(
         return None
     place = places[0] if rng.random() < 0.5 else rng.choice(places)
     free_types = [
-        t for t in JOBS[kind]["things"] for _ in range(min(per_type, _elsewhere(draft, t, place)))
+        t
+        for t in JOBS[kind]["things"]
+        for _ in range(min(per_type, _elsewhere(draft, t, place)))
     ]
     held_types = ("book",) if kind == BOOK else ()
     count = rng.randint(*objects) - len(held_types)
@@ -76,7 +85,11 @@ def draw_job(
         count = min(count, draft.free_slots(place))
     if len(free_types) < count or count < objects[0] - len(held_types):
         return None
-    return place, dict(sorted(Counter(rng.sample(free_types, count)).items())), held_types
+    return (
+        place,
+        dict(sorted(Counter(rng.sample(free_types, count)).items())),
+        held_types,
+    )
 
 
 def _elsewhere(draft: Arrangement, kind: str, place: HouseObject) -> int:
@@ -89,10 +102,14 @@ def _elsewhere(draft: Arrangement, kind: str, place: HouseObject) -> int:
     return len(draft.of(kind))
 
 
-def instruct(aim: str, parts: str, place: str, held: Sequence[str], actors: Sequence[str]) -> str:
+def instruct(
+    aim: str, parts: str, place: str, held: Sequence[str], actors: Sequence[str]
+) -> str:
     """Write the joint instruction: the goal and the actors."""
     holding = (
-        f" In the end somebody must hold {with_article(spoken_name(held[0]))}." if held else ""
+        f" In the end somebody must hold {with_article(spoken_name(held[0]))}."
+        if held
+        else ""
     )
     actors_text = f" {join_words(actors)} do this together." if len(actors) > 1 else ""
     return f"{aim}: put {parts} {place}.{holding}{actors_text}"
@@ -101,7 +118,11 @@ def instruct(aim: str, parts: str, place: str, held: Sequence[str], actors: Sequ
 def count_phrase(words: str, number: int) -> str:
     """Format a count and a type, for example ``two plates``."""
     numbers = {2: "two", 3: "three", 4: "four", 5: "five"}
-    return with_article(words) if number == 1 else f"{numbers.get(number, number)} {plural(words)}"
+    return (
+        with_article(words)
+        if number == 1
+        else f"{numbers.get(number, number)} {plural(words)}"
+    )
 
 
 def poses(rng: Random, home: Home, actors: Sequence[str]) -> dict[str, Json]:
@@ -111,9 +132,13 @@ def poses(rng: Random, home: Home, actors: Sequence[str]) -> dict[str, Json]:
     while len(points) < len(actors):
         x, y = rng.choice(places)
         points.append((x, y))
-        far_points = [p for p in places if (p[0] - x) ** 2 + (p[1] - y) ** 2 >= SPACING**2]
+        far_points = [
+            p for p in places if (p[0] - x) ** 2 + (p[1] - y) ** 2 >= SPACING**2
+        ]
         places = far_points or places
-    return {actor: homes.pose_at(rng, at) for actor, at in zip(actors, points, strict=True)}
+    return {
+        actor: homes.pose_at(rng, at) for actor, at in zip(actors, points, strict=True)
+    }
 
 
 def actors_of(agents: int) -> tuple[str, ...]:
@@ -125,13 +150,21 @@ def actors_of(agents: int) -> tuple[str, ...]:
 
 LOGS = (
     *("wah_logs/logs_agent_2_put_fridge.json", "wah_logs/logs_agent_2_read_book.json"),
-    *("wah_logs/logs_agent_2_setup_table.json", "wah_logs/logs_agent_3_put_fridge.json"),
-    *("wah_logs/logs_agent_3_setup_table.json", "wah_logs/logs_agent_5_put_fridge.json"),
+    *(
+        "wah_logs/logs_agent_2_setup_table.json",
+        "wah_logs/logs_agent_3_put_fridge.json",
+    ),
+    *(
+        "wah_logs/logs_agent_3_setup_table.json",
+        "wah_logs/logs_agent_5_put_fridge.json",
+    ),
     "cwah_log_agent_0_read_book.json",
 )
 HOMES = tuple(f"{kind}TestScene{n}" for n in range(1, 8) for kind in ("", "Trimmed"))
 """The published graphs."""
-MOST_EXTRA = 2  # maximum number of objects beyond those of the goal, as in Watch-And-Help
+MOST_EXTRA = (
+    2  # maximum number of objects beyond those of the goal, as in Watch-And-Help
+)
 PLACEMENT_TRIES = 8  # random placements before an episode is left out as unreachable
 RULE_CLASSES = {"kitchencabinet": "kitchencabinets"}
 """Class in the placing rules -> class in the graphs, where they differ."""
@@ -166,7 +199,9 @@ _read_json = lru_cache(maxsize=32)(read_json)
 
 
 @lru_cache(maxsize=32)
-def _imported_home(name: str, path: Path, full: Path | None = None) -> virtualhome.ImportedHome:
+def _imported_home(
+    name: str, path: Path, full: Path | None = None
+) -> virtualhome.ImportedHome:
     graph = virtualhome.graph_of(read_json(full or path), full or path)
     if full:
         graph = virtualhome.trimmed_of(read_json(path), graph, path)
@@ -188,7 +223,9 @@ class PublishedHomes(ABC):
         self.settings, self._files = settings, Files(folder)
         self._actors, self.count = actors_of(settings.agents), settings.episodes
         case = lru_cache(maxsize=256)(lambda number: self.case(number, Counter()))
-        self._case = cast(Callable[[int], homes.Case], case)  # only playable numbers are listed
+        self._case = cast(
+            Callable[[int], homes.Case], case
+        )  # only playable numbers are listed
 
     @abstractmethod
     def find_files(self) -> None:
@@ -217,13 +254,19 @@ class PublishedHomes(ABC):
             if not isinstance(goal, str):
                 goals.append(goal)
                 continue
-            causes[f"{'predicate' if goal == virtualhome.SIT else 'episode'}: {goal}"] += 1
+            causes[
+                f"{'predicate' if goal == virtualhome.SIT else 'episode'}: {goal}"
+            ] += 1
             if goal != virtualhome.SIT:
                 return None
         if not goals:
             return None
-        ids = {i for goal in goals if isinstance(goal, Inside | Held) for i in goal.objects}
-        ids |= {i for goal in goals if isinstance(goal, Inside) for i in goal.receptacles}
+        ids = {
+            i for goal in goals if isinstance(goal, Inside | Held) for i in goal.objects
+        }
+        ids |= {
+            i for goal in goals if isinstance(goal, Inside) for i in goal.receptacles
+        }
         center = home.home.starts[len(home.home.starts) // 2]
         layout = home.home.layout.with_scene(scene)
         if virtualhome.reachable_objects(layout, center, sorted(ids)) != ids:
@@ -239,12 +282,16 @@ class PublishedHomes(ABC):
     def _survey(self) -> Mapping[str, Any]:
         """``playable``: id, kind and number of each episode; ``omissions``: counts by reason. The
         first call builds all episodes; later runs on the same files reuse the stored result."""
-        with suppress(DataError):  # reading the episodes raises it again, after any other errors
+        with suppress(
+            DataError
+        ):  # reading the episodes raises it again, after any other errors
             self.find_files()
 
         def survey() -> dict[str, Any]:
             causes: Counter[str] = Counter()
-            cases = ((number, self.case(number, causes)) for number in range(self.count))
+            cases = (
+                (number, self.case(number, causes)) for number in range(self.count)
+            )
             playable = [
                 (case.task.episode.id, getattr(case.task.reference, "kind", ""), number)
                 for number, case in cases
@@ -260,7 +307,11 @@ class PublishedHomes(ABC):
     def _number_of(self) -> dict[str, int]:
         """Id -> number of each episode of the requested kind."""
         chosen = self.settings.kind
-        return {n: number for n, kind, number in self._survey["playable"] if chosen in ("", kind)}
+        return {
+            n: number
+            for n, kind, number in self._survey["playable"]
+            if chosen in ("", kind)
+        }
 
     @property
     def omissions(self) -> Mapping[str, int]:
@@ -269,7 +320,9 @@ class PublishedHomes(ABC):
     @property
     def tasks(self) -> Sequence[Task]:
         ids, numbers = list(self._number_of), list(self._number_of.values())
-        return DrawnTasks(len(ids), lambda n: self._case(numbers[n]).task, ids.__getitem__)
+        return DrawnTasks(
+            len(ids), lambda n: self._case(numbers[n]).task, ids.__getitem__
+        )
 
     @property
     def files(self) -> Mapping[str, Path]:
@@ -297,7 +350,9 @@ class LoggedEpisodes(PublishedHomes):
         path = self._files.path(LOGS[number])
         name, record = Path(LOGS[number]).stem, _read_json(path)
         home = _logged_home(name, path)
-        predicates = virtualhome.predicates(record.get("gt_goals") or record.get("goals") or {})
+        predicates = virtualhome.predicates(
+            record.get("gt_goals") or record.get("goals") or {}
+        )
         node_of = {p: int(p.place) if p.place.isdigit() else -1 for p in predicates}
         places = {p: home.object_of(number) for p, number in node_of.items()}
         draft = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
@@ -312,7 +367,9 @@ class LoggedEpisodes(PublishedHomes):
             if near is None:
                 continue
             x, y = near
-            is_free = any(max(abs(x - a), abs(y - b)) < 0.25 for a, b in home.home.starts)
+            is_free = any(
+                max(abs(x - a), abs(y - b)) < 0.25 for a, b in home.home.starts
+            )
             if is_free and all(math.dist(near, other) > 0.5 for other in taken):
                 starts[actor] = {"x": x, "y": y, "heading": starts[actor]["heading"]}
                 taken.append(near)
@@ -336,14 +393,19 @@ class DrawnGoals(PublishedHomes):
         # Goals of a kind come in blocks of 20.
         predicates = virtualhome.predicates(goals[number * 37 % len(goals)])
         home = self._files.home(HOMES[number % len(HOMES)])
-        object_of = {o.type: o for o in reversed(home.home.scene.objects)}  # goals name one piece
+        object_of = {
+            o.type: o for o in reversed(home.home.scene.objects)
+        }  # goals name one piece
         places = {p: object_of.get(p.place) for p in predicates}
         rules = self._files.json(f"wah_dataset/object_info{home.home.name[-1]}.json")
         sizes = self._files.json("wah_dataset/class_name_size.json")
         kind = activity_of(predicates)
         name = f"{home.home.name}_{kind}_{number}"
         for attempt in range(PLACEMENT_TRIES):
-            rng, tried = Random(f"{self.settings.seed}/{number}/{attempt}"), Counter[str]()
+            rng, tried = (
+                Random(f"{self.settings.seed}/{number}/{attempt}"),
+                Counter[str](),
+            )
             draft = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
             for predicate in predicates:
                 if predicate.relation != "sit":
@@ -374,10 +436,14 @@ def lay_out_type(
         if "pickupable" in item.affordances and not draft.contents(item.id):
             del draft.objects[item.id]
     goals = {place.type for place in places.values() if place is not None}
-    allowed = {RULE_CLASSES.get(str(place), str(place)) for _, place in rules.get(kind, ())}
+    allowed = {
+        RULE_CLASSES.get(str(place), str(place)) for _, place in rules.get(kind, ())
+    }
     allowed = (allowed & virtualhome.CLASSES["hiding"]) - goals
     holders = [
-        o for o in draft.objects.values() if o.type in allowed and "pickupable" not in o.affordances
+        o
+        for o in draft.objects.values()
+        if o.type in allowed and "pickupable" not in o.affordances
     ]
     if not holders:
         return
@@ -422,7 +488,9 @@ def word_goal(
     assert place is not None, "goals without their place are left out"
     room = room_at(place.x, place.y)
     same_type = [
-        o for o in home.home.scene.objects if o.type == place.type and room_at(o.x, o.y) == room
+        o
+        for o in home.home.scene.objects
+        if o.type == place.type and room_at(o.x, o.y) == room
     ]
     others, side = [o for o in same_type if o.id != place.id], ""
     if others:  # the room has several: tell them apart
@@ -432,7 +500,9 @@ def word_goal(
         side = max(sides, key=sides.__getitem__)
         side = side if sides[side] > 0 else "middle "
     where = f"{place.receptacle} the {side}{words(place.type)} in the {room}"
-    return instruct(rng.choice(JOBS[kind]["purposes"]), parts, where, held_types, actors)
+    return instruct(
+        rng.choice(JOBS[kind]["purposes"]), parts, where, held_types, actors
+    )
 
 
 @dataclass(frozen=True)
@@ -475,14 +545,22 @@ class MaWah(homes.SourcedTasks):
 
     def source(self, split: str) -> homes.EpisodeSource:
         if split not in homes.GENERATED:
-            return (LoggedEpisodes if split == "logs" else DrawnGoals)(self.folder, self.settings)
+            return (LoggedEpisodes if split == "logs" else DrawnGoals)(
+                self.folder, self.settings
+            )
         settings, seed = self.settings, "ma_wah/{scene}"
         kinds = settings.kinds
-        return homes.Generated(split, settings, self._draw, kinds, seed, shared_names=True)
+        return homes.Generated(
+            split, settings, self._draw, kinds, seed, shared_names=True
+        )
 
     def _draw(self, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
         kind, scene = arrangement.partition("/")[0], draft.home.name
-        length, sizes, per_type = self.settings.length, (FEWEST_OBJECTS, MOST_OBJECTS), PER_TYPE
+        length, sizes, per_type = (
+            self.settings.length,
+            (FEWEST_OBJECTS, MOST_OBJECTS),
+            PER_TYPE,
+        )
         if length:  # handling one object takes two to five decisions
             sizes = max(1, length // 5), max(1, length // 2)
             per_type = max(PER_TYPE, length // 8)
@@ -490,14 +568,22 @@ class MaWah(homes.SourcedTasks):
         if job is None:
             return None
         place, counts, held = job
-        name, actors = homes.episode_id(scene, arrangement), actors_of(self.settings.agents)
+        name, actors = (
+            homes.episode_id(scene, arrangement),
+            actors_of(self.settings.agents),
+        )
         start_poses = poses(rng, draft.home, actors)
         start = {"scene": scene, "arrangement": arrangement, "poses": start_poses}
-        parts = join_words([count_phrase(spoken_name(each), n) for each, n in counts.items()])
+        parts = join_words(
+            [count_phrase(spoken_name(each), n) for each, n in counts.items()]
+        )
         site = f"{preposition(place.type)} the {spoken_name(place.type)} in the {draft.room(place)}"
         text = instruct(rng.choice(JOBS[kind]["purposes"]), parts, site, held, actors)
         goals: tuple[GoalCondition, ...] = (
-            *(Inside(draft.ids(each), (place.id,), parts=n) for each, n in counts.items()),
+            *(
+                Inside(draft.ids(each), (place.id,), parts=n)
+                for each, n in counts.items()
+            ),
             *(Held(draft.ids(each)) for each in held),
         )
         reference = HouseholdReference(name, kind, goals)

@@ -58,7 +58,9 @@ UNCOMMON_NAMES = Table[str]("thor", "uncommon", package=thor.__package__)
 SAME_PLACE = 0.5
 """Tolerance in metres between a published id and the metadata: THOR versions round differently,
 and objects of one type are farther apart than this."""
-SOURCE_URL = "https://github.com/real-stanford/cow, `datasets.tar.gz` and `class_templates/`"
+SOURCE_URL = (
+    "https://github.com/real-stanford/cow, `datasets.tar.gz` and `class_templates/`"
+)
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,12 @@ class Pasture(Robothor):
         self._root, settings = self.folder or Path(), self.settings
         super().open()
         if settings.simulator == "words" and self.split not in TEXT_SPLITS:
-            build = next(name for name, splits in BUILDS.items() if self.split in splits)
-            problem = f"pasture:{self.split} has objects that exist only in a Unity build"
+            build = next(
+                name for name, splits in BUILDS.items() if self.split in splits
+            )
+            problem = (
+                f"pasture:{self.split} has objects that exist only in a Unity build"
+            )
             path = f"pasture_builds/thor_build_{build}/{build}.x86_64"
             remedy = f"set dataset.simulator=thor and dataset.build={path}"
             raise UsageError(f"{problem}: {remedy}")
@@ -109,35 +115,55 @@ class Pasture(Robothor):
         """Notes on inferred parts and on borrowed episodes."""
         if self.settings.simulator == "thor":
             return ()
-        inferred = ("PASTURE: floors inferred from RoboTHOR's episodes, distractors absent",)
-        borrowed = "PASTURE's episodes missing: its targets, from RoboTHOR's validation starts"
+        inferred = (
+            "PASTURE: floors inferred from RoboTHOR's episodes, distractors absent",
+        )
+        borrowed = (
+            "PASTURE's episodes missing: its targets, from RoboTHOR's validation starts"
+        )
         return inferred if self._published else (*inferred, borrowed)
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
-        return {**super().files, **({"descriptions": p} if (p := self._template) else {})}
+        return {
+            **super().files,
+            **({"descriptions": p} if (p := self._template) else {}),
+        }
 
     def world(self, episode: Episode) -> ObjectNavWorld:
         settings = self.settings
         if settings.simulator == "words":
             return super().world(episode)
-        start = partial(launch, local_executable_path=str(Path(settings.build).absolute()))
+        start = partial(
+            launch, local_executable_path=str(Path(settings.build).absolute())
+        )
         camera = ThorCamera(settings.field_of_view, settings.depth)
-        return ObjectNavWorld(ThorBase(camera, start, self._descriptions(episode.scene)))
+        return ObjectNavWorld(
+            ThorBase(camera, start, self._descriptions(episode.scene))
+        )
 
     def place(self, scene: str) -> SimulatedScene:
         """Return a scene in which described objects are named by their descriptions."""
         return self._cached_place(scene)
 
     def _make_place(self, scene: str) -> SimulatedScene:
-        words = {record.id: spoken_type(record.label) for record in records_of(self.folder, scene)}
-        return SimulatedScene(scene_of(self.folder, scene), words | self._descriptions(scene))
+        words = {
+            record.id: spoken_type(record.label)
+            for record in records_of(self.folder, scene)
+        }
+        return SimulatedScene(
+            scene_of(self.folder, scene), words | self._descriptions(scene)
+        )
 
     @cached_property
     def _published(self) -> Path | None:
-        inner_path = Path(f"robothor-objectnav-{EPISODES[self.split]}", "val", "episodes")
+        inner_path = Path(
+            f"robothor-objectnav-{EPISODES[self.split]}", "val", "episodes"
+        )
         roots = [self._root / "pasture", self._root]
-        folders = [root / inner / inner_path for root in roots for inner in ("datasets", "")]
+        folders = [
+            root / inner / inner_path for root in roots for inner in ("datasets", "")
+        ]
         return next((folder for folder in folders if folder.is_dir()), None)
 
     @cached_property
@@ -148,7 +174,9 @@ class Pasture(Robothor):
             folder = self.folder / "episodes" / "val"
         paths = sorted((folder or Path("-")).glob("*.json*"))
         if not paths:
-            published = Path("pasture", "datasets", f"robothor-objectnav-{EPISODES[self.split]}")
+            published = Path(
+                "pasture", "datasets", f"robothor-objectnav-{EPISODES[self.split]}"
+            )
             missing = self._root / published / "val" / "episodes"
             raise DataError(missing, "", "no such folder", f"take it from {SOURCE_URL}")
         return {path.name.partition(".")[0]: path for path in paths}
@@ -158,10 +186,21 @@ class Pasture(Robothor):
         """The published file of descriptions; None for ``uncommon``, whose names are built in."""
         if self.split == "uncommon":
             return None
-        name = "hidden_map.json" if "hidden" in self.split else "spatial_appearence_map.json"
+        name = (
+            "hidden_map.json"
+            if "hidden" in self.split
+            else "spatial_appearence_map.json"
+        )
         pasture, robothor = self._root / "pasture", self.folder / "pasture_cow"
-        roots = (pasture / "class_templates", pasture, robothor / "class_templates", robothor)
-        template = next((path for root in roots if (path := find_any(root, name))), None)
+        roots = (
+            pasture / "class_templates",
+            pasture,
+            robothor / "class_templates",
+            robothor,
+        )
+        template = next(
+            (path for root in roots if (path := find_any(root, name))), None
+        )
         if template is None:
             missing = pasture / "class_templates" / name
             raise DataError(missing, "", "no such file", f"take it from {SOURCE_URL}")
@@ -180,14 +219,18 @@ class Pasture(Robothor):
             return str(read_field(path, f"scene {scene}", phrases, label, str))
         pair = read_field(path, f"scene {scene}", phrases, label, list)
         if len(pair) < 2:
-            raise DataError(path, f"scene {scene}, type {label}", "must have two descriptions")
+            raise DataError(
+                path, f"scene {scene}, type {label}", "must have two descriptions"
+            )
         return str(pair[0 if self.split.startswith("spatial") else 1])
 
     def _describe_targets(self, scene: str) -> dict[str, str]:
         """Map target ids to descriptions; types instead of ids if only the build knows the ids."""
         records = enumerate(map(json.loads, self._records(scene)))
         return {
-            self._target(scene, n, record): self._description(scene, str(record.get("object_type")))
+            self._target(scene, n, record): self._description(
+                scene, str(record.get("object_type"))
+            )
             for n, record in records
         }
 
@@ -205,7 +248,9 @@ class Pasture(Robothor):
             except ValueError:
                 problem = f"must be an AI2-THOR object id, got {object_id!r}"
                 raise DataError(path, f"{where}, field 'object_id'", problem) from None
-            records = [r for r in records if math.dist(r.center[:2], point) <= SAME_PLACE]
+            records = [
+                r for r in records if math.dist(r.center[:2], point) <= SAME_PLACE
+            ]
         if len(records) != 1:
             target = object_id or f"the {label}"
             problem = f"{target} must match one object of {scene}'s metadata, got {len(records)}"
@@ -218,13 +263,23 @@ class Pasture(Robothor):
         label, target = str(record["object_type"]), self._target(scene, index, record)
         phrase, reference = self._description(scene, label), plain.reference
         assert isinstance(reference, ObjectNavReference)
-        extra: Extra = {"target": phrase, "kind": UNCOMMON_NAMES.get(label, spoken_type(label))}
-        start = {**plain.episode.start, "horizon": 0.0}  # the authors' runner looks straight ahead
-        episode = Episode(plain.episode.id, f"Find the {phrase}.", scene, start, extra=extra)
+        extra: Extra = {
+            "target": phrase,
+            "kind": UNCOMMON_NAMES.get(label, spoken_type(label)),
+        }
+        start = {
+            **plain.episode.start,
+            "horizon": 0.0,
+        }  # the authors' runner looks straight ahead
+        episode = Episode(
+            plain.episode.id, f"Find the {phrase}.", scene, start, extra=extra
+        )
         middles: tuple[Point, ...] = tuple(
             r.center[:2] for r in records_of(self.folder, scene) if r.id == target
         )
-        return Task(episode, replace(reference, targets=frozenset({target}), middles=middles))
+        return Task(
+            episode, replace(reference, targets=frozenset({target}), middles=middles)
+        )
 
 
 dataset = Pasture

@@ -74,7 +74,9 @@ def perturbed(base: Any, rates: Perturbations) -> Any:
         def perceiver(self) -> Any:
             if not (rates.captions_missing or rates.captions_wrong or rates.orders):
                 return super().perceiver()
-            other: Any = copy.copy(need(super().perceiver(), "perceive", f"--perturb {words}"))
+            other: Any = copy.copy(
+                need(super().perceiver(), "perceive", f"--perturb {words}")
+            )
             other.__class__ = _perturbed_perceiver(type(other), rates)
             other.name = f"{other.name}, {words}"
             return other
@@ -83,8 +85,12 @@ def perturbed(base: Any, rates: Perturbations) -> Any:
             world: World = super().world(episode)
             if rates.doors:
                 (task,) = of_ids(self.tasks, {episode.id}).values()
-                vars(world)["graph"] = _close_passages(getattr(world, "graph", None), task, rates)
-            world.__class__ = _failing_world(type(world), rates) if rates.failing else type(world)
+                vars(world)["graph"] = _close_passages(
+                    getattr(world, "graph", None), task, rates
+                )
+            world.__class__ = (
+                _failing_world(type(world), rates) if rates.failing else type(world)
+            )
             return world
 
         def decided_by(self) -> str:
@@ -120,7 +126,9 @@ def _replace_phrases(text: str, table: str, rate: float, rng: Random) -> str:
         return new if rng.random() < rate else match[0]
 
     keys = "|".join(re.escape(key) for key in sorted(choices, key=len, reverse=True))
-    return re.sub(rf"\b(?:{keys})\b", other, text, flags=re.IGNORECASE) if rate else text
+    return (
+        re.sub(rf"\b(?:{keys})\b", other, text, flags=re.IGNORECASE) if rate else text
+    )
 
 
 def _add_typos(text: str, rate: float, rng: Random) -> str:
@@ -131,7 +139,11 @@ def _add_typos(text: str, rate: float, rng: Random) -> str:
         before, letter, after = word[:at], word[at], word[at + 1 :]
         swapped = before + after[0] + letter + after[1:]
         forms = before + after, before + 2 * letter + after, swapped
-        return rng.choice([form for form in forms if form != word]) if rng.random() < rate else word
+        return (
+            rng.choice([form for form in forms if form != word])
+            if rng.random() < rate
+            else word
+        )
 
     return re.sub(r"[^\W\d_]{4,}", typo, text)
 
@@ -150,18 +162,29 @@ def _perturbed_perceiver(base: Any, rates: Perturbations) -> Any:
                     sectors[number] = replace(part, caption=other.caption)
             rng = rates.rng("orders", scene, place)
             if sectors and rng.random() < rates.orders:
-                number, sign = rng.randrange(len(sectors)), rng.choice(_table("orders")["signs"])
-                text = f"{sectors[number].caption.rstrip('. ')}. {sign}".removeprefix(". ")
+                number, sign = (
+                    rng.randrange(len(sectors)),
+                    rng.choice(_table("orders")["signs"]),
+                )
+                text = f"{sectors[number].caption.rstrip('. ')}. {sign}".removeprefix(
+                    ". "
+                )
                 sectors[number] = replace(sectors[number], caption=text)
-            return Percept(tuple(sectors), percept.summary if sectors == [*percept.sectors] else "")
+            return Percept(
+                tuple(sectors), percept.summary if sectors == [*percept.sectors] else ""
+            )
 
     return PerturbedPerceiver
 
 
 def _close_passages(graph: Any, task: Task, rates: Perturbations) -> ViewpointGraph:
     """Return the graph without randomly drawn passages that are off the reference path."""
-    if not isinstance(graph, ViewpointGraph) or not isinstance(task.reference, PathReference):
-        raise UsageError("--perturb doors needs a dataset of indoor routes; remove doors")
+    if not isinstance(graph, ViewpointGraph) or not isinstance(
+        task.reference, PathReference
+    ):
+        raise UsageError(
+            "--perturb doors needs a dataset of indoor routes; remove doors"
+        )
     path_edges, rows = {frozenset(pair) for pair in pairwise(task.reference.path)}, []
     for start, end in graph.edges.tolist():
         ends = frozenset((graph.ids[start], graph.ids[end]))

@@ -17,7 +17,12 @@ from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_field, read_json_lines, require_data
 from wayword.core.geometry import Point, path_length
-from wayword.datasets.apartments import DRAW_ATTEMPTS, GOAL_RADIUS, SHORTEST_PATH, search_task
+from wayword.datasets.apartments import (
+    DRAW_ATTEMPTS,
+    GOAL_RADIUS,
+    SHORTEST_PATH,
+    search_task,
+)
 from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.procedural.homes.objects import OBJECTS
 from wayword.datasets.procedural.tables import Table
@@ -28,7 +33,11 @@ from wayword.worlds.household.builder import SceneBuilder, type_name
 from wayword.worlds.household.scene import Scene
 from wayword.worlds.objectnav.observation import Camera
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
-from wayword.worlds.objectnav.world import ObjectNavWorld, SolvableSearches, places_to_see
+from wayword.worlds.objectnav.world import (
+    ObjectNavWorld,
+    SolvableSearches,
+    places_to_see,
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,9 @@ class Procthor(SolvableSearches):
     family = objectnav.family
     splits = ("val", "train", "test")
     max_steps = 500
-    caveats: tuple[str, ...] = ("ProcTHOR's file contains no object sizes: typical sizes are used",)
+    caveats: tuple[str, ...] = (
+        "ProcTHOR's file contains no object sizes: typical sizes are used",
+    )
 
     def open(self) -> None:
         folder = require_data(self.folder, "procthor")
@@ -79,13 +90,17 @@ class Procthor(SolvableSearches):
         houses: list[Mapping[str, Any]] = []
         for number, record in read_json_lines(path):
             if not isinstance(record, dict):
-                raise DataError(path, f"line {number}", "must be a JSON object", "fetch it again")
+                raise DataError(
+                    path, f"line {number}", "must be a JSON object", "fetch it again"
+                )
             houses.append(record)
         return path, houses
 
     def _build(self, scene: str) -> SimulatedScene:
         path, houses = self._houses
-        return SimulatedScene(scene_of(path, scene, houses[int(scene.rpartition("_")[2])]), {})
+        return SimulatedScene(
+            scene_of(path, scene, houses[int(scene.rpartition("_")[2])]), {}
+        )
 
     def _task(self, number: int) -> Task:
         count = len(self._houses[1])
@@ -105,9 +120,17 @@ class Procthor(SolvableSearches):
             goals = places_to_see(place, camera, ids_of[kind], GOAL_RADIUS)
             route = place.ground.path(start, goals)
             if route is not None and path_length(route) >= SHORTEST_PATH:
-                name, words, heading = f"{scene}_{cycle}", kind.replace("_", " "), rng.randrange(12)
-                return search_task(place, name, words, ids_of[kind], 30.0 * heading, route, route)
-        raise UsageError(f"procthor: house {house} of {self.split} has no object to search for")
+                name, words, heading = (
+                    f"{scene}_{cycle}",
+                    kind.replace("_", " "),
+                    rng.randrange(12),
+                )
+                return search_task(
+                    place, name, words, ids_of[kind], 30.0 * heading, route, route
+                )
+        raise UsageError(
+            f"procthor: house {house} of {self.split} has no object to search for"
+        )
 
 
 dataset = Procthor
@@ -141,12 +164,16 @@ def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
     for wall in read_field(path, name, house, "walls", list):
         key = read_field(path, name, wall, "id", str)
         polygon = read_field(path, f"{name}, wall {key}", wall, "polygon", list)
-        corners = list(dict.fromkeys(map(_point, polygon)))  # on the floor, in the polygon's order
+        corners = list(
+            dict.fromkeys(map(_point, polygon))
+        )  # on the floor, in the polygon's order
         wall_ends[key] = corners[0], corners[-1]
         if wall.get("empty"):
             builder.opening(*wall_ends[key])
     for room in read_field(path, name, house, "rooms", list):
-        corners = [_point(p) for p in read_field(path, name, room, "floorPolygon", list)]
+        corners = [
+            _point(p) for p in read_field(path, name, room, "floorPolygon", list)
+        ]
         label = type_name(read_field(path, name, room, "roomType", str))
         builder.room(f"{label}|{read_field(path, name, room, 'id', str)}", corners)
     for door in read_field(path, name, house, "doors", list):
@@ -173,10 +200,19 @@ def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
         (x, y), bottom = _point(position), max(0.0, float(position["y"]) - height / 2)
         if kind in FURNITURE_KINDS and not item["parent"]:
             underside = 0.0 if bottom < FLOOR_LEVEL or kind not in OBJECTS else bottom
-            builder.furniture(kind, x, y, width, depth, height, name=key, bottom=underside)
+            builder.furniture(
+                kind, x, y, width, depth, height, name=key, bottom=underside
+            )
         else:
             builder.item(
-                kind, x=x, y=y, name=key, bottom=bottom, width=width, depth=depth, height=height
+                kind,
+                x=x,
+                y=y,
+                name=key,
+                bottom=bottom,
+                width=width,
+                depth=depth,
+                height=height,
             )
     return builder.build()
 
@@ -185,7 +221,9 @@ def _point(raw: Mapping[str, Any]) -> Point:
     return float(raw["x"]), float(raw["z"])
 
 
-def _flatten_objects(items: Sequence[Any], parent: str = "") -> Iterator[dict[str, Any]]:
+def _flatten_objects(
+    items: Sequence[Any], parent: str = ""
+) -> Iterator[dict[str, Any]]:
     for item in items:
         yield {**item, "parent": parent}
         yield from _flatten_objects(item.get("children") or (), str(item.get("id", "")))

@@ -41,7 +41,12 @@ from wayword.perception import recorded
 from wayword.worlds import indoor
 from wayword.worlds.indoor import graph as viewpoints
 from wayword.worlds.indoor.graph import ViewpointGraph
-from wayword.worlds.indoor.world import IndoorWorld, ObjectReference, ObjectsWorld, VisibleObject
+from wayword.worlds.indoor.world import (
+    IndoorWorld,
+    ObjectReference,
+    ObjectsWorld,
+    VisibleObject,
+)
 
 SAMPLE_PARTS = ("train", "val_unseen")
 PER_SCAN = {
@@ -87,7 +92,13 @@ class R2R(SolvableWalks):
     name: ClassVar[str] = "r2r"
     Settings = R2RSettings
     family = indoor.family
-    splits: ClassVar[tuple[str, ...]] = ("val_seen", "val_unseen", "train", "test", "sample72")
+    splits: ClassVar[tuple[str, ...]] = (
+        "val_seen",
+        "val_unseen",
+        "train",
+        "test",
+        "sample72",
+    )
     max_steps = 15
     annotation_files: ClassVar[tuple[str, ...]] = ("R2R_{}.json", "R2R_{}_instr.json")
     """File names of a split, searched in ``annotations/`` and, except for R2R, its parent."""
@@ -95,7 +106,9 @@ class R2R(SolvableWalks):
     def open(self) -> None:
         folder = require_data(self.folder, self.name)
         candidates = (folder / "r2r", folder / "R2R", folder)
-        root = next((each for each in candidates if (each / "annotations").is_dir()), None)
+        root = next(
+            (each for each in candidates if (each / "annotations").is_dir()), None
+        )
         if root is None:
             raise DataError(folder, "", "contains no r2r/annotations", SOURCES)
         self.folder = root
@@ -108,12 +121,18 @@ class R2R(SolvableWalks):
         rng = Random(self.settings.sample_seed)
         sample: list[Task] = []
         for part in SAMPLE_PARTS:
-            paths: dict[str, dict[str, list[Task]]] = {}  # scene -> path id -> its tasks
+            paths: dict[
+                str, dict[str, list[Task]]
+            ] = {}  # scene -> path id -> its tasks
             for task in self._read(part):
                 path_id = task.episode.id.rsplit("_", 1)[0]
-                paths.setdefault(task.episode.scene, {}).setdefault(path_id, []).append(task)
+                paths.setdefault(task.episode.scene, {}).setdefault(path_id, []).append(
+                    task
+                )
             for scene in sorted(paths):
-                path_ids = sorted(i for i, tasks in paths[scene].items() if len(tasks) >= 3)
+                path_ids = sorted(
+                    i for i, tasks in paths[scene].items() if len(tasks) >= 3
+                )
                 if path_ids:
                     sample += paths[scene][rng.choice(path_ids)][:3]
         return sample
@@ -126,9 +145,13 @@ class R2R(SolvableWalks):
     def caveats(self) -> tuple[str, ...]:
         """Notes on a user's annotation file, or that the sample is not NavGPT's."""
         if name := self.replaced_by:
-            return (f"the {len(self.tasks):,} episodes of {name}, not those of {self.split}",)
+            return (
+                f"the {len(self.tasks):,} episodes of {name}, not those of {self.split}",
+            )
         sampled = self.split == "sample72"
-        return ("sample72 is drawn by seed: NavGPT's own sample is not published",) * sampled
+        return (
+            "sample72 is drawn by seed: NavGPT's own sample is not published",
+        ) * sampled
 
     @cached_property
     def scans(self) -> list[str]:
@@ -147,7 +170,10 @@ class R2R(SolvableWalks):
                 if path:
                     files[f"{kind}/{scan}"] = path
         if self.settings.sub_instructions:
-            files |= {f"fgr2r/{p}": find(self.folder / "fgr2r", f"FGR2R_{p}.json") for p in parts}
+            files |= {
+                f"fgr2r/{p}": find(self.folder / "fgr2r", f"FGR2R_{p}.json")
+                for p in parts
+            }
         if self.settings.objects == "reverie":
             folder = self.folder.parent / "reverie"
             files["reverie/objpos"] = find(folder, "objpos.json")
@@ -158,15 +184,22 @@ class R2R(SolvableWalks):
     def narrated(self, task: Task) -> Sequence[tuple[int, int]]:
         """Return, for each of FGR2R's sub-instructions, the offset of its words in the instruction
         and the path index of its end; empty if FGR2R does not have the instruction."""
-        parts, text = self._fine_grained.get(task.episode.id, ()), task.episode.instruction
+        parts, text = (
+            self._fine_grained.get(task.episode.id, ()),
+            task.episode.instruction,
+        )
         written = [*re.finditer(r"\w+", text.lower())]
         words = [word for part, _ in parts for word in part]
         # FGR2R has the words' base forms and lacks some: those in common place the others.
-        match = SequenceMatcher(None, [each[0] for each in written], words, autojunk=False)
+        match = SequenceMatcher(
+            None, [each[0] for each in written], words, autojunk=False
+        )
         blocks = match.get_matching_blocks()
         place = {b + n: a + n for a, b, size in blocks for n in range(size)}
         narrated, first = list[tuple[int, int]](), 0
-        last = len(getattr(task.reference, "path", ())) - 1  # one path is longer in FGR2R
+        last = (
+            len(getattr(task.reference, "path", ())) - 1
+        )  # one path is longer in FGR2R
         for part, end in parts:
             near = next((n for n in range(len(part)) if first + n in place), None)
             if near is not None:
@@ -198,7 +231,9 @@ class R2R(SolvableWalks):
     def training(self) -> Training:
         """Return the train split. Raises ``UsageError`` if this split is drawn from it."""
         if self.split in ("train", "sample72"):
-            raise UsageError(f"r2r:{self.split} consists of training paths; set shots=0")
+            raise UsageError(
+                f"r2r:{self.split} consists of training paths; set shots=0"
+            )
         return Training(self._train, self._train.tasks, salt="")
 
     @cached_property
@@ -210,7 +245,9 @@ class R2R(SolvableWalks):
     def _perceiver(self) -> Perceiver:
         settings, name = self.settings, "recorded:navgpt"
         if settings.objects == "reverie":
-            sightings = recorded.reverie_sightings(self.folder.parent / "reverie", self.graph)
+            sightings = recorded.reverie_sightings(
+                self.folder.parent / "reverie", self.graph
+            )
             name += "+reverie"
         else:
             sightings = recorded.pack_sightings(self._pack_folder)
@@ -223,7 +260,9 @@ class R2R(SolvableWalks):
             raise UsageError(f"dataset.pictures: no such folder: {folder}")
         return recorded.ScanPictures(
             *(captions, folder),
-            lambda scan: recorded.camera_headings(find(graphs, f"{scan}_connectivity.json")),
+            lambda scan: recorded.camera_headings(
+                find(graphs, f"{scan}_connectivity.json")
+            ),
         )
 
     @cached_property
@@ -241,10 +280,16 @@ class R2R(SolvableWalks):
             path = Path(self.settings.annotations)
             return find(path.parent, path.name)
         top = self.folder.parent / self.name
-        places = [self.folder / "annotations"] if self.name == "r2r" else [top / "annotations", top]
+        places = (
+            [self.folder / "annotations"]
+            if self.name == "r2r"
+            else [top / "annotations", top]
+        )
         names = [name.format(part) for name in self.annotation_files]
         paths = (find_any(folder, name) for folder in places for name in names)
-        return next((path for path in paths if path), None) or find(places[-1], names[0])
+        return next((path for path in paths if path), None) or find(
+            places[-1], names[0]
+        )
 
     def _read(self, part: str) -> Iterator[Task]:
         path, names = self._annotations(part), dict[str, str]()
@@ -255,11 +300,16 @@ class R2R(SolvableWalks):
             where = f"record {number}"
             if isinstance(record, dict) and "instr_id" in record:
                 episode_id = str(read_field(path, where, record, "instr_id", str))
-                texts = {episode_id: read_field(path, where, record, "instruction", str)}
+                texts = {
+                    episode_id: read_field(path, where, record, "instruction", str)
+                }
             else:
                 instructions = read_field(path, where, record, "instructions", list)
                 path_id = read_field(path, where, record, "path_id", (int, str))
-                texts = {f"{path_id}_{index}": text for index, text in enumerate(instructions)}
+                texts = {
+                    f"{path_id}_{index}": text
+                    for index, text in enumerate(instructions)
+                }
                 if not texts:
                     raise DataError(path, f"{where}, field 'instructions'", "is empty")
             for name, text in texts.items():
@@ -281,7 +331,9 @@ class R2R(SolvableWalks):
         problem, field = "", "path"
         unknown = [place for place in route if place not in graph.index]
         apart = [
-            (a, b) for a, b in pairwise(route if not unknown else ()) if b not in graph.adjacent[a]
+            (a, b)
+            for a, b in pairwise(route if not unknown else ())
+            if b not in graph.adjacent[a]
         ]
         if unknown:
             problem = f"{unknown[0]!r} is not a viewpoint of {scan}"
@@ -290,7 +342,10 @@ class R2R(SolvableWalks):
         if len(route) < 2 and "distance" not in record:
             problem = "must have at least two viewpoints"
         if abs(record["heading"]) > math.tau:
-            problem, field = "must be in radians clockwise from north, at most 2 pi", "heading"
+            problem, field = (
+                "must be in radians clockwise from north, at most 2 pi",
+                "heading",
+            )
         if problem:
             raise DataError(path, f"{where}, field {field!r}", problem)
 
@@ -309,18 +364,28 @@ def _task(
     if (first := names.setdefault(name, where)) != where:
         raise DataError(path, where, f"has the same episode id as {first}: {name!r}")
     if not isinstance(instruction, str) or not instruction.strip():
-        raise DataError(path, f"{where}, instruction {name.rpartition('_')[2]}", "is empty")
+        raise DataError(
+            path, f"{where}, instruction {name.rpartition('_')[2]}", "is empty"
+        )
     route = read_field(path, where, record, "path", list)
     heading = read_field(path, where, record, "heading", (int, float))
     if not route or not all(isinstance(place, str) for place in route):
-        raise DataError(path, f"{where}, field 'path'", "must be a list of viewpoint IDs")
+        raise DataError(
+            path, f"{where}, field 'path'", "must be a list of viewpoint IDs"
+        )
     if not math.isfinite(heading):
-        raise DataError(path, f"{where}, field 'heading'", f"must be finite, got {heading!r}")
+        raise DataError(
+            path, f"{where}, field 'heading'", f"must be finite, got {heading!r}"
+        )
     start = {"viewpoint": route[0], "heading": absolute(math.degrees(heading))}
     scan = read_field(path, where, record, "scan", str)
     episode = Episode(name, instruction.strip(), scan, start, extra=extra)
-    has_path = len(route) > 1 or "distance" in record  # public test split: only the start
-    return Task(episode, PathReference(name, tuple(route)) if has_path else Reference(name))
+    has_path = (
+        len(route) > 1 or "distance" in record
+    )  # public test split: only the start
+    return Task(
+        episode, PathReference(name, tuple(route)) if has_path else Reference(name)
+    )
 
 
 def _fgr2r(path: Path) -> Iterator[tuple[str, list[tuple[list[str], int]]]]:
@@ -330,7 +395,9 @@ def _fgr2r(path: Path) -> Iterator[tuple[str, list[tuple[list[str], int]]]]:
         where = f"record {number}"
         text = read_field(path, where, record, "new_instructions", str)
         views = read_field(path, where, record, "chunk_view", list)
-        for index, (words, ends) in enumerate(zip(ast.literal_eval(text), views, strict=True)):
+        for index, (words, ends) in enumerate(
+            zip(ast.literal_eval(text), views, strict=True)
+        ):
             chunks = zip(words, (end for _, end in ends), strict=True)
             yield f"{record['path_id']}_{index}", list(chunks)
 
@@ -425,7 +492,9 @@ class Reverie(R2R):
             if not path or not target:
                 return Task(episode, Reference(episode.id))
             in_view = self._visible(episode.scene).items()
-            views = frozenset(p for p, seen in in_view if any(each.id == target for each in seen))
+            views = frozenset(
+                p for p, seen in in_view if any(each.id == target for each in seen)
+            )
             views = views or frozenset(path[-1:])
             return Task(episode, ObjectReference(episode.id, path, None, target, views))
 
@@ -439,7 +508,9 @@ class Reverie(R2R):
             where, extra = f"record {number}", {"rules": read_rules("reverie")}
             target = str(record.get("objId", ""))
             stem = str(record.get("id") or f"{record.get('path_id')}_{target}")
-            for index, text in enumerate(read_field(path, where, record, "instructions", list)):
+            for index, text in enumerate(
+                read_field(path, where, record, "instructions", list)
+            ):
                 walk = _task(path, where, record, f"{stem}_{index}", text, extra, names)
                 walks.append((walk, target))
         return walks
@@ -450,7 +521,9 @@ class Reverie(R2R):
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
-        boxes = {f"bbox/{scan}": find(self._boxes, f"{scan}.json") for scan in self.scans}
+        boxes = {
+            f"bbox/{scan}": find(self._boxes, f"{scan}.json") for scan in self.scans
+        }
         return {**super().files, **boxes}
 
     def world(self, episode: Episode) -> ObjectsWorld:
@@ -468,7 +541,9 @@ class Reverie(R2R):
         path = getattr(task.reference, "path", ("",))
         in_view = {each.id for each in self.objects(task.episode.scene, path[-1])}
         stop_action = Action("stop", (name,)) if name in in_view else STOP
-        return listed(lambda: [stop_action if action == STOP else action for action in plan])
+        return listed(
+            lambda: [stop_action if action == STOP else action for action in plan]
+        )
 
     def _read_objects(self, scan: str) -> dict[str, tuple[VisibleObject, ...]]:
         """Map viewpoints to the objects in view from them."""
@@ -478,9 +553,13 @@ class Reverie(R2R):
             for number, box in sorted(
                 boxes.get(place, boxes).items(), key=lambda each: int(each[0])
             ):
-                if views := box["visible_pos"]:  # the mean heading of the views that show it
+                if views := box[
+                    "visible_pos"
+                ]:  # the mean heading of the views that show it
                     angles = [math.radians(VIEW_STEP * (view % 12)) for view in views]
-                    east, north = (plain_sum(map(f, angles)) for f in (math.sin, math.cos))
+                    east, north = (
+                        plain_sum(map(f, angles)) for f in (math.sin, math.cos)
+                    )
                     heading = math.degrees(math.atan2(east, north)) % 360.0
                     name = box["name"].replace("#", " ")
                     in_view.append(VisibleObject(number, name, heading))

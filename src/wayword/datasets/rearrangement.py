@@ -25,7 +25,12 @@ from wayword.core.geometry import absolute
 from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.chores import preposition, spoken_name
 from wayword.datasets.procedural.homes.home import surfaces
-from wayword.datasets.procedural.homes.objects import OBJECTS, SPARE, Arrangement, names_of
+from wayword.datasets.procedural.homes.objects import (
+    OBJECTS,
+    SPARE,
+    Arrangement,
+    names_of,
+)
 from wayword.datasets.procedural.tables import Table
 from wayword.datasets.sources import ithor, thor
 from wayword.verbalize.household import spot_words
@@ -57,22 +62,32 @@ def describe_state(
     for goal in goals.values():
         if "pickupable" in objects[goal.object].affordances:
             spot_note = f" ({spot_text})" if (spot_text := spot(goal)) else ""
-            contents.setdefault(goal.receptacle, []).append(f"{names[goal.object]}{spot_note}")
+            contents.setdefault(goal.receptacle, []).append(
+                f"{names[goal.object]}{spot_note}"
+            )
     rooms: dict[str, list[str]] = {}
     for item in objects.values():
         has_lid = item.id in goals and "openable" in item.affordances
         if item.id not in contents and not has_lid:
             continue
         piece = item  # target furniture of the object, or the object itself
-        while holder := (goals[piece.id].receptacle if piece.id in goals else piece.parent):
+        while holder := (
+            goals[piece.id].receptacle if piece.id in goals else piece.parent
+        ):
             piece = objects[holder]
-        line = f"- {item.receptacle} {names[item.id]}" if item.receptacle else f"- {names[item.id]}"
+        line = (
+            f"- {item.receptacle} {names[item.id]}"
+            if item.receptacle
+            else f"- {names[item.id]}"
+        )
         if has_lid:
             line += " (open)" if goals[item.id].open else " (closed)"
         if item.receptacle:
             line += f": {', '.join(contents.get(item.id, ())) or 'nothing'}"
         rooms.setdefault(room_of(piece), []).append(line)
-    lines = [line for room, listed in rooms.items() for line in (f"In the {room}:", *listed)]
+    lines = [
+        line for room, listed in rooms.items() for line in (f"In the {room}:", *listed)
+    ]
     floor = [f"On the floor: {', '.join(contents[''])}."] if contents.get("") else []
     return "\n".join((OPENING, *lines, *floor, EMPTY_NOTE))
 
@@ -95,7 +110,11 @@ def shuffle_objects(
     """
     holders = surfaces(draft.home.scene)
     places = [(o.type, draft.room(o)) for o in holders]
-    unique = [draft.objects[o.id] for n, o in enumerate(holders) if places.count(places[n]) == 1]
+    unique = [
+        draft.objects[o.id]
+        for n, o in enumerate(holders)
+        if places.count(places[n]) == 1
+    ]
     for item in unique:  # a lived-in home: some lids are open
         if "openable" in item.affordances and rng.random() < 0.15:
             draft.objects[item.id] = replace(item, open=True)
@@ -111,7 +130,8 @@ def shuffle_objects(
     other_goals = [
         goals[o.id]
         for o in originals.values()
-        if o.id not in changed_ids and not o.affordances.isdisjoint(("pickupable", "openable"))
+        if o.id not in changed_ids
+        and not o.affordances.isdisjoint(("pickupable", "openable"))
     ]
     lines = [rng.choice(WORDS["openings"])]
     for item in (originals[object_id] for object_id in changed_ids):
@@ -127,18 +147,28 @@ def shuffle_objects(
 
 
 def _change_lid(
-    rng: Random, draft: Arrangement, holders: list[HouseObject], changed: Mapping[str, None]
+    rng: Random,
+    draft: Arrangement,
+    holders: list[HouseObject],
+    changed: Mapping[str, None],
 ) -> str:
     """Open or close one of the ``holders`` receptacles; return its id, or empty if none is left."""
-    lids = [o.id for o in holders if "openable" in o.affordances and o.id not in changed]
+    lids = [
+        o.id for o in holders if "openable" in o.affordances and o.id not in changed
+    ]
     lid = rng.choice(lids) if lids else ""
     if lid:
-        draft.objects[lid] = replace(draft.objects[lid], open=not draft.objects[lid].open)
+        draft.objects[lid] = replace(
+            draft.objects[lid], open=not draft.objects[lid].open
+        )
     return lid
 
 
 def _move_object(
-    rng: Random, draft: Arrangement, holders: list[HouseObject], changed: Mapping[str, None]
+    rng: Random,
+    draft: Arrangement,
+    holders: list[HouseObject],
+    changed: Mapping[str, None],
 ) -> str:
     """Move an object between ``holders`` receptacles; return its id, or empty if none is left."""
     places = {o.id for o in holders}
@@ -231,7 +261,9 @@ def judge(published: thor.Records, shuffled: Shuffle) -> JudgedStart:
     """Return the goals of an episode in a scene with these objects."""
     goals = _displaced_goals(published, shuffled)
     objects = list(filter(thor.is_object, published))
-    first, last = (tuple(_record_at(r, shuffled, moment) for r in objects) for moment in (0, 1))
+    first, last = (
+        tuple(_record_at(r, shuffled, moment) for r in objects) for moment in (0, 1)
+    )
     holder_of, last_holder_of = _holders(first), _holders(last)
     displaced_ids = {goal.object for goal in goals}
     others = tuple(
@@ -239,7 +271,9 @@ def judge(published: thor.Records, shuffled: Shuffle) -> JudgedStart:
         for r in first
         if (r.pickupable or "openable" in r.flags) and r.id not in displaced_ids
     )
-    held_records = tuple(replace(r, parents=(holder_of.get(r.id, "Floor"),)) for r in first)
+    held_records = tuple(
+        replace(r, parents=(holder_of.get(r.id, "Floor"),)) for r in first
+    )
     most_held = Counter(holder_of.values()) | Counter(last_holder_of.values())
     spots = {r.id: r.center[:2] for r in last if r.pickupable}
     return JudgedStart(held_records, goals, others, most_held, spots)
@@ -257,22 +291,32 @@ def omission_cause(published: thor.Records, shuffled: Shuffle) -> Cause:
     return "" if goals else "nothing_displaced"
 
 
-def _displaced_goals(published: thor.Records, shuffled: Shuffle) -> tuple[Restored, ...]:
+def _displaced_goals(
+    published: thor.Records, shuffled: Shuffle
+) -> tuple[Restored, ...]:
     """Return goals for the displaced objects."""
     objects = list(filter(thor.is_object, published))
     before, after = (
-        [_record_at(r, shuffled, index) for r in objects if thor.preposition(r)] for index in (0, 1)
+        [_record_at(r, shuffled, index) for r in objects if thor.preposition(r)]
+        for index in (0, 1)
     )
     goals = []
     for r in objects:
         start, target = shuffled.start.get(r.name), shuffled.target.get(r.name)
-        if not (start and target and _is_moved(start, target)) and r.name not in shuffled.openings:
+        if (
+            not (start and target and _is_moved(start, target))
+            and r.name not in shuffled.openings
+        ):
             continue
         first, last = _record_at(r, shuffled, 0), _record_at(r, shuffled, 1)
         is_open = "isOpen" in last.flags
         if not first.pickupable:
             if first.flags != last.flags:  # its support remains as published
-                on = thor.find_holders((*before, first), [first]) if thor.can_lie_on(first) else {}
+                on = (
+                    thor.find_holders((*before, first), [first])
+                    if thor.can_lie_on(first)
+                    else {}
+                )
                 goals.append(Restored(first.id, on.get(first.id, ""), is_open))
             continue
         start_on, end_on = _holder(first, before), _holder(last, after)
@@ -280,8 +324,14 @@ def _displaced_goals(published: thor.Records, shuffled: Shuffle) -> tuple[Restor
         if (start_on and start_on.id) != (end_on and end_on.id):
             floor = "" if last.bottom <= LOW_M else NOWHERE
             goals.append(Restored(first.id, end_on.id if end_on else floor, is_open))
-        elif end_on and not end_on.pickupable and math.dist(first.center[:2], (x, y)) > NEAR_M:
-            goals.append(Restored(first.id, end_on.id, is_open, at=(x, y), within=NEAR_M))
+        elif (
+            end_on
+            and not end_on.pickupable
+            and math.dist(first.center[:2], (x, y)) > NEAR_M
+        ):
+            goals.append(
+                Restored(first.id, end_on.id, is_open, at=(x, y), within=NEAR_M)
+            )
     return tuple(goals)
 
 
@@ -301,19 +351,29 @@ def _holders(records: thor.Records) -> dict[str, str]:
     return carriers
 
 
-def _holder(item: thor.ObjectRecord, holders: list[thor.ObjectRecord]) -> thor.ObjectRecord | None:
+def _holder(
+    item: thor.ObjectRecord, holders: list[thor.ObjectRecord]
+) -> thor.ObjectRecord | None:
     return thor.find_holder(item, holders, use_nearest=item.bottom > LOW_M)
 
 
-def _record_at(record: thor.ObjectRecord, shuffled: Shuffle, moment: int) -> thor.ObjectRecord:
+def _record_at(
+    record: thor.ObjectRecord, shuffled: Shuffle, moment: int
+) -> thor.ObjectRecord:
     """Return the record of an object at the start (0) of an episode, or at its target (1)."""
     pose = (shuffled.start, shuffled.target)[moment].get(record.name)
-    record = record if pose is None else thor.move_record(record, pose.position, pose.heading)
+    record = (
+        record
+        if pose is None
+        else thor.move_record(record, pose.position, pose.heading)
+    )
     openings = shuffled.openings.get(record.name)
     if openings is None:
         return record
     changes = abs(openings[0] - openings[1]) > LID_CHANGE
-    is_open = openings[moment] == max(openings) if changes else min(openings) > LID_CHANGE
+    is_open = (
+        openings[moment] == max(openings) if changes else min(openings) > LID_CHANGE
+    )
     flags = record.flags | {"isOpen"} if is_open else record.flags - {"isOpen"}
     return replace(record, flags=flags)
 
@@ -325,7 +385,9 @@ class PublishedEpisodes:
     """The 2021 episodes of a split, ``{scene}_{split}_{number}``, in file order. ``omissions``
     counts the episodes left out, by ``Cause``."""
 
-    def __init__(self, split: str, folder: Path | None, body: Body, form: RequestStyle) -> None:
+    def __init__(
+        self, split: str, folder: Path | None, body: Body, form: RequestStyle
+    ) -> None:
         self._folder = folder = require_data(folder, f"rearrangement:{split}")
         self._split, self._body, self._request_form = split, body, form
         self._path = find(folder, f"rearrangement/{split}.json")
@@ -333,21 +395,34 @@ class PublishedEpisodes:
         places = [
             (scene, number)
             for scene in self._scenes
-            for number in range(len(read_field(self._path, "", self._scenes, scene, list)))
+            for number in range(
+                len(read_field(self._path, "", self._scenes, scene, list))
+            )
         ]
 
         def survey() -> list[Cause]:
             episodes = (self._read(*place) for place in places)
-            return [omission_cause(ithor.records(folder, each.scene), each) for each in episodes]
+            return [
+                omission_cause(ithor.records(folder, each.scene), each)
+                for each in episodes
+            ]
 
         sources = (self._path, *ithor.files(folder, ()).values())
-        pairs = list(zip(places, cached_json("rearrangement-1", sources, survey), strict=True))
-        self.omissions: Mapping[str, int] = dict(Counter(cause for _, cause in pairs if cause))
+        pairs = list(
+            zip(places, cached_json("rearrangement-1", sources, survey), strict=True)
+        )
+        self.omissions: Mapping[str, int] = dict(
+            Counter(cause for _, cause in pairs if cause)
+        )
         self._places = {
-            f"{scene}_{split}_{n}": (scene, n) for (scene, n), cause in pairs if not cause
+            f"{scene}_{split}_{n}": (scene, n)
+            for (scene, n), cause in pairs
+            if not cause
         }
         self._ids = list(self._places)
-        self.tasks: Sequence[Task] = DrawnTasks(len(self._ids), self._task, self._ids.__getitem__)
+        self.tasks: Sequence[Task] = DrawnTasks(
+            len(self._ids), self._task, self._ids.__getitem__
+        )
         self._load_scene = lru_cache(maxsize=CACHED_SCENES)(self._build)
         self._load_start = lru_cache(maxsize=CACHED_SCENES)(self._judge)
 
@@ -359,7 +434,11 @@ class PublishedEpisodes:
 
     def _read(self, scene: str, number: int) -> Shuffle:
         """Read a published episode. Raises ``DataError`` naming episode and field."""
-        path, raw, where = self._path, self._scenes[scene][number], f"{scene}, episode {number}"
+        path, raw, where = (
+            self._path,
+            self._scenes[scene][number],
+            f"{scene}, episode {number}",
+        )
 
         def poses(name: str) -> dict[str, PivotPose]:
             by_name, at = {}, f"{where}, {name}"
@@ -371,7 +450,9 @@ class PublishedEpisodes:
             return by_name
 
         x, y, _ = thor.read_point(path, where, raw, "agent_position")
-        heading = absolute(float(read_field(path, where, raw, "agent_rotation", NUMBER)))
+        heading = absolute(
+            float(read_field(path, where, raw, "agent_rotation", NUMBER))
+        )
         openings = {
             read_field(path, where, each, "name", str): (
                 float(read_field(path, where, each, "start_openness", NUMBER)),
@@ -388,7 +469,9 @@ class PublishedEpisodes:
 
     def _judge(self, name: str) -> tuple[Shuffle, JudgedStart]:
         if name not in self._places:
-            raise UsageError(f"rearrangement: {self._path.name} has no episode {name!r}")
+            raise UsageError(
+                f"rearrangement: {self._path.name} has no episode {name!r}"
+            )
         shuffled = self._read(*self._places[name])
         return shuffled, judge(ithor.records(self._folder, shuffled.scene), shuffled)
 
@@ -397,7 +480,9 @@ class PublishedEpisodes:
         scene = ithor.from_records(self._folder, shuffled.scene, judged.records)
         # A receptacle has room for all its initial and target objects.
         objects = tuple(
-            replace(o, capacity=max(o.capacity, judged.most_held.get(o.id, 0))) if o.capacity else o
+            replace(o, capacity=max(o.capacity, judged.most_held.get(o.id, 0)))
+            if o.capacity
+            else o
             for o in scene.objects
         )
         scene = replace(scene, objects=objects)
@@ -421,8 +506,12 @@ class PublishedEpisodes:
             return spot_words((point[0] - holder.x, point[1] - holder.y))
 
         if self._request_form == "state":
-            goals = [g for g in (*judged.displaced, *judged.others) if g.object in objects]
-            words = describe_state(objects, goals, lambda each: ithor.room_of(room.name), spot)
+            goals = [
+                g for g in (*judged.displaced, *judged.others) if g.object in objects
+            ]
+            words = describe_state(
+                objects, goals, lambda each: ithor.room_of(room.name), spot
+            )
         else:
             words = describe_changes(Random(name), room, judged.displaced)
         reference = RearrangementReference(
@@ -446,7 +535,9 @@ def describe_changes(rng: Random, scene: Scene, goals: Sequence[Restored]) -> st
             words |= {"on": holder.receptacle, "place": names[holder.id]}
             kind = "room_places" if goal.at is None else "spots"
             if goal.at is not None:
-                words["spot"] = spot_words((goal.at[0] - holder.x, goal.at[1] - holder.y))
+                words["spot"] = spot_words(
+                    (goal.at[0] - holder.x, goal.at[1] - holder.y)
+                )
         line = rng.choice(WORDS[kind]).format_map(words)
         lines.append(line[0].upper() + line[1:])
     return " ".join((rng.choice(WORDS["openings"]), *lines))
@@ -489,14 +580,17 @@ class Rearrangement(homes.SourcedTasks):
     splits = (*homes.GENERATED, *SPLITS)
     published_train = SPLITS[0]
     redrawn = (
-        f"in place: on the right receptacle, within {NEAR_M:g} m along it; boxes are not compared"
+        f"in place: on the right receptacle, within {NEAR_M:g} m along it; "
+        "boxes are not compared"
     )
     max_steps = 1000
 
     def source(self, split: str) -> homes.EpisodeSource:
         form = self.settings.request
         if split in SPLITS:
-            return PublishedEpisodes(split, self.folder, self.settings.make_body(), form)
+            return PublishedEpisodes(
+                split, self.folder, self.settings.make_body(), form
+            )
         seed = "{scene}/rearrangement"  # requests for the full state name every object
         draw, named = self._draw, form == "state"
         return homes.Generated(
@@ -513,7 +607,9 @@ class Rearrangement(homes.SourcedTasks):
         reference = RearrangementReference(
             name, "rearrangement", tuple(changed_goals), others=tuple(other_goals)
         )
-        return Task(Episode(name, words[self.settings.request], scene, start), reference)
+        return Task(
+            Episode(name, words[self.settings.request], scene, start), reference
+        )
 
     def rules(self) -> str:
         return homes.read_rules(f"rearrangement_{self.settings.request}")

@@ -17,7 +17,12 @@ from wayword.core.errors import UsageError
 from wayword.settings import make
 from wayword.worlds import objectnav
 from wayword.worlds.objectnav.base import Base
-from wayword.worlds.objectnav.robot import TOKEN_VARIABLE, RosBase, RosSettings, SharedRobotWorld
+from wayword.worlds.objectnav.robot import (
+    TOKEN_VARIABLE,
+    RosBase,
+    RosSettings,
+    SharedRobotWorld,
+)
 from wayword.worlds.objectnav.rosbridge import Link
 from wayword.worlds.objectnav.world import SolvableSearches
 
@@ -39,7 +44,9 @@ class RobotSettings(RosSettings):
 
     @property
     def targets(self) -> list[str]:
-        return [" ".join(text.split()) for text in self.target.split("|") if text.strip()]
+        return [
+            " ".join(text.split()) for text in self.target.split("|") if text.strip()
+        ]
 
 
 class RobotTasks(SolvableSearches):
@@ -63,11 +70,16 @@ class RobotTasks(SolvableSearches):
     def open(self) -> None:
         self._drivers: list[SharedRobotWorld] = []
         if not self.settings.targets and not self.settings.instruction.strip():
-            raise UsageError('robot needs a target: --set dataset.target="cat-shaped mug"')
+            raise UsageError(
+                'robot needs a target: --set dataset.target="cat-shaped mug"'
+            )
 
     @property
     def tasks(self) -> Sequence[Task]:
-        return [self._task(n, text) for n, text in enumerate(self.settings.targets or [""], 1)]
+        return [
+            self._task(n, text)
+            for n, text in enumerate(self.settings.targets or [""], 1)
+        ]
 
     @property
     def files(self) -> Mapping[str, Path]:
@@ -79,7 +91,11 @@ class RobotTasks(SolvableSearches):
 
     def world(self, episode: Episode) -> SharedRobotWorld:
         """Return a world of the robot. Episodes share its connection; the latest drives."""
-        base = self._custom_base if self.settings.base else RosBase(self.settings, self._link)
+        base = (
+            self._custom_base
+            if self.settings.base
+            else RosBase(self.settings, self._link)
+        )
         return SharedRobotWorld(base, self._drivers)
 
     @cached_property
@@ -94,10 +110,16 @@ class RobotTasks(SolvableSearches):
         cls = registry.load("base", name)
         settings = getattr(cls, "Settings", None)
         if settings is None and base_settings:
-            raise UsageError(f"base {name} has no settings, got {', '.join(base_settings)}")
-        base: Base = cls() if settings is None else cls(make(settings, base_settings, name))
+            raise UsageError(
+                f"base {name} has no settings, got {', '.join(base_settings)}"
+            )
+        base: Base = (
+            cls() if settings is None else cls(make(settings, base_settings, name))
+        )
         methods = ("start", "capture", "rotate", "go_to", "pose", "report", "stop")
-        if absent := [name for name in methods if not callable(getattr(base, name, None))]:
+        if absent := [
+            name for name in methods if not callable(getattr(base, name, None))
+        ]:
             raise UsageError(f"base {name} lacks methods: {', '.join(absent)}")
         return base
 

@@ -15,7 +15,14 @@ from typing import ClassVar, Literal
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError
-from wayword.core.files import SOURCES, cached_json, find_any, read_bytes, read_field, require_data
+from wayword.core.files import (
+    SOURCES,
+    cached_json,
+    find_any,
+    read_bytes,
+    read_field,
+    require_data,
+)
 from wayword.core.geometry import Point, absolute
 from wayword.datasets.sources import robothor
 from wayword.settings import Checked
@@ -24,7 +31,11 @@ from wayword.worlds.household.builder import type_name
 from wayword.worlds.objectnav.observation import Camera, FieldOfView, Range
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.thor import ThorBase, ThorCamera, check_installed
-from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld, SolvableSearches
+from wayword.worlds.objectnav.world import (
+    ObjectNavReference,
+    ObjectNavWorld,
+    SolvableSearches,
+)
 
 SPOKEN_TYPES = {"HousePlant": "house plant", "BasketBall": "basketball"}
 """Types whose spoken form differs from their name."""
@@ -87,7 +98,9 @@ class Robothor(SolvableSearches):
         """A note that the world is inferred, and from which episodes."""
         if self.settings.simulator == "thor":
             return ()
-        external = all(robothor.is_independent(self.folder, s, self.split) for s in self._scenes)
+        external = all(
+            robothor.is_independent(self.folder, s, self.split) for s in self._scenes
+        )
         source = "other splits' episodes" if external else "the evaluated episodes"
         return (f"RoboTHOR publishes no walls: floors inferred from {source}",)
 
@@ -101,7 +114,9 @@ class Robothor(SolvableSearches):
         if self.settings.simulator == "thor":
             thor_camera = ThorCamera(self.settings.field_of_view, self.settings.depth)
             return ObjectNavWorld(ThorBase(thor_camera))
-        camera = Camera(field_of_view=self.settings.field_of_view, reach=self.settings.depth)
+        camera = Camera(
+            field_of_view=self.settings.field_of_view, reach=self.settings.depth
+        )
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene), camera))
 
     def place(self, scene: str) -> SimulatedScene:
@@ -112,7 +127,9 @@ class Robothor(SolvableSearches):
     def _scenes(self) -> dict[str, Path]:
         """Scene -> episode file; ``FloorPlan_Train10_1`` comes after ``FloorPlan_Train2_1``."""
         folder = self.folder / "episodes" / self.split
-        paths = [p for p in folder.glob("*.json*") if p.name.endswith((".json", ".json.gz"))]
+        paths = [
+            p for p in folder.glob("*.json*") if p.name.endswith((".json", ".json.gz"))
+        ]
         if not paths:
             raise DataError(folder, "", "contains no episodes", SOURCES)
 
@@ -127,23 +144,43 @@ class Robothor(SolvableSearches):
         """Scene and index within its file, for each task."""
 
         def survey() -> dict[str, int]:
-            return {s: read_bytes(p).count(robothor.EPISODE) for s, p in self._scenes.items()}
+            return {
+                s: read_bytes(p).count(robothor.EPISODE)
+                for s, p in self._scenes.items()
+            }
 
-        counts: dict[str, int] = cached_json("robothor-1", self._scenes.values(), survey)
-        numbered = [(scene, number) for scene, n in counts.items() for number in range(n)]
+        counts: dict[str, int] = cached_json(
+            "robothor-1", self._scenes.values(), survey
+        )
+        numbered = [
+            (scene, number) for scene, n in counts.items() for number in range(n)
+        ]
         if self.settings.order == "file":
             return numbered
-        numbered.sort(key=lambda entry: entry[1])  # stable: one episode per scene, then the next
+        numbered.sort(
+            key=lambda entry: entry[1]
+        )  # stable: one episode per scene, then the next
         # Multiples of a stride of about 0.618 n visit every index if it is coprime to n.
         strides = {
-            s: (place, next(k for k in count(max(1, round(n * 0.618))) if gcd(k, n) == 1), n)
+            s: (
+                place,
+                next(k for k in count(max(1, round(n * 0.618))) if gcd(k, n) == 1),
+                n,
+            )
             for place, (s, n) in enumerate(counts.items())
         }
-        return [(s, (k + strides[s][0]) * strides[s][1] % strides[s][2]) for s, k in numbered]
+        return [
+            (s, (k + strides[s][0]) * strides[s][1] % strides[s][2])
+            for s, k in numbered
+        ]
 
     def _task(self, number: int) -> Task:
         scene, index = self._order[number]
-        path, where, records = self._scenes[scene], f"record {index}", self._records(scene)
+        path, where, records = (
+            self._scenes[scene],
+            f"record {index}",
+            self._records(scene),
+        )
         if index >= len(records):
             raise DataError(path, where, "is missing", "fetch it again")
         record = json.loads(records[index])
@@ -151,7 +188,9 @@ class Robothor(SolvableSearches):
         label = read_field(path, where, record, "object_type", str)
         x, y = robothor.point_of(path, where, record, "initial_position")
         turn = read_field(path, where, record, "initial_orientation", (int, float))
-        horizon = float(record.get("initial_horizon", 0.0))  # degrees down; published: always 30
+        horizon = float(
+            record.get("initial_horizon", 0.0)
+        )  # degrees down; published: always 30
         start = {"x": x, "y": y, "heading": absolute(float(turn)), "horizon": horizon}
         words = spoken_type(label)
         extra: Extra = {"target": words, "kind": words}
@@ -159,17 +198,26 @@ class Robothor(SolvableSearches):
         corners = robothor.corners_of(path, where, record)
         shortest = record.get("shortest_path_length") if corners else None
         if shortest is not None:
-            shortest = float(read_field(path, where, record, "shortest_path_length", (int, float)))
+            shortest = float(
+                read_field(path, where, record, "shortest_path_length", (int, float))
+            )
         targets = _target_points(self.folder, scene).get(type_name(label), {})
         reference = ObjectNavReference(
-            name, frozenset(targets), tuple(corners), shortest, middles=tuple(targets.values())
+            name,
+            frozenset(targets),
+            tuple(corners),
+            shortest,
+            middles=tuple(targets.values()),
         )
         return Task(episode, reference)
 
 
 @lru_cache(maxsize=96)
 def _build_scene(folder: Path, scene: str, evaluated: str) -> SimulatedScene:
-    words = {record.id: spoken_type(record.label) for record in robothor.records_of(folder, scene)}
+    words = {
+        record.id: spoken_type(record.label)
+        for record in robothor.records_of(folder, scene)
+    }
     return SimulatedScene(robothor.scene_of(folder, scene, evaluated), words)
 
 

@@ -34,7 +34,14 @@ from wayword.worlds.street.world import StreetWorld
 
 LANDMARK_FILE = "gpt3_5shot_unfiltered.json"
 """File name of GPT-3's landmark lists in VELMA's release."""
-SPLITS = ("unseen_dev", "unseen_test", "unseen_train", "seen_dev", "seen_test", "seen_train")
+SPLITS = (
+    "unseen_dev",
+    "unseen_test",
+    "unseen_train",
+    "seen_dev",
+    "seen_test",
+    "seen_train",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +95,12 @@ class StreetRoutes(SolvableWalks):
     def files(self) -> Mapping[str, Path]:
         nodes, links = self._graph_files
         optional = {"landmarks": self._landmark_file} if self._landmark_file else {}
-        return {"routes": self._routes_file, "graph/nodes": nodes, "graph/links": links, **optional}
+        return {
+            "routes": self._routes_file,
+            "graph/nodes": nodes,
+            "graph/links": links,
+            **optional,
+        }
 
     @cached_property
     def navigator(self) -> Navigator:
@@ -109,7 +121,9 @@ class StreetRoutes(SolvableWalks):
         split's file and any route whose id is in that split.
         """
         if self._part == "train":
-            raise UsageError(f"{self.name}:{self.split} is the training split; set shots=0")
+            raise UsageError(
+                f"{self.name}:{self.split} is the training split; set shots=0"
+            )
         source, pool = self._training
         return Training(source, pool, salt="")
 
@@ -119,7 +133,11 @@ class StreetRoutes(SolvableWalks):
         published = type(self)(f"{self._scenario}_train", self.folder, self.settings)
         if published._exists:
             return published, list(published.tasks)
-        excluded = {task.episode.id for task in self.tasks} if self.name == "map2seq" else set()
+        excluded = (
+            {task.episode.id for task in self.tasks}
+            if self.name == "map2seq"
+            else set()
+        )
         pool: list[Task] = []
         source: StreetRoutes = self
         for split in ("seen_dev", "seen_test"):
@@ -127,7 +145,9 @@ class StreetRoutes(SolvableWalks):
             if (self.name, self.split) == ("map2seq", split) or not area._exists:
                 continue
             source = area
-            pool += [task for task in area.in_area("seen") if task.episode.id not in excluded]
+            pool += [
+                task for task in area.in_area("seen") if task.episode.id not in excluded
+            ]
         return source, pool
 
     def in_area(self, area: str) -> list[Task]:
@@ -137,7 +157,9 @@ class StreetRoutes(SolvableWalks):
             task
             for task in self.tasks
             if isinstance(task.reference, PathReference)
-            and all(graph.area(graph.index[place]) == area for place in task.reference.path)
+            and all(
+                graph.area(graph.index[place]) == area for place in task.reference.path
+            )
         ]
 
     @property
@@ -155,25 +177,35 @@ class StreetRoutes(SolvableWalks):
     @cached_property
     def _routes_file(self) -> Path:
         paths = (files.find_any(*place) for place in self._places)
-        return next((path for path in paths if path), None) or files.find(*self._places[0])
+        return next((path for path in paths if path), None) or files.find(
+            *self._places[0]
+        )
 
     @cached_property
     def _graph_files(self) -> tuple[Path, Path]:
         plain = self.folder / self.name / "graph"
         released = self.folder / f"{self.name}_{self._scenario}" / "graph"
-        folders = (folder for folder in (plain, released) if files.find_any(folder, "links.txt"))
+        folders = (
+            folder
+            for folder in (plain, released)
+            if files.find_any(folder, "links.txt")
+        )
         folder = next(folders, plain)
         return files.find(folder, "nodes.txt"), files.find(folder, "links.txt")
 
     @cached_property
     def _graph(self) -> StreetGraph:
         nodes, links = self._graph_files
-        return streetgraph.load(nodes, links, files.cache_folder() / "graphs", self.name)
+        return streetgraph.load(
+            nodes, links, files.cache_folder() / "graphs", self.name
+        )
 
     @cached_property
     def _landmark_file(self) -> Path | None:
         folders = (f"{self.name}/landmarks", f"landmarks/{self.name}")
-        paths = (files.find_any(self.folder / folder, LANDMARK_FILE) for folder in folders)
+        paths = (
+            files.find_any(self.folder / folder, LANDMARK_FILE) for folder in folders
+        )
         return next((path for path in paths if path), None)
 
     @cached_property
@@ -182,24 +214,37 @@ class StreetRoutes(SolvableWalks):
         path = self._landmark_file
         if path is None:
             return {}
-        instances = files.read_field(path, "the file", files.read_json(path), "instances", dict)
+        instances = files.read_field(
+            path, "the file", files.read_json(path), "instances", dict
+        )
         return {
-            name: files.read_field(path, f"instance {name}", instance, "unfiltered", list)
+            name: files.read_field(
+                path, f"instance {name}", instance, "unfiltered", list
+            )
             for name, instance in instances.items()
         }
 
     def _task(self, path: Path, where: str, record: Any) -> Task:
-        episode_id = str(files.read_field(path, where, record, self.id_field, (int, str)))
+        episode_id = str(
+            files.read_field(path, where, record, self.id_field, (int, str))
+        )
         where = f"{where}, {self.id_field} {episode_id}"
         text = files.read_field(path, where, record, "navigation_text", str).strip()
         if not text:
             raise DataError(path, f"{where}, field 'navigation_text'", "is empty")
-        graph, route = self._graph, files.read_field(path, where, record, "route_panoids", list)
+        graph, route = (
+            self._graph,
+            files.read_field(path, where, record, "route_panoids", list),
+        )
         unknown = [p for p in route if not isinstance(p, str) or p not in graph.index]
         pairs = (
-            [] if unknown else [(a, b, graph.index[a], graph.index[b]) for a, b in pairwise(route)]
+            []
+            if unknown
+            else [(a, b, graph.index[a], graph.index[b]) for a, b in pairwise(route)]
         )
-        apart = [(a, b) for a, b, *numbers in pairs if not self.navigator.linked(*numbers)]
+        apart = [
+            (a, b) for a, b, *numbers in pairs if not self.navigator.linked(*numbers)
+        ]
         problem = "" if route else "is empty"
         if unknown:
             problem = f"{unknown[0]!r} is not in the street graph"

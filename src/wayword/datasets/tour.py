@@ -70,7 +70,9 @@ class Tour(SolvableWalks):
     @property
     def files(self) -> Mapping[str, Path]:
         captions = sorted((self.folder / "seen").glob(f"*/{SCAN}*.json"))
-        images = [self.folder / "pictures" / str(p["picture"]) for p in self.places.values()]
+        images = [
+            self.folder / "pictures" / str(p["picture"]) for p in self.places.values()
+        ]
         paths = [self._path, *captions, *(path for path in images if path.is_file())]
         return {str(path.relative_to(self.folder)): path for path in paths}
 
@@ -99,7 +101,9 @@ class Tour(SolvableWalks):
     @cached_property
     def places(self) -> Mapping[str, Mapping[str, Any]]:
         """Place -> its record in ``tour.json``. Raises ``DataError``."""
-        places: Mapping[str, Any] = read_field(self._path, "tour", self._tour, "places", dict)
+        places: Mapping[str, Any] = read_field(
+            self._path, "tour", self._tour, "places", dict
+        )
         for name, place in places.items():
             for axis in ("x", "y"):
                 read_field(self._path, f"place {name!r}", place, axis, (int, float))
@@ -112,10 +116,18 @@ class Tour(SolvableWalks):
     def _graph(self) -> ViewpointGraph:
         ids = tuple(self.places)
         places = self.places.values()
-        positions = np.array([[p["x"], p["y"], p.get("z", EYE)] for p in places], dtype=np.float64)
+        positions = np.array(
+            [[p["x"], p["y"], p.get("z", EYE)] for p in places], dtype=np.float64
+        )
         edges = set()
-        for number, edge in enumerate(read_field(self._path, "tour", self._tour, "edges", list)):
-            if not isinstance(edge, list) or len(edge) != 2 or not set(edge) <= set(ids):
+        for number, edge in enumerate(
+            read_field(self._path, "tour", self._tour, "edges", list)
+        ):
+            if (
+                not isinstance(edge, list)
+                or len(edge) != 2
+                or not set(edge) <= set(ids)
+            ):
                 problem = f"must join two of the places, got {edge!r}"
                 raise DataError(self._path, f"edge {number}", problem)
             i, j = ids.index(edge[0]), ids.index(edge[1])
@@ -149,23 +161,36 @@ class TourPerceiver(Perceiver):
     def __init__(self, folder: Path, places: Mapping[str, Mapping[str, Any]]) -> None:
         self._folder, self._places = folder, places
         captions = folder / "seen"
-        self._recorded = RecordedPerceiver(captions, pack_sightings(captions), self.name)
+        self._recorded = RecordedPerceiver(
+            captions, pack_sightings(captions), self.name
+        )
 
     def perceive(self, scene: str, place: str) -> Percept:
         """Return the captions that ``wayword perceive`` wrote. Raises ``DataError`` if missing."""
         if not (self._folder / "seen").is_dir():
-            remedy = f"run `wayword perceive {self._folder / 'pictures'} --out …/seen` first"
+            remedy = (
+                f"run `wayword perceive {self._folder / 'pictures'} --out …/seen` first"
+            )
             raise DataError(self._folder / "seen", "", "no such folder", remedy)
         return self._recorded.perceive(scene, place)
 
     def picture(
-        self, scene: str, place: str, heading: float, width: float, elevation: float = 0.0
+        self,
+        scene: str,
+        place: str,
+        heading: float,
+        width: float,
+        elevation: float = 0.0,
     ) -> Image:
         """Return the view in an absolute heading (degrees) as JPEG. Raises ``DataError``."""
         record = self._places[place]
-        panorama = pictures.cached_read(self._folder / "pictures" / str(record["picture"]))
+        panorama = pictures.cached_read(
+            self._folder / "pictures" / str(record["picture"])
+        )
         view_heading = heading - float(record.get("north", 0.0))
-        return pictures.encode(view(panorama, view_heading, elevation, width, (PIXELS, PIXELS)))
+        return pictures.encode(
+            view(panorama, view_heading, elevation, width, (PIXELS, PIXELS))
+        )
 
 
 dataset = Tour

@@ -17,7 +17,13 @@ from wayword.core.errors import UsageError
 from wayword.core.perceiver import Sighting
 from wayword.datasets.procedural.tables import Table
 from wayword.datasets.procedural.towns import town as plans
-from wayword.datasets.procedural.towns.routes import Ending, Passed, TownLeg, TownRoute, find_routes
+from wayword.datasets.procedural.towns.routes import (
+    Ending,
+    Passed,
+    TownLeg,
+    TownRoute,
+    find_routes,
+)
 from wayword.datasets.procedural.towns.town import LIGHT, Town, TownPerceiver
 from wayword.settings import Checked, Count
 from wayword.worlds import street
@@ -29,7 +35,11 @@ WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "towns")
 TURNS: Mapping[str, tuple[str, ...]] = Table("sentences", "towns_turns")
 ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
 NUMBERS = ("no", "one", "two", "three", "four", "five")
-LIGHT_SHARE, CORNER_SHARE, PASSED_SHARE = 0.7, 0.6, 0.55  # chances to mention each if possible
+LIGHT_SHARE, CORNER_SHARE, PASSED_SHARE = (
+    0.7,
+    0.6,
+    0.55,
+)  # chances to mention each if possible
 
 
 @dataclass(slots=True)
@@ -51,7 +61,10 @@ class TownInstruction:
     @property
     def begins(self) -> list[int]:
         """Character offset of each part."""
-        return [sum(len(sentence) + 1 for sentence in self.sentences[:part]) for part in self.parts]
+        return [
+            sum(len(sentence) + 1 for sentence in self.sentences[:part])
+            for part in self.parts
+        ]
 
     def name(self, landmark: str) -> str:
         """Record a landmark as mentioned and return its name."""
@@ -68,7 +81,9 @@ def write_instruction(scene: str, route: TownRoute) -> TownInstruction:
         text.parts.append(len(text.sentences))
         text.sentences += _passed_text(rng, text, leg.passed)
         text.sentences.append(_write_turn(rng, text, leg))
-    text.parts += [len(text.sentences) + n for n in range(2 if route.ending.junctions else 1)]
+    text.parts += [
+        len(text.sentences) + n for n in range(2 if route.ending.junctions else 1)
+    ]
     text.sentences += _write_ending(rng, text, route.ending)
     return text
 
@@ -77,7 +92,11 @@ def _write_turn(rng: Random, text: TownInstruction, leg: TownLeg) -> str:
     """Write a turn's sentence: ``At …`` and the turn, or ``Go …`` and the turn."""
     turn = rng.choice(TURNS[leg.turn])
     by_light = bool(leg.light_number) and rng.random() < LIGHT_SHARE
-    count, kind = (leg.light_number, "light") if by_light else (leg.junction_number, "intersection")
+    count, kind = (
+        (leg.light_number, "light")
+        if by_light
+        else (leg.junction_number, "intersection")
+    )
     if by_light:
         text.name(LIGHT)
     if count == 1:
@@ -86,38 +105,57 @@ def _write_turn(rng: Random, text: TownInstruction, leg: TownLeg) -> str:
         go_texts += ["Go to the end of the block"] if kind == "intersection" else []
     else:
         through = f"{NUMBERS[count - 1]} {kind}{'s' if count > 2 else ''}"
-        ats = [f"At the {ORDINALS[count]} {kind}", f"Go through {through}, and at the next one"]
+        ats = [
+            f"At the {ORDINALS[count]} {kind}",
+            f"Go through {through}, and at the next one",
+        ]
         go_texts = [f"Walk straight to the {ORDINALS[count]} {kind}"]
     pick, corner = rng.randrange(len(ats) + len(go_texts)), ""
     if leg.corner is not None and rng.random() < CORNER_SHARE:
-        side = f" on the {leg.corner.side} corner" if rng.random() < 0.7 else " on the corner"
+        side = (
+            f" on the {leg.corner.side} corner"
+            if rng.random() < 0.7
+            else " on the corner"
+        )
         corner = f", with {text.name(leg.corner.name)}{side},"
     if pick < len(ats):
         return f"{ats[pick]}{corner} {turn}."
     return f"{go_texts[pick - len(ats)]}{corner} and {turn}."
 
 
-def _passed_text(rng: Random, text: TownInstruction, passed: Sequence[Passed]) -> list[str]:
+def _passed_text(
+    rng: Random, text: TownInstruction, passed: Sequence[Passed]
+) -> list[str]:
     """Write a sentence on up to two of the landmarks passed, in order."""
     chosen = [each for each in passed if rng.random() < PASSED_SHARE][:2]
     if not chosen:
         return []
     sides = [f"{text.name(each.name)} on the {each.side}" for each in chosen]
-    return [f"{rng.choice(('Pass', 'Go past', 'Walk past'))} {' and then '.join(sides)}."]
+    return [
+        f"{rng.choice(('Pass', 'Go past', 'Walk past'))} {' and then '.join(sides)}."
+    ]
 
 
 def _write_ending(rng: Random, text: TownInstruction, ending: Ending) -> list[str]:
     lines = []
     if ending.beside is None:
         steps = NUMBERS[ending.steps]
-        lines.append(rng.choice((f"Take {steps} steps and stop.", f"Stop after {steps} steps.")))
+        lines.append(
+            rng.choice((f"Take {steps} steps and stop.", f"Stop after {steps} steps."))
+        )
     else:
         if ending.junctions:
             are_lit = ending.lights == ending.junctions and rng.random() < LIGHT_SHARE
             if are_lit:
                 text.name(LIGHT)
-            kind = ("light" if are_lit else "intersection") + ("s" if ending.junctions > 1 else "")
-            span = "the next" if ending.junctions == 1 else f"the next {NUMBERS[ending.junctions]}"
+            kind = ("light" if are_lit else "intersection") + (
+                "s" if ending.junctions > 1 else ""
+            )
+            span = (
+                "the next"
+                if ending.junctions == 1
+                else f"the next {NUMBERS[ending.junctions]}"
+            )
             lines.append(
                 f"{rng.choice(('Go', 'Continue', 'Walk'))} straight through {span} {kind}."
             )
@@ -155,7 +193,9 @@ class TownsSettings(Checked):
         super().__post_init__()
         if self.episodes > (limit := self.towns * MOST_ROUTES):
             problem = f"episodes must be at most {limit:,} in {self.towns:,} towns"
-            raise UsageError(f"{problem}, got {self.episodes:,}; lower it or raise towns")
+            raise UsageError(
+                f"{problem}, got {self.episodes:,}; lower it or raise towns"
+            )
 
 
 class _CachedTown:
@@ -204,7 +244,9 @@ class Towns(SolvableWalks):
 
     def open(self) -> None:
         length = self.settings.length
-        self._cached_town = lru_cache(maxsize=CACHED)(lambda scene: _CachedTown(scene, length))
+        self._cached_town = lru_cache(maxsize=CACHED)(
+            lambda scene: _CachedTown(scene, length)
+        )
         self._cached_navigator = lru_cache(maxsize=CACHED)(
             lambda scene: Navigator(self.graph(scene), self.settings.transition)
         )
@@ -234,7 +276,9 @@ class Towns(SolvableWalks):
         return Task(episode, PathReference(episode.id, route.path))
 
     def scene(self, number: int) -> str:
-        return plans.scene_name(self.split, self.settings.seed, self.settings.size, number)
+        return plans.scene_name(
+            self.split, self.settings.seed, self.settings.size, number
+        )
 
     def town(self, scene: str) -> Town:
         return self._cached_town(scene).town
@@ -249,7 +293,9 @@ class Towns(SolvableWalks):
         scene, number = task.episode.scene, task.episode.id.rpartition("_")[2]
         route, town = self.route(scene, int(number)), self.town(scene)
         index = town.graph.index
-        junctions = [i for i, name in enumerate(route.path) if town.is_junction(index[name])]
+        junctions = [
+            i for i, name in enumerate(route.path) if town.is_junction(index[name])
+        ]
         counts = [leg.junction_number for leg in route.legs]
         counts += [route.ending.junctions] if route.ending.junctions else []
         ends = [junctions[so_far - 1] for so_far in accumulate(counts)]

@@ -32,7 +32,10 @@ TARGET_ROOMS: Mapping[str, str] = {
 }
 """Target -> the room it is in. Table II of the paper."""
 QUESTIONS = [
-    (target, room) for target, own in TARGET_ROOMS.items() for room in ROOM_OBJECTS if room != own
+    (target, room)
+    for target, own in TARGET_ROOMS.items()
+    for room in ROOM_OBJECTS
+    if room != own
 ]
 """Pairs of a target and a start room."""
 
@@ -92,7 +95,9 @@ class TwoPhase(SolvableTwoPhase):
             rng.shuffle(phase_2_objects)
         name = f"{target} from {room} {shuffle}".lower().replace(" ", "_")
         start = {"room": room, "objects": objects, "beyond": phase_2_objects}
-        episode = Episode(name, f"Find the {target}.", "home", start, extra={"target": target})
+        episode = Episode(
+            name, f"Find the {target}.", "home", start, extra={"target": target}
+        )
         return Task(episode, TwoPhaseReference(name, TARGET_ROOMS[target]))
 
 

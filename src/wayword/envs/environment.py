@@ -33,7 +33,14 @@ from wayword.core.rollout import Setup, actor_seed, finish, seat
 from wayword.core.trajectory import Step, Trajectory
 from wayword.envs.game import Info, TaskGame, check_include
 from wayword.envs.rewards import RewardMeter, parse_reward
-from wayword.envs.views import Actions, ActorView, AgentPrompts, Background, Structured, Words
+from wayword.envs.views import (
+    Actions,
+    ActorView,
+    AgentPrompts,
+    Background,
+    Structured,
+    Words,
+)
 from wayword.runs.plan import Count, Plan, open_agent, open_dataset
 from wayword.settings import check
 
@@ -41,7 +48,10 @@ Episodes = int | Sequence[str] | None
 """Number of episodes (the first ones), or their ids; None for all."""
 StepResult = tuple[Json, float, bool, bool, Info]
 
-RECENT, SOLVED = 20, 16  # a curriculum's next level begins at 16 successes in 20 episodes
+RECENT, SOLVED = (
+    20,
+    16,
+)  # a curriculum's next level begins at 16 successes in 20 episodes
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,12 @@ class EnvironmentOptions:
     @property
     def plan(self) -> Plan:
         folder = None if self.data is None else Path(self.data)
-        return Plan(self.others, self.name, settings={"dataset": dict(self.settings)}, data=folder)
+        return Plan(
+            self.others,
+            self.name,
+            settings={"dataset": dict(self.settings)},
+            data=folder,
+        )
 
 
 def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Environment:
@@ -95,16 +110,24 @@ def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Enviro
 
     Raises ``UsageError`` for an unknown name or option.
     """
-    supported = [key for key in EnvironmentOptions.__dataclass_fields__ if key != "name"]
+    supported = [
+        key for key in EnvironmentOptions.__dataclass_fields__ if key != "name"
+    ]
     for key in options:
         if key not in supported:
-            raise UsageError(f"environments have no option {key!r}; {suggest(key, supported)}")
+            raise UsageError(
+                f"environments have no option {key!r}; {suggest(key, supported)}"
+            )
     if not isinstance(dataset, Dataset | None):
-        raise UsageError(f"dataset must be an open dataset, such as env.dataset, got {dataset!r}")
+        raise UsageError(
+            f"dataset must be an open dataset, such as env.dataset, got {dataset!r}"
+        )
     return Environment(EnvironmentOptions(name, **options), dataset)
 
 
-def draw_scene(options: EnvironmentOptions, rng: random.Random) -> tuple[TaskGame, random.Random]:
+def draw_scene(
+    options: EnvironmentOptions, rng: random.Random
+) -> tuple[TaskGame, random.Random]:
     """Generate a scene and begin an episode in it; the generator comes back in its new state."""
     settings = {**options.settings, "seed": rng.randrange(2**31)}
     dataset = open_dataset(replace(options, settings=settings).plan)
@@ -129,8 +152,13 @@ class Environment:
     each step that deviates from its plan.
     """
 
-    def __init__(self, options: EnvironmentOptions, dataset: Dataset | None = None) -> None:
-        self.options, self.reward = options, parse_reward(options.reward, options.discount)
+    def __init__(
+        self, options: EnvironmentOptions, dataset: Dataset | None = None
+    ) -> None:
+        self.options, self.reward = (
+            options,
+            parse_reward(options.reward, options.discount),
+        )
         self.include = check_include(options.include)
         self.dataset = dataset if dataset is not None else open_dataset(options.plan)
         tasks, requested = self.dataset.tasks, options.episodes
@@ -140,7 +168,9 @@ class Environment:
         if not isinstance(requested, int | None):
             self.tasks = self._tasks(*requested)
         if not self.tasks:
-            raise UsageError(f"{options.name}: no episode to play (episodes={requested!r})")
+            raise UsageError(
+                f"{options.name}: no episode to play (episodes={requested!r})"
+            )
         self._rng: random.Random | None = None
         self._next, self._stride = 0, 1
         self._background: Background | None = None
@@ -150,7 +180,9 @@ class Environment:
         self.level = 0
         """Index of the curriculum's current level."""
         self._recent = deque[bool](maxlen=RECENT)
-        for self.level in range(len(options.curriculum)):  # refuse a wrong level now, not later
+        for self.level in range(
+            len(options.curriculum)
+        ):  # refuse a wrong level now, not later
             self.draw(0, None)
         self.level, self._rng = 0, None
         self.answers: list[str | int] = []
@@ -179,7 +211,10 @@ class Environment:
         return self._begin(self.draw(seed, episode, options))
 
     def draw(
-        self, seed: int | None, episode: str | int | None, options: Mapping[str, Any] | None = None
+        self,
+        seed: int | None,
+        episode: str | int | None,
+        options: Mapping[str, Any] | None = None,
     ) -> TaskGame:
         """The game that :meth:`reset` would begin."""
         settings = dict(options or {})
@@ -196,12 +231,16 @@ class Environment:
                 hint = "reset() takes options={'episode': ID}"
                 raise UsageError(f"{name} generates no scenes; {hint}")
             if own := {"seed", "episodes"} & {*settings}:
-                raise UsageError(f"options: {min(own)!r} is drawn for each new scene; remove it")
+                raise UsageError(
+                    f"options: {min(own)!r} is drawn for each new scene; remove it"
+                )
             settings = {**self.options.settings, **settings}
             game, self._rng = self._draw_scene(replace(self.options, settings=settings))
             return game
         if settings:
-            raise UsageError(f"options: {[*settings]} need a new scene; remove the episode")
+            raise UsageError(
+                f"options: {[*settings]} need a new scene; remove the episode"
+            )
         if isinstance(episode, str):
             (task,) = self._tasks(episode)
             return TaskGame(self.dataset, task, self.max_steps)
@@ -209,7 +248,9 @@ class Environment:
         if episode is not None:
             number = as_integer("episode", episode, "an id or a number from 0")
             if not 0 <= number < count:
-                raise UsageError(f"episode must be between 0 and {count - 1}, got {number}")
+                raise UsageError(
+                    f"episode must be between 0 and {count - 1}, got {number}"
+                )
         elif self._rng:
             number = self._rng.randrange(count)
         else:
@@ -217,7 +258,9 @@ class Environment:
         self._next = number + self._stride
         return TaskGame(self.dataset, self.tasks[number], self.max_steps)
 
-    def _draw_scene(self, options: EnvironmentOptions) -> tuple[TaskGame, random.Random]:
+    def _draw_scene(
+        self, options: EnvironmentOptions
+    ) -> tuple[TaskGame, random.Random]:
         """Take the scene that the executor made for these options and this state of the generator,
         or make it now; then order the next one."""
         executor, rng = options.executor, self._rng or random.Random()
@@ -275,7 +318,9 @@ class Environment:
             other._game, other._view, other._meter = game, view, copy.copy(self._meter)
         elif self._game is not None:
             other._game, other._recent = None, deque(maxlen=RECENT)
-            other._begin(TaskGame(self._game.dataset, self._game.task, self._game.max_steps))
+            other._begin(
+                TaskGame(self._game.dataset, self._game.task, self._game.max_steps)
+            )
             for answer in self.answers:
                 other.step(answer)
         # a replay counts an ended episode again
@@ -323,11 +368,15 @@ class Environment:
             self._log = Log()
             for actor in others:
                 rng = random.Random(actor_seed(setup.seed, task, actor))
-                agent = self._agents[actor] = seat(task, setup, game.world, actor, rng, self._log)
+                agent = self._agents[actor] = seat(
+                    task, setup, game.world, actor, rng, self._log
+                )
                 finish(agent.begin(task.episode.for_actor(actor)))
         if options.view in ("text", "structured"):
             if options.view_settings:
-                raise UsageError(f"view={options.view} takes no settings; only agents' views do")
+                raise UsageError(
+                    f"view={options.view} takes no settings; only agents' views do"
+                )
             cls = Words if options.view == "text" else Structured
             self._view = cls(self.actor, options.actions)
         else:
@@ -338,7 +387,9 @@ class Environment:
             self._turn(actor)
         self._view.begin(game)
         self._meter = RewardMeter(self.reward, self.actor, game)
-        last = self._play(self._view.decided())  # an agent may act before its first question
+        last = self._play(
+            self._view.decided()
+        )  # an agent may act before its first question
         return self._view.observe(), self._info(last, {})
 
     def _play(self, decision: Decision | Rejection | None) -> Step | None:
@@ -378,9 +429,13 @@ class Environment:
 
     def _info(self, last: Step | None, terms: Mapping[str, float]) -> Info:
         """``info`` after the actor's ``last`` turn, which is None at the start."""
-        rejection = last.decision if last and isinstance(last.decision, Rejection) else None
+        rejection = (
+            last.decision if last and isinstance(last.decision, Rejection) else None
+        )
         return {
-            **self.game.info(self.actor, rejection is not None, self.include, self._view.rules),
+            **self.game.info(
+                self.actor, rejection is not None, self.include, self._view.rules
+            ),
             "actor": self.actor,
             "rejection": rejection.reason if rejection else "",
             "status": last.feedback.status if last else "",

@@ -17,7 +17,13 @@ from wayword.metrics.scoring import Judged, Standing, scorer
 
 EXPERT_SOLUTIONS = ("shortest", "expert")
 """Solutions that can be planned from any state; a published path cannot."""
-OPTIONAL_INFOS = ("admissible_commands", "conditions", "distance", "expert_action", "rules")
+OPTIONAL_INFOS = (
+    "admissible_commands",
+    "conditions",
+    "distance",
+    "expert_action",
+    "rules",
+)
 """Names that ``include`` may add to an info."""
 Info = dict[str, Json]
 
@@ -25,7 +31,9 @@ Info = dict[str, Json]
 def check_include(names: Sequence[str]) -> tuple[str, ...]:
     """Validate names of fields for ``info``. Raises ``UsageError`` for an unknown one."""
     if isinstance(names, str):
-        raise UsageError(f"include must be a list of names, got {names!r}: write [{names!r}]")
+        raise UsageError(
+            f"include must be a list of names, got {names!r}: write [{names!r}]"
+        )
     for name in names:
         if name not in OPTIONAL_INFOS:
             known = suggest(str(name), list(OPTIONAL_INFOS))
@@ -63,7 +71,11 @@ class TaskGame(Game):
 
     def legal_actions(self, actor: str) -> list[str]:
         """Return the actor's listed actions; empty if it has no turn left."""
-        return [str(each) for each in self.space(actor).listed] if self.active(actor) else []
+        return (
+            [str(each) for each in self.space(actor).listed]
+            if self.active(actor)
+            else []
+        )
 
     def standing(self) -> Standing | None:
         """Current standing of the episode; None if its answer is not public."""
@@ -76,11 +88,16 @@ class TaskGame(Game):
             standing = judge.standing(dataset, self.task, self.world)
         else:
             current = Trajectory(
-                trajectory.episode_id, trajectory.start, trajectory.steps, self.world.state()
+                trajectory.episode_id,
+                trajectory.start,
+                trajectory.steps,
+                self.world.state(),
             )
             (scores,) = judge.score(dataset, [(self.task, current)])
             success = scores.get(family.success)
-            solved = success is not None and success > 0.5  # a success rate of one episode: 0 or 1
+            solved = (
+                success is not None and success > 0.5
+            )  # a success rate of one episode: 0 or 1
             standing = None if success is None else Standing(solved, int(solved))
         self._standing = len(trajectory.steps), standing
         return standing
@@ -101,9 +118,15 @@ class TaskGame(Game):
         if self.over(actor):
             return 0
         for step in self.trajectory.steps[self._planned_steps :]:
-            if isinstance(step.decision, Decision):  # a plan stays valid while it is followed
+            if isinstance(
+                step.decision, Decision
+            ):  # a plan stays valid while it is followed
                 plan = self._plans.get(step.actor)
-                followed = bool(plan) and plan is not None and plan.pop() == step.decision.action
+                followed = (
+                    bool(plan)
+                    and plan is not None
+                    and plan.pop() == step.decision.action
+                )
                 self._plans = {step.actor: plan} if followed else {}
         self._planned_steps = len(self.trajectory.steps)
         if actor not in self._plans:
@@ -118,18 +141,26 @@ class TaskGame(Game):
     def plan(self, world: World, actor: str) -> ActionPlan | None:
         """The expert's plan from here; None if the dataset has no solution of that kind."""
         dataset = self.dataset
-        kind = next((kind for kind in EXPERT_SOLUTIONS if kind in dataset.solutions), None)
+        kind = next(
+            (kind for kind in EXPERT_SOLUTIONS if kind in dataset.solutions), None
+        )
         return None if kind is None else dataset.plan(self.task, world, actor, kind)
 
     def clone(self) -> Self:
         other = super().clone()
         other._experts = {}
-        other._plans = {name: actions and list(actions) for name, actions in self._plans.items()}
+        other._plans = {
+            name: actions and list(actions) for name, actions in self._plans.items()
+        }
         other.conditions_met = dict(self.conditions_met)
         return other
 
     def info(
-        self, actor: str, rejected: bool, include: Sequence[str], rules: Callable[[], str]
+        self,
+        actor: str,
+        rejected: bool,
+        include: Sequence[str],
+        rules: Callable[[], str],
     ) -> Info:
         """An actor's info after a turn, with the entries that ``include`` requests."""
         standing = self.standing() if self.ended else None
@@ -151,7 +182,9 @@ class TaskGame(Game):
             elif name == "conditions":
                 info[name] = [standing.met, standing.parts]
             else:  # a float: Gymnasium's vectors put the distances of several into one array
-                info[name] = None if standing.distance is None else float(standing.distance)
+                info[name] = (
+                    None if standing.distance is None else float(standing.distance)
+                )
         return info
 
 
@@ -172,7 +205,8 @@ class _Expert:
         advised = [
             step.feedback
             for step in new_steps
-            if step.actor == self._actor and getattr(step.decision, "action", None) == self._action
+            if step.actor == self._actor
+            and getattr(step.decision, "action", None) == self._action
         ]
         try:
             if self._plan is not None and len(new_steps) == len(advised) == 1:

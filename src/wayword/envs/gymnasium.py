@@ -65,7 +65,11 @@ class FreeText(gymnasium.spaces.Space[str]):
     def sample(self, *masks: Any, **named: Any) -> str:
         """Return a legal action if they are listed, else a fixed word."""
         actions = self._list_actions() if self._list_actions is not None else ()
-        return str(actions[int(self.np_random.integers(len(actions)))]) if actions else "look"
+        return (
+            str(actions[int(self.np_random.integers(len(actions)))])
+            if actions
+            else "look"
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FreeText)
@@ -92,7 +96,9 @@ class MenuNumber(gymnasium.spaces.Discrete):
     def sample(self, mask: Any = None, probability: Any = None) -> Any:
         """A legal number, or what Gymnasium draws by a mask or by probabilities."""
         if mask is None and probability is None:
-            mask = menu_mask(len(self.list_actions()) if self.list_actions is not None else 0)
+            mask = menu_mask(
+                len(self.list_actions()) if self.list_actions is not None else 0
+            )
         return super().sample(mask, probability)
 
     def __deepcopy__(self, memo: Any) -> MenuNumber:
@@ -193,7 +199,9 @@ def vector(
     they can be forked, and otherwise open again. Seeds count up from one environment to the next;
     without a seed, each of n plays every n-th episode."""
     if parallel and options.get("executor") is not None:
-        raise UsageError("executor: processes of a parallel environment cannot share it; remove it")
+        raise UsageError(
+            "executor: processes of a parallel environment cannot share it; remove it"
+        )
     # A process with threads cannot be forked safely, and macOS has no safe fork at all.
     can_fork = sys.platform == "linux" and threading.active_count() == 1
     shared = make(dataset, **options).dataset
@@ -211,5 +219,7 @@ def vector(
         )  # fmt: skip
     envs = gymnasium.vector.SyncVectorEnv(openers, autoreset_mode=autoreset_mode)
     if options.get("actions") != "menu":  # each samples its own legal actions
-        envs.action_space = gymnasium.spaces.Tuple([env.action_space for env in envs.envs])
+        envs.action_space = gymnasium.spaces.Tuple(
+            [env.action_space for env in envs.envs]
+        )
     return envs

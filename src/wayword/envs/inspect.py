@@ -45,7 +45,9 @@ def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
             answer = state.output.completion
             if not isinstance(state.messages[-1], ChatMessageAssistant):
                 break
-            observation, _, terminated, truncated, _ = await asyncio.to_thread(env.step, answer)
+            observation, _, terminated, truncated, _ = await asyncio.to_thread(
+                env.step, answer
+            )
             state.messages.append(ChatMessageUser(content=str(observation)))
         pairs = [(env.game.task, env.trajectory())]
         (state.metadata["scores"],) = await asyncio.to_thread(score, env.dataset, pairs)
@@ -61,7 +63,9 @@ def family(keys: Sequence[str], success: str) -> Any:
     async def judge(state: TaskState, target: Any) -> Score:
         scores = state.metadata.get("scores", {})
         value = {key: float(scores[key]) for key in keys if key in scores}
-        return Score(value=value, answer=state.output.completion, explanation=f"by {success}")
+        return Score(
+            value=value, answer=state.output.completion, explanation=f"by {success}"
+        )
 
     return judge
 
@@ -70,10 +74,17 @@ def _register(dataset: str) -> Any:
     """The task of a dataset, registered with Inspect under its name."""
 
     def create(
-        split: str = "", count: int = 50, max_steps: int | None = None, data: str | None = None
+        split: str = "",
+        count: int = 50,
+        max_steps: int | None = None,
+        data: str | None = None,
     ) -> Task:
         name = f"{dataset}:{split}" if split else dataset
-        options: dict[str, Any] = {"episodes": count, "max_steps": max_steps, "data": data}
+        options: dict[str, Any] = {
+            "episodes": count,
+            "max_steps": max_steps,
+            "data": data,
+        }
         env = make(name, **options)
         episodes = [task.episode for task in env.tasks]
         samples = [

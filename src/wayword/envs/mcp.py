@@ -55,7 +55,9 @@ class AssistantSession:
     """State behind the tools: an environment, one episode at a time, recorded in a run folder that
     can be resumed. ``player`` is the name in tables. Raises ``RecordingError``."""
 
-    def __init__(self, env: Environment, out: Path | str, player: str = "assistant") -> None:
+    def __init__(
+        self, env: Environment, out: Path | str, player: str = "assistant"
+    ) -> None:
         options, base = env.options, env.options.plan
         settings = OutsideSettings(
             options.view,
@@ -65,7 +67,11 @@ class AssistantSession:
             dict(options.view_settings),
         )
         plan = Plan(
-            player, base.on, settings=base.settings, seed=options.seed, max_steps=env.max_steps
+            player,
+            base.on,
+            settings=base.settings,
+            seed=options.seed,
+            max_steps=env.max_steps,
         )
         agent: Any = AgentParts(Outside, settings, player)  # type: ignore[type-abstract]
         self._env = env
@@ -80,7 +86,9 @@ class AssistantSession:
         ids = [task.episode.id for task in self._env.tasks]
         name = episode or next((each for each in ids if each not in self._folder), None)
         if name is None:
-            raise UsageError("all episodes have been played; the run folder is complete")
+            raise UsageError(
+                "all episodes have been played; the run folder is complete"
+            )
         if name in self._folder:
             raise UsageError(f"episode {name!r} was played before; begin without an id")
         observation, _ = self._env.reset(episode=name)
@@ -105,7 +113,9 @@ class AssistantSession:
         task, trajectory = env.game.task, env.trajectory()
         (scores,) = score(env.dataset, [(task, trajectory)])
         self._folder.append(EpisodeRecord(task.episode.id, scores, trajectory))
-        ending = "You stopped" if terminated else "The episode was cut off at its step limit"
+        ending = (
+            "You stopped" if terminated else "The episode was cut off at its step limit"
+        )
         verdict = "the task is done" if info["success"] else "the task is not done"
         return f"{self._observation}\n\n{ending}: {verdict}. Call `begin` for the next one."
 
@@ -113,17 +123,26 @@ class AssistantSession:
         """List the possible actions, one per line; with a verb, only its own. Costs nothing."""
         self._check_playing()
         space = self._env.game.space(self._env.actor)
-        matches = [str(action) for action in space.listed if action.name.startswith(verb)]
-        matches += [f"{name}[...]" for name in space.open_verbs if name.startswith(verb)]
+        matches = [
+            str(action) for action in space.listed if action.name.startswith(verb)
+        ]
+        matches += [
+            f"{name}[...]" for name in space.open_verbs if name.startswith(verb)
+        ]
         hidden = len(matches) - MAX_ACTIONS
         more = [f"and {hidden} more; name a verb"] if hidden > 0 else []
-        return "\n".join([*matches[:MAX_ACTIONS], *more]) or f"no action begins with {verb!r}"
+        return (
+            "\n".join([*matches[:MAX_ACTIONS], *more])
+            or f"no action begins with {verb!r}"
+        )
 
     def ask(self, question: str) -> str:
         """Ask another actor, or someone who knows the answer. Costs a turn."""
         self._check_playing()
         space = self._env.game.space(self._env.actor)
-        verb = next((name for name in ("ask", "chat") if name in space.open_verbs), None)
+        verb = next(
+            (name for name in ("ask", "chat") if name in space.open_verbs), None
+        )
         if verb is None:
             raise UsageError("no one here can be asked; go and look")
         return self.act(f"{verb}[{' '.join(question.split())}]")
@@ -153,7 +172,9 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
     if env.options.view != "text":
         raise UsageError("assistants get the text view only; remove view")
     session = AssistantSession(env, out)
-    app = MCPServer(f"wayword/{env.options.name}", instructions=INSTRUCTIONS, log_level="WARNING")
+    app = MCPServer(
+        f"wayword/{env.options.name}", instructions=INSTRUCTIONS, log_level="WARNING"
+    )
 
     def with_errors(tool: Callable[..., str]) -> Callable[..., str]:
         @wraps(tool)
@@ -165,6 +186,12 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
 
         return wrapped
 
-    for tool in (session.begin, session.look, session.act, session.actions, session.ask):
+    for tool in (
+        session.begin,
+        session.look,
+        session.act,
+        session.actions,
+        session.ask,
+    ):
         app.tool(structured_output=False)(with_errors(tool))
     return app, session

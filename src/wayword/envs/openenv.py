@@ -49,7 +49,9 @@ def reset(env: Environment, data: Mapping[str, Json]) -> dict[str, Json]:
     include, seed, episode, options = (data.get(key) for key in keys)
     valid = isinstance(include, list | None) and isinstance(episode, str | int | None)
     if not (valid and isinstance(options, dict | None)):
-        raise UsageError('a reset is {"seed": 0, "episode_id": "ID", "include": ["NAME"]}')
+        raise UsageError(
+            'a reset is {"seed": 0, "episode_id": "ID", "include": ["NAME"]}'
+        )
     env.include = check_include(include or ())
     observation, info = env.reset(seed, episode, options)
     return _result(observation, info, None, False)
@@ -59,9 +61,13 @@ def step(env: Environment, action: Mapping[str, Json]) -> dict[str, Json]:
     """Play ``text``, or entry ``index`` of a menu."""
     answer = action.get("text", action.get("index"))
     if not isinstance(answer, str | int):
-        raise UsageError('an action is {"text": "goto[kitchen]"}, or {"index": 3} of a menu')
+        raise UsageError(
+            'an action is {"text": "goto[kitchen]"}, or {"index": 3} of a menu'
+        )
     observation, reward, terminated, truncated, info = env.step(answer)
-    return _result(observation, {**info, "truncated": truncated}, reward, terminated or truncated)
+    return _result(
+        observation, {**info, "truncated": truncated}, reward, terminated or truncated
+    )
 
 
 def state(env: Environment, data: Mapping[str, Json]) -> dict[str, Json]:
@@ -83,17 +89,27 @@ MESSAGES = {
 """Message -> the reply's type, and what computes its data."""
 
 
-def _result(view: Json, info: Info, reward: float | None, done: bool) -> dict[str, Json]:
+def _result(
+    view: Json, info: Info, reward: float | None, done: bool
+) -> dict[str, Json]:
     key = "text" if isinstance(view, str) else "fields"
     key = "messages" if isinstance(view, list) else key
-    return {"observation": {key: view, "metadata": info}, "reward": reward, "done": done}
+    return {
+        "observation": {key: view, "metadata": info},
+        "reward": reward,
+        "done": done,
+    }
 
 
 class OpenEnvServer:
     """Sessions of one server. ``options`` are those of :func:`wayword.envs.make`."""
 
     def __init__(
-        self, name: str, token: str = "", max_sessions: int = MAX_SESSIONS, **options: Any
+        self,
+        name: str,
+        token: str = "",
+        max_sessions: int = MAX_SESSIONS,
+        **options: Any,
     ) -> None:
         self._name, self._token, self._options = name, token, options
         self._max_sessions, self._session_count = max_sessions, 0
@@ -106,7 +122,10 @@ class OpenEnvServer:
         parts["state"] = {**episode, "step_count": {"type": "integer"}}
         about = f"Wayword's {self._name}, {len(self._dataset.tasks):,} episodes"
         pages = {
-            "schema": {key: {"type": "object", "properties": part} for key, part in parts.items()},
+            "schema": {
+                key: {"type": "object", "properties": part}
+                for key, part in parts.items()
+            },
             "metadata": {"name": f"wayword/{self._name}", "description": about},
             "health": {"status": "healthy"},
         }
@@ -115,7 +134,9 @@ class OpenEnvServer:
             name = request.url.path.rpartition("/")[2]
             if name == "health" or self.allowed(request):
                 return JSONResponse(pages[name])
-            return JSONResponse({"detail": "this server needs its token"}, status_code=401)
+            return JSONResponse(
+                {"detail": "this server needs its token"}, status_code=401
+            )
 
         routes: list[Any] = []
         for prefix in ("", "/{token}"):
@@ -125,7 +146,10 @@ class OpenEnvServer:
 
     def allowed(self, connection: HTTPConnection) -> bool:
         """True if a client has the token and is not a page of another website."""
-        host, origin = connection.headers.get("host", ""), connection.headers.get("origin")
+        host, origin = (
+            connection.headers.get("host", ""),
+            connection.headers.get("origin"),
+        )
         # With a token, clients may call this machine by any name.
         if not is_local_request("localhost" if self._token else host, origin):
             return False
@@ -142,7 +166,9 @@ class OpenEnvServer:
             return
         await socket.accept()
         if self._session_count >= self._max_sessions:
-            message = f"there are {self._max_sessions} sessions already; close one first"
+            message = (
+                f"there are {self._max_sessions} sessions already; close one first"
+            )
             await socket.send_text(_error("CAPACITY_REACHED", message))
             await socket.close()
             return

@@ -51,8 +51,12 @@ class _MultiActorEnv:
         self._env = make(name, **options)
         view, actions = self._env.options.view, self._env.options.actions
         if view not in ("text", "structured"):
-            raise UsageError(f"view={view!r} must be 'text' or 'structured' for several actors")
-        self._view_class = partial(Structured if view == "structured" else Words, actions=actions)
+            raise UsageError(
+                f"view={view!r} must be 'text' or 'structured' for several actors"
+            )
+        self._view_class = partial(
+            Structured if view == "structured" else Words, actions=actions
+        )
         self._has_menu = actions == "menu"
         self._game: TaskGame | None = None
         self.possible_agents = list(self._env.tasks[0].episode.actors)
@@ -60,11 +64,14 @@ class _MultiActorEnv:
         spaces: dict[str, Space[Any]] = {"text": FreeText()}
         if self._has_menu:
             spaces["action_mask"] = Box(0, 1, (MENU_SIZE,), np.int8)
-        self.observation_spaces = {actor: Dict(spaces) for actor in self.possible_agents}
+        self.observation_spaces = {
+            actor: Dict(spaces) for actor in self.possible_agents
+        }
         kind: Any = MenuNumber if self._has_menu else FreeText
         # PettingZoo requires the same object at each call.
         self.action_spaces: dict[str, Space[Any]] = {
-            actor: kind(partial(self._legal_actions, actor)) for actor in self.possible_agents
+            actor: kind(partial(self._legal_actions, actor))
+            for actor in self.possible_agents
         }
 
     @property
@@ -96,7 +103,9 @@ class _MultiActorEnv:
 
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
         # PettingZoo's own test gives options={"options": 1} to every environment
-        given = {name: value for name, value in (options or {}).items() if name != "options"}
+        given = {
+            name: value for name, value in (options or {}).items() if name != "options"
+        }
         self._game = game = self._env.draw(seed, None, given)
         self.agents = list(game.world.actors)
         self._views = {actor: self._view_class(actor) for actor in self.agents}
@@ -117,7 +126,10 @@ class _MultiActorEnv:
         """Each actor's reward for the turns after the first ``step_count``."""
         steps = self.game.trajectory.steps[step_count:]
         meters = self._meters.items()
-        return {actor: sum(meter.measure(self.game, steps).values()) for actor, meter in meters}
+        return {
+            actor: sum(meter.measure(self.game, steps).values())
+            for actor, meter in meters
+        }
 
     def _endings(self, actor: str) -> tuple[bool, bool]:
         """Terminated (the actor has stopped) and truncated (it was cut off at the limit)."""
@@ -125,7 +137,9 @@ class _MultiActorEnv:
         return ended and stopped, ended and not stopped
 
     def _info(self, actor: str, rejected: bool = False) -> Info:
-        return self.game.info(actor, rejected, self._env.include, self._views[actor].rules)
+        return self.game.info(
+            actor, rejected, self._env.include, self._views[actor].rules
+        )
 
     def _legal_actions(self, actor: str) -> list[str]:
         return [] if self._game is None else self._game.legal_actions(actor)
@@ -134,7 +148,9 @@ class _MultiActorEnv:
 class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
     """Environment in which actors take turns, in the order of a rollout."""
 
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> None:
         """Begin an episode: ``options={"episode": ID}``, one drawn by ``seed``, or the next."""
         self._begin(seed, options)
         self.rewards = dict.fromkeys(self.agents, 0.0)
@@ -163,7 +179,11 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
         # the next actor with turns left, or just the next once the episode is over
         order = list(self.game.world.actors)
         index = order.index(actor)
-        others = [each for each in order[index + 1 :] + order[: index + 1] if each in self.agents]
+        others = [
+            each
+            for each in order[index + 1 :] + order[: index + 1]
+            if each in self.agents
+        ]
         active = [each for each in others if self.game.active(each)]
         self.agent_selection = (active or others)[0]
         self._accumulate_rewards()
@@ -183,7 +203,13 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
 
     def step(
         self, actions: dict[str, Any]
-    ) -> tuple[dict[str, Obs], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
+    ) -> tuple[
+        dict[str, Obs],
+        dict[str, float],
+        dict[str, bool],
+        dict[str, bool],
+        dict[str, Any],
+    ]:
         """Play a turn of every actor that has turns left; other actions are ignored."""
         agents, step_count = self.agents, len(self.game.trajectory.steps)
         for actor in agents:

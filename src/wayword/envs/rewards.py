@@ -55,7 +55,9 @@ PRESETS: Mapping[str, Mapping[str, float]] = {
 class Reward:
     """Weights of the reward's terms, and the discount of ``potential``."""
 
-    weights: Mapping[str, float] = field(default_factory=lambda: dict(PRESETS["success"]))
+    weights: Mapping[str, float] = field(
+        default_factory=lambda: dict(PRESETS["success"])
+    )
     discount: float = 1.0
 
     @property
@@ -64,7 +66,9 @@ class Reward:
         return tuple(name for name in self.weights if name != "success")
 
 
-def parse_reward(spec: str | Mapping[str, float] | Reward, discount: float = 1.0) -> Reward:
+def parse_reward(
+    spec: str | Mapping[str, float] | Reward, discount: float = 1.0
+) -> Reward:
     """The reward of a preset's name or of weights. Raises ``UsageError`` for unknown names."""
     if isinstance(spec, Reward):
         return spec
@@ -72,15 +76,23 @@ def parse_reward(spec: str | Mapping[str, float] | Reward, discount: float = 1.0
         raise UsageError(f"discount must be between 0 and 1, got {discount!r}")
     if isinstance(spec, str):
         if spec not in PRESETS:
-            raise UsageError(f"no reward is called {spec!r}; {suggest(spec, list(PRESETS))}")
+            raise UsageError(
+                f"no reward is called {spec!r}; {suggest(spec, list(PRESETS))}"
+            )
         return Reward(dict(PRESETS[spec]), discount)
     if not isinstance(spec, Mapping):
-        raise UsageError(f'reward must be a name or weights such as {{"success": 1}}, got {spec!r}')
+        raise UsageError(
+            f'reward must be a name or weights such as {{"success": 1}}, got {spec!r}'
+        )
     for name, weight in spec.items():
         if name not in TERMS:
-            raise UsageError(f"no reward term is called {name!r}; {suggest(name, list(TERMS))}")
+            raise UsageError(
+                f"no reward term is called {name!r}; {suggest(name, list(TERMS))}"
+            )
         if not isinstance(weight, int | float) or not math.isfinite(weight):
-            raise UsageError(f"reward: the weight of {name} must be a number, got {weight!r}")
+            raise UsageError(
+                f"reward: the weight of {name} must be a number, got {weight!r}"
+            )
     return Reward({name: float(weight) for name, weight in spec.items()}, discount)
 
 
@@ -89,23 +101,34 @@ class RewardMeter:
     game cannot measure."""
 
     def __init__(self, reward: Reward, actor: str, game: TaskGame) -> None:
-        self._weights, self._discount, self._actor = reward.weights, reward.discount, actor
-        by_distance = [name for name in ("progress", "potential") if name in self._weights]
+        self._weights, self._discount, self._actor = (
+            reward.weights,
+            reward.discount,
+            actor,
+        )
+        by_distance = [
+            name for name in ("progress", "potential") if name in self._weights
+        ]
         if game.has_shared_task and by_distance:
             raise UsageError(
                 f"reward: {by_distance[0]} cannot be split between actors who share a task; use "
                 "conditions"
             )
-        self._conditions = self._met_share(game) if "conditions" in self._weights else 0.0
+        self._conditions = (
+            self._met_share(game) if "conditions" in self._weights else 0.0
+        )
         self._initial = self._distance(game) if by_distance else None
         self._distance_left = self._initial or 0.0
-        self._progress = self._potential = 0.0  # the shares of the distance rewarded so far
+        self._progress = self._potential = (
+            0.0  # the shares of the distance rewarded so far
+        )
 
     def measure(self, game: TaskGame, steps: list[Step]) -> dict[str, float]:
         """The weighted terms of ``steps``, which are those since the last measure."""
         turns = [step for step in steps if step.actor == self._actor]
         return {
-            name: weight * self._term(name, game, turns) for name, weight in self._weights.items()
+            name: weight * self._term(name, game, turns)
+            for name, weight in self._weights.items()
         }
 
     def _term(self, name: str, game: TaskGame, turns: list[Step]) -> float:

@@ -89,7 +89,9 @@ class ToolEnvironment:
         observation, reward, terminated, truncated, _ = self._env.step(action)
         self._total += reward
         self._over = terminated or truncated
-        return f"{observation}\nThe episode is over." if self._over else str(observation)
+        return (
+            f"{observation}\nThe episode is over." if self._over else str(observation)
+        )
 
 
 def environment_factory(
@@ -98,8 +100,15 @@ def environment_factory(
     """A class for ``GRPOTrainer(environment_factory=...)``; its instances share one dataset.
     ``opening``: the actions that :func:`prompts` was called with."""
     shared = make(name, **options).dataset
-    body = {"_name": name, "_options": options, "_shared": shared, "_opening": tuple(opening)}
-    return type("WaywordEnvironment", (ToolEnvironment,), body | {"__doc__": f"wayword {name}"})
+    body = {
+        "_name": name,
+        "_options": options,
+        "_shared": shared,
+        "_opening": tuple(opening),
+    }
+    return type(
+        "WaywordEnvironment", (ToolEnvironment,), body | {"__doc__": f"wayword {name}"}
+    )
 
 
 def episode_reward(environments: Sequence[Any], **others: Any) -> list[float]:
@@ -108,7 +117,10 @@ def episode_reward(environments: Sequence[Any], **others: Any) -> list[float]:
 
 
 def plan_reward(
-    name: str, opening: Sequence[str] = (), max_actions: int = MAX_PLAN_ACTIONS, **options: Any
+    name: str,
+    opening: Sequence[str] = (),
+    max_actions: int = MAX_PLAN_ACTIONS,
+    **options: Any,
 ) -> Callable[..., list[float]]:
     """Return a reward function for plans as completions: one action per line, carried out in the
     row's ``episode`` after the ``opening``, then a stop. Rewards of repeated plans are cached, as
@@ -118,7 +130,9 @@ def plan_reward(
     @lru_cache(maxsize=100_000)
     def total_reward(episode: str, plan: str) -> float:
         env.reset(episode=episode)
-        lines = [line.strip() for line in plan.splitlines() if line.strip()][:max_actions]
+        lines = [line.strip() for line in plan.splitlines() if line.strip()][
+            :max_actions
+        ]
         total = 0.0
         for action in (*opening, *lines, "stop"):
             _, reward, terminated, truncated, _ = env.step(action)
@@ -127,7 +141,9 @@ def plan_reward(
                 break
         return total
 
-    def rewards(completions: Sequence[Any], episode: Sequence[str], **others: Any) -> list[float]:
+    def rewards(
+        completions: Sequence[Any], episode: Sequence[str], **others: Any
+    ) -> list[float]:
         plans = map(completion_text, completions)
         return [total_reward(*pair) for pair in zip(episode, plans, strict=True)]
 

@@ -32,7 +32,9 @@ except ModuleNotFoundError as error:
 class WaywordMultiTurnEnv(vf.MultiTurnEnv):
     """Chats that act in a world. ``state["wayword"]`` is the rollout's environment."""
 
-    def __init__(self, name: str, options: dict[str, Any], **verifiers_options: Any) -> None:
+    def __init__(
+        self, name: str, options: dict[str, Any], **verifiers_options: Any
+    ) -> None:
         super().__init__(**verifiers_options)
         self._name = name
         self._options = {**options, "dataset": make(name, **options).dataset}
@@ -45,7 +47,9 @@ class WaywordMultiTurnEnv(vf.MultiTurnEnv):
     async def env_response(self, messages: Any, state: Any, **others: Any) -> Any:
         """Result of the last action. The chat ends with the episode."""
         last = messages[-1]
-        answer = completion_text([last if isinstance(last, dict) else last.model_dump()])
+        answer = completion_text(
+            [last if isinstance(last, dict) else last.model_dump()]
+        )
         result = await asyncio.to_thread(state["wayword"].step, answer)
         observation, reward, terminated, truncated, state["last_info"] = result
         state["total"] += reward
@@ -87,8 +91,16 @@ def load_environment(
         {"prompt": row["prompt"], "info": {"episode": row["episode"]}, "answer": ""}
         for row in prompts(name, count + eval_count, **options)
     ]
-    train, held_out = Dataset.from_list(rows[:count]), Dataset.from_list(rows[count:] or rows)
+    train, held_out = (
+        Dataset.from_list(rows[:count]),
+        Dataset.from_list(rows[count:] or rows),
+    )
     rubric = vf.Rubric(funcs=[reward, success, rejected], weights=[1.0, 0.0, 0.0])
     return WaywordMultiTurnEnv(
-        name, options, dataset=train, eval_dataset=held_out, rubric=rubric, max_turns=max_turns + 1
+        name,
+        options,
+        dataset=train,
+        eval_dataset=held_out,
+        rubric=rubric,
+        max_turns=max_turns + 1,
     )

@@ -20,7 +20,11 @@ from wayword.agents.answers import StrategyRecipe
 from wayword.agents.legal import Legal, parse_exact, pick
 from wayword.agents.prompting import Prompts
 from wayword.agents.strategies import strategy
-from wayword.agents.strategies.strategy import LONGEST_REMEMBERED, instruction, system_text
+from wayword.agents.strategies.strategy import (
+    LONGEST_REMEMBERED,
+    instruction,
+    system_text,
+)
 from wayword.core import registry
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.agent import check_family
@@ -123,7 +127,9 @@ class Words(ActorView):
         exact = parse_exact(text, space)
         if exact is not None:
             return Decision(exact)
-        outcome = self._recipe.decision(text, Legal(space, self._earlier_actions)).outcome
+        outcome = self._recipe.decision(
+            text, Legal(space, self._earlier_actions)
+        ).outcome
         if len(space) <= LONGEST_REMEMBERED:  # parsed as in the strategy ``act``
             self._earlier_actions.update(space.listed)
         return outcome
@@ -136,12 +142,25 @@ class Words(ActorView):
             game = self._game
             if self._last:  # the rules name the actions that are legal at the start
                 game = TaskGame(game.dataset, game.task, 1)
-            space, episode = game.space(self._actor), game.task.episode.for_actor(self._actor)
+            space, episode = (
+                game.space(self._actor),
+                game.task.episode.for_actor(self._actor),
+            )
             form = self._prompts.fill("answer_free", form=self._recipe.text)
             steps = str(self._game.max_steps)
-            limit = self._prompts.fill("step_limit", limit=steps) if self._game.max_steps else ""
+            limit = (
+                self._prompts.fill("step_limit", limit=steps)
+                if self._game.max_steps
+                else ""
+            )
             self._rules = system_text(
-                self._prompts, self._verbalizer, form, episode, self._actor, space, limit
+                self._prompts,
+                self._verbalizer,
+                form,
+                episode,
+                self._actor,
+                space,
+                limit,
             )
         return self._rules
 
@@ -170,7 +189,11 @@ class Structured(Words):
             "observation": plain(self._game.observation(self._actor)),
             "feedback": feedback,
         }
-        return {**fields, "actions": list(map(str, self._menu()))} if self._has_menu else fields
+        return (
+            {**fields, "actions": list(map(str, self._menu()))}
+            if self._has_menu
+            else fields
+        )
 
 
 # An agent's prompts as a view: the policy is asked what the agent would ask its model.
@@ -219,7 +242,9 @@ class PolicyModel(Model):
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         answer = await self._ask(prompt, None, options)
-        logprobs = tuple(0.0 if each == answer else REJECTED_LOGPROB for each in options)
+        logprobs = tuple(
+            0.0 if each == answer else REJECTED_LOGPROB for each in options
+        )
         return Choice(tuple(options), logprobs)
 
     async def _ask(
@@ -263,11 +288,18 @@ class AgentPrompts(ActorView):
     """The prompts of one agent for one actor. ``settings`` are the agent's."""
 
     def __init__(
-        self, agent: str, actor: str, settings: Mapping[str, Any], seed: int, loop: Background
+        self,
+        agent: str,
+        actor: str,
+        settings: Mapping[str, Any],
+        seed: int,
+        loop: Background,
     ) -> None:
         self._cls: Any = registry.load("agent", agent)
         if not self._cls.needs_model:
-            raise UsageError(f"view={agent}: this agent calls no model, so it has no prompts")
+            raise UsageError(
+                f"view={agent}: this agent calls no model, so it has no prompts"
+            )
         self._actor, self._seed, self._loop = actor, seed, loop
         self._settings = make(self._cls.Settings, settings, agent)
         self._name = agent
@@ -309,8 +341,12 @@ class AgentPrompts(ActorView):
         text = str(answer)
         if question.options:
             choice = text if text in question.options else pick(text, question.options)
-            if not isinstance(choice, str):  # no option was chosen, so the question stays
-                return Rejection(choice.kind, choice.reason, text[:500])  # a glimpse for the log
+            if not isinstance(
+                choice, str
+            ):  # no option was chosen, so the question stays
+                return Rejection(
+                    choice.kind, choice.reason, text[:500]
+                )  # a glimpse for the log
             text = choice
         self._loop.run(self._answer(question, text))
         return self.decided()
@@ -332,7 +368,10 @@ class AgentPrompts(ActorView):
         question = self._question
         if question is None:
             return {}
-        info: dict[str, Json] = {"role": question.role, "options": list(question.options)}
+        info: dict[str, Json] = {
+            "role": question.role,
+            "options": list(question.options),
+        }
         if question.sampling is not None and question.sampling.json_schema is not None:
             info["json_schema"] = question.sampling.json_schema
         return info
@@ -341,7 +380,9 @@ class AgentPrompts(ActorView):
         game, actor = self._game, self._actor
         if begin:
             await self._agent.begin(game.task.episode.for_actor(actor))
-            game.trajectory.opening_calls, game.trajectory.opening_notes = self._log.drain()
+            game.trajectory.opening_calls, game.trajectory.opening_notes = (
+                self._log.drain()
+            )
         return await self._agent.act(game.observation(actor), game.space(actor))
 
     async def _start(self, turn: Coroutine[Any, Any, Decision | Rejection]) -> None:
@@ -356,7 +397,9 @@ class AgentPrompts(ActorView):
     async def _wait(self) -> None:
         """Wait until the agent asks a question or has decided."""
         next_question = asyncio.ensure_future(self._questions.get())
-        await asyncio.wait({next_question, self._agent_task}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            {next_question, self._agent_task}, return_when=asyncio.FIRST_COMPLETED
+        )
         if next_question.done():
             self._question = next_question.result()
             return

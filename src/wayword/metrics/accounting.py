@@ -53,9 +53,15 @@ def account(trajectory: Trajectory) -> dict[str, float]:
     if any(answered_by):
         scores["escalated"] = answered_by.count("large") / len(answered_by)
     if taken and calls:
-        scores["cut_off"] = sum(answer.kind == "cut_off" for answer in rejected) / len(taken)
+        scores["cut_off"] = sum(answer.kind == "cut_off" for answer in rejected) / len(
+            taken
+        )
     # A call that failed or came from the response cache was not paid for.
-    paid = [call.answer for call in calls if call.answer is not None and not call.answer.cached]
+    paid = [
+        call.answer
+        for call in calls
+        if call.answer is not None and not call.answer.cached
+    ]
     costs = [answer.cost for answer in paid if answer.cost is not None]
     if len(costs) == len(paid):
         scores["cost"] = sum(costs, 0.0)
@@ -65,7 +71,11 @@ def account(trajectory: Trajectory) -> dict[str, float]:
 def measure(trajectory: Trajectory) -> dict[str, float]:
     """Return the metric of one episode; empty if no expert was consulted (DiscussNav)."""
     lost = len(trajectory.noted(notes.EXPERT_FAILED))
-    return {"advice_lost": float(lost)} if lost or trajectory.noted(notes.SCENE_EXPERT) else {}
+    return (
+        {"advice_lost": float(lost)}
+        if lost or trajectory.noted(notes.SCENE_EXPERT)
+        else {}
+    )
 
 
 def psr(trajectory: Trajectory) -> dict[str, float]:
@@ -80,5 +90,7 @@ def psr(trajectory: Trajectory) -> dict[str, float]:
         return {}
     scores = {"psr": sum(bool(note.get("valid")) for note in answers) / len(answers)}
     if all("first_word" in note for note in answers):
-        scores["psr_released"] = sum(bool(note["first_word"]) for note in answers) / len(answers)
+        scores["psr_released"] = sum(
+            bool(note["first_word"]) for note in answers
+        ) / len(answers)
     return scores

@@ -33,10 +33,14 @@ class BabyAIScorer(EpisodeScorer):
 
     metrics = METRICS
 
-    def score_episode(self, dataset: Any, task: Task, trajectory: Trajectory) -> dict[str, float]:
+    def score_episode(
+        self, dataset: Any, task: Task, trajectory: Trajectory
+    ) -> dict[str, float]:
         state = trajectory.state
         success = float(bool(state.get("success")))
-        rejected = sum(isinstance(step.decision, Rejection) for step in trajectory.steps)
+        rejected = sum(
+            isinstance(step.decision, Rejection) for step in trajectory.steps
+        )
         length = int(state.get("steps", 0)) + int(state.get("idle", 0)) + rejected
         scores = {
             "sr": success,

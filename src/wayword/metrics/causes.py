@@ -64,7 +64,9 @@ def find_causes(
     chose = stopped and last.get("action") == "go" and bool(last.get("arguments"))
     stuck = steps[:-1][-_REPEATS:]
     gave_up = stopped and len(stuck) == _REPEATS and not any(map(_succeeded, stuck))
-    rejected = [n for n, d in enumerate(decisions, 1) if "rejected" in d or "fallback_for" in d]
+    rejected = [
+        n for n, d in enumerate(decisions, 1) if "rejected" in d or "fallback_for" in d
+    ]
     actors = {step.get("actor") for step in steps}
     spoke = {step.get("actor") for step, d in zip(steps, decisions, strict=True)
              if d.get("action") in _SPEECH}  # fmt: skip
@@ -74,16 +76,22 @@ def find_causes(
         "seen_not_taken": 0 if seen else None,
         "passed_goal": 0 if passed else None,
         "wrong_object": len(steps) if chose else _find_wrong_pick(steps, instruction),
-        "stopped_early": len(steps) if stopped and not (passed or seen or chose) else None,
+        "stopped_early": len(steps)
+        if stopped and not (passed or seen or chose)
+        else None,
         "gave_up": max(1, len(steps) - _REPEATS) if gave_up else None,
         "looped": looped,
         "wandered": 0 if looped is None and _has_wandered(written, steps) else None,
-        "rejected": rejected[0] if rejected and 4 * len(rejected) >= len(steps) else None,
+        "rejected": rejected[0]
+        if rejected and 4 * len(rejected) >= len(steps)
+        else None,
         "truncated": next((n for n, step in numbered if _is_truncated(step)), None),
         "partner_silent": 0 if len(actors) > 1 and spoke != actors else None,
         "ran_out": len(steps) if written.get("ended") == "step_limit" else None,
     }
-    return {name: step for name in CAUSES if (step := first_steps.get(name)) is not None}
+    return {
+        name: step for name in CAUSES if (step := first_steps.get(name)) is not None
+    }
 
 
 def _succeeded(step: Written) -> bool:
@@ -104,16 +112,28 @@ def _find_wrong_pick(steps: Sequence[Written], instruction: str) -> int | None:
     for number, step in enumerate(steps, 1):
         decision = step.get("decision", {})
         arguments = decision.get("arguments")
-        if named and decision.get("action") in _PICKING and arguments and _succeeded(step):
+        if (
+            named
+            and decision.get("action") in _PICKING
+            and arguments
+            and _succeeded(step)
+        ):
             words = re.findall(r"[a-z]+", str(arguments[0]).lower())
-            if words and not named.intersection({*words, *(f"{word}s" for word in words)}):
+            if words and not named.intersection(
+                {*words, *(f"{word}s" for word in words)}
+            ):
                 return number
     return None
 
 
-def _poses(written: Written, actor: str, steps: Sequence[Written]) -> list[dict[str, Any]]:
+def _poses(
+    written: Written, actor: str, steps: Sequence[Written]
+) -> list[dict[str, Any]]:
     mine = (step for step in steps if step.get("actor") == actor)
-    poses = [written.get("start", {}).get(actor), *(s.get("pose", s.get("where")) for s in mine)]
+    poses = [
+        written.get("start", {}).get(actor),
+        *(s.get("pose", s.get("where")) for s in mine),
+    ]
     return [dict(pose) if isinstance(pose, Mapping) else {} for pose in poses]
 
 
@@ -122,15 +142,21 @@ def _find_loop(written: Written, steps: Sequence[Written]) -> int | None:
     repeats: list[int] = []
     actors = dict.fromkeys(str(step.get("actor")) for step in steps)
     for actor in actors:
-        mine = [(n, step) for n, step in enumerate(steps, 1) if step.get("actor") == actor]
+        mine = [
+            (n, step) for n, step in enumerate(steps, 1) if step.get("actor") == actor
+        ]
         done: dict[tuple[str, ...], list[int]] = {}
-        for pose, (number, step) in zip(_poses(written, actor, steps), mine, strict=False):
+        for pose, (number, step) in zip(
+            _poses(written, actor, steps), mine, strict=False
+        ):
             decision = step.get("decision", {})
             if not pose or "action" not in decision:
                 continue
             if len(actors) == 1 or decision["action"] not in _WAITING:
                 action = str(decision["action"]), repr(decision.get("arguments"))
-                done.setdefault((repr(sorted(pose.items())), *action), []).append(number)
+                done.setdefault((repr(sorted(pose.items())), *action), []).append(
+                    number
+                )
         repeats += [numbers[1] for numbers in done.values() if len(numbers) >= _REPEATS]
     return min(repeats, default=None)
 

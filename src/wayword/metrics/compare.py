@@ -100,11 +100,16 @@ def compare(
     if not shared:
         problem = f"{first_name} and {second_name} have no finished episode in common"
         raise UsageError(f"{problem}; compare runs on the same split")
-    keys = scoring.by_key(metrics if metrics is not None else scoring.scorer(family).metrics)
+    keys = scoring.by_key(
+        metrics if metrics is not None else scoring.scorer(family).metrics
+    )
     present = {key for scores in (first, second) for e in shared for key in scores[e]}
     compared = [metric for key, metric in keys.items() if key in present]
     before, after = (  # (episodes, metrics); NaN where there is no value
-        np.array([[scores[e].get(m.key, math.nan) for m in compared] for e in shared], dtype=float)
+        np.array(
+            [[scores[e].get(m.key, math.nan) for m in compared] for e in shared],
+            dtype=float,
+        )
         for scores in (first, second)
     )
     groups = [clusters.get(e, e) for e in shared] if clusters is not None else None
@@ -121,16 +126,29 @@ def compare(
     unshared = len(first) - len(shared), len(second) - len(shared)
     drawn = (len(set(groups)), unit) if groups and unit else (0, "")
     return Comparison(
-        first_name, second_name, len(shared), *unshared, tuple(lines), *drawn, items=items
+        first_name,
+        second_name,
+        len(shared),
+        *unshared,
+        tuple(lines),
+        *drawn,
+        items=items,
     )
 
 
 def _line(
-    metric: Metric, before: Floats, after: Floats, difference: Floats, interval: Interval, p: float
+    metric: Metric,
+    before: Floats,
+    after: Floats,
+    difference: Floats,
+    interval: Interval,
+    p: float,
 ) -> MetricDifference:
     both = ~np.isnan(difference)
     if metric.kind == "rate":
-        interval = Interval(interval.mean, max(interval.low, -1.0), min(interval.high, 1.0))
+        interval = Interval(
+            interval.mean, max(interval.low, -1.0), min(interval.high, 1.0)
+        )
     gain = -difference[both] if metric.better == "lower" else difference[both]
     return MetricDifference(
         metric,
@@ -178,8 +196,12 @@ HEAD = ("Metric", "First", "Second", "Difference [95%]", "Better", "Worse", "Sam
 
 
 def _note(result: Comparison) -> str:
-    holm = f", with Holm's correction for {result.tests} runs" if result.tests > 1 else ""
-    return f"Difference: second minus first. p: two-sided paired permutation test{holm}."
+    holm = (
+        f", with Holm's correction for {result.tests} runs" if result.tests > 1 else ""
+    )
+    return (
+        f"Difference: second minus first. p: two-sided paired permutation test{holm}."
+    )
 
 
 def _cells(line: MetricDifference) -> tuple[str, ...]:
@@ -187,7 +209,9 @@ def _cells(line: MetricDifference) -> tuple[str, ...]:
     change = number(metric, gap.mean)
     if math.isfinite(gap.half):
         change += f" [{number(metric, gap.low)}, {number(metric, gap.high)}]"
-    chance = "–" if math.isnan(line.p) else "<0.001" if line.p < 0.001 else f"{line.p:.3f}"
+    chance = (
+        "–" if math.isnan(line.p) else "<0.001" if line.p < 0.001 else f"{line.p:.3f}"
+    )
     judged = (line.wins, line.losses) if metric.better else ("–", "–")
     counts = str(judged[0]), str(judged[1]), str(line.ties)
     means = number(metric, line.first), number(metric, line.second)
@@ -203,13 +227,23 @@ def _to_terminal(result: Comparison, width: int) -> str:
 
     head = [f"First:  {result.first}", f"Second: {result.second}", heading(result)]
     if width >= _WIDE:
-        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
+        table = Table(
+            box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False
+        )
         for name in HEAD:
-            table.add_column(name, justify="left" if name == "Metric" else "right", no_wrap=True)
+            table.add_column(
+                name, justify="left" if name == "Metric" else "right", no_wrap=True
+            )
         for line in result.lines:
             table.add_row(*_cells(line))
-        return console_text("\n".join([*head, ""]), table, f"\n{_note(result)}", width=width)
-    lines = [part for line in head for part in textwrap.wrap(line, width, subsequent_indent="  ")]
+        return console_text(
+            "\n".join([*head, ""]), table, f"\n{_note(result)}", width=width
+        )
+    lines = [
+        part
+        for line in head
+        for part in textwrap.wrap(line, width, subsequent_indent="  ")
+    ]
     for line in result.lines:
         name, first, second, change, better, worse, same, chance = _cells(line)
         lines += ["", f"{name}  {first} -> {second}  {change}"]
@@ -224,7 +258,12 @@ def _to_markdown(result: Comparison) -> str:
 
 def _to_latex(result: Comparison) -> str:
     named = f"First: {result.first}", f"Second: {result.second}"
-    return latex(HEAD, 1, list(map(_cells, result.lines)), (*named, heading(result), _note(result)))
+    return latex(
+        HEAD,
+        1,
+        list(map(_cells, result.lines)),
+        (*named, heading(result), _note(result)),
+    )
 
 
 def _to_json(results: Sequence[Comparison]) -> str:
@@ -239,7 +278,11 @@ def _to_json(results: Sequence[Comparison]) -> str:
 def _to_csv(results: Sequence[Comparison]) -> str:
     records = []
     for result in results:
-        runs = {"first_run": result.first, "second_run": result.second} if result.tests > 1 else {}
+        runs = (
+            {"first_run": result.first, "second_run": result.second}
+            if result.tests > 1
+            else {}
+        )
         records += [{**runs, **_line_json(line)} for line in result.lines]
     return csv_text(records, "metric")
 
@@ -249,7 +292,11 @@ def _line_json(line: MetricDifference) -> dict[str, Json]:
     numbers = {"first": line.first, "second": line.second, "difference": gap.mean}
     numbers |= {"low": gap.low, "high": gap.high, "p": line.p}
     counts = {"n": line.n, "wins": line.wins, "losses": line.losses, "ties": line.ties}
-    return {"metric": line.metric.key, **{k: finite(v) for k, v in numbers.items()}, **counts}
+    return {
+        "metric": line.metric.key,
+        **{k: finite(v) for k, v in numbers.items()},
+        **counts,
+    }
 
 
 def corrected(results: Sequence[Comparison]) -> list[Comparison]:
@@ -268,7 +315,9 @@ def corrected(results: Sequence[Comparison]) -> list[Comparison]:
 
 
 def mark_best(
-    rows: Sequence[Row], scored: Sequence[Scores], clusters: Mapping[str, Hashable] | None = None
+    rows: Sequence[Row],
+    scored: Sequence[Scores],
+    clusters: Mapping[str, Hashable] | None = None,
 ) -> list[Row]:
     """Return the rows with ``best`` set: the metrics in which a run is significantly better than
     every other run without access to the answer (paired test on shared episodes, p < 0.05 with

@@ -50,7 +50,9 @@ class HouseholdScorer(EpisodeScorer):
 
     metrics = METRICS
 
-    def score_episode(self, dataset: Any, task: Task, trajectory: Trajectory) -> dict[str, float]:
+    def score_episode(
+        self, dataset: Any, task: Task, trajectory: Trajectory
+    ) -> dict[str, float]:
         reference = task.reference
         if not isinstance(reference, HouseholdReference):
             return {}
@@ -68,7 +70,9 @@ class HouseholdScorer(EpisodeScorer):
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Return the goal conditions that are met now; an answer counts once it is given."""
         reference = task.reference
-        if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
+        if not isinstance(reference, HouseholdReference) or not isinstance(
+            world, HouseholdWorld
+        ):
             return None
         state = world.now()
         if isinstance(reference, AnswerReference):
@@ -78,7 +82,9 @@ class HouseholdScorer(EpisodeScorer):
         return Standing(met == parts, met, parts)
 
 
-def score_state(reference: HouseholdReference, state: Mapping[str, Json]) -> dict[str, float]:
+def score_state(
+    reference: HouseholdReference, state: Mapping[str, Json]
+) -> dict[str, float]:
     """Return the scores of a final state, without path weights; an empty state meets no goal."""
     if isinstance(reference, AnswerReference):
         right = answer_is_right(state, reference.answer)
@@ -101,8 +107,12 @@ def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
             decision = step.decision
             stops = isinstance(decision, Decision) and decision.action.name == STOP.name
             failed += stops or not step.feedback.ok
-    actors: Mapping[str, Json] = trajectory.state.get("actors", {}) if trajectory.state else {}
-    counted = [record for name, record in actors.items() if not workers or name in workers]
+    actors: Mapping[str, Json] = (
+        trajectory.state.get("actors", {}) if trajectory.state else {}
+    )
+    counted = [
+        record for name, record in actors.items() if not workers or name in workers
+    ]
     return failed + sum(int(record["low_level"]) for record in counted)
 
 
@@ -113,10 +123,14 @@ def answer_is_right(state: Mapping[str, Json], right: str) -> float:
         return answer.strip().strip(".").strip().lower()
 
     answers = [record["answer"] for record in state.get("actors", {}).values()]
-    return float(any(normalize(each) == normalize(right) for each in answers if each is not None))
+    return float(
+        any(normalize(each) == normalize(right) for each in answers if each is not None)
+    )
 
 
-def rearranged(reference: RearrangementReference, state: Mapping[str, Json]) -> dict[str, float]:
+def rearranged(
+    reference: RearrangementReference, state: Mapping[str, Json]
+) -> dict[str, float]:
     """Return ``sr_strict``, ``misplaced`` and ``fixed_strict``; no state counts as unchanged."""
     displaced = reference.parts()
     if not state:

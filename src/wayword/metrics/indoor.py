@@ -109,11 +109,18 @@ def _object_scores(
     success = float(walk[-1] in target.visible_from)
     gold = sum(graph.distance(a, b) for a, b in pairwise(target.path))
     shares = {}
-    for key, length in (("spl", graph.distance(target.path[0], target.goal)), ("spl_gold", gold)):
+    for key, length in (
+        ("spl", graph.distance(target.path[0], target.goal)),
+        ("spl_gold", gold),
+    ):
         # if the start is the goal, the weight is 1 for an agent that did not move, else 0
-        shares[key] = length / max(length, walked["tl"]) if length else float(not walked["tl"])
+        shares[key] = (
+            length / max(length, walked["tl"]) if length else float(not walked["tl"])
+        )
     last = trajectory.steps[-1].decision if trajectory.steps else None
-    named = isinstance(last, Decision) and last.action == Action("stop", (target.object_id,))
+    named = isinstance(last, Decision) and last.action == Action(
+        "stop", (target.object_id,)
+    )
     return {
         "sr": success,
         "osr": float(any(place in target.visible_from for place in walk)),
@@ -154,11 +161,15 @@ def align(dataset: Dataset, pairs: Sequence[Pair]) -> Alignment:
     batch = paths.align(
         [graph.distances for graph in graphs.values()],
         [numbers[task.episode.scene] for task, _ in pairs],
-        _indices(owners, [walked_places(*pair, "viewpoint") for pair in pairs], "path", pairs),
+        _indices(
+            owners, [walked_places(*pair, "viewpoint") for pair in pairs], "path", pairs
+        ),
         _indices(owners, [_path(task) for task, _ in pairs], "reference", pairs),
     )
     shortest = [getattr(task.reference, "shortest", None) for task, _ in pairs]
-    published = np.array([math.nan if metres is None else metres for metres in shortest])
+    published = np.array(
+        [math.nan if metres is None else metres for metres in shortest]
+    )
     np.copyto(batch.shortest, published, where=~np.isnan(published))
     return batch
 
@@ -173,7 +184,8 @@ def _indices(
     the first viewpoint that is not in its scan."""
     lengths = np.fromiter(map(len, walks), np.intp, len(walks))
     numbers = chain.from_iterable(
-        map(graph.index.get, walk, repeat(-1)) for graph, walk in zip(graphs, walks, strict=True)
+        map(graph.index.get, walk, repeat(-1))
+        for graph, walk in zip(graphs, walks, strict=True)
     )
     flat = np.fromiter(numbers, np.intp, int(lengths.sum()))
     if flat.min() < 0:

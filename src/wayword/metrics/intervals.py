@@ -53,14 +53,18 @@ class Interval:
     @property
     def is_symmetric(self) -> bool:
         """True if both ends are equally far from the mean, within a tenth of the width."""
-        return abs(self.high + self.low - 2 * self.mean) <= 0.2 * self.half + 1e-9  # 1e-9: rounding
+        return (
+            abs(self.high + self.low - 2 * self.mean) <= 0.2 * self.half + 1e-9
+        )  # 1e-9: rounding
 
     def times(self, factor: float) -> Interval:
         """Return the interval in another unit, such as percent."""
         return Interval(factor * self.mean, factor * self.low, factor * self.high)
 
 
-def rate_interval(values: Floats, clusters: Iterable[Hashable] | None = None) -> Interval:
+def rate_interval(
+    values: Floats, clusters: Iterable[Hashable] | None = None
+) -> Interval:
     """Return the interval of a rate: the mean of ``values`` (episodes,), each 0, 1 or NaN. With
     ``clusters``, n is the number of independent episodes with the same variance."""
     sums, sizes = (column[:, 0] for column in _by_cluster(values[:, None], clusters))
@@ -74,8 +78,17 @@ def rate_interval(values: Floats, clusters: Iterable[Hashable] | None = None) ->
     # if few clusters differ from the others, the sample variance is often far too small by chance.
     size = (sizes**2).sum() / episodes
     share = (sums.sum() + size / 2) / (episodes + size)
-    squares = ((sums - share * sizes) ** 2).sum() + size**2 * (share**2 + (1 - share) ** 2) / 2
-    alike = share * (1 - share) * (episodes + size) * episodes * (count - 1) / (count * squares)
+    squares = ((sums - share * sizes) ** 2).sum() + size**2 * (
+        share**2 + (1 - share) ** 2
+    ) / 2
+    alike = (
+        share
+        * (1 - share)
+        * (episodes + size)
+        * episodes
+        * (count - 1)
+        / (count * squares)
+    )
     independent = min(max(alike, episodes / size), episodes)
     mean = float(sums.sum() / episodes)
     hits, misses = mean * independent, (1 - mean) * independent
@@ -101,16 +114,24 @@ def bootstrap(
         means = sums.sum(axis=0) / counts.sum(axis=0)
         sums[:, ~np.isfinite(means)] = 0.0  # inf would make the products below NaN
         if count > MAX_RESAMPLED:
-            errors = np.sqrt(((sums - means * counts) ** 2).sum(axis=0)) / counts.sum(axis=0)
+            errors = np.sqrt(((sums - means * counts) ** 2).sum(axis=0)) / counts.sum(
+                axis=0
+            )
             halves = errors * NormalDist().inv_cdf(1 - ALPHA / 2)
             return [
-                Interval(mean, mean - half, mean + half) if math.isfinite(mean) else Interval(mean)
+                Interval(mean, mean - half, mean + half)
+                if math.isfinite(mean)
+                else Interval(mean)
                 for mean, half in zip(means.tolist(), halves.tolist(), strict=True)
             ]
         drawn = []
         for size in _chunks(count, resamples):
-            picks = rng.integers(0, count, (size, count)) + np.arange(size)[:, None] * count
-            weights = np.bincount(picks.ravel(), minlength=size * count)  # how often each is drawn
+            picks = (
+                rng.integers(0, count, (size, count)) + np.arange(size)[:, None] * count
+            )
+            weights = np.bincount(
+                picks.ravel(), minlength=size * count
+            )  # how often each is drawn
             w = weights.reshape(size, count).astype(np.float64)
             drawn.append((w @ sums) / (w @ counts))
     intervals = []
@@ -120,7 +141,9 @@ def bootstrap(
             intervals.append(Interval(mean))
         else:
             low, high = np.quantile(column, (ALPHA / 2, 1 - ALPHA / 2)).tolist()
-            intervals.append(Interval(mean, min(low, mean), max(high, mean)))  # rounding
+            intervals.append(
+                Interval(mean, min(low, mean), max(high, mean))
+            )  # rounding
     return intervals
 
 
@@ -149,17 +172,24 @@ def permutation_test(
     with np.errstate(invalid="ignore", divide="ignore"):
         means = total / pairs
         for size in _chunks(len(sums), permutations):
-            kept = rng.integers(0, 2, (size, len(sums)), dtype=np.int8).astype(np.float64)
+            kept = rng.integers(0, 2, (size, len(sums)), dtype=np.int8).astype(
+                np.float64
+            )
             part, part_pairs = kept @ sums, kept @ counts
             # 1e-9: a draw that equals the observed difference must count despite rounding
             extreme += (np.abs(2 * part - total) >= np.abs(total) - 1e-9).sum(axis=0)
             # A draw rejects a shift d if the mean of its kept pairs and that of its swapped pairs
             # are on the same side of d. Means below 1e-12 are 0 up to rounding.
-            halves = np.array([part / part_pairs, (total - part) / (pairs - part_pairs)])
+            halves = np.array(
+                [part / part_pairs, (total - part) / (pairs - part_pairs)]
+            )
             halves[np.abs(halves) < 1e-12] = 0.0
             lows.append(np.where(np.isnan(halves), -np.inf, halves).min(axis=0))
             highs.append(np.where(np.isnan(halves), np.inf, halves).max(axis=0))
-    low, high = np.sort(np.concatenate(lows), axis=0), np.sort(np.concatenate(highs), axis=0)
+    low, high = (
+        np.sort(np.concatenate(lows), axis=0),
+        np.sort(np.concatenate(highs), axis=0),
+    )
     rank = math.ceil(ALPHA * (permutations + 1)) - 2  # the first shift with p >= 0.05
     results = []
     for at, mean in enumerate(means.tolist()):
@@ -170,8 +200,13 @@ def permutation_test(
         elif not sums[:, at].any():  # the runs are identical
             results.append((Interval(mean, mean, mean), 1.0))
         else:
-            ends = min(float(low[rank, at]), mean), max(float(high[-1 - rank, at]), mean)
-            results.append((Interval(mean, *ends), float(extreme[at] / (permutations + 1))))
+            ends = (
+                min(float(low[rank, at]), mean),
+                max(float(high[-1 - rank, at]), mean),
+            )
+            results.append(
+                (Interval(mean, *ends), float(extreme[at] / (permutations + 1)))
+            )
     return results
 
 
@@ -194,7 +229,9 @@ def by_path(tasks: Sequence[Task]) -> list[Hashable]:
     ]
 
 
-def _by_cluster(values: Floats, clusters: Iterable[Hashable] | None) -> tuple[Floats, Floats]:
+def _by_cluster(
+    values: Floats, clusters: Iterable[Hashable] | None
+) -> tuple[Floats, Floats]:
     """Return sums and counts (clusters, metrics) of the values that are not NaN; clusters are in
     order of first appearance. Without ``clusters``, each episode is one."""
     present = ~np.isnan(values)

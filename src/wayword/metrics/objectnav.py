@@ -44,7 +44,15 @@ RELEASED = 2.0
 """``TARGET_DIST`` of LGX's released code, metres."""
 TYPES = (
     *("alarm clock", "apple", "baseball bat", "basketball", "bowl", "garbage can"),
-    *("house plant", "laptop", "mug", "remote control", "spray bottle", "television", "vase"),
+    *(
+        "house plant",
+        "laptop",
+        "mug",
+        "remote control",
+        "spray bottle",
+        "television",
+        "vase",
+    ),
 )
 """RoboTHOR's types of targets, in the words of instructions."""
 
@@ -76,19 +84,28 @@ class ObjectNavScorer(EpisodeScorer):
         match = _SCENE.fullmatch(episode_id)
         return match[1] if match else episode_id
 
-    def score_episode(self, dataset: Any, task: Task, trajectory: Trajectory) -> dict[str, float]:
-        trajectory = replace(trajectory, earlier=[])  # score the last trial, and only its notes
+    def score_episode(
+        self, dataset: Any, task: Task, trajectory: Trajectory
+    ) -> dict[str, float]:
+        trajectory = replace(
+            trajectory, earlier=[]
+        )  # score the last trial, and only its notes
         reference, state = task.reference, trajectory.state or {}
         if not isinstance(reference, ObjectNavReference):
             return {}
         traveled = float(state.get("metres", 0.0))
         scores: dict[str, float] = {}
-        for name, max_distance in (("visible", math.inf), ("challenge", reference.within)):
+        for name, max_distance in (
+            ("visible", math.inf),
+            ("challenge", reference.within),
+        ):
             success = float(stopped_at(state, reference.targets, max_distance))
             scores[f"success_{name}"] = success
             if reference.shortest is not None:
                 best = reference.shortest
-                scores[f"spl_{name}"] = success * (best / max(traveled, best) if best > 0 else 1.0)
+                scores[f"spl_{name}"] = success * (
+                    best / max(traveled, best) if best > 0 else 1.0
+                )
         gave_up = bool(trajectory.noted(GAVE_UP))
         scores["success_grounded"] = scores["success_visible"] * (not gave_up)
         if reference.middles:
@@ -112,14 +129,20 @@ class ObjectNavScorer(EpisodeScorer):
         if not isinstance(reference, ObjectNavReference):
             return None
         position = pose["x"], pose["y"]
-        away = min((math.dist(position, middle) for middle in reference.middles), default=None)
-        success = world.done("agent") and stopped_at(world.state(), reference.targets, math.inf)
+        away = min(
+            (math.dist(position, middle) for middle in reference.middles), default=None
+        )
+        success = world.done("agent") and stopped_at(
+            world.state(), reference.targets, math.inf
+        )
         return Standing(success, int(success), 1, away)
 
 
 def bounds(trajectory: Trajectory, targets: frozenset[str]) -> dict[str, float]:
     """Return ``ever_seen``, ``ever_grounded`` and ``chance``; empty without views."""
-    views = [(s, s.observation) for s in trajectory.steps if isinstance(s.observation, View)]
+    views = [
+        (s, s.observation) for s in trajectory.steps if isinstance(s.observation, View)
+    ]
     if not views:
         return {}
     in_view = grounded = 0
@@ -128,7 +151,8 @@ def bounds(trajectory: Trajectory, targets: frozenset[str]) -> dict[str, float]:
         metres = [obj.away for obj in view.shown or () if obj.id in targets]
         in_view += bool(metres)
         grounded += any(
-            note.kind == GROUNDED and note.details.get("distance") in metres for note in step.notes
+            note.kind == GROUNDED and note.details.get("distance") in metres
+            for note in step.notes
         )
     scores = {"ever_seen": float(in_view > 0), "chance": in_view / len(views)}
     if any(note.kind in (GROUNDED, TURN, GAVE_UP) for note in trajectory.notes()):
@@ -136,7 +160,9 @@ def bounds(trajectory: Trajectory, targets: frozenset[str]) -> dict[str, float]:
     return scores
 
 
-def stopped_at(state: Mapping[str, Json], targets: frozenset[str], max_distance: float) -> bool:
+def stopped_at(
+    state: Mapping[str, Json], targets: frozenset[str], max_distance: float
+) -> bool:
     """True if the agent stopped with a target in view within ``max_distance`` metres."""
     visible = state.get("in_view", ()) if state.get("stopped") else ()
     limit = max_distance + 1e-6  # tolerates rounding of distances

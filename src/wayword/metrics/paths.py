@@ -83,7 +83,10 @@ class Alignment:
 
 
 def align(
-    graphs: Sequence[Floats], which: Sequence[int] | Ints, paths: Padded, references: Padded
+    graphs: Sequence[Floats],
+    which: Sequence[int] | Ints,
+    paths: Padded,
+    references: Padded,
 ) -> Alignment:
     """Measure paths against references. ``graphs`` are the distance matrices (N, N) of the scenes,
     in metres, and ``which`` (B,) is the scene of each episode."""
@@ -144,7 +147,9 @@ def _warp(
         costs = metres(places[i, :count], gold[:, :count])
         np.minimum(nearest[:, :count], costs, out=nearest[:, :count])
         row = table[:, :count]  # turned into the next row, in place
-        best = np.minimum(row[1:], row[:-1])  # predecessors (i - 1, j) and (i - 1, j - 1)
+        best = np.minimum(
+            row[1:], row[:-1]
+        )  # predecessors (i - 1, j) and (i - 1, j - 1)
         row[0] += costs[0]
         for j in range(1, len(row)):
             np.minimum(best[j - 1], row[j - 1], out=row[j])

@@ -62,7 +62,9 @@ class Predictions:
         return scores
 
 
-def trajectory_from_places(episode_id: str, places: Sequence[str], key: str) -> Trajectory:
+def trajectory_from_places(
+    episode_id: str, places: Sequence[str], key: str
+) -> Trajectory:
     """Return a walk through ``places``; ``key`` is the place's field in poses (``"viewpoint"``)."""
     steps = [
         Step("agent", {}, Decision(Action("goto", (place,))), Feedback(), {key: place})
@@ -78,7 +80,9 @@ def trajectory_from_actions(
     recorded as a rejection. Raises ``UsageError`` for worlds with several actors."""
     game = Game(dataset.world(episode), episode)
     if len(game.world.actors) > 1:
-        raise UsageError(f"episode {episode.id} has several actors; only one is supported")
+        raise UsageError(
+            f"episode {episode.id} has several actors; only one is supported"
+        )
     (actor,) = game.world.actors
     for action in actions:
         game.act(actor, Decision(action))
@@ -103,9 +107,13 @@ def read(path: Path, dataset: Dataset) -> Predictions:
             task = _task(path, where, record, dataset, by_id, by_path)
             name = task.episode.id
             if name in used:
-                raise DataError(path, where, f"repeats episode {name!r} of {used[name]}")
+                raise DataError(
+                    path, where, f"repeats episode {name!r} of {used[name]}"
+                )
             used[name] = where
-            trajectory, illegal = _trajectory(path, where, record, dataset, task, by_places)
+            trajectory, illegal = _trajectory(
+                path, where, record, dataset, task, by_places
+            )
             predictions.pairs.append((task, trajectory))
             predictions.illegal_moves.append(illegal)
     finally:
@@ -158,7 +166,9 @@ def _task(
         raise DataError(path, at, problem, hint or "name its split with --on")
     scan = record.get("scan", task.episode.scene)
     if scan != task.episode.scene:
-        problem = f"{_short(scan)}, but episode {task.episode.id} is in {task.episode.scene}"
+        problem = (
+            f"{_short(scan)}, but episode {task.episode.id} is in {task.episode.scene}"
+        )
         raise DataError(path, f"{where}, field 'scan'", problem)
     return task
 
@@ -180,10 +190,16 @@ def _trajectory(
     if name == "actions":
         actions = [_action(path, at, number, item) for number, item in enumerate(value)]
         trajectory = trajectory_from_actions(dataset, task.episode, actions)
-        return trajectory, sum(isinstance(step.decision, Rejection) for step in trajectory.steps)
+        return trajectory, sum(
+            isinstance(step.decision, Rejection) for step in trajectory.steps
+        )
     if judge is None:
-        raise DataError(path, at, "cannot be scored: this dataset needs the field 'actions'")
-    places = [p for number, item in enumerate(value) for p in _places(path, at, number, item)]
+        raise DataError(
+            path, at, "cannot be scored: this dataset needs the field 'actions'"
+        )
+    places = [
+        p for number, item in enumerate(value) for p in _places(path, at, number, item)
+    ]
     if not places:
         raise DataError(path, at, "must contain at least the start")
     try:
@@ -211,10 +227,14 @@ def _places(path: Path, at: str, number: int, item: Any) -> list[str]:
 def _action(path: Path, at: str, number: int, item: Any) -> Action:
     match = ACTION.fullmatch(item) if isinstance(item, str) else None
     if match is None:
-        problem = f"must be an action such as 'forward' or 'goto[place]', got {_short(item)}"
+        problem = (
+            f"must be an action such as 'forward' or 'goto[place]', got {_short(item)}"
+        )
         raise DataError(path, f"{at}, item {number}", problem)
     name, arguments = match.groups()
-    return Action(name, tuple(part.strip() for part in arguments.split(",")) if arguments else ())
+    return Action(
+        name, tuple(part.strip() for part in arguments.split(",")) if arguments else ()
+    )
 
 
 def _short(value: object) -> str:

@@ -32,20 +32,32 @@ from wayword.metrics.definitions import defined
 TRIAL_METRICS = defined("trials")
 
 
-def measure_trials(by: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+def measure_trials(
+    by: Scorer, dataset: Dataset, pairs: Sequence[Pair]
+) -> list[dict[str, float]]:
     """Return the trial metrics of each pair; empty if only one trial was possible."""
-    tried = [n for n, (_, last) in enumerate(pairs) if last.earlier or last.verdict is not None]
-    firsts = [(task, trajectory.trials()[0]) for task, trajectory in (pairs[n] for n in tried)]
+    tried = [
+        n
+        for n, (_, last) in enumerate(pairs)
+        if last.earlier or last.verdict is not None
+    ]
+    firsts = [
+        (task, trajectory.trials()[0]) for task, trajectory in (pairs[n] for n in tried)
+    ]
     rows: list[dict[str, float]] = [{} for _ in pairs]
     for n, first in zip(tried, _successes(by, dataset, firsts), strict=True):
         trials = pairs[n][1].trials()
-        judged = sum(t.verdict is not None and t.verdict.succeeded is not None for t in trials)
+        judged = sum(
+            t.verdict is not None and t.verdict.succeeded is not None for t in trials
+        )
         rows[n] = {} if first is None else {"sr_first": first}
         rows[n] |= {"trials": len(trials), "verdicts": judged}
     return rows
 
 
-def _successes(by: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[float | None]:
+def _successes(
+    by: Scorer, dataset: Dataset, pairs: Sequence[Pair]
+) -> list[float | None]:
     """Return each trial's success, None if it cannot be judged."""
     scores = by.score(dataset, pairs) if pairs else []
     return [each.get(dataset.family.success) for each in scores]
@@ -129,7 +141,9 @@ class EpisodeScorer(ABC):
         return [self.score_episode(dataset, *pair) for pair in pairs]
 
     @abstractmethod
-    def score_episode(self, dataset: Any, task: Task, trajectory: Trajectory) -> dict[str, float]:
+    def score_episode(
+        self, dataset: Any, task: Task, trajectory: Trajectory
+    ) -> dict[str, float]:
         """Return the metrics of an episode; empty if its reference is not public."""
 
 
@@ -138,17 +152,27 @@ class SuccessScorer(EpisodeScorer):
 
     def __init__(self, family: Family) -> None:
         self._key = family.success
-        self.metrics = (Metric(self._key, self._key.upper(), "rate", "higher", "episodes solved"),)
+        self.metrics = (
+            Metric(self._key, self._key.upper(), "rate", "higher", "episodes solved"),
+        )
 
-    def score_episode(self, dataset: Any, task: Task, trajectory: Trajectory) -> dict[str, float]:
+    def score_episode(
+        self, dataset: Any, task: Task, trajectory: Trajectory
+    ) -> dict[str, float]:
         success = dataset.succeeded(task, trajectory)
         return {} if success is None else {self._key: float(success)}
 
 
 def scorer(family: Family | str) -> Scorer:
     """Return the scorer of a family or family name. Raises ``UsageError`` for an invalid scorer."""
-    resolved: Family = registry.load("family", family) if isinstance(family, str) else family
-    return _shipped_scorer(resolved.name) if resolved.scorer is None else _checked(resolved)
+    resolved: Family = (
+        registry.load("family", family) if isinstance(family, str) else family
+    )
+    return (
+        _shipped_scorer(resolved.name)
+        if resolved.scorer is None
+        else _checked(resolved)
+    )
 
 
 def success_of(family: str) -> str:
@@ -165,7 +189,9 @@ def _shipped_scorer(name: str) -> Scorer:
 def _checked(family: Family) -> Scorer:
     checked = family.part("scorer") or SuccessScorer(family)
     if not isinstance(checked, Scorer):
-        raise UsageError(f"the scorer of the family {family.name!r} must have metrics and score()")
+        raise UsageError(
+            f"the scorer of the family {family.name!r} must have metrics and score()"
+        )
     return checked
 
 

@@ -38,7 +38,9 @@ def measure(trajectory: Trajectory) -> dict[str, float]:
     for step in trajectory.steps:
         for note in step.notes:
             if note.kind == STATE:
-                for claim in claims(note.details, where.get(step.actor, {}), step.observation):
+                for claim in claims(
+                    note.details, where.get(step.actor, {}), step.observation
+                ):
                     right.setdefault(f"state_{claim.about}", []).append(claim.right)
         where[step.actor] = step.pose
     keys = (metric.key for metric in METRICS)
@@ -56,10 +58,14 @@ def holding_is_right(stated: Json, true: Sequence[str]) -> bool:
         return False
     unmatched = [_words(name) for name in true]
     # exact names first, so that "mug" cannot take the place of "mug 1"
-    names = sorted((_words(str(name)) for name in stated), key=lambda name: name not in unmatched)
+    names = sorted(
+        (_words(str(name)) for name in stated), key=lambda name: name not in unmatched
+    )
     for name in names:
         # the number is optional: "mug" matches "mug 1"
-        match = next((h for h in unmatched if name in (h, re.sub(r" \d+$", "", h))), None)
+        match = next(
+            (h for h in unmatched if name in (h, re.sub(r" \d+$", "", h))), None
+        )
         if match is None:
             return False
         unmatched.remove(match)
@@ -85,11 +91,19 @@ def claims(
     answer = {about: stated.get(about) for about in ("heading", "holding", "place")}
     if isinstance(heading, int | float):
         claimed = answer["heading"]
-        right = isinstance(claimed, int | float) and abs(relative(claimed, heading)) <= TOLERANCE
+        right = (
+            isinstance(claimed, int | float)
+            and abs(relative(claimed, heading)) <= TOLERANCE
+        )
         yield Claim("heading", claimed, heading, right)
     if isinstance(holding, list | tuple):
         names = [str(_field(held, "name")) for held in holding]
-        yield Claim("holding", answer["holding"], names, holding_is_right(answer["holding"], names))
+        yield Claim(
+            "holding",
+            answer["holding"],
+            names,
+            holding_is_right(answer["holding"], names),
+        )
     place = next((where[key] for key in PLACES if where.get(key)), None)
     if place is not None:
         right = place_is_right(answer["place"], str(place))

@@ -52,7 +52,9 @@ class StreetScorer(EpisodeScorer):
 
     metrics = METRICS
 
-    def score_episode(self, dataset: Any, task: Task, trajectory: Trajectory) -> dict[str, float]:
+    def score_episode(
+        self, dataset: Any, task: Task, trajectory: Trajectory
+    ) -> dict[str, float]:
         if not isinstance(task.reference, PathReference):
             return {}
         graph = _graph(dataset, task)
@@ -60,14 +62,18 @@ class StreetScorer(EpisodeScorer):
         route = _indices(graph, task, task.reference.path)
         costs = graph.hops.table(walk, route)
         spd = float(costs[-1, -1])
-        reached = spd <= 1 or any(target == walk[-1] for _, target in graph.exits(route[-1]))
+        reached = spd <= 1 or any(
+            target == walk[-1] for _, target in graph.exits(route[-1])
+        )
         stopped = trajectory.ended == "stopped"
         return {
             "tc": float(reached),
             "spd": spd,
             "kpa": kpa(graph, walk, route, reached and stopped),
             "kpa_released": kpa_released(graph, walk, route, reached),
-            "ndtw": float(np.exp(-dtw(costs) / len(route))),  # the success threshold is one link
+            "ndtw": float(
+                np.exp(-dtw(costs) / len(route))
+            ),  # the success threshold is one link
         }
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
@@ -84,7 +90,10 @@ class StreetScorer(EpisodeScorer):
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
         graph = _graph(dataset, task)
         walk = [graph.index[place] for place, _ in groupby(places)]
-        gaps = sum(end not in [to for _, to in graph.exits(start)] for start, end in pairwise(walk))
+        gaps = sum(
+            end not in [to for _, to in graph.exits(start)]
+            for start, end in pairwise(walk)
+        )
         return gaps + int(places[0] != task.episode.start["panorama"])
 
 
@@ -93,7 +102,9 @@ def _graph(dataset: Any, task: Task) -> StreetGraph:
     return graph
 
 
-def kpa(graph: StreetGraph, walk: Sequence[int], route: Sequence[int], stopped: bool) -> float:
+def kpa(
+    graph: StreetGraph, walk: Sequence[int], route: Sequence[int], stopped: bool
+) -> float:
     """Return the paper's key-point accuracy; ``stopped``: the actor stopped near the goal."""
     points = len(route) > 1
     right = points and list(walk[:2]) == list(route[:2])
@@ -110,7 +121,9 @@ def kpa_released(
     expected = _turns(graph, route)
     first_two = set(route[:2]) if len(route) > 1 else set()
     first_walked = set(walk[:2]) if len(walk) > 1 else set()
-    right = len(first_two & first_walked) + len(set(expected).intersection(_turns(graph, walk)))
+    right = len(first_two & first_walked) + len(
+        set(expected).intersection(_turns(graph, walk))
+    )
     points = (2 if len(route) > 1 else 0) + len(expected)
     return (right + reached) / (points + 1)
 
@@ -130,7 +143,10 @@ def dtw(costs: NDArray[np.float64]) -> float:
     sums = np.cumsum(table, axis=1)
     before = sums - table
     line = np.full(table.shape[1] + 1, np.inf)
-    above, aside = line[1:], line[:-1]  # the row above, and the same shifted by one column
+    above, aside = (
+        line[1:],
+        line[:-1],
+    )  # the row above, and the same shifted by one column
     above[:] = sums[0]
     best = np.empty(table.shape[1])
     for total, left in zip(sums[1:], before[1:], strict=True):

@@ -30,7 +30,9 @@ class Scores:
     def of(scores: Sequence[Mapping[str, float]], ids: Sequence[str] = ()) -> Scores:
         """Return the scores of a list of episodes; ``ids`` are optional."""
         keys = dict.fromkeys(chain.from_iterable(scores))
-        columns = {key: np.array([s.get(key, math.nan) for s in scores], float) for key in keys}
+        columns = {
+            key: np.array([s.get(key, math.nan) for s in scores], float) for key in keys
+        }
         return Scores(ids or [""] * len(scores), columns)
 
     def __len__(self) -> int:
@@ -119,13 +121,19 @@ def summarize(
     ``clusters`` are those of the scored episodes, then of the ``failed`` ones, which count as zeros
     in a second success rate.
     """
-    family_metrics = list(metrics if metrics is not None else scoring.scorer(family).metrics)
+    family_metrics = list(
+        metrics if metrics is not None else scoring.scorer(family).metrics
+    )
     kinds = {key: metric.kind for key, metric in scoring.by_key(family_metrics).items()}
     table = scores if isinstance(scores, Scores) else Scores.of(scores)
     owners = None if clusters is None else list(clusters)
     own = None if owners is None else owners[: len(table)]
-    rates = {key: column for key, column in table.columns.items() if kinds.get(key) == "rate"}
-    intervals = {key: found for key, column in rates.items() if (found := _rate(column, own))}
+    rates = {
+        key: column for key, column in table.columns.items() if kinds.get(key) == "rate"
+    }
+    intervals = {
+        key: found for key, column in rates.items() if (found := _rate(column, own))
+    }
     if others := {key: c for key, c in table.columns.items() if key not in intervals}:
         means = bootstrap(np.column_stack([*others.values()]), own, seed=seed)
         intervals |= dict(zip(others, means, strict=True))
@@ -134,7 +142,9 @@ def summarize(
         at = next((n for n, m in enumerate(family_metrics) if m.key == success), -1)
         label = family_metrics[at].label if at >= 0 else success
         about = "success, with episodes that failed (an error, not the agent) as zeros"
-        zeros = Metric(success + FAILED_0, f"{label} (failed = 0)", "rate", "higher", about)
+        zeros = Metric(
+            success + FAILED_0, f"{label} (failed = 0)", "rate", "higher", about
+        )
         family_metrics.insert(at + 1, zeros)
         column = np.append(table.columns[success], np.zeros(failed))
         if owners is not None:  # failed episodes without a given cluster are their own
@@ -159,7 +169,9 @@ def _rate(column: Floats, clusters: Sequence[Hashable] | None) -> Interval | Non
     return rate_interval(column, clusters) if all_or_nothing else None
 
 
-LOST_ADVICE = 0.1  # share of calls without usable advice above which a row gets a caveat
+LOST_ADVICE = (
+    0.1  # share of calls without usable advice above which a row gets a caveat
+)
 
 
 def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
@@ -172,7 +184,9 @@ def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
             lines.append(f"{share}, prompts omit {lack} to fit the context")
     lost, calls = table.column("advice_lost").sum(), table.column("calls").sum()
     if calls and lost / calls > LOST_ADVICE:
-        lines.append(f"{lost:.0f} of {calls:.0f} calls to experts gave no usable advice")
+        lines.append(
+            f"{lost:.0f} of {calls:.0f} calls to experts gave no usable advice"
+        )
     return tuple(lines)
 
 
@@ -181,7 +195,11 @@ def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
     lines, alone = [""], len(rows) == 1
     unit = next((row.clustered or "episode" for row in rows if row.n), "")
     if any(not math.isnan(value.half) for row in rows for value in row.values.values()):
-        scenes = ", by resampling scenes" if any(r.clustered == "scene" for r in rows) else ""
+        scenes = (
+            ", by resampling scenes"
+            if any(r.clustered == "scene" for r in rows)
+            else ""
+        )
         lines.append(f"± half of the 95% interval{scenes}; [low, high] if asymmetric.")
     elif unit:
         lines.append(f"No intervals: they need at least two {unit}s.")
@@ -193,11 +211,15 @@ def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
         if trials is not None and verdicts is not None:
             outcomes = f"a judge revealed {verdicts.mean:.1f} outcomes"
             judged = outcomes if verdicts.mean else "no judge"
-            scored = f"{trials.mean:.1f} trials per episode, of which the last is scored"
+            scored = (
+                f"{trials.mean:.1f} trials per episode, of which the last is scored"
+            )
             lines.append(f"{'' if alone else f'{row.name}: '}{scored}; {judged}.")
     lines += [line for row in rows if (line := _spent(row, alone))]
     if hidden:
-        lines.append(f"Hidden columns (terminal too narrow): {', '.join(hidden)}. See --wide.")
+        lines.append(
+            f"Hidden columns (terminal too narrow): {', '.join(hidden)}. See --wide."
+        )
     return "\n".join(lines)
 
 
@@ -208,7 +230,10 @@ def caveats(rows: Sequence[Row]) -> list[str]:
         names = [row.name for row in rows if caveat in row.caveats]
         whose = "" if len(names) == len(rows) else f"{', '.join(names)}: "
         lines.append(f"{whose}{caveat}.")
-    if len({decoding for row in rows if (decoding := row.settings.get("decoding"))}) > 1:
+    if (
+        len({decoding for row in rows if (decoding := row.settings.get("decoding"))})
+        > 1
+    ):
         free = "With decoding=free, answers may be illegal actions; other decodings prevent that."
         lines.append(free)
     return lines

@@ -78,19 +78,29 @@ def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
     metrics, names, counts = shown_metrics(rows), [], []
     for row, text in zip(rows, labels(rows), strict=True):
         dataset = f"{row.dataset} {row.checksum[:8]}".strip()
-        names.append("\n".join(filter(None, (row.name, _agent(row), text, row.model, dataset))))
+        names.append(
+            "\n".join(filter(None, (row.name, _agent(row), text, row.model, dataset)))
+        )
         counts.append(episodes(row).replace(" of ", "\nof ").replace(", ", "\n"))
     texts = {
-        metric.key: ["\n".join(cell(row, metric, 1)).replace("± ", "±").strip() for row in rows]
+        metric.key: [
+            "\n".join(cell(row, metric, 1)).replace("± ", "±").strip() for row in rows
+        ]
         for metric in metrics
     }
     title = min(_widest("Run", *names), max(MIN_TITLE, width * 2 // 5))
     room = width - title - _widest("Episodes", *counts) - 2
-    heads = {m.key: label(m).replace(" ", "\n", len(label(m)) > LONG_HEAD) for m in metrics}
+    heads = {
+        m.key: label(m).replace(" ", "\n", len(label(m)) > LONG_HEAD) for m in metrics
+    }
     widths = [_widest(heads[metric.key], *texts[metric.key]) + 2 for metric in metrics]
     shown = fit(metrics, widths, room)
     table = Table(
-        box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False, show_edge=False
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
+        collapse_padding=True,
+        pad_edge=False,
+        show_edge=False,
     )
     table.add_column("Run", overflow="fold", max_width=title)
     table.add_column("Episodes", justify="right", no_wrap=True)
@@ -151,7 +161,9 @@ def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str: 
 def write_as(form: str, writers: Mapping[str, Callable[[T], str]], content: T) -> str:
     """Return the content in a format. Raises ``UsageError`` for an unknown one."""
     if form not in writers:
-        raise UsageError(f"unknown table format {form!r}; {suggest(form, list(writers))}")
+        raise UsageError(
+            f"unknown table format {form!r}; {suggest(form, list(writers))}"
+        )
     return writers[form](content)
 
 
@@ -162,12 +174,17 @@ def metrics_of(rows: Sequence[Row]) -> list[Metric]:
     """
     by_key = scoring.by_key([metric for row in rows for metric in row.metrics])
     present = {
-        key for row in rows for key, v in row.values.items() if v.mean or key not in HIDDEN_IF_ZERO
+        key
+        for row in rows
+        for key, v in row.values.items()
+        if v.mean or key not in HIDDEN_IF_ZERO
     }
     return [metric for key, metric in by_key.items() if key in present]
 
 
-TOTAL_COST = Metric("total_cost", "Total cost", "dollars", None, "US dollars of the run")
+TOTAL_COST = Metric(
+    "total_cost", "Total cost", "dollars", None, "US dollars of the run"
+)
 
 
 def shown_metrics(rows: Sequence[Row]) -> list[Metric]:
@@ -175,7 +192,10 @@ def shown_metrics(rows: Sequence[Row]) -> list[Metric]:
     metrics = metrics_of(rows)
     at = next((n for n, metric in enumerate(metrics) if metric.key == "cost"), None)
     if at is not None and any(row.totals.get("cost") for row in rows):
-        metrics[at : at + 1] = [replace(metrics[at], label="Cost per episode"), TOTAL_COST]
+        metrics[at : at + 1] = [
+            replace(metrics[at], label="Cost per episode"),
+            TOTAL_COST,
+        ]
     return metrics
 
 
@@ -211,17 +231,25 @@ def to_csv(rows: Sequence[Row]) -> str:
             ends = {"": value.mean, "_low": value.low, "_high": value.high}
             record |= {metric.key + end: finite(number) for end, number in ends.items()}
         record |= {f"total_{key}": finite(x) for key, x in row.totals.items()}
-        records.append(record | ({"caveats": "; ".join(row.caveats)} if row.caveats else {}))
+        records.append(
+            record | ({"caveats": "; ".join(row.caveats)} if row.caveats else {})
+        )
     return csv_text(records)
 
 
 def markdown(
-    head: Sequence[str], left: int, rows: Iterable[Sequence[str]], notes: Sequence[str] = ()
+    head: Sequence[str],
+    left: int,
+    rows: Iterable[Sequence[str]],
+    notes: Sequence[str] = (),
 ) -> str:
     """Return a Markdown table with its first ``left`` columns aligned left, and notes below."""
     rule = ["---"] * left + ["---:"] * (len(head) - left)
     head = [part.replace("_", r"\_") for part in head]
-    lines = [f"| {' | '.join(c.replace('|', '/') for c in line)} |" for line in (head, rule, *rows)]
+    lines = [
+        f"| {' | '.join(c.replace('|', '/') for c in line)} |"
+        for line in (head, rule, *rows)
+    ]
     lines += ["", *(f"> {line}" for line in notes)] if notes else []
     return "\n".join(lines) + "\n"
 
@@ -232,10 +260,24 @@ def labels(rows: Sequence[Row]) -> list[str]:
     differing = []
     for row in rows:
         task = row.agent, row.dataset
-        alike = [other.settings for other in rows if (other.agent, other.dataset) == task]
-        keys = [k for k in row.settings if any(o.get(k) != row.settings[k] for o in alike)]
-        if len({other.settings.get(DECODING, row.settings.get(DECODING)) for other in rows}) > 1:
-            keys = list(dict.fromkeys([*(k for k in row.settings if k == DECODING), *keys]))
+        alike = [
+            other.settings for other in rows if (other.agent, other.dataset) == task
+        ]
+        keys = [
+            k for k in row.settings if any(o.get(k) != row.settings[k] for o in alike)
+        ]
+        if (
+            len(
+                {
+                    other.settings.get(DECODING, row.settings.get(DECODING))
+                    for other in rows
+                }
+            )
+            > 1
+        ):
+            keys = list(
+                dict.fromkeys([*(k for k in row.settings if k == DECODING), *keys])
+            )
         differing.append(", ".join(f"{key}={row.settings[key]}" for key in keys))
     return differing
 
@@ -268,11 +310,17 @@ def _printed(
 
 
 def latex(
-    head: Sequence[str], left: int, rows: Iterable[Sequence[str]], notes: Iterable[str] = ()
+    head: Sequence[str],
+    left: int,
+    rows: Iterable[Sequence[str]],
+    notes: Iterable[str] = (),
 ) -> str:
     """Return a ``tabular`` with notes as comments below. After the first ``left`` columns, cells
     are numbers in math mode; those between ``**`` are bold."""
-    lines = [f"\\begin{{tabular}}{{{'l' * left}{'r' * (len(head) - left)}}}", "\\toprule"]
+    lines = [
+        f"\\begin{{tabular}}{{{'l' * left}{'r' * (len(head) - left)}}}",
+        "\\toprule",
+    ]
     lines += [f"{' & '.join(map(_latex_text, head))} \\\\", "\\midrule"]
     for row in rows:
         cells = [*map(_latex_text, row[:left]), *map(_latex_number, row[left:])]
@@ -298,7 +346,9 @@ def _latex_number(text: str) -> str:
     """Return a number in math mode; braces prevent a gap after its commas."""
     if text in ("–", ""):
         return _latex_text(text)
-    text = re.sub(r"(?<=\d),(?=\d)", "{,}", text.replace("$", r"\$").replace("%", r"\%"))
+    text = re.sub(
+        r"(?<=\d),(?=\d)", "{,}", text.replace("$", r"\$").replace("%", r"\%")
+    )
     text = re.sub(r"\*\*(.+?)\*\*", r"\\mathbf{\1}", text)
     return f"${text}$".replace("±", r"\pm")
 
@@ -325,15 +375,21 @@ def cell(row: Row, metric: Metric, fewer: int = 0) -> tuple[str, str]:
     """Return a mean and its interval as text: ``± 17.9``, or ``[2.5, 44.5]`` if asymmetric, then
     with ``fewer`` decimals; empty without an interval."""
     # a run without failures has the same success with them as zeros
-    value = row.values.get(metric.key, row.values.get(metric.key.removesuffix(FAILED_0)))
+    value = row.values.get(
+        metric.key, row.values.get(metric.key.removesuffix(FAILED_0))
+    )
     if metric is TOTAL_COST and (cost := row.totals.get("cost")) is not None:
         value = Interval(cost)
     if value is None or math.isnan(value.mean):
         return ("–", "")
     digits = _digits(metric, value.mean)
     mean, half = number(metric, value.mean, digits), number(metric, value.half, digits)
-    fewer = fewer if value.half > 0.05 else 0  # else both ends could round to the same number
-    ends = [number(metric, end, max(0, digits - fewer)) for end in (value.low, value.high)]
+    fewer = (
+        fewer if value.half > 0.05 else 0
+    )  # else both ends could round to the same number
+    ends = [
+        number(metric, end, max(0, digits - fewer)) for end in (value.low, value.high)
+    ]
     spread = f"± {half}" if value.is_symmetric else f"[{', '.join(ends)}]"
     return mean, "" if math.isnan(value.half) else spread
 
@@ -348,7 +404,11 @@ def label(metric: Metric) -> str:
     """Return the column's head, with its unit."""
     units = {"rate": "%", "metres": "m", "hops": "hops", "dollars": "$", "seconds": "s"}
     unit = units.get(metric.kind, "")
-    return metric.label if not unit or metric.label.endswith(unit) else f"{metric.label} {unit}"
+    return (
+        metric.label
+        if not unit or metric.label.endswith(unit)
+        else f"{metric.label} {unit}"
+    )
 
 
 def _digits(metric: Metric, mean: float) -> int:

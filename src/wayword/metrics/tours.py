@@ -51,8 +51,12 @@ def tour_ndtw(dataset: Any, pairs: Sequence[Pair]) -> float:
         if not isinstance(task.reference, PathReference):
             return math.nan
         graph = dataset.graph(task.episode.scene)
-        walk = [place for place, _ in groupby(walked_places(task, trajectory, "viewpoint"))]
-        rows, columns = ([graph.index[at] for at in path] for path in (walk, task.reference.path))
+        walk = [
+            place for place, _ in groupby(walked_places(task, trajectory, "viewpoint"))
+        ]
+        rows, columns = (
+            [graph.index[at] for at in path] for path in (walk, task.reference.path)
+        )
         metres = graph.distances[np.ix_(rows, columns)]
         # Where two episodes of a tour meet, both ends of the references match only those of the
         # walks. No alignment does so if a reference is too short for its walk; R2R has none.
@@ -73,5 +77,7 @@ def _warp(metres: Floats) -> float:
     table[0, 0] = 0.0
     for i, row in enumerate(metres, 1):
         for j, cost in enumerate(row, 1):
-            table[i, j] = cost + min(table[i - 1, j], table[i, j - 1], table[i - 1, j - 1])
+            table[i, j] = cost + min(
+                table[i - 1, j], table[i, j - 1], table[i - 1, j - 1]
+            )
     return float(table[-1, -1])

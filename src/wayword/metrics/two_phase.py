@@ -33,7 +33,9 @@ class TwoPhaseScorer(EpisodeScorer):
 
     metrics = METRICS
 
-    def score_episode(self, dataset: Any, task: Task, trajectory: Trajectory) -> dict[str, float]:
+    def score_episode(
+        self, dataset: Any, task: Task, trajectory: Trajectory
+    ) -> dict[str, float]:
         phases = _phases(task, trajectory.state or {})
         if phases is None:
             return {}

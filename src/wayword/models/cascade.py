@@ -18,7 +18,14 @@ from typing import Annotated, Any
 from annotated_types import Ge, Le
 
 from wayword.core.errors import ModelError, UsageError
-from wayword.core.model import Answer, Choice, Completion, Prompt, Sampling, TokenLogprob
+from wayword.core.model import (
+    Answer,
+    Choice,
+    Completion,
+    Prompt,
+    Sampling,
+    TokenLogprob,
+)
 from wayword.models.middleware.budget import EPISODE
 from wayword.models.parts.opening import ModelPair, open_model
 
@@ -59,12 +66,21 @@ class Cascade(ModelPair):
         self._settings = rules = settings or CascadeSettings()
         small, comma, large = map(str.strip, name.partition(","))
         if not comma or "," in large:
-            raise UsageError(f"cascade:{name}: name two models, as in cascade:local:a,openai:b")
-        self.small, self.large = open_model(small, rules.small), open_model(large, rules.large)
+            raise UsageError(
+                f"cascade:{name}: name two models, as in cascade:local:a,openai:b"
+            )
+        self.small, self.large = (
+            open_model(small, rules.small),
+            open_model(large, rules.large),
+        )
         self.name: str = f"cascade:{self.small.name},{self.large.name}"
         identities = f"{self.small.identity}, {self.large.identity}"
-        self.identity: str = f"cascade {identities}, {replace(rules, small={}, large={})}"
-        self.window: int = min(filter(None, (self.small.window, self.large.window)), default=0)
+        self.identity: str = (
+            f"cascade {identities}, {replace(rules, small={}, large={})}"
+        )
+        self.window: int = min(
+            filter(None, (self.small.window, self.large.window)), default=0
+        )
         self._warnings: dict[str, None] = {}
 
     @property
@@ -79,7 +95,9 @@ class Cascade(ModelPair):
         rules, changed = self._settings, sampling
         votes = rules.samples if rules.samples > sampling.n else 1
         if votes > 1:
-            changed = replace(changed, n=votes, temperature=max(changed.temperature, TEMPERATURE))
+            changed = replace(
+                changed, n=votes, temperature=max(changed.temperature, TEMPERATURE)
+            )
         elif rules.margin and sampling.n == 1:
             changed = replace(changed, logprobs=max(2, changed.logprobs))
         answer = await self._ask_small(lambda: self.small.complete(prompt, changed))
@@ -91,9 +109,13 @@ class Cascade(ModelPair):
                 best, count = max(counts.items(), key=itemgetter(1), default=("", 0))
                 is_sure = count >= max(1, votes * rules.agreement)
                 matching = [text for text in fitting if _decision(text) == best]
-                answer = replace(answer, texts=tuple(matching[:1]), finish=answer.finish[:1])
+                answer = replace(
+                    answer, texts=tuple(matching[:1]), finish=answer.finish[:1]
+                )
             elif is_sure and changed.n == 1 and rules.margin:
-                is_sure = self._passes(_margin(answer.logprobs) if answer.logprobs else None)
+                is_sure = self._passes(
+                    _margin(answer.logprobs) if answer.logprobs else None
+                )
             if is_sure:
                 return replace(answer, answered_by="small")
         return _joined(answer, await self.large.complete(prompt, sampling))
@@ -147,11 +169,15 @@ def _joined(small: Answer | None, large: Answer) -> Answer:
 def _fits(text: str, sampling: Sampling) -> bool:
     """True if a text is one of the options, or has the schema's fields with allowed values."""
     if sampling.json_schema is None:
-        return bool(text.strip()) and text.strip() in (sampling.choices or (text.strip(),))
+        return bool(text.strip()) and text.strip() in (
+            sampling.choices or (text.strip(),)
+        )
     fields = sampling.json_schema.get("properties", {}).items()
     try:
         value = json.loads(text[text.index("{") : text.rindex("}") + 1])
-        return all(value[key] in form.get("enum", (value[key],)) for key, form in fields)
+        return all(
+            value[key] in form.get("enum", (value[key],)) for key, form in fields
+        )
     except (ValueError, KeyError, RecursionError):
         return False
 
@@ -168,10 +194,16 @@ def _decision(text: str) -> str:
 
 def _margin(tokens: Sequence[TokenLogprob]) -> float:
     """Return the smallest lead in probability of a decision's token over the next best one."""
-    start, end, least = _decision_start("".join(token.token for token in tokens)), 0, 1.0
+    start, end, least = (
+        _decision_start("".join(token.token for token in tokens)),
+        0,
+        1.0,
+    )
     for token in tokens:
         end += len(token.token)
-        others = [value for name, value in token.alternatives.items() if name != token.token]
+        others = [
+            value for name, value in token.alternatives.items() if name != token.token
+        ]
         if end > start and others:
             least = min(least, math.exp(token.logprob) - math.exp(max(others)))
     return least

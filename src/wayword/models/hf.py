@@ -59,7 +59,9 @@ class HfSettings:
         if self.adapter and not Path(self.adapter, "adapter_config.json").is_file():
             raise UsageError(f"hf: adapter={self.adapter} has no adapter_config.json")
         if self.batch < 1 or self.context < 0 or self.thinking < 0:
-            raise UsageError("hf: batch must be at least 1, context and thinking at least 0")
+            raise UsageError(
+                "hf: batch must be at least 1, context and thinking at least 0"
+            )
 
 
 @dataclass(slots=True)
@@ -76,7 +78,11 @@ class _Job:
         """Key of jobs that may share a batch. Sampling jobs run alone: their text must depend on
         the seed only, not on the rest of the batch."""
         is_greedy = self.sampling.temperature == 0 and self.sampling.choices is None
-        return replace(self.sampling, seed=None, json_schema=None) if is_greedy else object()
+        return (
+            replace(self.sampling, seed=None, json_schema=None)
+            if is_greedy
+            else object()
+        )
 
 
 class HfModel(Model):
@@ -97,7 +103,9 @@ class HfModel(Model):
             if importlib.util.find_spec(package) is None:
                 remedy = "pip install 'wayword[hf]'"
                 raise UsageError(f"{self.name}: {package} is not installed; {remedy}")
-        self._pool = ThreadPoolExecutor(1, "wayword-hf")  # one thread: calls must not overlap
+        self._pool = ThreadPoolExecutor(
+            1, "wayword-hf"
+        )  # one thread: calls must not overlap
         self._jobs: list[_Job] = []
         self._worker: asyncio.Task[None] | None = None
         self._cached_prefix: tuple[list[int], Any] = [], None
@@ -108,19 +116,25 @@ class HfModel(Model):
     def identity(self) -> str:
         s = self._settings
         folders = [Path(each) for each in (self._weights, s.adapter) if each]
-        stamp = "".join(f" {each.stat().st_mtime_ns}" for each in folders if each.is_dir())
+        stamp = "".join(
+            f" {each.stat().st_mtime_ns}" for each in folders if each.is_dir()
+        )
         return f"{self.name} {s.revision} {s.dtype} {s.thinking}{stamp}"
 
     @property
     def window(self) -> int:
         settings, text_config = self._settings, self._config.get_text_config()
-        size = settings.context or int(getattr(text_config, "max_position_embeddings", 0) or 0)
+        size = settings.context or int(
+            getattr(text_config, "max_position_embeddings", 0) or 0
+        )
         return max(0, size - settings.thinking)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Generate continuations, batched with other waiting requests."""
         if sampling.grammar is not None:
-            line = f"{self.name}: hf: models do not support grammars; use a local: model"
+            line = (
+                f"{self.name}: hf: models do not support grammars; use a local: model"
+            )
             raise ModelError(line, fatal=True)
         if sampling.json_schema is not None:
             *earlier, last = [user(prompt)] if isinstance(prompt, str) else prompt
@@ -147,7 +161,10 @@ class HfModel(Model):
     async def _run_jobs(self) -> None:
         while self._jobs:
             first = self._jobs[0].batch_key
-            batch = [self._jobs[0], *(job for job in self._jobs[1:] if job.batch_key == first)]
+            batch = [
+                self._jobs[0],
+                *(job for job in self._jobs[1:] if job.batch_key == first),
+            ]
             batch = batch[: self._settings.batch]
             self._jobs = [job for job in self._jobs if job not in batch]
             batch = [job for job in batch if not job.done.cancelled()]
@@ -195,7 +212,9 @@ class HfModel(Model):
                 network = PeftModel.from_pretrained(network, adapter).merge_and_unload()
             except (OSError, ValueError, RuntimeError, pickle.UnpicklingError) as error:
                 reason = " ".join(str(error).split())[:200]
-                raise UsageError(f"{adapter}: the adapter cannot be read: {reason}") from None
+                raise UsageError(
+                    f"{adapter}: the adapter cannot be read: {reason}"
+                ) from None
         if device == "auto":
             device = "cuda" if self._torch.cuda.is_available() else "cpu"
         return network.to(device).eval()
@@ -204,16 +223,24 @@ class HfModel(Model):
     def _end_tokens(self) -> set[int]:
         listed = getattr(self._network.generation_config, "eos_token_id", None)
         end_tokens = listed if isinstance(listed, list) else [listed]
-        return {each for each in (*end_tokens, self._tokenizer.eos_token_id) if each is not None}
+        return {
+            each
+            for each in (*end_tokens, self._tokenizer.eos_token_id)
+            if each is not None
+        }
 
     def _load_part(self, class_name: str, **options: Any) -> Any:
         transformers = importlib.import_module("transformers")
         try:
             cls = getattr(transformers, class_name)  # imported only now
-            return cls.from_pretrained(self._weights, revision=self._settings.revision, **options)
+            return cls.from_pretrained(
+                self._weights, revision=self._settings.revision, **options
+            )
         except (OSError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())[:200]
-            raise UsageError(f"{self.name}: the weights cannot be read: {reason}") from None
+            raise UsageError(
+                f"{self.name}: the weights cannot be read: {reason}"
+            ) from None
 
     def _ids(self, text: str) -> list[int]:
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
@@ -237,7 +264,9 @@ class HfModel(Model):
             ids = self._ids(f"{text}assistant:")
         window = self.window
         if window and len(ids) + min(answer_tokens, 1) > window:
-            line = f"the prompt is {len(ids)} tokens long and the context holds {window}"
+            line = (
+                f"the prompt is {len(ids)} tokens long and the context holds {window}"
+            )
             raise ModelError(f"{line}; shorten it")
         return ids or [tokenizer.bos_token_id or tokenizer.eos_token_id]
 
@@ -266,7 +295,9 @@ class HfModel(Model):
         answers = []
         for number, job in enumerate(batch):
             first = number * draws
-            outcomes = [self._read_sample(job, ids) for ids in samples[first : first + draws]]
+            outcomes = [
+                self._read_sample(job, ids) for ids in samples[first : first + draws]
+            ]
             written = sum(count for *_, count in outcomes)
             thought_ids = [self._ids(thought) for _, thought, *_ in outcomes if thought]
             outcomes += outcomes[:1] * (sampling.n - draws)
@@ -274,7 +305,11 @@ class HfModel(Model):
             answer = Completion(
                 texts,
                 finishes,
-                Usage(len(job.ids), written, reasoning=min(sum(map(len, thought_ids)), written)),
+                Usage(
+                    len(job.ids),
+                    written,
+                    reasoning=min(sum(map(len, thought_ids)), written),
+                ),
                 self._logprobs(output, first, sampling.logprobs),
                 seconds=seconds,
                 reasoning=thoughts if any(thoughts) else (),
@@ -287,9 +322,16 @@ class HfModel(Model):
         weights: they would change the model's distribution."""
         settings = self._settings
         max_new_tokens = sampling.max_tokens + settings.thinking
-        options: dict[str, Any] = {"do_sample": sampling.temperature > 0, "repetition_penalty": 1.0}
+        options: dict[str, Any] = {
+            "do_sample": sampling.temperature > 0,
+            "repetition_penalty": 1.0,
+        }
         if sampling.temperature > 0:
-            options |= {"temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
+            options |= {
+                "temperature": sampling.temperature,
+                "top_p": sampling.top_p,
+                "top_k": 0,
+            }
         if sampling.choices is not None:
             max_new_tokens = decoding.longest(sampling.choices) + 1
             end = self._tokenizer.eos_token_id
@@ -298,31 +340,44 @@ class HfModel(Model):
             def allowed(_: int, ids: Any) -> list[int]:
                 written = ids[start:].tolist()
                 i = len(written)
-                tokens = {each[i] for each in spellings if each[:i] == written and i < len(each)}
+                tokens = {
+                    each[i]
+                    for each in spellings
+                    if each[:i] == written and i < len(each)
+                }
                 return sorted(tokens) or [end]
 
             options["prefix_allowed_tokens_fn"] = allowed
         elif sampling.stop:
-            options |= {"stop_strings": list(sampling.stop), "tokenizer": self._tokenizer}
+            options |= {
+                "stop_strings": list(sampling.stop),
+                "tokenizer": self._tokenizer,
+            }
         if window := settings.context or self.window + settings.thinking:
             max_new_tokens = max(1, min(max_new_tokens, window - start))
         return {**options, "max_new_tokens": max_new_tokens}
 
     def _read_sample(self, job: _Job, ids: Sequence[int]) -> tuple[str, str, str, int]:
         """Return a sample's text, reasoning, finish reason and number of generated tokens."""
-        end = next((n for n, token in enumerate(ids) if token in self._end_tokens), None)
+        end = next(
+            (n for n, token in enumerate(ids) if token in self._end_tokens), None
+        )
         ids = ids[:end]
         finish = "length" if end is None else "stop"
         text, thought = str(self._tokenizer.decode(ids, skip_special_tokens=True)), ""
         if job.chat:
             text, thought = decoding.split_thought(text)
         if job.sampling.choices is not None:
-            text = next((c for c in job.sampling.choices if c.strip() == text.strip()), text)
+            text = next(
+                (c for c in job.sampling.choices if c.strip() == text.strip()), text
+            )
             return text, "", "stop", len(ids)
         text, finish = decoding.cut(text, finish, job.sampling.stop)
         return text, thought, finish, len(ids)
 
-    def _logprobs(self, output: Any, row: int, alternatives: int) -> tuple[TokenLogprob, ...]:
+    def _logprobs(
+        self, output: Any, row: int, alternatives: int
+    ) -> tuple[TokenLogprob, ...]:
         """Return the tokens of a sample, each with the ``alternatives`` most likely tokens."""
         if not alternatives:
             return ()
@@ -361,10 +416,14 @@ class HfModel(Model):
                 copies.batch_repeat_interleave(len(endings))
                 rows = [ids + [0] * (longest_ending - len(ids)) for ids in endings]
                 inputs = torch.tensor([row[:-1] for row in rows], device=device)
-                output = self._network(input_ids=inputs, past_key_values=copies, use_cache=True)
+                output = self._network(
+                    input_ids=inputs, past_key_values=copies, use_cache=True
+                )
                 later = torch.log_softmax(output.logits.float(), -1)
                 for n, ids in enumerate(endings):
-                    totals[n] += sum(float(later[n, i, token]) for i, token in enumerate(ids[1:]))
+                    totals[n] += sum(
+                        float(later[n, i, token]) for i, token in enumerate(ids[1:])
+                    )
         values = tuple(min(0.0, total) for total in totals)
         usage = Usage(shared_count + sum(map(len, endings)), 0, reused)
         return Choice(options, values, usage, seconds=time.perf_counter() - began)
@@ -374,9 +433,14 @@ class HfModel(Model):
         reused = min(decoding.prefix_length([cached_ids, ids]), len(ids) - 1)
         try:
             if reused < len(cached_ids):
-                cache.crop(reused - len(cached_ids))  # a negative length drops that many tokens
+                cache.crop(
+                    reused - len(cached_ids)
+                )  # a negative length drops that many tokens
         except (AttributeError, NotImplementedError, ValueError, RuntimeError):
-            cache, reused = None, 0  # no cache yet, or sliding-window attention, which cannot crop
+            cache, reused = (
+                None,
+                0,
+            )  # no cache yet, or sliding-window attention, which cannot crop
         new_ids = torch.tensor([ids[reused:]], device=self._network.device)
         output = self._network(input_ids=new_ids, past_key_values=cache, use_cache=True)
         self._cached_prefix = ids, output.past_key_values

@@ -80,7 +80,9 @@ class InspectModel(Model):
     @property
     def identity(self) -> str:
         chosen = [self._settings.base_url, self._settings.thinking]
-        return " ".join([self.name, *(str(each) for each in chosen if each not in ("", None))])
+        return " ".join(
+            [self.name, *(str(each) for each in chosen if each not in ("", None))]
+        )
 
     @property
     def window(self) -> int:
@@ -94,7 +96,11 @@ class InspectModel(Model):
         samples: list[tuple[str, str, str]] = []
         usage = Usage()
         for number in range(sampling.n):
-            cap = Usage(rough_tokens(prompt), sampling.max_tokens + self._thinking, estimated=True)
+            cap = Usage(
+                rough_tokens(prompt),
+                sampling.max_tokens + self._thinking,
+                estimated=True,
+            )
             try:
                 async with sending(cap) as request:
                     output = await self._generate(prompt, sampling, number, cap)
@@ -116,11 +122,19 @@ class InspectModel(Model):
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         options = decoding.check_options(options)
         max_tokens = max(len(option) for option in options) + 32
-        answer = await self.complete(prompt, Sampling(max_tokens=max_tokens, choices=options))
+        answer = await self.complete(
+            prompt, Sampling(max_tokens=max_tokens, choices=options)
+        )
         return decoding.picked(options, answer, answer.reasoning)
 
-    async def _generate(self, prompt: Prompt, sampling: Sampling, number: int, cap: Usage) -> Any:
-        as_chat = [decoding.as_message(prompt, sampling)] if isinstance(prompt, str) else prompt
+    async def _generate(
+        self, prompt: Prompt, sampling: Sampling, number: int, cap: Usage
+    ) -> Any:
+        as_chat = (
+            [decoding.as_message(prompt, sampling)]
+            if isinstance(prompt, str)
+            else prompt
+        )
         *earlier, last = as_chat
         last = replace(last, content=last.content + decoding.describe_form(sampling))
         has_temperature = self._profile.temperature
@@ -140,14 +154,20 @@ class InspectModel(Model):
             is_free = is_fatal or any(part in name.lower() for part in _FREE)
             billed = None if is_free else cap  # it may have failed after generating
             line = f"{self.name}: {name}: {text[:300]}"
-            raise ModelError(line, retryable=not is_fatal, fatal=is_fatal, billed=billed) from None
+            raise ModelError(
+                line, retryable=not is_fatal, fatal=is_fatal, billed=billed
+            ) from None
 
     def _message(self, message: Message) -> Any:
         module, content = self._inspect, cast(Any, message.content)
         if message.images:
-            pictures = [module.ContentImage(image=image.url) for image in message.images]
+            pictures = [
+                module.ContentImage(image=image.url) for image in message.images
+            ]
             content = [module.ContentText(text=message.content), *pictures]
-        return getattr(module, f"ChatMessage{message.role.capitalize()}")(content=content)
+        return getattr(module, f"ChatMessage{message.role.capitalize()}")(
+            content=content
+        )
 
 
 def _sample(output: Any, sampling: Sampling) -> tuple[str, str, str]:
@@ -157,10 +177,16 @@ def _sample(output: Any, sampling: Sampling) -> tuple[str, str, str]:
     choice = output.choices[0]
     content = choice.message.content
     parts = content if isinstance(content, list) else []
-    thought = "\n".join(p.reasoning for p in parts if getattr(p, "type", "") == "reasoning")
+    thought = "\n".join(
+        p.reasoning for p in parts if getattr(p, "type", "") == "reasoning"
+    )
     text, finish = redacted(choice.message.text), str(choice.stop_reason)
     if sampling.choices:
-        return decoding.matched(text, sampling.choices) or text, redacted(thought), finish
+        return (
+            decoding.matched(text, sampling.choices) or text,
+            redacted(thought),
+            finish,
+        )
     text, finish = decoding.cut(text, finish, sampling.stop)
     return text, redacted(thought), {"max_tokens": "length"}.get(finish, finish)
 
@@ -170,10 +196,14 @@ def _usage(output: Any, prompt: Prompt, sample: tuple[str, str, str]) -> Usage:
     if counts is None or not counts.input_tokens:
         thoughts = estimated_tokens(reasoning) if reasoning else 0
         written = upward(estimated_tokens(text) + thoughts)
-        return Usage(upward(estimated_tokens(prompt)), written, 0, thoughts, estimated=True)
+        return Usage(
+            upward(estimated_tokens(prompt)), written, 0, thoughts, estimated=True
+        )
     cached = counts.input_tokens_cache_read or 0
     uncached = counts.input_tokens + (counts.input_tokens_cache_write or 0)
-    return Usage(uncached + cached, counts.output_tokens, cached, counts.reasoning_tokens or 0)
+    return Usage(
+        uncached + cached, counts.output_tokens, cached, counts.reasoning_tokens or 0
+    )
 
 
 model = InspectModel

@@ -22,7 +22,13 @@ from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.models.parts.decoding import llamacpp_form, longest, split_thought
 from wayword.models.parts.llamacpp import Engine, EngineSettings, rank
-from wayword.models.parts.weights import MODELS, faster, located, trained_window, verified
+from wayword.models.parts.weights import (
+    MODELS,
+    faster,
+    located,
+    trained_window,
+    verified,
+)
 from wayword.models.servers.answers import logprobs
 
 _Result = TypeVar("_Result")
@@ -77,7 +83,9 @@ class LocalModel(Model):
     @property
     def identity(self) -> str:
         if self._weights is not None:
-            return f"{self.name} {self._weights.sha256} q8_0={self._settings.requantise}"
+            return (
+                f"{self.name} {self._weights.sha256} q8_0={self._settings.requantise}"
+            )
         status = self._path.stat()
         return f"{self.name} {status.st_size} {status.st_mtime_ns}"
 
@@ -97,7 +105,9 @@ class LocalModel(Model):
             began = time.perf_counter()
             engine = self._load_engine()
             values, usage = rank(engine, _prompt_text(engine, prompt), options)
-            return Choice(tuple(options), values, usage, seconds=time.perf_counter() - began)
+            return Choice(
+                tuple(options), values, usage, seconds=time.perf_counter() - began
+            )
 
         return await self._in_thread(work)
 
@@ -124,7 +134,9 @@ class LocalModel(Model):
                 settings = replace(self._settings, context=self.window)
                 path = self._path
                 if self._weights is not None:
-                    path = verified(self._weights)  # even if the converted file exists already
+                    path = verified(
+                        self._weights
+                    )  # even if the converted file exists already
                     path = faster(self._weights, path) if settings.requantise else path
                 self._engine = Engine(path, settings)
             return self._engine
@@ -137,7 +149,9 @@ class LocalModel(Model):
         seeds: list[dict[str, Json]] = [{}] * draws
         if (seed := sampling.seed) is not None:
             # later seeds are hashed: with seed + i, runs of neighboring seeds would share samples
-            hashed = (random.Random(f"{seed}/{i}").getrandbits(32) for i in range(1, draws))
+            hashed = (
+                random.Random(f"{seed}/{i}").getrandbits(32) for i in range(1, draws)
+            )
             seeds = [{"seed": each % 2**32} for each in (seed, *hashed)]
         replies = [engine.complete({**payload, **each}) for each in seeds]
         answers = [reply["choices"][0] for reply in replies]
@@ -166,7 +180,9 @@ def _prompt_text(engine: Engine, prompt: Prompt) -> str:
         return prompt
     if any(message.images for message in prompt):
         raise ModelError("local models cannot see pictures; use a model on a server")
-    return engine.apply_template([{"role": m.role, "content": m.content} for m in prompt])
+    return engine.apply_template(
+        [{"role": m.role, "content": m.content} for m in prompt]
+    )
 
 
 def _payload(sampling: Sampling) -> dict[str, Json]:

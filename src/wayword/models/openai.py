@@ -21,9 +21,23 @@ from urllib.parse import urlsplit
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.loopback import is_loopback_url
-from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampling, Usage, user
+from wayword.core.model import (
+    Choice,
+    Completion,
+    Message,
+    Model,
+    Prompt,
+    Sampling,
+    Usage,
+    user,
+)
 from wayword.core.secrets import MASK, hidden, is_secret, redacted, remember
-from wayword.models.parts.decoding import check_options, continued, describe_form, picked
+from wayword.models.parts.decoding import (
+    check_options,
+    continued,
+    describe_form,
+    picked,
+)
 from wayword.models.servers import answers
 from wayword.models.servers.answers import Unranked, ranked
 from wayword.models.servers.connection import Connection, Refused
@@ -35,7 +49,14 @@ _TOO_LONG = re.compile(r"context|too (?:long|many tokens)", re.IGNORECASE)
 _HOSTED = "https://api.openai.com/v1"
 _NEXT_PROMPT = "\n\n(The text breaks off here. Which of the following comes next?)"
 _REPEAT_PROMPT = "That is none of the options. Answer with exactly one of them:\n"
-_UNREADABLE = (TypeError, AttributeError, ValueError, KeyError, IndexError, RecursionError)
+_UNREADABLE = (
+    TypeError,
+    AttributeError,
+    ValueError,
+    KeyError,
+    IndexError,
+    RecursionError,
+)
 
 
 @dataclass(slots=True)
@@ -83,7 +104,9 @@ class OpenAIModel(Model):
         self._profile = profile_of(name, settings.profile, is_hosted)
         self._server = Connection(address, key, self._settings)
         self._accepted_shapes: set[tuple[str, ...]] = set()
-        self._shape_locks: defaultdict[tuple[str, ...], asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._shape_locks: defaultdict[tuple[str, ...], asyncio.Lock] = defaultdict(
+            asyncio.Lock
+        )
         self._fatal_refusal: ModelError | None = None
         self.lessons: list[str] = []
 
@@ -92,7 +115,9 @@ class OpenAIModel(Model):
         """Maximum tokens of prompt and answer, from the profile or the server, without those
         reserved for thinking; 0 if unknown."""
         profile, thinking = self._profile, self._settings.thinking
-        return max(0, profile.window - (profile.thinking if thinking is None else thinking))
+        return max(
+            0, profile.window - (profile.thinking if thinking is None else thinking)
+        )
 
     async def prepare(self) -> None:
         """Ask the server for the window if the profile has none."""
@@ -112,11 +137,18 @@ class OpenAIModel(Model):
         choose = "logprobs" if s.choose == "auto" else s.choose
         extra = json.dumps(_mask_secrets(dict(s.extra)), sort_keys=True)
         line = (
-            f"{self.name} at {self._server.address} {s.dialect} {text_as} {choose} {s.omit} {extra}"
+            f"{self.name} at {self._server.address} "
+            f"{s.dialect} {text_as} {choose} {s.omit} {extra}"
         )
         optional_settings = {"profile": s.profile, "thinking": s.thinking}
-        custom_settings = {k: v for k, v in optional_settings.items() if v not in ("", None)}
-        return f"{line} {json.dumps(custom_settings, sort_keys=True)}" if custom_settings else line
+        custom_settings = {
+            k: v for k, v in optional_settings.items() if v not in ("", None)
+        }
+        return (
+            f"{line} {json.dumps(custom_settings, sort_keys=True)}"
+            if custom_settings
+            else line
+        )
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         began = time.perf_counter()
@@ -149,7 +181,9 @@ class OpenAIModel(Model):
             line = redacted(f"{line}: {error}"[:300])
             raise ModelError(line, retryable=True, billed=bill.usage or None) from None
 
-    async def _sample_all(self, prompt: Prompt, sampling: Sampling, bill: _Bill) -> Completion:
+    async def _sample_all(
+        self, prompt: Prompt, sampling: Sampling, bill: _Bill
+    ) -> Completion:
         def build(profile: Profile, extra_sample: int = 0) -> Request:
             seed = None if sampling.seed is None else sampling.seed + extra_sample
             n = sampling.n if profile.samples and not extra_sample else 1
@@ -166,7 +200,9 @@ class OpenAIModel(Model):
                 raise posted
             sent, reply = posted
             choices += [(choice, sent) for choice in answers.choices(reply)]
-        samples = [answers.sample(choice, asked) for choice, asked in choices[: sampling.n]]
+        samples = [
+            answers.sample(choice, asked) for choice, asked in choices[: sampling.n]
+        ]
         thoughts = tuple(sample.reasoning for sample in samples)
         return Completion(
             texts=tuple(sample.text for sample in samples),
@@ -180,14 +216,20 @@ class OpenAIModel(Model):
     def _continues(self) -> bool:
         """True if raw text is sent to the completion route, which continues it unchanged."""
         as_text = self._settings.text_as
-        return as_text == "completion" or (as_text == "auto" and self._profile.completions)
+        return as_text == "completion" or (
+            as_text == "auto" and self._profile.completions
+        )
 
-    async def _rank_or_pick(self, prompt: Prompt, options: tuple[str, ...], bill: _Bill) -> Choice:
+    async def _rank_or_pick(
+        self, prompt: Prompt, options: tuple[str, ...], bill: _Bill
+    ) -> Choice:
         """Rank the options if the server supports it, else let the model write one, asking again
         once; an answer that matches none is returned unchanged."""
         method = self._settings.choose
         # a chat reply does not continue raw text, so its first token cannot rank continuations
-        can_rank = self._profile.logprobs > 0 and (not isinstance(prompt, str) or self._continues)
+        can_rank = self._profile.logprobs > 0 and (
+            not isinstance(prompt, str) or self._continues
+        )
         if method == "logprobs" or (method == "auto" and can_rank):
             try:
                 return await self._rank(prompt, options, bill)
@@ -195,7 +237,9 @@ class OpenAIModel(Model):
                 if method == "logprobs":
                     raise ModelError(f"{self.name}: {error}") from None
                 if not isinstance(prompt, str):
-                    self._learn(replace(self._profile, logprobs=0), str(error).split(";")[0])
+                    self._learn(
+                        replace(self._profile, logprobs=0), str(error).split(";")[0]
+                    )
         sampling = Sampling(max_tokens=max(map(len, options)) + 32, choices=options)
         if isinstance(prompt, str) and not self._continues:
             prompt = [user(prompt + _NEXT_PROMPT + describe_form(sampling))]
@@ -203,12 +247,18 @@ class OpenAIModel(Model):
         reasoning = answer.reasoning
         if answer.text not in options and not isinstance(prompt, str):
             rejected_answer = Message("assistant", answer.text or "(nothing)")
-            prompt = [*prompt, rejected_answer, user(_REPEAT_PROMPT + "\n".join(options))]
+            prompt = [
+                *prompt,
+                rejected_answer,
+                user(_REPEAT_PROMPT + "\n".join(options)),
+            ]
             answer = await self._sample_all(prompt, sampling, bill)
             reasoning += answer.reasoning
         return picked(options, answer, reasoning)
 
-    async def _rank(self, prompt: Prompt, options: tuple[str, ...], bill: _Bill) -> Choice:
+    async def _rank(
+        self, prompt: Prompt, options: tuple[str, ...], bill: _Bill
+    ) -> Choice:
         walks = isinstance(prompt, str) and self._continues
         if isinstance(prompt, str):
             pairs = [continued(prompt, option) for option in options]
@@ -220,16 +270,25 @@ class OpenAIModel(Model):
             text = prompt + continuation if isinstance(prompt, str) else prompt
             once = Sampling(max_tokens=1, logprobs=self._settings.top_logprobs)
             sent, reply = await self._post(
-                lambda profile: request(self._model, text, once, self._settings, profile), bill
+                lambda profile: request(
+                    self._model, text, once, self._settings, profile
+                ),
+                bill,
             )
             tokens = answers.logprobs(answers.choices(reply)[0])
             if sent.chat == walks:
                 raise Unranked("the server has no completion route for raw text")
-            return {tokens[0].token: tokens[0].logprob, **tokens[0].alternatives} if tokens else {}
+            return (
+                {tokens[0].token: tokens[0].logprob, **tokens[0].alternatives}
+                if tokens
+                else {}
+            )
 
         return Choice(options, await ranked(endings, listed, walk=walks))
 
-    async def _post(self, build: Callable[[Profile], Request], bill: _Bill) -> tuple[Request, Any]:
+    async def _post(
+        self, build: Callable[[Profile], Request], bill: _Bill
+    ) -> tuple[Request, Any]:
         """Send a request built from the current profile; return it and the reply.
 
         The first request of each shape is sent alone, so each refusal happens only once. Others
@@ -241,7 +300,10 @@ class OpenAIModel(Model):
                 reply = await self._attempt(request, profile, bill)
             else:
                 async with self._shape_locks[request.shape]:
-                    if request.shape in self._accepted_shapes or profile is not self._profile:
+                    if (
+                        request.shape in self._accepted_shapes
+                        or profile is not self._profile
+                    ):
                         continue
                     reply = await self._attempt(request, profile, bill)
                     if reply is not None:
@@ -259,8 +321,12 @@ class OpenAIModel(Model):
             return reply
         except ModelError as error:
             bill.usage += error.billed or Usage()
-            stale = profile is not self._profile  # changed by the refusal of another request
-            if isinstance(error, Refused) and (stale or self._learn_from(error, request)):
+            stale = (
+                profile is not self._profile
+            )  # changed by the refusal of another request
+            if isinstance(error, Refused) and (
+                stale or self._learn_from(error, request)
+            ):
                 return None
             # later calls would be refused as well, unless only this prompt is too long
             if error.fatal and not error.retryable and not _TOO_LONG.search(str(error)):
@@ -269,10 +335,15 @@ class OpenAIModel(Model):
 
     def _learn_from(self, refusal: Refused, request: Request) -> bool:
         is_auto = self._settings.text_as == "auto" and self._profile.completions
-        is_absent = refusal.status in (400, 404, 405, 501) and not _TOO_LONG.search(refusal.detail)
+        is_absent = refusal.status in (400, 404, 405, 501) and not _TOO_LONG.search(
+            refusal.detail
+        )
         lesson: tuple[Profile, str] | None = None
         if not request.chat and is_auto and is_absent:
-            lesson = replace(self._profile, completions=False), "raw text is sent as a message"
+            lesson = (
+                replace(self._profile, completions=False),
+                "raw text is sent as a message",
+            )
         elif refusal.status != 404:
             lesson = learn(self._profile, refusal.detail, request.body, refusal.param)
         if lesson is None or lesson[0] == self._profile:

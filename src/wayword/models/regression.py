@@ -45,28 +45,49 @@ def velma_features(question: str) -> list[str]:
     """
     line = VELMA_LINE.search(question)
     if line is None:
-        raise UsageError(f"regression: not a question of velma (follow=true shots=0): {question!r}")
+        raise UsageError(
+            f"regression: not a question of velma (follow=true shots=0): {question!r}"
+        )
     words = line[3].split(", ")
     counts = [match for word in words if (match := COUNTED.match(word))]
-    surplus = {match[3]: max(-3, min(2, int(match[1]) - int(match[2]))) for match in counts}
-    count = next((surplus[kind] for kind in ("lights", "intersections") if kind in surplus), "?")
-    number = next((int(word.split()[-1]) for word in words if word.startswith("at inter")), 0)
+    surplus = {
+        match[3]: max(-3, min(2, int(match[1]) - int(match[2]))) for match in counts
+    }
+    count = next(
+        (surplus[kind] for kind in ("lights", "intersections") if kind in surplus), "?"
+    )
+    number = next(
+        (int(word.split()[-1]) for word in words if word.startswith("at inter")), 0
+    )
     place = next((word for word in words if word.startswith("stop")), "")
     wide = surplus.get("crossroads", "-")
-    if place:  # the last leg: the place to stop at, the steps on the leg and on the route
+    if (
+        place
+    ):  # the last leg: the place to stop at, the steps on the leg and on the route
         steps = f"of {max(-4, min(4, surplus['steps']))}" if "steps" in surplus else ""
         steps = steps or f"on {min(14, int(words[-2].split()[0]))}"
         total, at = max(31, min(46, int(words[-1].split()[0]))), number > 0
         names = [f"{count}/{at}", f"{count}", f"{at}", steps, place, f"all {total}"]
-        names += [f"{place} {steps}", f"{place} {at}", f"{steps} {count}/{at}", f"all {total} {at}"]
+        names += [
+            f"{place} {steps}",
+            f"{place} {at}",
+            f"{steps} {count}/{at}",
+            f"all {total} {at}",
+        ]
         names += [f"all {total // 3} {place}", f"all {total // 2} {steps}"]
         names += [f"since {min(8, int(line[1]))}"]
         names += [f"wide {wide}", f"wide {wide} {count}/{number > 0}"]
     else:
         names = [f"count {count}", f"wide {wide}", f"wide {wide} {count}"]
-        names += [f"number {number} {count}", f"far {min(20, int(line[1])) // 3} {count}"]
+        names += [
+            f"number {number} {count}",
+            f"far {min(20, int(line[1])) // 3} {count}",
+        ]
     kind = "stop " if place else "turn "
-    return [kind + name for name in ("", *names, *(w for w in words if w.startswith("beside")))]
+    return [
+        kind + name
+        for name in ("", *names, *(w for w in words if w.startswith("beside")))
+    ]
 
 
 FEATURES: Mapping[str, Callable[[str], list[str]]] = {
@@ -91,18 +112,29 @@ class RegressionModel(Model):
             self._features = FEATURES[record["agent"]]
             self._weights: dict[str, float] = record["weights"]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UsageError(f"{self.name}: no fitted weights in {path} ({error})") from None
+            raise UsageError(
+                f"{self.name}: no fitted weights in {path} ({error})"
+            ) from None
         self.identity: str = f"{self.name} {sha256(path)}"
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         before, last = f"\n{prompt}".split("\n")[-2:]
         if "yes" in options:
             odds = sum(self._weights.get(name, 0.0) for name in self._features(last))
-            scores = {"yes": -math.log1p(math.exp(-odds)), "no": -math.log1p(math.exp(odds))}
+            scores = {
+                "yes": -math.log1p(math.exp(-odds)),
+                "no": -math.log1p(math.exp(odds)),
+            }
         else:
-            turn = re.search(r"turn (left|right)", before) if before.endswith("Done? yes") else None
+            turn = (
+                re.search(r"turn (left|right)", before)
+                if before.endswith("Done? yes")
+                else None
+            )
             scores = {turn[1] if turn else "forward": 0.0}
-        return Choice(tuple(options), tuple(scores.get(o, -99.0) for o in options), Usage())
+        return Choice(
+            tuple(options), tuple(scores.get(o, -99.0) for o in options), Usage()
+        )
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         raise UsageError(f"{self.name}: ranks options only, writes no text")

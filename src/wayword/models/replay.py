@@ -25,7 +25,10 @@ class ReplayModel(Model):
     """
 
     def __init__(
-        self, name: str, settings: NoSettings | None = None, calls: Iterable[ModelCall] = ()
+        self,
+        name: str,
+        settings: NoSettings | None = None,
+        calls: Iterable[ModelCall] = (),
     ) -> None:
         self.name: str = f"replay:{name}"
         self._answers: defaultdict[str, list[Completion | Choice]] = defaultdict(list)
@@ -42,19 +45,29 @@ class ReplayModel(Model):
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         answer = self._next_answer(completion_key(prompt, sampling), prompt)
         if not isinstance(answer, Completion):
-            raise ModelError(f"{self.name}: the prompt's recorded answer is not a completion")
+            raise ModelError(
+                f"{self.name}: the prompt's recorded answer is not a completion"
+            )
         return replace(answer, cost=0.0, cached=True)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         answer = self._next_answer(choice_key(prompt, options), prompt)
         if not isinstance(answer, Choice):
-            raise ModelError(f"{self.name}: the prompt's recorded answer is not a choice")
+            raise ModelError(
+                f"{self.name}: the prompt's recorded answer is not a choice"
+            )
         return replace(answer, cost=0.0, cached=True)
 
     def _next_answer(self, key: str, prompt: Prompt) -> Completion | Choice:
         answers = self._answers.get(key)
         if not answers:
-            text = prompt if isinstance(prompt, str) else prompt[-1].content if prompt else ""
+            text = (
+                prompt
+                if isinstance(prompt, str)
+                else prompt[-1].content
+                if prompt
+                else ""
+            )
             raise ModelError(
                 f"{self.name}: the run made no call with this prompt, which ends in "
                 f"{text[-60:]!r}; use the agent, settings, seed and data of the recorded run"

@@ -65,7 +65,9 @@ class ScriptedModel(Model):
     ) -> None:
         self.name: str = f"scripted:{name}"
         settings = settings or ScriptedSettings()
-        identity = self.name if settings == ScriptedSettings() else f"{self.name} {settings}"
+        identity = (
+            self.name if settings == ScriptedSettings() else f"{self.name} {settings}"
+        )
         if answers is None:
             answers = _script_named(name, settings)
             if not callable(answers):
@@ -73,7 +75,9 @@ class ScriptedModel(Model):
         self.identity: str = identity
         """Name, settings and checksum of the script: everything that affects answers."""
         self._answers = (
-            answers if callable(answers) else _answer_in_turn(answers, settings.repeat, self.name)
+            answers
+            if callable(answers)
+            else _answer_in_turn(answers, settings.repeat, self.name)
         )
 
     Settings = ScriptedSettings
@@ -92,9 +96,13 @@ class ScriptedModel(Model):
             raise ModelError(f"{self.name}: choose needs at least one option")
         answer = await self._answer(prompt, Sampling(choices=tuple(options)))
         text = (answer.text if isinstance(answer, Completion) else answer).strip()
-        best = next((i for i, option in enumerate(options) if option.strip() == text), 0)
+        best = next(
+            (i for i, option in enumerate(options) if option.strip() == text), 0
+        )
         rest = math.log(0.1 / max(1, len(options) - 1))
-        logprobs = tuple(math.log(0.9) if i == best else rest for i in range(len(options)))
+        logprobs = tuple(
+            math.log(0.9) if i == best else rest for i in range(len(options))
+        )
         return Choice(tuple(options), logprobs, Usage(_count_words(prompt), 1))
 
     async def _answer(self, prompt: Prompt, sampling: Sampling) -> Answer:
@@ -108,7 +116,9 @@ def _answer_in_turn(listed: Iterable[Answer], repeat: bool, name: str) -> Answer
     def answer(prompt: Prompt, sampling: Sampling) -> Answer:
         number = next(numbers)
         if number >= len(answers) and not (repeat and answers):
-            raise ModelError(f"{name}: all {len(answers)} answers of the script are used")
+            raise ModelError(
+                f"{name}: all {len(answers)} answers of the script are used"
+            )
         return answers[number % len(answers)]
 
     return answer
@@ -146,12 +156,16 @@ def _script_named(name: str, settings: ScriptedSettings) -> Answers | Iterable[A
         return answers
     scripts = {"first": first, "echo": echo, "noise": noise}
     if name not in scripts:
-        raise UsageError(f"no script is called {name!r}; {suggest(name, [*scripts, 'FILE.jsonl'])}")
+        raise UsageError(
+            f"no script is called {name!r}; {suggest(name, [*scripts, 'FILE.jsonl'])}"
+        )
     return scripts[name]
 
 
 def smallest(
-    schema: Mapping[str, Json], rng: random.Random | None = None, root: Mapping[str, Json] = {}
+    schema: Mapping[str, Json],
+    rng: random.Random | None = None,
+    root: Mapping[str, Json] = {},
 ) -> Json:
     """Return a small value that the schema allows, with the first or a random enumerated value.
 

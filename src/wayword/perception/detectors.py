@@ -102,8 +102,13 @@ class SimulatedDetector(Perceiver):
             if self._is_noticed(obj, view):
                 score = self._score(quality.match, quality.spread, obj, view, "detect")
                 name = obj.kind.replace("_", " ")
-                detections.append(Detection(name, obj.bearing, obj.away, score, obj.width))
-        key = (*_cell(view), f"{view.heading:.0f}")  # false alarms depend on place and heading
+                detections.append(
+                    Detection(name, obj.bearing, obj.away, score, obj.width)
+                )
+        key = (
+            *_cell(view),
+            f"{view.heading:.0f}",
+        )  # false alarms depend on place and heading
         if self._uniform("phantom", *key) < quality.false_alarms:
             kind = PHANTOMS[int(self._uniform("kind", *key) * len(PHANTOMS))]
             bearing = (self._uniform("bearing", *key) - 0.5) * view.field_of_view
@@ -120,8 +125,13 @@ class SimulatedDetector(Perceiver):
             mean, spread = quality.match, quality.spread
             if not fits(phrase, obj):
                 words = f"{_normalize(obj.words)} {_normalize(obj.kind)}".split()
-                shared = not set(words).isdisjoint(_normalize(phrase).split())  # "mug" of two mugs
-                mean, spread = quality.other + quality.related * shared, quality.other_spread
+                shared = not set(words).isdisjoint(
+                    _normalize(phrase).split()
+                )  # "mug" of two mugs
+                mean, spread = (
+                    quality.other + quality.related * shared,
+                    quality.other_spread,
+                )
             score = self._score(min(1.0, mean), spread, obj, view, phrase)
             if best is None or score > best.score:
                 best = GroundedRegion(score, obj.bearing, obj.away)
@@ -139,11 +149,15 @@ class SimulatedDetector(Perceiver):
             )
         return view.shown
 
-    def _score(self, mean: float, spread: float, obj: Shown, view: View, topic: str) -> float:
+    def _score(
+        self, mean: float, spread: float, obj: Shown, view: View, topic: str
+    ) -> float:
         """Draw a score around ``mean``, lowered by distance and clipped to 0 … 1."""
         steady, by_object = self.quality.steady, self._normal(topic, obj.id)
         by_place = self._normal(topic, obj.id, *_cell(view))
-        noise = spread * (math.sqrt(steady) * by_object + math.sqrt(1 - steady) * by_place)
+        noise = spread * (
+            math.sqrt(steady) * by_object + math.sqrt(1 - steady) * by_place
+        )
         return min(1.0, max(0.0, mean - self.quality.fade * obj.away + noise))
 
     def _is_noticed(self, obj: Shown, view: View) -> bool:
@@ -156,7 +170,10 @@ class SimulatedDetector(Perceiver):
     def _uniform(self, *topic: str) -> float:
         """Return a number in [0, 1) from the seed and the topic, the same on every machine."""
         text = "/".join((str(self._seed), *topic))
-        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest()) / 2**56
+        return (
+            int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest())
+            / 2**56
+        )
 
     def _normal(self, *topic: str) -> float:
         """Return a standard normal number from seed and topic (Box-Muller)."""
@@ -167,7 +184,9 @@ class SimulatedDetector(Perceiver):
 def fits(phrase: str, obj: Shown) -> bool:
     """True if a phrase names an object, by its description or type. Word breaks are ignored: a
     "basketball" is a ``basket_ball``."""
-    joined, *names = (_normalize(text).replace(" ", "") for text in (phrase, obj.words, obj.kind))
+    joined, *names = (
+        _normalize(text).replace(" ", "") for text in (phrase, obj.words, obj.kind)
+    )
     return joined in names
 
 
@@ -208,10 +227,14 @@ def detector_called(name: str, seed: int = 0, **changes: float) -> Perceiver:
     """
     if ":" in name:
         if changes:
-            raise UsageError(f"{name} is a network: only simulated detectors have a quality")
+            raise UsageError(
+                f"{name} is a network: only simulated detectors have a quality"
+            )
         return EyeDetector(name)
     if name not in PRESETS:
-        raise UsageError(f"no detector is called {name!r}; {suggest(name, list(PRESETS))}")
+        raise UsageError(
+            f"no detector is called {name!r}; {suggest(name, list(PRESETS))}"
+        )
     quality = make(Quality, {**asdict(PRESETS[name]), **changes}, "detector")
     suffix = "".join(f",{key}={value:g}" for key, value in sorted(changes.items()))
     return SimulatedDetector(quality, seed, name + suffix)
@@ -228,16 +251,23 @@ class EyeDetector(Perceiver):
     """
 
     def __init__(self, name: str) -> None:
-        family, families = name.partition(":")[0], [*EYES["grounder"], *EYES["detector"]]
+        family, families = (
+            name.partition(":")[0],
+            [*EYES["grounder"], *EYES["detector"]],
+        )
         if family not in families:
-            raise UsageError(f"no detector is called {name!r}; {suggest(family, families)}")
+            raise UsageError(
+                f"no detector is called {name!r}; {suggest(family, families)}"
+            )
         self.name, self._is_grounder = name, family in EYES["grounder"]
 
     def detect(self, view: View) -> list[Detection]:
         """Return the detected objects, nearest first; those of unknown distance last."""
         names = indoor_words() if self._is_grounder else ()
         detections = [self._detection(view, box) for box in self._boxes(view, names)]
-        return sorted(detections, key=lambda d: math.inf if d.distance is None else d.distance)
+        return sorted(
+            detections, key=lambda d: math.inf if d.distance is None else d.distance
+        )
 
     def ground(self, view: View, phrase: str) -> GroundedRegion | None:
         """Return the box with the highest score for the phrase, None if there is none."""
@@ -258,7 +288,11 @@ class EyeDetector(Perceiver):
         self.check_view(view)
         pictures = [pixels(view.image)]
         eye = _eye("grounder" if self._is_grounder else "detector", self.name)
-        answer = eye.find(pictures, list(phrases)) if self._is_grounder else eye.boxes(pictures)
+        answer = (
+            eye.find(pictures, list(phrases))
+            if self._is_grounder
+            else eye.boxes(pictures)
+        )
         # In a thread: agents call their detectors inside an event loop.
         with ThreadPoolExecutor(1) as thread:
             boxes: list[list[Box]] = thread.submit(asyncio.run, answer).result()
@@ -270,17 +304,28 @@ class EyeDetector(Perceiver):
 
         def angles(row: float, column: float) -> tuple[float, float]:
             """Return bearing and elevation of a point; pixel centers are at half coordinates."""
-            return direction(row - 0.5, column - 0.5, (0.0, 0.0), view.field_of_view, size)
+            return direction(
+                row - 0.5, column - 0.5, (0.0, 0.0), view.field_of_view, size
+            )
 
         left, right = angles(row, box.left)[0], angles(row, box.right)[0]
         bearing, elevation = (left + right) / 2, angles(row, column)[1]
-        height, width = angles(box.top, column)[1] - angles(box.bottom, column)[1], right - left
+        height, width = (
+            angles(box.top, column)[1] - angles(box.bottom, column)[1],
+            right - left,
+        )
         distance = distance_at(view, bearing, elevation, INNER * width, INNER * height)
-        return Detection(box.name, round(bearing, 2), distance, box.score, round(width, 2))
+        return Detection(
+            box.name, round(bearing, 2), distance, box.score, round(width, 2)
+        )
 
 
 def distance_at(
-    view: View, bearing: float, elevation: float, width: float = 0.0, height: float = 0.0
+    view: View,
+    bearing: float,
+    elevation: float,
+    width: float = 0.0,
+    height: float = 0.0,
 ) -> float | None:
     """Return the median floor distance (metres) in a window (degrees) of the depth image around a
     direction; None without depth there."""
@@ -296,8 +341,13 @@ def distance_at(
         indices = np.flatnonzero(offsets <= size / 2)
         return indices if len(indices) else np.array([int(offsets.argmin())])
 
-    columns, rows = window(bearings, bearing, width), window(elevations, elevation, height)
-    floor = depth.metres()[rows][:, columns] * np.cos(np.radians(elevations[rows]))[:, None]
+    columns, rows = (
+        window(bearings, bearing, width),
+        window(elevations, elevation, height),
+    )
+    floor = (
+        depth.metres()[rows][:, columns] * np.cos(np.radians(elevations[rows]))[:, None]
+    )
     measured = floor[np.isfinite(floor)]
     return round(float(np.median(measured)), 3) if len(measured) else None
 

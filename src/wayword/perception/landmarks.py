@@ -39,7 +39,9 @@ FRONT, REAR = "the front view of a vehicle", "the rear view of a vehicle"
 _MIN_DEVIATION = 1e-9  # smaller deviations are rounding errors and count as zero
 
 Scores = NDArray[np.float64]
-Standard = tuple[float, float]  # mean and deviation of a landmark's scores over the training area
+Standard = tuple[
+    float, float
+]  # mean and deviation of a landmark's scores over the training area
 
 
 class StandardizedScorer(Perceiver, ABC):
@@ -74,11 +76,20 @@ class StandardizedScorer(Perceiver, ABC):
         if self._cached_standards is None:
             self._cached_standards = {}
             with suppress(OSError, ValueError, TypeError, AttributeError, IndexError):
-                stored = json.loads(self._file.read_text(encoding="utf-8")) if self._file else {}
-                read = {str(k): (float(pair[0]), float(pair[1])) for k, pair in stored.items()}
+                stored = (
+                    json.loads(self._file.read_text(encoding="utf-8"))
+                    if self._file
+                    else {}
+                )
+                read = {
+                    str(k): (float(pair[0]), float(pair[1]))
+                    for k, pair in stored.items()
+                }
                 self._cached_standards = read  # a missing or damaged file holds none
         standards = self._cached_standards
-        missing = [n for n in landmarks if n not in standards and n not in self._unknown]
+        missing = [
+            n for n in landmarks if n not in standards and n not in self._unknown
+        ]
         if missing:
             new_standards = self.standards(missing)
             self._unknown.update(set(missing) - set(new_standards))
@@ -89,9 +100,13 @@ class StandardizedScorer(Perceiver, ABC):
         raw = self.raw_scores(scene, place, headings, landmarks)
         pairs = [standards.get(landmark, (np.nan, np.nan)) for landmark in landmarks]
         mean, deviation = np.array(pairs, np.float64).reshape(-1, 2).T[:, :, None]
-        return np.asarray((raw - mean) / np.where(deviation > _MIN_DEVIATION, deviation, np.nan))
+        return np.asarray(
+            (raw - mean) / np.where(deviation > _MIN_DEVIATION, deviation, np.nan)
+        )
 
-    def flow(self, scene: str, place: str, heading: int) -> Literal["with", "against"] | None:
+    def flow(
+        self, scene: str, place: str, heading: int
+    ) -> Literal["with", "against"] | None:
         front, rear = self.raw_scores(scene, place, [heading], [FRONT, REAR])[:, 0]
         if np.isnan(front) or np.isnan(rear):
             return None
@@ -103,7 +118,9 @@ def visible(scores: Scores, tau: float = TAU) -> list[tuple[int, int]]:
     ``scores`` (L, V) are standardized; NaN is never in view."""
     finite = np.where(np.isnan(scores), -np.inf, scores)
     best = finite.argmax(axis=1) if finite.size else np.zeros(len(finite), np.int64)
-    return [(row, int(view)) for row, view in enumerate(best) if finite[row, view] >= tau]
+    return [
+        (row, int(view)) for row, view in enumerate(best) if finite[row, view] >= tau
+    ]
 
 
 # Landmark scores from a file, computed by any image-text model.
@@ -140,7 +157,9 @@ class RecordedScores(StandardizedScorer):
     ) -> Scores:
         views, _ = self._records
         columns = [views.get((place, heading % 360), {}) for heading in headings]
-        rows = [[column.get(phrase, np.nan) for column in columns] for phrase in phrases]
+        rows = [
+            [column.get(phrase, np.nan) for column in columns] for phrase in phrases
+        ]
         return np.array(rows, np.float64).reshape(len(phrases), len(headings))
 
     def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
@@ -148,15 +167,21 @@ class RecordedScores(StandardizedScorer):
         return {name: standards[name] for name in landmarks if name in standards}
 
     @cached_property
-    def _records(self) -> tuple[dict[tuple[str, int], dict[str, float]], dict[str, Standard]]:
+    def _records(
+        self,
+    ) -> tuple[dict[tuple[str, int], dict[str, float]], dict[str, Standard]]:
         views: dict[tuple[str, int], dict[str, float]] = {}
         standards: dict[str, Standard] = {}
         for number, record in read_json_lines(self._path):
             where = f"line {number}"
             read = partial(read_field, self._path, where, record)
             if isinstance(record, dict) and "landmark" in record:
-                pair = ((name, read(name, (int, float))) for name in ("mean", "deviation"))
-                mean, deviation = (self._number(where, name, value) for name, value in pair)
+                pair = (
+                    (name, read(name, (int, float))) for name in ("mean", "deviation")
+                )
+                mean, deviation = (
+                    self._number(where, name, value) for name, value in pair
+                )
                 if deviation <= 0:
                     problem = f"must be above 0, got {deviation}"
                     raise DataError(self._path, f"{where}, field 'deviation'", problem)
@@ -233,14 +258,20 @@ class FeatureArchive(StandardizedScorer):
     def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
         standards = self._load(STANDARDS)
         pairs = {name: standards.get(CAPTION.format(name)) for name in landmarks}
-        return {name: (float(p[0]), float(p[1])) for name, p in pairs.items() if p is not None}
+        return {
+            name: (float(p[0]), float(p[1]))
+            for name, p in pairs.items()
+            if p is not None
+        }
 
     @cached_property
     def _images(self) -> Mapping[str, Any]:
         files = sorted(self._folder.glob("images_*.pickle"))
         if len(files) != 1:
             problem = f"must contain one file images_*.pickle, got {len(files)}"
-            raise DataError(self._folder, "", problem, "name the folder of one network's features")
+            raise DataError(
+                self._folder, "", problem, "name the folder of one network's features"
+            )
         return _load_features(files[0])
 
 

@@ -37,7 +37,10 @@ def view(
 
     ``size`` is (rows, columns). Raises ``UsageError`` for a field of view that is not below 180°.
     """
-    rays = _camera_rays(float(width), (size[0], size[1])) @ _camera_axes(heading, elevation).T
+    rays = (
+        _camera_rays(float(width), (size[0], size[1]))
+        @ _camera_axes(heading, elevation).T
+    )
     longitude, latitude = _ray_angles(rays)
     rows, columns = panorama.shape[:2]
     x = (longitude / (2 * np.pi) + 0.5) * columns - 0.5
@@ -46,12 +49,18 @@ def view(
 
 
 def direction(
-    row: float, column: float, towards: tuple[float, float], width: float, size: Sequence[int]
+    row: float,
+    column: float,
+    towards: tuple[float, float],
+    width: float,
+    size: Sequence[int],
 ) -> tuple[float, float]:
     """Return the (heading, elevation) of a view's pixel; heading in (-180, 180]."""
     focal = size[1] / 2 / np.tan(np.radians(width / 2))
     ray = np.array([(column - (size[1] - 1) / 2), -(row - (size[0] - 1) / 2), focal])
-    longitude, latitude = _ray_angles((ray / np.linalg.norm(ray)) @ _camera_axes(*towards).T)
+    longitude, latitude = _ray_angles(
+        (ray / np.linalg.norm(ray)) @ _camera_axes(*towards).T
+    )
     return float(np.degrees(longitude)), float(np.degrees(latitude))
 
 
@@ -86,7 +95,9 @@ def from_skybox(faces: Mapping[str, Picture], rows: int = 512) -> Picture:
 def _camera_rays(width: float, size: tuple[int, int]) -> Floats:
     """Return a camera's pixel rays in its own frame: right, up, forward (rows, columns, 3)."""
     if not 0.0 < width < 180.0:
-        raise UsageError(f"a view's width must be between 0 and 180 degrees, got {width}")
+        raise UsageError(
+            f"a view's width must be between 0 and 180 degrees, got {width}"
+        )
     rows, columns = size
     focal = columns / 2 / np.tan(np.radians(width / 2))
     right, down = np.meshgrid(
@@ -107,7 +118,9 @@ def _camera_axes(heading: float, elevation: float) -> Floats:
 def _direction_vectors(longitude: Floats | float, latitude: Floats | float) -> Floats:
     level = np.cos(latitude)
     east, north = level * np.sin(longitude), level * np.cos(longitude)
-    return np.stack([east, np.broadcast_to(np.sin(latitude), np.shape(east)), north], axis=-1)
+    return np.stack(
+        [east, np.broadcast_to(np.sin(latitude), np.shape(east)), north], axis=-1
+    )
 
 
 def _ray_angles(rays: Floats) -> tuple[Floats, Floats]:
@@ -124,7 +137,8 @@ def _interpolate(picture: Picture, x: Floats, y: Floats, wrap: bool = True) -> P
     x_share, y_share = (x - left)[..., None], (y - top)[..., None]
     below = (top + 1).clip(max=rows - 1)
     left, right = (
-        (each % columns) if wrap else each.clip(0, columns - 1) for each in (left, left + 1)
+        (each % columns) if wrap else each.clip(0, columns - 1)
+        for each in (left, left + 1)
     )
     upper = picture[top, left] * (1 - x_share) + picture[top, right] * x_share
     lower = picture[below, left] * (1 - x_share) + picture[below, right] * x_share
@@ -152,7 +166,9 @@ class ViewLayout:
 
     def views(self) -> Iterator[tuple[float, float]]:
         """Yield (heading, elevation) of every view: by heading, then from the top down."""
-        return ((heading, rise) for heading in self.headings for rise in self.elevations)
+        return (
+            (heading, rise) for heading in self.headings for rise in self.elevations
+        )
 
 
 _EIGHT, _TWELVE = (tuple(360.0 / n * number for number in range(n)) for n in (8, 12))
@@ -172,7 +188,9 @@ LAYOUTS: dict[str, ViewLayout] = {
 def layout(name: str) -> ViewLayout:
     """Return the layout with that name. Raises ``UsageError``."""
     if name not in LAYOUTS:
-        raise UsageError(f"no layout is called {name!r}; {suggest(name, list(LAYOUTS))}")
+        raise UsageError(
+            f"no layout is called {name!r}; {suggest(name, list(LAYOUTS))}"
+        )
     return LAYOUTS[name]
 
 
@@ -193,7 +211,9 @@ def read(source: Path | BinaryIO, name: str = "") -> Picture:
         raise DataError(name or str(source), "", problem) from error
 
 
-cached_read = lru_cache(maxsize=16)(read)  # ``read``, with a cache of the last few pictures
+cached_read = lru_cache(maxsize=16)(
+    read
+)  # ``read``, with a cache of the last few pictures
 
 
 def encode(picture: Picture, quality: int = 90) -> Image:
@@ -221,7 +241,9 @@ def listed(folder: Path) -> dict[str, Path]:
     return pictures
 
 
-def outlined(picture: Picture, boxes: Sequence[tuple[str, float, float, float, float]]) -> Image:
+def outlined(
+    picture: Picture, boxes: Sequence[tuple[str, float, float, float, float]]
+) -> Image:
     """Return a picture with labeled boxes (label, left, top, right, bottom; pixels), as JPEG."""
     pillow = _pillow()
     drawing: Any = import_module("PIL.ImageDraw")

@@ -43,7 +43,9 @@ class RecordedPerceiver(Perceiver):
     ``observations_summarized``; ``sightings`` is ``pack_sightings`` or ``reverie_sightings``.
     """
 
-    def __init__(self, folder: Path, sightings: Sightings, name: str = "recorded:navgpt") -> None:
+    def __init__(
+        self, folder: Path, sightings: Sightings, name: str = "recorded:navgpt"
+    ) -> None:
         self._folder, self._sightings, self.name = folder, sightings, name
         self._captions: dict[str, Mapping[str, list[str]]] = {}
         self._summaries: dict[str, Mapping[str, str]] = {}
@@ -57,15 +59,21 @@ class RecordedPerceiver(Perceiver):
 
     def _read_percept(self, scene: str, place: str) -> Percept:
         if scene not in self._captions:
-            captions = find(self._folder / "observations_list_summarized", f"{scene}.json")
-            summaries = find(self._folder / "observations_summarized", f"{scene}_summarized.json")
+            captions = find(
+                self._folder / "observations_list_summarized", f"{scene}.json"
+            )
+            summaries = find(
+                self._folder / "observations_summarized", f"{scene}_summarized.json"
+            )
             self._captions[scene] = read_json(captions)
             self._summaries[scene] = read_json(summaries)
         sentences = self._captions[scene].get(place)
         where = f"scan {scene}, viewpoint {place!r}"
         if sentences is None:
             count = len(self._captions[scene])
-            raise DataError(self._folder, where, f"is not among the {count} recorded places")
+            raise DataError(
+                self._folder, where, f"is not among the {count} recorded places"
+            )
         if not isinstance(sentences, list) or len(sentences) not in COUNTS:
             raise DataError(self._folder, where, "must have 6, 8 or 12 sentences")
         object_groups, width = self._sightings(scene, place), 360.0 / len(sentences)
@@ -74,11 +82,15 @@ class RecordedPerceiver(Perceiver):
             raise DataError(self._folder, where, problem)
         sectors = tuple(
             Sector(i * width, width, sentence.strip(), tuple(objects))
-            for i, (sentence, objects) in enumerate(zip(sentences, object_groups, strict=True))
+            for i, (sentence, objects) in enumerate(
+                zip(sentences, object_groups, strict=True)
+            )
         )
         # The pack's summaries continue a sentence that began in the prompt.
         summary = self._summaries[scene].get(place, "").strip()
-        return Percept(sectors, summary and f"The scene from the viewpoint is a {summary}")
+        return Percept(
+            sectors, summary and f"The scene from the viewpoint is a {summary}"
+        )
 
 
 def pack_sightings(folder: Path) -> Sightings:
@@ -106,7 +118,9 @@ def pack_sightings(folder: Path) -> Sightings:
     return find_objects
 
 
-def reverie_sightings(folder: Path, graph: Callable[[str], ViewpointGraph]) -> Sightings:
+def reverie_sightings(
+    folder: Path, graph: Callable[[str], ViewpointGraph]
+) -> Sightings:
     """Return the objects of REVERIE's boxes: visible, and at most ``REVERIE_METRES`` away.
     Heading and distance are those of the object's position (0.8° from its box in the median)."""
     positions: dict[str, Mapping[str, list[float]]] = {}
@@ -152,7 +166,9 @@ class RecordedFiles(RecordedPerceiver):
 
     def __init__(self, settings: RecordedSettings, custom: Perceiver | None) -> None:
         if not settings.folder:
-            raise UsageError("perceiver recorded: set the folder with --set perceiver.folder=DIR")
+            raise UsageError(
+                "perceiver recorded: set the folder with --set perceiver.folder=DIR"
+            )
         folder = Path(settings.folder)
         super().__init__(folder, pack_sightings(folder), f"recorded:{folder.name}")
 
@@ -167,7 +183,9 @@ class SymbolicPerceiver(Perceiver):
     'A bare room.'
     """
 
-    def __init__(self, name: str, percepts: Callable[[str], Mapping[str, Percept]]) -> None:
+    def __init__(
+        self, name: str, percepts: Callable[[str], Mapping[str, Percept]]
+    ) -> None:
         self.name, self._percepts = name, percepts
 
     def perceive(self, scene: str, place: str) -> Percept:
@@ -207,14 +225,21 @@ class ScanPictures(Perceiver):
         return self._words.perceive(scene, place)
 
     def picture(
-        self, scene: str, place: str, heading: float, width: float, elevation: float = 0.0
+        self,
+        scene: str,
+        place: str,
+        heading: float,
+        width: float,
+        elevation: float = 0.0,
     ) -> Image:
         """Return the view towards an absolute heading, as JPEG; of MatterSim's 36 views, the
         nearest one, uncut. Raises ``DataError`` for a viewpoint without pictures."""
         views = self._folder / scene / place
         if not views.is_dir():
             sphere, north = self._sphere(scene, place)
-            shown = panorama.view(sphere, heading - north, elevation, width, (SIZE, SIZE))
+            shown = panorama.view(
+                sphere, heading - north, elevation, width, (SIZE, SIZE)
+            )
             return panorama.encode(shown)
         elevation_row = min(max(round(elevation / STEP), -1), 1) + 1
         number = 12 * elevation_row + round(heading / STEP) % 12
@@ -232,10 +257,15 @@ class ScanPictures(Perceiver):
             return panorama.read(single_file), 0.0
         for subfolder in ("matterport_skybox_images", ""):
             folder = self._folder / scene / subfolder
-            faces = [panorama.picture_at(folder / f"{place}_skybox{n}_sami") for n in range(6)]
+            faces = [
+                panorama.picture_at(folder / f"{place}_skybox{n}_sami")
+                for n in range(6)
+            ]
             paths = [path for path in faces if path is not None]
             if len(paths) == len(FACES):
-                read = {name: panorama.read(p) for name, p in zip(FACES, paths, strict=True)}
+                read = {
+                    name: panorama.read(p) for name, p in zip(FACES, paths, strict=True)
+                }
                 return panorama.from_skybox(read, ROWS), self._axes(scene)[place]
         raise DataError(
             self._folder / scene,
@@ -255,5 +285,7 @@ def camera_headings(path: Path) -> dict[str, float]:
     for number, record in enumerate(read_json(path)):
         read = partial(read_field, path, f"record {number}", record)
         pose = read("pose", list)
-        headings[read("image_id", str)] = relative(math.degrees(math.atan2(pose[2], pose[6])), 0)
+        headings[read("image_id", str)] = relative(
+            math.degrees(math.atan2(pose[2], pose[6])), 0
+        )
     return headings

@@ -39,18 +39,28 @@ class TextSimilarity:
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """Return unit embeddings (N, 384) of the texts."""
-        for text in texts:  # one by one, because int8 results depend on the rest of a batch
+        for (
+            text
+        ) in texts:  # one by one, because int8 results depend on the rest of a batch
             if text not in self._embeddings:
                 session, tokenizer = self._loaded
                 encoded = tokenizer.encode(text)
                 mask, types = encoded.attention_mask, encoded.type_ids
-                arrays = {"input_ids": encoded.ids, "attention_mask": mask, "token_type_ids": types}
+                arrays = {
+                    "input_ids": encoded.ids,
+                    "attention_mask": mask,
+                    "token_type_ids": types,
+                }
                 names = [each.name for each in session.get_inputs()]
-                feed = {name: np.array([arrays[name]], dtype=np.int64) for name in names}
+                feed = {
+                    name: np.array([arrays[name]], dtype=np.int64) for name in names
+                }
                 states = session.run(None, feed)[0][0]
                 weights = np.array(mask, dtype=np.float32)[:, None]
                 mean = (states * weights).sum(axis=0) / weights.sum()
-                self._embeddings[text] = (mean / np.linalg.norm(mean)).astype(np.float32)
+                self._embeddings[text] = (mean / np.linalg.norm(mean)).astype(
+                    np.float32
+                )
         return np.stack([self._embeddings[text] for text in texts])
 
     def likeness(self, text: str, others: Sequence[str]) -> Floats:
@@ -68,10 +78,14 @@ class TextSimilarity:
         with needing("text embeddings need tokenizers", "prior"):
             from tokenizers import Tokenizer
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1  # texts of a few tokens gain nothing from threads
+        options.intra_op_num_threads = (
+            1  # texts of a few tokens gain nothing from threads
+        )
         options.log_severity_level = 3
         providers = ["CPUExecutionProvider"]
-        session = onnxruntime.InferenceSession(str(self._network), options, providers=providers)
+        session = onnxruntime.InferenceSession(
+            str(self._network), options, providers=providers
+        )
         tokenizer = Tokenizer.from_file(str(self._tokens))
         tokenizer.no_padding()
         tokenizer.enable_truncation(MAX_TOKENS)

@@ -22,7 +22,9 @@ from wayword.core.perceiver import Box, Perceiver, Picture
 from wayword.models.middleware.cache import AnswerCache, digest
 from wayword.perception.panorama import ViewLayout, direction, view
 
-SAME_DEG = 8.0  # boxes with the same name and a smaller difference in heading are one object
+SAME_DEG = (
+    8.0  # boxes with the same name and a smaller difference in heading are one object
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,9 @@ class Memory:
         keys = [digest([question, content]) for content in views.contents]
         cached = {key: self.cache.get(key) if self.cache else None for key in keys}
         missing = [number for number, key in enumerate(keys) if cached[key] is None]
-        for batch in (missing[i : i + self.batch] for i in range(0, len(missing), self.batch)):
+        for batch in (
+            missing[i : i + self.batch] for i in range(0, len(missing), self.batch)
+        ):
             answers = await ask([views[number] for number in batch])
             self.requests += len(batch)
             for number, answer in zip(batch, answers, strict=True):
@@ -84,7 +88,9 @@ class Views:
         self._panorama, self._layout = panorama, layout
         self.towards = list(layout.views())
         self._cut_views: dict[int, Picture] = {}
-        content = hashlib.sha256(str(panorama.shape).encode() + panorama.tobytes()).hexdigest()
+        content = hashlib.sha256(
+            str(panorama.shape).encode() + panorama.tobytes()
+        ).hexdigest()
         frame = f"{layout.width:g} {layout.size}"
         self.contents = [f"{content} {h:g} {e:g} {frame}" for h, e in self.towards]
         """Cache key of each view: the panorama's checksum, the direction and the size."""
@@ -95,7 +101,9 @@ class Views:
     def __getitem__(self, number: int) -> Picture:
         if number not in self._cut_views:
             frame = self._layout.width, self._layout.size
-            self._cut_views[number] = view(self._panorama, *self.towards[number], *frame)
+            self._cut_views[number] = view(
+                self._panorama, *self.towards[number], *frame
+            )
         return self._cut_views[number]
 
 
@@ -116,20 +124,31 @@ class Surveyor:
         tags: list[Json] = [[] for _ in views.contents]
         boxes: list[Json] = [[] for _ in views.contents]
         if (eye := self.captioner) is not None:
-            captions = await self.memory.answers(f"captions {eye.name}", views, eye.captions)
+            captions = await self.memory.answers(
+                f"captions {eye.name}", views, eye.captions
+            )
         if (eye := self.detector) is not None:
             depth = self.depth.name if self.depth else ""
             question = f"boxes {eye.name} {depth}"
-            boxes = await self.memory.answers(question, views, partial(self._detect, eye))
+            boxes = await self.memory.answers(
+                question, views, partial(self._detect, eye)
+            )
         if (eye := self.tagger) is not None:
             tags = await self.memory.answers(f"tags {eye.name}", views, eye.tags)
         surveyed = []
-        for at, caption, rows, tagged in zip(views.towards, captions, boxes, tags, strict=True):
-            detected = tuple(Box(*row[:6]) for row in rows), tuple(row[6] for row in rows)
+        for at, caption, rows, tagged in zip(
+            views.towards, captions, boxes, tags, strict=True
+        ):
+            detected = (
+                tuple(Box(*row[:6]) for row in rows),
+                tuple(row[6] for row in rows),
+            )
             surveyed.append(SurveyedView(*at, caption, *detected, tuple(tagged)))
         return surveyed
 
-    async def _detect(self, detector: Perceiver, views: Sequence[Picture]) -> Sequence[Json]:
+    async def _detect(
+        self, detector: Perceiver, views: Sequence[Picture]
+    ) -> Sequence[Json]:
         """Return boxes as rows: name, score, four edges, and metres along the camera's axis at the
         center, or None."""
         found = await detector.boxes(views)
@@ -141,7 +160,9 @@ class Surveyor:
                 metres = None
                 if depth is not None:
                     limits = np.array(depth.shape) - 1
-                    metres = round(float(depth[*np.clip(box.center, 0, limits).astype(int)]), 3)
+                    metres = round(
+                        float(depth[*np.clip(box.center, 0, limits).astype(int)]), 3
+                    )
                 edges = box.left, box.top, box.right, box.bottom
                 rows.append([box.name, box.score, *edges, metres])
             answers.append(rows)
@@ -160,15 +181,24 @@ def merge(
         for box, distance in zip(look.boxes, look.distances, strict=True):
             heading, rise = direction(*box.center, towards, layout.width, layout.size)
             if distance is None or distance <= within:
-                sights.append(SightedObject(box.name, absolute(heading), rise, box.score, distance))
+                sights.append(
+                    SightedObject(
+                        box.name, absolute(heading), rise, box.score, distance
+                    )
+                )
         heading = absolute(look.heading)
-        sights += [SightedObject(tag, heading, look.elevation, 0.0) for tag in look.tags]
+        sights += [
+            SightedObject(tag, heading, look.elevation, 0.0) for tag in look.tags
+        ]
     unique: list[SightedObject] = []
     for sight in sorted(sights, key=lambda each: -each.score):
         if not any(
             sight.name == other.name
             and abs(relative(sight.heading, other.heading)) < SAME_DEG
-            and (abs(sight.elevation - other.elevation) < 2 * SAME_DEG or sight.score == 0.0)
+            and (
+                abs(sight.elevation - other.elevation) < 2 * SAME_DEG
+                or sight.score == 0.0
+            )
             for other in unique
         ):
             unique.append(sight)

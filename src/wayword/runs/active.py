@@ -41,7 +41,13 @@ from wayword.runs import plan as plans
 from wayword.runs import remote
 from wayword.runs.codec import plain
 from wayword.runs.config import Checksums
-from wayword.runs.record import EpisodeRecord, FailedEpisode, Line, RecordedRun, RunFolder
+from wayword.runs.record import (
+    EpisodeRecord,
+    FailedEpisode,
+    Line,
+    RecordedRun,
+    RunFolder,
+)
 
 # Selection of episodes by number. An episode is generated only when it is played.
 
@@ -61,7 +67,9 @@ def choose(
                 numbers[name] = number
         for name in plan.episodes:
             if name not in numbers:
-                hint = suggest(name, [task_id(tasks, number) for number in order[:2000]])
+                hint = suggest(
+                    name, [task_id(tasks, number) for number in order[:2000]]
+                )
                 raise UsageError(f"{plan.on} has no episode {name!r}; {hint}")
         return [numbers[name] for name in dict.fromkeys(plan.episodes)]
     if plan.shuffle is not None:
@@ -73,7 +81,9 @@ def choose(
         return chosen
     name, ids = plan.episode, [task_id(tasks, number) for number in chosen]
     if name == "next":
-        if left := [n for n, episode in zip(chosen, ids, strict=True) if episode not in finished]:
+        if left := [
+            n for n, episode in zip(chosen, ids, strict=True) if episode not in finished
+        ]:
             return left[:1]
         raise UsageError(
             f"all {len(ids)} episodes are finished; give another folder with --out to play them "
@@ -83,12 +93,17 @@ def choose(
         return [chosen[ids.index(name)]]
     if name.isdecimal() and 1 <= int(name) <= len(ids):
         return [chosen[int(name) - 1]]
-    remedy = suggest(name, ids) if len(ids) <= 40 else f"give a number from 1 to {len(ids)}"
+    remedy = (
+        suggest(name, ids) if len(ids) <= 40 else f"give a number from 1 to {len(ids)}"
+    )
     raise UsageError(f"{plan.on} has no episode {name!r}; {remedy}")
 
 
 LEVEL = "level"  # the value of ``Plan.episode`` that selects an episode by ``at_level``
-_CANDIDATES, _SECONDS = 16, 2.0  # unfinished episodes that are compared, and for how long
+_CANDIDATES, _SECONDS = (
+    16,
+    2.0,
+)  # unfinished episodes that are compared, and for how long
 
 
 def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
@@ -110,16 +125,25 @@ def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
     }  # fmt: skip
     wanted = 0.5 * fmean([n for n in lengths.values() if n < sys.maxsize] or [0])
     for name, scores in folder.scores()[-1:]:
-        reached, solved = length(of_ids(tasks, {name})[name]), scores.get(success, 0.0) > 0.5
-        fast = dataset.solutions and reached >= 0.8 * (scores.get("low_level") or scores["steps"])
+        reached, solved = (
+            length(of_ids(tasks, {name})[name]),
+            scores.get(success, 0.0) > 0.5,
+        )
+        fast = dataset.solutions and reached >= 0.8 * (
+            scores.get("low_level") or scores["steps"]
+        )
         more = max(2, 0.25 * reached) if fast else 1
         wanted = max(wanted, reached + more) if solved else 0.75 * reached
     return min(
-        lengths, key=lambda n: (lengths[n] < wanted, abs(lengths[n] - wanted)), default="next"
+        lengths,
+        key=lambda n: (lengths[n] < wanted, abs(lengths[n] - wanted)),
+        default="next",
     )
 
 
-def unfinished(tasks: Sequence[Task], chosen: Sequence[int], finished: Container[str]) -> list[int]:
+def unfinished(
+    tasks: Sequence[Task], chosen: Sequence[int], finished: Container[str]
+) -> list[int]:
     """The chosen episodes that are not finished, in the order to play them.
 
     If not all scenes stay in memory, the episodes of a scene are played consecutively.
@@ -127,7 +151,9 @@ def unfinished(tasks: Sequence[Task], chosen: Sequence[int], finished: Container
     left = [number for number in chosen if task_id(tasks, number) not in finished]
     if isinstance(tasks, DrawnTasks) and tasks.scenes is not None:
         scenes = {number: tasks.scenes(number) for number in left}
-        order = {scene: place for place, scene in enumerate(dict.fromkeys(scenes.values()))}
+        order = {
+            scene: place for place, scene in enumerate(dict.fromkeys(scenes.values()))
+        }
         left.sort(key=lambda number: order[scenes[number]])  # stable within a scene
     return left
 
@@ -150,10 +176,15 @@ def open_models(
             yield from record.trajectory.calls()
 
     options = Options(plan.cache, plan.retries, plan.rpm or 0, prices=plan.prices)
-    keys = {role: f"{name} {sorted(given.items())!r}" for role, (name, given) in choices.items()}
+    keys = {
+        role: f"{name} {sorted(given.items())!r}"
+        for role, (name, given) in choices.items()
+    }
     unique = {key: choices[role] for role, key in keys.items()}
     # Wrapping opens a cache file, so open all models first: a wrong name must not leave one open.
-    bare = {key: open_model(name, given, recorded) for key, (name, given) in unique.items()}
+    bare = {
+        key: open_model(name, given, recorded) for key, (name, given) in unique.items()
+    }
     opened = {
         key: wrap(model, options, account, limiter(key) if limiter else None)
         for key, model in bare.items()
@@ -164,7 +195,9 @@ def open_models(
 def model_notices(models: Mapping[str, Model]) -> list[str]:
     """Notices about request fields that servers refused, and warnings of models."""
     refused = dict.fromkeys(line for model in models.values() for line in model.lessons)
-    warnings = dict.fromkeys(line for model in models.values() for line in model.warnings)
+    warnings = dict.fromkeys(
+        line for model in models.values() for line in model.warnings
+    )
     notice = "the server refused a field, which is no longer sent: "
     return [*(notice + line for line in refused), *warnings]
 
@@ -204,16 +237,23 @@ def line_of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Line:
 
 
 def config_of(
-    plan: plans.Plan, dataset: Dataset, agent: plans.AgentParts, models: Mapping[str, Model]
+    plan: plans.Plan,
+    dataset: Dataset,
+    agent: plans.AgentParts,
+    models: Mapping[str, Model],
 ) -> dict[str, Any]:
     """Content of ``run.json``: the run's identity, and information for readers."""
     checksums, perceiver = Checksums(), dataset.perceiver()
     return {
-        "identity": plans.identity(plan, dataset, agent, models, checksums.combined(dataset.files)),
+        "identity": plans.identity(
+            plan, dataset, agent, models, checksums.combined(dataset.files)
+        ),
         "sees_answer": any(parts.cls.sees_answer for parts in agent.playing()),
         "family": dataset.family.name,
         "success": dataset.family.success,
-        "metrics": [asdict(metric) for metric in scoring.scorer(dataset.family).metrics],
+        "metrics": [
+            asdict(metric) for metric in scoring.scorer(dataset.family).metrics
+        ],
         "split": plans.shown_split(plan, dataset),
         "episodes_in_split": len(dataset.tasks),
         "left_out": plans.omitted(dataset),
@@ -238,7 +278,13 @@ _WRITE_EVERY = 0.5  # minimum seconds between two writes
 _MAX_EPISODES = 64  # in the file
 _MAX_MOVES = 400  # in the file, which then has about 60 kB
 _MAX_ACTION = 200  # characters
-_POSE = ("viewpoint", "panorama", "x", "y", "heading")  # fields of an observation that place it
+_POSE = (
+    "viewpoint",
+    "panorama",
+    "x",
+    "y",
+    "heading",
+)  # fields of an observation that place it
 
 
 class Moves:
@@ -269,12 +315,25 @@ class Moves:
                 action = str(getattr(step.decision, "action", ""))
                 if isinstance(step.decision, Rejection):
                     action = f"rejected: {step.decision.kind}"
-                move: dict[str, Any] = {"actor": step.actor, "action": action[:_MAX_ACTION]}
+                move: dict[str, Any] = {
+                    "actor": step.actor,
+                    "action": action[:_MAX_ACTION],
+                }
                 seen = {key: getattr(step.observation, key, None) for key in _POSE}
-                start = plain({key: each for key, each in seen.items() if each is not None})
-                move |= {"ok": step.feedback.ok, "start": start, "pose": plain(step.pose)}
+                start = plain(
+                    {key: each for key, each in seen.items() if each is not None}
+                )
+                move |= {
+                    "ok": step.feedback.ok,
+                    "start": start,
+                    "pose": plain(step.pose),
+                }
                 moves.append(move)
-            entry = {"id": episode, "step": self._counts[episode], "of": self._max_steps}
+            entry = {
+                "id": episode,
+                "step": self._counts[episode],
+                "of": self._max_steps,
+            }
             episodes.append({**entry, **moves[-1], "moves": moves})
         return episodes
 
@@ -283,7 +342,12 @@ class Reporter:
     """Writer of the progress file. If the folder is not writable, only the live page is lost."""
 
     def __init__(
-        self, run: Path, total: int, max_steps: int, account: Account | None = None, before: int = 0
+        self,
+        run: Path,
+        total: int,
+        max_steps: int,
+        account: Account | None = None,
+        before: int = 0,
     ) -> None:
         self._path, self._total, self._account = run / PROGRESS, total, account
         self._start = {"began": time.time(), "before": before}
@@ -303,15 +367,25 @@ class Reporter:
         if now - self._last_write < _WRITE_EVERY and not over:
             return
         self._last_write = now
-        state: dict[str, Any] = {"process": os.getpid(), "done": done, "total": self._total}
+        state: dict[str, Any] = {
+            "process": os.getpid(),
+            "done": done,
+            "total": self._total,
+        }
         state["over"] = over
         if (account := self._account) is not None:
             state |= {"calls": account.pending, "tokens": account.tokens - self._tokens}
             state |= {"dollars": account.dollars, "max_dollars": account.max_dollars}
-        episodes = {"episodes": []} if over else self._remote or {"episodes": self.moves.current()}
+        episodes = (
+            {"episodes": []}
+            if over
+            else self._remote or {"episodes": self.moves.current()}
+        )
         new = self._path.with_name(f"{PROGRESS}.new")
         with suppress(OSError, TypeError, ValueError):
-            new.write_text(json.dumps({**state, **self._start, **episodes}), encoding="utf-8")
+            new.write_text(
+                json.dumps({**state, **self._start, **episodes}), encoding="utf-8"
+            )
             os.replace(new, self._path)
 
 
@@ -324,7 +398,14 @@ scores of the episode just finished. After a step these are ``{"steps_so_far": n
 """
 
 QUIET = {
-    *(notes.STATE, notes.CLAUSES, notes.FOLLOWED, notes.VOTES, notes.ASKED, notes.GROUNDED),
+    *(
+        notes.STATE,
+        notes.CLAUSES,
+        notes.FOLLOWED,
+        notes.VOTES,
+        notes.ASKED,
+        notes.GROUNDED,
+    ),
     *(notes.TURN, notes.SCENE_EXPERT),
     *("blocked", "went_back", "lesson", "recorded_before"),
 }
@@ -390,10 +471,16 @@ class ActiveRun:
     def all_notices(self) -> list[str]:
         """Notices for the user: repairs, omissions, caveats, failures, counts of notes."""
         notices = list(self.folder.notices)
-        if left := ", ".join(f"{n:,} {cause}" for cause, n in plans.omitted(self.dataset).items()):
+        if left := ", ".join(
+            f"{n:,} {cause}" for cause, n in plans.omitted(self.dataset).items()
+        ):
             notices.append(f"left out of the split: {left}")
-        notices += [f"note: {caveat}" for caveat in plans.caveats(self.dataset, self.agent)]
-        failed = [f"episode {name} failed: {reason}" for reason, name in self.reasons.items()]
+        notices += [
+            f"note: {caveat}" for caveat in plans.caveats(self.dataset, self.agent)
+        ]
+        failed = [
+            f"episode {name} failed: {reason}" for reason, name in self.reasons.items()
+        ]
         played = self.done + len(self.reasons)
         noted = [
             f"noted in {count} of {played} episodes: {kind.replace('_', ' ')}"
@@ -443,7 +530,11 @@ def _team_demonstration(dataset: Dataset, task: Task) -> Demonstration | None:
     try:
         played, single_steps = _play_as_team(dataset, task), False
     except UsageError:
-        free = [a for a in task.episode.actors if a not in task.episode.start.get("bodies", {})]
+        free = [
+            a
+            for a in task.episode.actors
+            if a not in task.episode.start.get("bodies", {})
+        ]
         able = Task(with_able_bodies(task.episode, free), task.reference)
         played, single_steps = _play_as_team(dataset, able), True
     reference = task.reference
@@ -459,23 +550,31 @@ def _team_demonstration(dataset: Dataset, task: Task) -> Demonstration | None:
         idle = action in _IDLE
         if not (idle and was_idle.get(step.actor)):
             motions = step.feedback.details.get("low_level")
-            whole = action.name in ("chat", "stop") or (motions is None and step.feedback.ok)
+            whole = action.name in ("chat", "stop") or (
+                motions is None and step.feedback.ok
+            )
             # a failed skill changed nothing, so it has no motions
             taken = [action]
             if single_steps and not whole:
                 found = filter(None, map(_ACTION.fullmatch, motions or ()))
-                taken = [Action(m[1], tuple(m[2].split(", ")) if m[2] else ()) for m in found]
+                taken = [
+                    Action(m[1], tuple(m[2].split(", ")) if m[2] else ()) for m in found
+                ]
             turns += [(step.actor, each) for each in taken]
         was_idle[step.actor] = idle
     first = tuple(action for actor, action in turns if actor == task.episode.actors[0])
-    return Demonstration(task.episode, first, lambda: dataset.world(task.episode), tuple(turns))
+    return Demonstration(
+        task.episode, first, lambda: dataset.world(task.episode), tuple(turns)
+    )
 
 
 def _play_as_team(dataset: Dataset, task: Task) -> Trajectory:
     """An episode played by the scripted team, which never awaits a model."""
     team: Any = registry.load("agent", "team")
     setup = Setup(
-        dataset, lambda toolkit, _: team(team.Settings(), toolkit), max_steps=dataset.max_steps
+        dataset,
+        lambda toolkit, _: team(team.Settings(), toolkit),
+        max_steps=dataset.max_steps,
     )
     played: Trajectory = finish(rollout(task, setup))
     return played

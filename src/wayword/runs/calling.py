@@ -79,7 +79,9 @@ def run(
     Blocks until the run ends, even inside an event loop (notebooks); :func:`run_async` can be
     awaited. Raises ``UsageError``, ``DataError`` or ``RecordingError``.
     """
-    work = run_async(agent, on, model, on_progress=on_progress, person=person, **options)
+    work = run_async(
+        agent, on, model, on_progress=on_progress, person=person, **options
+    )
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -121,10 +123,16 @@ async def run_async(
 
 def _plan(agent: Any, on: Any, model: Any, options: Mapping[str, Any]) -> Plan:
     """The plan of a call. Raises ``UsageError`` for an argument of another type."""
-    names = [each.name for each in fields(Plan) if each.name not in ("agent", "on", "model")]
+    names = [
+        each.name for each in fields(Plan) if each.name not in ("agent", "on", "model")
+    ]
     for key in options:
         if key not in names:
-            hint = "write settings={...}" if key in ("set", "config") else suggest(key, names)
+            hint = (
+                "write settings={...}"
+                if key in ("set", "config")
+                else suggest(key, names)
+            )
             shipped = isinstance(agent, str) and agent in registry.names("agent")
             owner = registry.load("agent", agent) if shipped else Agent
             if key in [each.name for each in fields(owner.Settings)]:
@@ -139,19 +147,27 @@ def _plan(agent: Any, on: Any, model: Any, options: Mapping[str, Any]) -> Plan:
     settings = expand_keys(values.pop("settings", {}))
     if isinstance(agent, Plan):
         if on != "houses" or model != "":
-            raise UsageError("a Plan contains its dataset and model; remove on= and model=")
+            raise UsageError(
+                "a Plan contains its dataset and model; remove on= and model="
+            )
         return replace(agent, **values, settings=merge(agent.settings, settings))
     agent_name, agent_settings = _name_and_settings("agent", agent)
     dataset_name, dataset_settings = _name_and_settings("dataset", on)
     if not isinstance(model, str | Model):
-        raise UsageError(f'model must be a name such as "local:smollm2" or a Model, got {model!r}')
+        raise UsageError(
+            f'model must be a name such as "local:smollm2" or a Model, got {model!r}'
+        )
     objects = [each for each in (agent, on, model) if not isinstance(each, str | Path)]
     if values.get("engine") and objects:
         problem = f"engine={values['engine']!r} needs names or files"
         raise UsageError(f"{problem}, got {objects[0]!r}")
-    defaults = merge(agent_settings, {"dataset": dataset_settings} if dataset_settings else {})
+    defaults = merge(
+        agent_settings, {"dataset": dataset_settings} if dataset_settings else {}
+    )
     name = model if isinstance(model, str) else model.name
-    return Plan(agent_name, dataset_name, name, settings=merge(defaults, settings), **values)
+    return Plan(
+        agent_name, dataset_name, name, settings=merge(defaults, settings), **values
+    )
 
 
 def _name_and_settings(kind: registry.Kind, part: Any) -> tuple[str, Mapping[str, Any]]:

@@ -38,7 +38,9 @@ from wayword.runs.export import Card, OnEpisode, records, require_new
 from wayword.runs.record import RunFolder
 from wayword.settings import make
 
-TAGS = {f"{name}_tag": name for name in ("role", "content", "user", "assistant", "system")}
+TAGS = {
+    f"{name}_tag": name for name in ("role", "content", "user", "assistant", "system")
+}
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "sft": {"messages": "messages"},
     "kto": {"messages": "messages", "kto_tag": "label"},
@@ -95,7 +97,9 @@ def export_calls(
             metric = settings.by or success_of(run.config)
             if metric not in record.scores:
                 hint = suggest(metric, list(record.scores))
-                raise UsageError(f"{run.path}: the episodes have no metric {metric!r}; {hint}")
+                raise UsageError(
+                    f"{run.path}: the episodes have no metric {metric!r}; {hint}"
+                )
             before = card.lines
             if not any(True for _ in record.trajectory.calls()):
                 card.omit("episodes without model calls")
@@ -125,10 +129,16 @@ def export_calls(
     _write_pairs(out, answers.values())
     info = {}
     for name, columns in COLUMNS.items():
-        entry = {"file_name": f"{name}.jsonl", "formatting": "sharegpt", "columns": columns}
+        entry = {
+            "file_name": f"{name}.jsonl",
+            "formatting": "sharegpt",
+            "columns": columns,
+        }
         info[f"wayword_{name}"] = {**entry, "ranking": name == "dpo", "tags": TAGS}
     for name, content in {"dataset_info": info, "card": asdict(card)}.items():
-        (out / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        (out / f"{name}.json").write_text(
+            json.dumps(content, indent=2) + "\n", encoding="utf-8"
+        )
     return card
 
 
@@ -137,7 +147,10 @@ def _write_pairs(out: Path, answers: Iterable[Answers]) -> None:
     with (out / "kto.jsonl").open("rb") as kto, (out / "dpo.jsonl").open("wb") as dpo:
         for at, outcomes in answers:
             means = {answer: fmean(each) for answer, each in outcomes.items()}
-            best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
+            best, worst = (
+                max(means, key=means.__getitem__),
+                min(means, key=means.__getitem__),
+            )
             if means[best] > means[worst]:
                 kto.seek(at)
                 prompt = json.loads(kto.readline())["messages"][:-1]
@@ -149,7 +162,10 @@ def _rows(
     trajectory: Trajectory, score: float, thoughts: bool, card: Card
 ) -> Iterator[dict[str, Any]]:
     """The answered calls of an episode's last trial. A plain text prompt becomes a user message."""
-    calls = [(call, next(iter(trajectory.start)), 0, score) for call in trajectory.opening_calls]
+    calls = [
+        (call, next(iter(trajectory.start)), 0, score)
+        for call in trajectory.opening_calls
+    ]
     for number, step in enumerate(trajectory.steps, 1):
         outcome = ILLEGAL if isinstance(step.decision, Rejection) else score
         calls += [(call, step.actor, number, outcome) for call in step.calls]

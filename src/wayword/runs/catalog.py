@@ -29,7 +29,9 @@ def listing(kind: str = "") -> str:
         rows = [plurals[each]]
         for name in registry.names(each):
             try:
-                (about, *_) = (registry.load(each, name).__doc__ or "").strip().splitlines() or [""]
+                (about, *_) = (
+                    registry.load(each, name).__doc__ or ""
+                ).strip().splitlines() or [""]
             except Exception as error:  # noqa: BLE001 - a broken part must not hide the others
                 about = f"-- cannot be loaded: {' '.join(str(error).split())}"
             rows.append(f"  {name:<18} {about}")
@@ -39,7 +41,9 @@ def listing(kind: str = "") -> str:
 
 def data_listing(folder: Path | None) -> str:
     """All splits of all datasets, with the number of episodes or what is missing."""
-    rows = [f"data folder: {data_folder(folder) or 'none; set WAYWORD_DATA or add --data'}"]
+    rows = [
+        f"data folder: {data_folder(folder) or 'none; set WAYWORD_DATA or add --data'}"
+    ]
     for name in registry.names("dataset"):
         for split in registry.load("dataset", name).splits:
             on = f"{name}:{split}"
@@ -48,7 +52,9 @@ def data_listing(folder: Path | None) -> str:
             except WaywordError as error:
                 size = f"-- {str(error).removesuffix(f'; {SOURCES}').partition(': give --data')[0]}"
             rows.append(f"  {on:<31} {size}")
-    rows.append("docs/datasets.md has the source of each file and its place in the data folder.")
+    rows.append(
+        "docs/datasets.md has the source of each file and its place in the data folder."
+    )
     return "\n".join(rows)
 
 
@@ -66,7 +72,9 @@ def data_check(on: str, folder: Path | None, settings: Mapping[str, Any]) -> str
         raise UsageError(f"{on}: {error}") from None
     sums = Checksums().each(dataset.files)
     rows = [f"{on}: {len(dataset.tasks):,} episodes, all records are valid"]
-    rows += [f"  left out: {count:,} {cause}" for cause, count in omitted(dataset).items()]
+    rows += [
+        f"  left out: {count:,} {cause}" for cause, count in omitted(dataset).items()
+    ]
     rows += [f"  {digest}  {dataset.files[name]}" for name, digest in sums.items()]
     return "\n".join(rows)
 

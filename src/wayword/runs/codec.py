@@ -72,7 +72,9 @@ def plain(value: Any) -> Json:
     if cls is list or cls is tuple:
         return [item if type(item) in _PLAIN else plain(item) for item in value]
     if cls is dict or isinstance(value, Mapping):
-        return {_key(key): v if type(v) in _PLAIN else plain(v) for key, v in value.items()}
+        return {
+            _key(key): v if type(v) in _PLAIN else plain(v) for key, v in value.items()
+        }
     if isinstance(value, bytes | bytearray):
         return {"$bytes": base64.b64encode(value).decode()}
     return plain(_simplify(value))
@@ -87,7 +89,9 @@ def _key(key: Any) -> str:
         key = key.item()
     if key is None or isinstance(key, int | float):
         return json.dumps(key)
-    raise RecordingError(f"a key of type {type(key).__name__!r} cannot be recorded; use text")
+    raise RecordingError(
+        f"a key of type {type(key).__name__!r} cannot be recorded; use text"
+    )
 
 
 def _simplify(value: Any) -> Any:
@@ -100,7 +104,10 @@ def _simplify(value: Any) -> Any:
         if isinstance(value, base):  # a subclass, such as numpy's
             return base.__str__(value) if base is str else base(value)
     if dataclasses.is_dataclass(value):
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        fields = {
+            field.name: getattr(value, field.name)
+            for field in dataclasses.fields(value)
+        }
         if "type" in fields:
             fields["type_"] = fields.pop("type")
         return {"type": type(value).__name__, **fields}
@@ -141,7 +148,9 @@ _MARKS: dict[str, Callable[[Json], Any]] = {"$float": float, "$bytes": base64.b6
 def dump(value: Any) -> bytes:
     """A line of JSON in UTF-8, without newline, with registered secrets redacted and unpaired
     surrogates escaped. Raises ``RecordingError`` for a type that has no JSON form."""
-    text = json.dumps(plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(
+        plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    )
     return redacted(text).encode(errors="backslashreplace")
 
 
@@ -178,7 +187,9 @@ def _optional(cls: Any) -> list[tuple[str, bool, Any]]:
         default = field.default
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
-        empty = default is None or (not default and type(default) in (bool, str, tuple, list, dict))
+        empty = default is None or (
+            not default and type(default) in (bool, str, tuple, list, dict)
+        )
         omitted = empty and field.name not in _KEPT
         fields.append((field.name, omitted or field.name == "reasoning", default))
     return fields
@@ -197,12 +208,23 @@ def _write(value: Any) -> dict[str, Any]:
 def _write_decision(decision: Decision | Rejection) -> dict[str, Any]:
     fields: dict[str, Any]
     if isinstance(decision, Rejection):
-        fields = {"rejected": decision.kind, "reason": decision.reason, "said": decision.said}
+        fields = {
+            "rejected": decision.kind,
+            "reason": decision.reason,
+            "said": decision.said,
+        }
     else:
-        fields = {"action": decision.action.name, "arguments": decision.action.arguments}
+        fields = {
+            "action": decision.action.name,
+            "arguments": decision.action.arguments,
+        }
         fields["fallback_for"] = decision.fallback_for
     fields["thought"] = decision.thought
-    return {key: value for key, value in fields.items() if value or key in ("action", "rejected")}
+    return {
+        key: value
+        for key, value in fields.items()
+        if value or key in ("action", "rejected")
+    }
 
 
 def _read_decision(record: Json) -> Decision | Rejection:
@@ -223,9 +245,19 @@ def _read_trajectory(record: Json) -> Trajectory:
 
 
 _WRITERS: dict[Any, Callable[[Any], Any]] = {
-    **dict.fromkeys((Trajectory, Step, Feedback, Note, Verdict, ModelCall, model.Sampling), _write),
     **dict.fromkeys(
-        (model.Message, model.Completion, model.Choice, model.Usage, Percept, Sector, Sighting),
+        (Trajectory, Step, Feedback, Note, Verdict, ModelCall, model.Sampling), _write
+    ),
+    **dict.fromkeys(
+        (
+            model.Message,
+            model.Completion,
+            model.Choice,
+            model.Usage,
+            Percept,
+            Sector,
+            Sighting,
+        ),
         _write,
     ),
     **dict.fromkeys((Decision, Rejection), _write_decision),
@@ -245,9 +277,13 @@ _READERS: dict[Any, Callable[[Json], Any]] = {
     Trajectory: _read_trajectory,
     Decision | Rejection: _read_decision,
     model.TokenLogprob: lambda token: model.TokenLogprob(*restore(token)),
-    model.Image: lambda image: model.Image(base64.b64decode(image["data"]), image["media_type"]),
+    model.Image: lambda image: model.Image(
+        base64.b64decode(image["data"]), image["media_type"]
+    ),
     model.Prompt: lambda prompt: (
-        prompt if isinstance(prompt, str) else tuple(_read(model.Message, each) for each in prompt)
+        prompt
+        if isinstance(prompt, str)
+        else tuple(_read(model.Message, each) for each in prompt)
     ),
     model.Completion | model.Choice | None: lambda answer: _read(
         model.Choice if "options" in answer else model.Completion, answer
@@ -255,7 +291,10 @@ _READERS: dict[Any, Callable[[Json], Any]] = {
 }
 """Readers of types that are not constructed field by field."""
 
-_ABSENT: dict[Any, dict[str, None]] = {ModelCall: {"answer": None}, Verdict: {"succeeded": None}}
+_ABSENT: dict[Any, dict[str, None]] = {
+    ModelCall: {"answer": None},
+    Verdict: {"succeeded": None},
+}
 """Fields without a default that are omitted when None."""
 
 
@@ -324,7 +363,11 @@ def member(line: bytes) -> bytes:
     body = deflate.compress(line) + deflate.compress(b"\n") + deflate.flush()
     size = _HEAD.size + len(body) + _FOOT.size
     head = _HEAD.pack(_MAGIC, size, size ^ _MASK)
-    return head + body + _FOOT.pack(zlib.crc32(b"\n", zlib.crc32(line)), len(line) + 1 & _MASK)
+    return (
+        head
+        + body
+        + _FOOT.pack(zlib.crc32(b"\n", zlib.crc32(line)), len(line) + 1 & _MASK)
+    )
 
 
 def line_in(raw: bytes) -> bytes:
@@ -336,7 +379,10 @@ def line_in(raw: bytes) -> bytes:
         line = inflate.decompress(raw[_HEAD.size : -FOOT_SIZE])
     except zlib.error:
         raise ValueError("is damaged: it cannot be decompressed") from None
-    if not inflate.eof or _FOOT.pack(zlib.crc32(line), len(line) & _MASK) != raw[-FOOT_SIZE:]:
+    if (
+        not inflate.eof
+        or _FOOT.pack(zlib.crc32(line), len(line) & _MASK) != raw[-FOOT_SIZE:]
+    ):
         raise ValueError("is damaged: it does not match its checksum")
     return line.removesuffix(b"\n")
 
@@ -346,7 +392,11 @@ def _size(head: bytes) -> int:
     if len(head) < _HEAD.size:
         return 0
     magic, size, complement = _HEAD.unpack_from(head)
-    valid = magic == _MAGIC and size ^ complement == _MASK and size > _HEAD.size + _FOOT.size
+    valid = (
+        magic == _MAGIC
+        and size ^ complement == _MASK
+        and size > _HEAD.size + _FOOT.size
+    )
     return int(size) if valid else 0
 
 
@@ -376,9 +426,13 @@ def read_members(
                     if _torn(file, at, end):
                         return
                     if gaps is None:
-                        raise corrupt(path, number, f"{error} (at byte {at:,})") from None
+                        raise corrupt(
+                            path, number, f"{error} (at byte {at:,})"
+                        ) from None
                     begin, at = at, _next(file, at + 1, end)
-                    gaps.append(f"{path}: record {number} {error} (bytes {begin:,} to {at:,})")
+                    gaps.append(
+                        f"{path}: record {number} {error} (bytes {begin:,} to {at:,})"
+                    )
                 else:
                     yield Member(number, at, len(raw), raw[-FOOT_SIZE:], line)
                     at += len(raw)
@@ -401,8 +455,14 @@ def _torn(file: BinaryIO, at: int, end: int) -> bool:
     head = file.read(_HEAD.size)
     if _size(head) > end - at:
         return True
-    is_short = end - at < _HEAD.size + _ZEROS  # at most part of a header, then a few zeros
-    if is_short and not _size(head) and _MAGIC.startswith(head[: len(_MAGIC)].rstrip(b"\0")):
+    is_short = (
+        end - at < _HEAD.size + _ZEROS
+    )  # at most part of a header, then a few zeros
+    if (
+        is_short
+        and not _size(head)
+        and _MAGIC.startswith(head[: len(_MAGIC)].rstrip(b"\0"))
+    ):
         return True
     file.seek(max(at, end - _ZEROS))
     return not file.read().strip(b"\0") and _next(file, at + 1, end) == end
@@ -480,7 +540,9 @@ class Appender:
                     if name == "fcntl":
                         library.flock(self._file, library.LOCK_EX | library.LOCK_NB)
                     else:
-                        self._file.seek(1 << 40)  # Windows denies reading of locked bytes
+                        self._file.seek(
+                            1 << 40
+                        )  # Windows denies reading of locked bytes
                         library.locking(self._file.fileno(), library.LK_NBLCK, 1)
                 except OSError:
                     return False
@@ -491,10 +553,14 @@ class Appender:
         """Write all bytes, or raise ``RecordingError`` and leave the file unchanged."""
         try:
             count = 0
-            while count < len(raw):  # a short write means a full disk: the next one raises
+            while count < len(
+                raw
+            ):  # a short write means a full disk: the next one raises
                 count += self._file.write(raw[count:] if count else raw) or 0
         except OSError as error:
-            with suppress(OSError):  # else the partial line is dropped at the next start
+            with suppress(
+                OSError
+            ):  # else the partial line is dropped at the next start
                 self._file.truncate(self.length)
             remedy = "finished episodes are safe; free some space and run the same command again"
             raise unusable(self._path, error, remedy) from error
@@ -507,9 +573,13 @@ class Appender:
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise unusable(self._path, error, "the latest episodes may not be on disk") from error
+            raise unusable(
+                self._path, error, "the latest episodes may not be on disk"
+            ) from error
         if os.fstat(self._file.fileno()).st_nlink == 0:
-            raise RecordingError(f"{self._path}: the file was deleted while the run was writing")
+            raise RecordingError(
+                f"{self._path}: the file was deleted while the run was writing"
+            )
         self._synced, self._dirty = time.monotonic(), False
 
     def close(self) -> None:

@@ -87,15 +87,24 @@ def pictures_checksum(folder: Path, pictures: Sequence[Path]) -> str:
     """Checksum of a folder's pictures and their names as 12 hex digits; empty for no pictures.
     Scans have gigabytes of pictures, so the checksums of unchanged files are cached."""
     name = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:_SHORT]
-    memory, cached = cache_folder() / "checksums" / f"{name}.json", dict[FileState, str]()
+    memory, cached = (
+        cache_folder() / "checksums" / f"{name}.json",
+        dict[FileState, str](),
+    )
     with suppress(OSError, ValueError, TypeError):  # missing or unreadable
         rows = json.loads(memory.read_bytes())
-        cached = {(Path(path), int(size), int(at)): str(sha) for path, size, at, sha in rows}
+        cached = {
+            (Path(path), int(size), int(at)): str(sha) for path, size, at, sha in rows
+        }
     sums, now = Checksums(cached), time.time()
     digest = sums.combined({str(path.relative_to(folder)): path for path in pictures})
-    settled = {key: sha for key, sha in sums.cached.items() if now - key[2] / 1e9 > _SETTLED}
+    settled = {
+        key: sha for key, sha in sums.cached.items() if now - key[2] / 1e9 > _SETTLED
+    }
     if settled != cached:
-        text = json.dumps([[str(path), *state, sha] for (path, *state), sha in settled.items()])
+        text = json.dumps(
+            [[str(path), *state, sha] for (path, *state), sha in settled.items()]
+        )
         keep(memory, lambda file: file.write(text.encode()))
     return digest
 
@@ -133,12 +142,16 @@ def sessions(run: Path) -> Iterator[Session]:
     """Sessions that ended normally; a killed session is not logged. Raises ``RecordingError``."""
     path = run / SESSIONS
     for number, line in codec.read_lines(path):
-        seconds, finished = (_number(path, number, line, f) for f in ("seconds", "finished"))
+        seconds, finished = (
+            _number(path, number, line, f) for f in ("seconds", "finished")
+        )
         yield Session(str(line.get("started", "")), seconds, int(finished))
 
 
 CALLS = "calls.jsonl"
-_COMPACT = 20_000  # number of lines above which the next session replaces them by their total
+_COMPACT = (
+    20_000  # number of lines above which the next session replaces them by their total
+)
 
 
 class Spending:
@@ -150,7 +163,9 @@ class Spending:
         self._lines: codec.Appender | None = None
         self.tokens, self.dollars, lines = billed(run)
         if lines > _COMPACT:
-            codec.write_atomically(self._path, self._line(LedgerRow(self.tokens, self.dollars)))
+            codec.write_atomically(
+                self._path, self._line(LedgerRow(self.tokens, self.dollars))
+            )
 
     def write(self, row: LedgerRow) -> None:
         if self._lines is None:
@@ -174,7 +189,9 @@ def billed(run: Path) -> tuple[int, float, int]:
     number of log lines. Raises ``RecordingError``."""
     path, totals, number = run / CALLS, Totals(), 0
     for number, line in codec.read_lines(path):
-        tokens, dollars = (_number(path, number, line, field) for field in ("tokens", "dollars"))
+        tokens, dollars = (
+            _number(path, number, line, field) for field in ("tokens", "dollars")
+        )
         call, is_open = str(line.get("call", "")), line.get("open") is True
         totals.add(LedgerRow(int(tokens), dollars, call, is_open))
     return totals.tokens, totals.dollars, number
@@ -184,7 +201,9 @@ def _number(path: Path, number: int, line: Mapping[str, Json], field: str) -> fl
     """Value of a numeric field. Raises ``RecordingError`` unless it is finite and at least 0."""
     value = line.get(field, 0)
     if type(value) not in (int, float) or not 0 <= value < math.inf:
-        problem = f"field {field!r} must be a number of at least 0, got {str(value)[:40]}"
+        problem = (
+            f"field {field!r} must be a number of at least 0, got {str(value)[:40]}"
+        )
         remedy = "delete that line; only budgets and wall times use it"
         raise RecordingError(f"{path}: line {number}: {problem}; {remedy}")
     return float(value)
@@ -199,8 +218,12 @@ def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
     value contains a secret from an environment variable: the message names the field and the
     variable, never the value."""
     if not isinstance(config.get("identity"), Mapping):
-        raise RecordingError("a run's config must have a mapping in the field 'identity'")
-    content: dict[str, Json] = {"format": FORMAT} | codec.plain(config) | {"format": FORMAT}
+        raise RecordingError(
+            "a run's config must have a mapping in the field 'identity'"
+        )
+    content: dict[str, Json] = (
+        {"format": FORMAT} | codec.plain(config) | {"format": FORMAT}
+    )
     secrets = {name: value for name, value in environment_secrets().items() if value}
     for field, text in _texts(content, ""):
         for name, secret in secrets.items():
@@ -225,16 +248,22 @@ def read_config(run: Path) -> dict[str, Json]:
     try:
         content = json.loads(path.read_bytes())
     except FileNotFoundError:
-        problem = f"not a run folder: it has no {NAME}" if run.is_dir() else "no such folder"
+        problem = (
+            f"not a run folder: it has no {NAME}" if run.is_dir() else "no such folder"
+        )
         inside = sorted(path.parent.name for path in run.glob(f"*/{NAME}"))
-        remedy = f"; name one of the runs in it: {', '.join(inside[:6])}" if inside else ""
+        remedy = (
+            f"; name one of the runs in it: {', '.join(inside[:6])}" if inside else ""
+        )
         raise RecordingError(f"{run}: {problem}{remedy}") from None
     except NotADirectoryError:
         raise RecordingError(f"{run}: a file, not a run folder") from None
     except OSError as error:
         raise codec.unusable(path, error) from error
     except (ValueError, RecursionError) as error:
-        raise RecordingError(f"{path}: is not JSON ({error}); give another folder") from error
+        raise RecordingError(
+            f"{path}: is not JSON ({error}); give another folder"
+        ) from error
     if not isinstance(content, dict) or not isinstance(content.get("identity"), dict):
         raise RecordingError(f"{path}: not a run's config: it has no field 'identity'")
     if content.get("format") != FORMAT:
@@ -251,7 +280,9 @@ def same_run(run: Path, recorded: dict[str, Json], current: dict[str, Json]) -> 
         field, old, new = changed
         change = f"{field!r} was {old!r} and is now {new!r}"
         if field in ("agent_checksum", "dataset_checksum"):
-            name = str(dict(_leaves(current["identity"]))[field.removesuffix("_checksum")])
+            name = str(
+                dict(_leaves(current["identity"]))[field.removesuffix("_checksum")]
+            )
             change = f"the file {name.partition('.py')[0]}.py has been edited"
         raise RecordingError(
             f"{run / NAME}: this folder contains another run: {change}; give another folder or, to "
@@ -299,7 +330,9 @@ def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
     try:
         return tuple(Metric(**fields) for fields in recorded)
     except TypeError as error:
-        raise RecordingError(f"run.json: field 'metrics' is malformed ({error})") from None
+        raise RecordingError(
+            f"run.json: field 'metrics' is malformed ({error})"
+        ) from None
 
 
 def success_of(config: Mapping[str, Any]) -> str:

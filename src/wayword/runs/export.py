@@ -90,13 +90,17 @@ class Card:
     @property
     def left_out(self) -> str:
         """Counts and causes of omissions; empty if there are none."""
-        return ", ".join(f"{count} {cause}" for cause, count in sorted(self.omitted.items()))
+        return ", ".join(
+            f"{count} {cause}" for cause, count in sorted(self.omitted.items())
+        )
 
     def why_empty(self) -> str:
         """The reason why an export has no lines."""
         if not self.omitted:
             return "the runs have no finished episodes"
-        hint = "; --all includes episodes without success" * ("without success" in self.omitted)
+        hint = "; --all includes episodes without success" * (
+            "without success" in self.omitted
+        )
         return f"left out: {self.left_out}{hint}"
 
     def describe(self, run: RecordedRun) -> dict[str, str]:
@@ -104,7 +108,11 @@ class Card:
         split = str(run.config["identity"]["dataset"])
         self.runs.append(run.path.name)
         self.splits += [] if split in self.splits else [split]
-        return {"split": split, "run": run.path.name, "agent": cast_of(run.config["identity"])}
+        return {
+            "split": split,
+            "run": run.path.name,
+            "agent": cast_of(run.config["identity"]),
+        }
 
     @property
     def line(self) -> str:
@@ -127,7 +135,9 @@ class Card:
                 "record; a model learns to omit them (--as act requests only actions)"
             )
         if self.unlisted:
-            lines.append(f"{self.unlisted} legal actions were not in the list shown to the agent")
+            lines.append(
+                f"{self.unlisted} legal actions were not in the list shown to the agent"
+            )
         if self.longer_than_context:
             lines.append(
                 f"{self.longer_than_context} conversations exceed the strategy's context, so it "
@@ -143,7 +153,10 @@ def require_new(out: Path) -> None:
 
 
 def export(
-    runs: Sequence[Path], out: Path, options: Export, on_episode: OnEpisode | None = None
+    runs: Sequence[Path],
+    out: Path,
+    options: Export,
+    on_episode: OnEpisode | None = None,
 ) -> Card:
     """Write the episodes of run folders as JSON Lines, and their card as ``OUT.card.json``. The
     file is written completely or not at all; the same run folders give the same bytes.
@@ -160,7 +173,9 @@ def export(
     opened = [RunFolder.read(path) for path in runs]
     fields = strategy(Toolkit()).unknown
     missing = [name for name in fields if "." in name or not options.thoughts]
-    card = Card(options.strategy, options.form, asdict(settings), missing_fields=missing)
+    card = Card(
+        options.strategy, options.form, asdict(settings), missing_fields=missing
+    )
     new = out.with_name(f".{out.name}.new")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -203,7 +218,12 @@ def _lines(
     for run in runs:
         dataset = dataset_of(run, options.data)
         steps = run.config["identity"].get("max_steps") or 0
-        data[run] = dataset, of_ids(dataset.tasks, set(run.index.ids())), card.describe(run), steps
+        data[run] = (
+            dataset,
+            of_ids(dataset.tasks, set(run.index.ids())),
+            card.describe(run),
+            steps,
+        )
     for run, record in records(runs, on_episode):
         dataset, tasks, about, steps = data[run]
         task, trajectory = tasks.get(record.episode_id), record.trajectory
@@ -214,9 +234,15 @@ def _lines(
             if task is None:
                 raise Omitted("not in the dataset")
             tools = {"shared": shared, "max_steps": steps}
-            replay = _replay(task, trajectory, dataset, strategy, tools, options.thoughts)
+            replay = _replay(
+                task, trajectory, dataset, strategy, tools, options.thoughts
+            )
             players = asyncio.run(replay)
-            players = [each for each in players if each.actor in (options.actors or [each.actor])]
+            players = [
+                each
+                for each in players
+                if each.actor in (options.actors or [each.actor])
+            ]
             if not players:
                 raise Omitted("without a decision")
         except Omitted as reason:
@@ -226,7 +252,9 @@ def _lines(
         new = []
         for player in players:
             # do not teach an actor to leave the work to the others
-            if len(trajectory.start) > 1 and set(trajectory.actions(player.actor)) == {STOP}:
+            if len(trajectory.start) > 1 and set(trajectory.actions(player.actor)) == {
+                STOP
+            }:
                 card.omit("actor that only stopped")
                 continue
             card.decisions += len(player.answers)
@@ -262,13 +290,17 @@ class _Player:
     outside the listed ones, which a constrained model could not have chosen.
     """
 
-    def __init__(self, actor: str, strategy: MakeStrategy, tools: Mapping[str, Any]) -> None:
+    def __init__(
+        self, actor: str, strategy: MakeStrategy, tools: Mapping[str, Any]
+    ) -> None:
         self.actor, self._model = actor, DictatedModel()
         self.prompts: list[list[Message]] = []
         self.answers: list[str] = []
         self.users: list[str] = []
         self.complete, self.unlisted = True, 0
-        self.strategy = strategy(Toolkit({"main": self._model}, note=self._note, **tools))
+        self.strategy = strategy(
+            Toolkit({"main": self._model}, note=self._note, **tools)
+        )
 
     def _note(self, kind: str, **details: Any) -> None:
         if kind == HISTORY_DROPPED:
@@ -300,14 +332,22 @@ class _Player:
         if len(self.users) < len(self.answers):
             # the first message also contains the task
             first = not self.users
-            self.users.append(self.prompts[-1][-1].content if first else self.strategy.turns[-1][0])
+            self.users.append(
+                self.prompts[-1][-1].content if first else self.strategy.turns[-1][0]
+            )
         return feedback
 
     def lines(self, options: Export) -> list[dict[str, Any]]:
         """The full conversation as a single line, or each prompt with its answer."""
-        about = {"actor": self.actor, "strategy": options.strategy, "steps": len(self.answers)}
+        about = {
+            "actor": self.actor,
+            "strategy": options.strategy,
+            "steps": len(self.answers),
+        }
         answers = [{"role": "assistant", "content": answer} for answer in self.answers]
-        prompts = [[{"role": m.role, "content": m.content} for m in p] for p in self.prompts]
+        prompts = [
+            [{"role": m.role, "content": m.content} for m in p] for p in self.prompts
+        ]
         if options.form == "chat":
             *chat, _ = prompts[0]
             for text, answer in zip(self.users, answers, strict=True):
@@ -315,7 +355,9 @@ class _Player:
             return [{"messages": chat, **about, "whole": self.complete}]
         return [
             {"prompt": prompt, "completion": [answer], **about, "step": number}
-            for number, (prompt, answer) in enumerate(zip(prompts, answers, strict=True), 1)
+            for number, (prompt, answer) in enumerate(
+                zip(prompts, answers, strict=True), 1
+            )
         ]
 
 
@@ -335,14 +377,19 @@ async def _replay(
     players = {}
     for actor in world.actors:
         rng = random.Random(f"{task.episode.id}/{actor}")
-        sources = {"perceiver": dataset.perceiver(), "demonstrations": demonstrations(dataset)}
+        sources = {
+            "perceiver": dataset.perceiver(),
+            "demonstrations": demonstrations(dataset),
+        }
         players[actor] = _Player(actor, strategy, {**tools, **sources, "rng": rng})
     for player in players.values():
         await player.strategy.begin(task.episode)
     for step in trajectory.steps:
         if isinstance(step.decision, Decision):
             thought = step.decision.thought if thoughts else ""
-            feedback = await players[step.actor].take(game, step.decision.action, thought)
+            feedback = await players[step.actor].take(
+                game, step.decision.action, thought
+            )
             if feedback.status != step.feedback.status:
                 raise Omitted("with other feedback when replayed")
     return [player for player in players.values() if player.prompts]
@@ -376,7 +423,9 @@ PICTURED = {
     "image": ("VARCHAR", "image"),
 }
 """Columns of ``trajectory`` with their types in duckdb and ``datasets``."""
-VIEW_WIDTH = 90.0  # field of view, in degrees, of a picture that is cut out of a panorama
+VIEW_WIDTH = (
+    90.0  # field of view, in degrees, of a picture that is cut out of a panorama
+)
 
 
 def publish(
@@ -397,7 +446,11 @@ def publish(
     card = export(runs, paths["chat"], replace(options, form="chat"), on_episode)
     export(runs, paths["completion"], replace(options, form="steps"))
     opened = [RunFolder.read(path) for path in runs]
-    steps = ({**about, **row_of(step)} for run in opened for step, about in _steps(run, options))
+    steps = (
+        {**about, **row_of(step)}
+        for run in opened
+        for step, about in _steps(run, options)
+    )
     tables = {"steps": steps, "trajectory": _pictured(opened, options, out / "images")}
     for name, table in tables.items():
         with paths[name].open("w", encoding="utf-8", newline="\n") as file:
@@ -410,7 +463,9 @@ def publish(
         elif duckdb is not None and rows[name]:
             _pack(duckdb, path, out / "images" if name == "trajectory" else None)
     suffix = "parquet" if parquet else "jsonl"
-    (out / "README.md").write_text(card_text(opened, card, rows, suffix), encoding="utf-8")
+    (out / "README.md").write_text(
+        card_text(opened, card, rows, suffix), encoding="utf-8"
+    )
     return card
 
 
@@ -431,13 +486,17 @@ def _pack(duckdb: Any, path: Path, images: Path | None) -> None:
             f"JOIN read_blob({quoted(images / '*')}) file "
             "ON parse_filename(file.filename) = parse_filename(step.image) ORDER BY step.image"
         )
-    duckdb.sql(f"COPY ({table}) TO {quoted(path.with_suffix('.parquet'))} (FORMAT parquet)")
+    duckdb.sql(
+        f"COPY ({table}) TO {quoted(path.with_suffix('.parquet'))} (FORMAT parquet)"
+    )
     path.unlink()
     if images is not None:
         shutil.rmtree(images)
 
 
-def card_text(runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suffix: str) -> str:
+def card_text(
+    runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suffix: str
+) -> str:
     """The dataset card: metadata for the hub, then a description."""
     configs = [
         f"- config_name: {name}\n  data_files:\n  - split: train\n    path: data/{name}.{suffix}"
@@ -446,13 +505,18 @@ def card_text(runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suf
     ]
     if suffix == "parquet" and rows["trajectory"]:  # JSON has no pictures
         configs.append("dataset_info:\n- config_name: trajectory\n  features:")
-        configs += [f"  - name: {name}\n    dtype: {kind}" for name, (_, kind) in PICTURED.items()]
+        configs += [
+            f"  - name: {name}\n    dtype: {kind}"
+            for name, (_, kind) in PICTURED.items()
+        ]
     played = []
     for run in runs:
         identity = run.config["identity"]
         checksum = str(identity.get("data_checksum", ""))[:8] or "generated"
         cells = (run.path.name, cast_of(identity), identity["dataset"], checksum)
-        played.append(f"| {' | '.join(str(cell).replace('|', '/') for cell in cells)} |")
+        played.append(
+            f"| {' | '.join(str(cell).replace('|', '/') for cell in cells)} |"
+        )
     lines = [
         "---\nlanguage:\n- en\ntags:\n- wayword\n- embodied\n- navigation",
         "configs:",
@@ -460,7 +524,11 @@ def card_text(runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suf
         "---\n",
         f"# {', '.join(card.splits)}, played in Wayword {card.wayword}\n",
         "| Table | Rows | A row is |\n| --- | ---: | --- |",
-        *(f"| `{name}` | {rows[name]:,} | {row} |" for name, row in TABLES.items() if rows[name]),
+        *(
+            f"| `{name}` | {rows[name]:,} | {row} |"
+            for name, row in TABLES.items()
+            if rows[name]
+        ),
         "",
         f"Episodes: {card.episodes:,}, decisions: {card.decisions:,}. "
         f"Left out: {card.left_out or 'none'}.",
@@ -490,7 +558,10 @@ def _pictured(
             task, observation = tasks.get(about["episode"]), step.observation
             if task is None or not isinstance(observation, Mapping):
                 continue
-            content, place = observation.get("image"), observation.get(dataset.family.place)
+            content, place = (
+                observation.get("image"),
+                observation.get(dataset.family.place),
+            )
             if isinstance(content, bytes) and content:
                 png = content.startswith(b"\x89PNG")
                 picture = Image(content, "image/png" if png else "image/jpeg")
@@ -498,16 +569,22 @@ def _pictured(
                 heading = float(observation.get("heading", 0.0))
                 elevation = float(observation.get("elevation", 0.0))
                 scene = task.episode.scene
-                picture = camera.picture(scene, str(place), heading, VIEW_WIDTH, elevation)
+                picture = camera.picture(
+                    scene, str(place), heading, VIEW_WIDTH, elevation
+                )
             else:
                 continue
             count += 1
             images.mkdir(exist_ok=True)
-            name = f"{count:08d}.{'png' if picture.media_type == 'image/png' else 'jpg'}"
+            name = (
+                f"{count:08d}.{'png' if picture.media_type == 'image/png' else 'jpg'}"
+            )
             (images / name).write_bytes(picture.data)
             row = {
                 **about,
-                "instruction": instruction(task.episode.for_actor(step.actor), step.actor),
+                "instruction": instruction(
+                    task.episode.for_actor(step.actor), step.actor
+                ),
                 **row_of(step),
                 "image": f"images/{name}",
             }

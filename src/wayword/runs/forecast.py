@@ -34,7 +34,15 @@ from wayword.agents.answers import ARGUMENT
 from wayword.core.dataset import Task, task_id
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.game import PlanningFailed
-from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage, estimated_tokens
+from wayword.core.model import (
+    Choice,
+    Completion,
+    Model,
+    Prompt,
+    Sampling,
+    Usage,
+    estimated_tokens,
+)
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.prices import load_prices
@@ -87,7 +95,9 @@ def forecast(plan: plans.Plan, rehearsed: int = REHEARSED) -> Forecast:
     tasks, numbers = stage.dataset.tasks, choose(plan, stage.dataset.tasks)
     step = max(1, math.ceil(len(numbers) / max(1, rehearsed)))
     sample = [tasks[number] for number in numbers[::step][:rehearsed]]
-    estimate = _measured(stage, numbers, stage.estimate(sample, len(numbers)), rehearsed)
+    estimate = _measured(
+        stage, numbers, stage.estimate(sample, len(numbers)), rehearsed
+    )
     first = stage.first_calls(sample[0]) if sample else ()
     return replace(estimate, first_calls=first, window=stage.window("main"))
 
@@ -106,12 +116,17 @@ class _Stage:
                 raise
             self.opened = {}  # a key is missing
         names = [name for name, _ in self.choices.values()]
-        self._scripted = bool(self.opened) and all(name.startswith("scripted:") for name in names)
+        self._scripted = bool(self.opened) and all(
+            name.startswith("scripted:") for name in names
+        )
         others = self.agent.others.items()
         self._constrained = replace(
             self.agent,
             settings=_constrained(self.agent.settings),
-            others={n: replace(each, settings=_constrained(each.settings)) for n, each in others},
+            others={
+                n: replace(each, settings=_constrained(each.settings))
+                for n, each in others
+            },
         )
         self._max_steps = plan.max_steps or self.dataset.max_steps
         self._rehearsed: dict[str, tuple[Trajectory, float]] = {}
@@ -127,7 +142,9 @@ class _Stage:
         extra = self._extra_prompt_tokens(tasks[0]) if tasks else 0
         table = load_prices(plan.prices)
         prices = {role: table.of(name) for role, (name, _) in choices.items()}
-        profiles = {role: _profile(name, settings) for role, (name, settings) in choices.items()}
+        profiles = {
+            role: _profile(name, settings) for role, (name, settings) in choices.items()
+        }
         main = "main" if "main" in choices else next(iter(choices), "")
         calls = prompt_tokens = completion_tokens = dollars = max_dollars = 0.0
         for trajectory, factor in rehearsals:
@@ -140,15 +157,25 @@ class _Stage:
                 profile, price = profiles.get(role, Profile()), prices.get(role)
                 prompt = call.answer.usage.prompt + (extra if role == main else 0)
                 prompt *= 1 if profile.samples else samples
-                thinking, text = profile.thinking * samples, call.answer.usage.completion
+                thinking, text = (
+                    profile.thinking * samples,
+                    call.answer.usage.completion,
+                )
                 usage = Usage(prompt, text + round(THINKING_SHARE * thinking))
-                calls, prompt_tokens = calls + factor, prompt_tokens + factor * usage.prompt
+                calls, prompt_tokens = (
+                    calls + factor,
+                    prompt_tokens + factor * usage.prompt,
+                )
                 completion_tokens += factor * usage.completion
                 if price is not None:
                     dollars += factor * price.of(usage)
-                    max_dollars += factor * price.of(Usage(prompt, thinking + max(text, limit)))
+                    max_dollars += factor * price.of(
+                        Usage(prompt, thinking + max(text, limit))
+                    )
         scale = episodes / max(1, len(rehearsals))
-        unpriced = tuple(choices[role][0] for role, price in prices.items() if price is None)
+        unpriced = tuple(
+            choices[role][0] for role, price in prices.items() if price is None
+        )
         return Forecast(
             episodes,
             calls / max(1, len(rehearsals)),
@@ -190,7 +217,9 @@ class _Stage:
             actors = max(1, len(played.start))
             turns, counted = len(played.steps) / actors, _counted_turns(played) / actors
             if counted >= 0.9 * steps or turns < limit or limit >= self._max_steps:
-                return played, max(1.0, min(SLACK * steps, self._max_steps) / max(1.0, counted))
+                return played, max(
+                    1.0, min(SLACK * steps, self._max_steps) / max(1.0, counted)
+                )
             limit = min(self._max_steps, math.ceil(limit * steps / max(0.5, counted)))
 
     def _play(self, task: Task, agent: plans.AgentParts, max_steps: int) -> Trajectory:
@@ -198,10 +227,14 @@ class _Stage:
         models = dict[str, Model](self.opened if self._scripted else {})
         for role, (name, settings) in () if self._scripted else self.choices.items():
             profile = _profile(name, settings)
-            ranks = not name.startswith("openai:") or (profile.completions and profile.logprobs > 0)
+            ranks = not name.startswith("openai:") or (
+                profile.completions and profile.logprobs > 0
+            )
             writes = not ranks or settings.get("choose") == "constrained"
             models[role] = Rehearsal(name, self.window(role), writes)
-        setup = Setup(self.dataset, agent.make, models, seed, max_steps, demonstrations=examples)
+        setup = Setup(
+            self.dataset, agent.make, models, seed, max_steps, demonstrations=examples
+        )
         return asyncio.run(rollout(task, setup))
 
     def _extra_prompt_tokens(self, task: Task) -> int:
@@ -250,7 +283,9 @@ def _counted_turns(played: Trajectory) -> int:
     return count
 
 
-def _measured(stage: _Stage, chosen: Sequence[int], estimate: Forecast, rehearsed: int) -> Forecast:
+def _measured(
+    stage: _Stage, chosen: Sequence[int], estimate: Forecast, rehearsed: int
+) -> Forecast:
     """The estimate, corrected by the run's finished episodes if there are any."""
     plan, dataset = stage.plan, stage.dataset
     path = plan.out
@@ -275,7 +310,9 @@ def _measured(stage: _Stage, chosen: Sequence[int], estimate: Forecast, rehearse
     scale = prompt_scale = completion_scale = estimate.episodes / len(scores)
     if len(pilot) < len(chosen):  # the others may be longer or shorter than the pilot
         prompt_scale *= (estimate.prompt_tokens or 1) / (similar.prompt_tokens or 1)
-        completion_scale *= (estimate.completion_tokens or 1) / (similar.completion_tokens or 1)
+        completion_scale *= (estimate.completion_tokens or 1) / (
+            similar.completion_tokens or 1
+        )
     priced = all("cost" in each for each in scores)
     concurrency = plan.concurrency * (plan.workers if plan.engine else 1)
     minutes = max(seconds / 60 / concurrency, calls / plan.rpm if plan.rpm else 0)
@@ -284,7 +321,9 @@ def _measured(stage: _Stage, chosen: Sequence[int], estimate: Forecast, rehearse
         calls=calls / len(scores),
         prompt_tokens=round(prompt_scale * prompt),
         completion_tokens=round(completion_scale * completion),
-        dollars=prompt_scale * sum(e["cost"] for e in scores) if priced else estimate.dollars,
+        dollars=prompt_scale * sum(e["cost"] for e in scores)
+        if priced
+        else estimate.dollars,
         measured=len(scores),
         hours=scale * minutes / 60,
         concurrency=concurrency,
@@ -296,11 +335,15 @@ def lines(estimate: Forecast) -> list[str]:
     text_lines = []
     for number, call in enumerate(estimate.first_calls, 1):
         tokens = f"about {estimated_tokens(call.prompt):,} tokens"
-        text_lines.append(f"--- prompt {number} of the first episode, role {call.role}, {tokens}")
+        text_lines.append(
+            f"--- prompt {number} of the first episode, role {call.role}, {tokens}"
+        )
         if isinstance(call.prompt, str):
             text_lines += ["[text]", call.prompt, ""]
         else:
-            text_lines += [line for m in call.prompt for line in (f"[{m.role}]", m.content)]
+            text_lines += [
+                line for m in call.prompt for line in (f"[{m.role}]", m.content)
+            ]
             text_lines.append("")
     if not estimate.calls:
         return [*text_lines, f"{estimate.episodes} episodes without model calls"]
@@ -363,13 +406,17 @@ def _tokens(estimate: Forecast) -> str:
 
 # A model for rehearsals: legal actions that do not stop, and texts of typical length.
 
-LENGTH = 45  # words of a free text in an answer: a thought, a summary, an expert's opinion
+LENGTH = (
+    45  # words of a free text in an answer: a thought, a summary, an expert's opinion
+)
 SENTENCE = 20  # words of a free text if the prompt requests one sentence
 PART = 12  # words of a part of a section, such as the progress so far, and of a message
 LISTED = 8  # words of a list item: an action with its place, a landmark with its types
 CONTINUED = 26  # tokens added to raw text for a chat model
 
-THOUGHT = "the words that a thought takes up before an action, about sixty tokens of them;"
+THOUGHT = (
+    "the words that a thought takes up before an action, about sixty tokens of them;"
+)
 _NUMBER = re.compile(r"(\d+)\.\s*$")
 _ONE_SENTENCE = re.compile(r"\bone (?:concise )?sentence\b")
 _SPEAKS = ("chat", "ask")
@@ -381,7 +428,9 @@ def _profile(name: str, settings: Mapping[str, Any]) -> Profile:
     kind, _, model = name.partition(":")
     if kind != "openai":
         return Profile()
-    profile = profile_of(model, settings.get("profile", ""), not settings.get("base_url"))
+    profile = profile_of(
+        model, settings.get("profile", ""), not settings.get("base_url")
+    )
     thinking = settings.get("thinking")
     return profile if thinking is None else replace(profile, thinking=int(thinking))
 
@@ -410,7 +459,9 @@ class Rehearsal(Model):
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """Choose a random option, one that does not stop if possible."""
-        best = self._rng.choice([o for o in options if not _STOPS.search(o)] or list(options))
+        best = self._rng.choice(
+            [o for o in options if not _STOPS.search(o)] or list(options)
+        )
         values = tuple(-0.1 if option == best else -3.0 for option in options)
         usage = Usage(estimated_tokens(prompt), 1, estimated=True)
         if self.writes:
@@ -420,8 +471,14 @@ class Rehearsal(Model):
 
     def _legal(self, prompt: Prompt, sampling: Sampling) -> str:
         # the first or last message requests a text
-        parts = [prompt] if isinstance(prompt, str) else [prompt[0].content, prompt[-1].content]
-        words = SENTENCE if any(_ONE_SENTENCE.search(text) for text in parts) else LENGTH
+        parts = (
+            [prompt]
+            if isinstance(prompt, str)
+            else [prompt[0].content, prompt[-1].content]
+        )
+        words = (
+            SENTENCE if any(_ONE_SENTENCE.search(text) for text in parts) else LENGTH
+        )
         if sampling.choices:
             return self._rng.choice(sampling.choices)
         if sampling.json_schema is not None:
@@ -446,14 +503,20 @@ def _filled(
             return _filled(rng.choice(schema[keyword]), rng, root, words)
     if "properties" in schema:
         length = words if schema is root else min(words, PART)
-        value = {k: _filled(v, rng, root, length) for k, v in schema["properties"].items()}
+        value = {
+            k: _filled(v, rng, root, length) for k, v in schema["properties"].items()
+        }
         if ARGUMENT in value:
             value[ARGUMENT] = _words(PART) if value.get("action") in _SPEAKS else ""
         return value
     if schema.get("type") == "array" and "enum" not in schema:
         count = schema.get("minItems", 0) or min(3, schema.get("maxItems", 3))
-        return [_filled(schema.get("items", {}), rng, root, LISTED) for _ in range(count)]
-    if schema.get("type") == "string" and not {"enum", "const", "pattern"} & set(schema):
+        return [
+            _filled(schema.get("items", {}), rng, root, LISTED) for _ in range(count)
+        ]
+    if schema.get("type") == "string" and not {"enum", "const", "pattern"} & set(
+        schema
+    ):
         return _words(words)[: schema.get("maxLength", 10_000)]
     return smallest(schema, rng, root)
 

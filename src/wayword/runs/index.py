@@ -62,7 +62,9 @@ class Index:
 
     def __init__(self, folder: Path) -> None:
         self._files = {name: folder / name for name in (EPISODES, FAILURES)}
-        digest = hashlib.sha256(str(folder.resolve()).encode(errors="surrogatepass")).hexdigest()
+        digest = hashlib.sha256(
+            str(folder.resolve()).encode(errors="surrogatepass")
+        ).hexdigest()
         self._cached = cache_folder() / "index" / f"{digest[:24]}-{_VERSION}"
         self._lock = threading.RLock()
         self._clear()
@@ -83,7 +85,9 @@ class Index:
         """Id, reason and first byte of each failure."""
         self.ends = dict.fromkeys(self._files, 0)
         """The byte after the last record of each file."""
-        self._feet = dict.fromkeys(self._files, b"")  # the last bytes of the last record
+        self._feet = dict.fromkeys(
+            self._files, b""
+        )  # the last bytes of the last record
         self._modified = self._saved = 0
 
     def _load(self, content: bytes) -> None:
@@ -141,13 +145,19 @@ class Index:
         with self._lock:
             unchanged = not self._modified or self._mtime() in (0, self._modified)
             feet = {name: self._foot(name, end) for name, end in self.ends.items()}
-            if not unchanged or feet != self._feet:  # the last records have moved or changed
+            if (
+                not unchanged or feet != self._feet
+            ):  # the last records have moved or changed
                 self._clear()
             before = self._count()
-            for member in codec.read_members(self._files[EPISODES], self.ends[EPISODES], len(self)):
+            for member in codec.read_members(
+                self._files[EPISODES], self.ends[EPISODES], len(self)
+            ):
                 self._insert(entry_of(self._files[EPISODES], member), member.foot)
             path = self._files[FAILURES]
-            for member in codec.read_members(path, self.ends[FAILURES], len(self._failures)):
+            for member in codec.read_members(
+                path, self.ends[FAILURES], len(self._failures)
+            ):
                 failure = codec.parsed(path, member.number, member.line)
                 if not isinstance(failure.get("episode"), str):
                     raise codec.corrupt(
@@ -191,13 +201,17 @@ class Index:
             problem = f"duplicate of episode {entry.episode_id!r}"
             raise codec.corrupt(self._files[EPISODES], entry.number, problem)
         for key, score in entry.scores.items():
-            if abs(score) > sys.float_info.max:  # a damaged file may contain a huge integer
+            if (
+                abs(score) > sys.float_info.max
+            ):  # a damaged file may contain a huge integer
                 entry.scores[key] = math.inf if score > 0 else -math.inf
             if key not in self._columns:
                 self._columns[key] = array("d", [math.nan]) * len(self._ids)
         for key, column in self._columns.items():
             column.append(entry.scores.get(key, math.nan))
-        metrics = tuple((key, isinstance(score, int)) for key, score in entry.scores.items())
+        metrics = tuple(
+            (key, isinstance(score, int)) for key, score in entry.scores.items()
+        )
         layout = self._layouts.setdefault((entry.ended, metrics), len(self._layouts))
         self._layout.append(layout)
         self._at.append(entry.at)
@@ -235,13 +249,20 @@ class Index:
             for name, reason, _ in self._failures:
                 latest.pop(name, None)  # moves it to the end
                 latest[name] = reason
-            return {name: reason for name, reason in latest.items() if name not in self._numbers}
+            return {
+                name: reason
+                for name, reason in latest.items()
+                if name not in self._numbers
+            }
 
     def failure(self, episode: str) -> tuple[int, int] | None:
         """Number and first byte of the latest failure of an episode."""
         with self._lock:
             failures = enumerate(self._failures, 1)
-            return max(((n, at) for n, (name, _, at) in failures if name == episode), default=None)
+            return max(
+                ((n, at) for n, (name, _, at) in failures if name == episode),
+                default=None,
+            )
 
     def entries(self, numbers: Iterable[int] | None = None) -> Iterator[Entry]:
         """Finished episodes with these numbers, in this order; by default all, as they ended."""
@@ -271,8 +292,12 @@ class Index:
     def not_a_number(self, key: str) -> NDArray[np.bool_]:
         """True for episodes whose score is NaN rather than missing, shape (N,)."""
         with self._lock:
-            present = np.array([key in dict(metrics) for _, metrics in self._layouts], bool)
-            nan: NDArray[np.bool_] = np.isnan(self.column(key)) & present[np.array(self._layout)]
+            present = np.array(
+                [key in dict(metrics) for _, metrics in self._layouts], bool
+            )
+            nan: NDArray[np.bool_] = (
+                np.isnan(self.column(key)) & present[np.array(self._layout)]
+            )
             return nan
 
     def scores(self) -> Scores:
@@ -301,7 +326,9 @@ class Index:
                 matches &= endings[np.array(self._layout)]
             for key, low, high, inclusive in ranges:
                 column = self.column(key)
-                matches &= (column >= low) & ((column < high) | (inclusive & (column == high)))
+                matches &= (column >= low) & (
+                    (column < high) | (inclusive & (column == high))
+                )
             if among is not None:
                 allowed = set(among)
                 matches &= np.array([name in allowed for name in self._ids], bool)
@@ -316,7 +343,9 @@ class Index:
 
     # Full-text search.
 
-    def search(self, words: str, instruction: Callable[[str], str] | None = None) -> list[str]:
+    def search(
+        self, words: str, instruction: Callable[[str], str] | None = None
+    ) -> list[str]:
         """Ids of the episodes that contain all the words, or words that start with them.
 
         Searches thoughts, prompts, answers and the text that ``instruction`` returns for an id. The
@@ -354,26 +383,39 @@ class Index:
             rows = db.execute(match, (query,)).fetchall() if query else []
         return [self._ids[number - 1] for (number,) in sorted(rows)]
 
-    def _read_texts(self, db: sqlite3.Connection, instruction: Callable[[str], str] | None) -> bool:
+    def _read_texts(
+        self, db: sqlite3.Connection, instruction: Callable[[str], str] | None
+    ) -> bool:
         """Add the texts of the next records, a batch per transaction, so that an interrupted search
         keeps its progress. Returns False once all are added."""
         with db:
             db.execute("BEGIN IMMEDIATE")
             number, foot = db.execute("SELECT max(number), foot FROM read").fetchone()
-            last = list(self.entries([number])) if number and number <= len(self) else []
-            if number and [self._foot(EPISODES, each.at + each.size) for each in last] != [foot]:
+            last = (
+                list(self.entries([number])) if number and number <= len(self) else []
+            )
+            if number and [
+                self._foot(EPISODES, each.at + each.size) for each in last
+            ] != [foot]:
                 raise sqlite3.DatabaseError("built from other records")
             first = (number or 0) + 1
-            entries = list(self.entries(range(first, min(len(self) + 1, first + _BATCH))))
+            entries = list(
+                self.entries(range(first, min(len(self) + 1, first + _BATCH)))
+            )
             for entry in entries:
-                record = codec.read_member(self._files[EPISODES], entry.number, entry.at)
+                record = codec.read_member(
+                    self._files[EPISODES], entry.number, entry.at
+                )
                 text = instruction(entry.episode_id) if instruction else ""
                 texts = [[text], *_texts_of(record["trajectory"])]
                 # without repeated lines, as each prompt repeats most of the previous one
                 lines = (
-                    dict.fromkeys(line for t in each for line in t.splitlines()) for each in texts
+                    dict.fromkeys(line for t in each for line in t.splitlines())
+                    for each in texts
                 )
-                columns = ("\n".join(each).encode(errors="replace").decode() for each in lines)
+                columns = (
+                    "\n".join(each).encode(errors="replace").decode() for each in lines
+                )
                 db.execute(
                     "INSERT INTO texts (rowid, instruction, thoughts, prompts, answers) "
                     "VALUES (?, ?, ?, ?, ?)",
@@ -397,28 +439,45 @@ def _texts_of(trajectory: Mapping[str, Json]) -> tuple[list[str], list[str], lis
             calls += step.get("calls", ())
         for call in calls:
             prompt, answer = call["prompt"], call.get("answer") or {}
-            prompts += [prompt] if isinstance(prompt, str) else [m["content"] for m in prompt]
+            prompts += (
+                [prompt] if isinstance(prompt, str) else [m["content"] for m in prompt]
+            )
             answers += answer.get("texts") or answer.get("options") or []
     return thoughts, prompts, answers
 
 
 def entry_of(path: Path, member: codec.Member) -> Entry:
     """The index entry of a record. Raises ``RecordingError`` if it is damaged."""
-    record = checked(path, member.number, codec.parsed(path, member.number, member.line))
+    record = checked(
+        path, member.number, codec.parsed(path, member.number, member.line)
+    )
     ended = str(record["trajectory"].get("ended", ""))
-    return Entry(record["episode"], record["scores"], ended, member.at, member.size, member.number)
+    return Entry(
+        record["episode"],
+        record["scores"],
+        ended,
+        member.at,
+        member.size,
+        member.number,
+    )
 
 
 def checked(path: Path, number: int, record: dict[str, Json]) -> dict[str, Json]:
     """The record of an episode, its scores restored. Raises ``RecordingError`` if it is damaged."""
     for field, cls in {"episode": str, "scores": dict, "trajectory": dict}.items():
         if not isinstance(record.get(field), cls):
-            raise codec.corrupt(path, number, f"field {field!r} is missing or malformed")
+            raise codec.corrupt(
+                path, number, f"field {field!r} is missing or malformed"
+            )
     try:
         scores = codec.restore(record["scores"])
-        problems = [f"{k!r}: {v!r}" for k, v in scores.items() if not isinstance(v, int | float)]
+        problems = [
+            f"{k!r}: {v!r}" for k, v in scores.items() if not isinstance(v, int | float)
+        ]
     except (TypeError, ValueError, AttributeError) as error:
         problems = [str(error)]
     if problems:
-        raise codec.corrupt(path, number, f"field 'scores' has invalid values ({problems[0]})")
+        raise codec.corrupt(
+            path, number, f"field 'scores' has invalid values ({problems[0]})"
+        )
     return {**record, "scores": scores}

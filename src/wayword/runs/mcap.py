@@ -27,7 +27,9 @@ from wayword.worlds.objectnav.robot import ros_pose
 INFO, WARNING = 2, 3  # levels of a foxglove.Log
 
 
-def export_mcap(runs: Sequence[Path], out: Path, on_episode: OnEpisode | None = None) -> int:
+def export_mcap(
+    runs: Sequence[Path], out: Path, on_episode: OnEpisode | None = None
+) -> int:
     """Write ``RUN/EPISODE.mcap`` for each episode to the folder ``out``. Returns their number.
     Raises ``UsageError`` without the package ``mcap``, ``RecordingError`` if a run cannot be read
     or ``out`` is not empty."""
@@ -59,24 +61,40 @@ def write_episode(writer: Any, trajectory: Trajectory) -> None:
                 schema = json.dumps(schema_of(message)).encode()
                 number = writer.register_schema(kind, "jsonschema", schema)
                 channels[topic] = writer.register_channel(topic, "json", number)
-            data = json.dumps(message, default=lambda raw: base64.b64encode(raw).decode()).encode()
+            data = json.dumps(
+                message, default=lambda raw: base64.b64encode(raw).decode()
+            ).encode()
             writer.add_message(channels[topic], now, data, now)
     writer.finish()
 
 
-def messages(step: Step, stamp: Mapping[str, int]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def messages(
+    step: Step, stamp: Mapping[str, int]
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Topic, schema name and content of each message of a step."""
     row = row_of(step)
-    image = step.observation.get("image") if isinstance(step.observation, Mapping) else None
+    image = (
+        step.observation.get("image") if isinstance(step.observation, Mapping) else None
+    )
     if isinstance(image, bytes) and image:
         form = "png" if image.startswith(b"\x89PNG") else "jpeg"
-        content = {"timestamp": stamp, "frame_id": "camera", "data": image, "format": form}
+        content = {
+            "timestamp": stamp,
+            "frame_id": "camera",
+            "data": image,
+            "format": form,
+        }
         yield "/camera", "foxglove.CompressedImage", content
     if {"x", "y", "heading"} <= step.pose.keys():
         place = (float(step.pose[key]) for key in ("x", "y", "heading"))
         pose = {"timestamp": stamp, "frame_id": "map", "pose": ros_pose(*place)}
         yield "/pose", "foxglove.PoseInFrame", pose
-    words = [row["thought"], row["action"] or row["rejection"], row["status"], row["feedback"]]
+    words = [
+        row["thought"],
+        row["action"] or row["rejection"],
+        row["status"],
+        row["feedback"],
+    ]
     yield "/log", "foxglove.Log", {
         "timestamp": stamp, "level": INFO if step.feedback.ok else WARNING, "name": step.actor,
         "message": "\n".join(filter(None, words)), "file": "", "line": 0,

@@ -33,7 +33,13 @@ from wayword.datasets.tour import Tour, TourSettings
 from wayword.models.middleware.cache import AnswerCache
 from wayword.perception import panorama
 from wayword.perception.networks import Kind, open_detector, open_eye
-from wayword.perception.survey import Memory, SightedObject, SurveyedView, Surveyor, merge
+from wayword.perception.survey import (
+    Memory,
+    SightedObject,
+    SurveyedView,
+    Surveyor,
+    merge,
+)
 from wayword.runs.active import open_models
 from wayword.runs.codec import unusable, write_atomically
 from wayword.runs.plan import Plan
@@ -92,7 +98,9 @@ class PerceiveResult:
     objects: int
 
 
-def perceive(plan: Perceiving, on_place: Callable[[str, int, int], None]) -> PerceiveResult:
+def perceive(
+    plan: Perceiving, on_place: Callable[[str, int, int], None]
+) -> PerceiveResult:
     """Describe all pictures in the folder and write the files.
 
     Outputs are cached in ``out/answers.sqlite``, so that the same command resumes. ``on_place`` is
@@ -136,7 +144,11 @@ async def _perceive(
         memory,
     )
     describer = Describer(model(plan.model) if plan.model else None)
-    sentences, objects_of, summaries = dict[str, Any](), dict[str, Any](), dict[str, str]()
+    sentences, objects_of, summaries = (
+        dict[str, Any](),
+        dict[str, Any](),
+        dict[str, str](),
+    )
     count = 0
     try:
         for number, (name, path) in enumerate(pictures.items(), 1):
@@ -160,7 +172,9 @@ async def _perceive(
         f"objects_list/{plan.scan}.json": objects_of,
     }
     for name, content in files.items():
-        _write(plan.out / name, json.dumps(content, ensure_ascii=False, indent=1).encode())
+        _write(
+            plan.out / name, json.dumps(content, ensure_ascii=False, indent=1).encode()
+        )
     views = len(pictures) * len(list(layout.views()))
     return PerceiveResult(len(pictures), views, memory.requests, count)
 
@@ -175,15 +189,24 @@ def _pictures(plan: Perceiving) -> tuple[Mapping[str, Path], Mapping[str, float]
         if isinstance(value, bool) or not isinstance(value, int | float):
             problem = f"must be a heading in degrees, got {value!r}"
             raise DataError(plan.norths or name, f"field {name!r}", problem)
-    norths, tour = {k: float(v) for k, v in headings.items()}, plan.folder.parent / "tour.json"
+    norths, tour = (
+        {k: float(v) for k, v in headings.items()},
+        plan.folder.parent / "tour.json",
+    )
     pictures = panorama.listed(plan.folder)
     if plan.folder.name == "pictures" and tour.is_file():
         places = Tour("all", None, TourSettings(str(tour.parent))).places
-        pictures = {name: plan.folder / str(place["picture"]) for name, place in places.items()}
+        pictures = {
+            name: plan.folder / str(place["picture"]) for name, place in places.items()
+        }
         for name, path in pictures.items():
             if not path.is_file():
-                raise DataError(tour, f"place {name!r}", f"picture {path} does not exist")
-        norths = {name: float(p.get("north", 0.0)) for name, p in places.items()} | norths
+                raise DataError(
+                    tour, f"place {name!r}", f"picture {path} does not exist"
+                )
+        norths = {
+            name: float(p.get("north", 0.0)) for name, p in places.items()
+        } | norths
     return pictures, norths
 
 
@@ -212,21 +235,31 @@ class Describer:
         for each in sighted:
             heading = absolute(each.heading + north)
             group = objects[sector(heading, count)]
-            label = each.name if each.name not in group else f"{each.name} {len(group) + 1}"
+            label = (
+                each.name if each.name not in group else f"{each.name} {len(group) + 1}"
+            )
             group[label] = {"heading": round(heading, 2), "distance": each.distance}
         pairs = zip(captions, objects, strict=True)
-        sentences = await ask_all([self._direction(texts, list(group)) for texts, group in pairs])
-        around = (f"{360 * i // count}°: {text}" for i, text in enumerate(sentences) if text)
+        sentences = await ask_all(
+            [self._direction(texts, list(group)) for texts, group in pairs]
+        )
+        around = (
+            f"{360 * i // count}°: {text}" for i, text in enumerate(sentences) if text
+        )
         listed = "\n".join(around)
         # continues "The scene from the viewpoint is a"; agents read only the first sentence
-        parts = dict.fromkeys(text.strip(". ").replace(". ", "; ") for text in sentences if text)
+        parts = dict.fromkeys(
+            text.strip(". ").replace(". ", "; ") for text in sentences if text
+        )
         summary = f"place with {'; '.join(parts)}"[:MAX_TEXT] if parts else ""
         if self._model is not None and listed:
             summary = await self._answer(self._model, "place", listed) or summary
         return sentences, objects, summary
 
     async def _direction(self, captions: Sequence[str], labels: Sequence[str]) -> str:
-        texts = list(dict.fromkeys(" ".join(text.split()) for text in captions if text.strip()))
+        texts = list(
+            dict.fromkeys(" ".join(text.split()) for text in captions if text.strip())
+        )
         if not texts and labels:
             texts = [f"There is {', '.join(labels)}."]
         joined = " ".join(texts)
@@ -241,7 +274,9 @@ class Describer:
         return " ".join(text.split())[:MAX_TEXT]
 
 
-def sheet(picture: Picture, looks: Sequence[SurveyedView], layout: panorama.ViewLayout) -> bytes:
+def sheet(
+    picture: Picture, looks: Sequence[SurveyedView], layout: panorama.ViewLayout
+) -> bytes:
     """Contact sheet of a place as JPEG: a column per direction, a row per elevation."""
     rows, columns = layout.size
     scale = TILE / columns

@@ -113,9 +113,13 @@ class Plan:
                 "--engine, --shard, --continue"
             )
         if self.engine and self.continues:
-            raise UsageError("--continue plays a single episode in this process; remove --engine")
+            raise UsageError(
+                "--continue plays a single episode in this process; remove --engine"
+            )
         self.shard_of()
-        if self.episodes and (self.episode or self.shard or self.limit or self.shuffle is not None):
+        if self.episodes and (
+            self.episode or self.shard or self.limit or self.shuffle is not None
+        ):
             raise UsageError(
                 "--episodes selects the episodes; remove --episode, --limit, --shuffle, --shard"
             )
@@ -142,12 +146,16 @@ class Plan:
         settings = dict(group) if isinstance(group, Mapping) else {"name": group}
         name = str(settings.pop("name", ""))
         if settings and not name:
-            raise UsageError("--set perceiver.KEY=VALUE: also set perceiver.name=FILE.py")
+            raise UsageError(
+                "--set perceiver.KEY=VALUE: also set perceiver.name=FILE.py"
+            )
         return name, settings
 
     def agent_settings(self) -> dict[str, Any]:
         """The agent's settings; those that the model was trained with are its defaults."""
-        settings = {key: value for key, value in self.settings.items() if key not in RESERVED}
+        settings = {
+            key: value for key, value in self.settings.items() if key not in RESERVED
+        }
         return {**trained_settings(self.model, self.agent), **settings}
 
     def shard_of(self) -> tuple[int, int]:
@@ -155,7 +163,9 @@ class Plan:
         match = re.fullmatch(r"(\d+)/(\d+)", self.shard or "1/1")
         shard, shards = (int(match[1]), int(match[2])) if match else (0, 0)
         if not 1 <= shard <= shards:
-            raise UsageError(f"--shard {self.shard}: write i/n with 1 <= i <= n, for example 1/4")
+            raise UsageError(
+                f"--shard {self.shard}: write i/n with 1 <= i <= n, for example 1/4"
+            )
         return shard - 1, shards
 
 
@@ -174,7 +184,9 @@ class RunRecipe(Plan):
         both merged."""
         names = [name for name in overridden if name != "agent" and hasattr(self, name)]
         mine = {name: getattr(self, name) for name in names}
-        return replace(defaults, **{**mine, "settings": merge(defaults.settings, self.settings)})
+        return replace(
+            defaults, **{**mine, "settings": merge(defaults.settings, self.settings)}
+        )
 
 
 def agents_of(pairs: Sequence[str]) -> dict[str, str]:
@@ -183,7 +195,9 @@ def agents_of(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         actor, _, agent = pair.partition("=")
         if not (actor and agent):
-            raise UsageError(f"--actor {pair}: write ACTOR=AGENT, for example follower=human")
+            raise UsageError(
+                f"--actor {pair}: write ACTOR=AGENT, for example follower=human"
+            )
         if actor in agents:
             raise UsageError(f"--actor {pair}: {actor} already has an agent")
         agents[actor] = agent
@@ -219,8 +233,13 @@ def read_recipe(path: Path) -> RunRecipe:
     """
     tree = _yaml(path, str(path))
     if not isinstance(tree, dict) or not tree.get("agent"):
-        raise UsageError(f"{path}: the recipe has no agent; add agent: NAME and on: DATASET")
-    renamed = {"True": "on", "continue": "continues"}  # YAML 1.1 parses the key ``on`` as true
+        raise UsageError(
+            f"{path}: the recipe has no agent; add agent: NAME and on: DATASET"
+        )
+    renamed = {
+        "True": "on",
+        "continue": "continues",
+    }  # YAML 1.1 parses the key ``on`` as true
     values = {renamed.get(str(key), str(key)): value for key, value in tree.items()}
     settings = values.get("settings") or {}
     if not isinstance(settings, dict):
@@ -263,10 +282,17 @@ def data_folder(named: Path | None) -> Path | None:
 
 def run_folder(plan: Plan, identity: Mapping[str, Any]) -> Path:
     """The default run folder. Equal identities get the same folder, so that a run resumes."""
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
-    agents = [Path(plan.agent).stem, *(f"{a}.{Path(name).stem}" for a, name in plan.actors.items())]
+    digest = hashlib.sha256(
+        json.dumps(identity, sort_keys=True, default=str).encode()
+    ).hexdigest()
+    agents = [
+        Path(plan.agent).stem,
+        *(f"{a}.{Path(name).stem}" for a, name in plan.actors.items()),
+    ]
     parts = (*agents, plan.on, plan.model.rsplit("/", 1)[-1], digest[:8])
-    return Path("runs") / re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(filter(None, parts)))
+    return Path("runs") / re.sub(
+        r"[^A-Za-z0-9._-]+", "-", "-".join(filter(None, parts))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +315,9 @@ class AgentParts:
     @property
     def roles(self) -> list[str]:
         """The model roles of all agents, in order."""
-        return list(dict.fromkeys(role for parts in self.playing() for role in parts.cls.roles))
+        return list(
+            dict.fromkeys(role for parts in self.playing() for role in parts.cls.roles)
+        )
 
     def make(self, toolkit: Toolkit, actor: str) -> Agent:
         """Create the agent of an actor for an episode. If a model role has the actor's name, it
@@ -306,18 +334,26 @@ class AgentParts:
         entry = {
             "agent": self.name,
             "settings": asdict(self.settings),
-            "prompts_checksum": Checksums().combined({path.name: path for path in texts}),
+            "prompts_checksum": Checksums().combined(
+                {path.name: path for path in texts}
+            ),
             "agent_checksum": source_checksum("agent", self.name),
             **_named_files(asdict(self.settings), except_="prompts"),
         }
-        others = {actor: parts.identity() for actor, parts in sorted(self.others.items())}
+        others = {
+            actor: parts.identity() for actor, parts in sorted(self.others.items())
+        }
         return {**entry, "actors": others} if others else entry
 
 
 def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
     """The agents' classes and settings. Raises ``UsageError`` if an agent does not support the
     dataset, an actor does not exist, or a model is missing."""
-    settings, groups, models = plan.agent_settings(), plan.group("actors"), plan.group("models")
+    settings, groups, models = (
+        plan.agent_settings(),
+        plan.group("actors"),
+        plan.group("models"),
+    )
     named = dict.fromkeys((*plan.actors, *groups))
     # Reading an episode takes time, so look up its actors only if the plan names any.
     actors = dataset.tasks[0].episode.actors if named or models else ()
@@ -331,15 +367,21 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
             raise UsageError(f"{plan.dataset_name} has no actor {actor!r}; {hint}")
         name, overrides = plan.actors.get(actor, plan.agent), groups.get(actor, {})
         if not isinstance(overrides, Mapping):
-            raise UsageError(f"--set actors.{actor}={overrides}: write actors.{actor}.KEY=VALUE")
+            raise UsageError(
+                f"--set actors.{actor}={overrides}: write actors.{actor}.KEY=VALUE"
+            )
         overrides = merge(settings, overrides) if name == plan.agent else overrides
         others[actor] = _parts(plan, dataset, name, overrides)
-    agents = replace(_parts(plan, dataset, plan.agent, settings), others=others, actors=actors)
+    agents = replace(
+        _parts(plan, dataset, plan.agent, settings), others=others, actors=actors
+    )
     unnamed = [actor for actor in actors if actor not in others] or [""]
     for parts in agents.playing():
         played = [actor for actor, other in others.items() if other is parts] or unnamed
         if parts.cls.needs_model and not plan.model and not set(played) <= set(models):
-            raise UsageError(f"{parts.name} needs a language model; add --model local:smollm2")
+            raise UsageError(
+                f"{parts.name} needs a language model; add --model local:smollm2"
+            )
         if plan.remember and parts.cls.remember is Agent.remember:
             raise UsageError(
                 f"{parts.name} keeps nothing between episodes; remove --remember, or choose an "
@@ -348,7 +390,9 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
     return agents
 
 
-def _parts(plan: Plan, dataset: Dataset, name: str, settings: Mapping[str, Any]) -> AgentParts:
+def _parts(
+    plan: Plan, dataset: Dataset, name: str, settings: Mapping[str, Any]
+) -> AgentParts:
     cls = registry.load("agent", name)
     check_family(cls, dataset.family.name, plan.dataset_name, name)
     if is_small(plan.model) and not trained_settings(plan.model, name):
@@ -358,7 +402,9 @@ def _parts(plan: Plan, dataset: Dataset, name: str, settings: Mapping[str, Any])
 
 def takes_a_person(plan: Plan) -> bool:
     """True if a person plays an actor or answers questions."""
-    agents = (registry.load("agent", name) for name in (plan.agent, *plan.actors.values()))
+    agents = (
+        registry.load("agent", name) for name in (plan.agent, *plan.actors.values())
+    )
     return bool(plan.ask) or any(cls.needs_person for cls in agents)
 
 
@@ -368,7 +414,9 @@ def cast_of(identity: Mapping[str, Any]) -> str:
     named = [
         f"{actor}: {parts.get('agent', '')}"
         for actor, parts in (actors.items() if isinstance(actors, Mapping) else ())
-        if isinstance(parts, Mapping)  # may be malformed in a folder from another program
+        if isinstance(
+            parts, Mapping
+        )  # may be malformed in a folder from another program
     ]
     return ", ".join([str(identity.get("agent", "")), *named])
 
@@ -389,20 +437,27 @@ def model_choices(plan: Plan, agent: AgentParts) -> Choices:
     if plan.model:
         chosen["main"] = plan.model, plan.group("model")
     elif settings := plan.group("model"):
-        raise UsageError(f"model.{next(iter(settings))} is set without a model; add --model")
+        raise UsageError(
+            f"model.{next(iter(settings))} is set without a model; add --model"
+        )
     for role, group in plan.group("models").items():
         if role not in (*agent.roles, *agent.actors):
             hint = suggest(role, agent.roles or list(agent.actors))
             raise UsageError(f"{plan.agent} has no model role {role!r}; {hint}")
         options = dict(group) if isinstance(group, Mapping) else {"name": group}
         name = str(options.pop("name", plan.model))
-        chosen[role] = name, options or (plan.group("model") if name == plan.model else {})
+        chosen[role] = (
+            name,
+            options or (plan.group("model") if name == plan.model else {}),
+        )
     return chosen
 
 
 # The dataset.
 
-_SHARED: ContextVar[dict[str, Dataset] | None] = ContextVar("shared datasets", default=None)
+_SHARED: ContextVar[dict[str, Dataset] | None] = ContextVar(
+    "shared datasets", default=None
+)
 
 
 @contextmanager
@@ -422,7 +477,10 @@ def open_dataset(plan: Plan) -> Dataset:
     settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
     split, folder = plan.split or cls.splits[0], data_folder(plan.data)
     wrappers, shared = (plan.perceiver(), plan.group("perturb")), _SHARED.get()
-    opened, key = {} if shared is None else shared, repr((cls, split, folder, settings, wrappers))
+    opened, key = (
+        {} if shared is None else shared,
+        repr((cls, split, folder, settings, wrappers)),
+    )
     if key not in opened:
         with reading(plan.on):
             opened[key] = _class_of(plan, cls)(split, folder, settings)
@@ -434,11 +492,20 @@ def dataset_of(run: RecordedRun, data: Path | None) -> Dataset:
     identity = run.config["identity"]
     settings = {"dataset": identity.get("dataset_settings") or {}}
     settings["perturb"] = identity.get("perturb") or {}
-    dataset = open_dataset(Plan("export", identity["dataset"], settings=settings, data=data))
-    current, recorded = Checksums().combined(dataset.files), identity.get("data_checksum")
+    dataset = open_dataset(
+        Plan("export", identity["dataset"], settings=settings, data=data)
+    )
+    current, recorded = (
+        Checksums().combined(dataset.files),
+        identity.get("data_checksum"),
+    )
     if current != recorded:
-        problem = f"the data differ from the run's (checksum {current}, recorded {recorded})"
-        raise UsageError(f"{run.path}: {problem}; give the run's data folder with --data")
+        problem = (
+            f"the data differ from the run's (checksum {current}, recorded {recorded})"
+        )
+        raise UsageError(
+            f"{run.path}: {problem}; give the run's data folder with --data"
+        )
     return dataset
 
 
@@ -459,7 +526,10 @@ def _class_of(plan: Plan, cls: Any) -> Any:
         base = type(cls.__name__, (cls,), {"perceiver": replacement})
     if (rates := perturbations(plan)).active():
         base = perturbed(base, rates)
-    if registry.is_path(plan.dataset_name) or ("dataset", plan.dataset_name) in registry.CLASSES:
+    if (
+        registry.is_path(plan.dataset_name)
+        or ("dataset", plan.dataset_name) in registry.CLASSES
+    ):
         return base  # errors in custom code keep their traceback
 
     class Guarded(base):  # type: ignore[misc]
@@ -511,7 +581,9 @@ def caveats(dataset: Dataset, agent: AgentParts) -> list[str]:
 def omitted(dataset: Dataset) -> Mapping[str, int]:
     """Numbers of published records that were left out, by cause."""
     counts = dataset.omissions.items()
-    return {str(cause).replace("_", " "): int(count) for cause, count in counts if count}
+    return {
+        str(cause).replace("_", " "): int(count) for cause, count in counts if count
+    }
 
 
 def split_name(plan: Plan, dataset: Dataset) -> str:
@@ -522,8 +594,12 @@ def split_name(plan: Plan, dataset: Dataset) -> str:
 def shown_split(plan: Plan, dataset: Dataset) -> str:
     """Name of the split in tables; if a custom file replaces it, the file's name."""
     split = split_name(plan, dataset)
-    split = f"{plan.dataset_name}:{dataset.replaced_by}" if dataset.replaced_by else split
-    return ", ".join([split, *(f"{k}={v:g}" for k, v in perturbations(plan).active().items())])
+    split = (
+        f"{plan.dataset_name}:{dataset.replaced_by}" if dataset.replaced_by else split
+    )
+    return ", ".join(
+        [split, *(f"{k}={v:g}" for k, v in perturbations(plan).active().items())]
+    )
 
 
 _LOOPBACK = re.compile(r"//(?:127\.0\.0\.1|localhost|\[::1\]):\d+")
@@ -531,7 +607,11 @@ _LOOPBACK = re.compile(r"//(?:127\.0\.0\.1|localhost|\[::1\]):\d+")
 
 
 def identity(
-    plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model], checksum: str
+    plan: Plan,
+    dataset: Dataset,
+    agent: AgentParts,
+    models: Mapping[str, Model],
+    checksum: str,
 ) -> dict[str, Any]:
     """All settings that determine a run's behavior: runs with equal identities do the same.
 
@@ -540,17 +620,25 @@ def identity(
     """
     cls: Any = type(dataset)
     data_settings = asdict(make(cls.Settings, plan.group("dataset"), plan.dataset_name))
-    options = {"ask": plan.ask, "remember": plan.remember, "perturb": perturbations(plan).active()}
+    options = {
+        "ask": plan.ask,
+        "remember": plan.remember,
+        "perturb": perturbations(plan).active(),
+    }
     optional: dict[str, Any] = {name: value for name, value in options.items() if value}
     if checksum_of_file := source_checksum("dataset", plan.dataset_name):
         optional["dataset_checksum"] = checksum_of_file
     if named := _named_files(data_settings, except_="pictures"):
         optional["dataset_files"] = named["files_checksum"]
     if pictures := str(data_settings.get("pictures", "")):
-        optional["pictures_checksum"] = pictures_checksum(Path(pictures), _files(Path(pictures)))
+        optional["pictures_checksum"] = pictures_checksum(
+            Path(pictures), _files(Path(pictures))
+        )
     name, group = plan.perceiver()
     if name:
-        settings = asdict(make(registry.load("perceiver", name).Settings, group, "perceiver"))
+        settings = asdict(
+            make(registry.load("perceiver", name).Settings, group, "perceiver")
+        )
         optional["perceiver"] = {"name": name, "settings": settings}
         if name.endswith(".py"):
             optional["perceiver"]["checksum"] = source_checksum("perceiver", name)
@@ -563,7 +651,8 @@ def identity(
         "data_checksum": checksum,
         "models": {role: model.name for role, model in models.items()},
         "model_identity": {
-            role: _LOOPBACK.sub("//loopback", model.identity) for role, model in models.items()
+            role: _LOOPBACK.sub("//loopback", model.identity)
+            for role, model in models.items()
         },
         "seed": plan.seed,
         "max_steps": plan.max_steps or dataset.max_steps,
@@ -577,8 +666,12 @@ def identity(
 def source_checksum(kind: registry.Kind, name: str) -> str:
     """Checksum of a custom component (a file, folder or class); empty for a shipped one."""
     if cls := registry.CLASSES.get((kind, name)):
-        members = [member for base in cls.__mro__[:-1] for member in vars(base).values()]
-        codes = [member.__code__ for member in members if isinstance(member, FunctionType)]
+        members = [
+            member for base in cls.__mro__[:-1] for member in vars(base).values()
+        ]
+        codes = [
+            member.__code__ for member in members if isinstance(member, FunctionType)
+        ]
         # A class in a notebook has no file; its bytecode and constants do not depend on positions.
         content = [(code.co_code, _constants(code), code.co_names) for code in codes]
         return hashlib.sha256(repr(content).encode()).hexdigest()
@@ -592,8 +685,14 @@ def source_checksum(kind: registry.Kind, name: str) -> str:
 
 
 def _constants(code: CodeType) -> list[Any]:
-    inner = (_constants(each) if isinstance(each, CodeType) else each for each in code.co_consts)
-    return [sorted(map(repr, each)) if isinstance(each, frozenset) else each for each in inner]
+    inner = (
+        _constants(each) if isinstance(each, CodeType) else each
+        for each in code.co_consts
+    )
+    return [
+        sorted(map(repr, each)) if isinstance(each, frozenset) else each
+        for each in inner
+    ]
 
 
 def _named_files(settings: Mapping[str, Any], except_: str = "") -> dict[str, str]:
@@ -604,17 +703,28 @@ def _named_files(settings: Mapping[str, Any], except_: str = "") -> dict[str, st
     """
     files: dict[str, Path] = {}
     for key, value in settings.items():
-        if value and key != except_ and isinstance(value, str | Path) and len(str(value)) < 1024:
+        if (
+            value
+            and key != except_
+            and isinstance(value, str | Path)
+            and len(str(value)) < 1024
+        ):
             top = Path(value)
             if top.is_file() or str(value) != top.name:
-                files |= {f"{key}/{path.relative_to(top)}": path for path in _files(top)}
+                files |= {
+                    f"{key}/{path.relative_to(top)}": path for path in _files(top)
+                }
     return {"files_checksum": Checksums().combined(files)} if files else {}
 
 
 def _files(top: Path) -> list[Path]:
     if top.is_file():
         return [top]
-    return sorted(path for path in top.rglob("*") if path.is_file()) if top.is_dir() else []
+    return (
+        sorted(path for path in top.rglob("*") if path.is_file())
+        if top.is_dir()
+        else []
+    )
 
 
 def versions() -> Mapping[str, str]:

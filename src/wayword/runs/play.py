@@ -80,10 +80,14 @@ def expert_solution(
     """Name, scores and trajectory of the first of these agents that can play the task; else an
     empty name and None."""
     for name in names:
-        single = Plan(name, plan.on, seed=plan.seed, settings={"dataset": plan.group("dataset")})
+        single = Plan(
+            name, plan.on, seed=plan.seed, settings={"dataset": plan.group("dataset")}
+        )
         steps = plan.max_steps or dataset.max_steps
         try:
-            setup = Setup(dataset, open_agent(single, dataset).make, {}, plan.seed, steps)
+            setup = Setup(
+                dataset, open_agent(single, dataset).make, {}, plan.seed, steps
+            )
             trajectory = asyncio.run(rollout(task, setup))
         except UsageError:
             continue  # it does not support this world or kind of task

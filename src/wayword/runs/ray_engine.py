@@ -48,23 +48,35 @@ from wayword.runs.active import (
     setup_of,
 )
 from wayword.runs.codec import plain
-from wayword.runs.plan import Plan, model_choices, open_agent, open_dataset, takes_a_person
+from wayword.runs.plan import (
+    Plan,
+    model_choices,
+    open_agent,
+    open_dataset,
+    takes_a_person,
+)
 from wayword.runs.record import FailedEpisode, Line, is_run
 
 _TRIES = 12
 """Attempts to play an episode before it is recorded as failed. Many, because when a process dies,
 all of its episodes count an attempt, and only one of them may be the cause."""
 _DEATHS = 5  # restarts of a player that dies before it has opened the run
-_CHUNK = 32  # consecutive episodes assigned to a player at once, as they often share a scene
+_CHUNK = (
+    32  # consecutive episodes assigned to a player at once, as they often share a scene
+)
 _TIMEOUT = 10.0  # seconds to connect to $RAY_ADDRESS
-_STORE = 128 << 20  # bytes of Ray's object store on this machine; episodes are small messages
+_STORE = (
+    128 << 20
+)  # bytes of Ray's object store on this machine; episodes are small messages
 _POLL = 0.5  # seconds between polls of the players' progress
 
 
 async def play(active: ActiveRun, todo: Sequence[int], account: Account) -> Outcome:
     """Play the episodes with these numbers on a cluster. Raises the errors of ``rollout.run``."""
     if takes_a_person(active.plan):
-        raise UsageError("--engine ray: a person cannot play on a cluster; remove the option")
+        raise UsageError(
+            "--engine ray: a person cannot play on a cluster; remove the option"
+        )
     with _cluster(active.plan.workers) as ray:
         driver = _Driver(active, todo, account, ray)
         try:
@@ -80,24 +92,34 @@ def _cluster(workers: int) -> Iterator[Any]:
     """Context with Ray connected to the cluster at ``$RAY_ADDRESS``, else to a local one."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's default 15 starves them under load
+    os.environ.setdefault(
+        "RAY_worker_niceness", "0"
+    )  # Ray's default 15 starves them under load
     with needing("--engine ray needs Ray", "ray"):
         import ray
     if ray.is_initialized():
         yield ray
         return
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    handlers = {
+        number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)
+    }
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address := os.environ.get("RAY_ADDRESS"):
         _check_address(address)
         options |= {"address": address}
     else:
-        resources = {"num_cpus": workers, "include_dashboard": False, "object_store_memory": _STORE}
+        resources = {
+            "num_cpus": workers,
+            "include_dashboard": False,
+            "object_store_memory": _STORE,
+        }
         options |= {"address": "local", **resources}
     try:
         ray.init(**options)
     except Exception as error:  # noqa: BLE001 - Ray raises plain Exception if a node times out
-        raise UsageError(f"Ray did not start: {' '.join(str(error).split())[:300]}") from None
+        raise UsageError(
+            f"Ray did not start: {' '.join(str(error).split())[:300]}"
+        ) from None
     for number, handler in handlers.items():
         with suppress(ValueError):  # outside the main thread, Ray has not changed it
             signal.signal(number, handler)
@@ -116,25 +138,40 @@ def _check_address(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT).close()
     except (OSError, OverflowError) as error:
-        line = f"no server listens at {address} ({error}); start it, or unset $RAY_ADDRESS"
+        line = (
+            f"no server listens at {address} ({error}); start it, or unset $RAY_ADDRESS"
+        )
         raise UsageError(f"Ray did not start: {line}") from None
 
 
 class _Driver:
     """Assigns the episodes of a run to players, and stores the results."""
 
-    def __init__(self, active: ActiveRun, todo: Sequence[int], account: Account, ray: Any) -> None:
-        self._active, self._account, self._ray, self._left = active, account, ray, len(todo)
+    def __init__(
+        self, active: ActiveRun, todo: Sequence[int], account: Account, ray: Any
+    ) -> None:
+        self._active, self._account, self._ray, self._left = (
+            active,
+            account,
+            ray,
+            len(todo),
+        )
         self._attempts: Counter[int] = Counter()
         self._playing = self._steps = 0
         self._outcome, self._over = Outcome(), asyncio.Event()
         plan, path = active.plan, active.folder.path
         budget = {"max_tokens": account.max_tokens, "max_dollars": account.max_dollars}
         node = ray.get_runtime_context().get_node_id()
-        near = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
-        bank = ray.remote(num_cpus=0, max_concurrency=10_000, scheduling_strategy=near)(Bank)
+        near = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+            node, soft=False
+        )
+        bank = ray.remote(num_cpus=0, max_concurrency=10_000, scheduling_strategy=near)(
+            Bank
+        )
         ended, limit = list(account.estimate.ended), account.estimate.limit
-        self._bank = bank.remote(str(path.absolute()), budget, ended, limit, plan.rpm or 0)
+        self._bank = bank.remote(
+            str(path.absolute()), budget, ended, limit, plan.rpm or 0
+        )
         player = ray.remote(
             num_cpus=1,
             max_concurrency=2 * plan.concurrency + 8,
@@ -163,7 +200,9 @@ class _Driver:
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._use(seat)) for seat in range(len(self._players))]
+            tasks = [
+                group.create_task(self._use(seat)) for seat in range(len(self._players))
+            ]
             tasks.append(group.create_task(self._watch()))
             await self._over.wait()
             for task in tasks:
@@ -180,7 +219,9 @@ class _Driver:
                 "billed, so their estimated cost is included"
             )
         if dead:
-            notices.append(f"{dead} processes died and were restarted with their episodes")
+            notices.append(
+                f"{dead} processes died and were restarted with their episodes"
+            )
         self._active.notices += dict.fromkeys(notices)
         return self._outcome
 
@@ -204,16 +245,21 @@ class _Driver:
             except self._ray.exceptions.RayError as error:
                 self._stop(error)
             players = [self._players[seat] for seat in self._processes]
-            requests = (player.moves.options(max_task_retries=0).remote() for player in players)
+            requests = (
+                player.moves.options(max_task_retries=0).remote() for player in players
+            )
             polled = await asyncio.gather(
-                *(asyncio.wait_for(each, 5) for each in requests), return_exceptions=True
+                *(asyncio.wait_for(each, 5) for each in requests),
+                return_exceptions=True,
             )
             moves = [move for each in polled if isinstance(each, list) for move in each]
             if active.reporter:
                 workers = [name.rpartition(":")[0] for name in self._processes.values()]
                 active.reporter.show(active.done, moves, workers)
             active.steps = self._steps + sum(move["step"] for move in moves)
-            active.on_progress(active.done, active.total, {"steps_so_far": active.steps})
+            active.on_progress(
+                active.done, active.total, {"steps_so_far": active.steps}
+            )
 
     async def _use(self, seat: int) -> None:
         """Keep a player busy."""
@@ -231,7 +277,9 @@ class _Driver:
             self._stop(error)
         except self._ray.exceptions.RayError as error:
             line = " ".join(str(error).split())[:300]
-            raise UsageError(f"--engine ray: processes die repeatedly: {line}") from None
+            raise UsageError(
+                f"--engine ray: processes die repeatedly: {line}"
+            ) from None
 
     async def _slot(self, seat: int, queue: deque[int]) -> None:
         """Let a player play the episodes of its queue, one at a time, until the run must stop."""
@@ -255,7 +303,9 @@ class _Driver:
                     name = self._active.dataset.tasks[number].episode.id
                     reason = f"its worker process died {_TRIES} times"
                     self._record(Line.of(FailedEpisode(name, reason)))
-                if queue:  # Ray may find no room for another process: any player may take them
+                if (
+                    queue
+                ):  # Ray may find no room for another process: any player may take them
                     self._chunks.put_nowait([*queue])
                     queue.clear()
                 await self._bank.lost.remote(process)
@@ -288,7 +338,9 @@ class _Driver:
         elif isinstance(cause, WaywordError):
             raise cause
         else:
-            raise RuntimeError(str(error)) from None  # a bug; the text has the remote traceback
+            raise RuntimeError(
+                str(error)
+            ) from None  # a bug; the text has the remote traceback
 
 
 # The actors. Nothing below imports Ray: methods of an actor are called through its handle, as in
@@ -300,7 +352,9 @@ async def _answer(reply: Awaitable[Any]) -> Any:
     try:
         return await reply
     except Exception as error:  # noqa: BLE001 - any error
-        raise getattr(error, "cause", error) from None  # without Ray's wrapper and traceback
+        raise getattr(
+            error, "cause", error
+        ) from None  # without Ray's wrapper and traceback
 
 
 class Bank:
@@ -319,7 +373,11 @@ class Bank:
         turns: int,
         per_minute: float,
     ) -> None:
-        self._run, self._account, self._per_minute = Path(run), Account(**budget), per_minute
+        self._run, self._account, self._per_minute = (
+            Path(run),
+            Account(**budget),
+            per_minute,
+        )
         self._account.estimate.ended[:], self._account.estimate.limit = ended, turns
         self._limiters: dict[str, Limiter] = {}
         self._meters: dict[int, tuple[str, Meter]] = {}
@@ -333,9 +391,14 @@ class Bank:
         """Open the log of billed calls. Raises ``RecordingError``."""
         if not is_run(self._run):
             remedy = "run the command on a machine of the cluster"
-            raise RecordingError(f"{self._run}: not found on {socket.gethostname()}; {remedy}")
+            raise RecordingError(
+                f"{self._run}: not found on {socket.gethostname()}; {remedy}"
+            )
         self._bills = self._account.ledger = configs.Spending(self._run)
-        self._account.tokens, self._account.dollars = self._bills.tokens, self._bills.dollars
+        self._account.tokens, self._account.dollars = (
+            self._bills.tokens,
+            self._bills.dollars,
+        )
 
     async def join(self, seat: int, player: str) -> None:
         """Register the process of a seat; the one before died."""
@@ -398,7 +461,9 @@ class Bank:
         self._reserved[row.call] = player, row
         await self._account.reserve(row)
 
-    async def pay(self, episode: int, tokens: int, dollars: float | None, call: str) -> None:
+    async def pay(
+        self, episode: int, tokens: int, dollars: float | None, call: str
+    ) -> None:
         """Count and record a billed call. Raises ``RecordingError``."""
         EPISODE.set(self._meters.get(episode, ("", None))[1])
         self._reserved.pop(call, None)
@@ -442,7 +507,9 @@ class SharedAccount(Account):
     def pay(self, tokens: int, dollars: float | None, call: str = "") -> None:
         meter = EPISODE.get()
         episode = meter.number if meter else 0
-        self._payments.append(self._bank.pay.remote(episode, max(0, tokens), dollars, call))
+        self._payments.append(
+            self._bank.pay.remote(episode, max(0, tokens), dollars, call)
+        )
 
     def release(self, call: str) -> None:
         self._bank.release.remote(call)
@@ -484,7 +551,11 @@ class Player:
         return self._name
 
     async def _open(self) -> None:
-        plan, bank, account = self._plan, self._bank, SharedAccount(self._bank, self._name)
+        plan, bank, account = (
+            self._plan,
+            self._bank,
+            SharedAccount(self._bank, self._name),
+        )
         await _answer(bank.join.remote(self._seat, self._name))
         self._dataset = dataset = open_dataset(plan)
         agent = open_agent(plan, dataset)
@@ -498,7 +569,9 @@ class Player:
         identity = plain(config_of(plan, dataset, agent, self._models))
         if mismatch := configs.difference({"identity": self._identity}, identity):
             name, required, actual = mismatch
-            raise UsageError(f"differs from the run: {name!r} is {actual!r}, expected {required!r}")
+            raise UsageError(
+                f"differs from the run: {name!r} is {actual!r}, expected {required!r}"
+            )
         self._moves = moves = Moves(plan.max_steps or dataset.max_steps, limit=40)
 
         def stepped(episode: str, step: Step) -> None:

@@ -81,13 +81,17 @@ class Line:
         reason = record.reason if isinstance(record, FailedEpisode) else ""
         outcome = {"reason": reason} if scores is None else {"scores": scores}
         try:
-            line = codec.member(codec.dump({"episode": name, **outcome, "trajectory": trajectory}))
+            line = codec.member(
+                codec.dump({"episode": name, **outcome, "trajectory": trajectory})
+            )
         except RecordingError as error:
             raise RecordingError(f"episode {name!r}: {error}") from error
         if trajectory is None:
             return cls(name, scores, reason, "failed", line)
         notes = frozenset(note.kind for note in trajectory.notes())
-        return cls(name, scores, reason, trajectory.ended, line, notes, len(trajectory.steps))
+        return cls(
+            name, scores, reason, trajectory.ended, line, notes, len(trajectory.steps)
+        )
 
 
 def is_run(path: Path) -> bool:
@@ -120,7 +124,9 @@ class RecordedRun:
         """Iterate over the finished episodes in the order they ended; only one is in memory.
         Raises ``RecordingError`` for a damaged record."""
         for line in codec.read_members(self._episodes):
-            yield self._record(line.number, codec.parsed(self._episodes, line.number, line.line))
+            yield self._record(
+                line.number, codec.parsed(self._episodes, line.number, line.line)
+            )
 
     def scores(self) -> list[tuple[str, dict[str, float]]]:
         """Id and metrics of each finished episode, in the order they ended."""
@@ -129,7 +135,9 @@ class RecordedRun:
     def failures(self) -> Iterator[FailedEpisode]:
         """Iterate over all failures in order, including those of episodes that finished later."""
         for line in codec.read_members(self._failures):
-            yield self._failure(line.number, codec.parsed(self._failures, line.number, line.line))
+            yield self._failure(
+                line.number, codec.parsed(self._failures, line.number, line.line)
+            )
 
     def raw_record(self, episode: str) -> dict[str, Json]:
         """JSON object of an episode; if it never finished, of its latest failure. Raises
@@ -160,8 +168,12 @@ class RecordedRun:
 
     def _failure(self, number: int, raw: Mapping[str, Json]) -> FailedEpisode:
         recorded = raw.get("trajectory")
-        trajectory = None if recorded is None else _trajectory(self._failures, number, recorded)
-        return FailedEpisode(str(raw.get("episode")), str(raw.get("reason", "")), trajectory)
+        trajectory = (
+            None if recorded is None else _trajectory(self._failures, number, recorded)
+        )
+        return FailedEpisode(
+            str(raw.get("episode")), str(raw.get("reason", "")), trajectory
+        )
 
 
 def _trajectory(path: Path, number: int, raw: Json) -> Trajectory:
@@ -190,7 +202,9 @@ class RunFolder(RecordedRun):
         for file, appender in ((EPISODES, self._lines), (FAILURES, self._failed)):
             if dropped := appender.cut(self._listed.ends[file]):
                 problem = f"removed {dropped:,} bytes of an incomplete line"
-                self.notices.append(f"{path / file}: {problem}; its episode is played again")
+                self.notices.append(
+                    f"{path / file}: {problem}; its episode is played again"
+                )
 
     @staticmethod
     def open(path: Path | str, config: Mapping[str, Any]) -> RunFolder:
@@ -208,7 +222,9 @@ class RunFolder(RecordedRun):
                 folder.mkdir(parents=True, exist_ok=True)
                 names = sorted(os.listdir(folder))
                 expected = {LOCK, f".{configs.NAME}.new"}
-                if (folder / EPISODES).is_file() and not (folder / EPISODES).stat().st_size:
+                if (folder / EPISODES).is_file() and not (
+                    folder / EPISODES
+                ).stat().st_size:
                     expected.add(EPISODES)
                 foreign = [name for name in names if name not in expected]
                 if foreign and configs.NAME not in names:
@@ -221,7 +237,9 @@ class RunFolder(RecordedRun):
                 if not lines.lock():
                     owner = "(unknown)"
                     with suppress(OSError, ValueError):
-                        owner = (folder / LOCK).read_text(encoding="utf-8").strip()[:80] or owner
+                        owner = (folder / LOCK).read_text(encoding="utf-8").strip()[
+                            :80
+                        ] or owner
                     raise RecordingError(
                         f"{folder}: process {owner} is writing to this run folder; wait until it "
                         "ends, or give another folder"
@@ -235,7 +253,9 @@ class RunFolder(RecordedRun):
                 raise codec.unusable(folder, error, "give a writable folder") from error
             opened.pop_all()
         if replaced:
-            run.notices.append(f"{folder}: replaced an earlier run, which had no results")
+            run.notices.append(
+                f"{folder}: replaced an earlier run, which had no results"
+            )
         return run
 
     @staticmethod
@@ -258,7 +278,9 @@ class RunFolder(RecordedRun):
             raise RecordingError(f"{self.path}: {error}") from error
         self.write(line)
 
-    def fail(self, episode_id: str, reason: str, trajectory: Trajectory | None = None) -> None:
+    def fail(
+        self, episode_id: str, reason: str, trajectory: Trajectory | None = None
+    ) -> None:
         self.append(FailedEpisode(episode_id, reason, trajectory))
 
     def write(self, line: Line) -> None:
@@ -266,7 +288,9 @@ class RunFolder(RecordedRun):
         if not self._open:
             raise RecordingError(f"{self.path}: the run folder is closed")
         if name in self:
-            raise RecordingError(f"{self._episodes}: episode {name!r} is already finished")
+            raise RecordingError(
+                f"{self._episodes}: episode {name!r} is already finished"
+            )
         if line.scores is None:
             self._failed.append(line.member)
             return
@@ -303,8 +327,14 @@ def _replaces(folder: Path, prepared: dict[str, Json]) -> bool:
     if is_run(folder):
         recorded = configs.read_config(folder)
         # objects in a store are never changed, so failures there count as results too
-        results = (EPISODES, FAILURES) if remote.is_working_copy(folder) else (EPISODES,)
-        sizes = [(folder / name).stat().st_size for name in results if (folder / name).exists()]
+        results = (
+            (EPISODES, FAILURES) if remote.is_working_copy(folder) else (EPISODES,)
+        )
+        sizes = [
+            (folder / name).stat().st_size
+            for name in results
+            if (folder / name).exists()
+        ]
         if any(sizes) or any(configs.billed(folder)[:2]):
             configs.same_run(folder, recorded, prepared)
         if configs.difference(recorded, prepared) is None:
@@ -342,7 +372,9 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
     empty, and ``RecordingError`` if one of several folders is damaged.
     """
     if remote.url_of(out):
-        raise UsageError(f"--out {remote.url_of(out)}: must be a folder on this machine")
+        raise UsageError(
+            f"--out {remote.url_of(out)}: must be a folder on this machine"
+        )
     if out.is_file() or (out.is_dir() and any(out.iterdir())):
         raise UsageError(f"{out}: is not empty; give a new folder with --out")
     runs = [RecordedRun(path) for path in shards]
@@ -360,7 +392,9 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
                 for run in runs:
                     for raw in _copied(run.path / name, gaps, owners):
                         lines.append(raw)
-        bills = [configs.billed(run.path)[:2] for run in runs]  # a budget holds for the whole
+        bills = [
+            configs.billed(run.path)[:2] for run in runs
+        ]  # a budget holds for the whole
         tokens, dollars = sum(bill[0] for bill in bills), sum(bill[1] for bill in bills)
         if tokens or dollars:
             with closing(configs.Spending(new)) as spending:
@@ -382,7 +416,9 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
     return Merged(out, len(owners), tuple(notices))
 
 
-def _common_config(configs_: Sequence[dict[str, Any]], shards: Sequence[Path]) -> dict[str, Any]:
+def _common_config(
+    configs_: Sequence[dict[str, Any]], shards: Sequence[Path]
+) -> dict[str, Any]:
     """The config of the merged run. Raises ``UsageError`` if the shards are of different runs."""
     first = configs_[0]["identity"]
     if len(shards) == 1:
@@ -396,7 +432,9 @@ def _common_config(configs_: Sequence[dict[str, Any]], shards: Sequence[Path]) -
     return {**configs_[0], "identity": {**first, _SHARD: ""}}
 
 
-def _copied(path: Path, gaps: list[str] | None, owners: dict[str, Path]) -> Iterator[bytes]:
+def _copied(
+    path: Path, gaps: list[str] | None, owners: dict[str, Path]
+) -> Iterator[bytes]:
     """Yield the compressed records of a file, and add each finished episode to ``owners``. Damaged
     and duplicate records are described in ``gaps``; if that is None, they raise."""
     if not path.is_file():
@@ -407,7 +445,9 @@ def _copied(path: Path, gaps: list[str] | None, owners: dict[str, Path]) -> Iter
                 try:
                     episode = entry_of(path, line).episode_id
                     if episode in owners and gaps is not None:
-                        raise codec.corrupt(path, line.number, f"duplicate of episode {episode!r}")
+                        raise codec.corrupt(
+                            path, line.number, f"duplicate of episode {episode!r}"
+                        )
                 except RecordingError as error:
                     if gaps is None:
                         raise

@@ -43,7 +43,9 @@ def url_of(path: Path | str) -> str:
     ('s3://bucket/run', '')
     """
     match = _URL.fullmatch(str(path))
-    return f"{match[1]}://{'/' if match[1] == 'file' else ''}{match[2]}" if match else ""
+    return (
+        f"{match[1]}://{'/' if match[1] == 'file' else ''}{match[2]}" if match else ""
+    )
 
 
 def is_working_copy(folder: Path) -> bool:
@@ -95,14 +97,20 @@ class Store:
             raise UsageError(f"{url}: {' '.join(str(error).split())}") from None
         except ValueError:
             problem = f"unknown store {url.partition('://')[0]!r}"
-            raise UsageError(f"{url}: {problem}; use s3, gs, az, sftp or file") from None
+            raise UsageError(
+                f"{url}: {problem}; use s3, gs, az, sftp or file"
+            ) from None
         self._root = str(root).rstrip("/")
-        self.copy = cache_folder() / "remote" / hashlib.sha256(url.encode()).hexdigest()[:16]
+        self.copy = (
+            cache_folder() / "remote" / hashlib.sha256(url.encode()).hexdigest()[:16]
+        )
         self._sent = dict.fromkeys(GROWING, 0)
         self._contents: dict[str, bytes] = {}
         self._problem = ""
         self._over = threading.Event()
-        self._sender = threading.Thread(target=self._send_on, name="wayword-store", daemon=True)
+        self._sender = threading.Thread(
+            target=self._send_on, name="wayword-store", daemon=True
+        )
 
     def fetch(self) -> bool:
         """Update the working copy. Returns False if the store has no run at this URL. A copy with
@@ -152,7 +160,9 @@ class Store:
             for start, size, key in segments:
                 if start != end:
                     problem = f"bytes {end:,} to {start:,} of {name} are missing"
-                    raise RecordingError(f"{self.url}: {problem}; restore them in the store")
+                    raise RecordingError(
+                        f"{self.url}: {problem}; restore them in the store"
+                    )
                 end = start + size
                 foot = max(start, end - 64)  # contains the checksum of the last record
                 file.seek(foot)
@@ -203,7 +213,9 @@ class Store:
         """Upload new records of each growing file as a segment, and all changed small files."""
         for name in GROWING:
             path, at = self.copy / name, self._sent[name]
-            end = max((line.at + line.size for line in read_members(path, at)), default=at)
+            end = max(
+                (line.at + line.size for line in read_members(path, at)), default=at
+            )
             if end > at:
                 with path.open("rb") as file:
                     file.seek(at)

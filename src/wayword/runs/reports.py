@@ -82,7 +82,10 @@ def table(
             run = _scored_run(RunFolder.read(path))
             with reading(str(run.run.path / configs.NAME), "give another folder"):
                 for field in ("dataset", "models", "data_checksum"):
-                    run.config["family"], run.config["identity"][field]  # raises if missing
+                    (
+                        run.config["family"],
+                        run.config["identity"][field],
+                    )  # raises if missing
             readable.append(run)
         except (RecordingError, DataError) as error:
             errors.append(error)
@@ -101,7 +104,9 @@ def table(
     if keys:
         values = {str(number): row.values for number, row in enumerate(rows)}
         selected = _only(values, keys, tables.metrics_of(rows)).values()
-        rows = [replace(row, values=each) for row, each in zip(rows, selected, strict=True)]
+        rows = [
+            replace(row, values=each) for row, each in zip(rows, selected, strict=True)
+        ]
     return _table(rows, form, together, wide)
 
 
@@ -111,7 +116,9 @@ def tables_of(runs: Sequence[Path], forms: Sequence[str]) -> dict[str, str]:
     return {form: _table(rows, form) for form in forms}
 
 
-def _table(rows: Sequence[Row], form: str, together: bool = False, wide: bool = False) -> str:
+def _table(
+    rows: Sequence[Row], form: str, together: bool = False, wide: bool = False
+) -> str:
     # One table per family, as a metric such as SR is defined differently in each family.
     width = WIDE if wide else _width()
     families = dict.fromkeys(row.family for row in rows)
@@ -140,7 +147,9 @@ def _seed_groups(runs: Sequence[_ScoredRun]) -> list[list[_ScoredRun]]:
     return list(groups.values())
 
 
-def _pooled_scores(runs: Sequence[_ScoredRun]) -> Iterator[tuple[str, dict[str, float]]]:
+def _pooled_scores(
+    runs: Sequence[_ScoredRun],
+) -> Iterator[tuple[str, dict[str, float]]]:
     """Id and scores of each episode, averaged over the runs."""
     values: dict[str, dict[str, list[float]]] = {}
     for each in runs:
@@ -151,7 +160,9 @@ def _pooled_scores(runs: Sequence[_ScoredRun]) -> Iterator[tuple[str, dict[str, 
         yield name, {key: sum(each) / len(each) for key, each in by_key.items()}
 
 
-def _clusters(family: str, scored: Sequence[Mapping[str, object]]) -> dict[str, Hashable]:
+def _clusters(
+    family: str, scored: Sequence[Mapping[str, object]]
+) -> dict[str, Hashable]:
     grouping = _clustered(family)
     names = dict.fromkeys(name for scores in scored for name in scores)
     return {name: grouping.cluster(name) if grouping else name for name in names}
@@ -199,7 +210,11 @@ def _labeled(whole: _ScoredRun, labels: Mapping[str, str]) -> list[_ScoredRun]:
             ids, rows = zip(*chosen, strict=True)
             name = f"{whole.name}, {label}"
             scores = Scores.of(rows, ids)
-            parts.append(replace(whole, scored=scores, failed=failed, of=counts[label], name=name))
+            parts.append(
+                replace(
+                    whole, scored=scores, failed=failed, of=counts[label], name=name
+                )
+            )
     return sorted(parts, key=lambda part: [
         int(text) if text.isdecimal() else text for text in re.split(r"(\d+)", part.name)
     ])  # fmt: skip
@@ -222,8 +237,14 @@ def _by_length(whole: _ScoredRun, tasks: Sequence[Task]) -> list[_ScoredRun]:
         edges = sorted({values[len(values) * part // 4] for part in range(4)})
     labels: dict[str, str] = {}
     for low, above in pairwise([*edges, values[-1] + 1]):
-        name = f"length {low:g}" if above - 1 <= low else f"length {low:g} to {above - 1:g}"
-        labels |= {each: name for each, value in lengths.items() if low <= value < above}
+        name = (
+            f"length {low:g}"
+            if above - 1 <= low
+            else f"length {low:g} to {above - 1:g}"
+        )
+        labels |= {
+            each: name for each, value in lengths.items() if low <= value < above
+        }
     return _labeled(whole, {each: labels[each] for each in lengths})
 
 
@@ -266,7 +287,9 @@ def _compared(
     return Compared(comparison, tuple(differ))
 
 
-def compare(runs: Sequence[Path], form: str = "rich", keys: Sequence[str] = ()) -> Report:
+def compare(
+    runs: Sequence[Path], form: str = "rich", keys: Sequence[str] = ()
+) -> Report:
     """Compare the first run with each of the others by episode.
 
     The runs in a folder are pooled if they differ only in their seeds. Raises ``UsageError`` if two
@@ -274,11 +297,15 @@ def compare(runs: Sequence[Path], form: str = "rich", keys: Sequence[str] = ()) 
     """
     groups: list[tuple[str, list[_ScoredRun]]] = []
     for path in runs:
-        within = _seed_groups([_scored_run(RunFolder.read(p)) for p in _run_folders([path])])
+        within = _seed_groups(
+            [_scored_run(RunFolder.read(p)) for p in _run_folders([path])]
+        )
         single = len(within) == 1
         groups += [(str(path if single else each[0].run.path), each) for each in within]
     if len(groups) < 2:
-        raise UsageError(f"compare needs at least two runs, got {len(groups)}; name another one")
+        raise UsageError(
+            f"compare needs at least two runs, got {len(groups)}; name another one"
+        )
     (name, first), *others = groups
     results = [_compared(first, each, keys, (name, other)) for other, each in others]
     corrected = comparing.corrected([each.comparison for each in results])
@@ -290,7 +317,9 @@ def compare(runs: Sequence[Path], form: str = "rich", keys: Sequence[str] = ()) 
     return Report(comparing.render(corrected, form, _width()), tuple(notices))
 
 
-def score(file: Path, plan: Plan, form: str = "rich", per_episode: bool = False) -> Report:
+def score(
+    file: Path, plan: Plan, form: str = "rich", per_episode: bool = False
+) -> Report:
     """Score the predictions of another system. Raises ``DataError`` for a malformed file."""
     dataset = open_dataset(plan)
     predicted = predictions.read(file, dataset)
@@ -298,14 +327,21 @@ def score(file: Path, plan: Plan, form: str = "rich", per_episode: bool = False)
     names = [task.episode.id for task, _ in predicted.pairs]
     notices = []
     if predicted.missing:
-        notices.append(f"{predicted.missing} of {predicted.of} episodes have no prediction")
+        notices.append(
+            f"{predicted.missing} of {predicted.of} episodes have no prediction"
+        )
     if illegal := sum(predicted.illegal_moves):
-        notices.append(f"{illegal} moves are impossible in the world (metric illegal_moves)")
+        notices.append(
+            f"{illegal} moves are impossible in the world (metric illegal_moves)"
+        )
     if per_episode:
         lines = []
         for name, each in zip(names, scores, strict=True):
             # JSON has no infinity, the error of an unreachable goal
-            finite = {key: value if abs(value) < math.inf else None for key, value in each.items()}
+            finite = {
+                key: value if abs(value) < math.inf else None
+                for key, value in each.items()
+            }
             lines.append(json.dumps({"episode": name, **finite}))
         return Report("\n".join(lines), tuple(notices))
     row = summarize(
@@ -343,11 +379,19 @@ def _scored_run(run: RecordedRun) -> _ScoredRun:
     """A run with its scores, ordered by episode. Raises ``RecordingError`` for impossible ones."""
     with reading(str(run.path / configs.NAME), "give another folder"):
         config, index = run.config, run.index
-        kinds = {m.key: m.kind for m in (*configs.metrics_of(config), *accounting.METRICS)}
+        kinds = {
+            m.key: m.kind for m in (*configs.metrics_of(config), *accounting.METRICS)
+        }
         for key in index.keys:
             kind, values = kinds.get(key, ""), index.column(key)
             # a mean may exceed the bounds of a rate by a rounding error
-            low = -1e-9 if kind == "rate" else 0.0 if kind in _NEVER_NEGATIVE else -math.inf
+            low = (
+                -1e-9
+                if kind == "rate"
+                else 0.0
+                if kind in _NEVER_NEGATIVE
+                else -math.inf
+            )
             high = 1.0 + 1e-9 if kind == "rate" else math.inf
             wrong = (values < low) | (values > high) | index.not_a_number(key)
             if wrong.any():
@@ -357,10 +401,14 @@ def _scored_run(run: RecordedRun) -> _ScoredRun:
                     f"{float(values[at])!r}; `wayword verify` lists all episodes with wrong scores"
                 )
         scored, of = index.scores(), int(config.get("episodes_in_split", len(index)))
-        failed = {failure.episode_id for failure in run.failures()}.difference(scored.ids)
+        failed = {failure.episode_id for failure in run.failures()}.difference(
+            scored.ids
+        )
         if len(scored) > of:
             problem = f"has {len(scored):,} episodes, but the split only {of:,}"
-            raise RecordingError(f"{run.path / EPISODES}: {problem}; give the folder of one run")
+            raise RecordingError(
+                f"{run.path / EPISODES}: {problem}; give the folder of one run"
+            )
         return _ScoredRun(run, config, scored, sorted(failed), of, run.path.name)
 
 
@@ -368,16 +416,24 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
     """The row of a run, or of several runs that differ in their seeds, pooled."""
     first = runs[0]
     with reading(str(first.run.path / configs.NAME), "give another folder"):
-        config, identity, family = first.config, first.config["identity"], first.config["family"]
+        config, identity, family = (
+            first.config,
+            first.config["identity"],
+            first.config["family"],
+        )
         grouping, agent = _clustered(family), cast_of(identity)
         names = [name for each in runs for name in each.scored.ids]
         failed = [name for each in runs for name in each.failed]
         scored = first.scored
         if len(runs) > 1:
-            scored = Scores.of([row for each in runs for _, row in each.scored.pairs()], names)
+            scored = Scores.of(
+                [row for each in runs for _, row in each.scored.pairs()], names
+            )
         owners = [grouping.cluster(n) if grouping else n for n in (*names, *failed)]
         # A killed session is not logged: without it, the wall time is unknown.
-        logged = [session for each in runs for session in configs.sessions(each.run.path)]
+        logged = [
+            session for each in runs for session in configs.sessions(each.run.path)
+        ]
         complete = logged and sum(session.finished for session in logged) >= len(scored)
         row = summarize(
             first.name if len(runs) == 1 else f"{agent} ({len(runs)} seeds)",
@@ -388,7 +444,9 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
             of=first.of,
             failed=len(failed),
             clusters=owners if grouping or len(runs) > 1 else None,
-            wall_seconds=sum(s.seconds for s in logged) if complete and len(runs) == 1 else None,
+            wall_seconds=sum(s.seconds for s in logged)
+            if complete and len(runs) == 1
+            else None,
             agent=agent,
             model=identity["models"].get("main", ""),
             dataset=config.get("split") or identity["dataset"],
@@ -411,11 +469,16 @@ def _settings(identity: Mapping[str, Any], pooled: bool) -> dict[str, str]:
     actors = identity.get("actors") or {}
     groups = {
         "": identity.get("settings") or {},
-        **{f"actors.{name}.": parts.get("settings") or {} for name, parts in actors.items()},
+        **{
+            f"actors.{name}.": parts.get("settings") or {}
+            for name, parts in actors.items()
+        },
         "dataset.": identity.get("dataset_settings") or {},
     }
     settings = {
-        prefix + key: value for prefix, tree in groups.items() for key, value in tree.items()
+        prefix + key: value
+        for prefix, tree in groups.items()
+        for key, value in tree.items()
     }
     settings |= {key: identity[key] for key in ("seed", "max_steps", "shuffle", "shard", "remember")
                  if identity.get(key) not in (None, "")}  # fmt: skip
@@ -428,17 +491,25 @@ def _clustered(family: str) -> Clustered | None:
 
 
 def _only(
-    scores: Mapping[str, Mapping[str, T]], keys: Sequence[str], metrics: Sequence[Metric]
+    scores: Mapping[str, Mapping[str, T]],
+    keys: Sequence[str],
+    metrics: Sequence[Metric],
 ) -> dict[str, dict[str, T]]:
     """Select metrics by key or column head; all of them if ``keys`` is empty."""
     available = list(dict.fromkeys(key for values in scores.values() for key in values))
     heads = {metric.label.lower(): metric.key for metric in reversed(metrics)}
-    selected = {key if key in available else heads.get(key.lower(), key): key for key in keys}
+    selected = {
+        key if key in available else heads.get(key.lower(), key): key for key in keys
+    }
     for key, name in selected.items():
         if key not in available:
-            raise UsageError(f"no metric {name!r} in these runs; {suggest(name, available)}")
+            raise UsageError(
+                f"no metric {name!r} in these runs; {suggest(name, available)}"
+            )
     return {
-        name: {key: value for key, value in values.items() if not keys or key in selected}
+        name: {
+            key: value for key, value in values.items() if not keys or key in selected
+        }
         for name, values in scores.items()
     }
 

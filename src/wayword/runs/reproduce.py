@@ -115,7 +115,9 @@ class RecipeOptions(Plan):
     def prompt_folder(self, agent: str) -> Path | None:
         """The folder of an agent's prompts: the subfolder with its name, if any, else ``prompts``.
         None for shipped prompts and for agents without prompts."""
-        if self.prompts is None or not hasattr(registry.load("agent", agent).Settings, "prompts"):
+        if self.prompts is None or not hasattr(
+            registry.load("agent", agent).Settings, "prompts"
+        ):
             return None
         folder = self.prompts / agent
         return folder if folder.is_dir() else self.prompts
@@ -142,7 +144,9 @@ def names() -> tuple[str, ...]:
 
 def without_runs() -> Mapping[str, str]:
     """The papers' other tables and figures, and where their content is covered."""
-    tree: Mapping[str, str] = yaml.safe_load((FOLDER / "without_runs.yaml").read_text("utf-8"))
+    tree: Mapping[str, str] = yaml.safe_load(
+        (FOLDER / "without_runs.yaml").read_text("utf-8")
+    )
     return tree
 
 
@@ -153,7 +157,9 @@ def open_recipe(name: str) -> Recipe:
         other = without_runs().get(name)
         if other:
             raise UsageError(f"{name} has no results to reproduce: {other}")
-        raise UsageError(f"unknown recipe {name!r}; {suggest(name, [*names(), *PAPERS])}")
+        raise UsageError(
+            f"unknown recipe {name!r}; {suggest(name, [*names(), *PAPERS])}"
+        )
     tree = yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
     data = {
         key: tuple(make(RecipeData, source, name) for source in sources)
@@ -162,7 +168,9 @@ def open_recipe(name: str) -> Recipe:
     defaults = tree["defaults"]
     rows = []
     for row in tree["rows"]:
-        if "absent" not in row:  # with those of the file's defaults that its agent accepts
+        if (
+            "absent" not in row
+        ):  # with those of the file's defaults that its agent accepts
             agent = registry.load("agent", row.get("agent") or defaults["agent"])
             accepted = agent.Settings.__dataclass_fields__
             settings = {**defaults.get("settings", {}), **row.get("settings", {})}
@@ -189,9 +197,17 @@ def listing(only: str = "") -> str:
             recipe = open_recipe(name)
             on = dict.fromkeys(row.sources[0].split for row in recipe.playable)
             count = f"{len(recipe.playable)} of {len(recipe.rows)} rows"
-            texts = recipe.title, f"{count}; {', '.join(on)}", f"differs: {recipe.differs}"
-            lines += [f"  {name if text is texts[0] else '':<22} {text}" for text in texts]
-        others = (item for item in without_runs().items() if item[0].startswith(f"{paper}/"))
+            texts = (
+                recipe.title,
+                f"{count}; {', '.join(on)}",
+                f"differs: {recipe.differs}",
+            )
+            lines += [
+                f"  {name if text is texts[0] else '':<22} {text}" for text in texts
+            ]
+        others = (
+            item for item in without_runs().items() if item[0].startswith(f"{paper}/")
+        )
         lines += [f"  {name:<22} no runs: {where}" for name, where in others]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
@@ -201,15 +217,21 @@ def prepare(recipe: Recipe, options: RecipeOptions) -> list[Prepared]:
     """Plan the recipe's rows. Raises ``UsageError`` for unknown rows, and for a missing model."""
     words = [word.casefold() for word in options.rows]
     rows = recipe.rows
-    chosen = [r for r in rows if not words or any(word in r.name.casefold() for word in words)]
+    chosen = [
+        r for r in rows if not words or any(word in r.name.casefold() for word in words)
+    ]
     if not chosen:
         names = ", ".join(row.name for row in rows)
-        raise UsageError(f"{recipe.name} has no row {' or '.join(options.rows)!r}; use: {names}")
+        raise UsageError(
+            f"{recipe.name} has no row {' or '.join(options.rows)!r}; use: {names}"
+        )
     agents = dict.fromkeys(row.agent for row in chosen if not row.absent)
     for key in options.settings:
         if not any(key in _share(options.settings, agent) for agent in agents):
             names = ", ".join(agents)
-            raise UsageError(f"--set {key}: no agent of {recipe.name} has this setting ({names})")
+            raise UsageError(
+                f"--set {key}: no agent of {recipe.name} has this setting ({names})"
+            )
     return [_prepared(row, options) for row in chosen]
 
 
@@ -235,19 +257,27 @@ def _prepared(row: RecipeRow, options: RecipeOptions) -> Prepared:
                 raise
             lacking = lacking or str(error)
     if lacking and not options.stand_in and not _free(main, options):
-        remedy = f"add --stand-in to play {plan.on} instead, which has no published result"
+        remedy = (
+            f"add --stand-in to play {plan.on} instead, which has no published result"
+        )
         return Prepared(row, missing=f"{lacking}; {remedy}")
     seeds = range(options.seeds) if options.seeds else row.seeds
     folder = options.prompt_folder(row.agent)
     differs = [] if folder is None else [describe_folder(folder)]
     if lacking:
-        differs.append(f"{STAND_IN} on {plan.on} instead of {row.sources[0].split}: {lacking}")
+        differs.append(
+            f"{STAND_IN} on {plan.on} instead of {row.sources[0].split}: {lacking}"
+        )
     if row.models and options.model != AS_PUBLISHED:
         differs.append(f"model {main}; in the paper {published}")
     if options.settings:
         differs.append(f"your settings: {json.dumps(options.settings, default=str)}")
     if options.limit and (row.limit is None or options.limit < row.limit):
-        order = "" if options.shuffle is None else f" in the order of --shuffle {options.shuffle}"
+        order = (
+            ""
+            if options.shuffle is None
+            else f" in the order of --shuffle {options.shuffle}"
+        )
         differs.append(f"only the first {options.limit} episodes{order}")
     if options.max_steps and options.max_steps != row.steps:
         differs.append(f"at most {options.max_steps} steps instead of {row.steps}")
@@ -255,19 +285,27 @@ def _prepared(row: RecipeRow, options: RecipeOptions) -> Prepared:
         differs.append(f"{len(seeds)} seeds instead of {len(row.seeds)}")
     plans = [replace(plan, seed=seed) for seed in seeds]
     plans = [replace(each, out=options.out / _folder(each)) for each in plans]
-    rest = [each.removesuffix(f"; {OUR_WORDS}") if folder else each for each in row.differs]
+    rest = [
+        each.removesuffix(f"; {OUR_WORDS}") if folder else each for each in row.differs
+    ]
     return Prepared(row, tuple(plans), (*differs, *rest))
 
 
 def _plan(
-    row: RecipeRow, source: RecipeData, options: RecipeOptions, main: str, roles: Mapping[str, str]
+    row: RecipeRow,
+    source: RecipeData,
+    options: RecipeOptions,
+    main: str,
+    roles: Mapping[str, str],
 ) -> Plan:
     """The plan on one source of data. Raises ``DataError`` and ``UsageError`` if it is missing."""
     dataset, settings = dict(source.dataset), {**row.settings, **source.settings}
     if source.needs:
         path = (data_folder(options.data) or Path()) / source.needs
         if not path.exists():
-            raise DataError(source.split, "", f"needs {source.needs}", "see docs/reproduce.md")
+            raise DataError(
+                source.split, "", f"needs {source.needs}", "see docs/reproduce.md"
+            )
         for tree in (dataset, settings):
             tree.update({k: str(path) for k, v in tree.items() if v == source.needs})
     groups = {"dataset": dataset, "models": dict(roles)}
@@ -280,11 +318,15 @@ def _plan(
         "remember": row.remember,
         "model": main,
         "settings": merge(settings, _share(options.settings, row.agent)),
-        "limit": min((n for n in (row.limit, options.limit) if n is not None), default=None),
+        "limit": min(
+            (n for n in (row.limit, options.limit) if n is not None), default=None
+        ),
         "shuffle": row.shuffle if options.shuffle is None else options.shuffle,
         "max_steps": options.max_steps or row.steps,
     }
-    plan = Plan(**{each.name: getattr(options, each.name) for each in fields(Plan)} | changes)
+    plan = Plan(
+        **{each.name: getattr(options, each.name) for each in fields(Plan)} | changes
+    )
     if not len(open_dataset(plan).tasks):
         raise DataError(source.split, "", "has no episodes")
     return plan
@@ -293,7 +335,11 @@ def _plan(
 def _share(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The user's settings that an agent accepts; a table may have several agents."""
     groups = {"model", "models"} if registry.load("agent", name).needs_model else set()
-    accepted = {"dataset", *registry.load("agent", name).Settings.__dataclass_fields__, *groups}
+    accepted = {
+        "dataset",
+        *registry.load("agent", name).Settings.__dataclass_fields__,
+        *groups,
+    }
     return {key: value for key, value in settings.items() if key in accepted}
 
 
@@ -309,10 +355,22 @@ def costs_nothing(options: RecipeOptions) -> bool:
 
 
 def _folder(plan: Plan) -> str:
-    key = [plan.agent, plan.on, plan.model, plan.settings, plan.seed, plan.max_steps, plan.shuffle]
+    key = [
+        plan.agent,
+        plan.on,
+        plan.model,
+        plan.settings,
+        plan.seed,
+        plan.max_steps,
+        plan.shuffle,
+    ]
     key += [plan.remember] if plan.remember else []
-    digest = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
-    name = "-".join(part for part in (plan.agent, plan.on, plan.model.rsplit("/")[-1]) if part)
+    digest = hashlib.sha256(
+        json.dumps(key, sort_keys=True, default=str).encode()
+    ).hexdigest()
+    name = "-".join(
+        part for part in (plan.agent, plan.on, plan.model.rsplit("/")[-1]) if part
+    )
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}-{digest[:8]}"
 
 
@@ -350,17 +408,25 @@ def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
         return ReproducedRow(row.name, row.published, missing=prepared.missing)
     runs = [RunFolder.read(plan.out) for plan in prepared.plans if plan.out]
     pool = pooled(runs)
-    rates = {metric.key for metric in tables.metrics_of([pool]) if metric.kind == "rate"}
+    rates = {
+        metric.key for metric in tables.metrics_of([pool]) if metric.kind == "rate"
+    }
     ours: dict[str, Interval] = {}
     for key in keys:
         if key == STEP_MS:
-            scores = [each for run in runs for _, each in run.scores() if each.get("steps")]
+            scores = [
+                each for run in runs for _, each in run.scores() if each.get("steps")
+            ]
             if scores:
-                values = np.array([[1000.0 * s["seconds"] / s["steps"]] for s in scores])
+                values = np.array(
+                    [[1000.0 * s["seconds"] / s["steps"]] for s in scores]
+                )
                 ours[key] = bootstrap(values)[0]
         elif key in pool.values:
             scale, value = 100.0 if key in rates else 1.0, pool.values[key]
-            ours[key] = Interval(scale * value.mean, scale * value.low, scale * value.high)
+            ours[key] = Interval(
+                scale * value.mean, scale * value.low, scale * value.high
+            )
     totals = pool.totals
     failed = [f"{pool.failed} episodes failed"] if pool.failed else []
     return ReproducedRow(
@@ -373,12 +439,16 @@ def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
         pool.model,
         pool.dataset,
         totals.get("cost", 0.0),
-        int(sum(totals.get(key) or 0 for key in ("prompt_tokens", "completion_tokens"))),
+        int(
+            sum(totals.get(key) or 0 for key in ("prompt_tokens", "completion_tokens"))
+        ),
         (*prepared.differs, *pool.caveats, *failed),
     )
 
 
-def render(recipe: Recipe, rows: Sequence[ReproducedRow], form: str, width: int = 100) -> str:
+def render(
+    recipe: Recipe, rows: Sequence[ReproducedRow], form: str, width: int = 100
+) -> str:
     """Format the table as ``rich``, ``markdown``, ``latex`` or ``json``. In each cell, our result
     is above the published one."""
     if form == "json":
@@ -387,7 +457,9 @@ def render(recipe: Recipe, rows: Sequence[ReproducedRow], form: str, width: int 
     for row in rows:
         count = str(row.n) if row.n == row.of else f"{row.n} of {row.of}"
         cost = "?" if row.cost is None else f"${row.cost:.2f}"
-        metrics = [_cell(row.ours.get(key), row.published.get(key)) for key in recipe.metrics]
+        metrics = [
+            _cell(row.ours.get(key), row.published.get(key)) for key in recipe.metrics
+        ]
         count, cost = ("–", "–") if row.missing else (count, cost)
         cells.append([row.name, count, *metrics, cost])
     head, notes = ["Row", "Episodes", *recipe.metrics.values(), "Cost"], _notes(rows)
@@ -423,10 +495,16 @@ def _notes(rows: Sequence[ReproducedRow]) -> list[str]:
         if row.missing:
             missing.setdefault(row.missing, []).append(row.name)
     played = sum(not row.missing for row in rows)
-    lines = ["Ours ± half of the 95% interval (published). Differences:"] if played else []
+    lines = (
+        ["Ours ± half of the 95% interval (published). Differences:"] if played else []
+    )
     for line, names in differs.items():
-        lines.append(f"- {line}" if len(names) == played else f"- {'; '.join(names)}: {line}")
-    return lines + [f"Not run: {'; '.join(names)}: {why}" for why, names in missing.items()]
+        lines.append(
+            f"- {line}" if len(names) == played else f"- {'; '.join(names)}: {line}"
+        )
+    return lines + [
+        f"Not run: {'; '.join(names)}: {why}" for why, names in missing.items()
+    ]
 
 
 def _json(recipe: Recipe, rows: Sequence[ReproducedRow]) -> Json:

@@ -55,9 +55,13 @@ class RunResult:
         try:
             run = RunFolder.read(path)
         except TypeError:
-            raise UsageError(f"read expects the path of a run folder, got {path!r:.80}") from None
+            raise UsageError(
+                f"read expects the path of a run folder, got {path!r:.80}"
+            ) from None
         outcome = Outcome(len(run.index), sum(1 for _ in run.failures()))
-        return cls(run.path, outcome, len(run.index), data=None if data is None else Path(data))
+        return cls(
+            run.path, outcome, len(run.index), data=None if data is None else Path(data)
+        )
 
     @cached_property
     def recorded(self) -> RecordedRun:
@@ -72,9 +76,14 @@ class RunResult:
         """The finished episodes in the order they ended, then the failed ones, without scores."""
         run, tasks = self.recorded, self.dataset.tasks
         failed = dict.fromkeys(each.episode_id for each in run.failures())
-        records = [*run.records(), *(run.record(name) for name in failed if name not in run.index)]
+        records = [
+            *run.records(),
+            *(run.record(name) for name in failed if name not in run.index),
+        ]
         matches = of_ids(tasks, {record.episode_id for record in records})
-        return [self._describe(record, matches.get(record.episode_id)) for record in records]
+        return [
+            self._describe(record, matches.get(record.episode_id)) for record in records
+        ]
 
     def failures(self) -> list[EpisodeRecord]:
         """Episodes without success, including failed ones."""
@@ -84,11 +93,15 @@ class RunResult:
         """Table of metrics, as by ``wayword table``; ``metrics`` selects columns."""
         return Text(reports.table([self.path], keys=metric_names(metrics)))
 
-    def compare(self, other: RunResult | Path | str, metrics: Sequence[str] = ()) -> Text:
+    def compare(
+        self, other: RunResult | Path | str, metrics: Sequence[str] = ()
+    ) -> Text:
         """Compare with another run on the same episodes, as by ``wayword compare``. Raises
         ``UsageError`` if they have no episode in common."""
         if not isinstance(other, RunResult | Path | str):
-            raise UsageError(f"compare expects a result or run folder, got {other!r:.80}")
+            raise UsageError(
+                f"compare expects a result or run folder, got {other!r:.80}"
+            )
         path = other.path if isinstance(other, RunResult) else Path(other)
         return Text(reports.compare([self.path, path], keys=metric_names(metrics)).text)
 
@@ -122,7 +135,9 @@ class RunResult:
     def _cause(self, record: EpisodeRecord) -> str:
         trajectory = self.recorded.raw_record(record.episode_id).get("trajectory", {})
         trajectory = {"ended": record.trajectory.ended, **trajectory}
-        return next(iter(find_causes(trajectory, record.scores, record.instruction)), "")
+        return next(
+            iter(find_causes(trajectory, record.scores, record.instruction)), ""
+        )
 
     def _describe(self, record: EpisodeRecord, task: Task | None) -> EpisodeRecord:
         """The record with the instruction, scene and reference length from the dataset."""
@@ -134,7 +149,10 @@ class RunResult:
             length = None
         episode = task.episode
         return replace(
-            record, instruction=episode.instruction, scene=episode.scene, gold_length=length
+            record,
+            instruction=episode.instruction,
+            scene=episode.scene,
+            gold_length=length,
         )
 
     def _repr_html_(self) -> str:
@@ -145,6 +163,10 @@ def metric_names(metrics: Sequence[str]) -> list[str]:
     """Metric names from a list, or from text as on the command line: ``"sr,spl"``."""
     if isinstance(metrics, str):
         return [name.strip() for name in metrics.split(",") if name.strip()]
-    if not isinstance(metrics, Sequence) or not all(isinstance(each, str) for each in metrics):
-        raise UsageError(f'metrics must be a list of names such as ["sr", "spl"], got {metrics!r}')
+    if not isinstance(metrics, Sequence) or not all(
+        isinstance(each, str) for each in metrics
+    ):
+        raise UsageError(
+            f'metrics must be a list of names such as ["sr", "spl"], got {metrics!r}'
+        )
     return list(metrics)

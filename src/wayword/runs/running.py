@@ -20,7 +20,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from wayword.agents.person import PERSON, AnsweredDataset, Person, Terminal, with_answerer
+from wayword.agents.person import (
+    PERSON,
+    AnsweredDataset,
+    Person,
+    Terminal,
+    with_answerer,
+)
 from wayword.core.action import Decision
 from wayword.core.agent import Shared
 from wayword.core.dataset import Dataset, Task, of_ids
@@ -83,8 +89,12 @@ class Continuation:
         if not step.isdecimal() or not 1 <= int(step) < 10**6:
             raise UsageError(f"--continue {text}: {_EXPECTED}")
         parts = before.split(":")
-        splits = ((":".join(parts[:i]), ":".join(parts[i:])) for i in range(1, len(parts)))
-        path, episode = next((pair for pair in splits if is_run(Path(pair[0]))), ("", ""))
+        splits = (
+            (":".join(parts[:i]), ":".join(parts[i:])) for i in range(1, len(parts))
+        )
+        path, episode = next(
+            (pair for pair in splits if is_run(Path(pair[0]))), ("", "")
+        )
         if not path:
             raise UsageError(f"--continue {text}: no such run folder; {_EXPECTED}")
         run = RunFolder.read(path)
@@ -92,7 +102,9 @@ class Continuation:
             raise UsageError(f"--continue: {path} has no finished episode {episode!r}")
         steps = run.record(episode).trajectory.steps
         if int(step) > len(steps) + 1:
-            problem = f"cannot continue {episode} from step {step}: it has {len(steps)} steps"
+            problem = (
+                f"cannot continue {episode} from step {step}: it has {len(steps)} steps"
+            )
             raise UsageError(f"--continue: {problem}")
         taken = tuple(steps[: int(step) - 1])
         return cls(Path(path), episode, int(step), run.config["identity"], taken)
@@ -112,13 +124,17 @@ class Continuation:
             max_steps=plan.max_steps or self.identity.get("max_steps"),
         )
 
-    def before(self, agent: plans.AgentParts, actors: Sequence[str]) -> dict[str, Continued]:
+    def before(
+        self, agent: plans.AgentParts, actors: Sequence[str]
+    ) -> dict[str, Continued]:
         """The steps to replay, by episode id. Actors played by the same agent with the same
         settings as in the recorded run also get the recorded answers."""
 
         def agent_of(identity: Mapping[str, Any]) -> str:
             keys = ("agent", "settings", "agent_checksum", "prompts_checksum")
-            return json.dumps([identity.get(key) for key in keys], sort_keys=True, default=str)
+            return json.dumps(
+                [identity.get(key) for key in keys], sort_keys=True, default=str
+            )
 
         recorded = self.identity.get("actors") or {}
         same = frozenset(
@@ -132,7 +148,11 @@ class Continuation:
     def marked(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The new run's config, with the replayed steps in its identity and as a caveat."""
         taken = [
-            [step.actor, str(getattr(step.decision, "action", "")), step.feedback.status]
+            [
+                step.actor,
+                str(getattr(step.decision, "action", "")),
+                step.feedback.status,
+            ]
             for step in self.steps
         ]
         before = hashlib.sha256(json.dumps(taken).encode()).hexdigest()[:16]
@@ -155,14 +175,18 @@ class Continuation:
 
 
 def run(
-    plan: plans.Plan, on_progress: OnProgress | None = None, person: Person | None = None
+    plan: plans.Plan,
+    on_progress: OnProgress | None = None,
+    person: Person | None = None,
 ) -> RunResult:
     """Run ``run_async`` and wait for its result."""
     return asyncio.run(run_async(plan, on_progress, person))
 
 
 async def run_async(
-    plan: plans.Plan, on_progress: OnProgress | None = None, person: Person | None = None
+    plan: plans.Plan,
+    on_progress: OnProgress | None = None,
+    person: Person | None = None,
 ) -> RunResult:
     """Play the plan's episodes, except those that are already finished.
 
@@ -171,7 +195,9 @@ async def run_async(
     one at a time. Raises ``UsageError``, ``DataError`` or ``RecordingError``.
     """
     if not isinstance(plan, plans.Plan):
-        raise UsageError(f"a run takes a Plan, as in run(Plan('random', 'houses')), got {plan!r}")
+        raise UsageError(
+            f"a run takes a Plan, as in run(Plan('random', 'houses')), got {plan!r}"
+        )
     continued = Continuation.open(plan.continues) if plan.continues else None
     plan = continued.plan(plan) if continued else plan
     dataset = plans.open_dataset(plan)
@@ -189,9 +215,14 @@ async def run_async(
         if plan.episodes:
             choose(plan, dataset.tasks)  # checks the names before a folder is created
         out = plan.out or plans.run_folder(plan, config["identity"])
-        with remote.writing(out) as (path, store), RunFolder.open(path, config) as folder:
+        with (
+            remote.writing(out) as (path, store),
+            RunFolder.open(path, config) as folder,
+        ):
             if plan.episode == LEVEL:
-                plan = replace(plan, episode=at_level(dataset, folder, config["success"]))
+                plan = replace(
+                    plan, episode=at_level(dataset, folder, config["success"])
+                )
             chosen = choose(plan, dataset.tasks, folder)
             notify = on_progress or (lambda done, total, scores: None)
             active = ActiveRun(
@@ -205,30 +236,44 @@ async def run_async(
             active.done = resumed = len(chosen) - len(todo)
             active.on_progress(resumed, len(chosen), {})
             outcome = await _play(active, todo, models, account) if todo else Outcome()
-            if outcome.exhausted and account.used >= 1.0:  # calls in flight spent more since
+            if (
+                outcome.exhausted and account.used >= 1.0
+            ):  # calls in flight spent more since
                 outcome = replace(outcome, exhausted=account.spent())
             notices = [*active.all_notices(), *_bill(models, account, outcome)]
-            return RunResult(out if store else path, outcome, resumed, notices, plan.data)
+            return RunResult(
+                out if store else path, outcome, resumed, notices, plan.data
+            )
     finally:
         for model in models.values():
             await model.aclose()
 
 
 async def _play(
-    active: ActiveRun, todo: Sequence[int], models: Mapping[str, Model], account: Account
+    active: ActiveRun,
+    todo: Sequence[int],
+    models: Mapping[str, Model],
+    account: Account,
 ) -> Outcome:
     plan, person, path = active.plan, active.person, active.folder.path
     # Add the cost of earlier sessions, and open the log of new costs.
-    columns = map(active.folder.index.column, ("prompt_tokens", "completion_tokens", "cost"))
+    columns = map(
+        active.folder.index.column, ("prompt_tokens", "completion_tokens", "cost")
+    )
     prompt, completion, costs = (np.nan_to_num(column) for column in columns)
     account.expect(zip((prompt + completion).tolist(), costs.tolist(), strict=True))
     account.ledger = spending = Spending(path)
     account.tokens += spending.tokens
     account.dollars += spending.dollars
     done = active.done
-    began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    began, started = (
+        time.perf_counter(),
+        datetime.now(UTC).isoformat(timespec="seconds"),
+    )
     account.estimate.limit = plan.max_steps or active.dataset.max_steps
-    active.reporter = Reporter(path, active.total, account.estimate.limit, account, active.done)
+    active.reporter = Reporter(
+        path, active.total, account.estimate.limit, account, active.done
+    )
 
     def stepped(episode: str, step: Step) -> None:
         account.stepped(step.decision)
@@ -251,7 +296,9 @@ async def _play(
         if plan.remember:
             return await tours.play(active, todo, setup)
         tasks = (active.dataset.tasks[number] for number in todo)
-        return await run_episodes(tasks, setup, active.ended, 1 if person else plan.concurrency)
+        return await run_episodes(
+            tasks, setup, active.ended, 1 if person else plan.concurrency
+        )
     finally:
         active.reporter.write(active.done, over=True)
         try:
@@ -308,7 +355,10 @@ def verify(run: RecordedRun, data: Path | None = None) -> Iterator[tuple[str, st
     tasks = of_ids(dataset.tasks, set(run.index.ids()))
     for record in run.records():
         try:
-            yield record.episode_id, _difference(dataset, tasks.get(record.episode_id), record)
+            yield (
+                record.episode_id,
+                _difference(dataset, tasks.get(record.episode_id), record),
+            )
         except WaywordError as error:
             yield record.episode_id, f"cannot be replayed: {error}"
 
@@ -332,21 +382,27 @@ def _replay_difference(dataset: Dataset, task: Task, recorded: Trajectory) -> st
     game = Game(world, task.episode)  # the episode decides which actors there are
     if unknown := {step.actor for step in recorded.steps} - set(world.actors):
         return f"there is no actor {min(unknown)!r}"
-    if difference := _first_difference("start of", game.trajectory.start, recorded.start):
+    if difference := _first_difference(
+        "start of", game.trajectory.start, recorded.start
+    ):
         return difference
     for number, step in enumerate(recorded.steps, 1):
         replayed = game.act(step.actor, step.decision)
         for field in ("observation", "decision", "feedback", "pose"):
             if plain(getattr(replayed, field)) != plain(getattr(step, field)):
                 return f"step {number}: the {field} differs"
-        step.observation = replayed.observation  # metrics read its type, which records lack
+        step.observation = (
+            replayed.observation
+        )  # metrics read its type, which records lack
     ended = "stopped" if all(map(world.done, world.actors)) else "step_limit"
     if ended != recorded.ended:
         return f"ends as {ended}, recorded as {recorded.ended}"
     return _first_difference("final state of", world.state(), recorded.state)
 
 
-def _first_difference(label: str, actual: Mapping[str, Any], recorded: Mapping[str, Any]) -> str:
+def _first_difference(
+    label: str, actual: Mapping[str, Any], recorded: Mapping[str, Any]
+) -> str:
     actual, recorded = plain(actual), plain(recorded)
     for key in {**actual, **recorded}:
         if actual.get(key) != recorded.get(key):

@@ -59,13 +59,17 @@ def draw(setting: str, curves: Curves) -> str:
         numbers = [float(number) for number in range(len(names))]
     least, most = min(numbers, default=0.0), max(numbers, default=1.0)
     scale = (WIDTH - LEFT - RIGHT - 24) / ((most - least) or 1.0)
-    across = {n: LEFT + 12 + scale * (x - least) for n, x in zip(names, numbers, strict=True)}
+    across = {
+        n: LEFT + 12 + scale * (x - least) for n, x in zip(names, numbers, strict=True)
+    }
     values = [value for points in curves.values() for value in points.values()]
     highest = max((ends(value)[1] for value in values), default=1.0) or 1.0
     top = 1.0 if highest > 0.5 else highest * 1.1
     parts = []
     for mark in (top * step / 5 for step in range(6)):
-        parts.append(f'<path d="M{LEFT} {y(mark):.1f}H{WIDTH - RIGHT}" stroke="#e4e4e4"/>')
+        parts.append(
+            f'<path d="M{LEFT} {y(mark):.1f}H{WIDTH - RIGHT}" stroke="#e4e4e4"/>'
+        )
         parts.append(text(LEFT - 8, y(mark) + 4, f"{100 * mark:.0f}", "end"))
     parts += [text(across[name], HEIGHT - BOTTOM + 18, name) for name in names]
     parts.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, setting))
@@ -74,11 +78,15 @@ def draw(setting: str, curves: Curves) -> str:
         color, at = COLORS[number % len(COLORS)], TOP + 8 + 18 * number
         points = sorted((across[name], value) for name, value in curve.items())
         path = "L".join(f"{x:.1f} {y(value.mean):.1f}" for x, value in points)
-        parts.append(f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="2"/>')
+        parts.append(
+            f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="2"/>'
+        )
         for x, value in points:
             low, high = map(y, ends(value))
             parts.append(f'<path d="M{x:.1f} {low:.1f}V{high:.1f}" stroke="{color}"/>')
-            parts.append(f'<circle cx="{x:.1f}" cy="{y(value.mean):.1f}" r="3.5" fill="{color}"/>')
+            parts.append(
+                f'<circle cx="{x:.1f}" cy="{y(value.mean):.1f}" r="3.5" fill="{color}"/>'
+            )
         parts.append(
             f'<path d="M{WIDTH - RIGHT + 14} {at - 4}h18" stroke="{color}" stroke-width="2"/>'
         )
@@ -109,7 +117,9 @@ class Variant:
     @property
     def name(self) -> str:
         """Name of its folder: ``on=houses,shots=2``."""
-        return re.sub("[/:]", "_", ",".join(f"{key}={value}" for key, value in self.choices))
+        return re.sub(
+            "[/:]", "_", ",".join(f"{key}={value}" for key, value in self.choices)
+        )
 
 
 def split(listed: str) -> list[str]:
@@ -124,21 +134,29 @@ def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
     for sweep in sweeps:
         key, _, listed = sweep.partition("=")
         if key in values:
-            raise UsageError(f"--sweep {sweep}: {key} has a sweep already; list all values in one")
+            raise UsageError(
+                f"--sweep {sweep}: {key} has a sweep already; list all values in one"
+            )
         values[key] = split(listed)
         if not key or len(values[key]) < 2:
-            raise UsageError(f"--sweep {sweep}: write KEY=VALUE,VALUE with at least two values")
+            raise UsageError(
+                f"--sweep {sweep}: write KEY=VALUE,VALUE with at least two values"
+            )
         if len(set(values[key])) < len(values[key]):
             raise UsageError(f"--sweep {sweep}: a value is repeated; give each once")
     _check_count("--sweep", math.prod(map(len, values.values())))
-    content = json.dumps([plan.agent, plan.on, plan.model, plan.settings, *sweeps], default=str)
+    content = json.dumps(
+        [plan.agent, plan.on, plan.model, plan.settings, *sweeps], default=str
+    )
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
     on = "" if "on" in values else f"-{plan.on.replace(':', '-')}"
     folder = plan.out or Path("runs") / f"sweep-{Path(plan.agent).stem}{on}-{digest}"
     planned = []
     for chosen in product(*values.values()):
         choices = tuple(zip(values, chosen, strict=True))
-        changes: dict[str, Any] = {key: value for key, value in choices if key in FIELDS}
+        changes: dict[str, Any] = {
+            key: value for key, value in choices if key in FIELDS
+        }
         if not str(changes.get(SEED, 0)).isdecimal():
             problem = "a seed must be an integer of at least 0"
             raise UsageError(f"--sweep {SEED}={changes[SEED]}: {problem}")
@@ -171,7 +189,11 @@ def picture(variants: Sequence[Variant]) -> Path | None:
     rows = rows_of(folders)
     large = next(metric for metric in accounting.METRICS if metric.key == "escalated")
     # success first, then a cascade's share of large answers; more than three are hard to read
-    rates = [m for m in (*rows[0].metrics[:1], large, *rows[0].metrics[1:]) if m.kind == "rate"]
+    rates = [
+        m
+        for m in (*rows[0].metrics[:1], large, *rows[0].metrics[1:])
+        if m.kind == "rate"
+    ]
     shown = [m for m in rates if all(m.key in row.values for row in rows)][:3]
     if not shown:
         return None

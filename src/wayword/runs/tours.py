@@ -65,7 +65,9 @@ async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
                 task = of_ids(tasks, {name})[name]
                 steps = active.folder.record(name).trajectory.steps
                 taken = {name: Continued(steps, task.episode.actors)}
-                replayed = await rollout(task, replace(own, continued=taken, on_step=None))
+                replayed = await rollout(
+                    task, replace(own, continued=taken, on_step=None)
+                )
                 if replayed.ended == "failed":
                     problem = f"episode {name} cannot be replayed: {replayed.error}"
                     raise UsageError(f"--remember: {problem}")
@@ -114,7 +116,9 @@ def report(
     scenes |= {str(tour): tour[0] for tour in tour_of.values()}
     tours = {tour: ids for tour, ids in _in_tours(run, tour_of).items() if len(ids) > 1}
     if not tours:
-        raise UsageError(f"{path}: no scene has two finished episodes; play more (--limit)")
+        raise UsageError(
+            f"{path}: no scene has two finished episodes; play more (--limit)"
+        )
     compare = partial(
         comparing.compare,
         family=run.config["family"],
@@ -124,45 +128,63 @@ def report(
     )
     chosen = keys or (success_of(run.config), "spl", "ndtw")
     scored = {
-        name: {id_: {k: row[k] for k in chosen if k in row} for id_, row in each.scores()}
+        name: {
+            id_: {k: row[k] for k in chosen if k in row} for id_, row in each.scores()
+        }
         for name, each in runs.items()
     }
     halves = {  # the middle episode of an odd number is in neither
         "first half": {tour: ids[: len(ids) // 2] for tour, ids in tours.items()},
-        "second half": {tour: ids[(len(ids) + 1) // 2 :] for tour, ids in tours.items()},
+        "second half": {
+            tour: ids[(len(ids) + 1) // 2 :] for tour, ids in tours.items()
+        },
     }
     tables = []
     for name, scores in scored.items():
         (first, before), (second, after) = (
-            (f"{name}, {half}", {str(tour): _means(scores, ids) for tour, ids in by_tour.items()})
+            (
+                f"{name}, {half}",
+                {str(tour): _means(scores, ids) for tour, ids in by_tour.items()},
+            )
             for half, by_tour in halves.items()
         )
         tables.append(compare(first, before, second, after, items="tours"))
     for half, by_tour in halves.items() if other else ():
         ids = list(chain.from_iterable(by_tour.values()))
         kept, forgot = (
-            {name: scores[name] for name in ids if name in scores} for scores in scored.values()
+            {name: scores[name] for name in ids if name in scores}
+            for scores in scored.values()
         )
         tables.append(compare(f"{other}, {half}", forgot, f"{path}, {half}", kept))
     notices = [f"{len(tours)} tours with {sum(map(len, tours.values()))} episodes"]
     if hasattr(dataset, "graph"):
-        notices += [f"{name}: {_tour_ndtw(dataset, each, tours)}" for name, each in runs.items()]
+        notices += [
+            f"{name}: {_tour_ndtw(dataset, each, tours)}" for name, each in runs.items()
+        ]
     return Report(comparing.render(tables, form), tuple(notices))
 
 
-def _means(scores: Mapping[str, Mapping[str, float]], ids: Sequence[str]) -> dict[str, float]:
+def _means(
+    scores: Mapping[str, Mapping[str, float]], ids: Sequence[str]
+) -> dict[str, float]:
     """The mean of each metric over the episodes that have it."""
     rows = [scores[name] for name in ids if name in scores]
     keys = dict.fromkeys(chain.from_iterable(rows))
-    return {key: float(np.mean([row[key] for row in rows if key in row])) for key in keys}
+    return {
+        key: float(np.mean([row[key] for row in rows if key in row])) for key in keys
+    }
 
 
-def _tour_ndtw(dataset: Dataset, run: RecordedRun, tours: Mapping[Tour, Sequence[str]]) -> str:
+def _tour_ndtw(
+    dataset: Dataset, run: RecordedRun, tours: Mapping[Tour, Sequence[str]]
+) -> str:
     """t-nDTW with its interval over scenes; a tour counts by its number of episodes."""
     tasks = of_ids(dataset.tasks, set(run.index.ids()))
     values, scenes = list[float](), list[str]()
     for (scene, _), ids in tours.items():
-        pairs = [(tasks[name], run.record(name).trajectory) for name in ids if name in tasks]
+        pairs = [
+            (tasks[name], run.record(name).trajectory) for name in ids if name in tasks
+        ]
         values += [tour_ndtw(dataset, pairs)] * len(pairs)
         scenes += [scene] * len(pairs)
     (interval,) = bootstrap(np.array(values)[:, None], scenes)

@@ -32,7 +32,11 @@ class Tracker:
     out."""
 
     def __init__(
-        self, spec: str, name: str, config: Mapping[str, Json], notify: Callable[[str], None]
+        self,
+        spec: str,
+        name: str,
+        config: Mapping[str, Json],
+        notify: Callable[[str], None],
     ) -> None:
         kind, _, project = spec.partition(":")
         self._library: Any = import_module(kind)
@@ -40,18 +44,26 @@ class Tracker:
         if self._mlflow:
             self._library.set_experiment(project)
             self._library.start_run(run_name=name)
-            parameters = {key: str(value)[:_MAX_PARAMETER] for key, value in config.items()}
+            parameters = {
+                key: str(value)[:_MAX_PARAMETER] for key, value in config.items()
+            }
             self._library.log_params(parameters)
         else:
             owner, _, project_name = project.rpartition("/")
             entity = {"entity": owner} if owner else {}
-            self._library.init(project=project_name, name=name, config=dict(config), **entity)
+            self._library.init(
+                project=project_name, name=name, config=dict(config), **entity
+            )
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Log metrics; ``step`` counts finished episodes or training steps."""
-        finite = {key: float(value) for key, value in values.items() if math.isfinite(value)}
+        finite = {
+            key: float(value) for key, value in values.items() if math.isfinite(value)
+        }
         if self._mlflow:  # allows neither ":" nor "%" in names
-            finite = {key.replace(":", "/").replace("%", ""): v for key, v in finite.items()}
+            finite = {
+                key.replace(":", "/").replace("%", ""): v for key, v in finite.items()
+            }
         self._try("log_metrics" if self._mlflow else "log", finite, step=step)
 
     def close(self) -> None:
@@ -73,7 +85,11 @@ class Means:
     """A progress callback that logs each episode's scores and their means so far."""
 
     def __init__(self, tracker: Tracker) -> None:
-        self._tracker, self._sums, self._counts = tracker, dict[str, float](), dict[str, int]()
+        self._tracker, self._sums, self._counts = (
+            tracker,
+            dict[str, float](),
+            dict[str, int](),
+        )
 
     def __call__(self, done: int, total: int, scores: Mapping[str, float]) -> None:
         """Log a finished episode; ignore other reports of progress."""
@@ -83,7 +99,10 @@ class Means:
             if math.isfinite(value):
                 self._sums[key] = self._sums.get(key, 0.0) + value
                 self._counts[key] = self._counts.get(key, 0) + 1
-        means = {f"mean/{key}": total / self._counts[key] for key, total in self._sums.items()}
+        means = {
+            f"mean/{key}": total / self._counts[key]
+            for key, total in self._sums.items()
+        }
         episode = {f"episode/{key}": value for key, value in scores.items()}
         self._tracker.log({**episode, **means, "episodes": done}, done)
 
@@ -96,9 +115,18 @@ def open_tracker(
     library, and if the tracker does not start."""
     kind, _, project = spec.partition(":")
     if kind not in EXTRAS or not project:
-        hint = suggest(kind, list(EXTRAS)) if kind not in EXTRAS else "the project is missing"
-        raise UsageError(f"--track {spec}: write KIND:PROJECT, for example trackio:houses; {hint}")
-    clean = {k: redacted(value) if isinstance(value, str) else value for k, value in config.items()}
+        hint = (
+            suggest(kind, list(EXTRAS))
+            if kind not in EXTRAS
+            else "the project is missing"
+        )
+        raise UsageError(
+            f"--track {spec}: write KIND:PROJECT, for example trackio:houses; {hint}"
+        )
+    clean = {
+        k: redacted(value) if isinstance(value, str) else value
+        for k, value in config.items()
+    }
     try:
         return Tracker(spec, name, clean, notify)
     except ImportError:
@@ -120,7 +148,9 @@ def tracked(
     config: dict[str, Json] = {"dataset": plan.on}
     config |= {key: getattr(plan, key) for key in ("agent", "model", "seed", "limit")}
     config["settings"] = json.dumps(plan.settings, default=str)
-    name = "-".join(part for part in (Path(plan.agent).stem, plan.on, plan.model) if part)
+    name = "-".join(
+        part for part in (Path(plan.agent).stem, plan.on, plan.model) if part
+    )
     name = plan.out.name if plan.out else name
     with closing(open_tracker(spec, name, config, notify)) as tracker:
         means = Means(tracker)

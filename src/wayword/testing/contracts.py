@@ -64,7 +64,9 @@ class Typist(Person):
         return "1" if self._calls % 4 == 0 else NOISE[self._calls % len(NOISE)]
 
 
-def check_agent(agent: type[Agent], dataset: Dataset, model: Model | None = None) -> None:
+def check_agent(
+    agent: type[Agent], dataset: Dataset, model: Model | None = None
+) -> None:
     """Check that default settings work, the same seed gives the same decisions, and noise from a
     model never fails an episode, nor a later trial of a learning agent.
 
@@ -78,9 +80,13 @@ def check_agent(agent: type[Agent], dataset: Dataset, model: Model | None = None
     if model is None:
         again = _play(agent, settings, dataset, Noise())
         decided = [step.decision for step in first.steps]
-        assert decided == [step.decision for step in again.steps], "same seed, same decisions"
+        assert decided == [step.decision for step in again.steps], (
+            "same seed, same decisions"
+        )
     noisy = _play(agent, settings, dataset, Noise(), trials=3)
-    assert noisy.ended != "failed", f"an unreadable model answer ended the episode: {noisy.error}"
+    assert noisy.ended != "failed", (
+        f"an unreadable model answer ended the episode: {noisy.error}"
+    )
     for step in (step for trial in noisy.trials() for step in trial.steps):
         kind = type(step.decision).__name__
         assert isinstance(step.decision, Decision | Rejection), (
@@ -120,7 +126,9 @@ def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
     for number in range(0, len(tasks), max(1, len(tasks) // max_tasks)):
         episode, reference = tasks[number].episode, tasks[number].reference
         assert episode.id == ids[number], "ids() gives the task's own ID"
-        assert isinstance(reference, Reference), f"{episode.id}: the answer is a Reference"
+        assert isinstance(reference, Reference), (
+            f"{episode.id}: the answer is a Reference"
+        )
         assert reference.episode_id == episode.id, (
             f"{episode.id}: the reference has another episode_id"
         )
@@ -129,9 +137,18 @@ def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
         json.dumps([dict(episode.start), dict(episode.extra)])
         for field in fields(episode):
             value = getattr(episode, field.name)
-            assert not isinstance(value, Reference), f"{episode.id}: {field.name} holds the answer"
+            assert not isinstance(value, Reference), (
+                f"{episode.id}: {field.name} holds the answer"
+            )
         keys = {*episode.start, *episode.extra}
-        leaked = keys & {"goal", "path", "gold", "target_viewpoint", "answer", "reference"}
+        leaked = keys & {
+            "goal",
+            "path",
+            "gold",
+            "target_viewpoint",
+            "answer",
+            "reference",
+        }
         assert not leaked, f"{episode.id}: the episode leaks {sorted(leaked)}"
     for name, path in dataset.files.items():
         assert path.is_file(), f"{name}: {path} is in files but does not exist"
@@ -148,13 +165,23 @@ async def check_model(model: Model) -> None:
     single = await model.complete(question, Sampling(max_tokens=16))
     assert model.name, "a model has a name for tables and run folders"
     assert len(single.texts) == 1, "one sample by default"
-    assert single.usage.prompt >= single.usage.reused >= 0, "reused tokens are part of the prompt"
-    several = await model.complete(question, Sampling(max_tokens=8, n=3, temperature=1.0, seed=1))
+    assert single.usage.prompt >= single.usage.reused >= 0, (
+        "reused tokens are part of the prompt"
+    )
+    several = await model.complete(
+        question, Sampling(max_tokens=8, n=3, temperature=1.0, seed=1)
+    )
     assert len(several.texts) == 3, "n samples for n=3"
     bound = await model.complete(question, Sampling(max_tokens=16, choices=COLORS))
-    assert bound.text in COLORS, f"with choices, the answer is one of them, got {bound.text!r}"
-    ranked = await model.choose("The sky on a clear day is", (" blue", " green", " made of cheese"))
-    assert ranked.options == (" blue", " green", " made of cheese"), "options keep their order"
+    assert bound.text in COLORS, (
+        f"with choices, the answer is one of them, got {bound.text!r}"
+    )
+    ranked = await model.choose(
+        "The sky on a clear day is", (" blue", " green", " made of cheese")
+    )
+    assert ranked.options == (" blue", " green", " made of cheese"), (
+        "options keep their order"
+    )
     assert len(ranked.logprobs) == 3, "every option has its log-probability"
     assert all(p <= 1e-6 and not math.isnan(p) for p in ranked.logprobs), (
         "log-probabilities are at most 0"
@@ -167,13 +194,19 @@ async def check_model(model: Model) -> None:
 # Contract of a world.
 
 
-def check_world(dataset: Dataset, episodes: int = 3, steps: int = 15, seed: int = 0) -> None:
+def check_world(
+    dataset: Dataset, episodes: int = 3, steps: int = 15, seed: int = 0
+) -> None:
     """Check determinism, that observing changes nothing, and that illegal actions raise."""
     for task in dataset.tasks[:episodes]:
         _check_twins(dataset, task.episode, steps, random.Random(seed))
         world = _started(dataset, task.episode)
         actor, before = world.actors[0], dict(world.state())
-        for action in Action("goto", ("no such place",)), Action("fly"), Action("stop", ("a", "b")):
+        for action in (
+            Action("goto", ("no such place",)),
+            Action("fly"),
+            Action("stop", ("a", "b")),
+        ):
             if action in world.action_space(actor):
                 continue
             try:
@@ -182,7 +215,9 @@ def check_world(dataset: Dataset, episodes: int = 3, steps: int = 15, seed: int 
                 unchanged = dict(world.state()) == before
                 assert unchanged, f"the refused action {action} changed the state"
             else:
-                raise AssertionError(f"{action} is not legal, but the world carried it out")
+                raise AssertionError(
+                    f"{action} is not legal, but the world carried it out"
+                )
         world = _started(dataset, task.episode)
         for actor in world.actors:
             space = world.action_space(actor)
@@ -199,26 +234,38 @@ def _started(dataset: Dataset, episode: Episode) -> World:
     return world
 
 
-def _check_twins(dataset: Dataset, episode: Episode, steps: int, rng: random.Random) -> None:
+def _check_twins(
+    dataset: Dataset, episode: Episode, steps: int, rng: random.Random
+) -> None:
     first, second = _started(dataset, episode), _started(dataset, episode)
-    assert first.actors == second.actors, f"{episode.id}: twin worlds have the same actors"
+    assert first.actors == second.actors, (
+        f"{episode.id}: twin worlds have the same actors"
+    )
     for _ in range(steps):
         for actor in first.actors:
             if first.done(actor):
                 continue
             observation, space = first.observe(actor), first.action_space(actor)
-            assert isinstance(observation, Observation), "observe() returns an Observation"
+            assert isinstance(observation, Observation), (
+                "observe() returns an Observation"
+            )
             assert is_dataclass(observation), "an observation is a dataclass"
             assert observation == first.observe(actor), "observing changes nothing"
-            assert observation == second.observe(actor), "same actions, same observation"
+            assert observation == second.observe(actor), (
+                "same actions, same observation"
+            )
             choices = [action for action in space.listed if action != STOP]
-            assert list(space.listed) == list(second.action_space(actor).listed), "same actions"
+            assert list(space.listed) == list(second.action_space(actor).listed), (
+                "same actions"
+            )
             if not choices:
                 continue
             action = choices[rng.randrange(len(choices))]
             assert action in space, f"{action} is listed, so it must be legal"
             feedback = first.step(actor, action), second.step(actor, action)
-            assert feedback[0] == feedback[1], f"{action}: twin worlds give the same feedback"
+            assert feedback[0] == feedback[1], (
+                f"{action}: twin worlds give the same feedback"
+            )
             pose = first.pose(actor)
             json.dumps(dict(pose))
             heading = pose.get("heading", 0)
@@ -226,7 +273,9 @@ def _check_twins(dataset: Dataset, episode: Episode, steps: int, rng: random.Ran
             assert valid, f"headings must be in [0, 360), got {heading}"
             assert pose == second.pose(actor), "the same actions lead to the same pose"
     json.dumps(dict(first.state()))
-    assert first.state() == second.state(), "the same actions lead to the same final state"
+    assert first.state() == second.state(), (
+        "the same actions lead to the same final state"
+    )
     first.reset(episode)
     fresh = _started(dataset, episode)
     assert first.state() == fresh.state(), "reset restarts the episode"

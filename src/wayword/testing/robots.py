@@ -28,16 +28,26 @@ def check_base(base: Base, degrees: float = 40.0, metres: float = 0.6) -> None:
     This moves the robot: it turns by ``degrees`` and back, and drives ``metres`` straight ahead if
     depth shows twice that distance free. Keep a hand on the emergency stop.
     """
-    assert isinstance(base, Base), "a base has start, capture, rotate, go_to, pose, report, stop"
+    assert isinstance(base, Base), (
+        "a base has start, capture, rotate, go_to, pose, report, stop"
+    )
     base.start(Episode("check", "Find the mug.", "robot", {}))
     try:
         before = _check_view(base)
         _check_turn(base, degrees)
         after = _check_view(base)
         # after a turn to the right, objects on the right are ahead
-        shifted, mirrored = (_depth_difference(before, after, turn) for turn in (degrees, -degrees))
-        wrong = mirrored is not None and shifted is not None and mirrored < 0.05 < 0.2 < shifted
-        assert not wrong, "bearings of depth columns are positive to the right; these look mirrored"
+        shifted, mirrored = (
+            _depth_difference(before, after, turn) for turn in (degrees, -degrees)
+        )
+        wrong = (
+            mirrored is not None
+            and shifted is not None
+            and mirrored < 0.05 < 0.2 < shifted
+        )
+        assert not wrong, (
+            "bearings of depth columns are positive to the right; these look mirrored"
+        )
         _check_turn(base, -degrees)
         view = _check_view(base)
         if clear_ahead(view.depth, view.eye, 0.0) >= 2 * metres:
@@ -51,23 +61,35 @@ def check_base(base: Base, degrees: float = 40.0, metres: float = 0.6) -> None:
             assert off <= ARRIVED, (
                 f"{what}, ends there, not {off:.2f} m away: x is metres east, y north"
             )
-        assert "metres" in json.loads(json.dumps(dict(base.report()))), "report() has 'metres'"
+        assert "metres" in json.loads(json.dumps(dict(base.report()))), (
+            "report() has 'metres'"
+        )
     finally:
         base.stop()
 
 
 def _check_view(base: Base) -> View:
     view, pose = base.capture(), _pose(base)
-    assert isinstance(view, View), f"capture() must return a View, got {type(view).__name__}"
+    assert isinstance(view, View), (
+        f"capture() must return a View, got {type(view).__name__}"
+    )
     off = math.dist((view.x, view.y), (pose["x"], pose["y"]))
     turned = abs(relative(view.heading, pose["heading"]))
-    assert off <= SAME_PLACE[0], f"capture() and pose() agree; they are {off:.2f} m apart"
-    assert turned <= SAME_PLACE[1], f"capture() and pose() agree; they are {turned:.0f} deg apart"
+    assert off <= SAME_PLACE[0], (
+        f"capture() and pose() agree; they are {off:.2f} m apart"
+    )
+    assert turned <= SAME_PLACE[1], (
+        f"capture() and pose() agree; they are {turned:.0f} deg apart"
+    )
     depth = view.depth
     shape = len(depth.elevations), len(depth.bearings)
     assert depth.metres().shape == shape, "a depth image has a row for each elevation"
-    assert list(depth.bearings) == sorted(depth.bearings), "depth columns go from left to right"
-    assert min(depth.elevations) < 0, "some rows look down: without them no floor is ever seen"
+    assert list(depth.bearings) == sorted(depth.bearings), (
+        "depth columns go from left to right"
+    )
+    assert min(depth.elevations) < 0, (
+        "some rows look down: without them no floor is ever seen"
+    )
     return view
 
 
@@ -77,7 +99,9 @@ def _pose(base: Base) -> dict[str, float]:
         value = pose.get(name)
         finite = isinstance(value, int | float) and math.isfinite(value)
         assert finite, f"pose() must have a finite number {name!r}, got {value!r}"
-    assert 0 <= pose["heading"] < 360, f"headings must be in [0, 360), got {pose['heading']}"
+    assert 0 <= pose["heading"] < 360, (
+        f"headings must be in [0, 360), got {pose['heading']}"
+    )
     json.dumps(pose)
     return pose
 
@@ -107,10 +131,14 @@ def _depth_difference(before: View, after: View, degrees: float) -> float | None
     """Return the median difference (metres) between the depths of two views in the same directions,
     if the second faces ``degrees`` to the right of the first; None for too little overlap."""
     reach = min(before.depth.reach, after.depth.reach)
-    first, second = (np.minimum(view.depth.metres().max(axis=0), reach) for view in (before, after))
+    first, second = (
+        np.minimum(view.depth.metres().max(axis=0), reach) for view in (before, after)
+    )
     across = np.array(before.depth.bearings)
     expected = np.array(after.depth.bearings) + degrees
     in_view = (expected >= across.min()) & (expected <= across.max())
     if in_view.sum() < 3:
         return None
-    return float(np.median(np.abs(np.interp(expected[in_view], across, first) - second[in_view])))
+    return float(
+        np.median(np.abs(np.interp(expected[in_view], across, first) - second[in_view]))
+    )

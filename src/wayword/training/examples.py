@@ -55,7 +55,9 @@ def near_goal(dataset: Dataset, task: Task) -> frozenset[str]:
     if isinstance(graph, ViewpointGraph):
         row, radius = graph.distances[:, graph.index[goal]], dataset.family.goal_radius
         return frozenset(
-            name for name, distance in zip(graph.ids, row, strict=True) if distance < radius
+            name
+            for name, distance in zip(graph.ids, row, strict=True)
+            if distance < radius
         )
     if isinstance(graph, StreetGraph):
         number = graph.index[goal]
@@ -79,9 +81,13 @@ class Guide:
 
     def __init__(self, world: World, gold: Sequence[str]) -> None:
         if not gold:
-            raise UsageError("there is no gold path to learn from; is this a test split?")
+            raise UsageError(
+                "there is no gold path to learn from; is this a test split?"
+            )
         if not isinstance(world, Walkable):
-            raise UsageError(f"{type(world).__name__} has no route() and along() to learn from")
+            raise UsageError(
+                f"{type(world).__name__} has no route() and along() to learn from"
+            )
         self._world, self._gold = world, tuple(gold)
         self.reached, self.strayed = 0, False
 
@@ -94,7 +100,9 @@ class Guide:
             return route[0] if route else STOP
         if self.reached == len(self._gold) - 1:
             return STOP
-        return self._world.along("agent", self._gold[self.reached : self.reached + 2])[0]
+        return self._world.along("agent", self._gold[self.reached : self.reached + 2])[
+            0
+        ]
 
 
 # ClauseEnds: the clause of an instruction that belongs to each step of the gold path.
@@ -147,7 +155,9 @@ def align_clauses(
     if graph_of is not None and isinstance(graph_of(task.episode.scene), StreetGraph):
         actions = dataset.solve(task) if dataset.solutions else ()
         return align_by_turns(clauses, turns_of(actions), places)
-    return ClauseEnds(tuple(round(share * (places - 1)) for share in _text_shares(clauses)))
+    return ClauseEnds(
+        tuple(round(share * (places - 1)) for share in _text_shares(clauses))
+    )
 
 
 def _text_shares(clauses: Sequence[Clause]) -> list[float]:
@@ -171,7 +181,11 @@ def align_by_turns(
 ) -> ClauseEnds:
     """End each clause with a turn at that turn; other clauses share the ``places`` in between.
     Runs of turns to the same sides are matched, the longest first, in order."""
-    turns = [(n, side) for n, clause in enumerate(clauses) if (side := legs(clause.text)[0].turn)]
+    turns = [
+        (n, side)
+        for n, clause in enumerate(clauses)
+        if (side := legs(clause.text)[0].turn)
+    ]
     ends = {len(clauses) - 1: places - 1}
     sides = [side for _, side in turns], [side for _, side in walked]
     for run in SequenceMatcher(None, *sides, autojunk=False).get_matching_blocks():
@@ -182,7 +196,8 @@ def align_by_turns(
     for last in sorted(ends):
         stretch = max(ends[last], before) - before
         laid += [
-            before + round(share * stretch) for share in _text_shares(clauses[began : last + 1])
+            before + round(share * stretch)
+            for share in _text_shares(clauses[began : last + 1])
         ]
         before, began = laid[-1], last + 1
     return ClauseEnds(tuple(laid))
@@ -214,7 +229,9 @@ class _Chooser(Model):
 
     name = "training"
 
-    def __init__(self, student: Model | None, answer: Callable[[str, str, Sequence[str]], str]):
+    def __init__(
+        self, student: Model | None, answer: Callable[[str, str, Sequence[str]], str]
+    ):
         self._student, self._answer = student, answer
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
@@ -227,10 +244,14 @@ class _Chooser(Model):
         want = self._answer(prompt, "", options) or options[0]
         if want not in options:
             raise UsageError(f"{want!r} is not one of the options {list(options)}")
-        return Choice(tuple(options), tuple(0.0 if o == want else -1e9 for o in options), Usage())
+        return Choice(
+            tuple(options), tuple(0.0 if o == want else -1e9 for o in options), Usage()
+        )
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        raise UsageError("only agents that call just `choose` can be trained: set decoding=choose")
+        raise UsageError(
+            "only agents that call just `choose` can be trained: set decoding=choose"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +291,9 @@ class _LabeledAgent(Agent):
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
         self._world = world
         if not isinstance(reference, PathReference):
-            raise UsageError(f"episode {reference.episode_id} has no gold path to learn from")
+            raise UsageError(
+                f"episode {reference.episode_id} has no gold path to learn from"
+            )
         self._guide, self._gold = Guide(world, reference.path), reference.path
 
     async def begin(self, episode: Episode) -> None:
@@ -278,7 +301,9 @@ class _LabeledAgent(Agent):
         clauses = getattr(self.agent, "clauses", ())
         self._clauses = self._narrated(clauses, len(self._gold)) if clauses else None
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: Observation, space: ActionSpace
+    ) -> Decision | Rejection:
         if self._world is None or self._guide is None:
             raise UsageError("the oracle has no world: call reveal() first")
         place = _place(self._world)
@@ -286,7 +311,9 @@ class _LabeledAgent(Agent):
         before = len(self.questions)
         decision: Decision | Rejection = await self.agent.act(observation, space)
         if isinstance(decision, Rejection):
-            raise UsageError(f"an agent that rejects answers cannot be trained: {decision.reason}")
+            raise UsageError(
+                f"an agent that rejects answers cannot be trained: {decision.reason}"
+            )
         if self.questions[before:]:
             self.stopped_at = place if decision.action == STOP else ""
         return decision
@@ -299,14 +326,22 @@ class _LabeledAgent(Agent):
         clause to follow has no right answer off the gold path: the oracle would turn back."""
         answers: Mapping[Action, str] = getattr(self.agent, "answers", {})
         best, off_path = self._best, False
-        if self._clauses and best not in answers and any(a.name == FOLLOW for a in answers):
+        if (
+            self._clauses
+            and best not in answers
+            and any(a.name == FOLLOW for a in answers)
+        ):
             assert self._guide is not None
             number = self._clauses.at(self._guide.reached)
             now, off_path = self.agent.followed, self._guide.strayed
             best = Action(FOLLOW, (str(min(max(number, now), now + 1)),))
         oracle = answers.get(best, best.name)
-        at_goal = self._near and self._world is not None and _place(self._world) in self._near
-        label = answers[STOP] if at_goal and STOP in answers else "" if off_path else oracle
+        at_goal = (
+            self._near and self._world is not None and _place(self._world) in self._near
+        )
+        label = (
+            answers[STOP] if at_goal and STOP in answers else "" if off_path else oracle
+        )
         self.questions.append(
             LabeledQuestion(prompt, taken or oracle, label if label in options else "")
         )
@@ -337,22 +372,33 @@ class ExampleMaker:
         dataset: Dataset,
         *,
         near: bool = False,
-        align: Callable[[Dataset, Task, Sequence[Clause], int], ClauseEnds] = align_clauses,
+        align: Callable[
+            [Dataset, Task, Sequence[Clause], int], ClauseEnds
+        ] = align_clauses,
     ):
         self._cls = registry.load("agent", agent)
         self._settings = make(self._cls.Settings, settings, agent)
         check_family(self._cls, dataset.family.name, source, agent)
-        self._source, self._dataset, self._near, self._align = source, dataset, near, align
+        self._source, self._dataset, self._near, self._align = (
+            source,
+            dataset,
+            near,
+            align,
+        )
         self._shared = Shared()
 
-    async def example(self, task: Task, student: Model | None, method: Method) -> Example:
+    async def example(
+        self, task: Task, student: Model | None, method: Method
+    ) -> Example:
         """Play one episode: the gold walk without a student, else the student's own, labeled."""
         guides: list[_LabeledAgent] = []
         near = near_goal(self._dataset, task) if self._near else frozenset()
 
         def build(toolkit: Toolkit, actor: str) -> Agent:
             laid = partial(self._align, self._dataset, task)
-            guides.append(_LabeledAgent(self._cls, self._settings, toolkit, student, laid, near))
+            guides.append(
+                _LabeledAgent(self._cls, self._settings, toolkit, student, laid, near)
+            )
             return guides[-1]
 
         name = task.episode.id
@@ -364,7 +410,9 @@ class ExampleMaker:
         (guided,) = guides
         success = guided.stopped_at in near_goal(self._dataset, task)
         keep = method == "rbl" and student is not None and success
-        return write_example(name, self._source, guided.questions, success, keep_answers=keep)
+        return write_example(
+            name, self._source, guided.questions, success, keep_answers=keep
+        )
 
 
 def write_example(
@@ -394,6 +442,8 @@ def write_example(
                 )
             option = ""
         if label:
-            choices.append(TextChoice(len(base), option, continued(question.prompt, label)[1]))
+            choices.append(
+                TextChoice(len(base), option, continued(question.prompt, label)[1])
+            )
         text = base + option
     return Example(episode, source, text, tuple(choices), success)

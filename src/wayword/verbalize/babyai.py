@@ -46,7 +46,9 @@ def feedback(result: Feedback) -> str:
             slots["seen"] = ", ".join(details["seen"]) or "nothing"
         text = text.format_map(slots)
     if "succeeded" in details:
-        text += " " + ("The task is done." if details["succeeded"] else "The task is over.")
+        text += " " + (
+            "The task is done." if details["succeeded"] else "The task is over."
+        )
     return text
 
 
@@ -72,7 +74,11 @@ def _steps(count: int) -> str:
 @lru_cache(maxsize=1024)
 def _walls(walls: tuple[int | None, int | None, int | None]) -> str:
     sides = ("straight ahead", "to the left", "to the right")
-    texts = [f"{_steps(n)} {side}" for n, side in zip(walls, sides, strict=True) if n is not None]
+    texts = [
+        f"{_steps(n)} {side}"
+        for n, side in zip(walls, sides, strict=True)
+        if n is not None
+    ]
     unseen_sides = [side for n, side in zip(walls, sides, strict=True) if n is None]
     parts = [f"Walls: {', '.join(texts)}."] if texts else []
     parts += [f"No wall in view {' or '.join(unseen_sides)}."] if unseen_sides else []
@@ -80,7 +86,9 @@ def _walls(walls: tuple[int | None, int | None, int | None]) -> str:
 
 
 def _state(view: BabyAIObservation) -> tuple[SelfState, str]:
-    return SelfState("", view.heading, tuple(held.name for held in view.holding)), standing(view)
+    return SelfState(
+        "", view.heading, tuple(held.name for held in view.holding)
+    ), standing(view)
 
 
 verbalizer = Verbalizer("babyai", _state, lambda view, _: around(view), feedback)

@@ -18,7 +18,16 @@ from wayword.core.geometry import sector
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import SLIPPED, Feedback, Observation
 
-COMPASS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
+COMPASS = (
+    "north",
+    "north-east",
+    "east",
+    "south-east",
+    "south",
+    "south-west",
+    "west",
+    "north-west",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +75,11 @@ def feedback(result: Feedback, verbalizer: Verbalizer) -> str:
 @cache
 def sentences(family: str) -> Mapping[str, str]:
     """Return a family's part of ``sentences.toml``: status or ``status.verb`` -> sentence."""
-    text = files("wayword.verbalize").joinpath("sentences.toml").read_text(encoding="utf-8")
+    text = (
+        files("wayword.verbalize")
+        .joinpath("sentences.toml")
+        .read_text(encoding="utf-8")
+    )
     return dict(tomllib.loads(text)[family])
 
 
@@ -77,7 +90,9 @@ def compass(heading: float) -> str:
 
 def _plain_state(observation: Observation) -> tuple[SelfState, str]:
     heading = getattr(observation, "heading", None)
-    return SelfState("", float(heading) if isinstance(heading, int | float) else None), ""
+    return SelfState(
+        "", float(heading) if isinstance(heading, int | float) else None
+    ), ""
 
 
 def _plain_feedback(result: Feedback) -> str:
@@ -89,7 +104,8 @@ PLAIN = Verbalizer(
     "other",
     _plain_state,
     lambda observation, _: "\n".join(
-        f"{field.name}: {getattr(observation, field.name)}" for field in fields(observation)
+        f"{field.name}: {getattr(observation, field.name)}"
+        for field in fields(observation)
     ),
     _plain_feedback,
 )

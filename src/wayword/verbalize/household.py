@@ -40,18 +40,30 @@ def _view_text(view: HouseholdObservation) -> str:
     by_side: dict[str, list[str]] = {side: [] for side in SIDES}
     for door in view.doors:
         state = "open" if door.open else "closed"
-        beyond = " and ".join(definite_room(room) for room in door.rooms if room != view.room)
+        beyond = " and ".join(
+            definite_room(room) for room in door.rooms if room != view.room
+        )
         to = f"to {beyond}, " if beyond else ""
-        by_side[door.direction].append(f"{door.name} ({state}, {to}{door.distance:.1f} m)")
+        by_side[door.direction].append(
+            f"{door.name} ({state}, {to}{door.distance:.1f} m)"
+        )
     for other in view.others:
         carried = f"holds {join_names(other.holding)}, " if other.holding else ""
-        by_side[other.direction].append(f"{other.name} ({carried}{other.distance:.1f} m)")
+        by_side[other.direction].append(
+            f"{other.name} ({carried}{other.distance:.1f} m)"
+        )
     for seen in view.objects:
         notes = "".join(f"{state}, " for state in seen.attributes)
         where = f"{seen.preposition} {seen.container}, " if seen.container else ""
         where += f"{spot_words(seen.spot)}, " if seen.container and seen.spot else ""
-        by_side[seen.direction].append(f"{seen.name} ({notes}{where}{seen.distance:.1f} m)")
-    sides = [f"{SIDES[side]}: {', '.join(labels)}." for side, labels in by_side.items() if labels]
+        by_side[seen.direction].append(
+            f"{seen.name} ({notes}{where}{seen.distance:.1f} m)"
+        )
+    sides = [
+        f"{SIDES[side]}: {', '.join(labels)}."
+        for side, labels in by_side.items()
+        if labels
+    ]
     lines = sides or ["You see nothing."]
     lines += [f"{message.sender} says: {message.text}" for message in view.messages]
     return "\n".join(lines)
@@ -79,7 +91,9 @@ def feedback(result: Feedback) -> str:
         where = {name: f"{name} ({' '.join(place)})" for name, place in places.items()}
         slots["seen"] = join_names([where.get(name, name) for name in details["seen"]])
     if UNSEEN_DOOR in (doors := details.get("doors", ())):
-        named = ["a door that you have not seen" if d == UNSEEN_DOOR else d for d in doors]
+        named = [
+            "a door that you have not seen" if d == UNSEEN_DOOR else d for d in doors
+        ]
         slots["doors"] = join_names(named)
     if "room" in slots:
         slots["room"] = spoken_room(slots["room"])
@@ -97,17 +111,24 @@ def briefing(space: ActionSpace) -> dict[str, str]:
     body's view, reach and hands."""
     household = space if isinstance(space, HouseholdActions) else None
     body = household.body if household else Body()
-    name_rule = "Names such as mug_1 are given in the order in which objects are first seen"
+    name_rule = (
+        "Names such as mug_1 are given in the order in which objects are first seen"
+    )
     if household and household.fixed_names:
         name_rule = (
-            "Every object has a fixed name, such as mug_1, the same for all of you; use it exactly."
+            "Every object has a fixed name, such as mug_1, the same for all of you; "
+            "use it exactly."
         )
     elif household and household.shared_names:
-        name_rule += " by any of you, and are the same for all of you; use them exactly."
+        name_rule += (
+            " by any of you, and are the same for all of you; use them exactly."
+        )
     else:
         name_rule += "; use them exactly."
     capacity = body.inventory_capacity
-    held, pronoun = ("one object", "it") if capacity == 1 else (f"{capacity} objects", "them")
+    held, pronoun = (
+        ("one object", "it") if capacity == 1 else (f"{capacity} objects", "them")
+    )
     touch_rule = (
         f"You can touch only what you see and what is at most {body.manipulation_distance:g} m "
         f"away, and hold {held} at a time, with what is in {pronoun}."
@@ -139,8 +160,12 @@ def briefing(space: ActionSpace) -> dict[str, str]:
         "doors": door_rule,
         "names": name_rule,
         "step": f"{body.step:g} m",
-        "aside": f"turn by {body.pan_degrees:g} degrees" if body.pan_degrees else "step aside",
-        "aside_by": "" if body.pan_degrees else f" by {body.step:g} m, facing the same way,",
+        "aside": f"turn by {body.pan_degrees:g} degrees"
+        if body.pan_degrees
+        else "step aside",
+        "aside_by": ""
+        if body.pan_degrees
+        else f" by {body.step:g} m, facing the same way,",
         "rooms": ", ".join(household.rooms) if household else "as you see them named",
         "view_steps": f"{body.view_distance / body.step:.0f}",
         "side_degrees": f"{body.view_angle / 2:g}",
@@ -167,7 +192,8 @@ def definite_room(room: str) -> str:
 def join_names(names: Sequence[str]) -> str:
     """Return names as a list in words: ``a, b and c``; ``nothing`` for none."""
     return (
-        " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names) or "nothing"
+        " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+        or "nothing"
     )
 
 
@@ -177,10 +203,14 @@ def _state(view: HouseholdObservation) -> tuple[SelfState, str]:
         notes = list(item.attributes)
         notes += [f"with {join_names(item.contents)}"] if item.contents else []
         held.append(f"{item.name} ({', '.join(notes)})" if notes else item.name)
-    place = f"You are in {definite_room(view.room)}, facing {facing_words(view.heading)}."
+    place = (
+        f"You are in {definite_room(view.room)}, facing {facing_words(view.heading)}."
+    )
     names = tuple(item.name for item in view.holding)
     state = SelfState(spoken_room(view.room), view.heading, names)
     return state, f"{place}\nYou hold {join_names(held)}."
 
 
-verbalizer = Verbalizer("household", _state, lambda view, _: _view_text(view), feedback, briefing)
+verbalizer = Verbalizer(
+    "household", _state, lambda view, _: _view_text(view), feedback, briefing
+)

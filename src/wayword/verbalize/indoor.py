@@ -46,7 +46,9 @@ class Detail:
     neighbors: bool = True
 
 
-STEEP_DEGREES = 12.0  # elevation from which an exit leads up or down: above ramps, below stairs
+STEEP_DEGREES = (
+    12.0  # elevation from which an exit leads up or down: above ramps, below stairs
+)
 
 
 def slope(elevation: float) -> str:
@@ -61,7 +63,9 @@ def angle(degrees: float) -> str:
     return f"left {-degrees:.2f}" if degrees < 0 else f"right {degrees:.2f}"
 
 
-def observation(view: IndoorObservation, percept: Percept, detail: Detail | None = None) -> str:
+def observation(
+    view: IndoorObservation, percept: Percept, detail: Detail | None = None
+) -> str:
     """Return the full description of a viewpoint, all directions clockwise from the front."""
     detail, facing = detail or Detail(), view.heading
     lines = []
@@ -78,15 +82,22 @@ def observation(view: IndoorObservation, percept: Percept, detail: Detail | None
                 words = angle(relative(sighting.heading, facing))
                 if detail.distances and sighting.distance is not None:
                     words += f", {sighting.distance:.2f}m"
-                count[sighting.name] += 1  # a second chair is chair_2, not a replacement
+                count[sighting.name] += (
+                    1  # a second chair is chair_2, not a replacement
+                )
                 suffix = f"_{count[sighting.name]}" if count[sighting.name] > 1 else ""
                 objects[f"{sighting.name}{suffix}"] = words
             lines.append(f"{label} Objects in 3m: {objects or 'None'}")
         if detail.neighbors:
             reachable = {}
             for exit_ in exits:
-                side, steep = angle(relative(exit_.heading, facing)), slope(exit_.elevation)
-                reachable[exit_.viewpoint] = _joined(side, steep, f"{exit_.distance:.2f}m")
+                side, steep = (
+                    angle(relative(exit_.heading, facing)),
+                    slope(exit_.elevation),
+                )
+                reachable[exit_.viewpoint] = _joined(
+                    side, steep, f"{exit_.distance:.2f}m"
+                )
             lines.append(f"{label} Navigable Viewpoints: {reachable or 'None'}")
     return "\n".join(lines)
 
@@ -98,7 +109,9 @@ def _directions(
     count = len(sectors)
     for offset, label in enumerate(DIRECTIONS[count]):
         number = (sector(view.heading, count) + offset) % count
-        exits = [exit_ for exit_ in view.neighbors if sector(exit_.heading, count) == number]
+        exits = [
+            exit_ for exit_ in view.neighbors if sector(exit_.heading, count) == number
+        ]
         yield label, sectors[number], exits
 
 
@@ -108,13 +121,18 @@ def _joined(*parts: str) -> str:
 
 SHORT_CAPTION, FEW_OBJECTS = 40, 2
 """Characters of a direction's caption, and number of its objects, in a numbered list."""
-_OPENING = re.compile(r"^The (?:scene|room|image) (?:depicts|shows|contains|features|consists of) ")
+_OPENING = re.compile(
+    r"^The (?:scene|room|image) (?:depicts|shows|contains|features|consists of) "
+)
 _TRAILING_NUMBER = re.compile(r"[ _]+\d+$")
 
 
 def sort_clockwise(view: IndoorObservation) -> list[Neighbor]:
     """Return the exits clockwise from the front sector (of eight), nearest first in each."""
-    sectors = {exit_: sector(relative(exit_.heading, view.heading), 8) for exit_ in view.neighbors}
+    sectors = {
+        exit_: sector(relative(exit_.heading, view.heading), 8)
+        for exit_ in view.neighbors
+    }
     return sorted(view.neighbors, key=lambda exit_: (sectors[exit_], exit_.distance))
 
 
@@ -142,9 +160,17 @@ def numbered_exits(
             caption = shorten(full_caption, SHORT_CAPTION, placeholder="")
             if len(caption) < len(full_caption) and "," in caption:
                 caption = caption.rpartition(",")[0]
-            names = list(dict.fromkeys(_TRAILING_NUMBER.sub("", s.name) for s in part.sightings))
-            objects = f"near {', '.join(names[:FEW_OBJECTS])}" if detail.objects and names else ""
-            scene = "; ".join(filter(None, (caption if detail.captions else "", objects)))
+            names = list(
+                dict.fromkeys(_TRAILING_NUMBER.sub("", s.name) for s in part.sightings)
+            )
+            objects = (
+                f"near {', '.join(names[:FEW_OBJECTS])}"
+                if detail.objects and names
+                else ""
+            )
+            scene = "; ".join(
+                filter(None, (caption if detail.captions else "", objects))
+            )
         words = _joined(label, steep, f"{max(1.0, exit_.distance):.0f} m", visited_note)
         lines.append(f"{number}. {words}: {scene}" if scene else f"{number}. {words}")
     return "\n".join(lines)
@@ -152,7 +178,11 @@ def numbered_exits(
 
 def turn(before: float, after: float) -> str:
     """Return a sentence on the turn of a move (headings in degrees) in NavGPT's words."""
-    degrees, start, end = relative(after, before), relative(before, 0.0), relative(after, 0.0)
+    degrees, start, end = (
+        relative(after, before),
+        relative(before, 0.0),
+        relative(after, 0.0),
+    )
     return f"Turn heading direction {degrees:.2f} degrees from {angle(start)} to {angle(end)}."
 
 
@@ -178,7 +208,11 @@ def _around(view: IndoorObservation, perceiver: Perceiver | None) -> str:
         exit_texts = []
         for exit_ in exits:
             steep = f"{words}°" if (words := slope(exit_.elevation)) else ""
-            off = _joined(side_angle(exit_.heading, view.heading), steep, f"{exit_.distance:.1f} m")
+            off = _joined(
+                side_angle(exit_.heading, view.heading),
+                steep,
+                f"{exit_.distance:.1f} m",
+            )
             exit_texts.append(f"{Action('goto', (exit_.viewpoint,))} ({off})")
         parts = [part.caption.strip().rstrip(".")] if part.caption.strip() else []
         parts += [f"Near: {', '.join(object_texts)}"] if object_texts else []
@@ -192,7 +226,8 @@ def _around(view: IndoorObservation, perceiver: Perceiver | None) -> str:
 def objects(view: ObjectsObservation) -> str:
     """Return the objects in view, with IDs and directions: ``81 coffee table (left 30°)``."""
     return ", ".join(
-        f"{item.id} {item.name} ({side_angle(item.heading, view.heading)})" for item in view.objects
+        f"{item.id} {item.name} ({side_angle(item.heading, view.heading)})"
+        for item in view.objects
     )
 
 
@@ -217,7 +252,9 @@ def walk_feedback(before: float, after: float) -> str:
     if turn == "ahead":
         return "You went straight on."
     side, _, degrees = turn.partition(" ")
-    return f"You turned {side} by {degrees} and went on." if degrees else "You went back."
+    return (
+        f"You turned {side} by {degrees} and went on." if degrees else "You went back."
+    )
 
 
 verbalizer = Verbalizer("indoor", _state, _around, _feedback)

@@ -15,7 +15,10 @@ from wayword.worlds.objectnav.simulated import STEP
 BODY_RADIUS = 0.19
 """A body's radius, metres, less the centimetre to which depth is rounded. The body is round:
 obstacles off its axis stop it later than those ahead, or not at all."""
-OBSTACLE_HEIGHTS = (0.08, 1.3)  # metres above the floor between which a surface stops a body
+OBSTACLE_HEIGHTS = (
+    0.08,
+    1.3,
+)  # metres above the floor between which a surface stops a body
 CLEARANCE_ANGLES = (-30, 0, 30)  # degrees from straight ahead, all inside the view
 
 
@@ -24,7 +27,11 @@ def around(view: View) -> str:
     clearance_texts, reach = [], view.depth.reach
     for side, metres in clearances(view):
         distance = f"{metres:.1f} m" if metres < reach else f"{reach:g} m or more"
-        direction = f"{abs(side)}° to the {'left' if side < 0 else 'right'}" if side else "ahead"
+        direction = (
+            f"{abs(side)}° to the {'left' if side < 0 else 'right'}"
+            if side
+            else "ahead"
+        )
         clearance_texts.append(f"{distance} {direction}")
     clearance_text = f"Free way: {', '.join(clearance_texts)}."
     if view.shown is None:
@@ -34,7 +41,9 @@ def around(view: View) -> str:
         off = f"{'left' if each.bearing < 0 else 'right'} {abs(each.bearing):.0f}°"
         off = "ahead" if abs(each.bearing) < 5 else off
         objects.append(f"{each.words} ({off}, {each.distance:.1f} m)")
-    objects_text = f"In view: {', '.join(objects)}." if objects else "There is nothing in view."
+    objects_text = (
+        f"In view: {', '.join(objects)}." if objects else "There is nothing in view."
+    )
     return f"{objects_text}\n{clearance_text}"
 
 
@@ -49,7 +58,9 @@ def clearances(view: View) -> list[tuple[int, float]]:
         along = ahead * np.cos(angle) + right * np.sin(angle)
         across = right * np.cos(angle) - ahead * np.sin(angle)
         is_in_path = (np.abs(across) < BODY_RADIUS) & (along > 0)
-        distances = along[is_in_path] - np.sqrt(BODY_RADIUS**2 - across[is_in_path] ** 2)
+        distances = along[is_in_path] - np.sqrt(
+            BODY_RADIUS**2 - across[is_in_path] ** 2
+        )
         clearance = float(distances.min()) if len(distances) else view.depth.reach
         metres.append((side, max(0.0, min(clearance, view.depth.reach))))
     return metres
@@ -62,7 +73,10 @@ def feedback(result: Feedback) -> str:
         return "You stopped."
     text = "You turned." if action == "rotate" else f"You went {metres:.2f} m."
     if not result.ok:
-        causes = {"refused": "The robot refused", "lost": "The robot could not be reached"}
+        causes = {
+            "refused": "The robot refused",
+            "lost": "The robot could not be reached",
+        }
         cause = causes.get(result.status, "Something is in the way")
         text = f"{cause}: you went {metres:.2f} m."
     reason = result.details.get("reason")

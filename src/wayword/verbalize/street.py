@@ -20,7 +20,13 @@ from wayword.worlds.street.world import StreetObservation
 VIEWS = (-90, -45, 0, 45, 90)
 """The five views of a step, degrees relative to the heading, right positive."""
 
-DIRECTIONS = ("on your left", "slightly left", "ahead", "slightly right", "on your right")
+DIRECTIONS = (
+    "on your left",
+    "slightly left",
+    "ahead",
+    "slightly right",
+    "on your right",
+)
 """Names of the five views."""
 
 
@@ -80,7 +86,9 @@ def _state(view: StreetObservation) -> tuple[SelfState, str]:
 
 def _around(view: StreetObservation, perceiver: Perceiver | None) -> str:
     landmarks: list[tuple[str, int]] = []
-    for sector in perceiver.perceive(view.scene, view.panorama).sectors if perceiver else ():
+    for sector in (
+        perceiver.perceive(view.scene, view.panorama).sectors if perceiver else ()
+    ):
         for sighting in sector.sightings:
             bearing = relative(sighting.heading, view.heading)
             if abs(bearing) <= MAX_BEARING:  # which of the five views it is in
@@ -94,7 +102,9 @@ def _around(view: StreetObservation, perceiver: Perceiver | None) -> str:
         lines.insert(0, "You are still at the intersection.")
     lines = lines or ["The street goes on."]
     if perceiver is None and view.step == 0:
-        lines.append("Landmarks are not reported here: find your way by junctions and directions.")
+        lines.append(
+            "Landmarks are not reported here: find your way by junctions and directions."
+        )
     return "\n".join(lines)
 
 
@@ -107,7 +117,11 @@ def _feedback(result: Feedback) -> str:
         "stop": "You stopped.",
         "turn around": "You turned around.",
     }
-    return sentences.get(result.status) or sentences.get(executed) or f"You turned {executed}."
+    return (
+        sentences.get(result.status)
+        or sentences.get(executed)
+        or f"You turned {executed}."
+    )
 
 
 verbalizer = Verbalizer("street", _state, _around, _feedback)

@@ -75,7 +75,9 @@ def application(
         Route("/run/{run}/search", site.part("search", "q", kind=JSONResponse)),
         Route("/run/{run}/live", site.live),
         Route("/run/{run}/episode", site.part("episode", "id")),
-        Route("/run/{run}/document", site.part("document", "id", kind=PlainTextResponse)),
+        Route(
+            "/run/{run}/document", site.part("document", "id", kind=PlainTextResponse)
+        ),
         Route("/run/{run}/moves", site.part("moves", "id")),
         Route("/run/{run}/raw", site.part("raw", "id", "step", kind=PlainTextResponse)),
         Route("/run/{run}/experts", site.part("experts", "id", kind=PlainTextResponse)),
@@ -109,11 +111,15 @@ class _Site:
         """Redirect to the run in progress; before it starts, return a page that reloads itself."""
         if run := self._content.live_run():
             return RedirectResponse(f"run/{run}/")
-        answer = _notice("Starting", "The run opens here once its first episode has started.", 200)
+        answer = _notice(
+            "Starting", "The run opens here once its first episode has started.", 200
+        )
         answer.headers["refresh"] = "1"
         return answer
 
-    def part(self, name: str, *keys: str, kind: type[Response] | None = None) -> Endpoint:
+    def part(
+        self, name: str, *keys: str, kind: type[Response] | None = None
+    ) -> Endpoint:
         """Return a page of a run or a part of it; ``keys`` are read from the query."""
         make = getattr(self._content, name)
 
@@ -124,15 +130,22 @@ class _Site:
             except WaywordError as error:
                 if kind is None:
                     raise
-                return PlainTextResponse(str(error), 404 if isinstance(error, UsageError) else 422)
+                return PlainTextResponse(
+                    str(error), 404 if isinstance(error, UsageError) else 422
+                )
 
         return answer
 
     def rows(self, request: Request) -> Response:
-        return JSONResponse(self._content.rows(request.path_params["run"], request.query_params))
+        return JSONResponse(
+            self._content.rows(request.path_params["run"], request.query_params)
+        )
 
     def compare(self, request: Request) -> Response:
-        runs, episode = request.query_params.getlist("run"), request.query_params.get("id")
+        runs, episode = (
+            request.query_params.getlist("run"),
+            request.query_params.get("id"),
+        )
         if len(runs) < 2:
             return RedirectResponse("./?all=1")
         return _html(self._content.compare(runs, episode))
@@ -180,7 +193,9 @@ class _Site:
             at = self._place(run, episode, step)
             plan = Plan("human", "", data=data, out=out, continues=at)
             return self._games.begin(plan, others="human")
-        on = ":".join(part for part in (given.get("on", ""), given.get("split", "")) if part)
+        on = ":".join(
+            part for part in (given.get("on", ""), given.get("split", "")) if part
+        )
         actor, others = given.get("as", ""), given.get("with", "")
         _installed("dataset", on.partition(":")[0])
         if others:
@@ -191,9 +206,13 @@ class _Site:
 
     def commands(self, request: Request) -> Response:
         query = request.query_params
-        at = self._place(request.path_params["run"], query.get("id", ""), query.get("step", ""))
+        at = self._place(
+            request.path_params["run"], query.get("id", ""), query.get("step", "")
+        )
         lines = ["wayword run AGENT --model MODEL", "wayword play"]
-        return PlainTextResponse("\n".join(f"{line} --continue {quoted(at)}" for line in lines))
+        return PlainTextResponse(
+            "\n".join(f"{line} --continue {quoted(at)}" for line in lines)
+        )
 
     def _place(self, run: str, episode: str, step: str) -> str:
         """Return ``RUN:EPISODE:STEP``. Raises ``UsageError`` if it does not exist."""
@@ -216,17 +235,25 @@ class _Site:
 
     def seat(self, request: Request) -> Response:
         table, actor = self._seated(request)
-        return _html(page("seat_page.html", "play", served=True, game=table, actor=actor))
+        return _html(
+            page("seat_page.html", "play", served=True, game=table, actor=actor)
+        )
 
     def board(self, request: Request) -> Response:
         table, actor = self._seated(request)
         ending = play.GameEnd()
         with table.changed:  # the game must not end between the two
-            if table.result is not None and table.game is not None and table.game.episode:
+            if (
+                table.result is not None
+                and table.game is not None
+                and table.game.episode
+            ):
                 self._content.library.add(table.result.path)
                 seat = table.seat(actor or next(iter(table.humans), ""))
                 ending = self._content.ending(table.game, seat.letters)
-            return _html(play.board(table, actor, ending, self._content.tally(table.series)))
+            return _html(
+                play.board(table, actor, ending, self._content.tally(table.series))
+            )
 
     def live_game(self, request: Request) -> Response:
         table = self._table(request)
@@ -235,7 +262,10 @@ class _Site:
 
     async def post(self, request: Request) -> Response:
         table, given = self._table(request), await _body(request)
-        verb, words = request.path_params["verb"], str(given.get("words", ""))[:_MOST_WORDS]
+        verb, words = (
+            request.path_params["verb"],
+            str(given.get("words", ""))[:_MOST_WORDS],
+        )
         number, actor = given.get("number"), str(given.get("as", ""))
         number, problem = number if isinstance(number, int) else 0, ""
         if verb == "say" and actor in table.humans:
@@ -261,7 +291,9 @@ _MOST_WORDS = 2000  # characters of what a person says at once
 def _installed(kind: registry.Kind, name: str) -> None:
     """Raise ``UsageError`` unless a part is installed: a page must not name a file."""
     if name != "human" and name not in registry.names(kind):
-        raise UsageError(f"no {kind} is called {name!r}; list them with: wayword list {kind}s")
+        raise UsageError(
+            f"no {kind} is called {name!r}; list them with: wayword list {kind}s"
+        )
 
 
 async def _body(request: Request) -> dict[str, str | int]:
@@ -272,7 +304,9 @@ async def _body(request: Request) -> dict[str, str | int]:
     return body
 
 
-def _events(request: Request, look: Callable[[], Any], every: float = _EVERY) -> Response:
+def _events(
+    request: Request, look: Callable[[], Any], every: float = _EVERY
+) -> Response:
     """Stream the result of ``look`` on each change. A slow browser gets only the latest state."""
 
     async def events() -> AsyncIterator[str]:
@@ -303,7 +337,10 @@ async def _problem(request: Request, error: Exception) -> Response:
 
 
 def _notice(title: str, reason: str, code: int) -> Response:
-    return _html(page("notice_page.html", "home", served=True, heading=title, reason=reason), code)
+    return _html(
+        page("notice_page.html", "home", served=True, heading=title, reason=reason),
+        code,
+    )
 
 
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
@@ -327,7 +364,9 @@ class Server:
     Raises ``UsageError`` if the port is in use.
     """
 
-    def __init__(self, content: Content, port: int = 0, host: str = HOST, token: str = "") -> None:
+    def __init__(
+        self, content: Content, port: int = 0, host: str = HOST, token: str = ""
+    ) -> None:
         self.games = Games(content.library.add)
         self._socket = _bound(host, port)
         number = self._socket.getsockname()[1]
@@ -423,7 +462,10 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
+        headers = {
+            k.decode("latin-1").lower(): v.decode("latin-1")
+            for k, v in scope["headers"]
+        }
         refused = self._refused(scope, headers)
         if refused is not None:
             await refused(scope, receive, send)
@@ -439,12 +481,20 @@ class Guard:
     def _refused(self, scope: Scope, headers: Mapping[str, str]) -> Response | None:
         """Return the refusal of a request, or None. A request with the token sets a cookie."""
         host, origin = headers.get("host", ""), headers.get("origin")
-        name = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
+        name = (
+            host.partition("]")[0] + "]"
+            if host.startswith("[")
+            else host.partition(":")[0]
+        )
         accepted = name in self._names or is_loopback(name.strip("[]"))
-        with suppress(ValueError):  # off loopback people write addresses; no name points elsewhere
+        with suppress(
+            ValueError
+        ):  # off loopback people write addresses; no name points elsewhere
             accepted |= bool(self._token and ipaddress.ip_address(name.strip("[]")))
         if not accepted:
-            return PlainTextResponse("this server only answers requests to its own host name", 403)
+            return PlainTextResponse(
+                "this server only answers requests to its own host name", 403
+            )
         try:
             same_origin = origin is None or urlsplit(origin).netloc == host
         except ValueError:
@@ -452,7 +502,9 @@ class Guard:
         if not same_origin:
             return PlainTextResponse("requests from other origins are refused", 403)
         if scope["method"] not in _SAFE and origin is None:
-            return PlainTextResponse("a request that changes state needs an Origin header", 403)
+            return PlainTextResponse(
+                "a request that changes state needs an Origin header", 403
+            )
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if self._token and self._right(given):
             answer = RedirectResponse(scope["path"], 303)
@@ -464,7 +516,8 @@ class Guard:
         if not self._token or (cookie is not None and self._right(cookie.value)):
             return None
         return PlainTextResponse(
-            "this server needs a token: open the address that was printed at its start", 401
+            "this server needs a token: open the address that was printed at its start",
+            401,
         )
 
     def _right(self, given: str) -> bool:

@@ -56,7 +56,9 @@ class RunPair:
     @property
     def heading(self) -> str:
         """Number of paired episodes, and the settings that differ between the runs."""
-        differ = f" The runs differ in: {', '.join(self.differ)}." if self.differ else ""
+        differ = (
+            f" The runs differ in: {', '.join(self.differ)}." if self.differ else ""
+        )
         return heading(self.comparison) + differ
 
     @property
@@ -69,10 +71,14 @@ class RunPair:
         for line in self.comparison.lines:
             metric, gap = line.metric, line.difference
             between = f"{value(metric, gap.low)} to {value(metric, gap.high)}"
-            low, high = (gap.mean + wider * (end - gap.mean) for end in (gap.low, gap.high))
+            low, high = (
+                gap.mean + wider * (end - gap.mean) for end in (gap.low, gap.high)
+            )
             better = gap.mean < 0 if metric.better == "lower" else gap.mean > 0
             sure = (low > 0 or high < 0) and metric.better
-            wins, losses = (f"{n:,}" if metric.better else "–" for n in (line.wins, line.losses))
+            wins, losses = (
+                f"{n:,}" if metric.better else "–" for n in (line.wins, line.losses)
+            )
             cells = (
                 (self.names[0], value(metric, line.first)),
                 (self.names[1], value(metric, line.second)),
@@ -88,7 +94,9 @@ class RunPair:
     def spreads(self) -> list[tuple[Metric, Html]]:
         """Overlaid distributions of both runs, for metrics that differ between episodes."""
         one, two = self.columns
-        metrics = (line.metric for line in self.comparison.lines if line.metric.key in one)
+        metrics = (
+            line.metric for line in self.comparison.lines if line.metric.key in one
+        )
         drawn = ((m, overlay(m, one[m.key], two.get(m.key, ()))) for m in metrics)
         return [(metric, svg) for metric, svg in drawn if svg is not None][:_SPREADS]
 
@@ -96,7 +104,9 @@ class RunPair:
         return _query(self.slugs) + "&id=" + quote(episode, safe="", errors="replace")
 
 
-def compare_page(pairs: Sequence[RunPair], sources: Sources, written: Mapping[str, str]) -> str:
+def compare_page(
+    pairs: Sequence[RunPair], sources: Sources, written: Mapping[str, str]
+) -> str:
     """Return the page of some runs; ``written`` is the table of all in several formats."""
     return page(
         "compare_page.html", "compare", served=True, pairs=pairs, written=written,
@@ -119,10 +129,16 @@ class Flip:
         """Compare the outcomes in two runs. Raises ``WaywordError`` for a damaged record."""
         walks = [rows.run.record(episode).trajectory for rows in runs]
         apart, instruction = find_divergence(*walks), sources.instruction(episode)
-        failed = [rows for rows in runs if rows.scored(episode).get(rows.success, 0.0) <= 0.5]
-        written = [(r.run.raw_record(episode)["trajectory"], r.scored(episode)) for r in failed]
+        failed = [
+            rows for rows in runs if rows.scored(episode).get(rows.success, 0.0) <= 0.5
+        ]
+        written = [
+            (r.run.raw_record(episode)["trajectory"], r.scored(episode)) for r in failed
+        ]
         causes = find_causes(*written[-1], instruction) if written else {}
-        named = [(rows.run.path.name, walk) for rows, walk in zip(runs, walks, strict=True)]
+        named = [
+            (rows.run.path.name, walk) for rows, walk in zip(runs, walks, strict=True)
+        ]
         drawn = maps.together(named, sources, apart, small=True)
         return Flip(instruction, drawn, apart, [*causes][:_CAUSES])
 
@@ -134,7 +150,10 @@ Flips = Mapping[tuple[tuple[str, str], str], Flip]
 def flips_parts(pairs: Sequence[RunPair], sources: Sources, flips: Flips) -> list[Html]:
     """Return the episodes gained and lost, for each pair."""
     shared = {"sources": sources, "flips": flips, "most": LISTED}
-    return [render("flips.html", pair=pair, number=n, **shared) for n, pair in enumerate(pairs)]
+    return [
+        render("flips.html", pair=pair, number=n, **shared)
+        for n, pair in enumerate(pairs)
+    ]
 
 
 def _query(slugs: Sequence[str]) -> str:
@@ -143,7 +162,12 @@ def _query(slugs: Sequence[str]) -> str:
 
 # Success by the length of the reference, all runs in one chart.
 
-_LEFT, _RIGHT, _FLOOR, _TALL = 44.0, 630.0, 210.0, 190.0  # of the chart, in the drawing's units
+_LEFT, _RIGHT, _FLOOR, _TALL = (
+    44.0,
+    630.0,
+    210.0,
+    190.0,
+)  # of the chart, in the drawing's units
 
 
 # One episode in two runs.
@@ -151,12 +175,18 @@ _LEFT, _RIGHT, _FLOOR, _TALL = 44.0, 630.0, 210.0, 190.0  # of the chart, in the
 
 def find_divergence(one: Trajectory, other: Trajectory) -> int:
     """Return the first step (from 1) at which two walks of an episode differ; 0 if none does."""
-    walks = (((s.actor, getattr(s.decision, "action", "")) for s in w.steps) for w in (one, other))
+    walks = (
+        ((s.actor, getattr(s.decision, "action", "")) for s in w.steps)
+        for w in (one, other)
+    )
     return next((n for n, (a, b) in enumerate(zip_longest(*walks), 1) if a != b), 0)
 
 
 def walks_page(
-    names: Sequence[str], slugs: Sequence[str], records: Sequence[EpisodeRecord], sources: Sources
+    names: Sequence[str],
+    slugs: Sequence[str],
+    records: Sequence[EpisodeRecord],
+    sources: Sources,
 ) -> str:
     """Return the page of an episode in two runs. Families without places get two maps."""
     walks = [record.trajectory for record in records]
@@ -168,7 +198,9 @@ def walks_page(
     for walk in walks:
         calls = walk.steps[apart - 1].calls if 0 < apart <= len(walk.steps) else []
         prompt = calls[-1].prompt if calls else ""
-        written = prompt if isinstance(prompt, str) else "\n".join(m.content for m in prompt)
+        written = (
+            prompt if isinstance(prompt, str) else "\n".join(m.content for m in prompt)
+        )
         texts.append(written.split("\n") if len(written) < _LONGEST else [])
     changes = [*unified_diff(texts[0], texts[1], n=1, lineterm="")][2:]
     documents = [Document.of(record, sources) for record in records]
@@ -210,7 +242,10 @@ class Pairs:
     def page(self, names: Sequence[str]) -> str:
         pairs, changed = self._run_pairs(names)
         rows = [self._library.rows(name) for name in names[: _MOST + 1]]
-        key, paths = tuple((r.run.path, r.version) for r in rows), [r.run.path for r in rows]
+        key, paths = (
+            tuple((r.run.path, r.version) for r in rows),
+            [r.run.path for r in rows],
+        )
         try:
             written = self._tables.get(key, lambda: reports.tables_of(paths, FORMS))
         except WaywordError:
@@ -227,7 +262,10 @@ class Pairs:
             runs = [self._library.rows(name) for name in pair.slugs]
             for episode in (*pair.gained[:_SKETCHED], *pair.lost[:_SKETCHED]):
                 with suppress(WaywordError, LookupError):
-                    key = (*(part for r in runs for part in (r.run.path, r.version)), episode)
+                    key = (
+                        *(part for r in runs for part in (r.run.path, r.version)),
+                        episode,
+                    )
                     make = partial(Flip.of, episode, runs, sources)
                     flips[pair.slugs, episode] = self._flips.get(key, make)
         return "".join(flips_parts(pairs, sources, flips))
@@ -242,12 +280,16 @@ class Pairs:
             parts = []
             for name, rows in zip(names, runs, strict=False):
                 tasks: dict[str, Task] = {}
-                for at in range(0, len(ids), LISTED):  # some at a time: other pages read tasks, too
+                for at in range(
+                    0, len(ids), LISTED
+                ):  # some at a time: other pages read tasks, too
                     part = ids[at : at + LISTED]
                     opened = self._tasks(rows, part).tasks
                     tasks |= {each: opened[each] for each in part if each in opened}
                 with suppress(WaywordError, StopIteration):
-                    metric = next(each for each in rows.metrics if each.key == rows.success)
+                    metric = next(
+                        each for each in rows.metrics if each.key == rows.success
+                    )
                     by_length = reports.by_length(rows.run, [*tasks.values()])
                     parts.append((self._library.find(name).name, metric, by_length))
             present = {label for _, _, by_length in parts for label in by_length}
@@ -260,8 +302,12 @@ class Pairs:
                 for label in (each for each in labels if each in by_length):
                     row, each = by_length[label], by_length[label].values[metric.key]
                     shares, x = (each.mean, each.low, each.high), places[label]
-                    y, low, high = (round(_FLOOR - _TALL * share, 1) for share in shares)
-                    words = interval(metric, {"low": finite(each.low), "high": finite(each.high)})
+                    y, low, high = (
+                        round(_FLOOR - _TALL * share, 1) for share in shares
+                    )
+                    words = interval(
+                        metric, {"low": finite(each.low), "high": finite(each.high)}
+                    )
                     of = f"{value(metric, each.mean)} of {count(row.n, 'episode')}"
                     points.append((x, y, f"{name}, {label}: {of}; {words}"))
                     band += [] if math.isnan(each.low) else [(x, low, high)]
@@ -269,7 +315,9 @@ class Pairs:
             shared = {"lines": lines, "places": places, "floor": _FLOOR, "tall": _TALL}
             return render("lengths.html", **shared) if lines else ""
 
-        return self._charts.get(tuple((rows.run.path, rows.version) for rows in runs), make)
+        return self._charts.get(
+            tuple((rows.run.path, rows.version) for rows in runs), make
+        )
 
     def walks(self, names: Sequence[str], episode: str) -> str:
         runs = [self._library.rows(name) for name in names]
@@ -288,7 +336,9 @@ class Pairs:
             make = partial(reports.compared, one.run.path, two.run.path)
             compared = self._compared.get(key, make)
             before, after = one.outcomes(), two.outcomes()
-            shared = [(k, before[k] > 0.5, after[k] > 0.5) for k in before if k in after]
+            shared = [
+                (k, before[k] > 0.5, after[k] > 0.5) for k in before if k in after
+            ]
             called = self._library.find(first).name, self._library.find(second).name
             columns = one.columns(), two.columns()
             slugs = slug(called[0]), slug(called[1])
@@ -297,5 +347,7 @@ class Pairs:
                 called, slugs, differ, comparison, columns, [k for k, a, b in shared if a < b],
                 [k for k, a, b in shared if a > b], [k for k, a, b in shared if a == b],
             ))  # fmt: skip
-        changed = dict.fromkeys(k for s in pairs for k in (*s.gained[:LISTED], *s.lost[:LISTED]))
+        changed = dict.fromkeys(
+            k for s in pairs for k in (*s.gained[:LISTED], *s.lost[:LISTED])
+        )
         return pairs, [*changed][:_MAX_TEXTS]

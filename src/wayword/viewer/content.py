@@ -53,7 +53,9 @@ _TASKS = 20_000  # tasks of a dataset that are cached, approximately
 _PATIENCE = 20.0  # seconds after which the causes computed so far are shown
 _MOMENT = 0.3  # seconds that a page waits for instructions, and a search for the first one's texts
 _AT_ONCE = 2_000  # instructions that are looked up at once for a search
-_TURN = 1e-4  # seconds between two records whose texts are read, in which pages are made
+_TURN = (
+    1e-4  # seconds between two records whose texts are read, in which pages are made
+)
 _SKETCHED = 16  # running episodes that have a small map
 _OTHERS = 8  # runs whose success in a game's episode is listed at its end
 
@@ -81,7 +83,8 @@ class Content:
         """Return the run's dataset, opened at the first call, with the tasks of these episodes."""
         config = rows.run.config
         sources = self._sources.get(
-            _data_key(config), lambda: open_sources(config, (), self.data, self._trusted)
+            _data_key(config),
+            lambda: open_sources(config, (), self.data, self._trusted),
         )
         missing = {name for name in ids if name not in sources.tasks}
         if missing and sources.dataset is not None:
@@ -92,13 +95,19 @@ class Content:
         return replace(sources, success=rows.success)
 
     def _opened(self, rows: Rows) -> Sources:
-        return self._sources.peek(_data_key(rows.run.config)) or Sources(success=rows.success)
+        return self._sources.peek(_data_key(rows.run.config)) or Sources(
+            success=rows.success
+        )
 
-    def _soon(self, rows: Rows, ids: Sequence[str], seconds: float = _MOMENT) -> Sources:
+    def _soon(
+        self, rows: Rows, ids: Sequence[str], seconds: float = _MOMENT
+    ) -> Sources:
         """Return the tasks that are available without delay. A task of a generated dataset may
         require a whole house, so a dataset that is not open yet is not waited for."""
         sources, end = self._opened(rows), time.monotonic() + seconds
-        if sources.dataset is not None and not isinstance(sources.dataset.tasks, DrawnTasks):
+        if sources.dataset is not None and not isinstance(
+            sources.dataset.tasks, DrawnTasks
+        ):
             return self.tasks(rows, ids)
         for each in ids if sources.dataset is not None else ():
             if time.monotonic() > end:
@@ -109,9 +118,13 @@ class Content:
     # The home page.
 
     def home(self) -> str:
-        cards = sorted(map(self.card, self.library.runs()), key=lambda c: c.started, reverse=True)
+        cards = sorted(
+            map(self.card, self.library.runs()), key=lambda c: c.started, reverse=True
+        )
         where = ", ".join(map(str, self.library.given))
-        return redacted(page("home_page.html", "home", served=True, where=where, cards=cards))
+        return redacted(
+            page("home_page.html", "home", served=True, where=where, cards=cards)
+        )
 
     def card(self, each: NamedRun) -> RunCard:
         href = f"run/{each.slug}/"
@@ -120,7 +133,10 @@ class Content:
         except WaywordError as error:
             return RunCard(each.name, href, status="unreadable", notice=str(error))
         config, row = rows.run.config, _means(rows)
-        identity, metrics = config["identity"], {metric.key: metric for metric in rows.metrics}
+        identity, metrics = (
+            config["identity"],
+            {metric.key: metric for metric in rows.metrics},
+        )
         return RunCard(
             each.name, href, cast_of(identity),
             str((identity.get("models") or {}).get("main", "")),
@@ -158,7 +174,9 @@ class Content:
         rows = self.library.rows(name)
         progress = library.progress_of(rows.run.path)
         key = (name, rows.run.path, rows.version, bool(progress and progress.alive))
-        return self._pages.get(key, lambda: redacted(index_page(self.overview(name, rows))))
+        return self._pages.get(
+            key, lambda: redacted(index_page(self.overview(name, rows)))
+        )
 
     def overview(self, name: str, rows: Rows) -> Overview:
         """Return the data of a run's page, without the slow parts."""
@@ -180,13 +198,17 @@ class Content:
     def causes(self, name: str) -> str:
         rows = self.library.rows(name)
         self._causes_of(rows)
-        return redacted(index.causes_part(replace(self.overview(name, rows), later=False)) or "")
+        return redacted(
+            index.causes_part(replace(self.overview(name, rows), later=False)) or ""
+        )
 
     def _causes_of(self, rows: Rows) -> dict[str, tuple[str, ...]]:
         """Causes of episodes without success, by id; in a huge run, of as many as time allows."""
 
         def make() -> dict[str, tuple[str, ...]]:
-            return causes_by_episode(rows, self.tasks(rows, rows.unsolved()[:REMOTE]), _PATIENCE)
+            return causes_by_episode(
+                rows, self.tasks(rows, rows.unsolved()[:REMOTE]), _PATIENCE
+            )
 
         return self._causes.get((rows.run.path, rows.version), make)
 
@@ -196,7 +218,11 @@ class Content:
         shown = self.overview(name, rows)
         sources = self.tasks(rows, [] if shown.remote else rows.names())
         shown = replace(shown, sources=sources, causes=self._causes_of(rows))
-        few = [] if shown.remote else [list(index.text_of(shown, head)) for head in shown.heads]
+        few = (
+            []
+            if shown.remote
+            else [list(index.text_of(shown, head)) for head in shown.heads]
+        )
         return {"rows": few, "notice": sources.notice}
 
     def rows(self, name: str, wish: Mapping[str, str]) -> Json:
@@ -226,18 +252,24 @@ class Content:
         instructions: dict[str, str] = {}
 
         def read() -> None:
-            sources = open_sources(config, (), self.data, self._trusted)  # pages wait for no task
+            sources = open_sources(
+                config, (), self.data, self._trusted
+            )  # pages wait for no task
             places = {name: at for at, name in enumerate(ids)}
 
             def instruction(episode: str) -> str:
                 time.sleep(_TURN)
                 if episode not in instructions and sources.dataset is not None:
-                    at = places.get(episode, len(ids))  # a run goes on; read in this order
+                    at = places.get(
+                        episode, len(ids)
+                    )  # a run goes on; read in this order
                     part = ids[at : at + _AT_ONCE] or [episode]
                     tasks = of_ids(sources.dataset.tasks, set(part))
                     instructions.clear()
                     instructions.update((name, "") for name in part)
-                    instructions.update((n, task.episode.instruction) for n, task in tasks.items())
+                    instructions.update(
+                        (n, task.episode.instruction) for n, task in tasks.items()
+                    )
                 return instructions.get(episode, "")
 
             with suppress(WaywordError):  # the search itself reports the error
@@ -265,7 +297,9 @@ class Content:
             episode, drawn = str(each.get("id")), None
             if number < _SKETCHED:
                 key = rows.run.path, episode, each.get("step"), episode in sources.tasks
-                make = partial(maps.together, [("so far", _walk_of(each))], sources, small=True)
+                make = partial(
+                    maps.together, [("so far", _walk_of(each))], sources, small=True
+                )
                 drawn = self._sketches.get(key, make)
             shown |= {"id": visible(episode), "href": address(episode)}
             episodes.append(shown | {"sketch": drawn or ""})
@@ -288,11 +322,14 @@ class Content:
         document, names = self._document(rows, episode), rows.names()
         at = names.index(episode)
         before, after = (
-            address(names[near]) if 0 <= near < len(names) else "" for near in (at - 1, at + 1)
+            address(names[near]) if 0 <= near < len(names) else ""
+            for near in (at - 1, at + 1)
         )
         links = Links(before, after, "./", address(episode).removeprefix("episode"))
         with readable("page"):
-            return redacted(episode_page(document, rows.metrics, run, links, served=True))
+            return redacted(
+                episode_page(document, rows.metrics, run, links, served=True)
+            )
 
     def document(self, name: str, episode: str) -> str:
         return redacted(json.dumps(self._document(self.library.rows(name), episode)))
@@ -322,24 +359,35 @@ class Content:
         for each in self.library.runs():
             with suppress(WaywordError, KeyError):
                 other = self.library.rows(each.name)
-                if each.name != name and _data_key(other.run.config) == _data_key(rows.run.config):
+                if each.name != name and _data_key(other.run.config) == _data_key(
+                    rows.run.config
+                ):
                     identity = other.run.config["identity"]
                     model = str((identity.get("models") or {}).get("main", ""))
                     called = " ".join(filter(None, (cast_of(identity), model)))
                     called = "you, earlier" if called == "human" else called
                     others.append((called, other.scored(episode)[other.success] > 0.5))
-        link, text = f"/run/{slug(name)}/{address(episode)}", getattr(document.mistake, "text", "")
+        link, text = (
+            f"/run/{slug(name)}/{address(episode)}",
+            getattr(document.mistake, "text", ""),
+        )
         text = re.sub(r" It (?=never got back|stopped|ran out)", " You ", text)
         if isinstance(document.drawn, Map) and game.path and not document.drawn.gold:
             theirs = maps.map_of(game.path, sources)
             walks = theirs.walks.values() if isinstance(theirs, Map) else ()
-            document.drawn.expert = [[p for s in w for p in (*s.route, s.point)] for w in walks]
+            document.drawn.expert = [
+                [p for s in w for p in (*s.route, s.point)] for w in walks
+            ]
         if isinstance(document.drawn, Map) and document.drawn.unit == "squares":
             crop(document.drawn)
         progress, conditions = document.progress, document.shown_conditions
-        left = "".join(map(progress.length, () if progress.conditions else progress.values[-1:]))
+        left = "".join(
+            map(progress.length, () if progress.conditions else progress.values[-1:])
+        )
         others = [*dict.fromkeys(others)][:_OTHERS]
-        return GameEnd(link, document.map, others, document.succeeded, text, left, conditions)
+        return GameEnd(
+            link, document.map, others, document.succeeded, text, left, conditions
+        )
 
     def tally(self, path: Path | None) -> list[bool]:
         """Return True for each solved episode of a run folder, in the order they ended."""
@@ -356,7 +404,9 @@ class Content:
 
     def raw(self, name: str, episode: str, step: str) -> str:
         number = int(step) if step.isdecimal() and len(step) < 8 else 0
-        trajectory = self.library.rows(name).run.raw_record(episode).get("trajectory") or {}
+        trajectory = (
+            self.library.rows(name).run.raw_record(episode).get("trajectory") or {}
+        )
         steps = trajectory.get("steps", [])
         if not 1 <= number <= len(steps):
             raise UsageError(f"episode {episode!r} has no step {step}")
@@ -365,13 +415,18 @@ class Content:
     def experts(self, name: str, episode: str) -> str:
         """Return the expert's action at each step, as JSON."""
         rows = self.library.rows(name)
-        trajectory, sources = rows.run.record(episode).trajectory, self.tasks(rows, [episode])
+        trajectory, sources = (
+            rows.run.record(episode).trajectory,
+            self.tasks(rows, [episode]),
+        )
         with readable("expert advice"):
             return redacted(json.dumps(expert_advice(trajectory, sources)))
 
     def compare(self, names: Sequence[str], episode: str | None = None) -> str:
         pairs = self._pairs
-        return redacted(pairs.page(names) if episode is None else pairs.walks(names[:2], episode))
+        return redacted(
+            pairs.page(names) if episode is None else pairs.walks(names[:2], episode)
+        )
 
     def flips(self, names: Sequence[str]) -> str:
         return redacted(self._pairs.flips(names))
@@ -402,7 +457,9 @@ def _moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
     first = step - len(moves) + 1 if isinstance(step, int) else 1
     latest = [*enumerate(moves, first)][: -_LATEST - 1 : -1]
     figure = maps.figure(maps.map_of(walk, sources))
-    part = render("moves.html", step=step, of=now.get("of"), latest=latest, figure=figure)
+    part = render(
+        "moves.html", step=step, of=now.get("of"), latest=latest, figure=figure
+    )
     return maps.letters_of(sources, walk).over(part)
 
 
@@ -411,7 +468,11 @@ def _walk_of(now: Mapping[str, Any]) -> Trajectory:
     start: dict[str, Any] = {}
     steps = []
     for move in listed(now, "moves"):
-        actor, action, pose = str(move.get("actor", "")), move.get("action", ""), move.get("pose")
+        actor, action, pose = (
+            str(move.get("actor", "")),
+            move.get("action", ""),
+            move.get("pose"),
+        )
         if isinstance(pose, Mapping):
             start.setdefault(actor, move.get("start") or pose)
             status = Feedback("ok" if move.get("ok") else "failed")
@@ -421,7 +482,13 @@ def _walk_of(now: Mapping[str, Any]) -> Trajectory:
 
 def _data_key(config: Mapping[str, Any]) -> str:
     identity = config["identity"]
-    parts = ("dataset", "dataset_settings", "data_checksum", "perceiver", "dataset_checksum")
+    parts = (
+        "dataset",
+        "dataset_settings",
+        "data_checksum",
+        "perceiver",
+        "dataset_checksum",
+    )
     values = [identity.get(part) for part in (*parts, "perturb")]
     return json.dumps(values, sort_keys=True, default=str)
 
@@ -451,7 +518,9 @@ def causes_by_episode(
             causes[name] = ("failed",)
             continue
         written = rows.run.raw_record(name)["trajectory"]
-        causes[name] = tuple(find_causes(written, rows.scored(name), sources.instruction(name)))
+        causes[name] = tuple(
+            find_causes(written, rows.scored(name), sources.instruction(name))
+        )
         if time.monotonic() > end:
             break
     return causes

@@ -28,7 +28,14 @@ from wayword.viewer.markup import Letters
 
 Layout = Mapping[str, tuple[float, float]]
 """Places on paper: metres to the east and north, by name."""
-UNPLAYABLE = (ReplayDiffers, WaywordError, LookupError, TypeError, ValueError, AttributeError)
+UNPLAYABLE = (
+    ReplayDiffers,
+    WaywordError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+)
 """Errors of a replay: the record may be damaged, or of other data."""
 Watcher = Callable[[Any, int, str], None]
 """Is shown a world before a step (from 1), and the actor whose turn it is; none after the last."""
@@ -144,7 +151,10 @@ class Sources:
 
 
 def open_sources(
-    config: Mapping[str, Any], ids: Sequence[str], data: Path | None, trusted: Path | None = None
+    config: Mapping[str, Any],
+    ids: Sequence[str],
+    data: Path | None,
+    trusted: Path | None = None,
 ) -> Sources:
     """Open the dataset named in the run's config, with the tasks of ``ids``."""
     try:
@@ -156,13 +166,18 @@ def open_sources(
 
 
 def _opened(
-    identity: Mapping[str, Any], ids: Sequence[str], data: Path | None, trusted: Path | None
+    identity: Mapping[str, Any],
+    ids: Sequence[str],
+    data: Path | None,
+    trusted: Path | None,
 ) -> Sources:
     name, checksum = str(identity.get("dataset", "")), identity.get("dataset_checksum")
     part, _, split = name.partition(":")
     if trusted is not None and Checksums().of(trusted) == checksum:
         name = f"{trusted}:{split}"
-    elif part not in registry.names("dataset") and not registry.is_described(part):  # is code
+    elif part not in registry.names("dataset") and not registry.is_described(
+        part
+    ):  # is code
         if trusted is not None:
             raise UsageError(
                 f"{trusted} is not the file of the run's dataset {part!r}, or has changed since; "
@@ -174,17 +189,27 @@ def _opened(
                 "you have not named; if it is yours and unchanged since the run, open the run "
                 "again with --with FILE"
             )
-        raise UsageError(f"no dataset called {part!r} is installed; install its package")
+        raise UsageError(
+            f"no dataset called {part!r} is installed; install its package"
+        )
     settings = {"dataset": identity.get("dataset_settings") or {}}
     settings["perturb"] = identity.get("perturb") or {}
     perceiver = identity.get("perceiver") or {}
     shipped = perceiver.get("name") in registry.names("perceiver")
     if shipped:
-        settings["perceiver"] = {"name": perceiver["name"], **(perceiver.get("settings") or {})}
+        settings["perceiver"] = {
+            "name": perceiver["name"],
+            **(perceiver.get("settings") or {}),
+        }
     dataset = open_dataset(Plan("view", name, settings=settings, data=data))
-    current, recorded = Checksums().combined(dataset.files), identity.get("data_checksum")
+    current, recorded = (
+        Checksums().combined(dataset.files),
+        identity.get("data_checksum"),
+    )
     if current != recorded:
         raise UsageError(
             f"the data differ from the run's: checksum {current}, the run has {recorded}"
         )
-    return Sources(dataset, of_ids(dataset.tasks, set(ids)), words=shipped or not perceiver)
+    return Sources(
+        dataset, of_ids(dataset.tasks, set(ids)), words=shipped or not perceiver
+    )

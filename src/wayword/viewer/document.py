@@ -39,7 +39,15 @@ from wayword.runs.record import EpisodeRecord
 from wayword.runs.running import recorded_answers
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
-from wayword.viewer.figures import SPOKEN, as_mapping, count, listed, objects_in, place_of, wind
+from wayword.viewer.figures import (
+    SPOKEN,
+    as_mapping,
+    count,
+    listed,
+    objects_in,
+    place_of,
+    wind,
+)
 from wayword.viewer.maps import finite
 from wayword.viewer.maps.babyai import MEANT
 from wayword.viewer.maps.drawing import Map
@@ -76,7 +84,9 @@ class Document:
         sources = replace(sources, letters=letters)
         progress, drawn, history, sought = replay(trajectory, sources)
         clauses = Clauses.of(trajectory)
-        return Document(record, sources, letters, progress, drawn, clauses, history, sought)
+        return Document(
+            record, sources, letters, progress, drawn, clauses, history, sought
+        )
 
     def json(self, patience: float = 0.0) -> dict[str, Json]:
         """Return the page's content as JSON, with expert advice if ``patience`` (s) is above 0."""
@@ -117,7 +127,9 @@ class Document:
     def succeeded(self) -> bool | None:
         """True if the episode succeeded; None if success was not measured or the episode failed."""
         score = self.record.scores.get(self.sources.success)
-        return None if score is None or self.trajectory.ended == "failed" else score > 0.5
+        return (
+            None if score is None or self.trajectory.ended == "failed" else score > 0.5
+        )
 
     @property
     def instruction(self) -> str:
@@ -126,8 +138,14 @@ class Document:
     @property
     def scene(self) -> str:
         """The scene; from the first observation if the dataset is not available."""
-        first = as_mapping(self.trajectory.steps[0].observation) if self.trajectory.steps else {}
-        return self.sources.scene(self.record.episode_id) or str(first.get("scene") or "")
+        first = (
+            as_mapping(self.trajectory.steps[0].observation)
+            if self.trajectory.steps
+            else {}
+        )
+        return self.sources.scene(self.record.episode_id) or str(
+            first.get("scene") or ""
+        )
 
     @cached_property
     def map(self) -> Html | None:
@@ -137,7 +155,9 @@ class Document:
             named = frozenset(place for place in self.letters.by_place if place in text)
             step = 0 if limit else step
             return maps.figure(
-                replace(self.drawn, failed=True, mistake=step, named=named, missed=missed)
+                replace(
+                    self.drawn, failed=True, mistake=step, named=named, missed=missed
+                )
             )
         return maps.figure(self.drawn)
 
@@ -152,11 +172,18 @@ class Document:
         rises, places = {}, dict(self.trajectory.start)
         for number, step in enumerate(self.trajectory.steps, 1):
             before, after = (
-                heights.get(place_of(pose)) for pose in (places.get(step.actor), step.pose)
+                heights.get(place_of(pose))
+                for pose in (places.get(step.actor), step.pose)
             )
             places[step.actor] = step.pose
-            if before is not None and after is not None and abs(after - before) >= _RISE:
-                rises[number] = f"{'↑' if after > before else '↓'} {abs(after - before):.1f} m"
+            if (
+                before is not None
+                and after is not None
+                and abs(after - before) >= _RISE
+            ):
+                rises[number] = (
+                    f"{'↑' if after > before else '↓'} {abs(after - before):.1f} m"
+                )
         return rises
 
     @cached_property
@@ -169,7 +196,9 @@ class Document:
     @cached_property
     def conditions(self) -> Sequence[Condition]:
         final = conditions(self.reference, self.trajectory.state)
-        return final or self.condition_history.get(max(self.condition_history, default=0), ())
+        return final or self.condition_history.get(
+            max(self.condition_history, default=0), ()
+        )
 
     @property
     def reference(self) -> Any:
@@ -185,11 +214,17 @@ class Document:
             rooms = " or ".join(dict.fromkeys(a.room for a in self.sought if a.room))
             where = f" in the {rooms}" if rooms else ""
             return [(f"saw every place to look at{where}", found, len(self.sought))]
-        unmet = [set(words.split()) for words, met, parts in self.conditions if met < parts]
+        unmet = [
+            set(words.split()) for words, met, parts in self.conditions if met < parts
+        ]
         state = self.trajectory.state
         goals = zip_longest(self.conditions, self.sought[: len(self.conditions)])
         return [
-            (about.ended(words, state, parts) if about and met < parts else words, met, parts)
+            (
+                about.ended(words, state, parts) if about and met < parts else words,
+                met,
+                parts,
+            )
             for (words, met, parts), about in goals
             if met == parts or not any(set(words.split()) < other for other in unmet)
         ][:_MOST_CONDITIONS]
@@ -205,7 +240,9 @@ _MOST_CONDITIONS = 12  # that are listed
 
 # How far an episode was from success at the start and after each step.
 
-_ROUNDING = 0.05  # metres that a path must grow by to count as worse: less is rounding of poses
+_ROUNDING = (
+    0.05  # metres that a path must grow by to count as worse: less is rounding of poses
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +275,9 @@ class GoalProgress:
         """First step (from 1) after which success was farther away; 0 if there is none. A condition
         that is met again later, for example after an object is moved, does not count."""
         for step in range(1, len(self.values)):
-            undone = not self.conditions or max(self.values[step:]) < self.values[step - 1]
+            undone = (
+                not self.conditions or max(self.values[step:]) < self.values[step - 1]
+            )
             if self.change(step) < 0 and undone:
                 return step
         return 0
@@ -273,7 +312,13 @@ class GoalProgress:
     def kind(self, step: int) -> str:
         """Return the CSS classes for the description of a step."""
         change = self.change(step)
-        return "led worse" if change < 0 else "led better" if change and self.conditions else "led"
+        return (
+            "led worse"
+            if change < 0
+            else "led better"
+            if change and self.conditions
+            else "led"
+        )
 
     def summary(self) -> str:
         """Summarize how near success came before the end; empty if the end was nearest."""
@@ -290,7 +335,11 @@ class GoalProgress:
     def length(self, length: float) -> str:
         if not math.isfinite(length):
             return "no path"
-        return f"{length:.1f} m" if self.unit == "m" else count(round(length), self.unit[:-1])
+        return (
+            f"{length:.1f} m"
+            if self.unit == "m"
+            else count(round(length), self.unit[:-1])
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,20 +365,31 @@ class Sought:
         at, placed = [world.layout.index[each] for each in ids], world.house.entities
         rooms = {world.layout.room_at(placed.x[i], placed.y[i]) for i in at}
         room = rooms.pop().replace("_", " ") if len(rooms) == 1 else ""
-        small = any("pickupable" in o.affordances for o in world.scene.objects if o.id in ids)
-        hands = max(actor.body.inventory_capacity for actor in world.house.actors.values())
-        return Sought(kinds(ids), {name for name in named if name}, room, ids, small, hands)
+        small = any(
+            "pickupable" in o.affordances for o in world.scene.objects if o.id in ids
+        )
+        hands = max(
+            actor.body.inventory_capacity for actor in world.house.actors.values()
+        )
+        return Sought(
+            kinds(ids), {name for name in named if name}, room, ids, small, hands
+        )
 
     def ended(self, words: str, state: Mapping[str, Any], parts: int = 1) -> str:
         """Return an unmet condition with its object's final place, or the number of such objects:
         ``kettle: sink basin, kitchen → cabinet``, ``bowl (either of 2) → cabinet``."""
         objects = as_mapping(state.get("objects"))
         placed = as_mapping(objects.get(self.ids[0])) if len(self.ids) == 1 else {}
-        holder, room = str(placed.get("in") or ""), str(placed.get("room") or "").replace("_", " ")
+        holder, room = (
+            str(placed.get("in") or ""),
+            str(placed.get("room") or "").replace("_", " "),
+        )
         place = ", ".join(filter(None, (kinds([holder]) if holder else "", room)))
         name, moved, target = words.partition(" in or on ")
         if (number := len(self.ids)) > 1 and parts == 1 and moved:
-            return f"{name} ({'either' if number == 2 else 'any'} of {number}) → {target}"
+            return (
+                f"{name} ({'either' if number == 2 else 'any'} of {number}) → {target}"
+            )
         if not place:
             return words
         if not moved and words.endswith(")"):  # ``safe (open)``
@@ -341,7 +401,9 @@ class Sought:
 
 def replay(
     trajectory: Trajectory, sources: Sources
-) -> tuple[GoalProgress, Map | Html | None, dict[int, Sequence[Condition]], list[Sought]]:
+) -> tuple[
+    GoalProgress, Map | Html | None, dict[int, Sequence[Condition]], list[Sought]
+]:
     """Replay an episode once, for its progress, its map, the goal conditions at each step that
     changed one, and the object of each condition.
 
@@ -370,7 +432,11 @@ def replay(
                 history[step - 1] = level.conditions()
         standings.append(now)
         if not actor and isinstance(reference, HouseholdReference):
-            goals = reference.look if isinstance(reference, AnswerReference) else reference.goals
+            goals = (
+                reference.look
+                if isinstance(reference, AnswerReference)
+                else reference.goals
+            )
             sought[:] = [Sought.of(goal, world) for goal in goals]
 
     drawn = maps.map_of(trajectory, replace(sources, watchers=(watch,)))
@@ -380,7 +446,12 @@ def replay(
         return GoalProgress(), drawn, {}, []
     lengths = [each.distance for each in standings if each.distance is not None]
     if len(lengths) == len(standings):
-        return GoalProgress(tuple(lengths), 0, standings[0].unit), drawn, history, sought
+        return (
+            GoalProgress(tuple(lengths), 0, standings[0].unit),
+            drawn,
+            history,
+            sought,
+        )
     met = tuple(float(each.met) for each in standings)
     return GoalProgress(met, standings[0].parts), drawn, history, sought
 
@@ -390,9 +461,15 @@ def conditions(reference: Any, state: Mapping[str, Any]) -> list[Condition]:
     if isinstance(reference, TwoPhaseReference):
         left = state.get("phase") == 2
         right = left and state.get("place") == reference.room
-        return [("leave the room", int(left), 1), (f"go to the {reference.room}", int(right), 1)]
+        return [
+            ("leave the room", int(left), 1),
+            (f"go to the {reference.room}", int(right), 1),
+        ]
     if isinstance(reference, AnswerReference):
-        right, given = bool(answer_is_right(state, reference.answer)), answer_given(state)
+        right, given = (
+            bool(answer_is_right(state, reference.answer)),
+            answer_given(state),
+        )
         words = f"expected answer: “{reference.answer}”, given: "
         return [(words + (f"“{given}”" if given else "nothing"), int(right), 1)]
     if not isinstance(reference, HouseholdReference):
@@ -423,15 +500,25 @@ class Mistake(NamedTuple):
 
 
 _NAMED_CONDITIONS = 2  # unmet goal conditions that the sentence names
-_TURNS = {"left": "turned left", "right": "turned right", "turn_around": "turned around"}
-_TOWARD = 45.0  # degrees between a heading and a target from which the actor does not face it
+_TURNS = {
+    "left": "turned left",
+    "right": "turned right",
+    "turn_around": "turned around",
+}
+_TOWARD = (
+    45.0  # degrees between a heading and a target from which the actor does not face it
+)
 
 
 def find_mistake(document: Document) -> Mistake | None:
     """Find the step that decided an episode without success: the last departure from the gold path,
     a target in view and not taken, a goal condition undone or never met, a wrong choice or answer;
     else the first cause, else the first step away from the goal."""
-    trajectory, progress, causes = document.trajectory, document.progress, document.causes
+    trajectory, progress, causes = (
+        document.trajectory,
+        document.progress,
+        document.causes,
+    )
     last = len(trajectory.steps)
     if trajectory.ended == "failed":
         return Mistake(last, f"Step {last}: the episode ended with an error.")
@@ -440,7 +527,9 @@ def find_mistake(document: Document) -> Mistake | None:
     if not any(isinstance(step.decision, Decision) for step in trajectory.steps):
         reason = getattr(trajectory.steps[0].decision, "kind", "").replace("_", " ")
         many = f"all {last} answers were rejected, the first"
-        return Mistake(1, f"Step 1: {many if last > 1 else 'the answer was rejected'} as {reason}.")
+        return Mistake(
+            1, f"Step 1: {many if last > 1 else 'the answer was rejected'} as {reason}."
+        )
     reference = document.reference
     gold = document.sources.gold(document.record.episode_id)
     mistake = None
@@ -450,8 +539,12 @@ def find_mistake(document: Document) -> Mistake | None:
         mistake = _target_passed(document, reference.targets)
     elif isinstance(reference, AnswerReference):
         given = answer_given(trajectory.state)
-        words = f"answered “{given}”" if given else f"{_left(document)} without an answer"
-        mistake = Mistake(last, f"Step {last}: {words}; the right answer is “{reference.answer}”.")
+        words = (
+            f"answered “{given}”" if given else f"{_left(document)} without an answer"
+        )
+        mistake = Mistake(
+            last, f"Step {last}: {words}; the right answer is “{reference.answer}”."
+        )
     elif isinstance(reference, TwoPhaseReference):
         mistake = _wrong_choice(document, reference.room)
     elif document.conditions:
@@ -460,7 +553,9 @@ def find_mistake(document: Document) -> Mistake | None:
         return mistake
     for cause, number in causes.items():
         step = number or last
-        return Mistake(step, f"Step {step}: {meaning_of(cause, document.record.scores)}.")
+        return Mistake(
+            step, f"Step {step}: {meaning_of(cause, document.record.scores)}."
+        )
     if step := progress.first_loss:
         return Mistake(step, f"Step {step}: {progress.describe(step)}.")
     words = progress.summary() or progress.describe(last)
@@ -472,14 +567,24 @@ def _wrong_choice(document: Document, room: str) -> Mistake:
     trajectory, last = document.trajectory, len(document.trajectory.steps)
     final = trajectory.steps[-1]
     action = final.decision.action if isinstance(final.decision, Decision) else None
-    named = action.arguments[0] if action and action.arguments else str(action or "no action")
+    named = (
+        action.arguments[0]
+        if action and action.arguments
+        else str(action or "no action")
+    )
     chosen = f"the {named}" if action and action.arguments else named
     held, led = as_mapping(final.observation), final.feedback.details.get("room")
     place, before = led or trajectory.state.get("place"), held.get("place")
     leads = (HALLWAY,) if held.get("phase") == 1 else ROOM_OBJECTS.get(room, ())
-    right = _and([f"the {name}" for name in held.get("objects", ()) if name in leads], "or")
+    right = _and(
+        [f"the {name}" for name in held.get("objects", ()) if name in leads], "or"
+    )
     target = f", with the {held['target']}" if held.get("target") else ""
-    where = f"only {right} leads to the {room}{target}" if right else f"the target is in the {room}"
+    where = (
+        f"only {right} leads to the {room}{target}"
+        if right
+        else f"the target is in the {room}"
+    )
     text = f"Step {last}: chose {chosen}; {where}."
     if place and action != STOP:
         to = "It stayed in" if place == before else "This led to"
@@ -491,10 +596,14 @@ def _ended(document: Document, actor: str = "") -> str:
     """Describe how the episode ended, or how it ended for one of several actors."""
     trajectory, stopped = document.trajectory, document.trajectory.ended == "stopped"
     if actor and len(trajectory.start) > 1:
-        stopped = [action.name for action in trajectory.actions(actor)][-1:] == [STOP.name]
+        stopped = [action.name for action in trajectory.actions(actor)][-1:] == [
+            STOP.name
+        ]
     if stopped:
         return "stopped"
-    return "took its last action" if trajectory.ended == "stopped" else "ran out of steps"
+    return (
+        "took its last action" if trajectory.ended == "stopped" else "ran out of steps"
+    )
 
 
 def _left(document: Document) -> str:
@@ -512,13 +621,18 @@ def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
     """Find the expert's first disagreement after the walk's last stay farthest on the gold path."""
     trajectory, progress = document.trajectory, document.progress
     last = len(trajectory.steps)
-    poses = [next(iter(trajectory.start.values()), {}), *(step.pose for step in trajectory.steps)]
+    poses = [
+        next(iter(trajectory.start.values()), {}),
+        *(step.pose for step in trajectory.steps),
+    ]
     places = [place_of(pose) for pose in poses]
     reached = [gold.index(place) if place in gold else -1 for place in places]
     if (farthest := max(reached)) < 0:
         return None
     there = len(reached) - 1 - reached[::-1].index(farthest)
-    came = next(n for n in range(there, -1, -1) if n == 0 or places[n - 1] != places[there])
+    came = next(
+        n for n in range(there, -1, -1) if n == 0 or places[n - 1] != places[there]
+    )
     stopped = trajectory.ended == "stopped"
     stays = range(came, there + (not (stopped and there == last)))  # a stop is no stay
     leaves = 1 + max((n for n in stays if poses[n] == poses[came]), default=last - 1)
@@ -534,15 +648,23 @@ def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
     left = f", {far} from the goal {gold[-1]}" if far else ""
     if number > last:
         at = f"at {places[-1]}{left}" if farthest < len(gold) - 1 else "at the goal"
-        how = "Back on the path" if places[-1] in gold else "On a path as short as the gold one"
+        how = (
+            "Back on the path"
+            if places[-1] in gold
+            else "On a path as short as the gold one"
+        )
         how = how if {*filter(None, places)} - {*gold} else "On the path throughout"
         if len(gold) > last + 1:
-            text = f"the path needs at least {len(gold) - 1} steps; the limit was {last}"
+            text = (
+                f"the path needs at least {len(gold) - 1} steps; the limit was {last}"
+            )
             return Mistake(last, f"{how}, but {text}. It ended {at}.", limit=True)
         return Mistake(last, f"{how}; the limit of {last} steps came {at}.", limit=True)
     before, after = places[number - 1], places[number]
     if number == last and stopped:
-        return Mistake(last, f"Step {last}: stopped at {after}{left}.{_clause(document, after)}")
+        return Mistake(
+            last, f"Step {last}: stopped at {after}{left}.{_clause(document, after)}"
+        )
     step = trajectory.steps[number - 1]
     action = step.decision.action.name if isinstance(step.decision, Decision) else ""
     onward = gold[gold.index(before) + 1] if before in gold[:-1] else ""
@@ -561,11 +683,15 @@ def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
     if onward and ahead is not None and facing is not None and after == before:
         off = relative(ahead, facing)
         side = "right" if off > 0 else "left"
-        side = "straight on" if abs(off) < _TOWARD else "back" if abs(off) > 135 else side
+        side = (
+            "straight on" if abs(off) < _TOWARD else "back" if abs(off) > 135 else side
+        )
         did += f"; the path goes {side}{_wind(ahead)}"
     elif onward:
         did += f"; the path goes to {onward}{_wind(ahead)}"
-    never = "" if set(places[min(number + 1, last) :]) & set(gold) else "never got back: "
+    never = (
+        "" if set(places[min(number + 1, last) :]) & set(gold) else "never got back: "
+    )
     ended = f"{_clause(document, before)} It {never}{_ended(document)} at {places[-1]}{left}."
     return Mistake(number, f"Step {number}: {did}.{ended}")
 
@@ -580,7 +706,10 @@ def _clause(document: Document, place: str) -> str:
         return ""
     family = sources.family()
     turns = family and family.place == "panorama"  # on a street, at the end of a part
-    begin = next((at for at, end in parts if end >= gold.index(place) + (not turns)), parts[-1][0])
+    begin = next(
+        (at for at, end in parts if end >= gold.index(place) + (not turns)),
+        parts[-1][0],
+    )
     end = min((at for at, _ in parts if at > begin), default=None)
     return f" The instruction here: “{document.instruction[begin:end].strip(' .,;')}”."
 
@@ -635,38 +764,57 @@ def _with_facts(text: str, facts: Sequence[str]) -> str:
 def _behavior(document: Document, unseen: Sequence[Sought] = ()) -> list[str]:
     """Describe an episode in which the target, or the ``unseen`` objects, never came into view, the
     best explanation first: headings, rooms, failed actions, the walk, messages."""
-    trajectory, drawn, near, found = document.trajectory, document.drawn, list[str](), list[str]()
+    trajectory, drawn, near, found = (
+        document.trajectory,
+        document.drawn,
+        list[str](),
+        list[str](),
+    )
     steps, several, walks = trajectory.steps, len(trajectory.start) > 1, list[str]()
     for actor in trajectory.start:
         name = f"{actor} " if several else ""
         rooms, did = _rooms(document, actor), _walk_of(document, actor)
         one = len(document.conditions) < 2 and isinstance(drawn, Map)
-        side = _never_faced(drawn, actor, unseen) if one and isinstance(drawn, Map) else ""
+        side = (
+            _never_faced(drawn, actor, unseen) if one and isinstance(drawn, Map) else ""
+        )
         there = [about.kind for about in unseen if rooms == [about.room]]
         if side and there:
-            near.append(f"{name}was in the {rooms[0]} with it but never faced {side}, where it was")
+            near.append(
+                f"{name}was in the {rooms[0]} with it but never faced {side}, where it was"
+            )
         elif side and not several:
             near.append(f"never faced {side}, where it was")
         if len(rooms) == 1 and not (side and there):
             found.append(f"{name}stayed in the {rooms[0]}")
             if there:
-                found.append(f"{name}never saw the {_and(there, 'or')}, which is in that room")
+                found.append(
+                    f"{name}never saw the {_and(there, 'or')}, which is in that room"
+                )
         elif did and not rooms:
             walks.append(f"{name}{did}")
     silent = "no message was sent" if several and not _spoken(document) else ""
-    return [*filter(None, (*near, *found, _failures(document, len(steps) / 4), *walks, silent))]
+    return [
+        *filter(
+            None, (*near, *found, _failures(document, len(steps) / 4), *walks, silent)
+        )
+    ]
 
 
 def _rooms(document: Document, actor: str) -> list[str]:
     """Return the rooms that an actor was in, in order."""
     poses = map(as_mapping, document.trajectory.visited(actor))
-    return [*dict.fromkeys(str(p["room"]).replace("_", " ") for p in poses if p.get("room"))]
+    return [
+        *dict.fromkeys(str(p["room"]).replace("_", " ") for p in poses if p.get("room"))
+    ]
 
 
 def _walk_of(document: Document, actor: str) -> str:
     """Describe an actor's walk by coordinates: ``turned 4 times, moved 0.25 m``."""
     poses = [*map(as_mapping, document.trajectory.visited(actor))]
-    spots = [(finite(pose.get("x")) or 0.0, finite(pose.get("y")) or 0.0) for pose in poses]
+    spots = [
+        (finite(pose.get("x")) or 0.0, finite(pose.get("y")) or 0.0) for pose in poses
+    ]
     if len(poses) < 2 or "x" not in poses[0]:
         return ""
     moved = sum(math.dist(a, b) for a, b in pairwise(spots))
@@ -690,7 +838,9 @@ def _failures(document: Document, least: float) -> str:
     if len(failed) == 1:
         done = getattr(steps[number].decision, "action", "the action")
         return f"{done} at step {number + 1} {'was blocked' if blocked else 'failed'}"
-    return f"{len(failed)} of {len(steps)} steps {'were blocked' if blocked else 'failed'}"
+    return (
+        f"{len(failed)} of {len(steps)} steps {'were blocked' if blocked else 'failed'}"
+    )
 
 
 def _spoken(document: Document) -> bool:
@@ -702,7 +852,9 @@ def _spoken(document: Document) -> bool:
 def _never_faced(drawn: Map, actor: str, unseen: Sequence[Sought]) -> str:
     """Return the direction of the nearest of the ``unseen`` objects (default: the targets) from the
     end of an actor's walk that faced none of them; empty if it did, or if that is unknown."""
-    ids = tuple(f"{mark}{each})" for about in unseen for each in about.ids for mark in "( ")
+    ids = tuple(
+        f"{mark}{each})" for about in unseen for each in about.ids for mark in "( "
+    )
     middles = [
         (fmean(x for x, _ in shape.points), fmean(y for _, y in shape.points))
         for shape in drawn.shapes
@@ -732,9 +884,16 @@ def _unmet(document: Document) -> Mistake | None:
     unmet = [words for words, met, parts in document.conditions if met < parts]
     if not unmet:
         return None
-    if "wrong_object" not in document.causes and (left := _objects_left(document)) is not None:
+    if (
+        "wrong_object" not in document.causes
+        and (left := _objects_left(document)) is not None
+    ):
         return left
-    more = f" and {len(unmet) - _NAMED_CONDITIONS} more" if len(unmet) > _NAMED_CONDITIONS else ""
+    more = (
+        f" and {len(unmet) - _NAMED_CONDITIONS} more"
+        if len(unmet) > _NAMED_CONDITIONS
+        else ""
+    )
     named = "; ".join(f"“{words}”" for words in unmet[:_NAMED_CONDITIONS]) + more
     if not (step := document.causes.get("wrong_object", 0)):
         return Mistake(last, f"Step {last}: not done at the end: {named}.")
@@ -749,8 +908,15 @@ def _first_views(trajectory: Trajectory) -> dict[str, int]:
     step."""
     seen: dict[str, int] = {}
     for number, step in enumerate(trajectory.steps, 1):
-        listed = [held for held in step.feedback.details.values() if isinstance(held, list | tuple)]
-        for name in (*objects_in(as_mapping(step.observation)), *chain.from_iterable(listed)):
+        listed = [
+            held
+            for held in step.feedback.details.values()
+            if isinstance(held, list | tuple)
+        ]
+        for name in (
+            *objects_in(as_mapping(step.observation)),
+            *chain.from_iterable(listed),
+        ):
             seen.setdefault(str(name), number)
     return seen
 
@@ -766,7 +932,12 @@ def _objects_left(document: Document) -> Mistake | None:
     for number, step in enumerate(steps, 1):
         if isinstance(step.decision, Decision):
             acted |= dict.fromkeys(step.decision.action.arguments, number)
-    left = {n: about for _, about in unmet if not about.names & acted.keys() for n in about.names}
+    left = {
+        n: about
+        for _, about in unmet
+        if not about.names & acted.keys()
+        for n in about.names
+    }
     if views := [(seen[name], name) for name in left if name in seen]:
         in_view = {actor: [*filter(left.get, objects_in(as_mapping(steps[last - 1].observation)))]
                    for actor, last in ends.items()}  # fmt: skip
@@ -776,22 +947,33 @@ def _objects_left(document: Document) -> Mistake | None:
             actor, names = steps[first - 1].actor, [name]
         last, about = ends[actor], left[names[0]]
         text = f"Step {last}: {f'{actor} ' if several else ''}{_ended(document, actor)}"
-        held = [str(each.get("name")) for each in listed(steps[last - 1].observation, "holding")]
-        full = f" with its hands full ({_and(held)})" if len(held) >= about.hands else ""
+        held = [
+            str(each.get("name"))
+            for each in listed(steps[last - 1].observation, "holding")
+        ]
+        full = (
+            f" with its hands full ({_and(held)})" if len(held) >= about.hands else ""
+        )
         if in_view[actor]:
             done = "taken" if about.small else "used"
             text += f"{full}:" if full else " with"
-            text += f" {_and(names)} in view, {'none' if len(names) > 1 else 'not'} {done}"
+            text += (
+                f" {_and(names)} in view, {'none' if len(names) > 1 else 'not'} {done}"
+            )
         else:
             how = "picked it up" if about.small else "used it"
             text += f"{full}; it had seen {name} at step {first} and never {how}"
         notes = [f"it held {_and(held)} and had a hand free"] * bool(held and not full)
         notes += ["no message was sent"] * (len(ends) > 1 and not _spoken(document))
         rooms = [(other, _rooms(document, other)) for other in ends if other != actor]
-        notes += [f"{other} stayed in the {at[0]}" for other, at in rooms if len(at) == 1]
+        notes += [
+            f"{other} stayed in the {at[0]}" for other, at in rooms if len(at) == 1
+        ]
         return Mistake(last, _with_facts(text, ["", *notes]), missed=names)
     for words, about in unmet:
-        if number := max((acted[name] for name in about.names if name in acted), default=0):
+        if number := max(
+            (acted[name] for name in about.names if name in acted), default=0
+        ):
             done = getattr(steps[number - 1].decision, "action", "")
             actor = f"{steps[number - 1].actor}'s " if several else ""
             text = f"after {actor}{done} nothing was done with it. Not done: “{words}”."
@@ -801,20 +983,35 @@ def _objects_left(document: Document) -> Mistake | None:
     about, total, last = unmet[0][1], len(document.conditions), len(steps)
     given = document.sources.private_instructions(document.record.episode_id)
     named = re.compile(rf"\b{re.escape(about.kind)}s?\b", re.IGNORECASE)
-    knew = [actor for actor, text in given.items() if named.search(text) and actor in ends]
+    knew = [
+        actor for actor, text in given.items() if named.search(text) and actor in ends
+    ]
     private = not named.search(document.instruction) and not _spoken(document)
     if len(ends) > 1 and len(unmet) == len(knew) == 1 and private:
-        last, others = ends[knew[0]], _and([actor for actor in ends if actor not in knew])
+        last, others = (
+            ends[knew[0]],
+            _and([actor for actor in ends if actor not in knew]),
+        )
         text = f"{knew[0]} {_ended(document, knew[0])} and never sent its goal “{unmet[0][0]}” to"
         never = f"No {about.kind} was ever in view of {others}"
         return Mistake(last, f"Step {last}: {text} {others}. {never}.")
     facts = _behavior(document, [about for _, about in unmet])
-    room = f" (it was in the {about.room})" if about.room and "with it" not in f"{facts}" else ""
+    room = (
+        f" (it was in the {about.room})"
+        if about.room and "with it" not in f"{facts}"
+        else ""
+    )
     lacked = f"no {about.kind} ever in view{room}"
     if (objects := len({tuple(about.ids) or about.kind for _, about in unmet})) > 1:
-        met = f"{total - len(unmet)} of {total} goals met and " if total > len(unmet) else ""
+        met = (
+            f"{total - len(unmet)} of {total} goals met and "
+            if total > len(unmet)
+            else ""
+        )
         lacked = f"{met}none of the {objects} goal objects ever in view"
-    return Mistake(last, _with_facts(f"Step {last}: {_ended(document)} with {lacked}", facts))
+    return Mistake(
+        last, _with_facts(f"Step {last}: {_ended(document)} with {lacked}", facts)
+    )
 
 
 def _and(names: Sequence[str], word: str = "and") -> str:
@@ -830,13 +1027,17 @@ def _short_of_target(document: Document) -> Mistake | None:
     titles: dict[tuple[float, ...], set[str]] = {}
     for shape in document.drawn.shapes:
         if shape.title and shape.last > last:
-            middle = tuple(round(sum(axis) / len(axis)) for axis in zip(*shape.points, strict=True))
+            middle = tuple(
+                round(sum(axis) / len(axis)) for axis in zip(*shape.points, strict=True)
+            )
             titles.setdefault(middle, set()).add(shape.title)
     away = [
         (round(sum(abs(a - b) for a, b in zip(end.point, middle, strict=True))), middle)
         for middle, names in titles.items() if MEANT in names
     ]  # fmt: skip
-    called = {name for _, middle in away for name in titles[middle] - {MEANT}} or {"target"}
+    called = {name for _, middle in away for name in titles[middle] - {MEANT}} or {
+        "target"
+    }
     if not away or len(called) > 1:
         return None  # a task of several parts
     (squares, _), (name,) = min(away), called
@@ -844,11 +1045,19 @@ def _short_of_target(document: Document) -> Mistake | None:
     lacked = ", not done" if squares == 1 else ""
     held = listed(document.trajectory.steps[-1].observation, "objects")
     seen = [f"{each.get('color')} {each.get('kind')}" for each in held]
-    alike = sum(name in names for names in titles.values())  # any of them may be the one in view
+    alike = sum(
+        name in names for names in titles.values()
+    )  # any of them may be the one in view
     lacked += ", in view" if name in seen and alike == 1 else ""
-    did = "" if len({stop.point for stop in stops}) > 1 else f"; {_walk_of(document, actor)}"
+    did = (
+        ""
+        if len({stop.point for stop in stops}) > 1
+        else f"; {_walk_of(document, actor)}"
+    )
     did += f", {failed}" if did and (failed := _failures(document, 1)) else ""
-    return Mistake(last, f"Step {last}: {_ended(document)} {where} the {name}{lacked}{did}.")
+    return Mistake(
+        last, f"Step {last}: {_ended(document)} {where} the {name}{lacked}{did}."
+    )
 
 
 # The expert's actions at the steps of a recorded episode.
@@ -888,7 +1097,8 @@ def _advised(
     if task is None or dataset is None:
         return
     actions = [
-        s.decision.action if isinstance(s.decision, Decision) else None for s in trajectory.steps
+        s.decision.action if isinstance(s.decision, Decision) else None
+        for s in trajectory.steps
     ]
     acted = zip(trajectory.steps, actions, strict=True)
     high = {s.actor for s, action in acted if action and action.name in HIGH_LEVEL}
@@ -903,14 +1113,20 @@ def _advised(
                 done = actions[number - 1]
                 if number < first or (done is not None and done.name in SPOKEN):
                     continue
-                by_skill = how == "expert" and SKILLS in dataset.solutions and step.actor in high
+                by_skill = (
+                    how == "expert"
+                    and SKILLS in dataset.solutions
+                    and step.actor in high
+                )
                 solution = SKILLS if by_skill else how
                 here, on_path = place_of(game.world.pose(step.actor)), list[Action]()
                 try:
                     plan = dataset.plan(task, game.world, step.actor, solution)
                     action: Action | None = next(plan, None)
                     if here in gold and isinstance(game.world, Walkable):
-                        on_path = game.world.along(step.actor, gold[gold.index(here) :])[:1]
+                        on_path = game.world.along(
+                            step.actor, gold[gold.index(here) :]
+                        )[:1]
                 except (PlanningFailed, WaywordError, LookupError, ValueError):
                     continue
                 if action == STOP and len(trajectory.start) > 1:
@@ -966,7 +1182,9 @@ class Clauses:
                 done = (n for n in _integers(details.get("done")) if 1 <= n <= count)
                 now = Followed(number, tuple(done))
             steps.append(now)
-        fit = len(begins) == len(texts) and all(one <= two for one, two in pairwise(begins))
+        fit = len(begins) == len(texts) and all(
+            one <= two for one, two in pairwise(begins)
+        )
         return Clauses(tuple(map(str, texts)), begins if fit else (), tuple(steps))
 
     @property
@@ -985,12 +1203,19 @@ class Clauses:
             return [(instruction, ())]
         starts = sorted(set(self.begins))
         ends = [0]
-        for start in starts[1:]:  # white space and marks that end a clause belong to the one before
+        for start in starts[
+            1:
+        ]:  # white space and marks that end a clause belong to the one before
             rest = instruction[places[start] :].lstrip(" \t\r\n.,;!")
             ends.append(len(instruction) - len(rest))
         return [
-            (instruction[a:b], tuple(n for n, at in enumerate(self.begins, 1) if at == start))
-            for start, (a, b) in zip(starts, pairwise([*ends, len(instruction)]), strict=True)
+            (
+                instruction[a:b],
+                tuple(n for n, at in enumerate(self.begins, 1) if at == start),
+            )
+            for start, (a, b) in zip(
+                starts, pairwise([*ends, len(instruction)]), strict=True
+            )
         ]
 
     def starts(self, step: int) -> int:

@@ -51,7 +51,10 @@ def episode_page(
     steps, letters = trajectory["steps"], Letters(document["letters"])
     present = [metric for metric in metrics if metric.key in scores]
     family = [metric for metric in present if metric not in accounting.METRICS]
-    first = [*family[:_SCORES], *(metric for metric in present if metric.key in _ACCOUNT)]
+    first = [
+        *family[:_SCORES],
+        *(metric for metric in present if metric.key in _ACCOUNT),
+    ]
     first = [metric for metric in first if scores[metric.key]]  # zeros are omitted
     main = render(
         "episode.html", document=document, trajectory=trajectory, steps=steps,
@@ -83,7 +86,9 @@ def curve_of(progress: Mapping[str, Any], steps: int) -> tuple[str, str]:
     most = conditions or max(course) or 1.0
     if max(course) - min(course) < _FLAT * most:
         return "", ""
-    points = [(n * width, 2 + CURVE * (1 - each / most)) for n, each in enumerate(course)]
+    points = [
+        (n * width, 2 + CURVE * (1 - each / most)) for n, each in enumerate(course)
+    ]
     if conditions:  # one comes to hold at the end of a step, not in its course
         points = [
             corner for (x, y), (_, after) in itertools.pairwise(points)
@@ -98,13 +103,21 @@ def _usage(steps: Sequence[Written]) -> list[tuple[int, float, str]]:
     rows = []
     for number, step in enumerate(steps, 1):
         answers = [call["answer"] for call in step.get("calls", ()) if "answer" in call]
-        if tokens := sum(_tokens(each, "prompt") + _tokens(each, "completion") for each in answers):
+        if tokens := sum(
+            _tokens(each, "prompt") + _tokens(each, "completion") for each in answers
+        ):
             costs = [each["cost"] for each in answers if "cost" in each]
             price = f", ${sum(costs):.4f}" if len(costs) == len(answers) else ""
-            took = sum(each["seconds"] for each in answers if math.isfinite(each["seconds"]))
-            rows.append((number, tokens, f"{tokens:,} tokens{price}, {took:.1f} s of calls"))
+            took = sum(
+                each["seconds"] for each in answers if math.isfinite(each["seconds"])
+            )
+            rows.append(
+                (number, tokens, f"{tokens:,} tokens{price}, {took:.1f} s of calls")
+            )
     most = max((tokens for _, tokens, _ in rows), default=1)
-    return [(number, max(1.0, 16 * tokens / most), words) for number, tokens, words in rows]
+    return [
+        (number, max(1.0, 16 * tokens / most), words) for number, tokens, words in rows
+    ]
 
 
 def _tokens(answer: Written, kind: str) -> int:
@@ -143,13 +156,17 @@ class PromptHistory:
     same role and opening."""
 
     def __init__(self) -> None:
-        self._latest: dict[tuple[str, str], tuple[int, list[tuple[str, list[str]]]]] = {}
+        self._latest: dict[
+            tuple[str, str], tuple[int, list[tuple[str, list[str]]]]
+        ] = {}
         self._count = 0
 
     def add(self, role: str, prompt: Json) -> tuple[Block, ...]:
         """Add a recorded prompt sent to the model of ``role``, and return its blocks."""
         whole = isinstance(prompt, str)
-        messages: list[Any] = [{"role": "", "content": prompt}] if whole else list(prompt)
+        messages: list[Any] = (
+            [{"role": "", "content": prompt}] if whole else list(prompt)
+        )
         key = (role, messages[0]["content"][:_HEAD] if messages else "")
         call, earlier = self._latest.get(key, (0, []))
         lines = [(each["role"], split_lines(each["content"])) for each in messages]
@@ -179,11 +196,15 @@ def _pieces(base: Sequence[str], new: Sequence[str], call: int) -> Iterator[Piec
     head = shared(base, new)
     tail = shared(base[head:][::-1], new[head:][::-1])
     middle, other = new[head : len(new) - tail], base[head : len(base) - tail]
-    runs = [(True, 0, head, 0)]  # shared?, from and to in ``new``, from where in ``base``
+    runs = [
+        (True, 0, head, 0)
+    ]  # shared?, from and to in ``new``, from where in ``base``
     if len(middle) + len(other) > _MOST:
         runs.append((False, head, head + len(middle), 0))
     else:
-        for kind, a0, _, b0, b1 in SequenceMatcher(None, other, middle, False).get_opcodes():
+        for kind, a0, _, b0, b1 in SequenceMatcher(
+            None, other, middle, False
+        ).get_opcodes():
             runs.append((kind == "equal", head + b0, head + b1, head + a0))
     runs.append((True, len(new) - tail, len(new), len(base) - tail))
     for same, start, end, origin in runs:
@@ -198,7 +219,11 @@ def _pieces(base: Sequence[str], new: Sequence[str], call: int) -> Iterator[Piec
 _FEW_OBJECTS, _MOST_CHIPS = 6, 16
 _REPEATED = ("action", "executed", "object", "place", "to")
 """Details of feedback that often repeat the action."""
-_VERDICTS = {True: "reported: success", False: "reported: failure", None: "not reported"}
+_VERDICTS = {
+    True: "reported: success",
+    False: "reported: failure",
+    None: "not reported",
+}
 
 
 class _Cards:
@@ -219,18 +244,29 @@ class _Cards:
         """Return the calls before the first step, the steps, and the reflection after a trial."""
         prefix = f"trial-{number}-" if number else ""
 
-        def frame(kind: str, calls: str, notes: str, title: str, summary: str) -> dict[str, Any]:
+        def frame(
+            kind: str, calls: str, notes: str, title: str, summary: str
+        ) -> dict[str, Any]:
             views = self._calls(trial.get(calls, ()), kind)
             noted = listed_notes(trial.get(notes, ()))
             return {"id": prefix + title.lower(), "calls": views, "notes": noted,
                     "step": None, "title": title, "summary": summary}  # fmt: skip
 
         opening = frame(
-            "the opening", "opening_calls", "opening_notes", "Opening", "before the first step"
+            "the opening",
+            "opening_calls",
+            "opening_notes",
+            "Opening",
+            "before the first step",
         )
-        cards, poses = [opening] if opening["calls"] or opening["notes"] else [], {**trial["start"]}
+        cards, poses = (
+            [opening] if opening["calls"] or opening["notes"] else [],
+            {**trial["start"]},
+        )
         for n, step in enumerate(trial["steps"], 1):
-            cards.append(self._step(step, n, number, as_mapping(poses.get(step["actor"], {}))))
+            cards.append(
+                self._step(step, n, number, as_mapping(poses.get(step["actor"], {})))
+            )
             poses[step["actor"]] = step["pose"]
         if verdict := trial.get("verdict"):
             words = _VERDICTS[verdict.get("succeeded")]
@@ -241,8 +277,13 @@ class _Cards:
     def _calls(self, calls: Sequence[Written], when: str) -> list[dict[str, Any]]:
         views = []
         for call in calls:
-            blocks, answer = self._history.add(call["role"], call["prompt"]), call.get("answer")
-            new = sum(len(p.text) for block in blocks for p in block.pieces if p.kind == "new")
+            blocks, answer = (
+                self._history.add(call["role"], call["prompt"]),
+                call.get("answer"),
+            )
+            new = sum(
+                len(p.text) for block in blocks for p in block.pieces if p.kind == "new"
+            )
             words = "" if call["role"] == "main" else f"to {call['role']}, "
             words += f"{count(_tokens(answer, 'prompt'), 'token')}, " if answer else ""
             views.append({
@@ -252,7 +293,9 @@ class _Cards:
             self.when.append(when)
         return views
 
-    def _step(self, step: Written, number: int, trial: int, before: Written) -> dict[str, Any]:
+    def _step(
+        self, step: Written, number: int, trial: int, before: Written
+    ) -> dict[str, Any]:
         """Return step ``number`` (from 1, over all actors); ``before`` is the pose before it."""
         when = f"step {number}" + (f" of trial {trial}" if trial else "")
         held = as_mapping(step["observation"])
@@ -269,7 +312,9 @@ class _Cards:
             for claim in claims(as_mapping(note["details"]), before, step["observation"])
         ]  # fmt: skip
         answers = [view["answer"] for view in calls if view["answer"]]
-        questions: list[tuple[str, float]] = []  # of yes or no, each with the probability of yes
+        questions: list[
+            tuple[str, float]
+        ] = []  # of yes or no, each with the probability of yes
         for view in calls if len(calls) >= _SEVERAL else ():
             answer = view["answer"] or {}
             if {*answer.get("options", ())} != {"yes", "no"} or answer.get("reasoning"):
@@ -309,14 +354,18 @@ def label(step: Written) -> str:
     if "rejected" in decision:
         return f"rejected: {decision['rejected'].replace('_', ' ')}"
     arguments = "" if speech(step) else ", ".join(decision.get("arguments", ()))
-    return f"{decision['action']}[{arguments}]" if arguments else str(decision["action"])
+    return (
+        f"{decision['action']}[{arguments}]" if arguments else str(decision["action"])
+    )
 
 
 @template_function
 def speech(step: Written) -> str:
     """The message to others, or empty."""
     decision = step["decision"]
-    return decision.get("arguments", [""])[0] if decision.get("action") in SPOKEN else ""
+    return (
+        decision.get("arguments", [""])[0] if decision.get("action") in SPOKEN else ""
+    )
 
 
 @template_function
@@ -347,7 +396,9 @@ def new_details(step: Written) -> dict[str, Any]:
             continue
         if isinstance(value, list) and all(isinstance(each, str) for each in value):
             runs = ((word, len(list(same))) for word, same in itertools.groupby(value))
-            value = [word if times == 1 else f"{word} × {times}" for word, times in runs]
+            value = [
+                word if times == 1 else f"{word} × {times}" for word, times in runs
+            ]
         shown[key] = value
     return shown
 
@@ -377,7 +428,11 @@ _PICTURES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 _SEVERAL = 3  # yes-or-no questions in one step from which they are shown as a table
 LAST_LINE = 300
 """Characters of a prompt's last line that stand above its ranked answers, at most."""
-_FORMS = {"json_schema": "a JSON schema", "grammar": "a grammar", "choices": "a list of choices"}
+_FORMS = {
+    "json_schema": "a JSON schema",
+    "grammar": "a grammar",
+    "choices": "a list of choices",
+}
 
 
 @template_function
@@ -393,9 +448,15 @@ def call_summary(call: Written) -> str:
     """Summarize a call: tokens, time, price, and the sampling settings sent to the server."""
     answer, sampling = call["answer"], call.get("sampling")
     usage, unsent = answer.get("usage", {}), answer.get("unsent", ())
-    model = f" by the {answer['answered_by']} model" if answer.get("answered_by") else ""
+    model = (
+        f" by the {answer['answered_by']} model" if answer.get("answered_by") else ""
+    )
     finish = [end for end in answer.get("finish", ()) if end != "stop"]
-    other, reasoning, reused = answer.get("other_text"), usage.get("reasoning"), usage.get("reused")
+    other, reasoning, reused = (
+        answer.get("other_text"),
+        usage.get("reasoning"),
+        usage.get("reused"),
+    )
     parts = [
         f"{count(_tokens(answer, 'completion'), 'token')} written{model}",
         f"{reasoning:,} of them for reasoning" if reasoning else "",
@@ -416,7 +477,9 @@ def call_summary(call: Written) -> str:
             parts.append(f"{' and '.join(left)} not sent")
         for name, words in _FORMS.items():
             if sampling.get(name) is not None:
-                parts.append(f"{'prompted with' if name in unsent else 'constrained to'} {words}")
+                parts.append(
+                    f"{'prompted with' if name in unsent else 'constrained to'} {words}"
+                )
     return " · ".join(filter(None, parts))
 
 

@@ -26,7 +26,12 @@ from wayword.metrics.causes import label_of
 from wayword.viewer.markup import Html, Letters, macro, template_function
 
 _BINS = 12
-_UNITS = {"rate": ("", "%"), "metres": ("", " m"), "seconds": ("", " s"), "dollars": ("$", "")}
+_UNITS = {
+    "rate": ("", "%"),
+    "metres": ("", " m"),
+    "seconds": ("", " s"),
+    "dollars": ("$", ""),
+}
 
 
 template_function(label_of)
@@ -73,7 +78,12 @@ def interval(metric: Metric, row: Mapping[str, float | None]) -> str:
         return "too few episodes for an interval"
     first, last = value(metric, low), value(metric, high)
     unit = _UNITS.get(metric.kind, ("", ""))[1]
-    if unit and first.endswith(unit) and last.endswith(unit) and not first.endswith("ms"):
+    if (
+        unit
+        and first.endswith(unit)
+        and last.endswith(unit)
+        and not first.endswith("ms")
+    ):
         first = first.removesuffix(unit)
     return f"95%: {first} to {last}"
 
@@ -112,7 +122,10 @@ def overlay(metric: Metric, first: ArrayLike, second: ArrayLike) -> Html | None:
     paths = []
     for each in shares:
         heights = [*(round(36 - 34 * part / most, 1) for part in each.tolist()), 36]
-        steps = (f"H{round(at * wide, 1)}V{height}" for at, height in enumerate(heights[1:], 1))
+        steps = (
+            f"H{round(at * wide, 1)}V{height}"
+            for at, height in enumerate(heights[1:], 1)
+        )
         paths.append(f"M0 36V{heights[0]}{''.join(steps)}")
     return _OVERLAY(metric, f"{value(metric, low)} to {value(metric, high)}", paths)
 
@@ -129,7 +142,10 @@ def probability(logprob: float) -> float:
 def ranked_options(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
     """Return options and their probabilities, the best first. They need not sum to one."""
     pairs = zip(choice["options"], choice["logprobs"], strict=False)
-    return [(option, probability(p)) for option, p in sorted(pairs, key=lambda pair: -pair[1])]
+    return [
+        (option, probability(p))
+        for option, p in sorted(pairs, key=lambda pair: -pair[1])
+    ]
 
 
 # Any JSON values as facts: names and values, lists, tables.
@@ -137,7 +153,16 @@ def ranked_options(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
 _FOLDED = 12  # names in a list from which it is folded away
 _DEEPEST = 5
 _LONG = 120
-_WINDS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
+_WINDS = (
+    "north",
+    "north-east",
+    "east",
+    "south-east",
+    "south",
+    "south-west",
+    "west",
+    "north-west",
+)
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
@@ -152,7 +177,9 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 def listed(observed: Any, name: str) -> list[Mapping[str, Any]]:
     """Return the items of a list in an observation; empty if it has no such list."""
     items = as_mapping(observed).get(name)
-    return [as_mapping(each) for each in items] if isinstance(items, list | tuple) else []
+    return (
+        [as_mapping(each) for each in items] if isinstance(items, list | tuple) else []
+    )
 
 
 facts = macro("parts.html", "facts")
@@ -190,13 +217,21 @@ def kind_of(value: Any, depth: int) -> str:
         case _ if depth >= _DEEPEST:
             return "deep"
         case Mapping():
-            if len(value) > _FOLDED and all(isinstance(each, Mapping) for each in value.values()):
+            if len(value) > _FOLDED and all(
+                isinstance(each, Mapping) for each in value.values()
+            ):
                 return "objects"
-            return "depth" if value.get("type") == "DepthImage" and free_rays(value) else "facts"
+            return (
+                "depth"
+                if value.get("type") == "DepthImage" and free_rays(value)
+                else "facts"
+            )
         case Sequence():
             if value and all(isinstance(item, Mapping) for item in value):
                 return "rows"
-            if all(isinstance(item, str | int | float) or item is None for item in value):
+            if all(
+                isinstance(item, str | int | float) or item is None for item in value
+            ):
                 return "words" if len(value) <= _FOLDED else "many words"
             return "list"
     return "plain"
@@ -218,7 +253,13 @@ def number(value: float, name: str) -> str:
     if isinstance(value, int):
         return str(value)
     text = f"{value:.2f}".rstrip("0").rstrip(".")
-    return f"{text} m" if name == "distance" else f"{text}°" if name == "elevation" else text
+    return (
+        f"{text} m"
+        if name == "distance"
+        else f"{text}°"
+        if name == "elevation"
+        else text
+    )
 
 
 @template_function
@@ -231,7 +272,12 @@ def wind(heading: float) -> str:
 def filled_keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the columns of a table that are not empty, or a no, in every row."""
     empty: tuple[Any, ...] = ("", None, [])
-    filled = {str(k) for row in rows for k, v in row.items() if v not in empty and v is not False}
+    filled = {
+        str(k)
+        for row in rows
+        for k, v in row.items()
+        if v not in empty and v is not False
+    }
     keys = dict.fromkeys(str(key) for row in rows for key in row)
     return [key for key in keys if key in filled and key != "type"]
 
@@ -258,13 +304,17 @@ def observation(observed: Any, taken: str, letters: Letters) -> Html:
         has_neighbors = True
         for neighbor in map(as_mapping, neighbors):
             name, heading = str(neighbor.get("viewpoint", "")), neighbor.get("heading")
-            turn = relative(heading, facing) if isinstance(heading, int | float) else None
+            turn = (
+                relative(heading, facing) if isinstance(heading, int | float) else None
+            )
             length = neighbor.get("distance")
             distance = f"{length:.2f} m" if isinstance(length, int | float) else ""
             exits.append(ListedExit(turn, name, distance, name == taken))
     elif isinstance(held.get("angles"), list | tuple):
         exits = [
-            ListedExit(float(turn)) for turn in held["angles"] if isinstance(turn, int | float)
+            ListedExit(float(turn))
+            for turn in held["angles"]
+            if isinstance(turn, int | float)
         ]
     rest = {
         key: _walls(each) if key == "walls" else each
@@ -304,7 +354,11 @@ def objects_in(held: Mapping[str, Any]) -> list[str]:
     """Return the names of listed objects, each once; empty in worlds without objects."""
     words = [(each.get("color"), each.get("name") or each.get("kind") or each.get("type"))
              for each in listed(held, "objects") or listed(held, "shown")]  # fmt: skip
-    return list(dict.fromkeys(filter(None, (" ".join(map(str, filter(None, w))) for w in words))))
+    return list(
+        dict.fromkeys(
+            filter(None, (" ".join(map(str, filter(None, w))) for w in words))
+        )
+    )
 
 
 @template_function
@@ -328,9 +382,14 @@ def free_rays(depth: Mapping[str, Any]) -> list[tuple[float, float]]:
     any other value."""
     try:
         bearings, rows, reach = depth["bearings"], depth["elevations"], depth["reach"]
-        image = np.frombuffer(depth["levels"], np.uint8).reshape(len(rows), len(bearings))
+        image = np.frombuffer(depth["levels"], np.uint8).reshape(
+            len(rows), len(bearings)
+        )
         level = [n for n, up in enumerate(rows) if abs(up) <= _LEVEL]
         nearest = image[level].min(axis=0, initial=254).tolist()
-        return [(float(b), float(reach) * n / 254) for b, n in zip(bearings, nearest, strict=True)]
+        return [
+            (float(b), float(reach) * n / 254)
+            for b, n in zip(bearings, nearest, strict=True)
+        ]
     except (KeyError, TypeError, ValueError):
         return []

@@ -26,10 +26,26 @@ from wayword.viewer.figures import column, interval, spaced, title, value
 from wayword.viewer.library import Head, NamedRun, Rows, address, slug, standing
 from wayword.viewer.markup import Html, page, render, visible
 
-ACCOUNT = ("steps", "rejections", "prompt_tokens", "completion_tokens", "cost", "seconds")
+ACCOUNT = (
+    "steps",
+    "rejections",
+    "prompt_tokens",
+    "completion_tokens",
+    "cost",
+    "seconds",
+)
 """Accounting metrics that the table of episodes shows."""
 _MAIN = ("sr", "tc", "ne", "spd", "spl", "ndtw", "goal_sr", "psr")
-_EFFICIENCY = ("spl", "spl_visible", "spl_challenge", "plw_sr", "sdtw", "ndtw", "reward", "kpa")
+_EFFICIENCY = (
+    "spl",
+    "spl_visible",
+    "spl_challenge",
+    "plw_sr",
+    "sdtw",
+    "ndtw",
+    "reward",
+    "kpa",
+)
 """Shown next to the success measure: the first of these that a run has."""
 _MOST_LINKS = 200  # for browsers without a script
 
@@ -87,7 +103,10 @@ def index_page(run: Overview) -> str:
     caveats: Sequence[str] = run.row.get("caveats") or caveats_of(run.config)
     endings = ["all", *(["failed"] if run.rows.failed else [])]
     endings += [each for each in run.rows.index.endings() if each]
-    paged = ((head.episode_id, run.page_of(head.episode_id)) for head in run.heads[:_MOST_LINKS])
+    paged = (
+        (head.episode_id, run.page_of(head.episode_id))
+        for head in run.heads[:_MOST_LINKS]
+    )
     return page(
         "run_page.html", "index", run.served, run=run, slug=slug(run.name), caveats=caveats,
         cast=cast_of(run.config["identity"]), endings=dict.fromkeys(endings), causes=CAUSES,
@@ -108,7 +127,9 @@ def metrics_part(run: Overview) -> Html:
             words = f"the same in all {len(scores):,} episodes"
         cards[metric.key] = metric, row, words
     large = [
-        cards.pop(key) for key in headline(run.row, run.rows.success) if run.row and key in cards
+        cards.pop(key)
+        for key in headline(run.row, run.rows.success)
+        if run.row and key in cards
     ]
     return render("metrics.html", run=run, large=large, cards=[*cards.values()])
 
@@ -116,8 +137,12 @@ def metrics_part(run: Overview) -> Html:
 def headline(row: Mapping[str, Any], success: str) -> list[str]:
     """Return the keys of success, efficiency, steps and cost in a run's row; empty if missing."""
     present = {key for key, summary in row.get("metrics", {}).items() if summary}
-    efficient = next((key for key in _EFFICIENCY if key in present and key != success), "")
-    return [key if key in present else "" for key in (success, efficient, "steps", "cost")]
+    efficient = next(
+        (key for key in _EFFICIENCY if key in present and key != success), ""
+    )
+    return [
+        key if key in present else "" for key in (success, efficient, "steps", "cost")
+    ]
 
 
 def causes_part(run: Overview) -> Html | None:
@@ -130,7 +155,9 @@ def causes_part(run: Overview) -> Html | None:
         for cause in CAUSES
         if counts[cause]
     ]
-    return render("causes.html", run=run, rows=rows, most=max(counts.values(), default=1))
+    return render(
+        "causes.html", run=run, rows=rows, most=max(counts.values(), default=1)
+    )
 
 
 def _data(run: Overview) -> Json:
@@ -143,7 +170,13 @@ def _data(run: Overview) -> Json:
     account = [m for m in metrics if m.key in columns and m.key in ACCOUNT]
     return {
         "columns": [
-            {"key": m.key, "label": column(m), "kind": m.kind, "better": m.better, "doc": m.doc}
+            {
+                "key": m.key,
+                "label": column(m),
+                "kind": m.kind,
+                "better": m.better,
+                "doc": m.doc,
+            }
             for m in metrics
         ],
         "shown": [metric.key for metric in (*family[:2], *account)],
@@ -168,8 +201,18 @@ def row_of(run: Overview, head: Head) -> list[Json]:
         score = head.scores.get(metric.key, math.nan)
         whole = score.is_integer() and abs(score) < 100_000
         finite = math.isfinite(score)
-        scores.append(int(score) if whole else float(f"{score:.5g}") if finite else None)
-    return [visible(episode), text, run.page_of(episode), head.ended, causes, scene, *scores]
+        scores.append(
+            int(score) if whole else float(f"{score:.5g}") if finite else None
+        )
+    return [
+        visible(episode),
+        text,
+        run.page_of(episode),
+        head.ended,
+        causes,
+        scene,
+        *scores,
+    ]
 
 
 def text_of(run: Overview, head: Head) -> tuple[str, list[int], str]:
@@ -177,7 +220,9 @@ def text_of(run: Overview, head: Head) -> tuple[str, list[int], str]:
     private = run.sources.private_instructions(head.episode_id)
     parts = (head.error, *private.values(), run.sources.instruction(head.episode_id))
     text = " · ".join(part for part in parts if part)
-    causes = [list(CAUSES).index(cause) for cause in run.causes.get(head.episode_id, ())]
+    causes = [
+        list(CAUSES).index(cause) for cause in run.causes.get(head.episode_id, ())
+    ]
     return visible(text), causes, visible(run.sources.scene(head.episode_id))
 
 
@@ -188,7 +233,10 @@ def _settings(run: Overview) -> dict[str, Any]:
         "agent": cast_of(identity),
         **{key: identity.get(key) for key in ("models", "dataset")},
         "perception": config.get("perception"),
-        **{spaced(key): identity.get(key) for key in ("seed", "max_steps", "shuffle", "shard")},
+        **{
+            spaced(key): identity.get(key)
+            for key in ("seed", "max_steps", "shuffle", "shard")
+        },
         "started": config.get("started"),
         "split checksum": identity.get("data_checksum"),
         "folder": str(run.rows.run.path),

@@ -38,7 +38,9 @@ from wayword.viewer.figures import count, duration
 T = TypeVar("T")
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,80}")
-_MAX_ROWS = 400_000  # rows of indexes that are cached, about: those of the runs viewed last
+_MAX_ROWS = (
+    400_000  # rows of indexes that are cached, about: those of the runs viewed last
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,9 @@ class Rows:
                 self.version, self.ids = version, self.index.ids()
                 available = scoring.by_key(metrics_of(self.run.config))
                 keys = self.index.keys
-                self.metrics = [metric for key, metric in available.items() if key in keys]
+                self.metrics = [
+                    metric for key, metric in available.items() if key in keys
+                ]
         return self
 
     def __len__(self) -> int:
@@ -89,7 +93,9 @@ class Rows:
         """The run's row of ``wayword table``, with intervals; empty before an episode ends."""
         if not self.done:
             return {}
-        row: Mapping[str, Any] = json.loads(reports.table([self.run.path], "json"))["rows"][0]
+        row: Mapping[str, Any] = json.loads(reports.table([self.run.path], "json"))[
+            "rows"
+        ][0]
         return row
 
     def scored(self, episode: str) -> dict[str, float]:
@@ -111,20 +117,27 @@ class Rows:
     def heads(self, keys: Sequence[str | int] | None = None) -> list[Head]:
         """Return the rows of these keys, by default all."""
         chosen = self.keys() if keys is None else keys
-        entries = iter(self.index.entries([key for key in chosen if isinstance(key, int)]))
+        entries = iter(
+            self.index.entries([key for key in chosen if isinstance(key, int)])
+        )
         lines = []
         for key in chosen:
             if isinstance(key, str):
                 lines.append(Head(key, "failed", {}, self.failed[key]))
             else:
                 entry = next(entries)
-                lines.append(Head(entry.episode_id, entry.ended, _numbers(entry.scores)))
+                lines.append(
+                    Head(entry.episode_id, entry.ended, _numbers(entry.scores))
+                )
         return lines
 
     def unsolved(self) -> list[str]:
         """Ids of the episodes without success, failed ones first."""
         success = self.index.column(self.success)[: len(self.ids)]
-        return [*self.failed, *(self.ids[n] for n in np.flatnonzero(success <= 0.5).tolist())]
+        return [
+            *self.failed,
+            *(self.ids[n] for n in np.flatnonzero(success <= 0.5).tolist()),
+        ]
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
         """Return a metric's scores (N,), by metric, for metrics that have any."""
@@ -217,7 +230,9 @@ class Library:
         """A folder for a run started from the viewer, named after the run."""
         top = self.given[0]
         top = top.parent if is_run(top) else top
-        return top / re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(word for word in words if word))
+        return top / re.sub(
+            r"[^A-Za-z0-9._-]+", "-", "-".join(word for word in words if word)
+        )
 
     def runs(self) -> list[NamedRun]:
         """Every run folder that exists now. Names are unique."""
@@ -252,7 +267,9 @@ class Library:
                 rows = Rows(RecordedRun(run.path))
             self._rows[run.slug] = rows
             self._rows.move_to_end(run.slug)
-            while len(self._rows) > 1 and sum(map(len, self._rows.values())) > _MAX_ROWS:
+            while (
+                len(self._rows) > 1 and sum(map(len, self._rows.values())) > _MAX_ROWS
+            ):
                 self._rows.popitem(last=False)
         return rows.refresh()
 
@@ -282,7 +299,11 @@ def select(
     """Return the rows that a query's fields ask for, in the requested order. Search words are found
     in ids, or in the texts of the episodes in ``texts``."""
     among: set[str] | None = None
-    words, ended, cause = wish.get("q", "").lower().split(), wish.get("ended"), wish.get("cause")
+    words, ended, cause = (
+        wish.get("q", "").lower().split(),
+        wish.get("ended"),
+        wish.get("cause"),
+    )
     outcome = wish.get("outcome", "")
     if cause:
         among = {name for name, causes in causes_of.items() if cause in causes}
@@ -297,7 +318,11 @@ def select(
     sort, down = wish.get("sort", ""), wish.get("down") == "1"
     numbers = rows.index.find(ended or "", ranges, among, sort, down)
     failed: Sequence[str] = ()
-    if outcome != "success" and ended in (None, "", "failed") and cause in (None, "", "failed"):
+    if (
+        outcome != "success"
+        and ended in (None, "", "failed")
+        and cause in (None, "", "failed")
+    ):
         failed = [name for name in rows.failed if not words or name in (among or ())]
     return [*failed, *numbers]
 
@@ -330,8 +355,12 @@ def progress_of(run: Path) -> Progress | None:
         progress = json.loads(path.read_text(encoding="utf-8"))
         written = path.stat().st_mtime
         age = time.time() - written
-        runs = not progress.get("over") and (process_runs(int(progress["process"])) or age < 5)
-        episodes = tuple(each for each in progress.get("episodes", ()) if isinstance(each, dict))
+        runs = not progress.get("over") and (
+            process_runs(int(progress["process"])) or age < 5
+        )
+        episodes = tuple(
+            each for each in progress.get("episodes", ()) if isinstance(each, dict)
+        )
         done, total = int(progress["done"]), int(progress["total"])
         took = max(1.0, written - float(progress.get("began", written)))
         ended, left = done - int(progress.get("before", 0)), total - done
@@ -341,7 +370,9 @@ def progress_of(run: Path) -> Progress | None:
             f"about {duration(left * took / ended)} left" if ended > 0 and left else "",
             count(calls, "call") + " in flight" if calls else "",
             f"{tokens / took:,.0f} tokens per second" if tokens else "",
-            f"${spent:.2f}{f' of ${float(most):.2f}' if most else ''}" if spent or most else "",
+            f"${spent:.2f}{f' of ${float(most):.2f}' if most else ''}"
+            if spent or most
+            else "",
         )
         alive, words = runs and age < _STALE, " · ".join(filter(None, pace))
         return Progress(done, total, alive, episodes, words, written)

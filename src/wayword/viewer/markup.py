@@ -41,7 +41,11 @@ class Html(Markup):
         if hasattr(value, "__html__"):
             return cls(value)
         text = "" if value is None else str(value)
-        return cls(_short(text) if len(text) < _SHORT else html.escape(visible(text), quote=True))
+        return cls(
+            _short(text)
+            if len(text) < _SHORT
+            else html.escape(visible(text), quote=True)
+        )
 
 
 _HIDDEN = re.compile(
@@ -84,7 +88,9 @@ _TEMPLATES = Environment(
 
 def template_function(function: F) -> F:
     """Make a function callable in every template by its name, and a filter."""
-    _TEMPLATES.globals[function.__name__] = _TEMPLATES.filters[function.__name__] = function
+    _TEMPLATES.globals[function.__name__] = _TEMPLATES.filters[function.__name__] = (
+        function
+    )
     return function
 
 
@@ -100,7 +106,9 @@ def macro(template: str, name: str) -> Callable[..., Html]:
     """A macro of a template as a function."""
 
     def call(*values: Any, **named: Any) -> Html:
-        return Html(getattr(_TEMPLATES.get_template(template).module, name)(*values, **named))
+        return Html(
+            getattr(_TEMPLATES.get_template(template).module, name)(*values, **named)
+        )
 
     return call
 
@@ -108,12 +116,19 @@ def macro(template: str, name: str) -> Callable[..., Html]:
 def page(template: str, script: str, served: bool = False, **context: Any) -> str:
     """A whole document with the shipped style and the shipped script of that name."""
     style, code = _static("page.css"), _static("maps.js") + _static(f"{script}.js")
-    allowed = "form-action 'self'; connect-src 'self'" if served else "form-action 'none'"
+    allowed = (
+        "form-action 'self'; connect-src 'self'" if served else "form-action 'none'"
+    )
     policy = (
         f"default-src 'none'; script-src '{_digest(code)}'; style-src '{_digest(style)}'; "
         f"img-src data:; base-uri 'none'; {allowed}"
     )
-    shipped = {"policy": policy, "style": Html(style), "code": Html(code), "served": served}
+    shipped = {
+        "policy": policy,
+        "style": Html(style),
+        "code": Html(code),
+        "served": served,
+    }
     return render(template, **shipped, **context)
 
 
@@ -177,7 +192,12 @@ class Letters:
         if not lengths:
             return markup
         ids = "|".join(rf"[\w-]{{{length}}}" for length in lengths)
-        pieces = re.compile(rf"<title>[^<]*</title>|<[^>]*>|(?<![\w-])(?:{ids})(?![\w-])")
+        pieces = re.compile(
+            rf"<title>[^<]*</title>|<[^>]*>|(?<![\w-])(?:{ids})(?![\w-])"
+        )
         abbr = Html('<abbr class="letter" title="{0}" data-letter="{1}">{0}</abbr>')
-        shown = {name: str(abbr.format(name, letter)) for name, letter in self.by_place.items()}
+        shown = {
+            name: str(abbr.format(name, letter))
+            for name, letter in self.by_place.items()
+        }
         return Html(pieces.sub(lambda match: shown.get(match[0], match[0]), markup))

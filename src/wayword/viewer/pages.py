@@ -120,18 +120,29 @@ def write_pages(
         paged = _write(rows, chosen, folder, sources, on_page)
     except OSError as error:
         problem = (error.strerror or str(error)).lower()
-        raise RecordingError(f"{folder}: {problem}; give another folder with --out") from error
-    return WrittenPages(folder / "index.html", len(chosen), paged, len(ids), sources.notice)
+        raise RecordingError(
+            f"{folder}: {problem}; give another folder with --out"
+        ) from error
+    return WrittenPages(
+        folder / "index.html", len(chosen), paged, len(ids), sources.notice
+    )
 
 
 def _write(
-    rows: Rows, chosen: Sequence[str], folder: Path, sources: Sources, on_page: OnPage | None
+    rows: Rows,
+    chosen: Sequence[str],
+    folder: Path,
+    sources: Sources,
+    on_page: OnPage | None,
 ) -> int:
     """Write the pages; return the number of episodes that have one."""
     path, ids = rows.run.path, rows.names()
     name = path.resolve().name
     files = {each: file_name(each) for each in ids}
-    present = {*chosen, *(each for each in ids if (folder / "episodes" / files[each]).is_file())}
+    present = {
+        *chosen,
+        *(each for each in ids if (folder / "episodes" / files[each]).is_file()),
+    }
     chain = [each for each in ids if each in present]
     around = ["", *(files[each] for each in chain), ""]
     links = {each: Links(around[at], around[at + 2]) for at, each in enumerate(chain)}
@@ -157,12 +168,18 @@ def _claim(folder: Path, config: Mapping[str, Any]) -> None:
     digest = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
     mark = folder / _MARK
     if mark.is_file() and mark.read_text(encoding="utf-8").strip() != digest:
-        raise UsageError(f"{folder}: has pages of another run; give a new folder with --out")
+        raise UsageError(
+            f"{folder}: has pages of another run; give a new folder with --out"
+        )
     if folder.is_dir() and not mark.is_file():
         # A command that was killed before it wrote the mark leaves only this.
         others = [path for path in folder.iterdir() if path.name != f".{_MARK}.new"]
-        if not all(p.name == "episodes" and p.is_dir() and not any(p.iterdir()) for p in others):
-            raise UsageError(f"{folder}: has other files; give an empty or new folder with --out")
+        if not all(
+            p.name == "episodes" and p.is_dir() and not any(p.iterdir()) for p in others
+        ):
+            raise UsageError(
+                f"{folder}: has other files; give an empty or new folder with --out"
+            )
     folder.mkdir(parents=True, exist_ok=True)
     _put(mark, digest + "\n")
     (folder / "episodes").mkdir(exist_ok=True)
@@ -189,7 +206,10 @@ def framed(shown: object) -> str:
         shown = EpisodeRecord(shown.episode_id, {}, shown)
     try:
         if isinstance(shown, RunResult):
-            rows, title = Rows(RunFolder.read(shown.path)).refresh(), f"run {shown.path.name}"
+            rows, title = (
+                Rows(RunFolder.read(shown.path)).refresh(),
+                f"run {shown.path.name}",
+            )
             overview = Overview(
                 shown.path.name, rows, rows.row(), rows.heads()[:MOST],
                 Sources(success=rows.success), command=f"wayword view {shown.path}",
@@ -204,7 +224,9 @@ def framed(shown: object) -> str:
     except WaywordError as error:
         return Html("<p>{}</p>").format(str(error))
     frame = '<iframe srcdoc="{}" sandbox="allow-scripts" title="{}" width="100%" height="640" '
-    return Html(frame + 'frameborder="0" loading="lazy"></iframe>').format(str(text), title)
+    return Html(frame + 'frameborder="0" loading="lazy"></iframe>').format(
+        str(text), title
+    )
 
 
 displays = {"notebook": framed}

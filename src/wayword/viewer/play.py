@@ -54,7 +54,9 @@ from wayword.worlds.babyai.level import MIDDLE, VIEW_SIZE
 
 MOST = 16
 """Games that can run at once."""
-_AGAIN = "-again"  # in the names of run folders, before the number of the further attempt
+_AGAIN = (
+    "-again"  # in the names of run folders, before the number of the further attempt
+)
 _HISTORY = 2000  # lines that a seat and a table keep
 _COMMANDS = frozenset({*QUIT_WORDS, *HELP_ALIASES, "map", "undo"})
 """Words for the agent ``human`` itself."""
@@ -89,7 +91,9 @@ class Seat(Person):
         with self._table.changing():
             self.situation = situation
             pose, known, room = self._table.pose(self.actor)
-            self.looks.append(Look(pose, situation.observation, situation.around, known, room))
+            self.looks.append(
+                Look(pose, situation.observation, situation.around, known, room)
+            )
         return True
 
     def write(self, text: str, style: Style = "") -> None:
@@ -136,14 +140,20 @@ class Seat(Person):
             return read, ""
         if read.name == STOP.name:
             return "", f"{read} ends the game. Stop here?"
-        listed = read.name in situation.space.open_verbs or read in situation.space.listed
-        return "", "" if listed else f"{read} is not listed and may cost a step. Try it?"
+        listed = (
+            read.name in situation.space.open_verbs or read in situation.space.listed
+        )
+        return (
+            "",
+            "" if listed else f"{read} is not listed and may cost a step. Try it?",
+        )
 
     def settled(self, seconds: float) -> None:
         """Wait for the next question or the end of the game, ``seconds`` at most."""
         with self._table.changed:
             self._table.changed.wait_for(
-                lambda: (self.waiting > 0 and not self._words) or self._table.ended, seconds
+                lambda: (self.waiting > 0 and not self._words) or self._table.ended,
+                seconds,
             )
 
 
@@ -199,11 +209,15 @@ class PlayTable(Person):
     @property
     def series(self) -> Path | None:
         """The run folder of the first attempts, of which others are named."""
-        return self.folder and self.folder.with_name(self.folder.name.partition(_AGAIN)[0])
+        return self.folder and self.folder.with_name(
+            self.folder.name.partition(_AGAIN)[0]
+        )
 
     @property
     def turn(self) -> int:
-        return max((s.situation.turn for s in self._seats.values() if s.situation), default=1)
+        return max(
+            (s.situation.turn for s in self._seats.values() if s.situation), default=1
+        )
 
     def enter(self, episode: Episode, world: World) -> None:
         with self.changing():
@@ -211,18 +225,32 @@ class PlayTable(Person):
 
     def stepped(self, step: Step) -> None:
         done = step.decision
-        text = f"rejected: {done.reason}" if isinstance(done, Rejection) else str(done.action)
+        text = (
+            f"rejected: {done.reason}"
+            if isinstance(done, Rejection)
+            else str(done.action)
+        )
         with self.changing():
-            self.seat(step.actor).moves += len(step.feedback.details.get("low_level", "1"))
-            self.lines.append(PlayEvent(step.actor, text, "" if step.feedback.ok else "warning"))
+            self.seat(step.actor).moves += len(
+                step.feedback.details.get("low_level", "1")
+            )
+            self.lines.append(
+                PlayEvent(step.actor, text, "" if step.feedback.ok else "warning")
+            )
 
-    def pose(self, actor: str) -> tuple[Mapping[str, Any], Mapping[str, Point], Sequence[Point]]:
+    def pose(
+        self, actor: str
+    ) -> tuple[Mapping[str, Any], Mapping[str, Point], Sequence[Point]]:
         """An actor's pose; in a household also remembered objects and the corners of its room."""
         world: Any = self._world
         pose = world.pose(actor) if world else {}
         known = world.remembered(actor) if hasattr(world, "remembered") else {}
         rooms = world.scene.rooms if known else ()
-        return pose, known, next((o.polygon for o in rooms if o.name == pose["room"]), ())
+        return (
+            pose,
+            known,
+            next((o.polygon for o in rooms if o.name == pose["room"]), ()),
+        )
 
     def write(self, text: str, style: Style = "") -> None:
         with self.changing():
@@ -258,7 +286,9 @@ class PlayTable(Person):
         except Exception as error:  # noqa: BLE001 - the page says so; other games go on
             expected = isinstance(error, PlayerLeft | WaywordError)
             with self.changing():
-                self.problem = str(error) if expected else f"{type(error).__name__}: {error}"
+                self.problem = (
+                    str(error) if expected else f"{type(error).__name__}: {error}"
+                )
                 self.state = "failed"
 
     def over(self, game: PlayedGame) -> None:
@@ -293,7 +323,9 @@ class Games:
                 actors = dataset.tasks[0].episode.actors
                 table.limit = ready.max_steps or dataset.max_steps
                 table.humans = tuple(
-                    name for name in actors if ready.actors.get(name, ready.agent) == "human"
+                    name
+                    for name in actors
+                    if ready.actors.get(name, ready.agent) == "human"
                 )
                 if ready.out is not None:
                     self.on_folder(ready.out)
@@ -310,7 +342,10 @@ class Games:
         if table.setup is None or not table.ended:
             raise UsageError(f"game {name} has not ended")
         plan, *players = table.setup
-        folder, episode = table.series, table.game.episode if again and table.game else ""
+        folder, episode = (
+            table.series,
+            table.game.episode if again and table.game else "",
+        )
         if folder and episode:
             new = (folder.with_name(f"{folder.name}{_AGAIN}{n}") for n in count(1))
             folder = next(each for each in new if not each.exists())
@@ -331,7 +366,9 @@ class Games:
 
     def running(self) -> list[PlayTable]:
         """Return the open games that a person plays."""
-        return [table for table in self.tables.values() if table.setup and not table.ended]
+        return [
+            table for table in self.tables.values() if table.setup and not table.ended
+        ]
 
     def table(self, name: str) -> PlayTable:
         if name not in self.tables:
@@ -362,31 +399,49 @@ class GameEnd(NamedTuple):
     conditions: Sequence[tuple[str, int, int]] = ()
 
 
-def board(game: PlayTable, actor: str, ending: GameEnd, tally: Sequence[bool] = ()) -> Html:
+def board(
+    game: PlayTable, actor: str, ending: GameEnd, tally: Sequence[bool] = ()
+) -> Html:
     """Return the view of a seat or an observer; ``tally``: which games of the series are solved."""
     with game.changed:
         seat = game.seat(actor) if actor else None
         now = seat.situation if seat else None
         letters = seat.letters if seat else Letters()
-        drawn = observed_map(seat.looks, letters, now) if seat and now else None  # assigns letters
-        groups: dict[str, list[Choice]] = {"": []}  # by verb, empty for those without arguments
+        drawn = (
+            observed_map(seat.looks, letters, now) if seat and now else None
+        )  # assigns letters
+        groups: dict[str, list[Choice]] = {
+            "": []
+        }  # by verb, empty for those without arguments
         last: list[Choice] = []  # ``stop``
         directions, keys = arrows(now.observation if now else {}), dict[str, str]()
         if now and not game.ended:
             keys = {action: key for key, action in arrow_keys(now).items()}
-        for number, action in enumerate(now.space.listed if now and not game.ended else (), 1):
+        for number, action in enumerate(
+            now.space.listed if now and not game.ended else (), 1
+        ):
             words, direction = spaced(action.name), ""
             if action.arguments:
                 words = ", ".join(spaced(letters.of(each)) for each in action.arguments)
                 if action.name == "rotate":
-                    words = f"{'left' if words[0] == '-' else 'right'} {words.strip('-')}°"
+                    words = (
+                        f"{'left' if words[0] == '-' else 'right'} {words.strip('-')}°"
+                    )
                 direction = directions.get(action.arguments[-1], "")
             group = groups.setdefault(action.name if action.arguments else "", [])
             key = keys.get(str(action), "s" if action == STOP else "")
-            (last if action == STOP else group).append((number, action, words, direction, key))
-        choices = [(verb, listed) for verb, listed in (*groups.items(), ("", last)) if listed]
+            (last if action == STOP else group).append(
+                (number, action, words, direction, key)
+            )
+        choices = [
+            (verb, listed) for verb, listed in (*groups.items(), ("", last)) if listed
+        ]
         # On the last input: it stays in view.
-        feedback = [*takewhile(lambda event: not event.who, reversed(seat.lines if seat else ()))]
+        feedback = [
+            *takewhile(
+                lambda event: not event.who, reversed(seat.lines if seat else ())
+            )
+        ]
         return render(
             "board.html", game=game, actor=actor, ending=ending, seat=seat, now=now,
             feedback=feedback[3::-1], scores=score_rows(game.game) if game.game else [],
@@ -402,7 +457,9 @@ def idle(held: Mapping[str, Any]) -> list[str]:
     if "walls" not in held:
         return []
     objects = listed(held, "objects")
-    kinds = [each["kind"] for each in objects if (each["ahead"], each["right"]) == (1, 0)]
+    kinds = [
+        each["kind"] for each in objects if (each["ahead"], each["right"]) == (1, 0)
+    ]
     full, wall = bool(held["holding"]), held["walls"][0] == 1
     works = {
         "pick_up": not full and bool({"key", "ball", "box"} & {*kinds}),
@@ -417,7 +474,9 @@ def readable(text: str, letters: Letters) -> Html:
     """Return a text with letters for ids, spaces in names and whole degrees."""
     text = re.sub(r"\d+\.\d+°", lambda m: f"{round(float(m[0][:-1])) % 360}°", text)
     ids = letters.by_place
-    return letters.put(re.sub(r"[\w-]+", lambda m: m[0] if m[0] in ids else spaced(m[0]), text))
+    return letters.put(
+        re.sub(r"[\w-]+", lambda m: m[0] if m[0] in ids else spaced(m[0]), text)
+    )
 
 
 @template_function
@@ -452,8 +511,14 @@ def arrow_keys(now: Situation) -> dict[str, str]:
         for key, name, turn, _ in sightings(as_mapping(now.observation)) if key == "neighbors"
     ]  # fmt: skip
     for key, (angle, names) in _KEYS.items():
-        near = [(abs(turn), action) for turn, action in turns if abs(relative(turn, angle)) <= 45]
-        best = (max if angle == 180 else min)(near, default=(0.0, ""))  # the nearest to the front
+        near = [
+            (abs(turn), action)
+            for turn, action in turns
+            if abs(relative(turn, angle)) <= 45
+        ]
+        best = (max if angle == 180 else min)(
+            near, default=(0.0, "")
+        )  # the nearest to the front
         if action := next((each for each in (best[1], *names) if each in listed), ""):
             keys[key] = action
     return keys
@@ -466,7 +531,10 @@ def score_rows(game: PlayedGame) -> list[tuple[str, str, str]]:
     present = [m for m in (*family, *accounting.METRICS) if m.key in yours]
     main = [metric for metric in present if metric not in accounting.METRICS][:SHOWN]
     rows = [("", "you", "expert")]
-    for metric in [*main, *(m for m in present if m.key == _unit(game) and m not in main)]:
+    for metric in [
+        *main,
+        *(m for m in present if m.key == _unit(game) and m not in main),
+    ]:
         theirs = figures.value(metric, best[metric.key]) if metric.key in best else ""
         rows.append((metric.label, figures.value(metric, yours[metric.key]), theirs))
     return rows
@@ -481,7 +549,9 @@ def _unit(game: PlayedGame) -> str:
 
 def _moves(game: PlayedGame) -> list[int]:
     """Return the numbers of moves of the player and the expert; 0 if unknown."""
-    return [int((scores or {}).get(_unit(game), 0)) for scores in (game.scores, game.best)]
+    return [
+        int((scores or {}).get(_unit(game), 0)) for scores in (game.scores, game.best)
+    ]
 
 
 # The map of what an actor has seen, drawn from observations alone: neighbors, exits of a
@@ -513,13 +583,26 @@ def sightings(held: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]
             name = str(each.get("viewpoint") or each.get("name") or each.get("words"))
             turn, far = finite(each.get("bearing")), finite(each.get("distance"))
             in_grid = "ahead" in each
-            if key == "neighbors" and (heading := finite(each.get("heading"))) is not None:
+            if (
+                key == "neighbors"
+                and (heading := finite(each.get("heading"))) is not None
+            ):
                 turn = relative(heading, facing)
             elif in_grid:
-                ahead, right = (finite(each.get(side)) or 0.0 for side in ("ahead", "right"))
-                turn, far = math.degrees(math.atan2(right, ahead)), math.hypot(ahead, right)
+                ahead, right = (
+                    finite(each.get(side)) or 0.0 for side in ("ahead", "right")
+                )
+                turn, far = (
+                    math.degrees(math.atan2(right, ahead)),
+                    math.hypot(ahead, right),
+                )
             if turn is not None:
-                yield "squares" if in_grid else key, name, turn, math.nan if far is None else far
+                yield (
+                    "squares" if in_grid else key,
+                    name,
+                    turn,
+                    math.nan if far is None else far,
+                )
 
 
 _SIGHTING = re.compile(
@@ -571,7 +654,9 @@ def observed_map(
     drawn.scale, drawn.unit = builder.exact, "squares" if builder.squares else "m"
     drawn.shapes, drawn.targets = builder.shapes(), _targets(builder, now)
     drawn.legend = [("inview", "in view")] * bool(builder.view)
-    drawn.legend += [(f"mark-seen-doors {s}", f"{s} door") for s in {*builder.doors.values()}]
+    drawn.legend += [
+        (f"mark-seen-doors {s}", f"{s} door") for s in {*builder.doors.values()}
+    ]
     return draw.render(drawn)
 
 
@@ -584,7 +669,9 @@ def _targets(
     for number, action in enumerate(now.space.listed if now else (), 1):
         if action.arguments:
             by_name.setdefault(action.arguments[-1], []).append((number, action))
-    grid = {name: (float(x), -float(y)) for name, (_, _, _, x, y) in builder.grid.items()}
+    grid = {
+        name: (float(x), -float(y)) for name, (_, _, _, x, y) in builder.grid.items()
+    }
     objects = {name: point for name, (point, _) in builder.objects.items()}
     targets: list[tuple[Point, str, Mapping[str, Any]]] = []
     for name, point in {**grid, **objects, **builder.points}.items():
@@ -594,7 +681,9 @@ def _targets(
             words = {"words": number, "action": str(action)}
             targets.append((point, spaced(f"{action.name} {called}"), words))
         elif actions:
-            targets.append((point, spaced(f"{called}: {len(actions)} actions"), {"name": name}))
+            targets.append(
+                (point, spaced(f"{called}: {len(actions)} actions"), {"name": name})
+            )
     keys = arrow_keys(now) if now else {}
     listed = [str(action) for action in now.space.listed] if now else []
     if now and "move_ahead" in listed:
@@ -602,7 +691,9 @@ def _targets(
     for turn, end in builder.exits:
         key = min(_KEYS, key=lambda key: abs(relative(turn, _KEYS[key][0])))
         if text := keys.get(key):
-            targets.append((end, spaced(text), {"words": listed.index(text) + 1, "action": text}))
+            targets.append(
+                (end, spaced(text), {"words": listed.index(text) + 1, "action": text})
+            )
     return targets
 
 
@@ -612,7 +703,9 @@ def _squares(
     """Yield the free squares of a grid as buttons: with the motion that leads there, with the
     actions that work on the object right ahead, or with neither and the reason."""
     motions, here = builder.motions(), builder.waypoints[-1].point
-    works = [verb for verb in ("pick_up", "toggle") if verb in listed and verb not in idle]
+    works = [
+        verb for verb in ("pick_up", "toggle") if verb in listed and verb not in idle
+    ]
     for square in (square for square, wall in builder.squares.items() if not wall):
         title, more = "no known way there yet", dict[str, Any]()
         if motion := motions.get(square):
@@ -655,7 +748,9 @@ class _MapBuilder:
     """Destinations of the doorways that places are in."""
     fans: list[list[Point]] = field(default_factory=list)
     outlines: dict[str, Sequence[Point]] = field(default_factory=dict)
-    doors: dict[str, str] = field(default_factory=dict)  # open or closed, when seen last
+    doors: dict[str, str] = field(
+        default_factory=dict
+    )  # open or closed, when seen last
     exact: bool = True
 
     def add(self, look: Look) -> bool:
@@ -675,7 +770,9 @@ class _MapBuilder:
         for neighbor in listed(held, "neighbors"):
             name = str(neighbor.get("viewpoint"))
             self.letters.assign(name)
-            self.points.setdefault(name, toward(position, *heading_and_length(neighbor)))
+            self.points.setdefault(
+                name, toward(position, *heading_and_length(neighbor))
+            )
             self.edges[place, name] = None
         turns = [finite(turn) or 0.0 for turn in held.get("angles") or ()]
         self.exits = [(turn, toward(position, facing + turn, 0.55)) for turn in turns]
@@ -687,18 +784,27 @@ class _MapBuilder:
         if not look.room and all(math.dist(at, position) > _ROOM for at in named):
             self.rooms[position] = room
         for name, point in look.known.items():
-            self.objects[name] = point, "doors" if name.startswith("door") else "objects"
+            self.objects[name] = (
+                point,
+                "doors" if name.startswith("door") else "objects",
+            )
         for key, name, turn, far in sightings({**held, "heading": facing}):
             if key in _WITH_BEARING and far == far:
                 self.objects[name] = toward(position, facing + turn, far), key
         for name, turn, far in () if held.get("shown") else landmarks(look.text):
             spot = toward(position, facing + turn, far)
-            near = (place for place, at in self.points.items() if math.dist(at, spot) < _DOORWAY)
+            near = (
+                place
+                for place, at in self.points.items()
+                if math.dist(at, spot) < _DOORWAY
+            )
             if name.startswith("doorway ") and (there := next(near, "")):
                 self.names.setdefault(there, name.removeprefix("doorway "))
             else:
                 self.objects[name] = spot, "objects"
-        self.doors |= {o["name"]: ("closed", "open")[o["open"]] for o in listed(held, "doors")}
+        self.doors |= {
+            o["name"]: ("closed", "open")[o["open"]] for o in listed(held, "doors")
+        }
         if "walls" in held:
             self._add_squares(position, facing, held)
         for each in listed(held, "holding"):
@@ -721,20 +827,28 @@ class _MapBuilder:
         self.exact = False
         return toward(self.waypoints[-1].point, finite(pose.get("heading")) or 0.0, 1.0)
 
-    def _add_squares(self, position: Point, facing: float, held: Mapping[str, Any]) -> None:
+    def _add_squares(
+        self, position: Point, facing: float, held: Mapping[str, Any]
+    ) -> None:
         """Add the view, which in a room reaches up to the walls or doors ahead, left and right."""
         at = {(each["ahead"], each["right"]): each for each in listed(held, "objects")}
         doors = {square for square, each in at.items() if each["kind"] == "door"}
         sides = ((1, 0, VIEW_SIZE), (0, -1, MIDDLE + 1), (0, 1, MIDDLE + 1))
         front, left, right = (
-            next((n for n in range(1, far) if n == wall or (n * a, n * r) in doors), far)
+            next(
+                (n for n in range(1, far) if n == wall or (n * a, n * r) in doors), far
+            )
             for wall, (a, r, far) in zip(held["walls"], sides, strict=True)
         )
-        on_door = any(o[0] == "door" and (o[3], -o[4]) == position for o in self.grid.values())
+        on_door = any(
+            o[0] == "door" and (o[3], -o[4]) == position for o in self.grid.values()
+        )
         self.view = []
         for ahead in range(min(front + 1, VIEW_SIZE)):
             seen = range(-min(left, MIDDLE), min(right, MIDDLE) + 1)
-            for aside in (0,) if on_door and ahead else seen:  # its frame is no wall of the room
+            for aside in (
+                (0,) if on_door and ahead else seen
+            ):  # its frame is no wall of the room
                 square = _square(position, facing, ahead, aside)
                 if ahead == front or aside in (-left, right):
                     self.squares.setdefault(square, True)
@@ -745,7 +859,9 @@ class _MapBuilder:
         for ahead in range(front + 1, held["walls"][0] or 0) if through else ():
             self.squares[_square(position, facing, ahead, 0)] = False
         for name, (kind, *_, x, y) in [*self.grid.items()]:
-            if kind != "door" and (x, -y) in self.view:  # it is listed again if it is still there
+            if (
+                kind != "door" and (x, -y) in self.view
+            ):  # it is listed again if it is still there
                 del self.grid[name]
         for square, each in at.items():
             point = _square(position, facing, *square)
@@ -755,7 +871,11 @@ class _MapBuilder:
     def motions(self) -> dict[Point, str]:
         """Map the squares that can be reached over free squares seen so far, and those of objects
         that can be faced, to the first motion of the shortest path; empty if none is needed."""
-        taken = {(float(x), -float(y)) for *_, state, x, y in self.grid.values() if state != "open"}
+        taken = {
+            (float(x), -float(y))
+            for *_, state, x, y in self.grid.values()
+            if state != "open"
+        }
         free = {square for square, wall in self.squares.items() if not wall} - taken
         now = self.waypoints[-1]
         queue = deque([(now.point, (now.heading or 0.0) % 360, "")])
@@ -776,26 +896,41 @@ class _MapBuilder:
 
     def shapes(self) -> list[Shape]:
         shapes = [Shape("area", rim, "seenfree") for rim in self.fans if rim]
-        shapes += [Shape("area", corners, "floor") for corners in self.outlines.values()]
+        shapes += [
+            Shape("area", corners, "floor") for corners in self.outlines.values()
+        ]
         shapes += [cell(middle, wall) for middle, wall in self.squares.items()]
         shapes += [Shape("cells", self.view, "inview", size=1)] * bool(self.view)
         items = [(object_shape(each), each[3:]) for each in self.grid.values()]
         shapes += [shape for shape, _ in items]
-        shapes += [draw.room_label(name, corners) for name, corners in self.outlines.items()]
-        labels = [(shape.title, (float(x), -float(y)), 0.4, "") for shape, (x, y) in items]
+        shapes += [
+            draw.room_label(name, corners) for name, corners in self.outlines.items()
+        ]
+        labels = [
+            (shape.title, (float(x), -float(y)), 0.4, "") for shape, (x, y) in items
+        ]
         labels += [(room, at, 0.0, "inroom") for at, room in self.rooms.items() if room]
-        labels += [(_ARROWS[round(turn / 45) % 8], end, 0.0, "") for turn, end in self.exits]
+        labels += [
+            (_ARROWS[round(turn / 45) % 8], end, 0.0, "") for turn, end in self.exits
+        ]
         for text, (x, y), half, kind in labels:
             box = (x - half, y - half), (x + half, y + half)
             shapes.append(Shape("label", box, kind, label=text))
         shapes += [Shape("line", ends, "stub") for ends in self.stubs]
         marks = [
-            (f"{self.letters.of(name)} {self.names.get(name, '')}".strip(), point, "place")
+            (
+                f"{self.letters.of(name)} {self.names.get(name, '')}".strip(),
+                point,
+                "place",
+            )
             for name, point in self.points.items()
         ]
         for name, (p, kind) in self.objects.items():
             marks.append((name, p, f"seen-{kind} {self.doors.get(name, '')}".strip()))
-        shapes += [Shape("dot", [p], f"mark-{kind}", name, name, 3.4) for name, p, kind in marks]
+        shapes += [
+            Shape("dot", [p], f"mark-{kind}", name, name, 3.4)
+            for name, p, kind in marks
+        ]
         now = self.waypoints[-1]
         if now.heading is None:
             return [*shapes, Shape("dot", [now.point], "me", size=14)]

@@ -22,21 +22,36 @@ CASES: dict[tuple[str, str], tuple[str, list[str]]] = {
     ("toggle", "not_openable"): (".>r. ....", ["toggle"]),
     ("toggle", "locked"): (".>l. ....", ["toggle"]),
     ("goto", "no_such_object"): (".>.. ....", ["goto[red_ball_1]"]),
-    ("goto", "already_held"): (".>r. ....", ["go_grab[red_ball_1]", "goto[red_ball_1]"]),
+    ("goto", "already_held"): (
+        ".>r. ....",
+        ["go_grab[red_ball_1]", "goto[red_ball_1]"],
+    ),
     ("goto", "no_path"): (">.drb ..### ###", ["goto[red_ball_1]"]),
     ("go_grab", "no_such_object"): (".>.. ....", ["go_grab[wall]"]),
-    ("go_grab", "already_held"): (".>r. ....", ["go_grab[red_ball_1]", "go_grab[red_ball_1]"]),
+    ("go_grab", "already_held"): (
+        ".>r. ....",
+        ["go_grab[red_ball_1]", "go_grab[red_ball_1]"],
+    ),
     ("go_grab", "no_path"): (">.xrb ..### ###", ["go_grab[red_ball_1]"]),
     ("go_grab", "not_pickupable"): (".>.d ....", ["go_grab[red_door_1]"]),
-    ("go_grab", "hands_full"): (".>.rb ....", ["go_grab[red_ball_1]", "go_grab[blue_ball_1]"]),
+    ("go_grab", "hands_full"): (
+        ".>.rb ....",
+        ["go_grab[red_ball_1]", "go_grab[blue_ball_1]"],
+    ),
     ("go_open", "no_such_object"): (".>.. ....", ["go_open[red_door_1]"]),
-    ("go_open", "already_held"): (".>x. ....", ["go_grab[grey_box_1]", "go_open[grey_box_1]"]),
+    ("go_open", "already_held"): (
+        ".>x. ....",
+        ["go_grab[grey_box_1]", "go_open[grey_box_1]"],
+    ),
     ("go_open", "no_path"): (">.rd. ..### ###", ["go_open[red_door_1]"]),
     ("go_open", "not_openable"): (".>.r ....", ["go_open[red_ball_1]"]),
     ("go_open", "locked"): (".>.l ....", ["go_open[red_door_1]"]),
     ("go_open", "already_open"): (".>.o ....", ["go_open[red_door_1]"]),
     ("go_put", "no_such_object"): (".>.. ....", ["go_put[red_ball_1]"]),
-    ("go_put", "already_held"): (".>r. ....", ["go_grab[red_ball_1]", "go_put[red_ball_1]"]),
+    ("go_put", "already_held"): (
+        ".>r. ....",
+        ["go_grab[red_ball_1]", "go_put[red_ball_1]"],
+    ),
     ("go_put", "no_path"): (
         ">rxb## ###### ###### ###### ###### ######",
         ["go_grab[red_ball_1]", "go_put[blue_ball_1]"],
@@ -58,11 +73,15 @@ def act(world: BabyAIWorld, words: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids="-".join)
-def test_each_failure_is_told_and_changes_nothing_but_the_time(case: tuple[str, str]) -> None:
+def test_each_failure_is_told_and_changes_nothing_but_the_time(
+    case: tuple[str, str],
+) -> None:
     rows, actions = CASES[case]
     world = drawn(rows, "low" if case[0] in LOW_LEVEL else "high")
     if case in BEHIND_A_DOOR:  # seen once, shut off since
-        hidden = [t for t in world.level.env.grid.grid if t and t.type in ("ball", "door")]
+        hidden = [
+            t for t in world.level.env.grid.grid if t and t.type in ("ball", "door")
+        ]
         for each in hidden:
             world.names.name_of(each)
     *before, last = actions
@@ -79,7 +98,9 @@ def test_each_failure_is_told_and_changes_nothing_but_the_time(case: tuple[str, 
 def test_every_failure_has_a_case_and_a_sentence() -> None:
     listed = sentences("babyai")
     assert {verb for verb, _ in CASES} <= {*LOW_LEVEL, *HIGH_LEVEL}
-    assert {status for _, status in CASES} == {key for key in listed if not key.startswith("ok.")}
+    assert {status for _, status in CASES} == {
+        key for key in listed if not key.startswith("ok.")
+    }
     assert {f"ok.{verb}" for verb in (*LOW_LEVEL, *HIGH_LEVEL)} <= set(listed)
 
 
@@ -94,9 +115,14 @@ def test_a_failed_motion_takes_time_and_a_failed_errand_takes_none() -> None:
 def test_a_thing_is_carried_and_put_beside_another() -> None:
     world = drawn(">..... .r.... ...... ...b.. ......", "high")
     assert act(world, "turn_right")[0] == "ok"
-    assert act(world, "go_grab[red_ball_1]")[1] == "You went up to red_ball_1 and picked it up."
+    assert (
+        act(world, "go_grab[red_ball_1]")[1]
+        == "You went up to red_ball_1 and picked it up."
+    )
     assert [held.name for held in world.observe("agent").holding] == ["red_ball_1"]
-    assert act(world, "go_put[blue_ball_1]")[1] == "You put red_ball_1 beside blue_ball_1."
+    assert (
+        act(world, "go_put[blue_ball_1]")[1] == "You put red_ball_1 beside blue_ball_1."
+    )
     at = {thing["colour"]: (thing["x"], thing["y"]) for thing in inside(world)}
     assert abs(at["red"][0] - at["blue"][0]) + abs(at["red"][1] - at["blue"][1]) == 1
 
@@ -136,7 +162,9 @@ def test_an_errand_walks_only_where_it_has_seen_a_way() -> None:
 
 
 def inside(world: BabyAIWorld) -> list[dict[str, int | str]]:
-    return [t for t in world.state()["things"] if 8 <= t["x"] <= 13 and 8 <= t["y"] <= 13]
+    return [
+        t for t in world.state()["things"] if 8 <= t["x"] <= 13 and 8 <= t["y"] <= 13
+    ]
 
 
 def test_exploring_ends_at_the_first_sight_of_something_new(

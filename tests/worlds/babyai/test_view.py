@@ -15,7 +15,15 @@ from wayword.verbalize.babyai import around, describe, place
 from wayword.worlds.babyai.level import HEADINGS, visible_squares
 from wayword.worlds.babyai.world import BabyAIWorld
 
-MOVES = ("turn_left", "turn_right", "move_ahead", "move_ahead", "pick_up", "drop", "toggle")
+MOVES = (
+    "turn_left",
+    "turn_right",
+    "move_ahead",
+    "move_ahead",
+    "pick_up",
+    "drop",
+    "toggle",
+)
 
 
 def expected(env: Any) -> set[tuple[str, str, int, int, str]]:
@@ -36,7 +44,9 @@ def expected(env: Any) -> set[tuple[str, str, int, int, str]]:
     return found
 
 
-@pytest.mark.parametrize("level", ["BossLevelNoUnlock", "KeyCorridorS3R3", "UnblockPickup"])
+@pytest.mark.parametrize(
+    "level", ["BossLevelNoUnlock", "KeyCorridorS3R3", "UnblockPickup"]
+)
 def test_the_view_is_the_packages_own(level: str) -> None:
     world = BabyAIWorld(level)
     for seed in range(3):
@@ -74,7 +84,9 @@ def test_every_square_in_view_is_the_packages(level: str) -> None:
                 for right in range(-3, 4):
                     seen = world.level.view(ahead, right)
                     code = 1 if seen is None else OBJECT_TO_IDX[seen.type]
-                    ours.append(code if world.level.visible[right + 3, 6 - ahead] else 0)
+                    ours.append(
+                        code if world.level.visible[right + 3, 6 - ahead] else 0
+                    )
             theirs = [int(image[i, 6 - ahead]) for ahead in range(7) for i in range(7)]
             ours[3] = theirs[3] = 0  # there the package shows what is carried
             assert ours == theirs

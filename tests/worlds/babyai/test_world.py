@@ -20,7 +20,9 @@ from wayword.worlds.babyai.world import LOW_LEVEL, Actions, BabyAIWorld
 STEPS = 10_000 if LONG else 2_500
 
 
-def started(level: str = "GoToObj", seed: int = 0, actions: Actions = "low") -> BabyAIWorld:
+def started(
+    level: str = "GoToObj", seed: int = 0, actions: Actions = "low"
+) -> BabyAIWorld:
     world = BabyAIWorld(level, actions)
     world.reset(Episode("1", "?", level, {"seed": seed}))
     return world
@@ -30,7 +32,11 @@ def whole(world: BabyAIWorld) -> tuple[int, ...]:
     """Things are neither lost nor doubled: walls, doors and the rest, boxes with what they hold."""
     there = [thing for thing in world.level.env.grid.grid if thing is not None]
     held = world.level.carried
-    loose = [t for t in [*there, *([held] if held else [])] if t.type in ("key", "ball", "box")]
+    loose = [
+        t
+        for t in [*there, *([held] if held else [])]
+        if t.type in ("key", "ball", "box")
+    ]
     assert len({id(thing) for thing in loose}) == len(loose)
     assert held is None or held not in there
     at = world.level.at(*world.level.place)
@@ -47,7 +53,9 @@ def test_random_steps_keep_the_world_whole(actions: Actions) -> None:
         if not taken or world.done("agent"):
             world = started(LEVELS[draws % len(LEVELS)], draws, actions)
             fixed, draws = whole(world), draws + 1
-        listed = [action for action in world.action_space("agent").listed if action != STOP]
+        listed = [
+            action for action in world.action_space("agent").listed if action != STOP
+        ]
         told = world.step("agent", listed[rng.randrange(len(listed))])
         taken += 1
         assert feedback(told)
@@ -64,11 +72,17 @@ def test_a_replay_is_the_same_to_the_byte(actions: Actions) -> None:
         for n in range(80):
             if world.done("agent"):
                 break
-            listed = [action for action in world.action_space("agent").listed if action != STOP]
+            listed = [
+                action
+                for action in world.action_space("agent").listed
+                if action != STOP
+            ]
             action = choices[n] if choices else rng.choice(listed)
             told = world.step("agent", action)
             taken.append(action)
-            lines.append(json.dumps([told.status, dict(told.details), dict(world.pose("agent"))]))
+            lines.append(
+                json.dumps([told.status, dict(told.details), dict(world.pose("agent"))])
+            )
             lines.append(describe(world.observe("agent")))
         return "\n".join([*lines, json.dumps(world.state())]), taken
 
@@ -113,14 +127,18 @@ def test_stopping_early_is_no_success() -> None:
 
 def test_low_verbs_are_the_levels_actions_and_errands_are_on_the_other_menu() -> None:
     low, high = started(), started(actions="high")
-    assert tuple(action.name for action in low.action_space("agent").listed) == LOW_LEVEL
+    assert (
+        tuple(action.name for action in low.action_space("agent").listed) == LOW_LEVEL
+    )
     assert Action("goto", ("green_key_1",)) in high.action_space("agent").listed
     assert Action("move_ahead") not in high.action_space("agent").listed
     assert Action("goto") not in high.action_space("agent").listed
 
 
 def test_what_cannot_be_played_is_refused_in_one_line() -> None:
-    with pytest.raises(UsageError, match=r"no level 'GoToObjj'; did you mean 'GoToObj'\?"):
+    with pytest.raises(
+        UsageError, match=r"no level 'GoToObjj'; did you mean 'GoToObj'\?"
+    ):
         BabyAIWorld("GoToObjj")
     with pytest.raises(UsageError, match="must be 'low' or 'high'"):
         BabyAIWorld("GoToObj", "all")  # type: ignore[arg-type]
@@ -136,7 +154,9 @@ def test_what_cannot_be_played_is_refused_in_one_line() -> None:
         world.observe("me")
 
 
-def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "minigrid", None)
     with pytest.raises(UsageError, match=r"pip install 'wayword\[babyai\]'"):
         BabyAIWorld("GoToObj")

@@ -50,15 +50,32 @@ def test_the_registered_world_keeps_the_protocol() -> None:
 
 def test_steps_turns_and_pans() -> None:
     world = start(flat(), (2.0, 1.0, 0.0))
-    for action in ("move_ahead", "turn_right", "move_ahead", "pan_left", "pan_left", "turn_left"):
+    for action in (
+        "move_ahead",
+        "turn_right",
+        "move_ahead",
+        "pan_left",
+        "pan_left",
+        "turn_left",
+    ):
         assert act(world, action).ok
-    assert world.pose("agent") == {"room": "kitchen", "x": 2.25, "y": 1.25, "heading": 300.0}
+    assert world.pose("agent") == {
+        "room": "kitchen",
+        "x": 2.25,
+        "y": 1.25,
+        "heading": 300.0,
+    }
 
 
 def test_pans_are_side_steps_where_the_body_says_so() -> None:
     world = start(flat(), (2.0, 1.0, 0.0), body=Body(pan_degrees=0, step=0.5))
     assert feedback(act(world, "pan_right")) == "You stepped 0.5 m to the right."
-    assert world.pose("agent") == {"room": "kitchen", "x": 2.5, "y": 1.0, "heading": 0.0}
+    assert world.pose("agent") == {
+        "room": "kitchen",
+        "x": 2.5,
+        "y": 1.0,
+        "heading": 0.0,
+    }
 
 
 @pytest.mark.parametrize("heading", [0.0, 90.0, 180.0, 270.0, 30.0, 210.0])
@@ -90,14 +107,22 @@ def test_the_way_is_blocked_by_name() -> None:
 def test_things_move_with_what_they_are_in() -> None:
     world = start(flat(), (2.0, 1.5, 0.0))
     look_round(world)
-    for action in ("go_grab mug_1", "goto bowl_1", "put mug_1 bowl_1", "pick_up bowl_1"):
+    for action in (
+        "go_grab mug_1",
+        "goto bowl_1",
+        "put mug_1 bowl_1",
+        "pick_up bowl_1",
+    ):
         assert act(world, action).ok
     held = world.observe("agent").holding[0]
     assert (held.name, held.contents) == ("bowl_1", ("mug_1",))
     assert act(world, "goto table_1").ok
     assert act(world, "drop bowl_1").ok
     here = world.pose("agent")
-    assert (thing(world, "bowl")["x"], thing(world, "bowl")["y"]) == (here["x"], here["y"])
+    assert (thing(world, "bowl")["x"], thing(world, "bowl")["y"]) == (
+        here["x"],
+        here["y"],
+    )
     assert thing(world, "mug")["in"] == "bowl"
     assert thing(world, "mug")["held"] == ""
     assert act(world, "pick_up mug_1").ok
@@ -132,7 +157,11 @@ def test_a_knife_slices() -> None:
 def test_a_microwave_heats_only_when_shut_and_on() -> None:
     world = start(flat(fridge_open=True), (2.0, 1.5, 0.0))
     look_round(world)
-    for action in ("go_grab apple_1", "go_check microwave_1", "put apple_1 microwave_1"):
+    for action in (
+        "go_grab apple_1",
+        "go_check microwave_1",
+        "put apple_1 microwave_1",
+    ):
         assert act(world, action).ok
     assert act(world, "close microwave_1").ok
     assert thing(world, "apple")["temperature"] == "room"
@@ -167,7 +196,9 @@ def test_messages_come_at_the_next_turn_in_order_and_go_once_acted_on() -> None:
     assert act(world, "chat two", "agent_2").ok
     said = [(m.sender, m.text) for m in world.observe("agent_3").messages]
     assert said == [("agent_1", "one"), ("agent_2", "two")]
-    assert describe(world.observe("agent_3")).endswith("agent_1 says: one\nagent_2 says: two")
+    assert describe(world.observe("agent_3")).endswith(
+        "agent_1 says: one\nagent_2 says: two"
+    )
     act(world, "turn_left", "agent_3")
     assert world.observe("agent_3").messages == ()
     assert [m.text for m in world.observe("agent_1").messages] == ["two"]
@@ -205,7 +236,9 @@ def test_the_menu_lists_what_makes_sense_and_takes_what_is_well_formed() -> None
     assert "put[mug_1, table_1]" not in listed
     assert "go_explore[hall]" in listed
     assert all(action in space for action in space.listed)
-    assert all(world.step("agent", Action("pick_up", (name,))) for name in ("table_1", "x_9"))
+    assert all(
+        world.step("agent", Action("pick_up", (name,))) for name in ("table_1", "x_9")
+    )
     assert Action("chat", ("anything at all",)) not in space, "nobody else is there"
     assert Action("stop", ("an answer",)) in space
     for action in (
@@ -218,13 +251,17 @@ def test_the_menu_lists_what_makes_sense_and_takes_what_is_well_formed() -> None
         with pytest.raises(ValueError, match="not on the menu"):
             world.step("agent", action)
     act(world, "pick_up mug_1")
-    assert "put[mug_1, table_1]" in [str(action) for action in world.action_space("agent").listed]
+    assert "put[mug_1, table_1]" in [
+        str(action) for action in world.action_space("agent").listed
+    ]
     # The first menu still lists what it listed.
     assert [str(action) for action in space.listed] == listed
 
 
 def test_a_body_offers_only_its_own_verbs() -> None:
-    world = start(flat(), (2.0, 1.5, 0.0), body=Body(actions=("goto", "go_grab", "stop")))
+    world = start(
+        flat(), (2.0, 1.5, 0.0), body=Body(actions=("goto", "go_grab", "stop"))
+    )
     assert {action.name for action in world.action_space("agent").listed} == {
         "goto",
         "go_grab",
@@ -262,11 +299,17 @@ def test_an_oracle_finds_the_way_to_what_nobody_has_seen() -> None:
 
 def test_bad_starts_and_settings_end_in_one_line() -> None:
     scene = flat()
-    for poses in ({}, {"agent": {"x": 2.0, "y": 2.6}}, {"agent": {"x": "here", "y": 1}}):
+    for poses in (
+        {},
+        {"agent": {"x": 2.0, "y": 2.6}},
+        {"agent": {"x": "here", "y": 1}},
+    ):
         with pytest.raises(DataError, match="episode 7"):
             HouseholdWorld(scene).reset(Episode("7", "", "flat", {"poses": poses}))
     with pytest.raises(DataError, match="'loft'"):
-        HouseholdWorld(scene).reset(Episode("7", "", "loft", {"scene": "loft", "poses": {}}))
+        HouseholdWorld(scene).reset(
+            Episode("7", "", "loft", {"scene": "loft", "poses": {}})
+        )
     with pytest.raises(UsageError, match="did you mean 'step'"):
         from_json({"stepp": 1})
     with pytest.raises(UsageError, match="divide 90"):

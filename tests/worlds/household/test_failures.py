@@ -174,12 +174,27 @@ def scene() -> Scene:
         accepts = ("mug",) if kind != "stove" else ()
         x = {"stove": 6.0, "freezer": 6.0, "tub": 6.7}[kind]
         house.furniture(
-            *(kind, x, y, 0.4, 0.4, 0.8, tool, "toggleable"), receptacle="in", accepts=accepts
+            *(kind, x, y, 0.4, 0.4, 0.8, tool, "toggleable"),
+            receptacle="in",
+            accepts=accepts,
         )
-    house.furniture("hob", 6.7, 1.6, 0.3, 0.3, 0.5, "heater", "cleaner", receptacle="on")
+    house.furniture(
+        "hob", 6.7, 1.6, 0.3, 0.3, 0.5, "heater", "cleaner", receptacle="on"
+    )
     house.item("ball", x=5.5, y=1.5)
     house.furniture(
-        *("grill", 0.4, 1.4, 0.4, 0.4, 0.8, "heater", "cooler", "cleaner", "toggleable"),
+        *(
+            "grill",
+            0.4,
+            1.4,
+            0.4,
+            0.4,
+            0.8,
+            "heater",
+            "cooler",
+            "cleaner",
+            "toggleable",
+        ),
         receptacle="on",
         capacity=1,
     )
@@ -190,7 +205,8 @@ def scene() -> Scene:
     hidden = {"oven": "heater", "cooler": "cooler", "basin": "cleaner"}
     for n, (kind, tool) in enumerate(hidden.items()):
         house.furniture(
-            *(kind, 8.5 + n / 2, 2.5, 0.3, 0.3, 0.8, tool, "toggleable"), receptacle="in"
+            *(kind, 8.5 + n / 2, 2.5, 0.3, 0.3, 0.8, tool, "toggleable"),
+            receptacle="in",
         )
     house.room("store", [(8, 0), (11, 0), (11, 3), (8, 3)])
     house.item("coin", x=9.0, y=1.0)
@@ -228,7 +244,9 @@ def test_it_fails_so_says_so_and_changes_nothing(verb: str, status: str) -> None
 
 
 def test_no_failure_is_without_a_case() -> None:
-    assert set(CASES) == {(verb.name, fail) for verb in VERBS.values() for fail in verb.failures}
+    assert set(CASES) == {
+        (verb.name, fail) for verb in VERBS.values() for fail in verb.failures
+    }
 
 
 def test_every_status_and_every_success_has_a_sentence() -> None:

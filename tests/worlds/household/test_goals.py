@@ -16,8 +16,22 @@ from wayword.worlds.household.goals import (
 
 
 def thing(inside: str = "", held: str = "", **more: Any) -> dict[str, Any]:
-    plain = {"x": 0.0, "y": 0.0, "room": "hall", "open": False, "on": False, "dirty": False}
-    return {**plain, "sliced": False, "temperature": "room", "in": inside, "held": held, **more}
+    plain = {
+        "x": 0.0,
+        "y": 0.0,
+        "room": "hall",
+        "open": False,
+        "on": False,
+        "dirty": False,
+    }
+    return {
+        **plain,
+        "sliced": False,
+        "temperature": "room",
+        "in": inside,
+        "held": held,
+        **more,
+    }
 
 
 def state(sees: dict[str, float] | None = None, **objects: Any) -> dict[str, Any]:
@@ -30,7 +44,9 @@ def test_inside_counts_on_one_and_the_same_receptacle() -> None:
     assert two.met(state(a=thing("shelf"), b=thing("bed"), c=thing(), **places)) == 1
     assert two.met(state(a=thing("shelf"), b=thing("shelf"), c=thing(), **places)) == 2
     assert two.met(state(a=thing(), b=thing(), c=thing(), **places)) == 0
-    assert two.met(state(**{k: thing("bed") for k in "abc"}, **places)) == 2, "no more than parts"
+    assert two.met(state(**{k: thing("bed") for k in "abc"}, **places)) == 2, (
+        "no more than parts"
+    )
 
 
 def test_inside_asks_for_traits_and_looks_through_bowls() -> None:

@@ -26,7 +26,9 @@ def draw(world: HouseholdWorld, actor: str, rng: random.Random) -> Action:
     """Mostly steps and turns, often an act upon something known, now and then a long errand."""
     dice = rng.random()
     if dice < 0.45:
-        return Action(rng.choice(("move_ahead", "move_ahead", "turn_left", "pan_right")))
+        return Action(
+            rng.choice(("move_ahead", "move_ahead", "turn_left", "pan_right"))
+        )
     if dice < 0.47:
         return Action("chat", (f"message {rng.randrange(100)}",))
     verb = VERBS[rng.choice(HANDS if dice < 0.98 else HIGH_LEVEL)]
@@ -54,7 +56,9 @@ def told(world: HouseholdWorld, actor: str, action: Action) -> tuple[bool, str]:
 def begin(seed: int) -> HouseholdWorld:
     scene = random_house(seed, rooms=4 + seed % 3, things=40)
     body = Body(
-        inventory_capacity=1 + seed % 3, view_distance=4.0, pan_degrees=30 if seed % 4 else 0
+        inventory_capacity=1 + seed % 3,
+        view_distance=4.0,
+        pan_degrees=30 if seed % 4 else 0,
     )
     poses = free_poses(scene, 2 + seed % 2, seed)
     return start(scene, *poses, body=body, shared_names=bool(seed % 2))
@@ -105,8 +109,19 @@ def test_the_checker_finds_what_is_wrong() -> None:
 def test_a_high_level_action_is_the_same_as_its_low_level_ones() -> None:
     """The errand, and the list it reports played by hand, end in the same state and text."""
     errands = [
-        *("go_check fridge_1", "go_grab apple_1", "heat apple_1 microwave_1", "go_put table_1"),
-        *("go_grab mug_1", "clean mug_1 sink_1", "go_explore hall", "goto door_1", "goto box_1"),
+        *(
+            "go_check fridge_1",
+            "go_grab apple_1",
+            "heat apple_1 microwave_1",
+            "go_put table_1",
+        ),
+        *(
+            "go_grab mug_1",
+            "clean mug_1 sink_1",
+            "go_explore hall",
+            "goto door_1",
+            "goto box_1",
+        ),
     ]
     whole, parts = (start(flat(), (2.0, 1.5, 0.0)) for _ in range(2))
     for world in (whole, parts):

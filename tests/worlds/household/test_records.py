@@ -69,7 +69,9 @@ def test_the_state_says_what_an_actor_sees_and_how_near_until_it_stops() -> None
     sees = world.state()["actors"]["agent_1"]["sees"]
     assert {"table", "knife", "mug"} <= set(sees)
     assert "sink" not in sees
-    assert sees["table"] == pytest.approx(2.6 - 0.25 - 1.5), "to the nearest point, drawn in"
+    assert sees["table"] == pytest.approx(2.6 - 0.25 - 1.5), (
+        "to the nearest point, drawn in"
+    )
     assert not [name for name in sees if name.startswith("agent")]
     assert act(world, "stop", "agent_1").ok
     look_round(world, "agent_2")

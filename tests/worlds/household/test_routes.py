@@ -66,7 +66,10 @@ def test_the_lattice_and_the_single_step_agree_on_every_step() -> None:
             if first_obstacle(layout, body.radius, (at, at), shut, ()) is not None:
                 continue
             for k, angle in enumerate(headings.tolist()):
-                to = at[0] + body.step * np.sin(angle), at[1] + body.step * np.cos(angle)
+                to = (
+                    at[0] + body.step * np.sin(angle),
+                    at[1] + body.step * np.cos(angle),
+                )
                 free = first_obstacle(layout, body.radius, (at, to), shut, ()) is None
                 planned = ways[place, k] >= 0
                 assert free or not planned, (seed, at, k)

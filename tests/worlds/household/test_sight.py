@@ -35,7 +35,10 @@ def test_a_wall_hides() -> None:
 
 
 def test_one_sees_through_an_open_door_and_not_through_a_shut_one() -> None:
-    through, shut = start(flat(), (3.0, 1.5, 90.0)), start(flat(shut=True), (3.0, 1.5, 90.0))
+    through, shut = (
+        start(flat(), (3.0, 1.5, 90.0)),
+        start(flat(shut=True), (3.0, 1.5, 90.0)),
+    )
     assert {"door", "cabinet"} <= seen(through)
     assert "door" in seen(shut)
     assert "cabinet" not in seen(shut)
@@ -98,7 +101,9 @@ def test_what_stands_within_a_cupboards_box_is_not_hidden_by_it() -> None:
     assert seen(start(house.build(), (2.0, 1.0, 0.0))) == {"shelves", "book"}
 
 
-@pytest.mark.parametrize(("focal", "angle"), [(10.0, 121.89), (18.0, 90.0), (36.0, 53.13)])
+@pytest.mark.parametrize(
+    ("focal", "angle"), [(10.0, 121.89), (18.0, 90.0), (36.0, 53.13)]
+)
 def test_the_focal_length_sets_the_view_angle(focal: float, angle: float) -> None:
     assert Body(focal_length=focal).view_angle == pytest.approx(angle, abs=0.01)
 
@@ -106,14 +111,20 @@ def test_the_focal_length_sets_the_view_angle(focal: float, angle: float) -> Non
 def test_the_cone_and_the_range_bound_the_view() -> None:
     scene = room_with(apple=True)
     assert seen(start(scene, (2.0, 0.5, 180.0))) == set()
-    assert seen(start(scene, (2.0, 0.5, 0.0), body=Body(view_distance=1.5))) == {"cupboard"}
+    assert seen(start(scene, (2.0, 0.5, 0.0), body=Body(view_distance=1.5))) == {
+        "cupboard"
+    }
     narrow = Body(focal_length=60.0)
     assert "cupboard" not in seen(start(scene, (0.5, 0.5, 0.0), body=narrow))
 
 
 def test_thirds_of_the_view_are_left_middle_and_right() -> None:
     world = start(room_with(), (2.0, 0.5, 0.0))
-    for verb, side in (("pan_left", "right"), ("pan_right", "middle"), ("pan_right", "left")):
+    for verb, side in (
+        ("pan_left", "right"),
+        ("pan_right", "middle"),
+        ("pan_right", "left"),
+    ):
         act(world, verb)
         apple = next(o for o in world.observe("agent").objects if o.name == "apple_1")
         assert apple.direction == side
@@ -138,8 +149,14 @@ def test_the_ray_caster_agrees_on_random_poses() -> None:
         west, south, east, north = world.layout.bounds
         state = world.state()
         for n in range(200):
-            body = Body(focal_length=(5.0, 10.0, 30.0)[n % 3], view_distance=(3.0, 6.0)[n % 2])
-            pose = (rng.uniform(west, east), rng.uniform(south, north), rng.uniform(0, 360))
+            body = Body(
+                focal_length=(5.0, 10.0, 30.0)[n % 3], view_distance=(3.0, 6.0)[n % 2]
+            )
+            pose = (
+                rng.uniform(west, east),
+                rng.uniform(south, north),
+                rng.uniform(0, 360),
+            )
             view = world.house.sight.look(body, pose, me.number)
             found = {world.layout.ids[i] for i in view.entities}
             assert found == visible(scene, state, body, pose), (seed, pose)
@@ -149,7 +166,9 @@ def test_the_ray_caster_agrees_on_random_poses() -> None:
     assert things > poses
 
 
-def test_what_is_kept_while_a_body_turns_is_looked_at_anew_once_anything_moves() -> None:
+def test_what_is_kept_while_a_body_turns_is_looked_at_anew_once_anything_moves() -> (
+    None
+):
     task = TwoInAFlat().tasks[0]
     world = TwoInAFlat().world(task.episode)
     world.reset(task.episode)
@@ -157,7 +176,11 @@ def test_what_is_kept_while_a_body_turns_is_looked_at_anew_once_anything_moves()
     shown = set()
     for _ in range(100):
         actor = rng.choice(world.actors)
-        listed = [action for action in world.action_space(actor).listed if action.name != "stop"]
+        listed = [
+            action
+            for action in world.action_space(actor).listed
+            if action.name != "stop"
+        ]
         world.step(actor, rng.choice(listed))
         for me in house.actors.values():
             place = (me.x, me.y, me.heading)

@@ -61,7 +61,9 @@ def flat() -> SceneBuilder:
         capacity=1,
         accepts=("apple", "mug"),
     )
-    house.furniture(*("safe", 0.4, 0.4, 0.5, 0.5, 0.5, "openable"), name="safe", receptacle="in")
+    house.furniture(
+        *("safe", 0.4, 0.4, 0.5, 0.5, 0.5, "openable"), name="safe", receptacle="in"
+    )
     house.item("apple", "sliceable", parent="bed", name="apple")
     house.item("mug", parent="microwave", name="mug")
     house.item("pan", parent="counter", name="pan")
@@ -114,7 +116,10 @@ def test_a_full_appliance_is_emptied_before_it_is_used() -> None:
 def test_what_does_not_fit_the_microwave_is_heated_on_the_stove() -> None:
     world = started()
     actions = solved(world, Has(("pan",), (("temperature", "hot"),)))
-    assert [a.name for a in actions if a.name.startswith("toggle")] == ["toggle_on", "toggle_off"]
+    assert [a.name for a in actions if a.name.startswith("toggle")] == [
+        "toggle_on",
+        "toggle_off",
+    ]
     assert world.state()["objects"]["knob"]["on"] is False
 
 

@@ -37,7 +37,11 @@ def test_after_a_move_the_actor_faces_the_way_it_went() -> None:
     up = world.step("agent", TOP)
     assert up.details == {"heading_before": 270.0, "heading": 0.0}
     seen = world.observe("agent")
-    assert (seen.viewpoint, seen.heading, seen.elevation) == ("top", 0.0, pytest.approx(45))
+    assert (seen.viewpoint, seen.heading, seen.elevation) == (
+        "top",
+        0.0,
+        pytest.approx(45),
+    )
     assert [near.viewpoint for near in seen.neighbors] == ["foot"]
     world.step("agent", FOOT)
     world.step("agent", EAST)
@@ -57,7 +61,9 @@ def test_a_reset_forgets_the_episode_before() -> None:
 
 
 def test_a_start_that_the_scan_does_not_have_is_named() -> None:
-    with pytest.raises(DataError, match="stairs: episode 1, field 'viewpoint': 'roof' is not in"):
+    with pytest.raises(
+        DataError, match="stairs: episode 1, field 'viewpoint': 'roof' is not in"
+    ):
         IndoorWorld(GRAPH).reset(episode(viewpoint="roof"))
 
 

@@ -25,11 +25,15 @@ def flat(**cupboard: Any) -> Scene:
     house.room("kitchen", [(0, 0), (4, 0), (4, 3), (0, 3)])
     house.room("hall", [(4, 0), (7, 0), (7, 3), (4, 3)])
     house.opening((4, 1), (4, 2))
-    table = house.furniture("table", 1, 2.5, 1.0, 0.6, 0.8, receptacle="on", name="table")
+    table = house.furniture(
+        "table", 1, 2.5, 1.0, 0.6, 0.8, receptacle="on", name="table"
+    )
     house.item("mug", parent=table, name="mug")
     house.item("vase", x=6.0, y=0.5, name="vase")
     if cupboard:
-        house.furniture("cupboard", 1, 1.6, 0.8, 0.2, cupboard["height"], name="cupboard")
+        house.furniture(
+            "cupboard", 1, 1.6, 0.8, 0.2, cupboard["height"], name="cupboard"
+        )
     return house.build()
 
 
@@ -52,7 +56,9 @@ def test_depth_is_the_distance_to_the_walls() -> None:
         assert found == pytest.approx(1.0 / math.cos(math.radians(bearing)), abs=0.02)
     down = view.depth.elevations.index(-52)
     middle = len(view.depth.bearings) // 2
-    assert metres[down, middle] == pytest.approx(0.9 / math.sin(math.radians(52)), abs=0.02)
+    assert metres[down, middle] == pytest.approx(
+        0.9 / math.sin(math.radians(52)), abs=0.02
+    )
 
 
 def test_depth_ends_at_its_reach_and_sees_the_near_edge_of_a_table() -> None:
@@ -93,7 +99,9 @@ def test_motions_turn_go_and_stop_before_walls() -> None:
     assert world.pose("agent") == {"x": 5.0, "y": 1.5, "heading": 90.0}
     blocked = world.step("agent", goto(5.0, 5.0))
     assert blocked.status == "blocked"
-    assert world.pose("agent")["y"] == pytest.approx(2.8, abs=0.051)  # a radius from the wall
+    assert world.pose("agent")["y"] == pytest.approx(
+        2.8, abs=0.051
+    )  # a radius from the wall
     assert world.step("agent", Action("move_ahead")).status == "blocked"
     state = world.state()
     assert state["metres"] == pytest.approx(5.3, abs=0.06)
@@ -106,7 +114,10 @@ def test_the_state_names_what_is_in_view_at_the_end() -> None:
     world.step("agent", STOP)
     state = world.state()
     assert state["stopped"]
-    assert {one["id"]: one["distance"] for one in state["in_view"]} == {"table": 0.7, "mug": 0.95}
+    assert {one["id"]: one["distance"] for one in state["in_view"]} == {
+        "table": 0.7,
+        "mug": 0.95,
+    }
 
 
 @pytest.mark.parametrize(
@@ -178,5 +189,7 @@ def test_rays_of_a_camera_point_where_their_columns_say() -> None:
     across = camera.across(90.0)
     assert camera.bearings == (-1.0, 1.0)
     assert np.allclose(np.linalg.norm(across, axis=1), 1.0)
-    assert across[0] == pytest.approx([math.cos(math.radians(1)), math.sin(math.radians(1))])
+    assert across[0] == pytest.approx(
+        [math.cos(math.radians(1)), math.sin(math.radians(1))]
+    )
     assert camera.slopes[:, 0] == pytest.approx([0.0, -(3**-0.5)])

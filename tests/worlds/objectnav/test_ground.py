@@ -18,7 +18,9 @@ from wayword.worlds.objectnav.world import ObjectNavWorld, floor_distance
 # Half-metre cells with centers at x 1.0, 1.5, 2.0 and y 2.0 (the row below) and 2.5.
 #   2.5   .  #  .
 #   2.0   .  .  .
-FLOOR = Ground(1.0, 2.0, np.array([[True, True, True], [True, False, True]]), spacing=0.5)
+FLOOR = Ground(
+    1.0, 2.0, np.array([[True, True, True], [True, False, True]]), spacing=0.5
+)
 OPEN = Ground(1.0, 2.0, np.ones((2, 3), dtype=np.bool_), spacing=0.5)
 
 
@@ -28,7 +30,11 @@ def test_a_place_counts_as_its_nearest_cell() -> None:
         (1, 1),
         (-1, -1),
     )
-    assert [FLOOR.point(cell) for cell in (0, 2, 4)] == [(1.0, 2.0), (2.0, 2.0), (1.5, 2.5)]
+    assert [FLOOR.point(cell) for cell in (0, 2, 4)] == [
+        (1.0, 2.0),
+        (2.0, 2.0),
+        (1.5, 2.5),
+    ]
     free = {(1.0, 2.0), (2.2, 2.7), (0.8, 1.8)}
     taken = {(1.5, 2.5), (0.7, 2.0), (2.3, 2.0), (1.0, 1.7), (1.0, 2.8)}
     assert all(FLOOR.at(*place) for place in free)
@@ -82,7 +88,9 @@ def flat() -> ObjectNavWorld:
     """A room with a table 1 m by 0.6 m in the middle of its north wall, a mug on it."""
     house = SceneBuilder("flat")
     house.room("kitchen", [(0, 0), (6, 0), (6, 4), (0, 4)])
-    table = house.furniture("table", 3, 3.5, 1.0, 0.6, 0.8, receptacle="on", name="table")
+    table = house.furniture(
+        "table", 3, 3.5, 1.0, 0.6, 0.8, receptacle="on", name="table"
+    )
     house.item("mug", parent=table, name="mug")
     return ObjectNavWorld.of(house.build())
 
@@ -127,7 +135,9 @@ def test_an_oracle_goes_no_farther_than_it_must() -> None:
     world = started(3.0, 1.0, 180.0)
     actions, problem = world.find({"mug"}, 1.5)
     assert problem == ""
-    gone = sum(float(world.step("agent", action).details["metres"]) for action in actions)
+    gone = sum(
+        float(world.step("agent", action).details["metres"]) for action in actions
+    )
     world.step("agent", Action("stop"))
     (mug,) = (seen for seen in world.state()["in_view"] if seen["id"] == "mug")
     assert mug["distance"] <= 1.5
@@ -145,11 +155,27 @@ def kitchen() -> SceneBuilder:
     return house
 
 
-def test_the_ground_of_a_scene_keeps_clear_of_furniture_and_walls_on_both_axes() -> None:
+def test_the_ground_of_a_scene_keeps_clear_of_furniture_and_walls_on_both_axes() -> (
+    None
+):
     ground = ground_of(kitchen().build(), radius=0.2)
-    taken = {(2.0, 1.5), (2.65, 1.5), (1.35, 1.5), (2.0, 1.85), (2.0, 1.15), (2.65, 1.85)}
+    taken = {
+        (2.0, 1.5),
+        (2.65, 1.5),
+        (1.35, 1.5),
+        (2.0, 1.85),
+        (2.0, 1.15),
+        (2.65, 1.85),
+    }
     taken |= {(0.1, 1.5), (3.9, 1.5), (2.0, 0.1), (2.0, 2.9)}
-    free = {(2.75, 1.5), (1.25, 1.5), (2.0, 1.95), (2.0, 1.05), (2.65, 1.95), (2.75, 1.85)}
+    free = {
+        (2.75, 1.5),
+        (1.25, 1.5),
+        (2.0, 1.95),
+        (2.0, 1.05),
+        (2.65, 1.95),
+        (2.75, 1.85),
+    }
     free |= {(0.25, 1.5), (3.75, 1.5), (2.0, 0.25), (2.0, 2.75)}
     assert [place for place in sorted(taken) if ground.at(*place)] == []
     assert [place for place in sorted(free) if not ground.at(*place)] == []

@@ -42,14 +42,20 @@ def test_transforms_give_the_place_on_the_map_and_goals_are_sent_in_its_frame() 
     with running(robot) as url:
         world = driven(url, **TF)
         # The body's frame is 0.1 m ahead, to the east, of what odometry measures.
-        assert tuple(world.pose("agent").values()) == pytest.approx(on_map(1.1, 1.5, 90.0))
+        assert tuple(world.pose("agent").values()) == pytest.approx(
+            on_map(1.1, 1.5, 90.0)
+        )
         assert world.step("agent", rotate(30.0)).ok
         assert world.pose("agent")["heading"] == pytest.approx(absolute(120.0 - 90.0))
         view = world.observe("agent")
         assert view.heading == pytest.approx(30.0)
         world.step("agent", goto(view.x + 0.5, view.y))
         ended(world)
-    assert robot.subscribed["/tf"] == robot.subscribed["/tf_static"] == "tf2_msgs/msg/TFMessage"
+    assert (
+        robot.subscribed["/tf"]
+        == robot.subscribed["/tf_static"]
+        == "tf2_msgs/msg/TFMessage"
+    )
     assert "/odom" not in robot.subscribed
     (goal,) = [said["args"]["pose"] for said in robot.log if said["op"] == "send_action_goal"
                and said["action"] == "/navigate_to_pose"]  # fmt: skip
@@ -81,7 +87,11 @@ def test_a_chain_of_transforms_agrees_with_matrices() -> None:
                 "rotation": dict(zip("xyzw", turn.as_quat().tolist(), strict=True)),
             }
             links.append(
-                {"header": {"frame_id": parent}, "child_frame_id": child, "transform": body}
+                {
+                    "header": {"frame_id": parent},
+                    "child_frame_id": child,
+                    "transform": body,
+                }
             )
         rng.shuffle(links)
         transforms = ros.Transforms()
@@ -105,7 +115,8 @@ def test_malformed_transforms_are_named(link: Any) -> None:
 def test_frames_in_a_circle_have_no_place() -> None:
     transforms = ros.Transforms()
     transforms.add(
-        {"transforms": [transform("a", "b", 1, 0, 0), transform("b", "a", 1, 0, 0)]}, "/tf"
+        {"transforms": [transform("a", "b", 1, 0, 0), transform("b", "a", 1, 0, 0)]},
+        "/tf",
     )
     assert transforms.place("map", "a", 0.0) is None
 
@@ -115,7 +126,9 @@ def test_a_localizers_pose_is_read_though_it_is_sent_only_once() -> None:
     pose = odometry(7.0, 8.0, 45.0)
     robot.latched["/amcl_pose"] = {**pose, "header": {"frame_id": "map"}}
     with running(robot) as url:
-        world = driven(url, odometry="/amcl_pose", pose_from="pose_with_covariance", answer=1.0)
+        world = driven(
+            url, odometry="/amcl_pose", pose_from="pose_with_covariance", answer=1.0
+        )
         assert tuple(world.pose("agent").values()) == pytest.approx((7.0, 8.0, 45.0))
         assert world.observe("agent").x == 7.0
         world.step("agent", goto(7.5, 8.0))
@@ -135,10 +148,20 @@ def test_what_the_bridge_complains_of_is_told_with_a_silent_topic() -> None:
     assert f"sent nothing on /amcl_pose (rosbridge: {told})" in str(error.value)
 
 
-def grid(levels: list[list[int]], x: float = 0.0, y: float = 0.0, frame: str = "odom") -> Any:
+def grid(
+    levels: list[list[int]], x: float = 0.0, y: float = 0.0, frame: str = "odom"
+) -> Any:
     """``nav_msgs/OccupancyGrid`` of cells of 0.5 m, the southernmost row first."""
-    origin = {"position": {"x": x, "y": y}, "orientation": {"x": 0, "y": 0, "z": 0.0, "w": 1.0}}
-    info = {"resolution": 0.5, "width": len(levels[0]), "height": len(levels), "origin": origin}
+    origin = {
+        "position": {"x": x, "y": y},
+        "orientation": {"x": 0, "y": 0, "z": 0.0, "w": 1.0},
+    }
+    info = {
+        "resolution": 0.5,
+        "width": len(levels[0]),
+        "height": len(levels),
+        "origin": origin,
+    }
     data = [level for row in levels for level in row]
     return {"header": {"frame_id": frame}, "info": info, "data": data}
 
@@ -192,5 +215,7 @@ def test_a_map_in_another_frame_than_the_poses_is_refused() -> None:
     robot.latched["/costmap"] = grid(FLOOR, frame="map")
     with running(robot) as url:
         world = driven(url, costmap="/costmap")
-        with pytest.raises(DataError, match=r"is 'map', but poses are in 'odom'.*pose_from=tf"):
+        with pytest.raises(
+            DataError, match=r"is 'map', but poses are in 'odom'.*pose_from=tf"
+        ):
             world.observe("agent")

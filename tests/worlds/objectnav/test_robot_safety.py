@@ -178,7 +178,9 @@ def test_a_lost_motion_is_told_in_words() -> None:
         lost = world.step("agent", goto(3.0, 1.5))
         ended(world)
     told = feedback(lost)
-    assert told.startswith("The robot could not be reached: you went 1.00 m. (the connection broke")
+    assert told.startswith(
+        "The robot could not be reached: you went 1.00 m. (the connection broke"
+    )
 
 
 def forward(source: socket.socket, sink: socket.socket, cut: threading.Event) -> None:
@@ -200,7 +202,9 @@ def a_line_to(url: str, cut: threading.Event) -> Iterator[str]:
         with suppress(OSError):
             while True:
                 near, _ = listener.accept()
-                far = socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])))
+                far = socket.create_connection(
+                    ("127.0.0.1", int(url.rpartition(":")[2]))
+                )
                 ends.extend((near, far))
                 for pair in ((near, far), (far, near)):
                     threads.append(threading.Thread(target=forward, args=(*pair, cut)))
@@ -261,7 +265,10 @@ def test_an_empty_battery_ends_the_search_before_anything_moves() -> None:
 def test_a_charge_that_is_no_share_ends_the_search(share: Any) -> None:
     robot = robot_at()
     robot.extra["/battery_state"] = battery(share)
-    with running(robot) as url, pytest.raises(RobotError, match="must be between 0 and 1"):
+    with (
+        running(robot) as url,
+        pytest.raises(RobotError, match="must be between 0 and 1"),
+    ):
         driven(url, battery="/battery_state")
 
 
@@ -280,7 +287,9 @@ def test_a_battery_that_runs_low_between_motions_ends_the_search() -> None:
         assert robot.goals == 1
 
 
-def test_the_emergency_stop_cancels_a_motion_under_way_and_it_does_not_go_on_by_itself() -> None:
+def test_the_emergency_stop_cancels_a_motion_under_way_and_it_does_not_go_on_by_itself() -> (
+    None
+):
     robot = robot_at(stall=1)
     robot.extra["/estop"] = {"data": False}
     with running(robot) as url:
@@ -292,7 +301,9 @@ def test_the_emergency_stop_cancels_a_motion_under_way_and_it_does_not_go_on_by_
 
         pressing = threading.Thread(target=press)
         pressing.start()
-        with pytest.raises(RobotError, match="the emergency stop is pressed: release it"):
+        with pytest.raises(
+            RobotError, match="the emergency stop is pressed: release it"
+        ):
             world.step("agent", goto(3.0, 1.5))
         pressing.join()
         ops = [said["op"] for said in robot.log]
@@ -318,7 +329,10 @@ def test_a_pressed_stop_that_is_told_once_is_known_to_the_next_search_too() -> N
 
 
 def test_a_watched_topic_that_is_silent_ends_the_search() -> None:
-    with running(robot_at()) as url, pytest.raises(RobotError, match="sent nothing on /estop"):
+    with (
+        running(robot_at()) as url,
+        pytest.raises(RobotError, match="sent nothing on /estop"),
+    ):
         driven(url, emergency_stop="/estop", answer=0.4)
 
 
@@ -330,7 +344,9 @@ def test_the_speed_limit_is_sent_before_each_goal() -> None:
         world.step("agent", goto(1.5, 1.5))
         ended(world)
     limit = {"percentage": False, "speed_limit": 0.3}
-    assert [(topic, told) for _, topic, told in robot.published] == [("/speed_limit", limit)] * 2
+    assert [(topic, told) for _, topic, told in robot.published] == [
+        ("/speed_limit", limit)
+    ] * 2
     assert robot.advertised == {"/speed_limit": "nav2_msgs/msg/SpeedLimit"}
     with pytest.raises(UsageError, match=r"speed must be at least 0.0, got -1.0"):
         RosSettings(speed=-1.0)

@@ -22,7 +22,12 @@ from wayword.core.errors import DataError, UsageError
 from wayword.worlds.objectnav import robot as ros
 from wayword.worlds.objectnav.base import Base, goto, rotate
 from wayword.worlds.objectnav.observation import clear_ahead
-from wayword.worlds.objectnav.robot import TOKEN_VARIABLE, RosBase, RosSettings, SharedRobotWorld
+from wayword.worlds.objectnav.robot import (
+    TOKEN_VARIABLE,
+    RosBase,
+    RosSettings,
+    SharedRobotWorld,
+)
 from wayword.worlds.objectnav.rosbridge import Link, RobotError
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import ObjectNavWorld
@@ -33,11 +38,17 @@ QUICK = RosSettings(settle=0.0, throttle=0, answer=20.0, motion=20.0, patience=2
 
 
 def simulated(x: float, y: float, heading: float) -> SimulatedBase:
-    return started(SimulatedBase(SimulatedScene(flat(), {"mug": "cat-shaped mug"})), x, y, heading)
+    return started(
+        SimulatedBase(SimulatedScene(flat(), {"mug": "cat-shaped mug"})), x, y, heading
+    )
 
 
-def robot_at(x: float = 1.0, y: float = 1.5, heading: float = 0.0, **faults: int) -> Robot:
-    return Robot(simulated(x, y, heading), {number: fault for fault, number in faults.items()})
+def robot_at(
+    x: float = 1.0, y: float = 1.5, heading: float = 0.0, **faults: int
+) -> Robot:
+    return Robot(
+        simulated(x, y, heading), {number: fault for fault, number in faults.items()}
+    )
 
 
 def driven(url: str, **changes: Any) -> ObjectNavWorld:
@@ -79,7 +90,9 @@ def test_goals_are_sent_in_the_frame_and_units_of_ros() -> None:
         world.step("agent", goto(3.0, 1.5))
         ended(world)
     spin, go = [said for said in robot.log if said["op"] == "send_action_goal"]
-    assert spin["args"]["target_yaw"] == pytest.approx(-math.pi / 2)  # right is clockwise
+    assert spin["args"]["target_yaw"] == pytest.approx(
+        -math.pi / 2
+    )  # right is clockwise
     pose = go["args"]["pose"]
     assert pose["header"]["frame_id"] == "odom"
     assert pose["pose"]["position"] == {"x": 3.0, "y": 1.5, "z": 0.0}
@@ -99,7 +112,9 @@ def test_depth_from_the_laser_agrees_with_the_walls() -> None:
     assert clear_ahead(depth, 0.9, 0.0) == pytest.approx(1.0, abs=0.03)
 
 
-def test_a_connection_that_breaks_on_the_way_is_found_again_and_goals_are_cancelled() -> None:
+def test_a_connection_that_breaks_on_the_way_is_found_again_and_goals_are_cancelled() -> (
+    None
+):
     robot = robot_at(drop=1)
     with running(robot) as url:
         world = driven(url)
@@ -108,10 +123,17 @@ def test_a_connection_that_breaks_on_the_way_is_found_again_and_goals_are_cancel
         assert "the connection broke" in lost.details["reason"]
         assert lost.details["metres"] == pytest.approx(1.0)
         assert world.pose("agent")["x"] == pytest.approx(2.0)  # half way, and known
-        after = robot.log[[said["op"] for said in robot.log].index("send_action_goal") + 1 :]
+        after = robot.log[
+            [said["op"] for said in robot.log].index("send_action_goal") + 1 :
+        ]
         cancelled = [said["service"] for said in after if said["op"] == "call_service"]
-        assert cancelled == ["/navigate_to_pose/_action/cancel_goal", "/spin/_action/cancel_goal"]
-        assert world.step("agent", goto(3.0, 1.5)).ok  # the robot was never told twice by itself
+        assert cancelled == [
+            "/navigate_to_pose/_action/cancel_goal",
+            "/spin/_action/cancel_goal",
+        ]
+        assert world.step(
+            "agent", goto(3.0, 1.5)
+        ).ok  # the robot was never told twice by itself
         state = ended(world)
     assert robot.goals == 2
     assert (state["lost"], state["reconnections"]) == (1, 1)
@@ -123,11 +145,16 @@ def test_a_refused_goal_says_why() -> None:
         world = driven(url)
         refused = world.step("agent", goto(3.0, 1.5))
         ended(world)
-    assert (refused.status, refused.details["reason"]) == ("refused", "Action goal was rejected")
+    assert (refused.status, refused.details["reason"]) == (
+        "refused",
+        "Action goal was rejected",
+    )
     assert refused.details["metres"] == 0.0
 
 
-@pytest.mark.parametrize(("fault", "status"), [("ignore", "lost"), ("stall", "blocked")])
+@pytest.mark.parametrize(
+    ("fault", "status"), [("ignore", "lost"), ("stall", "blocked")]
+)
 def test_a_goal_that_never_ends_is_cancelled_in_time(fault: str, status: str) -> None:
     robot = robot_at(**{fault: 1})
     with running(robot) as url:
@@ -137,14 +164,18 @@ def test_a_goal_that_never_ends_is_cancelled_in_time(fault: str, status: str) ->
     assert late.status == status
     assert "cancelled after 0.6 s" in late.details["reason"]
     (goal,) = [said for said in robot.log if said["op"] == "send_action_goal"]
-    assert [s["id"] for s in robot.log if s["op"] == "cancel_action_goal"] == [goal["id"]]
+    assert [s["id"] for s in robot.log if s["op"] == "cancel_action_goal"] == [
+        goal["id"]
+    ]
 
 
 def interrupted_under_way(robot: Robot) -> threading.Thread:
     """Ctrl-C once the robot has its goal."""
 
     def interrupt() -> None:
-        assert until(lambda: any(said["op"] == "send_action_goal" for said in robot.log))
+        assert until(
+            lambda: any(said["op"] == "send_action_goal" for said in robot.log)
+        )
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
@@ -216,19 +247,25 @@ def test_one_episode_drives_at_a_time() -> None:
     with running(robot) as url:
         settings, drivers = replace(QUICK, url=url), list[SharedRobotWorld]()
         link = Link(url)
-        first, second = (SharedRobotWorld(RosBase(settings, link), drivers) for _ in range(2))
+        first, second = (
+            SharedRobotWorld(RosBase(settings, link), drivers) for _ in range(2)
+        )
         first.reset(EPISODE)
         second.reset(EPISODE)
         for action in (rotate(30.0), STOP):
             with pytest.raises(RobotError, match="--concurrency 1"):
                 first.step("agent", action)
         assert robot.goals == 0
-        assert link.connected, "whoever has had the robot does not hang up on whoever has it"
+        assert link.connected, (
+            "whoever has had the robot does not hang up on whoever has it"
+        )
         assert second.step("agent", rotate(30.0)).ok
         ended(second)
 
 
-def test_a_token_is_sent_and_kept_out_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_is_sent_and_kept_out_of_the_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv(TOKEN_VARIABLE, "sesame")
     robot = robot_at()
     with running(robot) as url:
@@ -257,17 +294,24 @@ def test_unsafe_addresses_are_refused(url: str, told: str) -> None:
 @pytest.mark.parametrize("heading", [0.0, 45.0, 90.0, 200.0, 359.0])
 def test_places_survive_the_way_to_ros_and_back(heading: float) -> None:
     pose = ros.ros_pose(1.0, -2.0, heading)
-    assert ros.parse_place({"pose": pose}, "/pose") == pytest.approx((1.0, -2.0, heading))
+    assert ros.parse_place({"pose": pose}, "/pose") == pytest.approx(
+        (1.0, -2.0, heading)
+    )
 
 
-@pytest.mark.parametrize("message", [{}, {"pose": 1}, {"pose": {"pose": {"position": {}}}}])
+@pytest.mark.parametrize(
+    "message", [{}, {"pose": 1}, {"pose": {"pose": {"position": {}}}}]
+)
 def test_malformed_messages_are_named(message: Any) -> None:
-    with pytest.raises(DataError, match=r"/odom: field 'pose': is missing or malformed"):
+    with pytest.raises(
+        DataError, match=r"/odom: field 'pose': is missing or malformed"
+    ):
         ros.parse_place(message, "/odom")
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[" * 100_000, "[1]", '{"op": "publish", "topic": ["/odom"], "msg": {}}']
+    "text",
+    ["{", "[" * 100_000, "[1]", '{"op": "publish", "topic": ["/odom"], "msg": {}}'],
 )
 def test_what_is_no_message_is_ignored(text: str) -> None:
     link = Link("ws://127.0.0.1:1")
@@ -301,7 +345,11 @@ def test_a_laser_is_turned_as_it_is_mounted() -> None:
     """One ray of the laser hits something 30 degrees to the left of the laser's own front."""
     ranges: list[float | None] = [None] * 180
     ranges[120] = 2.0
-    scan = {"ranges": ranges, "angle_min": -math.pi / 2, "angle_increment": math.radians(1.0)}
+    scan = {
+        "ranges": ranges,
+        "angle_min": -math.pi / 2,
+        "angle_increment": math.radians(1.0),
+    }
 
     def hit(**mounted: Any) -> float:
         depth = ros.scan_depth(scan, "/scan", 0.9, 5.0, **mounted)
@@ -337,6 +385,8 @@ def test_scans_that_skip_and_null_are_read() -> None:
             "range_min": 0.1, "range_max": 8.0}  # fmt: skip
     depth = ros.scan_depth(scan, "/scan", 0.9, 5.0)
     level = dict(zip(depth.bearings, depth.metres()[0].tolist(), strict=True))
-    assert [bearing for bearing, metres in level.items() if math.isfinite(metres)] == [-5.0]
+    assert [bearing for bearing, metres in level.items() if math.isfinite(metres)] == [
+        -5.0
+    ]
     with pytest.raises(DataError, match="is empty"):
         ros.scan_depth({**scan, "ranges": []}, "/scan", 0.9, 5.0)

@@ -53,7 +53,10 @@ def test_a_foreign_client_turns_the_robot_hears_it_and_cancels() -> None:
     with running(robot) as url:
         port = url.rpartition(":")[2]
         done = subprocess.run(
-            [sys.executable, "-c", CLIENT, port], capture_output=True, text=True, timeout=120
+            [sys.executable, "-c", CLIENT, port],
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {"status": 4, "frame": "odom", "cancelled": 0}

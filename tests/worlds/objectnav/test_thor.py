@@ -39,13 +39,17 @@ def thor(place: SimulatedScene | None = None) -> ObjectNavWorld:
 
 def started(x: float, y: float, heading: float) -> ObjectNavWorld:
     world = thor()
-    world.reset(Episode("1", "Find the mug.", "flat", {"x": x, "y": y, "heading": heading}))
+    world.reset(
+        Episode("1", "Find the mug.", "flat", {"x": x, "y": y, "heading": heading})
+    )
     return world
 
 
 def simulated(x: float, y: float, heading: float) -> ObjectNavWorld:
     world = ObjectNavWorld.of(flat())
-    world.reset(Episode("1", "Find the mug.", "flat", {"x": x, "y": y, "heading": heading}))
+    world.reset(
+        Episode("1", "Find the mug.", "flat", {"x": x, "y": y, "heading": heading})
+    )
     return world
 
 
@@ -62,7 +66,9 @@ def test_a_view_before_the_start_is_refused() -> None:
 
 
 def test_it_holds_to_the_contract_of_worlds() -> None:
-    check_world(ThorThings(settings=ApartmentsSettings(homes=1, episodes=1, rooms=3)), 1, 8)
+    check_world(
+        ThorThings(settings=ApartmentsSettings(homes=1, episodes=1, rooms=3)), 1, 8
+    )
 
 
 def test_the_camera_keeps_the_tilt_of_the_episode() -> None:
@@ -84,7 +90,13 @@ def test_the_camera_keeps_the_tilt_of_the_episode() -> None:
 def test_it_is_a_base_and_moves_as_the_simulated_one_does() -> None:
     one, two = started(1.0, 1.5, 0.0), simulated(1.0, 1.5, 0.0)
     assert isinstance(one.base, Base)
-    for action in (rotate(90), goto(3.0, 1.5), rotate(-30), Action("move_ahead"), goto(5.1, 1.2)):
+    for action in (
+        rotate(90),
+        goto(3.0, 1.5),
+        rotate(-30),
+        Action("move_ahead"),
+        goto(5.1, 1.2),
+    ):
         told, expected = one.step("agent", action), two.step("agent", action)
         assert told.status == expected.status == "ok"
         assert one.pose("agent") == pytest.approx(two.pose("agent"), abs=1e-4)
@@ -110,21 +122,39 @@ def test_a_step_that_fails_ends_the_way_and_says_why() -> None:
 
 @pytest.mark.parametrize("heading", [0.0, 90.0, 215.0])
 def test_it_sees_what_the_simulated_base_sees(heading: float) -> None:
-    mine, other = (make(2.0, 1.7, heading).observe("agent") for make in (started, simulated))
-    assert (mine.x, mine.y, mine.heading, mine.eye) == (other.x, other.y, heading, other.eye)
+    mine, other = (
+        make(2.0, 1.7, heading).observe("agent") for make in (started, simulated)
+    )
+    assert (mine.x, mine.y, mine.heading, mine.eye) == (
+        other.x,
+        other.y,
+        heading,
+        other.eye,
+    )
     assert [s.id for s in mine.shown] == [s.id for s in other.shown]
     for a, b in zip(mine.shown, other.shown, strict=True):
         assert (a.kind, a.words) == (b.kind, b.words)
-        assert (a.bearing, a.elevation, a.distance, a.away, a.width, a.height) == pytest.approx(
+        assert (
+            a.bearing,
+            a.elevation,
+            a.distance,
+            a.away,
+            a.width,
+            a.height,
+        ) == pytest.approx(
             (b.bearing, b.elevation, b.distance, b.away, b.width, b.height), abs=0.01
         )
     rows = [other.depth.elevations.index(row) for row in mine.depth.elevations]
     assert {0.0, -10.0, -20.0} <= set(mine.depth.elevations)
-    assert -52.0 not in mine.depth.elevations  # below the picture: not seen, so not said to be free
+    assert (
+        -52.0 not in mine.depth.elevations
+    )  # below the picture: not seen, so not said to be free
     assert mine.depth.bearings == other.depth.bearings
     metres, expected = mine.depth.metres(), other.depth.metres()[rows]
     both = np.isfinite(metres) & np.isfinite(expected)
-    close = np.abs(metres[both] - expected[both]) < 0.15  # a pixel is a degree wide here
+    close = (
+        np.abs(metres[both] - expected[both]) < 0.15
+    )  # a pixel is a degree wide here
     assert close.mean() > 0.95
     assert both.mean() > 0.5
 
@@ -147,7 +177,9 @@ def test_unity_is_told_what_robothor_says() -> None:
     world.reset(Episode("1", "Find it.", "flat", {"x": 1.0, "y": 1.5, "heading": 30.0}))
     options = made[0].options
     assert options["agentMode"] == "locobot"
-    assert options["fieldOfView"] == pytest.approx(63.453, abs=0.05)  # RoboTHOR's own, for 79 wide
+    assert options["fieldOfView"] == pytest.approx(
+        63.453, abs=0.05
+    )  # RoboTHOR's own, for 79 wide
     assert options["renderDepthImage"] is True
     world.step("agent", rotate(-30))
     world.step("agent", STOP)
@@ -178,7 +210,9 @@ def test_an_episode_of_frontier_exploration_is_judged_by_thors_own_sight() -> No
 
 
 def test_a_start_in_a_wall_is_refused_by_name() -> None:
-    with pytest.raises(DataError, match=r"episode 1: in scene flat, field 'start': Collided with"):
+    with pytest.raises(
+        DataError, match=r"episode 1: in scene flat, field 'start': Collided with"
+    ):
         started(4.0, 0.5, 0.0)
 
 
@@ -186,14 +220,20 @@ def test_an_event_without_what_is_needed_is_named() -> None:
     world = started(1.0, 1.5, 0.0)
     base: Any = world.base
     del base._event.metadata["cameraPosition"]
-    with pytest.raises(DataError, match=r"event.metadata, field 'cameraPosition.y': is missing"):
+    with pytest.raises(
+        DataError, match=r"event.metadata, field 'cameraPosition.y': is missing"
+    ):
         world.observe("agent")
 
 
 def test_without_the_package_one_line_says_how_to_get_it() -> None:
     world = ObjectNavWorld(ThorBase())
     with pytest.raises(UsageError, match=r"pip install ai2thor==5.0.0") as told:
-        world.reset(Episode("1", "Find it.", "FloorPlan_Train1_1", {"x": 1.0, "y": 2.0}))
+        world.reset(
+            Episode("1", "Find it.", "FloorPlan_Train1_1", {"x": 1.0, "y": 2.0})
+        )
     assert "\n" not in str(told.value)
     with pytest.raises(UsageError, match=r"pip install ai2thor==5.0.0"):
-        Robothor("train", None, RobothorSettings(simulator="thor"))  # before anything is played
+        Robothor(
+            "train", None, RobothorSettings(simulator="thor")
+        )  # before anything is played

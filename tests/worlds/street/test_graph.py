@@ -35,7 +35,9 @@ def test_reads_nodes_and_links(tmp_path: Path) -> None:
     graph = load(*files(tmp_path))
     assert graph.ids == ("aa", "bb", "cc")
     assert len(graph) == 3
-    assert graph.exits(0) == [(10, 1), (200, 2)], "in the file's order, also where it is not sorted"
+    assert graph.exits(0) == [(10, 1), (200, 2)], (
+        "in the file's order, also where it is not sorted"
+    )
     assert graph.exits(1) == [(190, 0), (300, 2)]
     assert [graph.degree(i) for i in range(3)] == [2, 2, 0]
     assert graph.positions[1].tolist() == [40.8, -73.8]
@@ -43,7 +45,9 @@ def test_reads_nodes_and_links(tmp_path: Path) -> None:
     assert [graph.area(i) for i in range(3)] == ["seen", "unseen", "gone"]
 
 
-def test_reads_gzipped_files_windows_line_ends_and_nodes_without_an_area(tmp_path: Path) -> None:
+def test_reads_gzipped_files_windows_line_ends_and_nodes_without_an_area(
+    tmp_path: Path,
+) -> None:
     nodes, links = tmp_path / "nodes.txt.gz", tmp_path / "links.txt.gz"
     plain = "".join(line.rpartition(",")[0] + "\r\n" for line in NODES.splitlines())
     nodes.write_bytes(gzip.compress(plain.encode()))
@@ -104,7 +108,9 @@ def test_bad_nodes_are_named(tmp_path: Path, line: str) -> None:
 
 def test_missing_empty_and_cut_files_are_named(tmp_path: Path) -> None:
     nodes, links = files(tmp_path)
-    with pytest.raises(DataError, match=r"absent\.txt: cannot be read .*; check its name"):
+    with pytest.raises(
+        DataError, match=r"absent\.txt: cannot be read .*; check its name"
+    ):
         load(nodes, tmp_path / "absent.txt")
     cut = tmp_path / "links.txt.gz"
     cut.write_bytes(gzip.compress(LINKS.encode())[:-9])
@@ -114,7 +120,9 @@ def test_missing_empty_and_cut_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nodes\.txt: contains no panoramas"):
         load(nodes, links)
     nodes.write_text("just,text\n")
-    with pytest.raises(DataError, match=r"nodes\.txt: line 1: must have 4 fields, got 2"):
+    with pytest.raises(
+        DataError, match=r"nodes\.txt: line 1: must have 4 fields, got 2"
+    ):
         load(nodes, links)
 
 
@@ -123,7 +131,9 @@ def test_a_graph_may_have_no_links(tmp_path: Path) -> None:
     assert graph.exits(2) == []
 
 
-def test_the_cache_gives_the_same_graph_and_notices_change_and_damage(tmp_path: Path) -> None:
+def test_the_cache_gives_the_same_graph_and_notices_change_and_damage(
+    tmp_path: Path,
+) -> None:
     nodes, links = files(tmp_path)
     cache = tmp_path / "cache"
     first = load(nodes, links, cache)
@@ -178,7 +188,9 @@ def streets(draw: st.DrawFn) -> list[list[int]]:
             ways[first].add(first + length - 1)
             ways[first + length - 1].add(first)
     place = st.integers(0, len(ways) - 1)
-    for one, other, both in draw(st.lists(st.tuples(place, place, st.booleans()), max_size=6)):
+    for one, other, both in draw(
+        st.lists(st.tuples(place, place, st.booleans()), max_size=6)
+    ):
         ways[one].add(other)
         if both:
             ways[other].add(one)
@@ -198,7 +210,12 @@ def test_hops_are_those_of_a_breadth_first_search(ways: list[list[int]]) -> None
 def grid(side: int) -> list[list[int]]:
     def around(i: int) -> list[int]:
         row, column = divmod(i, side)
-        near = [(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)]
+        near = [
+            (row - 1, column),
+            (row + 1, column),
+            (row, column - 1),
+            (row, column + 1),
+        ]
         return [r * side + c for r, c in near if 0 <= r < side and 0 <= c < side]
 
     return [around(i) for i in range(side * side)]
@@ -210,10 +227,14 @@ def test_distances_do_not_depend_on_the_order_in_which_hubs_are_searched() -> No
     hops, singly = Hops(*csr(ways)), Hops(*csr(ways))
     at_once = hops(everywhere[:, None], everywhere[None, :])
     ends = (323, 17, 160, 0)
-    assert [singly(everywhere, end).tolist() for end in ends] == at_once[:, ends].T.tolist()
+    assert [singly(everywhere, end).tolist() for end in ends] == at_once[
+        :, ends
+    ].T.tolist()
     assert at_once.tolist() == [plain_hops(ways, start) for start in range(len(ways))]
 
 
 def test_build_refuses_what_load_refuses() -> None:
-    with pytest.raises(DataError, match=r"town: line 2, field 'to': 'c' is not a panorama"):
+    with pytest.raises(
+        DataError, match=r"town: line 2, field 'to': 'c' is not a panorama"
+    ):
         build("town", ["a", "b"], [("a", 0, "b"), ("b", 180, "c")])

@@ -41,14 +41,20 @@ WORDS = {"F": "forward", "L": "left", "R": "right", "T": "turn_around", "S": "st
 def junction(name: str) -> StreetGraph:
     """Panorama 3 with its ways on, 2 before it, a link back along each way, and 1 before 2."""
     ahead = JUNCTIONS[name]
-    links: list[tuple[str, float, str]] = [("1", 20, "2"), ("2", 200, "1"), ("2", 20, "3")]
+    links: list[tuple[str, float, str]] = [
+        ("1", 20, "2"),
+        ("2", 200, "1"),
+        ("2", 20, "3"),
+    ]
     links += [("3", 200, "2")]
     for end, heading in ahead.items():
         links += [("3", heading, end), (end, heading + 180, "3")]
     return build(name, ["1", "2", "3", *ahead], links)
 
 
-def walk(graph: StreetGraph, transition: str, start: tuple[str, int], letters: str) -> list[str]:
+def walk(
+    graph: StreetGraph, transition: str, start: tuple[str, int], letters: str
+) -> list[str]:
     navigator = Navigator(graph, transition)
     state = navigator.start(graph.index[start[0]], start[1])
     places = []
@@ -60,7 +66,9 @@ def walk(graph: StreetGraph, transition: str, start: tuple[str, int], letters: s
 
 
 @pytest.mark.parametrize(("name", "end", "letters", "_"), TABLE_4)
-def test_table_4_in_the_original_environment(name: str, end: str, letters: str, _: str) -> None:
+def test_table_4_in_the_original_environment(
+    name: str, end: str, letters: str, _: str
+) -> None:
     places = walk(junction(name), "original", ("2", 20), letters)
     assert places[0].startswith("3@")
     assert places[-1].startswith(f"{end}@")
@@ -68,9 +76,13 @@ def test_table_4_in_the_original_environment(name: str, end: str, letters: str, 
 
 
 @pytest.mark.parametrize(("name", "end", "_", "letters"), TABLE_4)
-def test_table_4_in_the_modified_environment(name: str, end: str, _: str, letters: str) -> None:
+def test_table_4_in_the_modified_environment(
+    name: str, end: str, _: str, letters: str
+) -> None:
     for transition in ("modified", "paper"):
-        said = RELEASED.get((name, end), letters) if transition == "modified" else letters
+        said = (
+            RELEASED.get((name, end), letters) if transition == "modified" else letters
+        )
         places = walk(junction(name), transition, ("2", 20), said)
         assert places[0] == "3@20", "the heading must not be re-aligned on arrival"
         assert places[-1] == f"{end}@{JUNCTIONS[name][end]}"
@@ -95,11 +107,17 @@ def test_stop_changes_nothing() -> None:
 
 def test_turn_around_faces_the_edge_closest_to_the_opposite() -> None:
     assert walk(junction("3-way"), "modified", ("2", 20), "FT") == ["3@20", "3@200"]
-    assert walk(junction("3-way"), "modified", ("2", 20), "FTT") == ["3@20", "3@200", "3@50"]
+    assert walk(junction("3-way"), "modified", ("2", 20), "FTT") == [
+        "3@20",
+        "3@200",
+        "3@50",
+    ]
 
 
 def test_two_ways_forward_follows_the_bend_and_a_turn_only_turns() -> None:
-    graph = build("bend", ["a", "b", "c"], [("a", 0, "b"), ("b", 180, "a"), ("b", 70, "c")])
+    graph = build(
+        "bend", ["a", "b", "c"], [("a", 0, "b"), ("b", 180, "a"), ("b", 70, "c")]
+    )
     assert walk(graph, "modified", ("a", 0), "FF") == ["b@0", "c@70"]
     assert walk(graph, "modified", ("a", 0), "FLR") == ["b@0", "b@70", "b@70"]
 
@@ -113,11 +131,18 @@ def test_a_dead_end_holds_who_has_just_arrived() -> None:
 def test_after_a_turn_in_place_the_edge_back_counts_again() -> None:
     graph = junction("4-way")
     assert walk(graph, "modified", ("2", 20), "FLL") == ["3@20", "3@290", "3@200"]
-    assert walk(graph, "modified", ("2", 20), "FRRR") == ["3@20", "3@50", "3@200", "3@290"]
+    assert walk(graph, "modified", ("2", 20), "FRRR") == [
+        "3@20",
+        "3@50",
+        "3@200",
+        "3@290",
+    ]
 
 
 def test_original_turns_on_a_street_segment_turn_around() -> None:
-    graph = build("bend", ["a", "b", "c"], [("a", 0, "b"), ("b", 180, "a"), ("b", 70, "c")])
+    graph = build(
+        "bend", ["a", "b", "c"], [("a", 0, "b"), ("b", 180, "a"), ("b", 70, "c")]
+    )
     assert walk(graph, "original", ("a", 0), "F") == ["b@70"]
     assert walk(graph, "original", ("a", 0), "FLL") == ["b@70", "b@180", "b@70"]
 
@@ -132,9 +157,18 @@ def test_a_place_without_ways_is_left_by_no_action() -> None:
     assert walk(graph, "modified", ("a", 5), "FLRTS") == ["a@5"] * 5
 
 
-def test_the_closest_way_out_and_where_there_is_none_the_heading_in_whole_degrees() -> None:
-    crossing = Navigator(build("fork", ["a", "b", "c"], [("a", 350, "b"), ("a", 30, "c")]))
-    assert [crossing.closest(0, h) for h in (9.0, 10.0, 11.0, 171.0)] == [350, 350, 30, 30]
+def test_the_closest_way_out_and_where_there_is_none_the_heading_in_whole_degrees() -> (
+    None
+):
+    crossing = Navigator(
+        build("fork", ["a", "b", "c"], [("a", 350, "b"), ("a", 30, "c")])
+    )
+    assert [crossing.closest(0, h) for h in (9.0, 10.0, 11.0, 171.0)] == [
+        350,
+        350,
+        30,
+        30,
+    ]
     island = Navigator(build("island", ["a"], []))
     assert [island.closest(0, h) for h in (4.6, 359.4, 359.6)] == [5, 359, 0]
 
@@ -179,20 +213,28 @@ def test_every_way_out_of_every_junction_can_be_taken(
 ) -> None:
     back, *ahead = headings
     ends = [str(number) for number in range(len(ahead))]
-    links: list[tuple[str, float, str]] = [("from", arriving, "at"), ("at", back, "from")]
+    links: list[tuple[str, float, str]] = [
+        ("from", arriving, "at"),
+        ("at", back, "from"),
+    ]
     links += [("at", heading, end) for heading, end in zip(ahead, ends, strict=True)]
     graph = build("junction", ["from", "at", *ends], links)
     for end in ends:
         words = gold_actions(graph, ["from", "at", end], arriving, transition)
         letters = "".join(word[0].upper() for word in words)
-        assert walk(graph, transition, ("from", arriving), letters)[-1].startswith(f"{end}@")
+        assert walk(graph, transition, ("from", arriving), letters)[-1].startswith(
+            f"{end}@"
+        )
 
 
 def test_shortest_actions_take_the_shorter_way_round() -> None:
     ring = ["n", "e", "s", "w"]
     links: list[tuple[str, float, str]] = []
     for i, here in enumerate(ring):
-        links += [(here, 90 * i + 90, ring[(i + 1) % 4]), (here, 90 * i + 180, ring[i - 1])]
+        links += [
+            (here, 90 * i + 90, ring[(i + 1) % 4]),
+            (here, 90 * i + 180, ring[i - 1]),
+        ]
     graph = build("ring", ring, links)
     navigator = Navigator(graph)
     words = shortest_actions(navigator, navigator.start(0, 90), graph.index["w"])
@@ -202,7 +244,11 @@ def test_shortest_actions_take_the_shorter_way_round() -> None:
 
 def test_of_two_shortest_ways_the_one_straight_on_is_taken_at_the_start() -> None:
     # Both ways round the block are two links; the file lists the one north first.
-    links: list[tuple[str, float, str]] = [("a", 0, "b"), ("a", 90, "c"), ("b", 90, "d")]
+    links: list[tuple[str, float, str]] = [
+        ("a", 0, "b"),
+        ("a", 90, "c"),
+        ("b", 90, "d"),
+    ]
     graph = build("block", ["a", "b", "c", "d"], [*links, ("c", 0, "d")])
     navigator = Navigator(graph)
     for heading, first in ((0, "b"), (90, "c"), (45, "b")):
@@ -212,7 +258,9 @@ def test_of_two_shortest_ways_the_one_straight_on_is_taken_at_the_start() -> Non
             if navigator.stand(state).panorama:
                 break
         assert graph.ids[navigator.stand(state).panorama] == first
-    with pytest.raises(ValueError, match="the path does not start at the current panorama"):
+    with pytest.raises(
+        ValueError, match="the path does not start at the current panorama"
+    ):
         path_actions(navigator, navigator.start(0, 0), [1, 3])
 
 

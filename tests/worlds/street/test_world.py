@@ -15,8 +15,18 @@ from wayword.worlds.street.world import StreetWorld
 
 def street() -> StreetGraph:
     """A dead end a, then b, then the junction c with ways to d (left) and e (right)."""
-    links: list[tuple[str, float, str]] = [("a", 0, "b"), ("b", 180, "a"), ("b", 0, "c")]
-    links += [("c", 180, "b"), ("c", 280, "d"), ("c", 70, "e"), ("d", 100, "c"), ("e", 250, "c")]
+    links: list[tuple[str, float, str]] = [
+        ("a", 0, "b"),
+        ("b", 180, "a"),
+        ("b", 0, "c"),
+    ]
+    links += [
+        ("c", 180, "b"),
+        ("c", 280, "d"),
+        ("c", 70, "e"),
+        ("d", 100, "c"),
+        ("e", 250, "c"),
+    ]
     return build("street", ["a", "b", "c", "d", "e"], links)
 
 
@@ -25,9 +35,14 @@ def episode(panorama: str = "b", heading: float = 0) -> Episode:
 
 
 def world(
-    panorama: str = "b", heading: float = 0, transition: str = "modified", released: bool = False
+    panorama: str = "b",
+    heading: float = 0,
+    transition: str = "modified",
+    released: bool = False,
 ) -> StreetWorld:
-    made = StreetWorld(Navigator(street(), transition), "released" if released else "open")
+    made = StreetWorld(
+        Navigator(street(), transition), "released" if released else "open"
+    )
     made.reset(episode(panorama, heading))
     return made
 
@@ -85,7 +100,10 @@ def test_a_dead_end_can_be_left_facing_the_way_out_unless_as_released() -> None:
     assert world("a", 0).step("agent", Action("forward")).details["moved"]
     assert world("a", 0).step("agent", Action("left")).status == "dead_end"
     assert world("a", 90).step("agent", Action("forward")).status == "dead_end"
-    assert world("a", 0, released=True).step("agent", Action("forward")).status == "dead_end"
+    assert (
+        world("a", 0, released=True).step("agent", Action("forward")).status
+        == "dead_end"
+    )
 
 
 def test_turning_round_in_a_dead_end_is_never_refused() -> None:
@@ -96,7 +114,10 @@ def test_turning_round_in_a_dead_end_is_never_refused() -> None:
 
 def test_the_original_environment_carries_out_what_is_said() -> None:
     made = world(transition="original")
-    assert made.step("agent", Action("left")).details == {"executed": "left", "moved": False}
+    assert made.step("agent", Action("left")).details == {
+        "executed": "left",
+        "moved": False,
+    }
     assert made.pose("agent") == {"panorama": "b", "heading": 180}
 
 
@@ -119,7 +140,9 @@ def test_the_panorama_of_the_episode_before_is_forgotten() -> None:
     assert made.observe("agent").changed, "the first panorama counts as new"
 
 
-@pytest.mark.parametrize(("given", "heading"), [(359.7, 0), (360.0, 0), (-90.0, 270), (12.4, 12)])
+@pytest.mark.parametrize(
+    ("given", "heading"), [(359.7, 0), (360.0, 0), (-90.0, 270), (12.4, 12)]
+)
 def test_a_start_faces_whole_degrees_on_the_compass(given: float, heading: int) -> None:
     assert world("c", given).pose("agent") == {"panorama": "c", "heading": heading}
     plain = StreetWorld(Navigator(street()))
@@ -134,15 +157,22 @@ def test_what_is_not_on_the_menu_is_refused() -> None:
 
 
 def test_an_unknown_start_is_named() -> None:
-    with pytest.raises(DataError, match="street: episode 7, field 'panorama': 'zz' is not in"):
+    with pytest.raises(
+        DataError, match="street: episode 7, field 'panorama': 'zz' is not in"
+    ):
         world("zz")
 
 
 def test_route_is_a_shortest_way() -> None:
     made = world("a", 0)
     words = [str(action) for action in made.route("agent", "e")]
-    assert words == ["forward", "forward", "forward"], "of two middle ways, 70 is closer than 280"
-    assert [str(action) for action in made.route("agent", "d")][2:] == ["left", "forward"]
+    assert words == ["forward", "forward", "forward"], (
+        "of two middle ways, 70 is closer than 280"
+    )
+    assert [str(action) for action in made.route("agent", "d")][2:] == [
+        "left",
+        "forward",
+    ]
     for action in made.route("agent", "e"):
         made.step("agent", action)
     assert made.pose("agent")["panorama"] == "e"

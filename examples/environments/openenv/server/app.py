@@ -45,8 +45,12 @@ for prefix in ("", "/{token}"):
 def main() -> None:
     host = os.environ.get("HOST", "127.0.0.1")
     if host not in ("127.0.0.1", "localhost") and not TOKEN:
-        raise SystemExit(f"HOST={host} is reachable by other machines; set WAYWORD_ENV_TOKEN")
-    uvicorn.run(app, host=host, port=int(os.environ.get("PORT", "8000")), ws_max_size=2**20)
+        raise SystemExit(
+            f"HOST={host} is reachable by other machines; set WAYWORD_ENV_TOKEN"
+        )
+    uvicorn.run(
+        app, host=host, port=int(os.environ.get("PORT", "8000")), ws_max_size=2**20
+    )
 
 
 if __name__ == "__main__":

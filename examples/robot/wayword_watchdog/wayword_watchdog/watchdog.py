@@ -21,9 +21,12 @@ class Watchdog(Node):
         super().__init__("wayword_watchdog")
         self.timeout = float(self.declare_parameter("timeout", 1.0).value)
         topic = self.declare_parameter("heartbeat", "/wayword/heartbeat").value
-        actions = self.declare_parameter("actions", ["/navigate_to_pose", "/spin"]).value
+        actions = self.declare_parameter(
+            "actions", ["/navigate_to_pose", "/spin"]
+        ).value
         self.services = [
-            self.create_client(CancelGoal, f"{action}/_action/cancel_goal") for action in actions
+            self.create_client(CancelGoal, f"{action}/_action/cancel_goal")
+            for action in actions
         ]
         self.last = None  # monotonic, so that neither simulated time nor a clock set back counts
         self.is_lost = False
@@ -39,7 +42,9 @@ class Watchdog(Node):
             return
         if not self.is_lost:
             self.is_lost = True
-            self.get_logger().warning(f"no heartbeat for {silence:.1f} s: canceling all goals")
+            self.get_logger().warning(
+                f"no heartbeat for {silence:.1f} s: canceling all goals"
+            )
         for service in self.services:
             service.call_async(CancelGoal.Request())  # no ID and no time: every goal
 

@@ -36,7 +36,10 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 WEIGHTS = Path(__file__).parents[2] / "weights"
 WORD = re.compile(r"[a-z]+|[0-9]+")
-PAD, UNKNOWN = 0, 1  # first two indices of a vocabulary: padding, and words that are not in it
+PAD, UNKNOWN = (
+    0,
+    1,
+)  # first two indices of a vocabulary: padding, and words that are not in it
 LONGEST = {"instruction": 80, "caption": 48, "objects": 16, "summary": 64}
 """Maximum number of words read per kind of text."""
 FEATURES = 14  # geometric features of an option
@@ -62,7 +65,9 @@ def encode(text: Sequence[str], vocabulary: Mapping[str, int], kind: str) -> lis
 
 def object_words(sector: Sector) -> list[str]:
     """Return the words of the objects recorded in a direction, nearest first."""
-    nearest_first = sorted(sector.sightings, key=lambda each: (each.distance or 0.0, each.name))
+    nearest_first = sorted(
+        sector.sightings, key=lambda each: (each.distance or 0.0, each.name)
+    )
     return [word for sighting in nearest_first for word in tokenize(sighting.name)]
 
 
@@ -102,13 +107,19 @@ def open_session(path: Path) -> Any:
     """Return the network in an ONNX file, cached. It has no state, so episodes share it. Raises
     ``UsageError`` if the file does not exist."""
     if not path.is_file():
-        raise UsageError(f"{path}: no such weights; train them, or remove the setting `weights`")
+        raise UsageError(
+            f"{path}: no such weights; train them, or remove the setting `weights`"
+        )
     with needing("the trained policy needs onnxruntime", "prior"):
         import onnxruntime  # type: ignore[import-untyped]
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # a step is a few million products: more threads only wait
+    options.intra_op_num_threads = (
+        1  # a step is a few million products: more threads only wait
+    )
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(
+        str(path), options, providers=["CPUExecutionProvider"]
+    )
 
 
 class PolicyWeights:
@@ -118,7 +129,9 @@ class PolicyWeights:
 
     def __init__(self, path: Path) -> None:
         self._session, listing = open_session(path), path.with_suffix(".json")
-        self.vocabulary = {word: n for n, word in enumerate(json.loads(listing.read_text()))}
+        self.vocabulary = {
+            word: n for n, word in enumerate(json.loads(listing.read_text()))
+        }
         shapes = {tensor.name: tensor.shape for tensor in self._session.get_inputs()}
         self.width = int(shapes["history"][-1])
 
@@ -167,18 +180,24 @@ class ImitationAgent(Agent):
     families: ClassVar[frozenset[str]] = frozenset({"indoor"})
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
-        self._network = load_network(Path(settings.weights or WEIGHTS / "imitation.onnx"))
+        self._network = load_network(
+            Path(settings.weights or WEIGHTS / "imitation.onnx")
+        )
         self._settings, self._toolkit = settings, toolkit
 
     async def begin(self, episode: Episode) -> None:
-        self._words = encode(tokenize(episode.instruction), self._network.vocabulary, "instruction")
+        self._words = encode(
+            tokenize(episode.instruction), self._network.vocabulary, "instruction"
+        )
         self._walk: PartialWalk | None = None
         self._options: list[Option] = []
         self._neighbors: dict[str, list[str]] = {}
         self._plan: list[Action] = []
         self._turns = 0
 
-    async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: IndoorObservation, space: ActionSpace
+    ) -> Decision | Rejection:
         if not self._plan:
             self._plan = self._next_actions(observation)
         self._turns += 1
@@ -187,7 +206,9 @@ class ImitationAgent(Agent):
     def _next_actions(self, observation: IndoorObservation) -> list[Action]:
         here = observation.viewpoint
         walk = self._walk or PartialWalk.start(observation, self._network.width)
-        self._neighbors[here] = [neighbor.viewpoint for neighbor in observation.neighbors]
+        self._neighbors[here] = [
+            neighbor.viewpoint for neighbor in observation.neighbors
+        ]
         options, left = self._score(walk, observation), self._options
         ranked = [(option.score, [here], option) for option in options]
         if self._settings.backtrack:
@@ -201,7 +222,9 @@ class ImitationAgent(Agent):
             turns = (self._toolkit.max_steps or math.inf) - self._turns
             back = [(routes[option.walk.path[-1]], option) for option in left]
             ranked += [
-                (o.score - BACKTRACK_COST * len(r), r, o) for r, o in back if len(r) <= turns
+                (o.score - BACKTRACK_COST * len(r), r, o)
+                for r, o in back
+                if len(r) <= turns
             ]
         _, route, best = max(ranked, key=itemgetter(0))
         left += options
@@ -214,22 +237,36 @@ class ImitationAgent(Agent):
 
     def _score(self, walk: PartialWalk, observation: IndoorObservation) -> list[Option]:
         if self._toolkit.perceiver is None:
-            raise UsageError("imitation reads captions, but this dataset has none; set a perceiver")
-        percept = self._toolkit.perceiver.perceive(observation.scene, observation.viewpoint)
+            raise UsageError(
+                "imitation reads captions, but this dataset has none; set a perceiver"
+            )
+        percept = self._toolkit.perceiver.perceive(
+            observation.scene, observation.viewpoint
+        )
         vocabulary, parts = self._network.vocabulary, percept.sectors
-        captions = [encode(tokenize(part.caption), vocabulary, "caption") for part in parts]
+        captions = [
+            encode(tokenize(part.caption), vocabulary, "caption") for part in parts
+        ]
 
         def table(rows: list[list[int]]) -> Ints:
             """Return the rows as one array (1, N, W), padded with zeros."""
             width = max(map(len, rows))
-            return np.array([[row + [PAD] * (width - len(row)) for row in rows]], dtype=np.int64)
+            return np.array(
+                [[row + [PAD] * (width - len(row)) for row in rows]], dtype=np.int64
+            )
 
-        sides = [sector(neighbor.heading, len(parts)) for neighbor in observation.neighbors]
+        sides = [
+            sector(neighbor.heading, len(parts)) for neighbor in observation.neighbors
+        ]
         inputs = {  # a batch of one
             "words": np.array([self._words], dtype=np.int64),
             "captions": table(captions),
-            "objects": table([encode(object_words(part), vocabulary, "objects") for part in parts]),
-            "summary": np.array([encode(tokenize(percept.summary), vocabulary, "summary")]),
+            "objects": table(
+                [encode(object_words(part), vocabulary, "objects") for part in parts]
+            ),
+            "summary": np.array(
+                [encode(tokenize(percept.summary), vocabulary, "summary")]
+            ),
             "rows": np.array([[len(parts), *sides]], dtype=np.int64),
             "geometry": walk.geometry(observation)[None],
             "history": walk.history[None],
@@ -237,7 +274,10 @@ class ImitationAgent(Agent):
         scores, states = self._network(inputs)
         totals, moves = (walk.score + scores).tolist(), [None, *observation.neighbors]
         steps = [(inputs, number) for number in range(len(moves))]
-        return [Option(walk, *each) for each in zip(moves, totals, states, steps, strict=True)]
+        return [
+            Option(walk, *each)
+            for each in zip(moves, totals, states, steps, strict=True)
+        ]
 
 
 class PreexploredImitation(ImitationAgent):
@@ -259,7 +299,9 @@ class PreexploredImitation(ImitationAgent):
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
-        return ("pre-explored setting: graph and texts of the scene are known before each walk",)
+        return (
+            "pre-explored setting: graph and texts of the scene are known before each walk",
+        )
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
         self._graph: ViewpointGraph = world.graph  # type: ignore[attr-defined]
@@ -294,7 +336,9 @@ class PreexploredImitation(ImitationAgent):
         scores = np.array([stop.score + self._spoken(stop) for stop in stops])
         end = places[int(np.argmax(near @ np.exp(scores - scores.max())))]
         metres = sum(graph.distance(*pair) for pair in pairwise([*explored, end]))
-        self._toolkit.note("explored", viewpoints=len(set(explored)), metres=round(metres, 2))
+        self._toolkit.note(
+            "explored", viewpoints=len(set(explored)), metres=round(metres, 2)
+        )
         path = graph.shortest_path(observation.viewpoint, end)
         return [*(Action("goto", (place,)) for place in path[1:]), STOP]
 
@@ -303,9 +347,16 @@ class PreexploredImitation(ImitationAgent):
         if self._speaker is None:
             return 0.0
         steps = [*stop.walk.steps, stop.step]
-        inputs = {name: _stacked([seen[name][0] for seen, _ in steps]) for name in TEXTS}
-        for name in ("rows", "geometry"):  # of the viewpoint itself, and of the option taken there
-            inputs[name] = np.stack([seen[name][0][[0, number]] for seen, number in steps])
+        inputs = {
+            name: _stacked([seen[name][0] for seen, _ in steps]) for name in TEXTS
+        }
+        for name in (
+            "rows",
+            "geometry",
+        ):  # of the viewpoint itself, and of the option taken there
+            inputs[name] = np.stack(
+                [seen[name][0][[0, number]] for seen, number in steps]
+            )
         words = np.array([self._words], dtype=np.int64)
         return float(self._speaker.run(None, {"words": words, **inputs})[0][0])
 
@@ -348,13 +399,17 @@ class PartialWalk:
         :func:`features`."""
         *earlier, here = self.path
         place, neighbors = self.positions[here], observation.neighbors
-        moves = np.array([(0, 0, 0), *((n.heading, n.elevation, n.distance) for n in neighbors)])
+        moves = np.array(
+            [(0, 0, 0), *((n.heading, n.elevation, n.distance) for n in neighbors)]
+        )
         ends = np.array([place, *(place + _displacement(each) for each in neighbors)])
         names = [each.viewpoint for each in neighbors]
         memory = [(name in self.positions, name in earlier[-1:]) for name in names]
         memory.insert(0, (here in earlier, False))
         heading, elevation = np.radians(moves[:, :2].T).astype(np.float32)
-        facing, start = np.radians([observation.heading, self.first_heading]).astype(np.float32)
+        facing, start = np.radians([observation.heading, self.first_heading]).astype(
+            np.float32
+        )
         length, offset = moves[:, 2].astype(np.float32), ends.astype(np.float32)
         visited = np.array(memory, dtype=np.float32)
         poses = heading, elevation, length, facing, start
@@ -384,7 +439,11 @@ def _displacement(neighbor: Neighbor) -> NDArray[np.float64]:
     heading, rise = math.radians(neighbor.heading), math.radians(neighbor.elevation)
     flat = neighbor.distance * math.cos(rise)
     return np.array(
-        [flat * math.sin(heading), flat * math.cos(heading), neighbor.distance * math.sin(rise)]
+        [
+            flat * math.sin(heading),
+            flat * math.cos(heading),
+            neighbor.distance * math.sin(rise),
+        ]
     )
 
 

@@ -12,7 +12,9 @@ from wayword.core.world import SLIPPED, Feedback, Observation, World
 
 MOST_REPLANS = 60  # maximum new plans after failures that other actors may have caused
 TURNS = (Action("turn_left"), Action("turn_right"))
-MOST_ASIDE_STEPS = 6  # maximum random steps before a new plan, which let two actors pass
+MOST_ASIDE_STEPS = (
+    6  # maximum random steps before a new plan, which let two actors pass
+)
 
 
 class PlannedWalk(Agent):
@@ -39,7 +41,9 @@ class PlannedWalk(Agent):
         except PlanningFailed as problem:
             self._toolkit.note("no_way", cause=str(problem))
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: Observation, space: ActionSpace
+    ) -> Decision | Rejection:
         return Decision(self._plan.pop(0) if self._plan else STOP)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -103,7 +107,9 @@ class Expert(Agent):
     async def begin(self, episode: Episode) -> None:
         self._replans_left = MOST_REPLANS if len(episode.actors) > 1 else 0
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: Observation, space: ActionSpace
+    ) -> Decision | Rejection:
         try:
             if self._plan is None:
                 self._plan = self._make_plan("expert")

@@ -14,10 +14,14 @@ from wayword.worlds.indoor.world import IndoorObservation
 from wayword.worlds.street.world import StreetObservation
 
 INDOOR_MOVES = 5  # the median of R2R's paths, whose six viewpoints are five moves apart
-STREET_MOVES = 39  # an average route has 40 panoramas: the number of VELMA's released code
+STREET_MOVES = (
+    39  # an average route has 40 panoramas: the number of VELMA's released code
+)
 FORWARD = Action("forward")
 TURNS = (FORWARD, Action("left"), Action("right"))
-WIDEST_ANGLE = 90.0  # maximum angle (degrees) between the heading and an indoor neighbor
+WIDEST_ANGLE = (
+    90.0  # maximum angle (degrees) between the heading and an indoor neighbor
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +50,12 @@ class RandomAgent(_Baseline):
 
     Settings: ClassVar[type[RandomSettings]] = RandomSettings
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        usual = STREET_MOVES if isinstance(observation, StreetObservation) else INDOOR_MOVES
+    async def act(
+        self, observation: Observation, space: ActionSpace
+    ) -> Decision | Rejection:
+        usual = (
+            STREET_MOVES if isinstance(observation, StreetObservation) else INDOOR_MOVES
+        )
         if self._moves_taken >= (self._settings.steps or usual):
             return Decision(STOP)
         if isinstance(observation, StreetObservation):
@@ -67,18 +75,24 @@ class ForwardAgent(_Baseline):
 
     families: ClassVar[frozenset[str]] = frozenset({"indoor", "street"})
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: Observation, space: ActionSpace
+    ) -> Decision | Rejection:
         if isinstance(observation, StreetObservation):
             return Decision(FORWARD if self._moves_taken < STREET_MOVES else STOP)
         if isinstance(observation, IndoorObservation):
             facing = observation.heading
-            angles = {e: abs(relative(e.heading, facing)) for e in observation.neighbors}
+            angles = {
+                e: abs(relative(e.heading, facing)) for e in observation.neighbors
+            }
             exit_ = min(angles, key=angles.__getitem__, default=None)
             has_gone = self._moves_taken >= INDOOR_MOVES
             if exit_ is None or angles[exit_] > WIDEST_ANGLE or has_gone:
                 return Decision(STOP)
             return Decision(Action("goto", (exit_.viewpoint,)))
-        raise UsageError("forward acts in indoor and street worlds; choose another agent")
+        raise UsageError(
+            "forward acts in indoor and street worlds; choose another agent"
+        )
 
 
 agents = {"random": RandomAgent, "forward": ForwardAgent}

@@ -37,7 +37,13 @@ from wayword.agents.discussnav.directions import (
     direction_number,
     scene_text,
 )
-from wayword.agents.discussnav.experts import EXPERTS, Analysis, Meeting, Opinion, analyze
+from wayword.agents.discussnav.experts import (
+    EXPERTS,
+    Analysis,
+    Meeting,
+    Opinion,
+    analyze,
+)
 from wayword.core.action import STOP, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -94,7 +100,9 @@ class DiscussNav(prompting.PromptAgent):
             return detector_called(settings.tags).caveats if settings.tags else ()
         if settings.scene == "asked" and "picture" in perceiver.capabilities:
             return ()
-        return (f"discussnav reads text ({perceiver.name}); the paper's models see pictures",)
+        return (
+            f"discussnav reads text ({perceiver.name}); the paper's models see pictures",
+        )
 
     def __init__(self, settings: DiscussNavSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
@@ -103,7 +111,9 @@ class DiscussNav(prompting.PromptAgent):
         self._thought_length = settings.thought_length or 2 * answer
         self._surroundings: Surroundings
         if toolkit.perceiver is None:
-            self._surroundings = OnBase(detector_called(settings.tags) if settings.tags else None)
+            self._surroundings = OnBase(
+                detector_called(settings.tags) if settings.tags else None
+            )
         else:
             self._surroundings = OnViewpoints(toolkit.perceiver)
         parts = toolkit, self._prompts, self._constrained, settings.patience, answer
@@ -119,7 +129,9 @@ class DiscussNav(prompting.PromptAgent):
             self._analysis = await analyze(self._meeting, episode.instruction)
             self._toolkit.note(CLAUSES, texts=list(self._analysis.actions), begins=[])
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: Observation, space: ActionSpace
+    ) -> Decision | Rejection:
         look_action = self._surroundings.take_in(observation)
         if look_action is not None:
             return Decision(look_action)
@@ -128,7 +140,9 @@ class DiscussNav(prompting.PromptAgent):
             step, self._last_step = self._last_step, {}
             if step and self._settings.completion:
                 summary = experts.summarize(self._meeting, **step)
-                self._directions, text = await prompting.ask_both(self._look(directions), summary)
+                self._directions, text = await prompting.ask_both(
+                    self._look(directions), summary
+                )
                 self._history.add(text)
             else:
                 self._directions = await self._look(directions)
@@ -142,7 +156,9 @@ class DiscussNav(prompting.PromptAgent):
         opinion = await self._decide(estimate, exits)
         if isinstance(opinion, Rejection):
             return opinion
-        action = STOP if opinion.choice == experts.STOP else exits[opinion.choice].action
+        action = (
+            STOP if opinion.choice == experts.STOP else exits[opinion.choice].action
+        )
         return Decision(action or STOP, opinion.thought)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -156,9 +172,17 @@ class DiscussNav(prompting.PromptAgent):
             return
         self._moves += 1
         direction = direction_number(step.heading, step.facing)
-        seen = scene_text(self._directions, [direction]) if self._settings.perception else ""
+        seen = (
+            scene_text(self._directions, [direction])
+            if self._settings.perception
+            else ""
+        )
         turn = f"[Step {self._moves}] {indoor.walk_feedback(step.facing, step.heading)}"
-        self._last_step = {"turn": turn, "observation": seen, "thought": decision.thought}
+        self._last_step = {
+            "turn": turn,
+            "observation": seen,
+            "thought": decision.thought,
+        }
 
     async def _look(self, directions: tuple[Direction, ...]) -> tuple[Direction, ...]:
         if not self._settings.perception:
@@ -176,10 +200,14 @@ class DiscussNav(prompting.PromptAgent):
             around = self._surroundings, directions, types
             return await describe_scene(self._meeting, *around, memory)
         question = " ".join(f"What {kind} can you see?" for kind in types)
-        self._toolkit.note("expert_read", expert="scene", question=question, answer=words)
+        self._toolkit.note(
+            "expert_read", expert="scene", question=question, answer=words
+        )
         return directions
 
-    async def _decide(self, estimate: str, exits: Mapping[str, Direction]) -> Opinion | Rejection:
+    async def _decide(
+        self, estimate: str, exits: Mapping[str, Direction]
+    ) -> Opinion | Rejection:
         settings = self._settings
         schema = choice_schema("prediction", exits, self._thought_length)
         answers = await self._budget.ask(
@@ -204,15 +232,25 @@ class DiscussNav(prompting.PromptAgent):
         groups = experts.group_opinions(opinions)
         if settings.samples > 1:
             choices = [group[0].choice for group in groups]
-            keys = ["stop" if each == experts.STOP else f"direction {each}" for each in choices]
+            keys = [
+                "stop" if each == experts.STOP else f"direction {each}"
+                for each in choices
+            ]
             self._toolkit.note(VOTES, **dict(zip(keys, map(len, groups), strict=True)))
         if len(groups) == 1 or not settings.testing:
             return groups[0][0]
         fused = await experts.fuse(self._meeting, groups)
-        disputed = [int(opinion.choice) for opinion in fused if opinion.choice != experts.STOP]
-        instruction, scene = self._analysis.instruction, scene_text(self._directions, disputed)
+        disputed = [
+            int(opinion.choice) for opinion in fused if opinion.choice != experts.STOP
+        ]
+        instruction, scene = (
+            self._analysis.instruction,
+            scene_text(self._directions, disputed),
+        )
         length = self._thought_length
-        return await experts.test_opinions(self._meeting, fused, instruction, scene, length)
+        return await experts.test_opinions(
+            self._meeting, fused, instruction, scene, length
+        )
 
     def _messages(self, estimate: str, exits: Mapping[str, Direction]) -> list[Message]:
         analysis, fill = self._analysis, self._prompts.fill
@@ -220,7 +258,9 @@ class DiscussNav(prompting.PromptAgent):
         if self._settings.analysis:
             landmarks = "; ".join(map(str, analysis.landmarks)) or "none were named"
             analysis_text = fill(
-                "analysis", actions=experts.number_lines(analysis.actions), landmarks=landmarks
+                "analysis",
+                actions=experts.number_lines(analysis.actions),
+                landmarks=landmarks,
             )
         has_estimate = self._settings.completion
         fixed = fill(
@@ -228,7 +268,9 @@ class DiscussNav(prompting.PromptAgent):
             instruction=analysis.instruction,
             analysis=analysis_text,
             estimated=self._prompts["estimated"] if has_estimate else "",
-            executed=self._prompts["executed_estimated" if has_estimate else "executed"],
+            executed=self._prompts[
+                "executed_estimated" if has_estimate else "executed"
+            ],
             near=self._prompts[f"near_{self._surroundings.goal}"],
         ).replace("\n\n\n\n", "\n\n")
         limit_text = self._steps.limit_text(f"step_limit_{self._surroundings.goal}")

@@ -92,8 +92,12 @@ class OnViewpoints:
 
     def take_in(self, observation: Observation) -> Action | None:
         if not isinstance(observation, IndoorObservation):
-            raise UsageError("discussnav acts in indoor and objectnav worlds; choose another agent")
-        is_new_place = observation.viewpoint != self.viewpoint  # False after a rejected answer
+            raise UsageError(
+                "discussnav acts in indoor and objectnav worlds; choose another agent"
+            )
+        is_new_place = (
+            observation.viewpoint != self.viewpoint
+        )  # False after a rejected answer
         self._scene, self.viewpoint = observation.scene, observation.viewpoint
         self._visited.add(observation.viewpoint)
         self._directions = None
@@ -111,7 +115,9 @@ class OnViewpoints:
         place = self._scene, self.viewpoint
         return self._camera.picture(*place, direction.heading, SECTOR_WIDTH)
 
-    def step_taken(self, decision: Decision, feedback: Feedback) -> DirectionStep | None:
+    def step_taken(
+        self, decision: Decision, feedback: Feedback
+    ) -> DirectionStep | None:
         details = feedback.details
         if "heading" not in details:
             return None
@@ -130,18 +136,32 @@ def directions_around(
         tags: dict[str, None] = {}
         for sector in percept.sectors:
             off_degrees = abs(relative(sector.heading, center))
-            if sector.caption and off_degrees < (sector.width + SECTOR_WIDTH) / 2 - OVERLAP:
+            if (
+                sector.caption
+                and off_degrees < (sector.width + SECTOR_WIDTH) / 2 - OVERLAP
+            ):
                 captions[sector.caption] = None
             for sighting in sector.sightings:
                 if direction_number(sighting.heading, view.heading) == number:
                     tags[sighting.name] = None
-        exits = [e for e in view.neighbors if direction_number(e.heading, view.heading) == number]
+        exits = [
+            e
+            for e in view.neighbors
+            if direction_number(e.heading, view.heading) == number
+        ]
         exit_ = min(exits, key=lambda e: abs(relative(e.heading, center)), default=None)
         action, marks = None, list[str]()
         if exit_ is not None:
-            action, slope = Action("goto", (exit_.viewpoint,)), indoor.slope(exit_.elevation)
-            marks = [f"leads {slope}°"] * bool(slope) + ["visited"] * (exit_.viewpoint in visited)
-        directions.append(Direction(number, center, (*captions,), (*tags,), action, (*marks,)))
+            action, slope = (
+                Action("goto", (exit_.viewpoint,)),
+                indoor.slope(exit_.elevation),
+            )
+            marks = [f"leads {slope}°"] * bool(slope) + ["visited"] * (
+                exit_.viewpoint in visited
+            )
+        directions.append(
+            Direction(number, center, (*captions,), (*tags,), action, (*marks,))
+        )
     return tuple(directions)
 
 
@@ -170,7 +190,9 @@ class OnBase:
 
     def take_in(self, observation: Observation) -> Action | None:
         if not isinstance(observation, View):
-            raise UsageError("discussnav needs descriptions of viewpoints; set a perceiver")
+            raise UsageError(
+                "discussnav needs descriptions of viewpoints; set a perceiver"
+            )
         if self._detector is not None and not self._views:
             self._detector.check_view(observation)
         if len(self._views) < DIRECTIONS:
@@ -183,7 +205,8 @@ class OnBase:
         elif not self._refused_ids:
             return None
         self._directions = tuple(
-            replace(d, action=None) if d.id in self._refused_ids else d for d in self._directions
+            replace(d, action=None) if d.id in self._refused_ids else d
+            for d in self._directions
         )
         self._refused_ids = set()
         return self._directions
@@ -194,7 +217,9 @@ class OnBase:
             return None
         return middle_of(view.image, view.field_of_view, SECTOR_WIDTH)
 
-    def step_taken(self, decision: Decision, feedback: Feedback) -> DirectionStep | None:
+    def step_taken(
+        self, decision: Decision, feedback: Feedback
+    ) -> DirectionStep | None:
         action = decision.action
         chosen = next((d for d in self._directions or () if d.action == action), None)
         if action.name != "goto" or chosen is None:
@@ -202,8 +227,12 @@ class OnBase:
         facing, event, details = self._views[0].heading, "", feedback.details
         if not feedback.ok:
             metres, why = float(details.get("metres", 0.0)), details.get("reason", "")
-            event = f"Your last move was {feedback.status} after {metres:.2f} m ({why}).\n"
-        if feedback.status == "refused":  # the body has not moved, and this direction is blocked
+            event = (
+                f"Your last move was {feedback.status} after {metres:.2f} m ({why}).\n"
+            )
+        if (
+            feedback.status == "refused"
+        ):  # the body has not moved, and this direction is blocked
             self._refused_ids = {chosen.id}
             return DirectionStep(facing, chosen.heading, event, is_refused=True)
         self._views, self._directions = [], None
@@ -218,13 +247,18 @@ class OnBase:
         detections = [
             detection
             for detection in (self._detector.detect(view) if self._detector else ())
-            if direction_number(absolute(view.heading + detection.bearing), facing) == number
+            if direction_number(absolute(view.heading + detection.bearing), facing)
+            == number
         ]
         captions = (f"There is {caption(detections)}.",) if detections else ()
         tags = tuple(dict.fromkeys(detection.name for detection in detections))
-        metres = stride(clear_ahead(view.depth, view.eye, relative(heading, view.heading)))
+        metres = stride(
+            clear_ahead(view.depth, view.eye, relative(heading, view.heading))
+        )
         east, north = unit(heading)
-        action = goto(view.x + metres * east, view.y + metres * north) if metres else None
+        action = (
+            goto(view.x + metres * east, view.y + metres * north) if metres else None
+        )
         return Direction(number, heading, captions, tags, action)
 
     def _towards(self, heading: float) -> View | None:
@@ -236,7 +270,13 @@ class OnBase:
 
 def stride(free_metres: float) -> float:
     """Return the length of a step with ``free_metres`` free; 0 if no step is possible."""
-    return 0.0 if free_metres < BLOCKED else free_metres / 2 if free_metres < NEARBY else STRIDE
+    return (
+        0.0
+        if free_metres < BLOCKED
+        else free_metres / 2
+        if free_metres < NEARBY
+        else STRIDE
+    )
 
 
 Surroundings = OnViewpoints | OnBase
@@ -252,12 +292,18 @@ def scene_text(directions: Sequence[Direction], subset: Collection[int] = ()) ->
         is_left_out = subset and direction.id not in subset
         if is_left_out or not (sights or tags or direction.action):
             continue
-        repeated = [number for sight in sights if (number := first_direction.get(sight))]
+        repeated = [
+            number for sight in sights if (number := first_direction.get(sight))
+        ]
         new_sights = [sight for sight in sights if sight not in first_direction]
         first_direction.update(dict.fromkeys(new_sights, direction.id))
         numbers = " and ".join(map(str, repeated))
         prefix = "In part as" if new_sights or len(repeated) > 1 else "As"
-        parts = [*new_sights, f"{prefix} in direction {numbers}."] if numbers else new_sights
+        parts = (
+            [*new_sights, f"{prefix} in direction {numbers}."]
+            if numbers
+            else new_sights
+        )
         parts = [*parts, f"[{tags}]"] if tags else parts
         marks = "; ".join((side_text(direction.id), *direction.marks))
         no_exit = "" if direction.action else " (no path)"
@@ -307,17 +353,31 @@ async def describe_scene(
         recorded, image = " ".join(direction.captions), surroundings.picture(direction)
         if image is None and not recorded:
             return direction
-        if memory and (remembered := memory.find(surroundings.viewpoint, direction)) is not None:
+        if (
+            memory
+            and (remembered := memory.find(surroundings.viewpoint, direction))
+            is not None
+        ):
             return replace(direction, captions=(remembered,))
-        kinds = (f"What {kind} can you see in direction {direction.id}?" for kind in types)
-        slots = {"direction": str(direction.id), "seen": recorded or "(see the picture)"}
+        kinds = (
+            f"What {kind} can you see in direction {direction.id}?" for kind in types
+        )
+        slots = {
+            "direction": str(direction.id),
+            "seen": recorded or "(see the picture)",
+        }
         question = prompts.fill("scene_question", questions="\n".join(kinds), **slots)
         answer = await meeting.ask(
             "scene",
-            [system(prompts["scene"]), Message("user", question, (image,) if image else ())],
+            [
+                system(prompts["scene"]),
+                Message("user", question, (image,) if image else ()),
+            ],
             None,
             lambda text: " ".join(text.split()) or None,
-            "the recorded sentence, unchanged" if recorded else "no description of the direction",
+            "the recorded sentence, unchanged"
+            if recorded
+            else "no description of the direction",
         )
         if memory and answer is not None:
             memory.keep(surroundings.viewpoint, direction, answer)

@@ -12,7 +12,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
-from wayword.agents.answers import AnswerForm, Field, Filled, Reply, one_line, read_choice, replies
+from wayword.agents.answers import (
+    AnswerForm,
+    Field,
+    Filled,
+    Reply,
+    one_line,
+    read_choice,
+    replies,
+)
 from wayword.agents.clauses import note_followed, plain_words
 from wayword.agents.prompting import History, Prompts, ask_all
 from wayword.core.action import Rejection
@@ -68,7 +76,9 @@ class Meeting:
         )
         try:
             async with asyncio.timeout(self.patience):
-                completion = await self.toolkit.model(expert).complete(messages, sampling)
+                completion = await self.toolkit.model(expert).complete(
+                    messages, sampling
+                )
             reply = replies(completion, sampling)[0]
             answer = read(reply.text)
             unfit = f"not an answer to the question: {one_line(reply.text, 120)!r}"
@@ -78,11 +88,15 @@ class Meeting:
         except ModelError as error:
             problem = str(error)
         if answer is None:
-            self.toolkit.note(EXPERT_FAILED, expert=expert, why=problem, recovery=recovery)
+            self.toolkit.note(
+                EXPERT_FAILED, expert=expert, why=problem, recovery=recovery
+            )
         return answer
 
 
-DECOMPOSITION = AnswerForm(Field("Actions", "a list of the actions in order", many=True, least=1))
+DECOMPOSITION = AnswerForm(
+    Field("Actions", "a list of the actions in order", many=True, least=1)
+)
 LANDMARKS = AnswerForm(
     Field("Check", "whether the order of the actions is right, and why"),
     Field("Actions", "a list of the actions in the right order", many=True, least=1),
@@ -124,7 +138,9 @@ async def analyze(meeting: Meeting, instruction: str) -> Analysis:
     that an expert fails to answer are empty. The landmark expert first corrects the order of the
     actions (``walk to the lamp after the door`` passes the door first)."""
     recovery = "the whole instruction as one action"
-    parts = await meeting.form("decomposition", DECOMPOSITION, recovery, instruction=instruction)
+    parts = await meeting.form(
+        "decomposition", DECOMPOSITION, recovery, instruction=instruction
+    )
     actions = list(parts["actions"]) if parts else [instruction]
     extracted = await meeting.form(
         "landmarks",
@@ -137,7 +153,9 @@ async def analyze(meeting: Meeting, instruction: str) -> Analysis:
     if extracted is None:
         return Analysis(instruction, tuple(actions))
     ordered = tuple(extracted["actions"]) or tuple(actions)
-    return Analysis(instruction, ordered, tuple(map(parse_landmark, extracted["landmarks"])))
+    return Analysis(
+        instruction, ordered, tuple(map(parse_landmark, extracted["landmarks"]))
+    )
 
 
 def parse_landmark(text: str) -> InstructionLandmark:
@@ -165,12 +183,16 @@ SUMMARY = AnswerForm(
     Field("Thought", "what was decided and why, in one sentence"),
 )
 COMPLETION = AnswerForm(
-    Field("Thought", "landmarks passed, changes of direction, and what follows from them"),
+    Field(
+        "Thought", "landmarks passed, changes of direction, and what follows from them"
+    ),
     Field("Executed", "a list of the actions that are done", many=True),
     Field("In progress", "a list of the actions in progress", many=True),
     Field("Waiting", "a list of the actions still to come", many=True),
 )
-_SAME_ACTION = 0.4  # minimum word overlap (intersection over union) of two texts for one action
+_SAME_ACTION = (
+    0.4  # minimum word overlap (intersection over union) of two texts for one action
+)
 RAW_LENGTH = 300  # characters kept of each part of a step without a summary
 
 
@@ -216,11 +238,14 @@ async def estimate(meeting: Meeting, analysis: Analysis, trail: str) -> str:
 def match_actions(actions: Sequence[str], filled: Filled) -> tuple[int, set[int]]:
     """Return the action in progress (else the first not done) and those done; matches by words."""
     state_of: dict[int, str] = {}
-    unmatched = {number: plain_words(action) for number, action in enumerate(actions, 1)}
+    unmatched = {
+        number: plain_words(action) for number, action in enumerate(actions, 1)
+    }
     for state in ("executed", "in_progress", "waiting"):
         for line in map(plain_words, filled[state]):
             pairs = (
-                (len(line & act) / max(1, len(line | act)), -n) for n, act in unmatched.items()
+                (len(line & act) / max(1, len(line | act)), -n)
+                for n, act in unmatched.items()
             )
             overlap, best = max(pairs, default=(0.0, 0))
             if overlap >= _SAME_ACTION:
@@ -235,7 +260,9 @@ def match_actions(actions: Sequence[str], filled: Filled) -> tuple[int, set[int]
 def _estimate_text(*actions: Sequence[str]) -> str:
     labels = "Executed actions", "In-progress actions", "Actions waiting to be executed"
     pairs = zip(labels, actions, strict=True)
-    return "\n".join(f"{label}: {'; '.join(listed) or 'None'}" for label, listed in pairs)
+    return "\n".join(
+        f"{label}: {'; '.join(listed) or 'None'}" for label, listed in pairs
+    )
 
 
 def trail_text(history: History) -> str:
@@ -286,8 +313,12 @@ async def fuse(meeting: Meeting, groups: Sequence[Sequence[Opinion]]) -> list[Op
     async def fuse_group(group: Sequence[Opinion]) -> Opinion:
         if len(group) == 1:
             return group[0]
-        thoughts = "\n".join(f"({n}) {opinion.thought}" for n, opinion in enumerate(group, 1))
-        filled = await meeting.form("fusion", FUSION, "only the first thought", thoughts=thoughts)
+        thoughts = "\n".join(
+            f"({n}) {opinion.thought}" for n, opinion in enumerate(group, 1)
+        )
+        filled = await meeting.form(
+            "fusion", FUSION, "only the first thought", thoughts=thoughts
+        )
         thought = str(filled["thought"]) if filled else group[0].thought
         return Opinion(group[0].choice, thought)
 
@@ -295,7 +326,11 @@ async def fuse(meeting: Meeting, groups: Sequence[Sequence[Opinion]]) -> list[Op
 
 
 async def test_opinions(
-    meeting: Meeting, opinions: Sequence[Opinion], instruction: str, scene: str, thought_length: int
+    meeting: Meeting,
+    opinions: Sequence[Opinion],
+    instruction: str,
+    scene: str,
+    thought_length: int,
 ) -> Opinion:
     """Return the decision tester's choice among opinions, those with most votes first; if it fails,
     the first one."""
@@ -304,12 +339,18 @@ async def test_opinions(
     prompts = meeting.prompts
     form = "format_testing" if meeting.constrained else "format_free"
     fixed = system(f"{prompts['testing']}\n\n{prompts[form]}")
-    question = prompts.fill("testing_question", instruction=instruction, scene=scene, pairs=listed)
+    question = prompts.fill(
+        "testing_question", instruction=instruction, scene=scene, pairs=listed
+    )
     answer = AnswerForm(Field("Thought"), Field("Prediction", choices=choices))
 
     def read_offered(text: str) -> Opinion | None:
         opinion = read_opinion(text, choices)
-        return opinion if isinstance(opinion, Opinion) and opinion.choice in choices else None
+        return (
+            opinion
+            if isinstance(opinion, Opinion) and opinion.choice in choices
+            else None
+        )
 
     recovery = "the prediction with most votes"
     messages, schema = [fixed, user(question)], answer.schema(thought_length)

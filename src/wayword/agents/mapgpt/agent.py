@@ -38,7 +38,9 @@ from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
 PICTURE_WIDTH = 60.0  # degrees across the picture of a neighbor
 _shortened = partial(shorten, width=80, placeholder=" …")  # of descriptions and notes
 MOST_DESCRIBED = 30  # unvisited places that are described, the latest ones
-NOTED_WITHIN = 3.0  # metres from a place within which objects are noted: the radius of success
+NOTED_WITHIN = (
+    3.0  # metres from a place within which objects are noted: the radius of success
+)
 MOST_NOTED = 60  # visited places with a note in the prompt, the latest ones
 _GOTO = re.compile(r"goto\[([^\]]*)\]")
 
@@ -69,26 +71,36 @@ class PlaceMap:
         """Return ``place N``; a place seen for the first time gets the next number."""
         return f"place {self._numbers.setdefault(viewpoint, len(self._numbers))}"
 
-    def arrive(self, viewpoint: str, neighbors: Mapping[str, str], note: str = "") -> None:
+    def arrive(
+        self, viewpoint: str, neighbors: Mapping[str, str], note: str = ""
+    ) -> None:
         """Add a place with its neighbors, each with what is seen towards it, and a note."""
         here = self.name(viewpoint)
         if note:
             self.notes[viewpoint] = f"{here}: {note}"
         self._here, self._neighbors[viewpoint] = viewpoint, tuple(neighbors)
         for neighbor, words in neighbors.items():
-            self._seen.setdefault(neighbor, f"{self.name(neighbor)}, from {here}: {words}")
+            self._seen.setdefault(
+                neighbor, f"{self.name(neighbor)}, from {here}: {words}"
+            )
 
     def text(self) -> str:
         lines = []
         for viewpoint, neighbors in self._neighbors.items():
             state = "here" if viewpoint == self._here else "visited"
             listed = ", ".join(str(self._numbers[neighbor]) for neighbor in neighbors)
-            lines.append(f"{self.name(viewpoint)} ({state}) leads to: {listed or 'nowhere'}")
+            lines.append(
+                f"{self.name(viewpoint)} ({state}) leads to: {listed or 'nowhere'}"
+            )
         return "\n".join(lines)
 
     def unvisited(self) -> list[str]:
         """Return a line for each place that was seen but not visited, in order of first sight."""
-        return [line for viewpoint, line in self._seen.items() if viewpoint not in self._neighbors]
+        return [
+            line
+            for viewpoint, line in self._seen.items()
+            if viewpoint not in self._neighbors
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +132,13 @@ class MapGPT(PromptAgent):
     def __init__(self, settings: MapGPTSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
         self._perceiver = need(toolkit.perceiver, "perceive", "mapgpt")
-        self._shows_pictures = settings.pictures and "picture" in self._perceiver.capabilities
+        self._shows_pictures = (
+            settings.pictures and "picture" in self._perceiver.capabilities
+        )
         form = self._prompts["answer"].splitlines()
-        sections = [line for line in form if settings.plan or not line.startswith("Plan:")]
+        sections = [
+            line for line in form if settings.plan or not line.startswith("Plan:")
+        ]
         self._recipe = StrategyRecipe("\n".join(sections), "mapgpt")
         self._map = PlaceMap()
         self._earlier: set[Action] = set()
@@ -131,7 +147,9 @@ class MapGPT(PromptAgent):
     def remember(self, earlier: MapGPT) -> None:
         self._map, self._remembers = copy.deepcopy(earlier._map), True
 
-    async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: IndoorObservation, space: ActionSpace
+    ) -> Decision | Rejection:
         actions = self._arrive(observation, space)
         messages = self._messages(observation, actions)
         options = ActionSpace(tuple(actions))
@@ -139,7 +157,9 @@ class MapGPT(PromptAgent):
         if self._constrained:
             # At two characters per token, an answer of full length is within the token limit.
             length = 2 * self._budget.answer // len(self._recipe.fields)
-            schema = self._recipe.schema_for(options, self._settings.thought_length or length)
+            schema = self._recipe.schema_for(
+                options, self._settings.thought_length or length
+            )
         (reply,) = await self._budget.ask(messages, schema, self._settings.temperature)
         outcome = self._recipe.decision(reply, Legal(options, self._earlier)).outcome
         self._earlier.update(actions)
@@ -150,7 +170,10 @@ class MapGPT(PromptAgent):
         return Decision(actions[outcome.action], outcome.thought)
 
     async def recall(
-        self, observation: IndoorObservation, space: ActionSpace, decision: Decision | Rejection
+        self,
+        observation: IndoorObservation,
+        space: ActionSpace,
+        decision: Decision | Rejection,
     ) -> None:
         self._earlier.update(self._arrive(observation, space))
 
@@ -167,13 +190,17 @@ class MapGPT(PromptAgent):
             return action
         return Action("goto", (self._map.name(action.arguments[0]),))
 
-    def _arrive(self, view: IndoorObservation, space: ActionSpace) -> dict[Action, Action]:
+    def _arrive(
+        self, view: IndoorObservation, space: ActionSpace
+    ) -> dict[Action, Action]:
         """Add the place to the map. Return the legal actions by the names that the model reads."""
         sectors = self._perceiver.perceive(view.scene, view.viewpoint).sectors
         seen = {}
         for neighbor in view.neighbors:
             part = sectors[sector(neighbor.heading, len(sectors))]
-            objects = ", ".join(dict.fromkeys(sighting.name for sighting in part.sightings))
+            objects = ", ".join(
+                dict.fromkeys(sighting.name for sighting in part.sightings)
+            )
             words = joined(part.caption.strip().rstrip("."), objects, gap="; near ")
             seen[neighbor.viewpoint] = _shortened(words)
         near = sorted(
@@ -186,7 +213,9 @@ class MapGPT(PromptAgent):
         self._map.arrive(view.viewpoint, seen, note)
         return {self._named(action): action for action in space.listed}
 
-    def _messages(self, view: IndoorObservation, actions: Mapping[Action, Action]) -> list[Message]:
+    def _messages(
+        self, view: IndoorObservation, actions: Mapping[Action, Action]
+    ) -> list[Message]:
         fill, settings = self._prompts.fill, self._settings
         goal_kind = "object" if isinstance(view, ObjectsObservation) else "route"
         fixed = joined(
@@ -200,11 +229,15 @@ class MapGPT(PromptAgent):
         )
         unvisited = "\n".join(self._map.unvisited()[-MOST_DESCRIBED:]) or "none"
         around = indoor.verbalizer.around(view, self._perceiver)
-        around = _GOTO.sub(lambda match: f"goto[{self._map.name(match.group(1))}]", around)
+        around = _GOTO.sub(
+            lambda match: f"goto[{self._map.name(match.group(1))}]", around
+        )
         shows_notes = self._remembers and settings.map
         notes = [*self._map.notes.values()][-MOST_NOTED:] if shows_notes else []
         now = joined(
-            fill("map", map=self._map.text(), unvisited=unvisited) if settings.map else "",
+            fill("map", map=self._map.text(), unvisited=unvisited)
+            if settings.map
+            else "",
             fill("notes", notes="\n".join(notes)) if notes else "",
             fill("plan", plan=self._plan or "none yet") if settings.plan else "",
             fill(
@@ -226,7 +259,9 @@ class MapGPT(PromptAgent):
         if listed := "; ".join(f"picture {number}: {name}" for number, name in names):
             text = joined(text, fill("pictures", listed=listed))
         render, place = self._perceiver.picture, (view.scene, view.viewpoint)
-        images = tuple(render(*place, e.heading, PICTURE_WIDTH, e.elevation) for e in shown)
+        images = tuple(
+            render(*place, e.heading, PICTURE_WIDTH, e.elevation) for e in shown
+        )
         return [system(fixed), Message("user", text, images)]
 
 

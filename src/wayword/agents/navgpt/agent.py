@@ -25,7 +25,13 @@ from typing import ClassVar, Literal
 
 from wayword.agents import answers
 from wayword.agents.clauses import named_part, note_followed
-from wayword.agents.prompting import Conversation, PromptAgent, PromptSettings, ask_both, joined
+from wayword.agents.prompting import (
+    Conversation,
+    PromptAgent,
+    PromptSettings,
+    ask_both,
+    joined,
+)
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode, Json
@@ -78,25 +84,37 @@ class NavGPT(PromptAgent):
     def __init__(self, settings: NavGPTSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
         self._perceiver = need(toolkit.perceiver, "perceive", "navgpt")
-        self._detail = indoor.Detail(settings.captions, settings.objects, settings.distances)
+        self._detail = indoor.Detail(
+            settings.captions, settings.objects, settings.distances
+        )
         self._chat: Conversation | None = None
         self._known_viewpoints: set[str] = set()
         self._visited: set[str] = set()
         self._event, self._goal_kind = START_EVENT, "route"
-        self._message_text = self._answer = self._opening = self._viewpoint = self._summary = ""
+        self._message_text = self._answer = self._opening = self._viewpoint = (
+            self._summary
+        ) = ""
         self._sub_instructions: tuple[str, ...] = ()
         self._part_noted = False
 
     async def begin(self, episode: Episode) -> None:
         self._part_noted = False
-        self._sub_instructions = parts = tuple(map(str, episode.extra.get("sub_instructions", ())))
+        self._sub_instructions = parts = tuple(
+            map(str, episode.extra.get("sub_instructions", ()))
+        )
         if parts:
             self._toolkit.note(CLAUSES, texts=list(parts), begins=[])
         listed = "".join(f"\n{number}. {part}" for number, part in enumerate(parts, 1))
-        self._opening = self._prompts.fill("begin", instruction=f"{episode.instruction}{listed}")
+        self._opening = self._prompts.fill(
+            "begin", instruction=f"{episode.instruction}{listed}"
+        )
 
-    async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
-        self._goal_kind = "object" if isinstance(observation, ObjectsObservation) else "route"
+    async def act(
+        self, observation: IndoorObservation, space: ActionSpace
+    ) -> Decision | Rejection:
+        self._goal_kind = (
+            "object" if isinstance(observation, ObjectsObservation) else "route"
+        )
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         is_numbered = self._settings.decoding == "numbered"
         answer_method = self._answer_by_number if is_numbered else self._answer_by_id
@@ -114,11 +132,16 @@ class NavGPT(PromptAgent):
             return Decision(STOP, answer.thought)
         # Stop and name the target object; without one if the answer names none of the listed.
         listed = indoor.objects(observation)
-        question = user(self._prompts.fill("object", opening=self._opening, objects=listed))
+        question = user(
+            self._prompts.fill("object", opening=self._opening, objects=listed)
+        )
         names = [each.id for each in observation.objects]
-        decoding: answers.Decoding = "free" if self._settings.decoding == "free" else "constrained"
+        decoding: answers.Decoding = (
+            "free" if self._settings.decoding == "free" else "constrained"
+        )
         picked = answers.read_pick(
-            await answers.ask(self._toolkit.model(), [question], names, decoding, 24), names
+            await answers.ask(self._toolkit.model(), [question], names, decoding, 24),
+            names,
         )
         if isinstance(picked, Rejection):
             return Decision(STOP, answer.thought, fallback_for=picked)
@@ -132,7 +155,9 @@ class NavGPT(PromptAgent):
         messages = self._messages(observation, description)
         has_moved = observation.viewpoint != self._viewpoint
         self._viewpoint = observation.viewpoint
-        scene = indoor.observation(observation, percept, replace(self._detail, neighbors=False))
+        scene = indoor.observation(
+            observation, percept, replace(self._detail, neighbors=False)
+        )
         summary = self._summarize(percept, scene, has_moved)
         reply, self._summary = await ask_both(self._ask(messages, legal), summary)
         answer = answers.read_choice(reply, legal, self._known_viewpoints)
@@ -144,7 +169,9 @@ class NavGPT(PromptAgent):
     ) -> answers.NamedAnswer | Rejection:
         """Ask with the next message of the chat; exits have numbers, from 1."""
         chat, exits = self._write_message(observation, percept, legal)
-        self._budget.fit(chat.history, chat.length(self._message_text), self._budget.answer)
+        self._budget.fit(
+            chat.history, chat.length(self._message_text), self._budget.answer
+        )
         numbers = [str(number) for number in range(1, len(exits) + 1)]
         gap_text = chat.history.gap_text(self._prompts, "dropped")
         reply = await self._ask(chat.messages(self._message_text, gap_text), numbers)
@@ -163,19 +190,30 @@ class NavGPT(PromptAgent):
         if self._chat is None:
             kind = self._prompts[f"instruction_{self._goal_kind}"]
             success = self._prompts.fill(f"success_{self._goal_kind}", closer="")
-            fixed = self._prompts.fill("principle_numbered", instruction_kind=kind, success=success)
+            fixed = self._prompts.fill(
+                "principle_numbered", instruction_kind=kind, success=success
+            )
             self._chat = Conversation(
                 joined(fixed, self._steps.limit_text("step_limit")), self._opening
             )
         self._visited.add(view.viewpoint)
-        exits = [exit_ for exit_ in indoor.sort_clockwise(view) if exit_.viewpoint in legal]
-        listed = indoor.numbered_exits(exits, view.heading, percept, self._detail, self._visited)
+        exits = [
+            exit_ for exit_ in indoor.sort_clockwise(view) if exit_.viewpoint in legal
+        ]
+        listed = indoor.numbered_exits(
+            exits, view.heading, percept, self._detail, self._visited
+        )
         message = self._prompts.fill("now_numbered", event=self._event, exits=listed)
-        self._message_text = joined(message, self._steps.left_text("steps_left"), gap="\n")
+        self._message_text = joined(
+            message, self._steps.left_text("steps_left"), gap="\n"
+        )
         return self._chat, [exit_.viewpoint for exit_ in exits]
 
     async def recall(
-        self, observation: IndoorObservation, space: ActionSpace, decision: Decision | Rejection
+        self,
+        observation: IndoorObservation,
+        space: ActionSpace,
+        decision: Decision | Rejection,
     ) -> None:
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         legal = _legal_viewpoints(space)
@@ -187,10 +225,19 @@ class NavGPT(PromptAgent):
                 moves = decision.action.name == "goto"
                 viewpoint = decision.action.arguments[0] if moves else ""
                 number = exits.index(viewpoint) + 1 if viewpoint in exits else 1
-                answer = {"thought": decision.thought, "arrived": not moves, "action": str(number)}
-                self._answer = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+                answer = {
+                    "thought": decision.thought,
+                    "arrived": not moves,
+                    "action": str(number),
+                }
+                self._answer = json.dumps(
+                    answer, ensure_ascii=False, separators=(",", ":")
+                )
         self._known_viewpoints.update(legal, [observation.viewpoint])
-        self._viewpoint, self._summary = observation.viewpoint, one_sentence(percept.summary)
+        self._viewpoint, self._summary = (
+            observation.viewpoint,
+            one_sentence(percept.summary),
+        )
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._steps.taken += 1
@@ -226,38 +273,54 @@ class NavGPT(PromptAgent):
         )
         form = self._prompts[f"format_{decoding}"]
         principle = joined(rules, form, self._steps.limit_text("step_limit"))
-        current = fill("now", event=self._event, viewpoint=view.viewpoint, description=description)
+        current = fill(
+            "now", event=self._event, viewpoint=view.viewpoint, description=description
+        )
         current = joined(current, self._steps.left_text("steps_left"))
-        self._budget.fit(self._history, len(principle) + len(self._opening) + len(current), 0)
+        self._budget.fit(
+            self._history, len(principle) + len(self._opening) + len(current), 0
+        )
         past = self._history.gap_text(self._prompts, "dropped"), *self._history.blocks
         text = joined(self._opening, *past, current, self._prompts[f"cue_{decoding}"])
         return [system(principle), user(text)]
 
-    async def _ask(self, messages: list[Message], legal: Collection[str]) -> answers.Reply:
+    async def _ask(
+        self, messages: list[Message], legal: Collection[str]
+    ) -> answers.Reply:
         settings, schema = self._settings, None
         if settings.decoding != "free":
             # At two characters per token, an answer of full length is within the token limit.
             by_number = settings.decoding == "numbered"
             length = SHORT_THOUGHT if by_number else 2 * self._budget.answer
-            schema = answers.choice_schema("action", legal, settings.thought_length or length)
+            schema = answers.choice_schema(
+                "action", legal, settings.thought_length or length
+            )
         stop = () if schema else ("\nObservation:",)
         return (await self._budget.ask(messages, schema, settings.temperature, stop))[0]
 
-    async def _summarize(self, percept: Percept, description: str, has_moved: bool) -> str:
+    async def _summarize(
+        self, percept: Percept, description: str, has_moved: bool
+    ) -> str:
         if not has_moved or not self._settings.history:
             return self._summary  # after a rejected answer the agent is still there
         if self._settings.summaries == "recorded":
             if not percept.summary:
-                raise UsageError("this dataset records no summaries; set summaries=online")
+                raise UsageError(
+                    "this dataset records no summaries; set summaries=online"
+                )
             return one_sentence(percept.summary)
         prompt = [user(self._prompts.fill("summary", description=description))]
         sampling = Sampling(max_tokens=80, stop=("\n",))
         completion = await self._toolkit.model("summary").complete(prompt, sampling)
-        reply = answers.replies(completion, sampling, "the token limit of the role 'summary'")[0]
+        reply = answers.replies(
+            completion, sampling, "the token limit of the role 'summary'"
+        )[0]
         text = reply.text.strip()
         if reply.cut_off and not text:
             self._toolkit.note("summary_cut_off", reason=reply.cut_off)
-        return one_sentence(text if text.startswith(SUMMARY_START) else f"{SUMMARY_START} {text}")
+        return one_sentence(
+            text if text.startswith(SUMMARY_START) else f"{SUMMARY_START} {text}"
+        )
 
 
 def one_sentence(summary: str) -> str:

@@ -56,7 +56,9 @@ def _dijkstra(open_: Bools, start: Cell) -> tuple[Floats, NDArray[np.int32]]:
     usable[start] = True
     start_index = start[0] * open_.shape[1] + start[1]
     graph = grid_graph(usable, 1.0)
-    lengths, predecessors = dijkstra(graph, indices=start_index, return_predecessors=True)
+    lengths, predecessors = dijkstra(
+        graph, indices=start_index, return_predecessors=True
+    )
     return lengths.reshape(open_.shape), predecessors.reshape(open_.shape)
 
 
@@ -69,7 +71,9 @@ def frontiers(free: Bools, explored: Bools, min_cells: int = 1) -> list[list[Cel
     from scipy.ndimage import label
 
     unknown = np.pad(~explored, 1)
-    border = unknown[:-2, 1:-1] | unknown[2:, 1:-1] | unknown[1:-1, :-2] | unknown[1:-1, 2:]
+    border = (
+        unknown[:-2, 1:-1] | unknown[2:, 1:-1] | unknown[1:-1, :-2] | unknown[1:-1, 2:]
+    )
     labels, count = label(free & border, structure=np.ones((3, 3)))
     groups = [
         [(int(j), int(i)) for j, i in np.argwhere(labels == number)]
@@ -86,7 +90,10 @@ FLOOR_HEIGHT = 0.1  # metres below which a ray ends on the floor
 HEAD_HEIGHT = 1.4  # metres above which an object is no obstacle
 SKIM_HEIGHT = 0.3  # metres below which the floor under a ray is free
 NARROWEST_RADIUS = 0.08  # minimum radius (metres) that ``narrow_body`` plans for
-INSCRIBED, LETHAL = 99, 100  # levels of a robot's own map: too near for its center, an obstacle
+INSCRIBED, LETHAL = (
+    99,
+    100,
+)  # levels of a robot's own map: too near for its center, an obstacle
 RAY_SAMPLES = 24  # samples along the low part of a ray
 
 
@@ -99,7 +106,9 @@ class Costmap:
     free, farther than the radius from every obstacle, and without a collision so far.
     """
 
-    def __init__(self, x: float, y: float, radius: float = 0.18, half: float = 16.0) -> None:
+    def __init__(
+        self, x: float, y: float, radius: float = 0.18, half: float = 16.0
+    ) -> None:
         self.radius = radius
         self._cells = 2 * math.ceil(half / CELL) + 1
         self.x, self.y = x - (self._cells // 2) * CELL, y - (self._cells // 2) * CELL
@@ -152,7 +161,9 @@ class Costmap:
             reach = 2 * SUBCELLS
             window = (
                 slice(max(0, rows.min() - reach), min(last, rows.max() + reach + 1)),
-                slice(max(0, columns.min() - reach), min(last, columns.max() + reach + 1)),
+                slice(
+                    max(0, columns.min() - reach), min(last, columns.max() + reach + 1)
+                ),
             )
             cells = np.asarray(distance_transform_edt(~self._obstacles[window]))
             clearance[window] = cells * (CELL / SUBCELLS)
@@ -165,10 +176,17 @@ class Costmap:
         start = math.floor(a[0] + 0.5), math.floor(a[1] + 0.5)
         t = np.arange(1, count + 1) / count
         rows, columns = a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t
-        j, i = np.floor(rows + 0.5).astype(np.intp), np.floor(columns + 0.5).astype(np.intp)
-        usable = (self.free & ~self.bumped_cells)[j, i] | ((j == start[0]) & (i == start[1]))
+        j, i = (
+            np.floor(rows + 0.5).astype(np.intp),
+            np.floor(columns + 0.5).astype(np.intp),
+        )
+        usable = (self.free & ~self.bumped_cells)[j, i] | (
+            (j == start[0]) & (i == start[1])
+        )
         half = SUBCELLS // 2
-        y, x = (np.round(at * SUBCELLS).astype(np.intp) + half for at in (rows, columns))
+        y, x = (
+            np.round(at * SUBCELLS).astype(np.intp) + half for at in (rows, columns)
+        )
         is_wide = self._clearance[y, x] >= self.radius - CELL / SUBCELLS / 2
         return bool((usable & is_wide).all())
 
@@ -186,9 +204,12 @@ class Costmap:
             vars(self).pop(cached, None)
         if view.floor is not None:
             cells = np.arange(self._cells) * CELL
-            parts = (np.arange(self._cells * SUBCELLS) - SUBCELLS // 2) * (CELL / SUBCELLS)
+            parts = (np.arange(self._cells * SUBCELLS) - SUBCELLS // 2) * (
+                CELL / SUBCELLS
+            )
             levels, fine_levels = (
-                view.floor.at(self.x + at[None, :], self.y + at[:, None]) for at in (cells, parts)
+                view.floor.at(self.x + at[None, :], self.y + at[:, None])
+                for at in (cells, parts)
             )
             self.free, self._obstacles = levels < INSCRIBED, fine_levels == LETHAL
         self.free[self.cell(view.x, view.y)] = True
@@ -227,17 +248,23 @@ class Costmap:
             return
         tilt = -np.radians(np.array(view.depth.elevations))[looks_down][:, None]
         metres = np.minimum(view.depth.metres()[looks_down], view.depth.reach)
-        low_start = np.broadcast_to((view.eye - SKIM_HEIGHT) / np.sin(tilt), metres.shape).copy()
+        low_start = np.broadcast_to(
+            (view.eye - SKIM_HEIGHT) / np.sin(tilt), metres.shape
+        ).copy()
         low_end = np.minimum(metres, view.eye / np.sin(tilt))
         # If the steepest ray meets the floor, nothing stands between that point and the body.
         steepest = int(np.argmax(tilt))
-        meets_floor = metres[steepest] >= (view.eye - FLOOR_HEIGHT) / np.sin(tilt[steepest])
+        meets_floor = metres[steepest] >= (view.eye - FLOOR_HEIGHT) / np.sin(
+            tilt[steepest]
+        )
         low_start[steepest][meets_floor] = 0.0
         t = np.linspace(0.0, 1.0, RAY_SAMPLES)
         along = low_start[..., None] + (low_end - low_start)[..., None] * t
         along *= np.cos(tilt)[..., None]
         is_low = np.broadcast_to((low_end > low_start)[..., None], along.shape)
-        bearings = np.radians(view.heading + np.array(view.depth.bearings))[None, :, None]
+        bearings = np.radians(view.heading + np.array(view.depth.bearings))[
+            None, :, None
+        ]
         east = (view.x + along * np.sin(bearings))[is_low]
         north = (view.y + along * np.cos(bearings))[is_low]
         i = np.floor((east - self.x) / CELL + 0.5).astype(np.intp)

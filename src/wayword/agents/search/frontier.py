@@ -17,7 +17,9 @@ from wayword.worlds.objectnav.observation import View
 
 VIEWING_CELLS = 2.5  # maximum distance in cells from which a frontier is viewed
 RETRIES = 2  # how often blocked cells are tried again once no frontier is left
-SPENT_RADIUS = 0.3  # metres around the place of a full turn, where another one shows nothing new
+SPENT_RADIUS = (
+    0.3  # metres around the place of a full turn, where another one shows nothing new
+)
 
 
 @dataclass(frozen=True)
@@ -81,12 +83,20 @@ class FrontierAgent(Searcher):
         places, xs, ys, metres = self.costmap.reachable(self.view.x, self.view.y)
         nearest_first = np.argsort(metres, kind="stable")
         options: list[tuple[float, Point]] = []
-        for group in frontiers(self.costmap.free, self.costmap.explored, self.settings.least):
+        for group in frontiers(
+            self.costmap.free, self.costmap.explored, self.settings.least
+        ):
             # Cells near a full turn that are still unknown cannot be seen.
-            cells = [c for c in group if self._is_off(self.costmap.point(*c), self.settings.reach)]
+            cells = [
+                c
+                for c in group
+                if self._is_off(self.costmap.point(*c), self.settings.reach)
+            ]
             if len(cells) < self.settings.least:
                 continue
-            distances = np.hypot(*(places[:, None] - np.array(cells)[None]).transpose(2, 0, 1))
+            distances = np.hypot(
+                *(places[:, None] - np.array(cells)[None]).transpose(2, 0, 1)
+            )
             is_close = distances.min(axis=1) <= VIEWING_CELLS
             for n in nearest_first[is_close[nearest_first]]:
                 point = float(xs[n]), float(ys[n])
@@ -111,7 +121,9 @@ class WanderAgent(Searcher):
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
         heading = absolute(self.toolkit.rng.uniform(0.0, 360.0))
-        return NextPoint(self.point_towards(heading), f"Any direction: {heading:.0f} degrees.")
+        return NextPoint(
+            self.point_towards(heading), f"Any direction: {heading:.0f} degrees."
+        )
 
 
 agents = {"frontier": FrontierAgent, "wander": WanderAgent}

@@ -111,21 +111,31 @@ class FrontierLLM(FrontierAgent):
         listed = sorted(options)[:MOST_FRONTIERS]
         near, lines = list[str](), list[str]()
         for number, (metres, point) in enumerate(listed, 1):
-            by_distance = sorted((math.dist(point, at), name) for name, at in self._objects)
+            by_distance = sorted(
+                (math.dist(point, at), name) for name, at in self._objects
+            )
             names = (name for away, name in by_distance if away <= self.settings.near)
-            near.append(", ".join([*dict.fromkeys(names)][:MOST_OBJECTS]) or "nothing yet")
+            near.append(
+                ", ".join([*dict.fromkeys(names)][:MOST_OBJECTS]) or "nothing yet"
+            )
             lines.append(f"{number}. {metres:.1f} m away, near: {near[-1]}")
         numbers = [str(number) for number in range(1, len(listed) + 1)]
         fill, visits = self._prompts.fill, "\n".join(list(self._visits)[-MOST_VISITS:])
         visited = fill("visited_frontiers", visits=visits) + "\n" if visits else ""
-        slots = {"target": self.target, "near": f"{self.settings.near:g}", "visited": visited}
+        slots = {
+            "target": self.target,
+            "near": f"{self.settings.near:g}",
+            "visited": visited,
+        }
         text = fill("frontiers", frontiers="\n".join(lines), **slots)
         rejection, answer = None, numbers[0]
         if len(listed) > 1:
             picked = await self._ask(text, numbers, [metres for metres, _ in listed])
             rejection = picked if isinstance(picked, Rejection) else None
             answer = picked.said[:200] if isinstance(picked, Rejection) else picked
-            self.toolkit.note(ASKED, valid=rejection is None, answer=answer, listed=lines)
+            self.toolkit.note(
+                ASKED, valid=rejection is None, answer=answer, listed=lines
+            )
         index = 0 if rejection else numbers.index(answer)
         self._visits[f"- {near[index]}"] = None
         thought = f"Frontier {numbers[index]} of {len(listed)}, near: {near[index]}"
@@ -136,8 +146,12 @@ class FrontierLLM(FrontierAgent):
     ) -> str | Rejection:
         settings, model = self.settings, self.toolkit.model()
         if settings.decoding == "choose":
-            ranked = await model.choose(f"{text}\nAnswer:", [f" {number}" for number in numbers])
-            scores = np.array(ranked.logprobs) - settings.distance_cost * np.array(metres)
+            ranked = await model.choose(
+                f"{text}\nAnswer:", [f" {number}" for number in numbers]
+            )
+            scores = np.array(ranked.logprobs) - settings.distance_cost * np.array(
+                metres
+            )
             return numbers[int(np.argmax(scores))]
         seed = self.toolkit.rng.getrandbits(31) if settings.temperature else None
         limits = settings.max_tokens, settings.temperature, seed

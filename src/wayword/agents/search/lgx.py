@@ -54,8 +54,12 @@ def quarter_captions(detector: Perceiver, views: Sequence[View]) -> dict[str, st
     detections: dict[str, list[Detection]] = {name: [] for name in QUARTERS}
     for view in views:
         for detection in detector.detect(view):
-            side_angle = relative(absolute(view.heading + detection.bearing), views[0].heading)
-            side = min(QUARTERS, key=lambda name: abs(relative(side_angle, QUARTERS[name])))
+            side_angle = relative(
+                absolute(view.heading + detection.bearing), views[0].heading
+            )
+            side = min(
+                QUARTERS, key=lambda name: abs(relative(side_angle, QUARTERS[name]))
+            )
             detections[side].append(detection)
     return {name: caption(group) for name, group in detections.items()}
 
@@ -80,7 +84,9 @@ class ListingSettings(SearchSettings):
     scene_quality: Mapping[str, float] = field(default_factory=dict)
 
     def detectors(self) -> tuple[Perceiver, ...]:
-        scene = detector_called(self.scene, self.detector_seed + 1, **self.scene_quality)
+        scene = detector_called(
+            self.scene, self.detector_seed + 1, **self.scene_quality
+        )
         return (*super().detectors(), scene)
 
 
@@ -130,18 +136,34 @@ class ListingSearcher(Searcher):
         picked = await self.pick(names)
         is_valid = not isinstance(picked, Rejection)
         answer = picked.said[:200] if isinstance(picked, Rejection) else picked
-        extra = {"first_word": first_word_fits(self.answer_text, names)} if self.needs_model else {}
+        extra = (
+            {"first_word": first_word_fits(self.answer_text, names)}
+            if self.needs_model
+            else {}
+        )
         kind = ASKED if self.needs_model else "picked"
-        self.toolkit.note(kind, valid=is_valid, answer=answer, listed=list(names), **extra)
+        self.toolkit.note(
+            kind, valid=is_valid, answer=answer, listed=list(names), **extra
+        )
         return picked
 
-    def random_direction(self, thought: str, instead_of: Rejection | None = None) -> NextPoint:
+    def random_direction(
+        self, thought: str, instead_of: Rejection | None = None
+    ) -> NextPoint:
         heading = absolute(self.toolkit.rng.uniform(0.0, 360.0))
-        return NextPoint(self.point_towards(heading), f"{thought} Any direction.", instead_of)
+        return NextPoint(
+            self.point_towards(heading), f"{thought} Any direction.", instead_of
+        )
 
 
 PromptName = Literal[
-    "robot", "i", "third_person", "objects_first", "closest", "one_word_first", "captions"
+    "robot",
+    "i",
+    "third_person",
+    "objects_first",
+    "closest",
+    "one_word_first",
+    "captions",
 ]
 """The seven prompts of Table IV. ``robot``, ``i`` and ``third_person`` differ in the speaker;
 ``objects_first``, ``closest`` (which object is nearest to the target) and ``one_word_first`` are
@@ -169,7 +191,9 @@ class LGXSettings(ListingSettings):
 
     def __post_init__(self) -> None:
         if self.resolution == 0:
-            object.__setattr__(self, "resolution", 90.0 if self.prompt == "captions" else 30.0)
+            object.__setattr__(
+                self, "resolution", 90.0 if self.prompt == "captions" else 30.0
+            )
         super().__post_init__()
 
 
@@ -213,7 +237,11 @@ class LGX(ListingSearcher):
         if self.settings.prompt != "captions":
             return await super().choose(views)
         self.captions = quarter_captions(self.scene_detector, views)
-        name, facing, rejection = await self.decide(list(QUARTERS)), views[0].heading, None
+        name, facing, rejection = (
+            await self.decide(list(QUARTERS)),
+            views[0].heading,
+            None,
+        )
         if isinstance(name, Rejection):
             rejection, name = name, self.toolkit.rng.choice(list(QUARTERS))
         point = self.point_towards(absolute(facing + QUARTERS[name]))

@@ -55,7 +55,9 @@ REACH = 1.0
 is safe, because the challenge measures to the nearest point of the object's box."""
 MOST_AIM_TURNS = 3  # maximum turns to face one object
 BEST_DISTANCE = 0.8  # metres to the object's center from which it is viewed best
-SAME_PLACE_RADIUS = 0.4  # metres around a place that was tried, within which the view is the same
+SAME_PLACE_RADIUS = (
+    0.4  # metres around a place that was tried, within which the view is the same
+)
 MOST_MISSES = 3  # places tried without seeing the object before it is given up
 FULL_TURNS = 1  # full turns to find a route to the object
 DETOURS = 4  # frontiers visited for one object, so that a hopeless approach ends
@@ -111,10 +113,15 @@ class Approach:
     _routes_left: int = MOST_ROUTES
     _misses: int = 0
 
-    def step(self, view: View, costmap: Costmap, sighting: TargetSighting | None) -> Action | None:
+    def step(
+        self, view: View, costmap: Costmap, sighting: TargetSighting | None
+    ) -> Action | None:
         """Return the next motion, None at the end. ``sighting``: the object, if in ``view``."""
         if sighting is not None:
-            if self.nearest_sighting is None or sighting.distance < self.nearest_sighting.distance:
+            if (
+                self.nearest_sighting is None
+                or sighting.distance < self.nearest_sighting.distance
+            ):
                 self.nearest_sighting = sighting
             if sighting.distance <= REACH:
                 return self._aim.turn(view, sighting.heading)
@@ -163,7 +170,9 @@ class Approach:
         self._turns_left = max(self._turns_left, 1)
         # To the frontier with the shortest route to the object, if straight from the frontier on.
         lengths = distances(costmap.open_, costmap.cell(view.x, view.y)) * CELL
-        borders = [c for group in frontiers(costmap.free, costmap.explored) for c in group]
+        borders = [
+            c for group in frontiers(costmap.free, costmap.explored) for c in group
+        ]
         borders = [cell for cell in borders if 0 < lengths[cell] < math.inf]
         if not borders:
             return []
@@ -181,7 +190,9 @@ class Return:
     _aim: Aim = field(default_factory=Aim)
     _routes_left: int = 4
 
-    def step(self, view: View, costmap: Costmap, sighting: TargetSighting | None) -> Action | None:
+    def step(
+        self, view: View, costmap: Costmap, sighting: TargetSighting | None
+    ) -> Action | None:
         """Return the next motion, None once the target is seen from as near as in the sighting."""
         if sighting is not None and sighting.distance <= self.goal.distance + CELL:
             return self._aim.turn(view, sighting.heading)
@@ -207,7 +218,9 @@ def route_towards(view: View, costmap: Costmap, point: geometry.Point) -> list[A
 def route_to(view: View, costmap: Costmap, cell: Iterable[int]) -> list[Action]:
     """Return the straight runs over open cells to a cell; empty without a route, or at the cell."""
     row, column = cell
-    route = shortest_route(costmap.open_, costmap.cell(view.x, view.y), (int(row), int(column)))
+    route = shortest_route(
+        costmap.open_, costmap.cell(view.x, view.y), (int(row), int(column))
+    )
     if not route:
         return []
     # Start at the body's exact position, since a straight run from it may not be clear of obstacles
@@ -215,7 +228,8 @@ def route_to(view: View, costmap: Costmap, cell: Iterable[int]) -> list[Action]:
     start = costmap.spot(view.x, view.y)
     path: list[Spot] = route if start == route[0] else [start, *route]
     return [
-        goto(*costmap.point(*corner)) for corner in geometry.string_pull(path, costmap.is_clear)[1:]
+        goto(*costmap.point(*corner))
+        for corner in geometry.string_pull(path, costmap.is_clear)[1:]
     ]
 
 
@@ -263,7 +277,9 @@ class SearchSettings:
 
 
 REPLANS = 4  # routes to one goal before the next full turn
-APPROACHES = 4  # objects approached before the nearest sighting is accepted as the target
+APPROACHES = (
+    4  # objects approached before the nearest sighting is accepted as the target
+)
 WIDENING = (60.0, 90.0, 135.0, 180.0)
 """Half-widths (degrees) tried in order if no cell in the field of view can be reached."""
 
@@ -325,9 +341,14 @@ class Searcher(Agent):
         self._take_in(observation)
         if self._blocked_at is not None:
             self._blocked_at = None
-            if math.dist(self._last_free_point, (observation.x, observation.y)) > ON_CELL:
+            if (
+                math.dist(self._last_free_point, (observation.x, observation.y))
+                > ON_CELL
+            ):
                 self._is_backing_off = True
-                return Decision(goto(*self._last_free_point), "Something is in the way.")
+                return Decision(
+                    goto(*self._last_free_point), "Something is in the way."
+                )
         self._is_backing_off = False
         if (decision := self._stop_at_target()) is not None:
             return decision
@@ -347,7 +368,9 @@ class Searcher(Agent):
             return Decision(rotate(self.settings.resolution))
         self.turns += 1
         views, self._views = self._views, []
-        self.toolkit.note(TURN, number=self.turns, known=int(self.costmap.explored.sum()))
+        self.toolkit.note(
+            TURN, number=self.turns, known=int(self.costmap.explored.sum())
+        )
         choice = await self.choose(views)
         if choice is None:
             return self._give_up("there is nowhere left to look")
@@ -362,7 +385,9 @@ class Searcher(Agent):
         if feedback.ok:
             self._has_moved = decision.action.name != "rotate"
             return
-        self.toolkit.note("blocked", status=feedback.status, action=str(decision.action))
+        self.toolkit.note(
+            "blocked", status=feedback.status, action=str(decision.action)
+        )
         was_backing_off = self._is_backing_off
         self._plan, self._is_backing_off = [], False
         if self._approach is not None:
@@ -377,7 +402,9 @@ class Searcher(Agent):
         if not self._has_started:
             for eye in self.detectors:
                 eye.check_view(view)
-            self.costmap = self.earlier_map or Costmap(view.x, view.y, self.settings.radius)
+            self.costmap = self.earlier_map or Costmap(
+                view.x, view.y, self.settings.radius
+            )
         self._has_started, self.view = True, view
         self.costmap.add(view)
         if self._blocked_at is not None:
@@ -404,12 +431,17 @@ class Searcher(Agent):
             return
         detection, heading = sighted
         self.toolkit.note(
-            GROUNDED, score=round(detection.score, 3), distance=detection.distance, turn=self.turns
+            GROUNDED,
+            score=round(detection.score, 3),
+            distance=detection.distance,
+            turn=self.turns,
         )
         self._is_traveling, self._plan, self._views = False, [], []
         if self.settings.approach and detection.distance is not None:
             point = point_ahead((view.x, view.y), heading, detection.distance)
-            self._approach = Approach(point, self.settings.resolution, self._tried_points)
+            self._approach = Approach(
+                point, self.settings.resolution, self._tried_points
+            )
             self._approach_count += 1
         else:
             self._target_heading, self._aim = heading, Aim()
@@ -436,7 +468,9 @@ class Searcher(Agent):
         action = self._approach.step(view, self.costmap, sighting)
         if action is not None:
             return Decision(action)
-        if isinstance(self._approach, Return) or (sighting and sighting.distance <= REACH):
+        if isinstance(self._approach, Return) or (
+            sighting and sighting.distance <= REACH
+        ):
             return Decision(STOP, "I have found it.")
         best = self._approach.nearest_sighting
         nearest = self._nearest_sighting
@@ -450,7 +484,9 @@ class Searcher(Agent):
         return None
 
     def _go_back(self, best: TargetSighting) -> Decision:
-        self.toolkit.note("went_back", distance=round(best.distance, 3), turn=self.turns)
+        self.toolkit.note(
+            "went_back", distance=round(best.distance, 3), turn=self.turns
+        )
         self._approach, self._is_traveling = Return(best), False
         action = self._approach.step(self.view, self.costmap, None)
         return Decision(action or STOP, "I go back to where I saw it.")
@@ -477,7 +513,9 @@ class Searcher(Agent):
         view, which is widened if no cell there can be reached."""
         view = self.view
         cells, xs, ys, metres = self.costmap.reachable(view.x, view.y)
-        angles = geometry.angles_apart(geometry.bearings(xs - view.x, ys - view.y), heading)
+        angles = geometry.angles_apart(
+            geometry.bearings(xs - view.x, ys - view.y), heading
+        )
         away_m = np.hypot(xs - view.x, ys - view.y)
         usable = (away_m >= 2 * CELL) & (metres > 0)
         for half_width in (view.field_of_view / 2, *WIDENING):

@@ -56,8 +56,14 @@ class ReActEmMem(Strategy):
 
 MOST_LESSONS = 3  # latest lessons that are kept
 LESSON_LENGTH = 400  # characters of a lesson that are kept
-ECHO_LENGTH = 60  # first characters of a lesson; if the question contains them, it is repeated
-VERDICT_WORDS: Mapping[bool | None, str] = {True: "solved", False: "failed", None: "unknown"}
+ECHO_LENGTH = (
+    60  # first characters of a lesson; if the question contains them, it is repeated
+)
+VERDICT_WORDS: Mapping[bool | None, str] = {
+    True: "solved",
+    False: "failed",
+    None: "unknown",
+}
 """Verdict -> its word in the names of prompts, and in the answer of a model that judges itself."""
 _FIRST_WORD = re.compile(r"^\W*(\w*)")
 LESSON = AnswerForm(Field("Lesson"))
@@ -106,10 +112,15 @@ class Reflexion(Strategy):
         if self._conversation is None:  # the model was not asked in this trial
             return True
         outcome = verdict.succeeded if self._settings.verdict == "judge" else None
-        ending_prompt = "trial_stopped" if verdict.ended == "stopped" else "trial_cut_off"
+        ending_prompt = (
+            "trial_stopped" if verdict.ended == "stopped" else "trial_cut_off"
+        )
         ending = self._prompts.fill(ending_prompt, steps=str(verdict.steps))
         form = "reflection_self" if self._self_judged else "reflection"
-        questions = self._prompts["reflect"], self._prompts[f"{form}_{self._settings.decoding}"]
+        questions = (
+            self._prompts["reflect"],
+            self._prompts[f"{form}_{self._settings.decoding}"],
+        )
         verdict_text = self._prompts[f"trial_{VERDICT_WORDS[outcome]}"]
         lines = (self._feedback, ending, verdict_text, *questions)
         self._message_text = "\n".join(filter(None, lines))
@@ -135,7 +146,12 @@ class Reflexion(Strategy):
             problems.append("the lesson repeats the question")
         for problem in problems:
             rejection = reply.reject("no_action", problem)
-            note("reflection_rejected", **trial_info, reason=rejection.reason, said=rejection.said)
+            note(
+                "reflection_rejected",
+                **trial_info,
+                reason=rejection.reason,
+                said=rejection.said,
+            )
         if lesson and not repeats_question:
             self._lessons.append((trial, lesson))
             note("lesson", **trial_info, lesson=lesson)
@@ -143,11 +159,18 @@ class Reflexion(Strategy):
 
     def _opening(self, episode: Episode) -> str:
         fill, task = self._prompts.fill, self._task(episode)
-        lessons = [fill("lesson", trial=str(trial), lesson=text) for trial, text in self._lessons]
-        return joined(task, fill("lessons", lessons="\n".join(lessons)) if lessons else "")
+        lessons = [
+            fill("lesson", trial=str(trial), lesson=text)
+            for trial, text in self._lessons
+        ]
+        return joined(
+            task, fill("lessons", lessons="\n".join(lessons)) if lessons else ""
+        )
 
 
-def read_reflection(answer: str | Reply, must_be_labeled: bool) -> tuple[bool | None, str]:
+def read_reflection(
+    answer: str | Reply, must_be_labeled: bool
+) -> tuple[bool | None, str]:
     """Parse the model's verdict on its own trial (None if it gave none), and its lesson, as
     labeled lines or as a JSON object.
 
@@ -159,7 +182,9 @@ def read_reflection(answer: str | Reply, must_be_labeled: bool) -> tuple[bool | 
     if not read.values and not must_be_labeled and not reply.opens_json:
         lessons = [reply.text[:LONGEST]]
     lesson = " ".join(" ".join(lessons[:1]).split())[:LESSON_LENGTH].strip(" *_")
-    first_words = {_FIRST_WORD.findall(str(value).lower())[0] for value in read.all("verdict")}
+    first_words = {
+        _FIRST_WORD.findall(str(value).lower())[0] for value in read.all("verdict")
+    }
     verdicts = {VERDICT_WORDS[True]: True, VERDICT_WORDS[False]: False}
     return verdicts.get(first_words.pop()) if len(first_words) == 1 else None, lesson
 

@@ -26,11 +26,22 @@ from wayword.verbalize import generic
 PLACE, FACING, HOLDING = "place", "facing", "holding"
 """Parts of a recipe's section that are compared with the true state; a recipe may have some."""
 
-_NAMES = "north northeast east southeast south southwest west northwest n ne e se s sw w nw"
+_NAMES = (
+    "north northeast east southeast south southwest west northwest n ne e se s sw w nw"
+)
 _HEADINGS = {name: n * 45.0 % 360 for n, name in enumerate(_NAMES.split())}
 _DEGREES = re.compile(r"(?<![\w.])(-?\d{1,4}(?:\.\d{1,6})?)\s*(?:°|deg|$)", re.I)
 _WORDS = re.compile(r"\b(north|south)?[\s\-]?(east|west)?\b", re.I)
-_NOTHING = {"", "nothing", "none", "no", "empty", "empty handed", "no object", "no objects"}
+_NOTHING = {
+    "",
+    "nothing",
+    "none",
+    "no",
+    "empty",
+    "empty handed",
+    "no object",
+    "no objects",
+}
 _NOTES = re.compile(r"\([^()]*\)")
 _ARTICLE = re.compile(r"^(?:a|an|the|i hold|holding)\s+", re.I)
 
@@ -53,7 +64,9 @@ def parse_heading(words: str) -> float | None:
         return absolute(float(degrees.group(1)))
     direction = words.strip(" .").lower()
     if direction not in _HEADINGS:
-        matches = ("".join(filter(None, m.groups())).lower() for m in _WORDS.finditer(words))
+        matches = (
+            "".join(filter(None, m.groups())).lower() for m in _WORDS.finditer(words)
+        )
         direction = next(filter(None, matches), "")
     return _HEADINGS.get(direction)
 
@@ -61,11 +74,15 @@ def parse_heading(words: str) -> float | None:
 def parse_names(words: str) -> list[str]:
     """Return names in a text: ``a mug_1 (dirty) and the knife_1`` -> ``["mug_1", "knife_1"]``."""
     pieces = re.split(r"[,;]|\band\b", _NOTES.sub(" ", words))
-    names = [_ARTICLE.sub("", piece.strip(" .'\"`\t")).strip().lower() for piece in pieces]
+    names = [
+        _ARTICLE.sub("", piece.strip(" .'\"`\t")).strip().lower() for piece in pieces
+    ]
     return [name for name in names if name.replace("-", " ") not in _NOTHING]
 
 
-Describe = Callable[[Observation, str], str]  # (view, result of the last action) -> message
+Describe = Callable[
+    [Observation, str], str
+]  # (view, result of the last action) -> message
 WriteAnswer = Callable[[Action, Observation, ActionSpace, str], str]
 """(action, where it is taken, its thought) -> the answer that takes it."""
 
@@ -106,7 +123,9 @@ def example_turns(
         thought = reasons[number] if reasons else ""
         written = answer(decision.action, view, space, thought)
         turns.append((text if turns else f"{opening}\n\n{text}", written))
-        feedback = generic.feedback(game.carry_out(shown, decision)[1], generic.verbalizer(view))
+        feedback = generic.feedback(
+            game.carry_out(shown, decision)[1], generic.verbalizer(view)
+        )
     if len(demonstration.episode.actors) > 1 and len(turns) < 2:
         raise Unshowable(f"{shown} only stops in it")
     return turns
@@ -145,7 +164,9 @@ def draw_fitting(
             except Unshowable as reason:
                 last_reason = f" ({example.episode.id}: {reason})"
                 continue
-            if (length := count_characters(candidate)) > remaining_room / (count - len(examples)):
+            if (length := count_characters(candidate)) > remaining_room / (
+                count - len(examples)
+            ):
                 too_long.append(candidate)
                 continue
             remaining_room -= length
@@ -185,7 +206,10 @@ def answer_text(
             sections[section.key] = text
     if text_verbs is not None:
         takes_text = action.name in text_verbs and bool(action.arguments)
-        fields = {**sections, recipe.action.key: action.name if takes_text else str(action)}
+        fields = {
+            **sections,
+            recipe.action.key: action.name if takes_text else str(action),
+        }
         if text_verbs:
             fields[ARGUMENT] = action.arguments[0] if takes_text else ""
         return json.dumps(fields, ensure_ascii=False)
@@ -193,7 +217,10 @@ def answer_text(
     for section in recipe.sections:
         value = sections.get(section.key)
         if isinstance(value, dict):
-            lines += [f"{section.label}:", *(f"  {name}: {words}" for name, words in value.items())]
+            lines += [
+                f"{section.label}:",
+                *(f"  {name}: {words}" for name, words in value.items()),
+            ]
         elif value:
             lines.append(f"{section.label}: {value}")
     return "\n".join([*lines, f"{recipe.action.label}: {action}"])

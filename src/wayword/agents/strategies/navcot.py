@@ -30,7 +30,10 @@ from wayword.worlds.indoor.world import IndoorObservation
 END_OF_ROUTE = "the end of the route"
 _PHRASE_END = re.compile(r"[,.;]| and ")
 _ARTICLE = re.compile(r"^(?:and )?(?:an?|the|you see|there (?:is|are)) (?:an? )?", re.I)
-MOST_NAMED, MOST_WORDS = 2, 5  # objects in the label of an imagination, and words of each
+MOST_NAMED, MOST_WORDS = (
+    2,
+    5,
+)  # objects in the label of an imagination, and words of each
 LABEL_LENGTH = 80  # characters of a caption that stands for an imagination
 
 
@@ -67,19 +70,37 @@ class NavCoT(Strategy):
         perceiver = self._toolkit.perceiver
         if perceiver is None or not isinstance(observation, IndoorObservation):
             return {}
-        next_place = (one for one in observation.neighbors if (one.viewpoint,) == action.arguments)
+        next_place = (
+            one for one in observation.neighbors if (one.viewpoint,) == action.arguments
+        )
         neighbor = next(next_place, None)
         if neighbor is None:
             return {"imagination": END_OF_ROUTE, "match": str(action)}
         sectors = perceiver.perceive(observation.scene, observation.viewpoint).sectors
         part = sectors[sector(neighbor.heading, len(sectors))]
-        caption = shorten(part.caption.strip().rstrip("."), LABEL_LENGTH, placeholder=" …")
+        caption = shorten(
+            part.caption.strip().rstrip("."), LABEL_LENGTH, placeholder=" …"
+        )
         objects = dict.fromkeys(sighting.name for sighting in part.sightings)
-        phrases = [_ARTICLE.sub("", phrase.strip()) for phrase in _PHRASE_END.split(part.caption)]
-        short = [*objects, *(each for each in phrases if 0 < len(each.split()) <= MOST_WORDS)]
-        words = set(re.findall(r"\w+", episode.instruction.lower())) if episode else set()
-        named = dict.fromkeys(each for each in short if each.lower().split()[-1] in words)
-        label = ", ".join([*named][:MOST_NAMED]) or caption or ", ".join([*objects][:MOST_NAMED])
+        phrases = [
+            _ARTICLE.sub("", phrase.strip())
+            for phrase in _PHRASE_END.split(part.caption)
+        ]
+        short = [
+            *objects,
+            *(each for each in phrases if 0 < len(each.split()) <= MOST_WORDS),
+        ]
+        words = (
+            set(re.findall(r"\w+", episode.instruction.lower())) if episode else set()
+        )
+        named = dict.fromkeys(
+            each for each in short if each.lower().split()[-1] in words
+        )
+        label = (
+            ", ".join([*named][:MOST_NAMED])
+            or caption
+            or ", ".join([*objects][:MOST_NAMED])
+        )
         return {"imagination": label, "match": f"{action}: {label}"}
 
 

@@ -106,7 +106,9 @@ class PlanSearch(AnyWorldAgent):
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
         self._world = world
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: Observation, space: ActionSpace
+    ) -> Decision | Rejection:
         if self._path:
             node = self._path.pop(0)
             self._expected = node.feedback
@@ -122,8 +124,13 @@ class PlanSearch(AnyWorldAgent):
         best = max(root.below(), key=lambda node: (node.value, -len(node.path())))
         first, *self._path = best.path()
         self._expected = first.feedback
-        tried, actions = sum(1 for _ in root.below()), [str(node.action) for node in best.path()]
-        thought = f"Tried {tried} actions; best, rated {best.value:.2f}: {'; '.join(actions)}"
+        tried, actions = (
+            sum(1 for _ in root.below()),
+            [str(node.action) for node in best.path()],
+        )
+        thought = (
+            f"Tried {tried} actions; best, rated {best.value:.2f}: {'; '.join(actions)}"
+        )
         return Decision(first.action, thought)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -169,11 +176,17 @@ class PlanSearch(AnyWorldAgent):
         spoken = tuple(verb for verb in space.open_verbs if verb == STOP.name)
         space = ActionSpace(space.listed, spoken, space.accepts)
         request = self._prompts.fill("search_propose", width=str(width))
-        reply, proposed = await self._ask(node, request, "search_actions", pattern(space), 1, width)
+        reply, proposed = await self._ask(
+            node, request, "search_actions", pattern(space), 1, width
+        )
         read = [Legal(space).read(words) for words in proposed]
-        legal = [action for action in dict.fromkeys(read) if isinstance(action, Action)][:width]
+        legal = [
+            action for action in dict.fromkeys(read) if isinstance(action, Action)
+        ][:width]
         if not legal:
-            return reply.unreadable() or reply.reject("no_action", "no legal action was proposed")
+            return reply.unreadable() or reply.reject(
+                "no_action", "no legal action was proposed"
+            )
         for action in legal:
             copy = game.clone()
             _, feedback = copy.carry_out(self._actor, Decision(action))
@@ -185,7 +198,9 @@ class PlanSearch(AnyWorldAgent):
             results.append(joined(f"{number}. {child.action}: {words}", view, gap="\n"))
         request = self._prompts.fill("search_rate", results="\n".join(results))
         least = most = len(legal)
-        _, rated = await self._ask(node, request, "search_ratings", "^(10|[0-9])$", least, most)
+        _, rated = await self._ask(
+            node, request, "search_ratings", "^(10|[0-9])$", least, most
+        )
         numbers = re.findall(r"\d+(?:\.\d+)?", " ".join(rated))
         for child, number in zip(node.children, [*numbers, *"0" * width], strict=False):
             child.value = min(float(number), HIGHEST) / HIGHEST
@@ -197,14 +212,30 @@ class PlanSearch(AnyWorldAgent):
         return joined(voice.self_state(observation)[1], around, gap="\n")
 
     async def _ask(
-        self, node: TreeNode, request: str, prompt: str, items: str, least: int, most: int
+        self,
+        node: TreeNode,
+        request: str,
+        prompt: str,
+        items: str,
+        least: int,
+        most: int,
     ) -> tuple[Reply, Sequence[str]]:
         """Ask about a state. Return the reply, and its list of items that match a pattern."""
-        about, label = self._prompts[prompt], prompt.removeprefix("search_").capitalize()
-        form = AnswerForm(Field(label, about, pattern=items, many=True, least=least, most=most))
+        about, label = (
+            self._prompts[prompt],
+            prompt.removeprefix("search_").capitalize(),
+        )
+        form = AnswerForm(
+            Field(label, about, pattern=items, many=True, least=least, most=most)
+        )
         steps = node.path()
-        tried = [f"{n.action}: {generic.feedback(n.feedback, self._verbalizer)}" for n in steps]
-        task = self._prompts.fill("task", instruction=instruction(self._episode, self._actor))
+        tried = [
+            f"{n.action}: {generic.feedback(n.feedback, self._verbalizer)}"
+            for n in steps
+        ]
+        task = self._prompts.fill(
+            "task", instruction=instruction(self._episode, self._actor)
+        )
         now = self._prompts.fill("now", view=self._view(node))
         left = self._steps.left_text("steps_left", len(steps))
         parts = now, left, request, form.request(self._constrained)

@@ -33,7 +33,9 @@ from wayword.worlds.household.verbs import VERBS
 from wayword.worlds.household.world import HouseholdActions
 
 FIND = "find"
-SEEING = frozenset({FIND, "go_explore", "go_check", "open"})  # they reveal objects not seen yet
+SEEING = frozenset(
+    {FIND, "go_explore", "go_check", "open"}
+)  # they reveal objects not seen yet
 MOST_REVISIONS = 2  # new plans within a turn, before the answer costs a step
 MOST_EXAMPLES = 5  # actions that are possible instead, in a reason
 NAME, TEXT = "[A-Za-z0-9_ -]{1,40}", "[^]]{1,200}"  # match any name, and any words
@@ -73,7 +75,10 @@ class SceneGraph:
         for door in view.doors:
             state = "open" if door.open else "closed"
             self._doors[door.name] = f"{door.name} ({state}, {' to '.join(door.rooms)})"
-        others = (*(held.name for held in view.holding), *(other.name for other in view.others))
+        others = (
+            *(held.name for held in view.holding),
+            *(other.name for other in view.others),
+        )
         self.names |= {*self._room, *self._doors, *others}
 
     def learn(self, feedback: Feedback) -> None:
@@ -88,15 +93,22 @@ class SceneGraph:
                 if name.startswith("door_"):
                     self._doors.setdefault(name, f"{name} ({state}, {room})")
                     continue
-                self._states.setdefault(name, (state,) if name in details["closed"] else ())
+                self._states.setdefault(
+                    name, (state,) if name in details["closed"] else ()
+                )
                 self._room[name] = room
-            self._holder |= {name: place[1] for name, place in details["places"].items()}
+            self._holder |= {
+                name: place[1] for name, place in details["places"].items()
+            }
 
     def text(self, rooms: Collection[str], here: str, full: int) -> str:
         """Return a paragraph for each room, then the doors. ``full`` rooms are written in full."""
         latest, lines = [*self._visited][-full:] if full else [], list[str]()
         states = {name: ", ".join(self._states.get(name, ())) for name in self._room}
-        words = {name: f"{name} ({state})" if state else name for name, state in states.items()}
+        words = {
+            name: f"{name} ({state})" if state else name
+            for name, state in states.items()
+        }
         for room in rooms:
             inside = [name for name, where in self._room.items() if where == room]
             state = "explored" if room in self.explored else "not explored"
@@ -108,7 +120,9 @@ class SceneGraph:
             held: dict[str, list[str]] = {}
             for name in inside:
                 held.setdefault(self._holder.get(name, ""), []).append(words[name])
-            alone = [words[name] for name in inside if name not in {*held, *self._holder}]
+            alone = [
+                words[name] for name in inside if name not in {*held, *self._holder}
+            ]
             lines += [f"  {', '.join(alone)}"] if alone else []
             held.pop("", None)
             for holder, names in held.items():
@@ -158,8 +172,12 @@ class PlannerAgent(AnyWorldAgent):
         super().__init__(settings, toolkit)
         self._verbalizer, self._graph = verbalizer, SceneGraph()
         self._plan: list[Action] = []
-        self._tried: set[str] = set()  # places searched and doors opened for the current plan
-        self._unreached: set[str] = set()  # those of them that a search could not get to
+        self._tried: set[str] = (
+            set()
+        )  # places searched and doors opened for the current plan
+        self._unreached: set[str] = (
+            set()
+        )  # those of them that a search could not get to
         self._has_planned = False
         self._thought = self._reason = ""
 
@@ -180,14 +198,19 @@ class PlannerAgent(AnyWorldAgent):
                     break  # the same prompt would get the same answer
                 if refused is not None:
                     rejection = refused
-                    self._reason = self._prompts.fill("plan_rejected", reason=refused.reason)
+                    self._reason = self._prompts.fill(
+                        "plan_rejected", reason=refused.reason
+                    )
             while self._plan:
                 step = self._next(actions)
                 if isinstance(step, Action):
                     thought, self._thought = self._thought, ""
                     return Decision(step, thought)
                 if step and self._settings.replan:
-                    self._plan, self._reason = [], self._prompts.fill("plan_failed", reason=step)
+                    self._plan, self._reason = (
+                        [],
+                        self._prompts.fill("plan_failed", reason=step),
+                    )
         return rejection
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -212,7 +235,10 @@ class PlannerAgent(AnyWorldAgent):
         if closed:
             path = [Action("goto", (closed[0],)), Action("open", (closed[0],))]
             self._tried.add(closed[0])
-        elif doors and (here := self._graph.here) not in self._graph.explored | self._tried:
+        elif (
+            doors
+            and (here := self._graph.here) not in self._graph.explored | self._tried
+        ):
             path = [Action("go_explore", (here,))]  # to look for a door not seen
             self._tried.add(here)
         if feedback.status == SLIPPED or path:
@@ -220,7 +246,9 @@ class PlannerAgent(AnyWorldAgent):
         elif is_search:
             self._unreached.update(decision.action.arguments)
         elif self._settings.replan:
-            self._reason = self._prompts.fill("plan_failed", reason=f"{decision.action}: {words}")
+            self._reason = self._prompts.fill(
+                "plan_failed", reason=f"{decision.action}: {words}"
+            )
             self._plan = []
 
     def _next(self, space: HouseholdActions) -> Action | str:
@@ -233,7 +261,9 @@ class PlannerAgent(AnyWorldAgent):
             if is_possible or not self._settings.check:
                 return step
             others = [str(other) for other in space.listed if other.name == step.name]
-            instead = f"; possible: {', '.join(others[:MOST_EXAMPLES])}" if others else ""
+            instead = (
+                f"; possible: {', '.join(others[:MOST_EXAMPLES])}" if others else ""
+            )
             return f"{step} is not possible now, as far as you know{instead}"
         name, *places = step.arguments
         if name in self._graph.names:
@@ -243,7 +273,9 @@ class PlannerAgent(AnyWorldAgent):
                 self._tried.add(place)
                 if place in space.rooms or place in self._graph.names:
                     self._plan.insert(0, step)
-                    return Action("go_explore" if place in space.rooms else "go_check", (place,))
+                    return Action(
+                        "go_explore" if place in space.rooms else "go_check", (place,)
+                    )
         return f"{step}: it is in no room and no container that you can get to"
 
     async def _make_plan(
@@ -254,12 +286,16 @@ class PlannerAgent(AnyWorldAgent):
         steps = _pattern(space, can_search, self._settings.menu)
         form = AnswerForm(
             Field("Thought", self._prompts["plan_thought"]),
-            Field("Plan", self._prompts["plan_steps"], pattern=steps, many=True, least=1),
+            Field(
+                "Plan", self._prompts["plan_steps"], pattern=steps, many=True, least=1
+            ),
         )
         find = self._prompts["plan_find"] if can_search else ""
         request = joined(find, form.request(self._constrained))
         fixed = self._system_text(request, space, intro="planner")
-        task = self._prompts.fill("task", instruction=instruction(self._episode, view.actor))
+        task = self._prompts.fill(
+            "task", instruction=instruction(self._episode, view.actor)
+        )
         state, around = verbalizer.self_state(view)[1], verbalizer.around(view, None)
         now = self._prompts.fill("now", view=joined(state, around, gap="\n"))
         now = joined(now, self._reason, self._steps.left_text("steps_left"))
@@ -273,7 +309,9 @@ class PlannerAgent(AnyWorldAgent):
         known, may_be_seen = {*self._graph.names, *space.rooms}, False
 
         def accepts(action: Action) -> bool:
-            return action in space or (can_search and action.name == FIND and any(action.arguments))
+            return action in space or (
+                can_search and action.name == FIND and any(action.arguments)
+            )
 
         legal = Legal(ActionSpace(space.listed, space.open_verbs, accepts))
         for number, text in enumerate(answer["plan"], 1):
@@ -285,7 +323,9 @@ class PlannerAgent(AnyWorldAgent):
                 unseen = [word for word in _objects(step) if word not in known]
                 may_be_seen |= step.name in SEEING
                 if unseen and self._settings.check and not may_be_seen:
-                    reason = self._prompts.fill("plan_unseen", step=str(step), object=unseen[0])
+                    reason = self._prompts.fill(
+                        "plan_unseen", step=str(step), object=unseen[0]
+                    )
                     return reply.reject("illegal", reason, thought)
             plan.append(step)
         if not plan:
@@ -296,11 +336,19 @@ class PlannerAgent(AnyWorldAgent):
         self._thought = joined(thought, f"Plan: {'; '.join(map(str, plan))}", gap=" ")
         return None
 
-    def _graph_text(self, view: HouseholdObservation, space: HouseholdActions, rest: int) -> str:
+    def _graph_text(
+        self, view: HouseholdObservation, space: HouseholdActions, rest: int
+    ) -> str:
         """Return the scene graph; as many rooms in full as fit next to the ``rest`` of a prompt."""
-        room = (self._budget.context - self._budget.answer) * self._budget.characters_per_token
+        room = (
+            self._budget.context - self._budget.answer
+        ) * self._budget.characters_per_token
         graph, full = "", self._settings.rooms or len(space.rooms)
-        while self._settings.graph and full >= 0 and (not graph or len(graph) + rest >= room):
+        while (
+            self._settings.graph
+            and full >= 0
+            and (not graph or len(graph) + rest >= room)
+        ):
             seen = self._graph.text(space.rooms, view.room, full)
             graph, full = self._prompts.fill("plan_graph", graph=seen), full - 1
         return graph
@@ -315,13 +363,19 @@ def _pattern(space: HouseholdActions, can_search: bool, menu: str) -> str:
     for verb in VERBS.values():
         count = len(verb.slots)
         if "text" not in verb.slots and Action(verb.name, ("x",) * count) in space:
-            forms.append(rf"{verb.name}\[{', '.join([NAME] * count)}\]" if count else verb.name)
+            forms.append(
+                rf"{verb.name}\[{', '.join([NAME] * count)}\]" if count else verb.name
+            )
     return pattern(ActionSpace((), forms=tuple(forms)))
 
 
 def _objects(step: Action) -> tuple[str, ...]:
     """Return the arguments of a step, without a spot on furniture, which is not a name."""
-    return step.arguments if step.name == FIND else step.arguments[: len(VERBS[step.name].slots)]
+    return (
+        step.arguments
+        if step.name == FIND
+        else step.arguments[: len(VERBS[step.name].slots)]
+    )
 
 
 def _spelled(step: Action, known: Collection[str]) -> Action:

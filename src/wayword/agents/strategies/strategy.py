@@ -20,7 +20,13 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from wayword.agents import prompting
-from wayword.agents.answers import MOST_LISTED, AnswerForm, Reply, StrategyRecipe, one_line
+from wayword.agents.answers import (
+    MOST_LISTED,
+    AnswerForm,
+    Reply,
+    StrategyRecipe,
+    one_line,
+)
 from wayword.agents.legal import Legal, offered
 from wayword.agents.strategies import examples
 from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, parse_state
@@ -58,7 +64,11 @@ def system_text(
         blocks.append(prompts.fill("actors", actor=actor, others=", ".join(others)))
     blocks += [task_rules(episode, actor) or prompts.get(f"goal_{voice.name}")]
     catalog = prompts.fill(f"actions_{voice.name}", **slots)
-    blocks += [prompts.fill("actions", actions=action_lines(catalog, space)), form, limit_text]
+    blocks += [
+        prompts.fill("actions", actions=action_lines(catalog, space)),
+        form,
+        limit_text,
+    ]
     return "\n\n".join(block for block in blocks if block.strip())
 
 
@@ -86,7 +96,9 @@ def action_lines(catalog: str, space: ActionSpace) -> str:
             continue
         verb, slots = match.groups()
         count = len(slots.split(",")) if slots else 0
-        if verb in space.open_verbs:  # only the line with an argument, as in ``stop[answer]``
+        if (
+            verb in space.open_verbs
+        ):  # only the line with an argument, as in ``stop[answer]``
             is_usable = count > 0
         else:  # listed, or legal with any name or number
             accepted = (Action(verb, (word,) * count) in space for word in ("x", "0"))
@@ -94,11 +106,15 @@ def action_lines(catalog: str, space: ActionSpace) -> str:
         if is_usable:
             lines.append(line)
             described.add(verb)
-    verbs = dict.fromkeys([*(action.name for action in space.listed), *space.open_verbs])
+    verbs = dict.fromkeys(
+        [*(action.name for action in space.listed), *space.open_verbs]
+    )
     return "\n".join([*lines, *(verb for verb in verbs if verb not in described)])
 
 
-LONGEST_REMEMBERED = 200  # most legal actions kept, to reject later "was possible earlier"
+LONGEST_REMEMBERED = (
+    200  # most legal actions kept, to reject later "was possible earlier"
+)
 ECHO_LENGTH = 300  # characters of a rejected answer that the chat shows
 STOP_SEQUENCES = ("\nObservation:",)
 """A free answer that goes on with this label invents the next observation."""
@@ -120,13 +136,22 @@ class AnyWorldAgent(prompting.PromptAgent):
         return system_text(*about, self._steps.limit_text("step_limit"), intro)
 
     async def _fill_in(
-        self, form: AnswerForm, fixed: str, before: str, now: str, tried: Sequence[str] = ()
+        self,
+        form: AnswerForm,
+        fixed: str,
+        before: str,
+        now: str,
+        tried: Sequence[str] = (),
     ) -> Reply:
         """Ask for an answer of a form. The prompt has the steps so far, and those ``tried`` in
         copies, between two texts."""
         length = len(fixed + before + now) + sum(map(len, tried))
         self._budget.fit(self._history, length, self._budget.answer)
-        past = self._history.gap_text(self._prompts, "dropped"), *self._history.blocks, *tried
+        past = (
+            self._history.gap_text(self._prompts, "dropped"),
+            *self._history.blocks,
+            *tried,
+        )
         if steps := prompting.joined(*past, gap="\n"):
             steps = self._prompts.fill("plan_steps_taken", steps=steps)
         length = self._settings.thought_length or self._budget.answer
@@ -175,7 +200,9 @@ class Strategy(AnyWorldAgent):
     def __init__(self, settings: StrategySettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
         name, inline = type(self).__name__, ":" in self.recipe
-        self._recipe = StrategyRecipe(self.recipe if inline else self._prompts[self.recipe], name)
+        self._recipe = StrategyRecipe(
+            self.recipe if inline else self._prompts[self.recipe], name
+        )
         self._conversation: prompting.Conversation | None = None
         self._earlier_actions: set[Action] = set()
         self._opening_moves: list[str] = []
@@ -189,38 +216,61 @@ class Strategy(AnyWorldAgent):
         self._message_text = self._answer = self._feedback = ""
         self._opening_moves = [str(word) for word in episode.extra.get("opening", ())]
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: Observation, space: ActionSpace
+    ) -> Decision | Rejection:
         if self._opening_moves:
             return Decision(Action(self._opening_moves.pop(0)))
         chat = self._chat(observation, space)
         legal = Legal(space, self._earlier_actions)
         # At two characters per token, an answer that fills all parts is within the token limit.
-        text_count = sum(len(section.parts) or 1 for section in self._recipe.sections) + 1
-        length = self._settings.thought_length or max(1, 2 * self._budget.answer // text_count)
+        text_count = (
+            sum(len(section.parts) or 1 for section in self._recipe.sections) + 1
+        )
+        length = self._settings.thought_length or max(
+            1, 2 * self._budget.answer // text_count
+        )
         shown = space
         if self._constrained and self._settings.menu == "in_view":
-            rooms = self._verbalizer.briefing(space).get("rooms", "")  # named in the rules
+            rooms = self._verbalizer.briefing(space).get(
+                "rooms", ""
+            )  # named in the rules
             shown = offered(space, f"{self._message_text} {rooms}", MOST_LISTED)
         schema = self._recipe.schema_for(shown, length) if self._constrained else None
-        reply = await self._ask(chat, schema, () if self._constrained else STOP_SEQUENCES)
+        reply = await self._ask(
+            chat, schema, () if self._constrained else STOP_SEQUENCES
+        )
         answer = self._recipe.decision(reply, legal)
-        requested = {name for section in self._recipe.sections for name, _ in section.parts}
-        if requested & {PLACE, FACING, HOLDING}:  # a state that is not stated counts as wrong
+        requested = {
+            name for section in self._recipe.sections for name, _ in section.parts
+        }
+        if requested & {
+            PLACE,
+            FACING,
+            HOLDING,
+        }:  # a state that is not stated counts as wrong
             self._toolkit.note(STATE, **parse_state(answer.parts))
         if len(space) <= LONGEST_REMEMBERED:
             self._earlier_actions.update(space.listed)
         is_refused = isinstance(answer.outcome, Rejection)
-        self._answer = one_line(reply.text, ECHO_LENGTH) if is_refused else reply.text.strip()
+        self._answer = (
+            one_line(reply.text, ECHO_LENGTH) if is_refused else reply.text.strip()
+        )
         return answer.outcome
 
     async def recall(
-        self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
+        self,
+        observation: Observation,
+        space: ActionSpace,
+        decision: Decision | Rejection,
     ) -> None:
         if self._opening_moves:
             self._opening_moves.pop(0)
             return
         self._chat(observation, space)
-        self._earlier_actions.update(space.listed if len(space) <= LONGEST_REMEMBERED else ())
+        self._earlier_actions.update(
+            space.listed if len(space) <= LONGEST_REMEMBERED else ()
+        )
         if isinstance(decision, Rejection):
             self._answer = decision.said
         else:
@@ -244,7 +294,9 @@ class Strategy(AnyWorldAgent):
         for in-context examples and training data; by default in the current episode."""
         spoken = space.open_verbs if self._constrained else None
         labels = self.labels(action, observation, episode or self._episode)
-        return examples.answer_text(action, observation, self._recipe, spoken, thought, labels)
+        return examples.answer_text(
+            action, observation, self._recipe, spoken, thought, labels
+        )
 
     def labels(
         self, action: Action, observation: Observation, episode: Episode | None
@@ -266,28 +318,48 @@ class Strategy(AnyWorldAgent):
             if name not in checkable
         ]
 
-    def _chat(self, observation: Observation, space: ActionSpace) -> prompting.Conversation:
+    def _chat(
+        self, observation: Observation, space: ActionSpace
+    ) -> prompting.Conversation:
         """Write the next message and return the chat. It is created at the first turn, when the
         actor and its space are known."""
         if self._conversation is None:
             self._verbalizer = generic.verbalizer(observation)
             state, _ = self._verbalizer.self_state(observation)
             # Leave out states that the actor does not have: a named place, hands.
-            has_heading, has_hands = state.heading is not None, state.holding is not None
-            available_state = {PLACE: state.place, FACING: has_heading, HOLDING: has_hands}
-            unknown = {f"{name}:" for name, present in available_state.items() if not present}
+            has_heading, has_hands = (
+                state.heading is not None,
+                state.holding is not None,
+            )
+            available_state = {
+                PLACE: state.place,
+                FACING: has_heading,
+                HOLDING: has_hands,
+            }
+            unknown = {
+                f"{name}:" for name, present in available_state.items() if not present
+            }
             lines = self._recipe.text.splitlines()
-            stated = [line for line in lines if line[:1] != " " or line.split()[0] not in unknown]
+            stated = [
+                line
+                for line in lines
+                if line[:1] != " " or line.split()[0] not in unknown
+            ]
             self._recipe = StrategyRecipe("\n".join(stated), type(self).__name__)
             self._actor = str(getattr(observation, "actor", self._episode.actors[0]))
             example_turns = self._examples()
             nested = "; indented ones are the fields of a nested object"
             if not any(field.parts for field in self._recipe.fields):
                 nested = ""
-            decoding, texts = self._settings.decoding, {"form": self._recipe.text, "nested": nested}
+            decoding, texts = (
+                self._settings.decoding,
+                {"form": self._recipe.text, "nested": nested},
+            )
             form = self._prompts.fill(f"answer_{decoding}", **texts)
             if self._constrained and space.open_verbs:
-                form += "\n" + self._prompts.fill("argument", verbs=" or ".join(space.open_verbs))
+                form += "\n" + self._prompts.fill(
+                    "argument", verbs=" or ".join(space.open_verbs)
+                )
             fixed = self._system_text(form, space)
             if example_turns:
                 fixed += "\n\n" + self._prompts["examples"]
@@ -319,30 +391,46 @@ class Strategy(AnyWorldAgent):
             return examples.example_turns(
                 example,
                 partial(self.answer, episode=example.episode),
-                lambda view, feedback: self._message(view, feedback, bool(feedback), None),
+                lambda view, feedback: self._message(
+                    view, feedback, bool(feedback), None
+                ),
                 self._task(example.episode),
                 self._actor if self._actor in example.episode.actors else "",
                 settings.thoughts,
             )
 
         def every_turn() -> list[prompting.Turn]:
-            room = budget.context / 2 * budget.characters_per_token if budget.is_limited else None
+            room = (
+                budget.context / 2 * budget.characters_per_token
+                if budget.is_limited
+                else None
+            )
             draw = self._toolkit.demonstrations
             try:
-                drawn = examples.draw_fitting(draw, turns_of, settings.shots, seed, room)
+                drawn = examples.draw_fitting(
+                    draw, turns_of, settings.shots, seed, room
+                )
             except examples.Unshowable as why:
                 most = f"they may take half of a prompt's {budget.context:,} tokens"
-                raise UsageError(f"{why}; {most}; raise context, or lower shots") from None
+                raise UsageError(
+                    f"{why}; {most}; raise context, or lower shots"
+                ) from None
             return [turn for example in drawn for turn in example]
 
         key = type(self).__name__, settings, self._actor, seed
         turns = self._toolkit.shared.once(_EXAMPLES, key, every_turn)
         if not budget.is_limited:
-            budget.context += int(examples.count_characters(turns) / budget.characters_per_token)
+            budget.context += int(
+                examples.count_characters(turns) / budget.characters_per_token
+            )
         return turns
 
     def _message(
-        self, observation: Observation, feedback: str, started: bool, space: ActionSpace | None
+        self,
+        observation: Observation,
+        feedback: str,
+        started: bool,
+        space: ActionSpace | None,
     ) -> str:
         voice, fill = generic.verbalizer(observation), self._prompts.fill
         hides_state = started and self._settings.own_state == "start"
@@ -359,7 +447,9 @@ class Strategy(AnyWorldAgent):
         stop: tuple[str, ...] = (),
         role: str = "main",
     ) -> Reply:
-        self._budget.fit(chat.history, chat.length(self._message_text), self._budget.answer)
+        self._budget.fit(
+            chat.history, chat.length(self._message_text), self._budget.answer
+        )
         gap_text = chat.history.gap_text(self._prompts, "dropped")
         messages = chat.messages(self._message_text, gap_text)
         temperature = self._settings.temperature

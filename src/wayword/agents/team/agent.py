@@ -22,7 +22,11 @@ from wayword.worlds.household.observation import HouseholdObservation
 from wayword.worlds.household.world import HouseholdWorld
 
 Role = Partner | Commander | Follower
-ROLES: dict[str, type[Role]] = {"partner": Partner, "commander": Commander, "follower": Follower}
+ROLES: dict[str, type[Role]] = {
+    "partner": Partner,
+    "commander": Commander,
+    "follower": Follower,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,9 @@ class Team(Agent):
         self._role: Role | None = None
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
-        if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
+        if not isinstance(reference, HouseholdReference) or not isinstance(
+            world, HouseholdWorld
+        ):
             raise UsageError(f"episode {reference.episode_id} has no goals in a house")
         self._reference, self._world = reference, world
 
@@ -69,8 +75,16 @@ class Team(Agent):
             name = episode.extra.get("roles", {}).get(actor, "partner")
             if name not in ROLES:
                 hint = suggest(name, list(ROLES))
-                raise UsageError(f"episode {episode.id}: {actor} has the role {name!r}; {hint}")
-            parts = episode, self._reference, self._world, self._toolkit, self._settings.talk
+                raise UsageError(
+                    f"episode {episode.id}: {actor} has the role {name!r}; {hint}"
+                )
+            parts = (
+                episode,
+                self._reference,
+                self._world,
+                self._toolkit,
+                self._settings.talk,
+            )
             self._role = ROLES[name](RoleBrief(actor, *parts))
         return self._role.act(observation, space)
 

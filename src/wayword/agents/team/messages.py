@@ -17,7 +17,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, dataclass_transform, get_args
+from typing import (
+    TYPE_CHECKING,
+    ClassVar,
+    Literal,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+)
 
 from wayword.agents.legal import LONGEST_ACTION
 
@@ -65,15 +72,23 @@ class SentenceForm:
         slots = _FIELD_SLOT.findall(template)
         patterns = {name: pattern or r"\w+_\d+" for name, pattern in slots}
         self.fields = tuple(patterns)
-        self._template = _FIELD_SLOT.sub(r"{\1}", template)  # patterns may hold brackets
+        self._template = _FIELD_SLOT.sub(
+            r"{\1}", template
+        )  # patterns may hold brackets
         pattern = re.escape(self._template).replace(r"\[", "(?:").replace(r"\]", ")?")
         for name, pattern_text in patterns.items():
-            pattern = pattern.replace(re.escape(f"{{{name}}}"), f"(?P<{name}>{pattern_text})")
+            pattern = pattern.replace(
+                re.escape(f"{{{name}}}"), f"(?P<{name}>{pattern_text})"
+            )
         self._pattern = re.compile(pattern)
 
     def render(self, fields: Mapping[str, str]) -> str:
         def fill_part(part: re.Match[str]) -> str:
-            return part[1] if all(fields[name] for name, _ in _FIELD_SLOT.findall(part[1])) else ""
+            return (
+                part[1]
+                if all(fields[name] for name, _ in _FIELD_SLOT.findall(part[1]))
+                else ""
+            )
 
         text, previous = self._template, ""
         while text != previous:  # from the innermost parts outwards
@@ -82,7 +97,11 @@ class SentenceForm:
 
     def read(self, sentence: str) -> dict[str, str] | None:
         match = self._pattern.fullmatch(sentence)
-        return {name: words or "" for name, words in match.groupdict().items()} if match else None
+        return (
+            {name: words or "" for name, words in match.groupdict().items()}
+            if match
+            else None
+        )
 
 
 @dataclass_transform(frozen_default=True)
@@ -168,7 +187,9 @@ def message_to(name: str, text: str) -> str | None:
 # Partners, several sentences per message.
 
 
-class Location(Sentence, form="I see {object}[ {preposition:on|in} {place}][ in the {room:.+}]"):
+class Location(
+    Sentence, form="I see {object}[ {preposition:on|in} {place}][ in the {room:.+}]"
+):
     """The place of an object and the room it was seen from. ``preposition`` and ``place`` are empty
     for furniture and for objects on the floor."""
 

@@ -21,7 +21,17 @@ from wayword.core.world import Feedback
 from wayword.worlds.household.goals import Held, Ids, Inside
 from wayword.worlds.household.observation import HouseholdObservation
 
-VERBS = ("goto", "go_explore", "go_check", "go_grab", "go_put", "open", "put", "chat", "stop")
+VERBS = (
+    "goto",
+    "go_explore",
+    "go_check",
+    "go_grab",
+    "go_put",
+    "open",
+    "put",
+    "chat",
+    "stop",
+)
 MOST_TRIES = 3  # attempts to get one object
 IN_THE_WAY = 1.4  # metres from a goal within which a body blocks the others
 MOST_SILENT_TURNS = 20  # turns without a message after which it stops waiting
@@ -81,7 +91,10 @@ class Knowledge:
             if "open" in item.attributes and item.distance < 1.5:
                 self.looked_into.add(item.name)
             self.holders.pop(item.name, None)
-            if item.container and self.placed.get(item.name, item.container) != item.container:
+            if (
+                item.container
+                and self.placed.get(item.name, item.container) != item.container
+            ):
                 del self.placed[item.name]
         for door in observation.doors:
             self.door_open[door.name] = door.open
@@ -90,22 +103,30 @@ class Knowledge:
             self.holders |= dict.fromkeys(other.holding, other.name)
         self.holders |= {held.name: self.actor for held in observation.holding}
 
-    def look_around(self, room: str, names: Iterable[str], closable: Iterable[str] = ()) -> None:
+    def look_around(
+        self, room: str, names: Iterable[str], closable: Iterable[str] = ()
+    ) -> None:
         """Add objects seen in a room, by name; ``closable`` are those that open and close."""
         self.viewed_rooms.add(room)
-        self.closable |= dict.fromkeys(name for name in closable if not name.startswith("door_"))
+        self.closable |= dict.fromkeys(
+            name for name in closable if not name.startswith("door_")
+        )
         for name in names:
             if name.startswith("door_"):
                 self.door_open.setdefault(name, False)
             else:
                 self._seen_entry(name, room).room = room
 
-    def look_into(self, receptacle: str, details: Mapping[str, Json], room: str) -> None:
+    def look_into(
+        self, receptacle: str, details: Mapping[str, Json], room: str
+    ) -> None:
         self.looked_into.add(receptacle)
         location = self.objects.get(receptacle)
         contents = list(details.get("contents", ()))
         for name in contents:
-            entry = self._seen_entry(name, location.room if location and location.room else room)
+            entry = self._seen_entry(
+                name, location.room if location and location.room else room
+            )
             entry.preposition = str(details.get("preposition", "in"))
             entry.place = receptacle
         for name in [n for n, at in self.objects.items() if at.place == receptacle]:
@@ -168,13 +189,22 @@ class WantStatus:
         self.targets: list[str] = []
         for number in range(len(self.missing_counts)):
             goes_to = {**knowledge.destinations, **knowledge.placed}
-            names = (*knowledge.placed, *knowledge.destinations)  # one in both counts twice
-            counts = Counter(goes_to[name] for name in names if number in self.serving(name))
+            names = (
+                *knowledge.placed,
+                *knowledge.destinations,
+            )  # one in both counts twice
+            counts = Counter(
+                goes_to[name] for name in names if number in self.serving(name)
+            )
             possible = (*knowledge.objects, *counts)
             options = {at for at in possible if find_object(at) in wants[number].places}
-            self.targets.append(max(sorted(options), key=lambda p: counts[p], default=""))
+            self.targets.append(
+                max(sorted(options), key=lambda p: counts[p], default="")
+            )
         for name, place in knowledge.placed.items():
-            self.assign(name, [n for n in self.serving(name) if self.targets[n] == place])
+            self.assign(
+                name, [n for n in self.serving(name) if self.targets[n] == place]
+            )
         for name in (*knowledge.claims, *knowledge.holders):
             if name not in self.want_of and name not in knowledge.placed:
                 self.assign(name, self.serving(name))
@@ -186,8 +216,14 @@ class WantStatus:
     def unclaimed(self) -> list[str]:
         """Return known objects to claim, at most as many as are missing, firsthand ones first."""
         missing, names, knowledge = list(self.missing_counts), [], self._knowledge
-        for name in sorted(knowledge.objects, key=lambda n: not knowledge.objects[n].firsthand):
-            if name in self.want_of or name in knowledge.holders or name in knowledge.placed:
+        for name in sorted(
+            knowledge.objects, key=lambda n: not knowledge.objects[n].firsthand
+        ):
+            if (
+                name in self.want_of
+                or name in knowledge.holders
+                or name in knowledge.placed
+            ):
                 continue
             want = next((n for n in self.serving(name) if missing[n] > 0), None)
             if want is not None:
@@ -252,7 +288,9 @@ class Partner:
         if unread_kinds:
             brief.toolkit.note("goals_not_read", kinds=sorted(unread_kinds))
 
-    def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
+    def act(
+        self, observation: HouseholdObservation, space: ActionSpace
+    ) -> Decision | Rejection:
         self._room = observation.room
         self.knowledge.see(observation)
         for message in observation.messages:
@@ -279,17 +317,28 @@ class Partner:
                 if not is_open and Action("goto", (door,)) not in self._blocked
             ]
             rooms = self.knowledge.door_rooms
-            closed.sort(key=lambda door: self._room not in rooms.get(door, (self._room,)))
+            closed.sort(
+                key=lambda door: self._room not in rooms.get(door, (self._room,))
+            )
             if closed:
-                self._queue += [Action("goto", (closed[0],)), Action("open", (closed[0],))]
-            elif self._may_talk and self._last_blocked.name != "goto" and self._requests_left:
+                self._queue += [
+                    Action("goto", (closed[0],)),
+                    Action("open", (closed[0],)),
+                ]
+            elif (
+                self._may_talk
+                and self._last_blocked.name != "goto"
+                and self._requests_left
+            ):
                 self._requests_left -= 1
                 self._blocked.discard(self._last_blocked)
                 self._say(messages.MoveAside(), urgent=True)
         if self._may_talk and self._must_speak:
             return self._speak()
         action = self._next_action(status, holding, space)
-        return self._speak() if action == STOP and self._must_speak else Decision(action)
+        return (
+            self._speak() if action == STOP and self._must_speak else Decision(action)
+        )
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         if isinstance(decision, Rejection):
@@ -300,14 +349,18 @@ class Partner:
             self._learn_from_failure(decision.action, feedback)
         elif verb == "go_explore":
             sighted = [name for name in details["seen"] if name not in self._actors]
-            knowledge.look_around(words[0], sighted, details["closed"] + details["opened"])
+            knowledge.look_around(
+                words[0], sighted, details["closed"] + details["opened"]
+            )
         elif verb == "go_check":
             knowledge.look_into(words[0], details, self._room)
         elif verb == "open" and words[0] in knowledge.door_open:
             knowledge.door_open[words[0]] = True
             self._blocked.clear()
         elif verb in ("go_put", "put"):
-            put = messages.Placed(details["object"], details["preposition"], details["receptacle"])
+            put = messages.Placed(
+                details["object"], details["preposition"], details["receptacle"]
+            )
             knowledge.hear(self.actor, [put])
             self._say(put)
 
@@ -323,7 +376,9 @@ class Partner:
             self._must_speak = self._must_speak or urgent
 
     def _own_claims(self) -> list[str]:
-        return [name for name, who in self.knowledge.claims.items() if who == self.actor]
+        return [
+            name for name, who in self.knowledge.claims.items() if who == self.actor
+        ]
 
     def _claim(self, status: WantStatus, holding: list[str]) -> None:
         """Claim as many objects as hands are free; report the others, each once."""
@@ -334,7 +389,9 @@ class Partner:
             at = knowledge.objects.get(name)
             if at is not None and at.firsthand and name not in self._announced:
                 self._announced.add(name)
-                self._say(messages.Location(name, at.preposition, at.place, at.room), urgent)
+                self._say(
+                    messages.Location(name, at.preposition, at.place, at.room), urgent
+                )
 
         for place in dict.fromkeys(filter(None, status.targets)):
             announce(place, urgent=False)
@@ -345,11 +402,15 @@ class Partner:
                 free_hands -= 1
                 knowledge.claims[name] = self.actor
                 status.assign(name, status.serving(name))
-                self._say(messages.FetchClaim(name, status.destination(name)), urgent=True)
+                self._say(
+                    messages.FetchClaim(name, status.destination(name)), urgent=True
+                )
             else:
                 announce(name, urgent=True)
 
-    def _next_action(self, status: WantStatus, holding: list[str], space: ActionSpace) -> Action:
+    def _next_action(
+        self, status: WantStatus, holding: list[str], space: ActionSpace
+    ) -> Action:
         if self._queue:
             return self._queue.pop(0)
         if len(holding) < self._hand_count:
@@ -389,7 +450,9 @@ class Partner:
             if not place or self._failures[f"put {name}"] >= MOST_TRIES:
                 continue
             is_last = name == holding[-1]
-            action: Action | None = Action("go_put" if is_last else "go_check", (place,))
+            action: Action | None = Action(
+                "go_put" if is_last else "go_check", (place,)
+            )
             if not self.knowledge.is_firsthand(place):
                 action = self._look_for(place)
             elif action in self._blocked:
@@ -405,8 +468,14 @@ class Partner:
         at = self.knowledge.objects.get(name)
         if at is None:
             return None
-        check, explore = Action("go_check", (at.place,)), Action("go_explore", (at.room,))
-        for action in (check if self.knowledge.is_firsthand(at.place) else None, explore):
+        check, explore = (
+            Action("go_check", (at.place,)),
+            Action("go_explore", (at.room,)),
+        )
+        for action in (
+            check if self.knowledge.is_firsthand(at.place) else None,
+            explore,
+        ):
             if action is None or action in self._blocked or not action.arguments[0]:
                 continue
             if (name, action) not in self._search_tries:
@@ -426,11 +495,18 @@ class Partner:
         knowledge = self.knowledge
         rooms = [a.arguments[0] for a in space.listed if a.name == "go_explore"]
         closable = knowledge.closable
-        checks = [a for a in space.listed if a.name == "go_check" and a.arguments[0] in closable]
+        checks = [
+            a
+            for a in space.listed
+            if a.name == "go_check" and a.arguments[0] in closable
+        ]
         # The current room, then the actor's own share, then the others', in reverse order.
         own_rooms = rooms[self._index :: self._team_size]
         rooms_in_order = [] if self._room in knowledge.viewed_rooms else [self._room]
-        rooms_in_order += [*own_rooms, *(room for room in reversed(rooms) if room not in own_rooms)]
+        rooms_in_order += [
+            *own_rooms,
+            *(room for room in reversed(rooms) if room not in own_rooms),
+        ]
         for room in rooms_in_order:
             explore = Action("go_explore", (room,))
             is_searched = room in knowledge.searched_rooms
@@ -441,7 +517,10 @@ class Partner:
                 for check in checks:
                     (receptacle,) = check.arguments
                     at = knowledge.objects.get(receptacle)
-                    failed = check in self._blocked or self._failures[receptacle] >= MOST_TRIES
+                    failed = (
+                        check in self._blocked
+                        or self._failures[receptacle] >= MOST_TRIES
+                    )
                     is_done = failed or receptacle in knowledge.looked_into
                     if at and at.room == room and not is_done:
                         return check
@@ -454,7 +533,11 @@ class Partner:
         (another actor may have been in the way), then send queued sentences, keep out of the way
         and wait; stop when the task is done, or after ``MOST_SILENT_TURNS``."""
         for missing, place in zip(status.missing_counts, status.targets, strict=True):
-            if missing and self.knowledge.is_firsthand(place) and place not in self._verified:
+            if (
+                missing
+                and self.knowledge.is_firsthand(place)
+                and place not in self._verified
+            ):
                 self._verified.add(place)
                 return Action("go_check", (place,))
         if self._blocked and self._retries_left:
@@ -468,16 +551,26 @@ class Partner:
         if self._may_talk and self._unsent:
             return self._speak().action
         knowledge = self.knowledge
-        goal_rooms = {at.room for place in status.targets if (at := knowledge.objects.get(place))}
-        at_goal = self._room in goal_rooms or not set(status.targets).isdisjoint(self._nearby)
+        goal_rooms = {
+            at.room for place in status.targets if (at := knowledge.objects.get(place))
+        }
+        at_goal = self._room in goal_rooms or not set(status.targets).isdisjoint(
+            self._nearby
+        )
         was_asked, self._asked_to_move = self._asked_to_move, False
-        unplaced = (n for name, n in status.want_of.items() if name not in knowledge.placed)
-        if not any(status.missing_counts) and not any(self._wants[n].places for n in unplaced):
+        unplaced = (
+            n for name, n in status.want_of.items() if name not in knowledge.placed
+        )
+        if not any(status.missing_counts) and not any(
+            self._wants[n].places for n in unplaced
+        ):
             return STOP
         if was_asked or (at_goal and not self._moved_aside):
             self._moved_aside = True
             # To a room without goals: the one with most objects, probably the largest.
-            rooms = Counter(at.room for at in knowledge.objects.values() if at.firsthand)
+            rooms = Counter(
+                at.room for at in knowledge.objects.values() if at.firsthand
+            )
             other_rooms = knowledge.viewed_rooms - {self._room}
             if other_rooms:
                 options = sorted(other_rooms - goal_rooms or other_rooms)
@@ -498,13 +591,17 @@ class Partner:
             self._last_blocked = action
             self._blocked.add(action)
             self._needs_door = True
-            self._search_tries = {tried for tried in self._search_tries if tried[1] != action}
+            self._search_tries = {
+                tried for tried in self._search_tries if tried[1] != action
+            }
         elif verb == "open":
             self.knowledge.door_open[words[0]] = True
         else:
             self._failures[words[0]] += 1
             if status == "closed" and "receptacle" in feedback.details:
-                self._queue.append(Action("go_check", (feedback.details["receptacle"],)))
+                self._queue.append(
+                    Action("go_check", (feedback.details["receptacle"],))
+                )
             elif status == "running":
                 self._queue.append(Action("toggle_off", words[:1]))
             elif verb == "go_grab":

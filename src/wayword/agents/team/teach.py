@@ -34,19 +34,32 @@ class Commander:
         self._follower = self._followers[0]
         self._dialog = self._script()
         self._is_waiting = False
-        self._door_rooms: dict[str, str] = {}  # door -> the room that locates it in commands
+        self._door_rooms: dict[
+            str, str
+        ] = {}  # door -> the room that locates it in commands
 
-    def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
+    def act(
+        self, observation: HouseholdObservation, space: ActionSpace
+    ) -> Decision | Rejection:
         """Send the next sentence once the last one was answered; turn on the spot until then."""
         texts = [m.text for m in observation.messages if m.sender == self._follower]
-        heard = next((parsed for parsed in map(messages.parse, texts) if parsed is not None), None)
+        heard = next(
+            (parsed for parsed in map(messages.parse, texts) if parsed is not None),
+            None,
+        )
         unread = [text for text in texts if not messages.is_reply(text)]
         if heard is None and unread and self._brief.may_talk:
-            return Decision(Action("chat", (messages.not_understood("commander", unread[-1]),)))
+            return Decision(
+                Action("chat", (messages.not_understood("commander", unread[-1]),))
+            )
         if self._is_waiting and heard is None:
             return Decision(IDLE_TURN)
         try:
-            message = self._dialog.send(heard) if self._is_waiting and heard else next(self._dialog)
+            message = (
+                self._dialog.send(heard)
+                if self._is_waiting and heard
+                else next(self._dialog)
+            )
         except StopIteration:
             return Decision(STOP)
         self._is_waiting = not isinstance(message, messages.AllDone)
@@ -58,13 +71,22 @@ class Commander:
         """Do nothing: results arrive as messages."""
 
     def _script(self) -> Talk:
-        for number, order in enumerate(self._reference.plan if self._brief.may_talk else ()):
+        for number, order in enumerate(
+            self._reference.plan if self._brief.may_talk else ()
+        ):
             for attempt in range(MOST_ATTEMPTS):
                 # The follower that holds the order's object, else the next one in turn.
-                hands = {name: self._world.house.actors[name].hands for name in self._followers}
+                hands = {
+                    name: self._world.house.actors[name].hands
+                    for name in self._followers
+                }
                 objects = {self._index(i) for i in (order.object, order.other) if i}
-                holder = next((name for name, held in hands.items() if objects & set(held)), None)
-                next_follower = self._followers[(number + attempt) % len(self._followers)]
+                holder = next(
+                    (name for name, held in hands.items() if objects & set(held)), None
+                )
+                next_follower = self._followers[
+                    (number + attempt) % len(self._followers)
+                ]
                 self._follower = holder or next_follower
                 for command in self._commands(order):
                     if (yield from self._fails(command)):
@@ -79,11 +101,15 @@ class Commander:
     ) -> Generator[messages.Utterance, messages.Utterance, bool]:
         """Give a command and answer questions about it. Return True if it failed."""
         message: messages.Utterance = command
-        while not isinstance(heard := (yield message), messages.Done | messages.Trouble):
+        while not isinstance(
+            heard := (yield message), messages.Done | messages.Trouble
+        ):
             message = command
             if isinstance(heard, messages.WhereQuestion):
                 i = self._world.object_id(self._brief.actor, heard.object)
-                message = messages.WhereAnswer(heard.object, *(self._locate(i) if i else ("", "")))
+                message = messages.WhereAnswer(
+                    heard.object, *(self._locate(i) if i else ("", ""))
+                )
         if isinstance(heard, messages.Done):
             return False
         self._brief.toolkit.note("trouble", command=str(command), reason=heard.reason)
@@ -99,10 +125,14 @@ class Commander:
                 yield from self._slice(order.object, order.other)
         elif order.kind in ("on", "off"):
             if self._has_state("on", order.object) != (order.kind == "on"):
-                verb: messages.Verb = "switch on" if order.kind == "on" else "switch off"
+                verb: messages.Verb = (
+                    "switch on" if order.kind == "on" else "switch off"
+                )
                 yield self._command(verb, order.object)
         elif self._has_state("open", order.object) != (order.kind == "open"):
-            yield self._command("open" if order.kind == "open" else "close", order.object)
+            yield self._command(
+                "open" if order.kind == "open" else "close", order.object
+            )
 
     def _bring(self, i: str, place: str) -> Iterator[messages.Command]:
         objects, index = self._objects, self._index(place)
@@ -115,7 +145,9 @@ class Commander:
                 yield self._command("open", self._world.layout.ids[k])
         where, room = self._locate(i)
         _, to_room = self._locate(place)
-        yield messages.Command("bring", self._name(i), where, room, self._name(place), to_room)
+        yield messages.Command(
+            "bring", self._name(i), where, room, self._name(place), to_room
+        )
 
     def _slice(self, i: str, knife: str) -> Iterator[messages.Command]:
         support = int(self._objects.inside[self._index(i)])
@@ -144,7 +176,11 @@ class Commander:
         rooms = next((door.rooms for door in layout.scene.doors if door.id == i), None)
         if rooms is not None:
             candidates = [room for room in (self._door_rooms.get(i), *rooms) if room]
-            reachable = [r for r in candidates if self._world.route(self._follower, r) is not None]
+            reachable = [
+                r
+                for r in candidates
+                if self._world.route(self._follower, r) is not None
+            ]
             self._door_rooms[i] = (reachable or candidates or [""])[0]
             return "", self._door_rooms[i]
         number = self._index(i)
@@ -154,7 +190,9 @@ class Commander:
         support = closed if closed is not None else furniture[-1] if furniture else None
         is_held = holders[-1:] and holders[-1] >= objects.first_actor
         room = layout.room_at(float(objects.x[number]), float(objects.y[number]))
-        return ("" if support is None or is_held else self._name(layout.ids[support])), room
+        return (
+            "" if support is None or is_held else self._name(layout.ids[support])
+        ), room
 
     @property
     def _objects(self) -> Entities:
@@ -197,9 +235,15 @@ class Follower:
         self._script = self._commands()
         self._can_turn = True
 
-    def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
+    def act(
+        self, observation: HouseholdObservation, space: ActionSpace
+    ) -> Decision | Rejection:
         """Return the next action. Raises ``UsageError`` for a body with only single steps."""
-        has_started, self._has_started, self._seen = self._has_started, True, observation
+        has_started, self._has_started, self._seen = (
+            self._has_started,
+            True,
+            observation,
+        )
         self._note_seen(_visible_names(observation))
         for message in observation.messages:
             text = messages.message_to(self._actor, message.text)
@@ -209,8 +253,12 @@ class Follower:
                 self._unread.append(text)
         self._can_turn = Action("turn_right") in space
         if not has_started and Action("goto", (self._actor,)) not in space:
-            raise UsageError(f"{self._actor} needs high-level actions; set dataset.actions=all")
-        return Decision(self._script.send(self._feedback) if has_started else next(self._script))
+            raise UsageError(
+                f"{self._actor} needs high-level actions; set dataset.actions=all"
+            )
+        return Decision(
+            self._script.send(self._feedback) if has_started else next(self._script)
+        )
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._feedback = feedback
@@ -223,7 +271,9 @@ class Follower:
     def _commands(self) -> Generator[Action, Feedback, None]:
         while self._may_talk:
             if self._unread:
-                yield Action("chat", (messages.not_understood("follower", self._unread.pop(0)),))
+                yield Action(
+                    "chat", (messages.not_understood("follower", self._unread.pop(0)),)
+                )
                 continue
             heard = self._messages.pop(0) if self._messages else None
             if isinstance(heard, messages.Command):
@@ -264,8 +314,12 @@ class Follower:
                     yield Action("chat", (str(messages.WhereQuestion(name)),))
                     answer = yield from self._answer()
                     if answer is not None:
-                        trouble = yield from self._search(name, answer.place, answer.room)
-                trouble = "" if self._has_located(name) else trouble or f"I do not see {name}"
+                        trouble = yield from self._search(
+                            name, answer.place, answer.room
+                        )
+                trouble = (
+                    "" if self._has_located(name) else trouble or f"I do not see {name}"
+                )
             for verb in verbs:
                 if not trouble:
                     trouble = yield from self._do(verb, name)
@@ -306,11 +360,17 @@ class Follower:
         return None
 
     def _idle(self) -> Action:
-        return Action("turn_right") if self._can_turn else Action("go_explore", (self._seen.room,))
+        return (
+            Action("turn_right")
+            if self._can_turn
+            else Action("go_explore", (self._seen.room,))
+        )
 
     def _do(self, verb: str, *names: str) -> Attempt:
         feedback = yield Action(verb, names)
-        self._note_seen([*feedback.details.get("seen", ()), *feedback.details.get("contents", ())])
+        self._note_seen(
+            [*feedback.details.get("seen", ()), *feedback.details.get("contents", ())]
+        )
         return "" if feedback.ok else f"{verb} {', '.join(names)}: {feedback.status}"
 
     def _has_located(self, name: str) -> bool:

@@ -28,9 +28,22 @@ from annotated_types import Ge
 from wayword.agents import clauses
 from wayword.agents.answers import FENCE, Reply, fields, items, replies
 from wayword.agents.legal import Refusal, pick
-from wayword.agents.prompting import NotNegative, PromptBudget, Prompts, Temperature, quote_safe
+from wayword.agents.prompting import (
+    NotNegative,
+    PromptBudget,
+    Prompts,
+    Temperature,
+    quote_safe,
+)
 from wayword.agents.velma.legs import RouteProgress, legs
-from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection, RejectionKind
+from wayword.core.action import (
+    STOP,
+    Action,
+    ActionSpace,
+    Decision,
+    Rejection,
+    RejectionKind,
+)
 from wayword.core.agent import Agent, Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
@@ -48,7 +61,10 @@ FALLBACK = Action("forward")  # the paper's recipe for an answer without an acti
 WALK_RESERVE = 55 * 45  # characters left for the walk by examples: 55 steps of 45
 
 AHEAD_VIEW = street.VIEWS.index(0)
-SIDE_VIEWS = (0, len(street.VIEWS) - 1)  # numbers of the views ahead and straight to the sides
+SIDE_VIEWS = (
+    0,
+    len(street.VIEWS) - 1,
+)  # numbers of the views ahead and straight to the sides
 
 STOPS = ("\nThere is", "\nYou see", "\nNavigation")
 """Stop sequences: the beginnings of observations or examples that a completion would invent."""
@@ -57,7 +73,9 @@ STOPS = ("\nThere is", "\nYou see", "\nNavigation")
 # Landmarks: recorded, or listed by a model. Names are cleaned but never shortened, since a scorer
 # looks for the exact words. Source: VELMA, section 5.1 and appendix C.
 
-LONGEST_LANDMARK = 100  # characters; the longest of the 20,065 recorded for Map2seq has 66
+LONGEST_LANDMARK = (
+    100  # characters; the longest of the 20,065 recorded for Map2seq has 66
+)
 
 MOST_LANDMARKS = 20  # landmarks of one instruction; the recorded lists hold at most 9
 
@@ -93,7 +111,9 @@ def tidy_landmarks(read_landmarks: Iterable[object]) -> Landmarks:
 
 
 JUNCTION_WORDS = ("intersection", "side street")
-COMMON_LANDMARKS = frozenset({"traffic lights", "double lights", "a building", "a large building"})
+COMMON_LANDMARKS = frozenset(
+    {"traffic lights", "double lights", "a building", "a large building"}
+)
 """Landmarks that the released code ignores (``vln/landmarks.py``, five shots): these, which are in
 every view, and those that contain the words above."""
 
@@ -121,12 +141,20 @@ def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
     if (unreadable := reply.unreadable()) is not None:
         return unreadable
     given = [v for each in fields(reply.text, _LABELS).values.values() for v in each]
-    values = [item for value in given for item in (value if isinstance(value, list) else [value])]
+    values = [
+        item
+        for value in given
+        for item in (value if isinstance(value, list) else [value])
+    ]
     texts = map(str, values or [FENCE.sub("", reply.text)])
     lines = [line for text in texts for line in text.strip().splitlines()]
     numbers = [_NUMBERED.match(line).groups() for line in lines]  # type: ignore[union-attr]  # matches any
-    if len(numbers) == len(WORDS) and {pick(word, WORDS) for _, word in numbers} == {*WORDS}:
-        return reply.reject("several_actions", "the answer lists all actions; give only the next")
+    if len(numbers) == len(WORDS) and {pick(word, WORDS) for _, word in numbers} == {
+        *WORDS
+    }:
+        return reply.reject(
+            "several_actions", "the answer lists all actions; give only the next"
+        )
     words: list[str] = []
     for stated, word in numbers:
         due = str(number + len(words))
@@ -219,7 +247,9 @@ class Velma(Agent):
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
         silent = perceiver is None or "score" not in perceiver.capabilities
-        unscored = settings.scores == "none" or (settings.scores == "dataset" and silent)
+        unscored = settings.scores == "none" or (
+            settings.scores == "dataset" and silent
+        )
         if unscored or settings.landmarks == "none":
             return ('velma sees no landmarks (the paper\'s "no image")',)
         return ()
@@ -232,10 +262,15 @@ class Velma(Agent):
         self._budget = PromptBudget(
             toolkit, settings.context, settings.max_tokens, default_context=8192
         )
-        self._budget.characters_per_token = 2.2  # SmolLM2: 2.6 for the walk, 3 and more over all
+        self._budget.characters_per_token = (
+            2.2  # SmolLM2: 2.6 for the walk, 3 and more over all
+        )
         self._prompts = texts = Prompts(__file__, settings.prompts)
         self._sentences = street.Sentences(
-            texts["junction"], texts["landmark"], texts["flow_with"], texts["flow_against"]
+            texts["junction"],
+            texts["landmark"],
+            texts["flow_with"],
+            texts["flow_against"],
         )
         self._scorer = _scorer(settings, toolkit)
         if self._scorer is None and settings.landmarks == "model":
@@ -262,10 +297,14 @@ class Velma(Agent):
             if self._settings.draw == "episode":
                 seed = zlib.crc32(f"{seed}/{episode.id}".encode())
             demonstrations = self._toolkit.demonstrations(self._settings.shots, seed)
-            self._examples = [await self._render_example(example) for example in demonstrations]
+            self._examples = [
+                await self._render_example(example) for example in demonstrations
+            ]
         self._fit(WALK_RESERVE)
 
-    async def act(self, observation: StreetObservation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: StreetObservation, space: ActionSpace
+    ) -> Decision | Rejection:
         self._append_view(observation)
         if self._opening_moves:
             return Decision(Action(self._opening_moves.pop(0)))
@@ -280,7 +319,9 @@ class Velma(Agent):
         self._next_actions = words[1:] if isinstance(words, list) else []
         return self._decide(words)
 
-    async def recall(self, view: StreetObservation, space: ActionSpace, decided: object) -> None:
+    async def recall(
+        self, view: StreetObservation, space: ActionSpace, decided: object
+    ) -> None:
         self._append_view(view)
         self._opening_moves = self._opening_moves[1:]
 
@@ -314,12 +355,21 @@ class Velma(Agent):
         """Return the beginning of the line that the next answer completes."""
         return street.action_number(self._number)
 
-    def _lines(self, view: StreetObservation, landmarks: Sequence[str], faced: bool) -> list[str]:
+    def _lines(
+        self, view: StreetObservation, landmarks: Sequence[str], faced: bool
+    ) -> list[str]:
         """Return the lines of an observation. ``faced``: the start needs no turn."""
         flow, sightings = None, self._sightings(view, landmarks)
-        if self._scorer is not None and self._settings.traffic and view.step == 0 and not faced:
+        if (
+            self._scorer is not None
+            and self._settings.traffic
+            and view.step == 0
+            and not faced
+        ):
             flow = self._scorer.flow(view.scene, view.panorama, view.heading)
-        return street.observation(view.exits, view.changed, sightings, flow, self._sentences)
+        return street.observation(
+            view.exits, view.changed, sightings, flow, self._sentences
+        )
 
     def _sightings(
         self, view: StreetObservation, landmarks: Sequence[str]
@@ -330,8 +380,12 @@ class Velma(Agent):
         scores = self._scorer.score(view.scene, view.panorama, headings, landmarks)
         if np.isnan(scores).all() and not self._noted_no_scores:
             self._noted_no_scores = True
-            self._toolkit.note("no_landmark_scores", panorama=view.panorama, heading=view.heading)
-        return [(landmarks[row], side) for row, side in visible(scores, self._settings.tau)]
+            self._toolkit.note(
+                "no_landmark_scores", panorama=view.panorama, heading=view.heading
+            )
+        return [
+            (landmarks[row], side) for row, side in visible(scores, self._settings.tau)
+        ]
 
     async def _choose(self) -> Decision:
         self._fit()
@@ -359,7 +413,9 @@ class Velma(Agent):
                     "landmarks", instruction=quote_safe(episode.instruction)
                 )
                 sampling = Sampling(max_tokens=256, stop=("\n\n",))
-                answer = await self._toolkit.model("landmarks").complete(prompt, sampling)
+                answer = await self._toolkit.model("landmarks").complete(
+                    prompt, sampling
+                )
                 limit = "the token limit of the role 'landmarks'"
                 cached[episode.id] = read_landmarks(replies(answer, sampling, limit)[0])
             landmarks = cached[episode.id]
@@ -374,11 +430,15 @@ class Velma(Agent):
         return tuple(
             name
             for name in landmarks.names
-            if name not in COMMON_LANDMARKS and not any(word in name for word in JUNCTION_WORDS)
+            if name not in COMMON_LANDMARKS
+            and not any(word in name for word in JUNCTION_WORDS)
         )
 
     def _route_text(self, episode: Episode) -> str:
-        return self._prompts.fill("route", instruction=quote_safe(episode.instruction)) + "\n"
+        return (
+            self._prompts.fill("route", instruction=quote_safe(episode.instruction))
+            + "\n"
+        )
 
     async def _render_example(self, example: Demonstration) -> str:
         landmarks = await self._find_landmarks(example.episode)
@@ -400,7 +460,9 @@ class Velma(Agent):
         while self._examples and len(self.prompt) + reserve > room:
             del self._examples[0]
         if dropped := drawn - (left := len(self._examples)):
-            self._toolkit.note(EXAMPLES_DROPPED, count=dropped, left=left, context=budget.context)
+            self._toolkit.note(
+                EXAMPLES_DROPPED, count=dropped, left=left, context=budget.context
+            )
 
 
 class RouteFollower(Velma):
@@ -423,7 +485,9 @@ class RouteFollower(Velma):
     def followed(self) -> int:
         return self._progress.followed
 
-    async def act(self, observation: StreetObservation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: StreetObservation, space: ActionSpace
+    ) -> Decision | Rejection:
         self._append_view(observation)
         progress = self._progress
         if self._opening_moves:
@@ -433,8 +497,12 @@ class RouteFollower(Velma):
         if self._asks_done:
             # Append the leg's counts, ask if it is done here, and append the answer.
             self._walk += self._prompts.fill("since", **progress.slots())
-            self.answers = clauses.done_answers(progress.followed, len(progress.legs), STOP)
-            margin, self._refused = await clauses.ask_yes(self._toolkit.model(), self.prompt)
+            self.answers = clauses.done_answers(
+                progress.followed, len(progress.legs), STOP
+            )
+            margin, self._refused = await clauses.ask_yes(
+                self._toolkit.model(), self.prompt
+            )
             progress.leg_done = done = margin > 0
             self._walk += f" {clauses.YES if done else clauses.NO}\n"
             self.answers, self._asks_done = {}, False
@@ -447,7 +515,9 @@ class RouteFollower(Velma):
             return Decision(STOP)
         if done or progress.at_junction:
             decision = await self._choose()
-            return replace(decision, fallback_for=decision.fallback_for or self._refused)
+            return replace(
+                decision, fallback_for=decision.fallback_for or self._refused
+            )
         return Decision(FALLBACK, fallback_for=self._refused)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -467,8 +537,14 @@ class RouteFollower(Velma):
         self, view: StreetObservation, landmarks: Sequence[str]
     ) -> list[tuple[str, int]]:
         sightings = super()._sightings(view, landmarks)
-        light_ahead = any("light" in name and side == AHEAD_VIEW for name, side in sightings)
-        beside = [(name, street.DIRECTIONS[side]) for name, side in sightings if side in SIDE_VIEWS]
+        light_ahead = any(
+            "light" in name and side == AHEAD_VIEW for name, side in sightings
+        )
+        beside = [
+            (name, street.DIRECTIONS[side])
+            for name, side in sightings
+            if side in SIDE_VIEWS
+        ]
         exits = view.exits if view.changed else 0
         self._progress.see(exits, light_ahead=light_ahead, landmarks=beside)
         return sightings

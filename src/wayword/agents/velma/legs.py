@@ -26,7 +26,8 @@ _ADJECTIVES = (
     r"quick|main|busy)[\s-]+)*"
 )
 _CROSSING = (
-    r"(lights?|stoplights?|intersections?|corners?|stop ?signs?|signals?|crosswalks?|crossings?)"
+    r"(lights?|stoplights?|intersections?|corners?|stop ?signs?|signals?"
+    r"|crosswalks?|crossings?)"
 )
 _ORDINAL = r"first|second|third|fourth|fifth|1st|2nd|3rd|4th|5th"
 _CARDINAL = r"one|two|three|four|five|six|couple|both|[1-6]"
@@ -43,7 +44,9 @@ _CROSSING_IMPLIED = re.compile(
 _STREET_CROSSED = re.compile(
     r"\bcross(?:ing)? (?:over )?(?:the |a )?(?:street|road|avenue)\b", re.I
 )
-_PASSING = re.compile(r"\b(?:through|past|pass|passing|passed|cross|crossing|beyond)\s*$", re.I)
+_PASSING = re.compile(
+    r"\b(?:through|past|pass|passing|passed|cross|crossing|beyond)\s*$", re.I
+)
 _REACHING = re.compile(r"\b(?:at|to|reach|until)\s*$", re.I)
 _TURN = re.compile(
     r"\b(?:turn|make|take|hang|go|bear|veer|head|turning|making|taking|then another|then a|and a)"
@@ -90,13 +93,19 @@ def legs(instruction: str) -> tuple[Leg, ...]:
         spans.append((begin, len(instruction), ""))
     parts = list[Leg]()
     for start, end, turn_side in spans:
-        text = _LINKING_WORDS.sub("", instruction[start:end], count=1).strip().rstrip(".,;! ")
+        text = (
+            _LINKING_WORDS.sub("", instruction[start:end], count=1)
+            .strip()
+            .rstrip(".,;! ")
+        )
         number, passes_last = count_crossings(text) or (None, False)
         if number and passes_last and turn_side:
             number += 1  # the turn is at the crossing after those passed
         lights = re.search(r"\b(?:lights?|stoplights?|signals?)\b", text, re.I)
         kind: Kind = "lights" if lights else "intersections"
-        parts.append(Leg(Clause(" ".join(text.split()), start), turn_side, number, kind))
+        parts.append(
+            Leg(Clause(" ".join(text.split()), start), turn_side, number, kind)
+        )
     if parts[-1].turn:
         last = parts[-1]
         parts.append(Leg(Clause("stop", last.clause.begin), "", None, last.kind))
@@ -116,9 +125,13 @@ class _Mention(NamedTuple):
 
 def count_crossings(text: str) -> tuple[int, bool] | None:
     """Return the number of crossings in a leg, and True if it passes the last; None for none."""
-    mentions: dict[int, tuple[int, _Mention]] = {}  # by the offset of their beginning, with the end
+    mentions: dict[
+        int, tuple[int, _Mention]
+    ] = {}  # by the offset of their beginning, with the end
 
-    def add(match: re.Match[str], article: str, again: str, ordinal: str, count: str = "") -> None:
+    def add(
+        match: re.Match[str], article: str, again: str, ordinal: str, count: str = ""
+    ) -> None:
         before = text[max(0, match.start() - 14) : match.start()].rstrip()
         how = bool(_PASSING.search(before)), bool(_REACHING.search(before))
         mention = _Mention(article, bool(again), _number(ordinal), _number(count), *how)
@@ -155,7 +168,11 @@ def _number(word: str) -> int:
     if word[:1].isdigit():
         return int(word[0])
     cardinal = ORDINALS.get(word, word)
-    return NUMBERS.index(cardinal) + 1 if cardinal in NUMBERS else _VAGUE_NUMBERS.get(cardinal, 0)
+    return (
+        NUMBERS.index(cardinal) + 1
+        if cardinal in NUMBERS
+        else _VAGUE_NUMBERS.get(cardinal, 0)
+    )
 
 
 # The place after the last crossing where a leg stops.
@@ -193,13 +210,17 @@ def step_count(text: str) -> int | None:
     first, vague_number, second = ((part or "").lower() for part in match.groups())
     if vague_number:
         return 2 if vague_number == "couple" else 3
-    return max(1, *(int(word) if word.isdigit() else _number(word) for word in (second, first)))
+    return max(
+        1, *(int(word) if word.isdigit() else _number(word) for word in (second, first))
+    )
 
 
 def stop_place(text: str) -> str:
     """Return the place where a leg stops: ``half``, ``near the end``; "" if it does not say."""
     words = text.lower()
-    return next((name for name, pattern in _STOP_PLACES if re.search(pattern, words)), "")
+    return next(
+        (name for name, pattern in _STOP_PLACES if re.search(pattern, words)), ""
+    )
 
 
 # A walk along the legs of a street instruction: its counts, compared with the text.
@@ -278,7 +299,9 @@ class RouteProgress:
     def is_last(self) -> bool:
         return self.followed == len(self.legs)
 
-    def see(self, exits: int, *, light_ahead: bool, landmarks: Sequence[tuple[str, str]]) -> None:
+    def see(
+        self, exits: int, *, light_ahead: bool, landmarks: Sequence[tuple[str, str]]
+    ) -> None:
         """Count a new place by its exits, 0 after a turn; ``landmarks`` are next to it."""
         self.at_junction, self.landmarks = exits > 2, landmarks
         self.counts.see(exits, light_ahead=light_ahead)

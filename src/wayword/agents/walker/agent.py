@@ -53,11 +53,15 @@ DIRECTION_NAMES = (
 
 STEEP = 9.0  # elevation (degrees) from which a neighbor is up or down
 
-FAR_DISTANCE = 3.0  # metres from which a neighbor is far; also the limit of recorded objects
+FAR_DISTANCE = (
+    3.0  # metres from which a neighbor is far; also the limit of recorded objects
+)
 
 AT_RADIUS, BY_RADIUS = 0.9, 1.9  # metres within which an object is at a place, or by it
 
-TOLERANCE = 45.0  # maximum angle (degrees) from a named direction to the neighbor it means
+TOLERANCE = (
+    45.0  # maximum angle (degrees) from a named direction to the neighbor it means
+)
 
 _WORD = re.compile(r"[a-z]+")
 _NUMBER = re.compile(r"\s*_\d+$")  # recorded objects name a second chair ``chair _2``
@@ -92,13 +96,19 @@ class Walker(Agent):
     def __init__(self, settings: WalkerSettings, toolkit: Toolkit) -> None:
         if toolkit.perceiver is None:
             raise UsageError("walker needs descriptions of viewpoints; set a perceiver")
-        self._settings, self._toolkit, self._perceiver = settings, toolkit, toolkit.perceiver
+        self._settings, self._toolkit, self._perceiver = (
+            settings,
+            toolkit,
+            toolkit.perceiver,
+        )
         self._prompts = Prompts(__file__, settings.prompts)
         self._skipped = frozenset(self._prompts["skipped"].split())
         self._unspecific_words = self._skipped | set(self._prompts["moves"].split())
         self._visited: list[str] = []
         self._steps = 0
-        self._refused: Rejection | None = None  # the turn's last answer other than yes and no
+        self._refused: Rejection | None = (
+            None  # the turn's last answer other than yes and no
+        )
         self._picked_directions: dict[Action, str] = {}
         self.prompt = ""
         self.clauses: tuple[clauses.Clause, ...] = ()
@@ -107,28 +117,41 @@ class Walker(Agent):
 
     async def begin(self, episode: Episode) -> None:
         self.clauses = clauses.clauses(" ".join(episode.instruction.split()))
-        listed = [self._prompts.fill("clause", clause=clause.text) for clause in self.clauses]
+        listed = [
+            self._prompts.fill("clause", clause=clause.text) for clause in self.clauses
+        ]
         begin = self._prompts.fill("begin", clauses="\n".join(listed))
         self.prompt = f"{self._prompts['task']}\n{begin}\n\n"
         clauses.note_clauses(self._toolkit.note, self.clauses)
 
-    async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: IndoorObservation, space: ActionSpace
+    ) -> Decision | Rejection:
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         arrived, self._refused = False, None
-        while not arrived and await self._ask_done(percept):  # to the first clause not done here
+        while not arrived and await self._ask_done(
+            percept
+        ):  # to the first clause not done here
             arrived = self.followed == len(self.clauses)
             if not arrived:
                 self.followed, self._steps = self.followed + 1, 0
-        clauses.note_followed(self._toolkit.note, self.followed, range(1, self.followed + arrived))
+        clauses.note_followed(
+            self._toolkit.note, self.followed, range(1, self.followed + arrived)
+        )
         if arrived or not observation.neighbors:
             return Decision(STOP, fallback_for=self._refused)
         best = await self._pick_neighbor(observation, percept)
         return Decision(best, fallback_for=self._refused)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        if isinstance(decision, Decision) and decision.action in self._picked_directions:
+        if (
+            isinstance(decision, Decision)
+            and decision.action in self._picked_directions
+        ):
             direction_text = self._picked_directions[decision.action]
-            self.prompt += "\n" + self._prompts.fill("go", direction=direction_text) + "\n"
+            self.prompt += (
+                "\n" + self._prompts.fill("go", direction=direction_text) + "\n"
+            )
             self._steps += 1
             self._picked_directions = {}
 
@@ -148,12 +171,18 @@ class Walker(Agent):
             if sighting.distance is not None
         ]
         objects, shared = self._objects_nearby(distances)
-        words = self._shorten(content_words(percept.summary, self._skipped), self._settings.here)
+        words = self._shorten(
+            content_words(percept.summary, self._skipped), self._settings.here
+        )
         place = self._overlap_sign("place", [percept.summary.partition(",")[0]])
         steps = _STEP_COUNTS[min(self._steps, len(_STEP_COUNTS) - 1)]
         signs = [steps, "through" * clauses.goes_through(clause), place, *shared]
         place_text = joined(words, *objects, gap="; ")
-        slots = {"clause": clause, "here": place_text, "signs": joined(*signs, gap=", ")}
+        slots = {
+            "clause": clause,
+            "here": place_text,
+            "signs": joined(*signs, gap=", "),
+        }
         self.prompt += self._prompts.fill("place", **slots)
         self.answers = clauses.done_answers(self.followed, len(self.clauses), STOP)
         done = await self._yes_margin() > 0
@@ -161,16 +190,28 @@ class Walker(Agent):
         return done
 
     async def _pick_neighbor(self, view: IndoorObservation, percept: Percept) -> Action:
-        neighbors = sorted(view.neighbors, key=lambda each: relative(each.heading, view.heading))
+        neighbors = sorted(
+            view.neighbors, key=lambda each: relative(each.heading, view.heading)
+        )
         turn = clauses.turn_of(self.clauses[self.followed - 1].text)
         target = None  # the neighbor in the direction of the clause's first turn
         if turn is not None and not self._steps:
-            angles = [abs(relative(each.heading, view.heading + turn)) for each in neighbors]
-            target = neighbors[angles.index(min(angles))] if min(angles) <= TOLERANCE else None
-        options = {Action("goto", (neighbor.viewpoint,)): neighbor for neighbor in neighbors}
+            angles = [
+                abs(relative(each.heading, view.heading + turn)) for each in neighbors
+            ]
+            target = (
+                neighbors[angles.index(min(angles))]
+                if min(angles) <= TOLERANCE
+                else None
+            )
+        options = {
+            Action("goto", (neighbor.viewpoint,)): neighbor for neighbor in neighbors
+        }
         yes_margins: dict[Action, float] = {}
 
-        def position(heading: float, distance: float) -> Point:  # metres to the east and north
+        def position(
+            heading: float, distance: float
+        ) -> Point:  # metres to the east and north
             east, north = unit(heading)
             return distance * east, distance * north
 
@@ -182,21 +223,35 @@ class Walker(Agent):
         ]
         for action, neighbor in options.items():
             self.prompt += "\n" if yes_margins else ""
-            caption = percept.sectors[sector(neighbor.heading, len(percept.sectors))].caption
+            caption = percept.sectors[
+                sector(neighbor.heading, len(percept.sectors))
+            ].caption
             end = position(neighbor.heading, neighbor.distance)
-            around = [(math.dist(end, position(*place)), name) for name, *place in sighted]
+            around = [
+                (math.dist(end, position(*place)), name) for name, *place in sighted
+            ]
             objects, shared = self._objects_nearby(around)
             is_back = self._visited[-1:] == [neighbor.viewpoint]
             signs = [
-                *(direction_text(neighbor, view.heading), "turn" * (neighbor is target), *shared),
+                *(
+                    direction_text(neighbor, view.heading),
+                    "turn" * (neighbor is target),
+                    *shared,
+                ),
                 self._overlap_sign("sees", [caption]),
                 "back" if is_back else "seen" * (neighbor.viewpoint in self._visited),
             ]
-            words = self._shorten(content_words(caption, self._skipped), self._settings.words)
-            slots = {"view": joined(*objects, words, gap="; "), "signs": joined(*signs, gap=", ")}
+            words = self._shorten(
+                content_words(caption, self._skipped), self._settings.words
+            )
+            slots = {
+                "view": joined(*objects, words, gap="; "),
+                "signs": joined(*signs, gap=", "),
+            }
             self.prompt += self._prompts.fill("way", **slots)
             self.answers = {
-                other: clauses.YES if other == action else clauses.NO for other in options
+                other: clauses.YES if other == action else clauses.NO
+                for other in options
             }
             yes_margins[action] = await self._yes_margin()
         best = max(yes_margins, key=yes_margins.__getitem__)
@@ -204,32 +259,51 @@ class Walker(Agent):
         self._picked_directions = {best: direction_text(options[best], view.heading)}
         return best
 
-    def _objects_nearby(self, objects: Sequence[tuple[float, str]]) -> tuple[list[str], list[str]]:
+    def _objects_nearby(
+        self, objects: Sequence[tuple[float, str]]
+    ) -> tuple[list[str], list[str]]:
         """Return the objects (metres, name) at and by a place, and signs that match the clause."""
         texts, shared = [], []
-        for word, least, most in (("at", -1.0, AT_RADIUS), ("by", AT_RADIUS, BY_RADIUS)):
+        for word, least, most in (
+            ("at", -1.0, AT_RADIUS),
+            ("by", AT_RADIUS, BY_RADIUS),
+        ):
             nearby = sorted(one for one in objects if least < one[0] <= most)
-            names = list(dict.fromkeys(_NUMBER.sub("", name.lower()) for _, name in nearby))
+            names = list(
+                dict.fromkeys(_NUMBER.sub("", name.lower()) for _, name in nearby)
+            )
             shared.append(self._overlap_sign(word, names))
-            names.sort(key=lambda name: -len(clauses.plain_words(name) & self._goal_words))
+            names.sort(
+                key=lambda name: -len(clauses.plain_words(name) & self._goal_words)
+            )
             listed = ", ".join(names[: self._settings.near])
             texts.append(f"{word} {listed}" if listed else "")
         return texts, shared
 
     def _shorten(self, words: Sequence[str], most: int) -> str:
         """Return at most ``most`` words, those named by the clause first."""
-        named_words = [word for word in words if clauses.plain_words(word) & self._goal_words]
-        chosen = set([*named_words, *(word for word in words if word not in named_words)][:most])
+        named_words = [
+            word for word in words if clauses.plain_words(word) & self._goal_words
+        ]
+        chosen = set(
+            [*named_words, *(word for word in words if word not in named_words)][:most]
+        )
         return " ".join(word for word in words if word in chosen)
 
     def _overlap_sign(self, label: str, texts: Sequence[str]) -> str:
         """Return ``at all`` or ``at some``: the share of the clause's words in the texts."""
         common = clauses.plain_words(" ".join(texts)) & self._goal_words
-        return f"{label} {'all' if common == self._goal_words else 'some'}" if common else ""
+        return (
+            f"{label} {'all' if common == self._goal_words else 'some'}"
+            if common
+            else ""
+        )
 
     @property
     def _goal_words(self) -> frozenset[str]:
-        return _goal_words_of(self.clauses[self.followed - 1].text, self._unspecific_words)
+        return _goal_words_of(
+            self.clauses[self.followed - 1].text, self._unspecific_words
+        )
 
 
 def direction_text(neighbor: Neighbor, heading: float) -> str:
@@ -242,7 +316,11 @@ def direction_text(neighbor: Neighbor, heading: float) -> str:
     turn = next(name for most, name in DIRECTION_NAMES if abs(angle) <= most)
     elevation = neighbor.elevation
     slope = " up" if elevation >= STEEP else " down" if elevation <= -STEEP else ""
-    return turn.format(side=side) + slope + (" far" if neighbor.distance >= FAR_DISTANCE else "")
+    return (
+        turn.format(side=side)
+        + slope
+        + (" far" if neighbor.distance >= FAR_DISTANCE else "")
+    )
 
 
 def content_words(sentence: str, skipped: Collection[str]) -> list[str]:
@@ -256,7 +334,8 @@ def _goal_words_of(clause: str, unspecific: frozenset[str]) -> frozenset[str]:
     """Return the content words of a clause's end, or of the full clause if that has none."""
     texts = (*clauses.clause_ends(clause), clause)
     return next(
-        filter(None, (clauses.plain_words(text) - unspecific for text in texts)), frozenset()
+        filter(None, (clauses.plain_words(text) - unspecific for text in texts)),
+        frozenset(),
     )
 
 

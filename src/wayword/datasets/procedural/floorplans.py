@@ -28,7 +28,9 @@ class RoomType:
     has_wide_openings: bool = False
 
 
-ROOM_TYPES: Mapping[str, RoomType] = Table("rooms", "types", lambda row, _: RoomType(**row))
+ROOM_TYPES: Mapping[str, RoomType] = Table(
+    "rooms", "types", lambda row, _: RoomType(**row)
+)
 """In order around the hallway: day rooms first, then bedrooms and bathrooms."""
 
 BASE = ("kitchen", "living room", "main bedroom", "bathroom")
@@ -45,7 +47,10 @@ NO_HALL_DOOR = frozenset({"dining room", "library", "music room", "playroom"})
 SMALLEST, LARGEST = 5, 17  # rooms of a plan: the hallway, the base rooms, all others
 
 
-DOOR, OPENING = 0.9, 1.6  # width in metres of a door, and of a wide opening between day rooms
+DOOR, OPENING = (
+    0.9,
+    1.6,
+)  # width in metres of a door, and of a wide opening between day rooms
 CORNER = 0.35
 """Minimum length of wall between an opening and a corner, metres."""
 
@@ -99,7 +104,10 @@ class FloorPlan:
         reached = {0}
         for _ in self.rooms:
             reached |= {
-                room for door in self.doors if reached & {*door.rooms} for room in door.rooms
+                room
+                for door in self.doors
+                if reached & {*door.rooms}
+                for room in door.rooms
             }
         return [number for number in range(len(self.rooms)) if number not in reached]
 
@@ -124,11 +132,15 @@ def draw_wing(rng: random.Random, count: int) -> FloorPlan:
     doors: list[PlanDoor] = []
     joined_rooms: set[int] = set()
     for i, j in combinations(range(len(rooms)), 2):
-        chance = DOOR_CHANCES.get(", ".join(sorted((rooms[i].name, rooms[j].name))), 0.0)
+        chance = DOOR_CHANCES.get(
+            ", ".join(sorted((rooms[i].name, rooms[j].name))), 0.0
+        )
         door = _door_between(rng, rooms, i, j) if chance > 0 else None
         if door and rng.random() < chance:
             doors.append(door)
-            joined_rooms |= {k for k in (i, j) if rooms[door.other(k)].name not in NO_HALL_DOOR}
+            joined_rooms |= {
+                k for k in (i, j) if rooms[door.other(k)].name not in NO_HALL_DOOR
+            }
     for j, room in enumerate(rooms[1:], start=1):
         if room.name in NO_HALL_DOOR and j in joined_rooms and rng.random() < 0.5:
             continue
@@ -152,7 +164,9 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
             rows = ring[:cut], ring[cut:][::-1]
             first, second = (plain_sum(widths[name] for name in row) for row in rows)
             separates_bedroom = len({"bathroom", "main bedroom"} & set(rows[0])) == 1
-            options.append((abs(first - second) + 4.0 * separates_bedroom, shift, cut, rows))
+            options.append(
+                (abs(first - second) + 4.0 * separates_bedroom, shift, cut, rows)
+            )
     rows = rng.choice(sorted(options)[:4])[3]
     lengths = [plain_sum(widths[name] for name in row) for row in rows]
     hall_width, length = round(rng.uniform(2.0, 2.4), 2), round(max(lengths), 2)
@@ -168,20 +182,28 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
             near_y = hall_width if side > 0 else 0.0
             for each in (name, inner_rooms[name]) if name in inner_rooms else (name,):
                 far_y = round(near_y + side * rng.uniform(*ROOM_TYPES[each].depth), 2)
-                rooms.append(PlanRoom(each, x0, min(near_y, far_y), x1, max(near_y, far_y)))
+                rooms.append(
+                    PlanRoom(each, x0, min(near_y, far_y), x1, max(near_y, far_y))
+                )
                 near_y = far_y
     if end_room:
         below, above = rng.uniform(1.0, 2.2), hall_width + rng.uniform(1.0, 2.2)
         east = round(length + rng.uniform(*ROOM_TYPES[end_room].depth), 2)
-        rooms.append(PlanRoom(end_room, length, -round(below, 2), east, round(above, 2)))
+        rooms.append(
+            PlanRoom(end_room, length, -round(below, 2), east, round(above, 2))
+        )
     return rooms
 
 
-def _door_between(rng: random.Random, rooms: list[PlanRoom], i: int, j: int) -> PlanDoor | None:
+def _door_between(
+    rng: random.Random, rooms: list[PlanRoom], i: int, j: int
+) -> PlanDoor | None:
     """Return a door at a random position on the shared wall, or None if the wall is too short."""
     a, b = rooms[i], rooms[j]
     at_hallway = HALLWAY in (a.name, b.name)
-    both_wide = all(r.name == HALLWAY or ROOM_TYPES[r.name].has_wide_openings for r in (a, b))
+    both_wide = all(
+        r.name == HALLWAY or ROOM_TYPES[r.name].has_wide_openings for r in (a, b)
+    )
     for vertical, line, low, high in shared_walls(a, b):
         width = OPENING if both_wide and high - low > OPENING + 1.0 else DOOR
         margin = width / 2 + CORNER
@@ -193,11 +215,17 @@ def _door_between(rng: random.Random, rooms: list[PlanRoom], i: int, j: int) -> 
     return None
 
 
-def shared_walls(a: PlanRoom, b: PlanRoom) -> Iterator[tuple[bool, float, float, float]]:
+def shared_walls(
+    a: PlanRoom, b: PlanRoom
+) -> Iterator[tuple[bool, float, float, float]]:
     """Yield walls that two rooms share: (vertical, line, low, high)."""
     for vertical in (True, False):
-        (a0, a1), (a_low, a_high) = ((a.x0, a.x1), (a.y0, a.y1))[:: 1 if vertical else -1]
-        (b0, b1), (b_low, b_high) = ((b.x0, b.x1), (b.y0, b.y1))[:: 1 if vertical else -1]
+        (a0, a1), (a_low, a_high) = ((a.x0, a.x1), (a.y0, a.y1))[
+            :: 1 if vertical else -1
+        ]
+        (b0, b1), (b_low, b_high) = ((b.x0, b.x1), (b.y0, b.y1))[
+            :: 1 if vertical else -1
+        ]
         low, high = max(a_low, b_low), min(a_high, b_high)
         if high > low and (a1 <= b0 or b1 <= a0):
             for line in {a0, a1} & {b0, b1}:
@@ -222,7 +250,9 @@ def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
     rooms = []
     for room in plan.rooms:
         (xa, ya), (xb, yb) = move(room.x0, room.y0), move(room.x1, room.y1)
-        rooms.append(PlanRoom(room.name, min(xa, xb), min(ya, yb), max(xa, xb), max(ya, yb)))
+        rooms.append(
+            PlanRoom(room.name, min(xa, xb), min(ya, yb), max(xa, xb), max(ya, yb))
+        )
     doors = tuple(
         PlanDoor(door.rooms, *move(door.x, door.y), door.vertical != swap, door.width)
         for door in plan.doors

@@ -20,7 +20,14 @@ from typing import Any, Literal
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import cached_json, find, parse_at, read_bytes, read_field, require_data
+from wayword.core.files import (
+    cached_json,
+    find,
+    parse_at,
+    read_bytes,
+    read_field,
+    require_data,
+)
 from wayword.core.geometry import absolute
 from wayword.datasets.procedural.homes import chores
 from wayword.datasets.sources import ithor, thor
@@ -114,7 +121,8 @@ class Trajectories:
         scene = read_field(path, where, raw, "scene", dict)
         action = read_field(path, where, scene, "init_action", dict)
         x, y, turn = (
-            float(read_field(path, where, action, name, NUMBER)) for name in ("x", "z", "rotation")
+            float(read_field(path, where, action, name, NUMBER))
+            for name in ("x", "z", "rotation")
         )
         poses = []
         for n, pose in enumerate(read_field(path, where, scene, "object_poses", list)):
@@ -122,23 +130,31 @@ class Trajectories:
             label = read_field(path, at, pose, "objectName", str).partition("_")[0]
             rotation = read_field(path, at, pose, "rotation", dict)
             heading = absolute(float(read_field(path, at, rotation, "y", NUMBER)))
-            poses.append(ObjectPose(label, thor.read_point(path, at, pose, "position"), heading))
+            poses.append(
+                ObjectPose(label, thor.read_point(path, at, pose, "position"), heading)
+            )
         annotations = []
         for n, each in enumerate(self._annotations(where, raw)):
             at = f"{where}, annotation {n}"
             steps = read_field(path, at, each, "high_descs", list)
             goal = read_field(path, at, each, "task_desc", str)
             # Annotators left stray blanks and line breaks.
-            annotations.append(tuple(" ".join(str(text).split()) for text in (goal, *steps)))
+            annotations.append(
+                tuple(" ".join(str(text).split()) for text in (goal, *steps))
+            )
         toggles = {
             read_field(path, where, each, "objectType", str): bool(each.get("isOn"))
             for each in read_field(path, where, scene, "object_toggles", list)
         }
         named = []
         for step in (raw.get("plan") or {}).get("high_pddl", ()):
-            receptacle = step.get("planner_action", {}).get("coordinateReceptacleObjectId")
+            receptacle = step.get("planner_action", {}).get(
+                "coordinateReceptacleObjectId"
+            )
             if receptacle and len(receptacle[1]) == 6:  # x, then y, then z, each twice
-                along, _, north, _, up, _ = (value / CELLS_PER_METRE for value in receptacle[1])
+                along, _, north, _, up, _ = (
+                    value / CELLS_PER_METRE for value in receptacle[1]
+                )
                 named.append((str(receptacle[0]), (along, north, up)))
         return AlfredTrajectory(
             entry,
@@ -165,13 +181,22 @@ SAME_PLACE, EXACT_PLACE = 0.3, 0.1
 """Maximum distance (metres) between positions of one piece of furniture in the two builds; the
 smaller applies if its new label is not an expected one."""
 MOVED_ROOMS = tuple(
-    f"FloorPlan{number}" for number in (3, 201, 207, 211, 307, 319, 320, 323, 413, 417, 426, 430)
+    f"FloorPlan{number}"
+    for number in (3, 201, 207, 211, 307, 319, 320, 323, 413, 417, 426, 430)
 )
 """Rooms where some furniture that opens or holds objects is more than a metre from every piece
 of its label in ALFRED's own layouts; the old furniture positions were never published."""
 BUILT_IN_LABELS = ("Drawer", "Cabinet", "StoveBurner", "SinkBasin")
 """Labels of parts of other furniture, excluded because they share its position."""
-TABLES = ("DiningTable", "CoffeeTable", "SideTable", "Desk", "Dresser", "TVStand", "CounterTop")
+TABLES = (
+    "DiningTable",
+    "CoffeeTable",
+    "SideTable",
+    "Desk",
+    "Dresser",
+    "TVStand",
+    "CounterTop",
+)
 LATER_LABELS = {
     **dict.fromkeys((*TABLES, "Cart", "Shelf"), TABLES),
     "BathtubBasin": ("Bathtub",),
@@ -223,14 +248,20 @@ def item_ids(poses: Iterable[ObjectPose]) -> list[str]:
     return ids
 
 
-def furniture(folder: Path, trajectory: AlfredTrajectory, label: str) -> tuple[str, ...]:
+def furniture(
+    folder: Path, trajectory: AlfredTrajectory, label: str
+) -> tuple[str, ...]:
     """Return the ids of all furniture with a label in a trajectory's scene.
 
     Furniture that the plan lists under this label at the same position counts too: a cart that is
     a side table now.
     """
-    fixed = [r for r in ithor.records(folder, trajectory.entry.scene) if not r.pickupable]
-    holders = [r for r in fixed if thor.preposition(r) and r.label not in BUILT_IN_LABELS]
+    fixed = [
+        r for r in ithor.records(folder, trajectory.entry.scene) if not r.pickupable
+    ]
+    holders = [
+        r for r in fixed if thor.preposition(r) and r.label not in BUILT_IN_LABELS
+    ]
     small_labels = {pose.label for pose in trajectory.poses}
     labels = {r.id: r.label for r in fixed}
     for old_label, place in trajectory.named:
@@ -272,7 +303,11 @@ def _examples(folder: Path) -> dict[str, thor.ObjectRecord]:
 #
 # Source: ALFRED (Shridhar et al. 2020), section 4.3, and ``env/tasks.py`` in its code.
 
-TREATMENTS = {chores.PICK_HEAT: "heated", chores.PICK_COOL: "cooled", chores.PICK_CLEAN: "cleaned"}
+TREATMENTS = {
+    chores.PICK_HEAT: "heated",
+    chores.PICK_COOL: "cooled",
+    chores.PICK_CLEAN: "cleaned",
+}
 """Task type -> the state that the object must have been brought to."""
 PARAMETERS = {
     "object": "object_target",
@@ -342,15 +377,22 @@ class Alfred:
         survey = cached_json(
             *("alfred-1", sources),
             lambda: [
-                (*(getattr(entry, each.name) for each in fields(entry)), self._omission(entry))
+                (
+                    *(getattr(entry, each.name) for each in fields(entry)),
+                    self._omission(entry),
+                )
                 for entry in self._read.index()
             ],
         )
         entries = [(AlfredEntry(*entry), cause) for *entry, cause in survey]
         entries = [pair for pair in entries if kind in ("", pair[0].kind)]
-        self.omissions: Mapping[str, int] = dict(Counter(cause for _, cause in entries if cause))
+        self.omissions: Mapping[str, int] = dict(
+            Counter(cause for _, cause in entries if cause)
+        )
         self._entries = {entry.task_id: entry for entry, cause in entries if not cause}
-        self._order = [(e, n) for e in self._entries.values() for n in range(e.annotations)]
+        self._order = [
+            (e, n) for e in self._entries.values() for n in range(e.annotations)
+        ]
         self.tasks = DrawnTasks(len(self._order), self._task, self._id)
         self._scene = lru_cache(maxsize=CACHED_SCENES)(self._build)
 
@@ -367,7 +409,9 @@ class Alfred:
     def _build(self, task_id: str) -> tuple[Scene, Layout]:
         entry = self._entries.get(task_id)
         if entry is None:
-            raise UsageError(f"household: {self._read.path.name} has no trajectory {task_id!r}")
+            raise UsageError(
+                f"household: {self._read.path.name} has no trajectory {task_id!r}"
+            )
         listed = records(self.folder, self._read.read(entry))
         scene = ithor.from_records(self.folder, entry.scene, listed)
         return scene, ithor.layout(self.folder, entry.scene, scene)
@@ -381,22 +425,33 @@ class Alfred:
         trajectory = self._read.read(entry)
         (x, y), _ = ithor.start(self.folder, entry.scene, *trajectory.start[:2])
         pose = {"x": x, "y": y, "heading": trajectory.start[2]}
-        begin = {"scene": entry.scene, "arrangement": entry.task_id, "poses": {"agent": pose}}
+        begin = {
+            "scene": entry.scene,
+            "arrangement": entry.task_id,
+            "poses": {"agent": pose},
+        }
         words, *steps = trajectory.annotations[annotation]
         if self._instructions == "steps" and steps:
             numbered = (f"{number}. {step}" for number, step in enumerate(steps, 1))
             words = "\n".join((words, STEPS_HEADING, *numbered))
         extra: Extra = {"horizon": trajectory.horizon}
         episode = Episode(self._id(number), words, entry.scene, begin, extra=extra)
-        ids, sliced = self._ids(entry, trajectory), bool(entry.params.get("object_sliced"))
+        ids, sliced = (
+            self._ids(entry, trajectory),
+            bool(entry.params.get("object_sliced")),
+        )
         required = goals(entry.kind, ids, sliced)
-        return Task(episode, conditions.HouseholdReference(episode.id, entry.kind, required))
+        return Task(
+            episode, conditions.HouseholdReference(episode.id, entry.kind, required)
+        )
 
     def _omission(self, entry: AlfredEntry) -> str:
         """Return the reason to exclude a task, such as ``no_object``; empty to keep it."""
         if entry.kind not in NEEDS:
             problem = f"must be a task type of ALFRED, got {entry.kind!r}"
-            raise DataError(self._read.path, f"line {entry.line}, field 'task_type'", problem)
+            raise DataError(
+                self._read.path, f"line {entry.line}, field 'task_type'", problem
+            )
         if not entry.annotations:
             return "no_annotation"
         trajectory = self._read.read(entry)
@@ -405,13 +460,17 @@ class Alfred:
                 return f"no_{role}"
         return ""
 
-    def _ids(self, entry: AlfredEntry, trajectory: AlfredTrajectory) -> dict[str, conditions.Ids]:
+    def _ids(
+        self, entry: AlfredEntry, trajectory: AlfredTrajectory
+    ) -> dict[str, conditions.Ids]:
         """Map the roles of a task to the ids of the objects that fit them."""
         small_ids, ids = item_ids(trajectory.poses), dict[str, conditions.Ids]()
         for role in NEEDS[entry.kind]:
             label = entry.params.get(PARAMETERS[role]) or ""
             if role in ("object", "movable"):
-                ids[role] = tuple(name for name in small_ids if name.partition("|")[0] == label)
+                ids[role] = tuple(
+                    name for name in small_ids if name.partition("|")[0] == label
+                )
             else:
                 ids[role] = furniture(self.folder, trajectory, label)
         return ids

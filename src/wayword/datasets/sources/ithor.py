@@ -67,7 +67,9 @@ def read_cells(path: Path) -> Cells:
     try:
         array = read_array(path).astype(np.float64)
     except (OSError, ValueError, TypeError) as error:
-        raise DataError(path, "", f"must be a numeric array ({error})", "fetch it again") from error
+        raise DataError(
+            path, "", f"must be a numeric array ({error})", "fetch it again"
+        ) from error
     problem = ""
     if array.ndim != 2 or array.shape[1] != 2 or not len(array):
         problem = f"must have the shape (P, 2), got {array.shape}"
@@ -83,7 +85,12 @@ def read_cells(path: Path) -> Cells:
 def join_parts(published: Iterable[Cell]) -> tuple[Cell, ...]:
     """Add cells that close one-cell gaps between the largest part and others."""
     around = range(-WIDEST_GAP, WIDEST_GAP + 1)
-    steps = [(di, dj) for di in around for dj in around if abs(di) + abs(dj) <= WIDEST_GAP + 1]
+    steps = [
+        (di, dj)
+        for di in around
+        for dj in around
+        if abs(di) + abs(dj) <= WIDEST_GAP + 1
+    ]
     cells = dict.fromkeys(published)
     while True:
         main, *others = connected_parts(cells)
@@ -91,7 +98,9 @@ def join_parts(published: Iterable[Cell]) -> tuple[Cell, ...]:
         for (i, j), (di, dj) in product(chain.from_iterable(others), steps):
             if (i + di, j + dj) in main:  # along i, then along j, without the two ends
                 bridge = {(n, j) for n in range(min(i, i + di), max(i, i + di) + 1)}
-                bridge |= {(i + di, n) for n in range(min(j, j + dj), max(j, j + dj) + 1)}
+                bridge |= {
+                    (i + di, n) for n in range(min(j, j + dj), max(j, j + dj) + 1)
+                }
                 bridges.append(sorted(bridge - {(i, j), (i + di, j + dj)}))
         if not bridges:
             return tuple(cells)
@@ -133,7 +142,9 @@ def room_of(name: str) -> str:
     """Return a scene's room type, ``bedroom`` for ``FloorPlan301``. Raises ``UsageError``."""
     room = ROOMS.get(_scene_number(name) // 100)
     if room is None:
-        raise UsageError(f"{name!r} is not an iTHOR scene, such as FloorPlan1 or FloorPlan430")
+        raise UsageError(
+            f"{name!r} is not an iTHOR scene, such as FloorPlan1 or FloorPlan430"
+        )
     return room
 
 
@@ -162,7 +173,9 @@ def from_records(folder: Path, name: str, listed: Records) -> Scene:
     builder.room(room_of(name), shell.outline)
     builder.floor(shell.cells.places, GRID)
     ids = {record.id for record in listed}
-    thor.add_objects(builder, listed, {k: v for k, v in shell.knobs.items() if {k, *v} <= ids})
+    thor.add_objects(
+        builder, listed, {k: v for k, v in shell.knobs.items() if {k, *v} <= ids}
+    )
     return builder.build()
 
 
@@ -176,11 +189,15 @@ def layout(folder: Path, name: str, variant: Scene | None = None) -> Layout:
     if variant is None or variant is original.scene:
         return original
     fixed = [o for o in original.scene.objects if "pickupable" not in o.affordances]
-    is_same = [*map(_footprint, fixed)] == [*map(_footprint, variant.objects[: len(fixed)])]
+    is_same = [*map(_footprint, fixed)] == [
+        *map(_footprint, variant.objects[: len(fixed)])
+    ]
     return original.with_scene(variant) if is_same else Layout(variant)
 
 
-_footprint = attrgetter("id", "x", "y", "width", "depth", "bottom", "height", "solid", "opaque")
+_footprint = attrgetter(
+    "id", "x", "y", "width", "depth", "bottom", "height", "solid", "opaque"
+)
 """The properties of an object that a layout depends on."""
 
 
@@ -222,8 +239,13 @@ def _frame(folder: Path, name: str) -> _Frame:
     places = np.array(floor.places)
     published = np.array(_scene_entry(folder, OUTLINES, name), dtype=float)
     # The published rectangle, enlarged if a cell would touch or cross it.
-    corners = np.concatenate((published, places - OUTLINE_MARGIN, places + OUTLINE_MARGIN))
-    (west, south), (east, north) = corners.min(axis=0).tolist(), corners.max(axis=0).tolist()
+    corners = np.concatenate(
+        (published, places - OUTLINE_MARGIN, places + OUTLINE_MARGIN)
+    )
+    (west, south), (east, north) = (
+        corners.min(axis=0).tolist(),
+        corners.max(axis=0).tolist(),
+    )
     outline = ((west, south), (east, south), (east, north), (west, north))
     knobs = _scene_entry(folder, KNOBS, name)
     targets = {switch: tuple(worked) for switch, worked in knobs.items()}

@@ -48,7 +48,9 @@ def _parse_pair(value: Any) -> Any:
     return tuple(value)
 
 
-def _allowed_names(options: Iterable[str] | Callable[[], Iterable[str]]) -> pydantic.AfterValidator:
+def _allowed_names(
+    options: Iterable[str] | Callable[[], Iterable[str]],
+) -> pydantic.AfterValidator:
     """Return a validator that accepts these names."""
 
     def check(value: str) -> str:
@@ -65,7 +67,9 @@ SIDES = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 
 def _standing_kinds() -> list[str]:
     """Return free-standing furniture kinds; a microwave, for example, comes with its counter."""
-    parts = {part.kind for each in furniture.FURNITURE_KINDS.values() for part in each.parts}
+    parts = {
+        part.kind for each in furniture.FURNITURE_KINDS.values() for part in each.parts
+    }
     return [kind for kind in furniture.FURNITURE_KINDS if kind not in parts]
 
 
@@ -92,7 +96,9 @@ class FileFields(pydantic.BaseModel):
             raise ValueError(f"must have fields, as in {cls.example}, got {values!r}")
         for key in values:
             if key not in cls.model_fields:
-                raise ValueError(f"has no field {key!r}; {suggest(str(key), [*cls.model_fields])}")
+                raise ValueError(
+                    f"has no field {key!r}; {suggest(str(key), [*cls.model_fields])}"
+                )
         return {key: value for key, value in values.items() if value is not None}
 
 
@@ -127,7 +133,9 @@ class RoomEntry(FileFields):
     @classmethod
     def _check_size(cls, size: tuple[float, float]) -> tuple[float, float]:
         if not all(1.5 <= side <= 30 for side in size):
-            raise ValueError(f"must be 1.5 to 30 m per side, got {size[0]:g} x {size[1]:g}")
+            raise ValueError(
+                f"must be 1.5 to 30 m per side, got {size[0]:g} x {size[1]:g}"
+            )
         return size
 
     @pydantic.field_validator("furniture", mode="before")
@@ -140,7 +148,9 @@ class RoomEntry(FileFields):
     @property
     def plan(self) -> floorplans.PlanRoom:
         (x, y), (width, depth) = self.at, self.size
-        return floorplans.PlanRoom(self.name, x, y, round(x + width, 4), round(y + depth, 4))
+        return floorplans.PlanRoom(
+            self.name, x, y, round(x + width, 4), round(y + depth, 4)
+        )
 
 
 class DoorEntry(FileFields):
@@ -192,7 +202,9 @@ class TaskEntry(FileFields):
     @pydantic.model_validator(mode="after")
     def _check_home(self) -> TaskEntry:
         if bool(self.home) == bool(self.rooms):
-            raise ValueError("needs either a 'home' (generated) or 'rooms' (your own), not both")
+            raise ValueError(
+                "needs either a 'home' (generated) or 'rooms' (your own), not both"
+            )
         return self
 
 
@@ -208,7 +220,11 @@ def _on(base: type[Any] = OnObject, **fields: Any) -> Any:
 
 
 _STATES: Any = dict.fromkeys(FLAGS, (bool | None, None))
-_HAS = _on(**_STATES, temperature=(Temperature | None, None), count=(int, pydantic.Field(1, ge=1)))
+_HAS = _on(
+    **_STATES,
+    temperature=(Temperature | None, None),
+    count=(int, pydantic.Field(1, ge=1)),
+)
 _INSIDE = _on(_HAS, place=(Text, ...), room=(str, ""))
 _WITHIN = _on(distance=(Number, 1.5))  # metres
 CONDITIONS: Mapping[str, type[Any]] = {
@@ -235,7 +251,9 @@ class Record(NamedTuple):
     def error(self, problem: str, remedy: str = "", field: str = "") -> DataError:
         """Return the error for the record or for one of its fields."""
         parts = [self.record, f"field {field!r}" if field else ""]
-        return DataError(self.path, ", ".join(part for part in parts if part), problem, remedy)
+        return DataError(
+            self.path, ", ".join(part for part in parts if part), problem, remedy
+        )
 
     def entry(self, model: type[E], values: Any) -> E:
         """Validate a record as an entry. Raises ``DataError`` for the first invalid field."""
@@ -254,7 +272,9 @@ class Record(NamedTuple):
         if first["type"] == "missing":
             problem = "is missing"
         elif first["type"] != "value_error":
-            problem = f"{problem.replace('Input should', 'must')}, got {first['input']!r}"
+            problem = (
+                f"{problem.replace('Input should', 'must')}, got {first['input']!r}"
+            )
         raise DataError(self.path, ", ".join(part for part in parts if part), problem)
 
 
@@ -268,7 +288,9 @@ TRIES = 40  # layouts of furniture without a position; a failed one is drawn aga
 def digest(value: Any) -> str:
     """Return a short checksum of values from YAML, or of a dataclass's fields."""
     text = json.dumps(
-        value, sort_keys=True, default=lambda v: sorted(v) if isinstance(v, frozenset) else str(v)
+        value,
+        sort_keys=True,
+        default=lambda v: sorted(v) if isinstance(v, frozenset) else str(v),
     )
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -283,8 +305,13 @@ def read_home(path: Path, task: TaskEntry, name: str) -> Home:
     for (n, a), (m, b) in combinations(enumerate(rooms, 1), 2):
         where = Record(path, f"room {m}")
         if a.name == b.name:
-            raise where.error(f"{b.name!r} is also the name of another room", field="name")
-        if min(a.x1, b.x1) - max(a.x0, b.x0) > 0.01 and min(a.y1, b.y1) - max(a.y0, b.y0) > 0.01:
+            raise where.error(
+                f"{b.name!r} is also the name of another room", field="name"
+            )
+        if (
+            min(a.x1, b.x1) - max(a.x0, b.x0) > 0.01
+            and min(a.y1, b.y1) - max(a.y0, b.y0) > 0.01
+        ):
             remedy = f"move or shrink room {n} or this one"
             raise where.error(f"{b.name} overlaps {a.name}", remedy, field="at")
     doors = _read_doors(path, task.doors, rooms)
@@ -293,7 +320,11 @@ def read_home(path: Path, task: TaskEntry, name: str) -> Home:
         problem = f"no doors lead from {rooms[0].name} to {rooms[number].name}"
         remedy = "place rooms wall to wall, and list a door between them"
         raise Record(path).error(problem, remedy, field="doors")
-    listed = [(number, each) for number, room in enumerate(task.rooms) for each in room.furniture]
+    listed = [
+        (number, each)
+        for number, room in enumerate(task.rooms)
+        for each in room.furniture
+    ]
     problem = ""
     for attempt in range(TRIES):
         pieces, missing = _place_furniture(Random(f"{name}/{attempt}"), plan, listed)
@@ -306,7 +337,9 @@ def read_home(path: Path, task: TaskEntry, name: str) -> Home:
         if starts:
             return Home(name, scene, layout, starts)
         problem = "has rooms or furniture that cannot be reached on foot"
-    raise Record(path).error(problem, "enlarge rooms or list less furniture", field="rooms")
+    raise Record(path).error(
+        problem, "enlarge rooms or list less furniture", field="rooms"
+    )
 
 
 def _read_doors(
@@ -315,7 +348,11 @@ def _read_doors(
     """Read the doors (True if closed); without a list, put one in every shared wall."""
     if listed is None:
         pairs = combinations(range(len(rooms)), 2)
-        return [(door, False) for pair in pairs if (door := _shared_door(rooms, *pair)) is not None]
+        return [
+            (door, False)
+            for pair in pairs
+            if (door := _shared_door(rooms, *pair)) is not None
+        ]
     names = [room.name for room in rooms]
     doors = []
     for n, entry in enumerate(listed, 1):
@@ -326,7 +363,9 @@ def _read_doors(
         door = _shared_door(rooms, one, other)
         if one == other or door is None:
             problem = f"share no wall that is {floorplans.DOOR + 2 * floorplans.CORNER:g} m long"
-            raise where.error(f"{' and '.join(entry.between)} {problem}", field="between")
+            raise where.error(
+                f"{' and '.join(entry.between)} {problem}", field="between"
+            )
         doors.append((door, entry.closed))
     return doors
 
@@ -352,17 +391,28 @@ def _place_furniture(
         room, piece = plan.rooms[number], None
         if entry.at is None:
             same_room = [other for other in pieces if other.room == number]
-            clear = [furniture.threshold(door) for door in plan.doors if number in door.rooms]
+            clear = [
+                furniture.threshold(door) for door in plan.doors if number in door.rooms
+            ]
             clear += [furniture.front_of(other) for other in same_room]
             taken = [other.box for other in same_room]
             piece = furniture.find_place(rng, entry.kind, number, room, taken, clear)
         else:
             spec, front = furniture.FURNITURE_KINDS[entry.kind], SIDES[entry.facing]
-            width, depth = (spec.depth, spec.width) if front[0] else (spec.width, spec.depth)
+            width, depth = (
+                (spec.depth, spec.width) if front[0] else (spec.width, spec.depth)
+            )
             x, y = room.x0 + entry.at[0], room.y0 + entry.at[1]
-            candidate = furniture.FurniturePiece(entry.kind, x, y, width, depth, front, number)
+            candidate = furniture.FurniturePiece(
+                entry.kind, x, y, width, depth, front, number
+            )
             west, south, east, north = candidate.box
-            if room.x0 <= west and room.y0 <= south and east <= room.x1 and north <= room.y1:
+            if (
+                room.x0 <= west
+                and room.y0 <= south
+                and east <= room.x1
+                and north <= room.y1
+            ):
                 piece = candidate
         if piece is None:
             return pieces, f"the {entry.kind} in the {room.name}"
@@ -373,7 +423,9 @@ def _place_furniture(
 # Small objects.
 
 
-def arrange_objects(path: Path, task: TaskEntry, home: Home) -> tuple[Arrangement, dict[str, str]]:
+def arrange_objects(
+    path: Path, task: TaskEntry, home: Home
+) -> tuple[Arrangement, dict[str, str]]:
     """Place the usual small objects by ``clutter``, then the file's objects, in the home; return
     the arrangement and the ids of named objects."""
     rng = Random(f"{home.name}/things")
@@ -400,16 +452,26 @@ def arrange_objects(path: Path, task: TaskEntry, home: Home) -> tuple[Arrangemen
     return draft, named
 
 
-def _holder_for(draft: Arrangement, where: Record, entry: ObjectEntry, kind: str) -> HouseObject:
+def _holder_for(
+    draft: Arrangement, where: Record, entry: ObjectEntry, kind: str
+) -> HouseObject:
     """Return the first receptacle of the required kind (in its room) with space for an object."""
     place, room = entry.place, entry.room
     check_room(where, room, draft.home.rooms)
-    listed = [o for o in draft.objects.values() if o.type == place and room in ("", draft.room(o))]
+    listed = [
+        o
+        for o in draft.objects.values()
+        if o.type == place and room in ("", draft.room(o))
+    ]
     if not listed:
-        hint = suggest(place, sorted({o.type for o in draft.objects.values() if o.receptacle}))
+        hint = suggest(
+            place, sorted({o.type for o in draft.objects.values() if o.receptacle})
+        )
         inside = f"the {room}" if room else "the home"
         raise where.error(f"there is no {place!r} in {inside}", hint, field="place")
-    suitable = [o for o in listed if o.receptacle and (not o.accepts or kind in o.accepts)]
+    suitable = [
+        o for o in listed if o.receptacle and (not o.accepts or kind in o.accepts)
+    ]
     if not suitable:
         raise where.error(f"a {kind} does not fit in or on a {place}", field="place")
     free = [o for o in suitable if draft.free_slots(o) > 0]
@@ -421,7 +483,9 @@ def _holder_for(draft: Arrangement, where: Record, entry: ObjectEntry, kind: str
 def check_room(where: Record, room: str, rooms: list[str], field: str = "room") -> None:
     """Raise ``DataError`` for an unknown room; empty means any room."""
     if room and room not in rooms:
-        raise where.error(f"there is no room {room!r}", suggest(room, rooms), field=field)
+        raise where.error(
+            f"there is no room {room!r}", suggest(room, rooms), field=field
+        )
 
 
 MOST_CONDITIONS = 1_000  # each is checked at every step and planned by the expert
@@ -435,7 +499,9 @@ def _condition(
         raise where.error(f"must be one condition, as in {OnObject.example}")
     ((kind, fields),) = raw.items()
     if kind not in CONDITIONS:
-        raise where.error(f"there is no condition {kind!r}", suggest(str(kind), list(CONDITIONS)))
+        raise where.error(
+            f"there is no condition {kind!r}", suggest(str(kind), list(CONDITIONS))
+        )
     where = Record(path, f"goal {number} ({kind})")
     entry: Any = where.entry(CONDITIONS[kind], fields)
     check_room(where, getattr(entry, "room", ""), draft.home.rooms)
@@ -446,7 +512,9 @@ def _condition(
         matches = [i for i in matches if room in ("", draft.room(draft.objects[i]))]
         if not matches:
             inside = f"the {room}" if room else "the home"
-            hint = suggest(name, [*named, *sorted({o.type for o in draft.objects.values()})])
+            hint = suggest(
+                name, [*named, *sorted({o.type for o in draft.objects.values()})]
+            )
             if name in OBJECTS:
                 hint = f"add one, as in objects: [{{kind: {name}, place: desk}}]"
             raise where.error(f"there is no {name!r} in {inside}", hint, field=field)
@@ -464,10 +532,14 @@ def _condition(
         problem = f"must be at most {len(objects)}, the number of these objects, got {entry.count}"
         raise where.error(problem, field="count")
     states = {name: getattr(entry, name) for name in (*FLAGS, "temperature")}
-    traits: tuple[goals.Trait, ...] = tuple((n, v) for n, v in states.items() if v is not None)
+    traits: tuple[goals.Trait, ...] = tuple(
+        (n, v) for n, v in states.items() if v is not None
+    )
     if kind == "has":
         if not traits:
-            raise where.error("has no required state", f"add one of {', '.join(states)}")
+            raise where.error(
+                "has no required state", f"add one of {', '.join(states)}"
+            )
         return goals.Has(objects, traits, entry.count)
     places = ids("place", entry.room)
     if not draft.objects[places[0]].receptacle:
@@ -480,7 +552,9 @@ def _condition(
 # The dataset.
 
 COMMENT = "# Checked by the expert; written by `wayword task new`."
-MOST_BYTES = 1_000_000  # a task is a few kilobytes: a larger file is probably not a task
+MOST_BYTES = (
+    1_000_000  # a task is a few kilobytes: a larger file is probably not a task
+)
 KIND = "own"
 
 
@@ -517,7 +591,9 @@ def read_tasks(path: Path) -> list[TaskFile]:
     for task in (task for file in files for task in _read_file(file)):
         name = task.case.task.episode.id
         if tasks.setdefault(name, task) is not task:
-            raise DataError(task.path, "field 'name'", f"{name!r} is the name of two tasks")
+            raise DataError(
+                task.path, "field 'name'", f"{name!r} is the name of two tasks"
+            )
     return list(tasks.values())
 
 
@@ -526,12 +602,16 @@ def _read_file(path: Path) -> list[TaskFile]:
         if path.stat().st_size > MOST_BYTES:
             problem = f"must be at most {MOST_BYTES:,} bytes long; is it a task file?"
             raise DataError(path, "", problem)
-        texts = re.split(r"^---.*\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        texts = re.split(
+            r"^---.*\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE
+        )
     except (OSError, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or str(error)
         remedy = "`wayword task example` prints one to start from"
         raise DataError(path, "", problem.lower(), remedy) from None
-    texts = [text for text in texts if re.search(r"^[^#\s]", text, re.MULTILINE)] or texts[:1]
+    texts = [
+        text for text in texts if re.search(r"^[^#\s]", text, re.MULTILINE)
+    ] or texts[:1]
     several = len(texts) > 1
     return [
         _read_task(path, text, f"{path.stem}-{number}" if several else path.stem)
@@ -551,15 +631,21 @@ def _read_task(path: Path, text: str, name: str) -> TaskFile:
         raise DataError(path, "", f"must have fields, as in {FileFields.example}")
     entry = Record(path).entry(TaskEntry, tree)
     # The home's name depends on the content only, not on the file name.
-    home = read_home(path, entry, f"own-{digest([tree.get('rooms'), tree.get('doors')])}")
+    home = read_home(
+        path, entry, f"own-{digest([tree.get('rooms'), tree.get('doors')])}"
+    )
     draft, named = arrange_objects(path, entry, home)
     if not entry.goal:
         remedy = f"list conditions, as in - {OnObject.example}"
         raise Record(path).error("is missing", remedy, field="goal")
     if len(entry.goal) > MOST_CONDITIONS:
-        problem = f"must have at most {MOST_CONDITIONS:,} conditions, got {len(entry.goal):,}"
+        problem = (
+            f"must have at most {MOST_CONDITIONS:,} conditions, got {len(entry.goal):,}"
+        )
         raise Record(path).error(problem, "split the task", field="goal")
-    required = tuple(_condition(path, n, e, draft, named) for n, e in enumerate(entry.goal, 1))
+    required = tuple(
+        _condition(path, n, e, draft, named) for n, e in enumerate(entry.goal, 1)
+    )
     name, rules = entry.name or name, entry.rules or homes.read_rules("household")
     start = _pose(path, entry.start, home)
     episode = Episode(name, entry.instruction, home.name, start, extra={"rules": rules})
@@ -588,14 +674,20 @@ def accept(path: Path, target_path: Path | None = None) -> list[TaskFile]:
         world.reset(item.episode)
         assert isinstance(reference, goals.HouseholdReference)
         if reference.met(world.state()) == reference.parts():
-            raise DataError(path, "field 'goal'", "is met at the start", "require a change")
+            raise DataError(
+                path, "field 'goal'", "is met at the start", "require a change"
+            )
         try:
             steps = len(source.solve(item))
         except PlanningFailed as reason:
             remedy = "check that the home has the objects and tools, and that no goals conflict"
-            raise DataError(path, "", f"the expert cannot solve this: {reason}", remedy) from reason
+            raise DataError(
+                path, "", f"the expert cannot solve this: {reason}", remedy
+            ) from reason
         if steps > task.max_steps:
-            problem = f"must be at least {steps}, the expert's steps, got {task.max_steps}"
+            problem = (
+                f"must be at least {steps}, the expert's steps, got {task.max_steps}"
+            )
             raise DataError(path, "field 'max_steps'", problem)
         mark = {"steps": steps, "task": task.checksum, "scene": task.scene}
         text = task.text.partition(COMMENT)[0].rstrip()
@@ -618,7 +710,10 @@ class FileTasks(homes.SourcedTasks):
     def source(self, split: str) -> homes.EpisodeSource:
         tasks = read_tasks(self.file)
         for task in tasks:
-            mark, problem = task.accepted if isinstance(task.accepted, Mapping) else {}, ""
+            mark, problem = (
+                task.accepted if isinstance(task.accepted, Mapping) else {},
+                "",
+            )
             if not task.accepted:
                 problem = "has not been solved by the expert yet"
             elif mark.get("task") != task.checksum:
@@ -628,7 +723,9 @@ class FileTasks(homes.SourcedTasks):
             if problem:
                 remedy = f"check it with `wayword task new {self.file}`"
                 raise DataError(task.path, "", problem, remedy)
-        vars(self)["max_steps"] = max(task.max_steps for task in tasks)  # as set in the files
+        vars(self)["max_steps"] = max(
+            task.max_steps for task in tasks
+        )  # as set in the files
         return _FileSource(tasks, self.settings)
 
     def training(self) -> Training:
@@ -639,7 +736,9 @@ class _FileSource(SolvableHousehold):
     tasks: Sequence[Task]
     files: Mapping[str, Path]
 
-    def __init__(self, tasks: Sequence[TaskFile], settings: homes.HomesSettings) -> None:
+    def __init__(
+        self, tasks: Sequence[TaskFile], settings: homes.HomesSettings
+    ) -> None:
         self._cases = {task.case.task.episode.id: task.case for task in tasks}
         self._body = settings.make_body()
         self.tasks = tuple(case.task for case in self._cases.values())

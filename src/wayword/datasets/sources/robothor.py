@@ -100,8 +100,16 @@ class _Grid:
     def points(self, xy: Floats) -> Bools:
         """Return a mask of the cells that contain points (P, 2)."""
         cells = np.zeros(self.shape, dtype=np.bool_)
-        i = np.clip(np.round((xy[:, 0] - self.x) / SPACING).astype(np.intp), 0, self.shape[1] - 1)
-        j = np.clip(np.round((xy[:, 1] - self.y) / SPACING).astype(np.intp), 0, self.shape[0] - 1)
+        i = np.clip(
+            np.round((xy[:, 0] - self.x) / SPACING).astype(np.intp),
+            0,
+            self.shape[1] - 1,
+        )
+        j = np.clip(
+            np.round((xy[:, 1] - self.y) / SPACING).astype(np.intp),
+            0,
+            self.shape[0] - 1,
+        )
         cells[j, i] = True
         return cells
 
@@ -109,8 +117,14 @@ class _Grid:
         """Return a mask of the cells covered by boxes, enlarged on all sides by ``by`` metres."""
         covered = np.zeros(self.shape, dtype=np.bool_)
         for west, south, east, north in boxes:
-            i0, j0 = round((west - by - self.x) / SPACING), round((south - by - self.y) / SPACING)
-            i1, j1 = round((east + by - self.x) / SPACING), round((north + by - self.y) / SPACING)
+            i0, j0 = (
+                round((west - by - self.x) / SPACING),
+                round((south - by - self.y) / SPACING),
+            )
+            i1, j1 = (
+                round((east + by - self.x) / SPACING),
+                round((north + by - self.y) / SPACING),
+            )
             covered[max(j0, 0) : max(j1 + 1, 0), max(i0, 0) : max(i1 + 1, 0)] = True
         return covered
 
@@ -119,7 +133,9 @@ def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     """Infer the floors of an apartment from all of its furnishings."""
     from scipy.ndimage import distance_transform_edt, find_objects, label
 
-    points = [xy for one in furnishings for xy in (one.starts, one.paths.reshape(-1, 2))]
+    points = [
+        xy for one in furnishings for xy in (one.starts, one.paths.reshape(-1, 2))
+    ]
     points += [np.array(one.boxes).reshape(-1, 2) for one in furnishings]
     all_points = np.concatenate(points)
     low = np.floor((all_points.min(axis=0) - OUTER_WALL) / GRID) * GRID
@@ -127,7 +143,9 @@ def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     columns, rows = np.round((high - low) / SPACING).astype(int).tolist()
     grid = _Grid(float(low[0]), float(low[1]), (rows + 1, columns + 1))
     free_cells = np.stack([_free_cells(grid, evidence) for evidence in furnishings])
-    open_cells = np.asarray(np.any([_grow(one, OPEN_RADIUS) for one in free_cells], axis=0))
+    open_cells = np.asarray(
+        np.any([_grow(one, OPEN_RADIUS) for one in free_cells], axis=0)
+    )
     unfurnished = [~grid.boxes(evidence.boxes, EXPLAINED_M) for evidence in furnishings]
     furniture = [grid.boxes(evidence.boxes, -SPACING) for evidence in furnishings]
     proven_wall = np.asarray(~open_cells & np.any(unfurnished, axis=0))
@@ -138,11 +156,17 @@ def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     for evidence, boxes in zip(furnishings, furniture, strict=True):
         proven_wall |= grid.points(_sample(evidence.hidden)) & ~open_cells & ~boxes
     unexplained = ~open_cells & ~np.any(furniture, axis=0)
-    wall = _bridge_gaps(proven_wall, unexplained) | _bridge_gaps(proven_wall.T, unexplained.T).T
+    wall = (
+        _bridge_gaps(proven_wall, unexplained)
+        | _bridge_gaps(proven_wall.T, unexplained.T).T
+    )
     wall |= _lengthen_walls(proven_wall, open_cells)
     wall |= _lengthen_walls(proven_wall.T, open_cells.T).T
     # Walls are a radius from all free cells, or half-way between two.
-    away = np.asarray(distance_transform_edt(~np.asarray(free_cells.any(axis=0)))) * SPACING
+    away = (
+        np.asarray(distance_transform_edt(~np.asarray(free_cells.any(axis=0))))
+        * SPACING
+    )
     away = np.pad(away, 1, mode="edge")
     center, (high, wide) = away[1:-1, 1:-1], wall.shape
     possible = center >= RADIUS - SPACING / 2
@@ -155,7 +179,9 @@ def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     wall &= ~_grow(np.asarray(np.any(visible, axis=0)), SPACING)
     walls = np.stack([wall & ~boxes for boxes in furniture])
     # Thin diagonal segments must stay connected, so they are drawn three cells wide.
-    path_cells = [_grow(grid.points(_sample(evidence.paths)), SPACING) for evidence in furnishings]
+    path_cells = [
+        _grow(grid.points(_sample(evidence.paths)), SPACING) for evidence in furnishings
+    ]
     return Floors(grid.x, grid.y, (free_cells | np.stack(path_cells)) & ~walls, walls)
 
 
@@ -170,14 +196,18 @@ def _free_cells(grid: _Grid, evidence: Evidence) -> Bools:
         if (i + di, j + dj) in starts
     ]
     lines = np.array(segments).reshape(-1, 4)
-    cells = grid.points(np.concatenate((evidence.starts, _sample(lines), _sample(evidence.paths))))
+    cells = grid.points(
+        np.concatenate((evidence.starts, _sample(lines), _sample(evidence.paths)))
+    )
     return np.asarray(~_grow(~_grow(cells, GAP_RADIUS), GAP_RADIUS) | cells)
 
 
 def _sample(lines: Floats) -> Floats:
     """Return (P, 2) points along lines (L, 4), at most half a cell apart."""
     start, step = lines[:, :2], lines[:, 2:] - lines[:, :2]
-    count = np.ceil(np.hypot(step[:, 0], step[:, 1]) / (SPACING / 2)).astype(np.intp) + 1
+    count = (
+        np.ceil(np.hypot(step[:, 0], step[:, 1]) / (SPACING / 2)).astype(np.intp) + 1
+    )
     which = np.repeat(np.arange(len(lines)), count)
     first = np.repeat(np.cumsum(count) - count, count)
     t = (np.arange(len(which)) - first) / np.maximum(count[which] - 1, 1)
@@ -201,7 +231,9 @@ def _lengthen_walls(proven: Bools, opened: Bools) -> Bools:
             right = np.flatnonzero(opened[row, last + 1 :])
             start = int(left[-1]) + 1 if len(left) else first
             end = last + int(right[0]) if len(right) else last
-            extension[row, max(start, first - longest) : min(end, last + longest) + 1] = True
+            extension[
+                row, max(start, first - longest) : min(end, last + longest) + 1
+            ] = True
     return extension
 
 
@@ -212,7 +244,9 @@ def _bridge_gaps(proven: Bools, maybe: Bools) -> Bools:
         for first, last in _true_runs(maybe[row] & ~proven[row]):
             has_both_ends = first > 0 and last + 1 < wall.shape[1]
             if has_both_ends and last - first < LONGEST_BRIDGE / SPACING:
-                wall[row, first : last + 1] = proven[row, first - 1] and proven[row, last + 1]
+                wall[row, first : last + 1] = (
+                    proven[row, first - 1] and proven[row, last + 1]
+                )
     return wall
 
 
@@ -240,7 +274,10 @@ def outline(floors: Floors, number: int) -> list[tuple[Point, Point]]:
         edges = before[:-1] != before[1:]  # edge j is below cell j
         for j in np.flatnonzero(edges.any(axis=1)).tolist():
             for first, last in _true_runs(edges[j]):
-                ends = [((i - 0.5) * SPACING, (j - 0.5) * SPACING) for i in (first, last + 1)]
+                ends = [
+                    ((i - 0.5) * SPACING, (j - 0.5) * SPACING)
+                    for i in (first, last + 1)
+                ]
                 a, b = (
                     (round(floors.x + u, 4), round(floors.y + v, 4))
                     for u, v in ([(v, u) for u, v in ends] if turned else ends)
@@ -283,7 +320,9 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
     without = evaluated if evaluated and is_independent(folder, name, evaluated) else ""
     names, floors = floors_of(folder, apartment_of(name), without)
     if name not in names:
-        raise DataError(folder / "episodes", f"scene {name!r}", "has no episodes in any split")
+        raise DataError(
+            folder / "episodes", f"scene {name!r}", "has no episodes in any split"
+        )
     number = names.index(name)
     rows, columns = np.nonzero(floors.free[number])
     xs, ys = floors.x + columns * SPACING, floors.y + rows * SPACING
@@ -300,7 +339,9 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
 
 
 @lru_cache(maxsize=16)
-def floors_of(folder: Path, apartment: str, excluded: str = "") -> tuple[tuple[str, ...], Floors]:
+def floors_of(
+    folder: Path, apartment: str, excluded: str = ""
+) -> tuple[tuple[str, ...], Floors]:
     """Return the furnishings of an apartment with episodes in any split (except ``excluded``), and
     their floors."""
     found = [
@@ -310,13 +351,19 @@ def floors_of(folder: Path, apartment: str, excluded: str = "") -> tuple[tuple[s
         for path in sorted((folder / "episodes" / split).glob(f"{apartment}_*.json*"))
     ]
     if not found:
-        raise DataError(folder / "episodes", f"apartment {apartment!r}", "is not in any split")
-    names = tuple(sorted({name for name, _ in found}, key=lambda n: int(n.rpartition("_")[2])))
+        raise DataError(
+            folder / "episodes", f"apartment {apartment!r}", "is not in any split"
+        )
+    names = tuple(
+        sorted({name for name, _ in found}, key=lambda n: int(n.rpartition("_")[2]))
+    )
     digest = hashlib.sha256(f"{VERSION}".encode())
     metadata = files.find_any(folder, METADATA)
     for path in (*(path for _, path in found), *([metadata] if metadata else [])):
         digest.update(path.read_bytes())
-    cached = files.cache_folder() / "robothor" / f"{apartment}-{digest.hexdigest()[:16]}.npz"
+    cached = (
+        files.cache_folder() / "robothor" / f"{apartment}-{digest.hexdigest()[:16]}.npz"
+    )
     arrays = files.read_cached_arrays(cached)
     if arrays is not None:
         x, y = arrays["corner"].tolist()
@@ -341,7 +388,9 @@ def is_independent(folder: Path, scene: str, evaluated: str) -> bool:
 
 def _evidence(folder: Path, name: str, found: Sequence[tuple[str, Path]]) -> Evidence:
     records = records_of(folder, name)
-    targets = {record.label: record for record in records}  # a scene has one per target type
+    targets = {
+        record.label: record for record in records
+    }  # a scene has one per target type
     starts: set[Point] = set()
     segments, visible, blocked = lines = [set[tuple[float, ...]]() for _ in range(3)]
     for path in (path for scene, path in found if scene == name):
@@ -351,18 +400,24 @@ def _evidence(folder: Path, name: str, found: Sequence[tuple[str, Path]]) -> Evi
             corners = corners_of(path, where, record)
             starts.add(start)
             segments.update((*a, *b) for a, b in pairwise(corners))
-            target = targets.get(files.read_field(path, where, record, "object_type", str))
+            target = targets.get(
+                files.read_field(path, where, record, "object_type", str)
+            )
             if corners and target is not None:
                 middle = target.center[:2]
                 visible.add((*corners[-1], *middle))
-                length = files.read_field(path, where, record, "shortest_path_length", (int, float))
+                length = files.read_field(
+                    path, where, record, "shortest_path_length", (int, float)
+                )
                 west, south, east, north = _box(target)
                 dx = max(west - start[0], start[0] - east, 0.0)
                 dy = max(south - start[1], start[1] - north, 0.0)
                 if length > FAR and np.hypot(dx, dy) <= NEAR:
                     blocked.add((*start, *middle))
     boxes = [_box(record) for record in records if record.bottom < LOWEST_EDGE]
-    paths, in_view, hidden = (np.array(sorted(points)).reshape(-1, 4) for points in lines)
+    paths, in_view, hidden = (
+        np.array(sorted(points)).reshape(-1, 4) for points in lines
+    )
     return Evidence(np.array(sorted(starts)), paths, boxes, in_view, hidden)
 
 
@@ -392,5 +447,7 @@ def corners_of(path: Path, where: str, record: Mapping[str, Any]) -> list[Point]
 
 
 def _floor_xy(path: Path, where: str, point: Any) -> Point:
-    x, z = (float(files.read_field(path, where, point, axis, (int, float))) for axis in "xz")
+    x, z = (
+        float(files.read_field(path, where, point, axis, (int, float))) for axis in "xz"
+    )
     return round(x, 2), round(z, 2)

@@ -128,7 +128,9 @@ def read_classes(folder: Path) -> dict[str, tuple[str, ...]]:
     members: dict[str, list[str]] = {}
     for kind, names in record.items():
         if not isinstance(names, Sequence) or isinstance(names, str):
-            raise DataError(path, f"type {kind!r}", f"must be a list of classes, got {names!r}")
+            raise DataError(
+                path, f"type {kind!r}", f"must be a list of classes, got {names!r}"
+            )
         if kind.endswith(CUT_ENDINGS):
             continue  # the same object before cutting is already listed
         for name in names:
@@ -163,7 +165,10 @@ class Dish:
     @property
     def words(self) -> str:
         """Description, as in ``hot plate with 2 not whole potato in or on table``."""
-        load = [f"{each.count} {goals.kinds_with(each.traits, each.objects)}" for each in self.load]
+        load = [
+            f"{each.count} {goals.kinds_with(each.traits, each.objects)}"
+            for each in self.load
+        ]
         carrying = f" with {', '.join(load)}" if load else ""
         at = f" in or on {goals.kinds(self.at)}" if self.at else ""
         return goals.kinds_with(self.traits, self.objects) + carrying + at
@@ -204,7 +209,9 @@ class Served:
         parts_met = 0
         for objects in dict.fromkeys(dish.objects for dish in self.dishes):
             dishes = [dish for dish in self.dishes if dish.objects == objects]
-            worth = np.array([[dish.parts_met(state, item) for item in objects] for dish in dishes])
+            worth = np.array(
+                [[dish.parts_met(state, item) for item in objects] for dish in dishes]
+            )
             parts_met += int(worth[linear_sum_assignment(worth, maximize=True)].sum())
         return parts_met
 
@@ -254,11 +261,15 @@ class Compiled:
         for portion in (portion for dish in self.dishes for portion in dish.load):
             if portion.traits:
                 ready[portion.objects, portion.traits] += portion.count
-        prepared = tuple(goals.Has(objects, traits, n) for (objects, traits), n in ready.items())
+        prepared = tuple(
+            goals.Has(objects, traits, n) for (objects, traits), n in ready.items()
+        )
         served = tuple(dish for dish in self.dishes if dish.parts)
         return (*self.every, *prepared, *((Served(served),) if served else ()))
 
-    def add_relation(self, parts: Mapping[str, CompiledPart], relation: Relation) -> None:
+    def add_relation(
+        self, parts: Mapping[str, CompiledPart], relation: Relation
+    ) -> None:
         """Put the heads of a relation in or on its tail."""
         tail, heads_of = parts[relation.tail_entity_list[0]], relation.head_entity_list
         heads = [draft for name in heads_of for draft in parts[name].dishes]
@@ -314,7 +325,11 @@ class Compiler:
     def build(self, definition: Definition, params: tuple[str, ...]) -> Compiled:
         """Compile the components, then the relations between them."""
         built, parts = Compiled(), dict[str, CompiledPart]()
-        heads = {name for relation in definition.relations for name in relation.head_entity_list}
+        heads = {
+            name
+            for relation in definition.relations
+            for name in relation.head_entity_list
+        }
         for name, each in definition.components.items():
             parts[name] = self._component(built, each, params, name in heads)
         for relation in definition.relations:
@@ -330,7 +345,10 @@ class Compiler:
         determiner = fill_params(each.determiner, params)
         count = int({"all": "0", "a": "1"}.get(determiner, determiner))
         if each.task_name:
-            part, given = CompiledPart(), tuple(fill_params(p, params) for p in each.task_params)
+            part, given = (
+                CompiledPart(),
+                tuple(fill_params(p, params) for p in each.task_params),
+            )
             for _ in range(count):
                 inner = self.build(definitions()[each.task_name], given)
                 built.every += inner.every
@@ -342,7 +360,9 @@ class Compiler:
             return part
         objects, traits, place = self._conditions(each, params)
         if determiner == "all":
-            built.every += [goals.Has((item,), (trait,)) for item in objects for trait in traits]
+            built.every += [
+                goals.Has((item,), (trait,)) for item in objects for trait in traits
+            ]
             return CompiledPart(every=objects)
         if not objects and count:
             kind, *_ = map(str, each.conditions.values())
@@ -373,10 +393,14 @@ class Compiler:
                 place = True
             else:
                 traits.append((PROPERTIES[name], bool(int(value))))
-        needed = {NEEDED_AFFORDANCES[name] for name, _ in traits if name in NEEDED_AFFORDANCES}
+        needed = {
+            NEEDED_AFFORDANCES[name] for name, _ in traits if name in NEEDED_AFFORDANCES
+        }
         objects = tuple(
             o.id
             for o in self.scene.objects
-            if o.type in kinds and (o.receptacle or not place) and needed <= o.affordances
+            if o.type in kinds
+            and (o.receptacle or not place)
+            and needed <= o.affordances
         )
         return objects, tuple(traits), place

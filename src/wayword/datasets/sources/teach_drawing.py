@@ -57,18 +57,30 @@ def enable(item: HouseObject) -> HouseObject:
         return item
     item = replace(item, affordances=item.affordances.union(ABILITIES[item.type]))
     is_plant = item.type == "house_plant"
-    return replace(item, receptacle="in", accepts=KINDS["vessels"]) if is_plant else item
+    return (
+        replace(item, receptacle="in", accepts=KINDS["vessels"]) if is_plant else item
+    )
 
 
-def furnish(rng: Random, scene: Scene, starts: tuple[Point, ...], from_floor: FromFloor) -> Scene:
+def furnish(
+    rng: Random, scene: Scene, starts: tuple[Point, ...], from_floor: FromFloor
+) -> Scene:
     """Add the objects that these tasks need to a generated home."""
     extras: list[HouseObject] = []
     counters = [o for o in scene.objects if o.type == "counter_top"]
     if counters:
-        accepted: dict[str, Any] = {"receptacle": "in", "accepts": ("bread",), "capacity": 1}
+        accepted: dict[str, Any] = {
+            "receptacle": "in",
+            "accepts": ("bread",),
+            "capacity": 1,
+        }
         toaster = _fixture("toaster", "toggleable", "heater", **accepted)
         extras.append(lay_object(rng, toaster, rng.choice(counters), from_floor))
-    tables = [o for o in scene.objects if o.type in ("side_table", "shelf", "dining_table", "desk")]
+    tables = [
+        o
+        for o in scene.objects
+        if o.type in ("side_table", "shelf", "dining_table", "desk")
+    ]
     if tables:
         plant = _fixture("house_plant", "fillable")
         extras.append(lay_object(rng, plant, rng.choice(tables), from_floor))
@@ -82,13 +94,17 @@ def furnish(rng: Random, scene: Scene, starts: tuple[Point, ...], from_floor: Fr
             y = round(y + 0.12 * (nearest[1] - y) / distance, 3)
             name = f"light_switch|{len(switches) + 1}"
             switches.append(replace(switch, id=name, x=x, y=y, bottom=1.2))
-    return replace(scene, objects=tuple(map(enable, (*scene.objects, *extras, *switches))))
+    return replace(
+        scene, objects=tuple(map(enable, (*scene.objects, *extras, *switches)))
+    )
 
 
 def _fixture(kind: str, *affordances: str, **fields: Any) -> HouseObject:
     """Return a small object that cannot be carried."""
     box = (0.0, 0.0, 0.2, 0.2, 0.0, 0.2)
-    return HouseObject(f"{kind}|1", kind, *box, affordances=frozenset(affordances), **fields)
+    return HouseObject(
+        f"{kind}|1", kind, *box, affordances=frozenset(affordances), **fields
+    )
 
 
 def shuffle_room(rng: Random, scene: Scene, from_floor: FromFloor) -> Scene:
@@ -101,7 +117,9 @@ def shuffle_room(rng: Random, scene: Scene, from_floor: FromFloor) -> Scene:
         places = OBJECTS[item.type].places if is_loose else {}
         free_holders = [o for o in open_to_all if o.type in places]
         if free_holders and rng.random() < MOVED_SHARE:
-            holder = rng.choices(free_holders, [places[o.type] for o in free_holders])[0]
+            holder = rng.choices(free_holders, [places[o.type] for o in free_holders])[
+                0
+            ]
             objects[n] = item = lay_object(rng, item, holder, from_floor, item)
         if {"pickupable", "dirtyable"} <= item.affordances:
             objects[n] = replace(item, dirty=rng.random() < DIRTY_SHARE)
@@ -132,11 +150,18 @@ def lay_object(
 
 def undo_goals(rng: Random, compiled: teach.Compiled, scene: Scene) -> Scene:
     """Undo the task's goal states in the scene: make objects dirty, turn them on or off."""
-    traits = [(t, trait) for dish in compiled.dishes for t in dish.objects for trait in dish.traits]
+    traits = [
+        (t, trait)
+        for dish in compiled.dishes
+        for t in dish.objects
+        for trait in dish.traits
+    ]
     for goal in compiled.every:
         if isinstance(goal, Has):
             traits += [(goal.objects[0], trait) for trait in goal.traits]
-    opposites = [(t, name, not value) for t, (name, value) in traits if name in ("dirty", "on")]
+    opposites = [
+        (t, name, not value) for t, (name, value) in traits if name in ("dirty", "on")
+    ]
     objects = {o.id: o for o in scene.objects}
 
     def undo(item: str, name: str, value: bool) -> None:
@@ -145,7 +170,9 @@ def undo_goals(rng: Random, compiled: teach.Compiled, scene: Scene) -> Scene:
         elif "dirtyable" in objects[item].affordances:
             objects[item] = replace(objects[item], dirty=value)
 
-    for each in sorted({each for each in opposites if rng.random() < 0.7} or set(opposites)):
+    for each in sorted(
+        {each for each in opposites if rng.random() < 0.7} or set(opposites)
+    ):
         undo(*each)
     if count_met(compiled, objects) == sum(goal.parts for goal in compiled.goals):
         for each in opposites:
@@ -153,7 +180,9 @@ def undo_goals(rng: Random, compiled: teach.Compiled, scene: Scene) -> Scene:
     running_ids = {target for o in objects.values() if o.on for target in o.controls}
     return replace(
         scene,
-        objects=tuple(replace(o, on=True) if o.id in running_ids else o for o in objects.values()),
+        objects=tuple(
+            replace(o, on=True) if o.id in running_ids else o for o in objects.values()
+        ),
     )
 
 
@@ -216,8 +245,12 @@ class Planner:
             self.make(goal.objects[0], goal.traits)
             return
         assert isinstance(goal, Inside)
-        items = goal.objects  # in or on one receptacle: choose the one that already has the most
-        places = sorted(goal.receptacles, key=lambda r: -sum(r in self._holders(t) for t in items))
+        items = (
+            goal.objects
+        )  # in or on one receptacle: choose the one that already has the most
+        places = sorted(
+            goal.receptacles, key=lambda r: -sum(r in self._holders(t) for t in items)
+        )
         fitting = [r for r in places if all(self._accepts(r, t) for t in items)]
         place = next((r for r in fitting if self._room(r) >= len(items)), None)
         if place is None:
@@ -232,7 +265,9 @@ class Planner:
         for dish in dishes:
             portions = [portion for portion in dish.load for _ in range(portion.count)]
             item = self._best_object(dish.objects, dish.traits, len(portions))
-            load = [(self._best_object(p.objects, p.traits), p.traits) for p in portions]
+            load = [
+                (self._best_object(p.objects, p.traits), p.traits) for p in portions
+            ]
             chosen.append((dish, item, load))
         return chosen
 
@@ -241,8 +276,12 @@ class Planner:
         free = [t for t in items if t not in self._reserved]
         roomy = [t for t in free if self._room(t) >= size] if size else free
         if not roomy:
-            raise Unbuildable("too few objects with room on them" if size else "too few objects")
-        best = min(roomy, key=lambda t: sum(self._state(t, n) != value for n, value in traits))
+            raise Unbuildable(
+                "too few objects with room on them" if size else "too few objects"
+            )
+        best = min(
+            roomy, key=lambda t: sum(self._state(t, n) != value for n, value in traits)
+        )
         self._reserved.add(best)
         return best
 
@@ -253,7 +292,9 @@ class Planner:
                 continue
             match name:
                 case "on":
-                    self._order("on" if value else "off", self._switch_of.get(item, item))
+                    self._order(
+                        "on" if value else "off", self._switch_of.get(item, item)
+                    )
                 case "open":
                     self._order("open" if value else "close", item)
                 case "coffee":
@@ -262,7 +303,10 @@ class Planner:
                     self._treat(item, "heater")
                 case "dirty":
                     self._treat(item, "cleaner")
-                    self._changed[item, "filled"], self._changed[item, "coffee"] = True, False
+                    self._changed[item, "filled"], self._changed[item, "coffee"] = (
+                        True,
+                        False,
+                    )
                 case "filled":
                     self._fill(item)
                 case "sliced":
@@ -276,7 +320,9 @@ class Planner:
         if dish.at and not any(place in dish.at for place in self._holders(item)):
             free = [r for r in dish.at if self._accepts(r, item) and self._room(r)]
             if not free:
-                raise Unbuildable(f"no free destination accepts {self._objects[item].type}")
+                raise Unbuildable(
+                    f"no free destination accepts {self._objects[item].type}"
+                )
             self._bring(item, min(free, key=lambda r: self._gap(r, item)))
         elif load and not self._in_the_open(item):
             self._bring(item, self._surface(item))
@@ -307,11 +353,21 @@ class Planner:
     def _boil(self, item: str) -> None:
         def heats(hob: HouseObject, pot: HouseObject) -> bool:
             is_closed = hob.type in ("microwave", "coffee_machine")
-            return "heater" in hob.affordances and not is_closed and self._accepts(hob.id, pot.id)
+            return (
+                "heater" in hob.affordances
+                and not is_closed
+                and self._accepts(hob.id, pot.id)
+            )
 
         def boils(o: HouseObject) -> bool:
-            fits = {"fillable", "pickupable"} <= o.affordances and self._accepts(o.id, item)
-            return fits and bool(self._room(o.id)) and any(heats(h, o) for h in self.scene.objects)
+            fits = {"fillable", "pickupable"} <= o.affordances and self._accepts(
+                o.id, item
+            )
+            return (
+                fits
+                and bool(self._room(o.id))
+                and any(heats(h, o) for h in self.scene.objects)
+            )
 
         if not self._pot or not self._room(self._pot):
             self._pot = self._nearest(boils, "pot to boil it in", item)
@@ -344,7 +400,9 @@ class Planner:
         if self._holder_of[item] == place:
             return
         while self._objects[place].capacity and self._room(place) < 1:
-            other = next(t for t, at in self._holder_of.items() if at == place and t != item)
+            other = next(
+                t for t, at in self._holder_of.items() if at == place and t != item
+            )
             self._bring(other, self._surface(other))
         self._order("bring", item, place)
         self._holder_of[item] = place
@@ -362,7 +420,11 @@ class Planner:
                 and self._accepts(o.id, item)
                 and bool(self._switch_for(o.id))
             ),
-            lambda o: (order.get(o.type, 9), self._room(o.id) < 1, self._gap(o.id, item)),
+            lambda o: (
+                order.get(o.type, 9),
+                self._room(o.id) < 1,
+                self._gap(o.id, item),
+            ),
             f"no {kind} accepts {self._objects[item].type}",
         )
 
@@ -384,7 +446,9 @@ class Planner:
             "no surface to place objects on",
         )
 
-    def _nearest(self, suits: Callable[[HouseObject], bool], description: str, near: str) -> str:
+    def _nearest(
+        self, suits: Callable[[HouseObject], bool], description: str, near: str
+    ) -> str:
         """Return the nearest suitable object; objects in the open come first."""
         return self._best(
             lambda o: suits(o) and o.id not in self._reserved,
@@ -404,7 +468,9 @@ class Planner:
         return min(options, key=rank).id
 
     def _gap(self, one: str, other: str) -> float:
-        a, b = (self._objects[[each, *self._holders(each)][-1]] for each in (one, other))
+        a, b = (
+            self._objects[[each, *self._holders(each)][-1]] for each in (one, other)
+        )
         return math.hypot(a.x - b.x, a.y - b.y)
 
     def _accepts(self, place: str, item: str) -> bool:
@@ -414,7 +480,9 @@ class Planner:
 
     def _room(self, place: str) -> int:
         bound = self._objects[place].capacity
-        return bound - sum(at == place for at in self._holder_of.values()) if bound else 99
+        return (
+            bound - sum(at == place for at in self._holder_of.values()) if bound else 99
+        )
 
     def _in_the_open(self, item: str) -> bool:
         """True if all receptacles that hold the object are open surfaces."""
@@ -455,7 +523,11 @@ class SceneStock:
     def some(self, names: tuple[str, ...], *enable: str, most: int = 99) -> list[str]:
         """Names that match 1 to ``most`` objects, all with the affordances ``enable``."""
         items = {name: self.of(name) for name in names}
-        able = [name for name in items if all({*enable} <= o.affordances for o in items[name])]
+        able = [
+            name
+            for name in items
+            if all({*enable} <= o.affordances for o in items[name])
+        ]
         return [name for name in able if 0 < len(items[name]) <= most]
 
     def carried(self) -> tuple[str, ...]:
@@ -468,10 +540,14 @@ class SceneStock:
         kinds = {
             o.type
             for o in self.scene.objects
-            if o.receptacle and "pickupable" not in o.affordances and o.type not in KINDS["nowhere"]
+            if o.receptacle
+            and "pickupable" not in o.affordances
+            and o.type not in KINDS["nowhere"]
         }
         names = KINDS["places"]
-        classes = [name for name in names if kinds & set(teach.of_class(name, self.classes))]
+        classes = [
+            name for name in names if kinds & set(teach.of_class(name, self.classes))
+        ]
         return [*sorted(map(thor_name, kinds)), *classes]
 
 
@@ -488,7 +564,9 @@ class DrawnTask:
 
 def thor_name(kind: str) -> str:
     """Convert ``counter_top`` to ``CounterTop``, AI2-THOR's name of the type."""
-    return _THOR_NAMES.get(kind) or "".join(word.capitalize() for word in kind.split("_"))
+    return _THOR_NAMES.get(kind) or "".join(
+        word.capitalize() for word in kind.split("_")
+    )
 
 
 def draw_task(
@@ -536,15 +614,22 @@ def draw_params(rng: Random, task: str, stock: SceneStock) -> tuple[str, ...]:
         case "Sliced X" | "N Slices Of X In Y":
             item = one(stock.some(KINDS["sliced"], "sliceable"), "object to slice")
         case "Put All X On Y" | "Put All X In One Y":
-            items = one(stock.some(carried, "pickupable", most=MOST), "objects to place")
+            items = one(
+                stock.some(carried, "pickupable", most=MOST), "objects to place"
+            )
             place = one(stock.places(), "place to put objects")
             return items, stock.of(place)[0].receptacle or "on", place
         case "Toggle X All Y":
-            items = one(stock.some(KINDS["switched"], "toggleable", most=MOST), "objects to switch")
+            items = one(
+                stock.some(KINDS["switched"], "toggleable", most=MOST),
+                "objects to switch",
+            )
             on = items != "Faucet" and rng.random() < 0.6
             return ("on", "1", items) if on else ("off", "0", items)
         case "Breakfast":
-            return _draw_meal(rng, lambda: one(stock.some(KINDS["spots"]), "place to serve it"))
+            return _draw_meal(
+                rng, lambda: one(stock.some(KINDS["spots"]), "place to serve it")
+            )
         case "Sandwich":
             return _filling_params(rng)
         case "Salad":
@@ -573,7 +658,16 @@ def _draw_meal(rng: Random, spot: Callable[[], str]) -> tuple[str, ...]:
     dish = "Plate" if rng.random() < 0.5 else "Bowl"
     place = spot()
     return (
-        *(coffees, toasts, potatoes, dish, apples, "Plate", sandwiches, *_filling_params(rng)),
+        *(
+            coffees,
+            toasts,
+            potatoes,
+            dish,
+            apples,
+            "Plate",
+            sandwiches,
+            *_filling_params(rng),
+        ),
         *(salads, *_filling_params(rng), str(rng.randint(0, 2)), place),
     )
 
@@ -601,7 +695,9 @@ def goal_lines(compiled: teach.Compiled, scene: Scene) -> list[str]:
     objects, names = {o.id: o for o in scene.objects}, names_of(scene.objects)
 
     def states(traits: tuple[Trait, ...]) -> str:
-        return " and ".join(WORDS.get(n if value else f"not {n}", n) for n, value in traits)
+        return " and ".join(
+            WORDS.get(n if value else f"not {n}", n) for n, value in traits
+        )
 
     def some(items: Ids, traits: tuple[Trait, ...] = ()) -> str:
         kinds = " or ".join(dict.fromkeys(_spaced(objects[t].type) for t in items))
@@ -610,7 +706,10 @@ def goal_lines(compiled: teach.Compiled, scene: Scene) -> list[str]:
     lines = []
     for dish in compiled.dishes:
         if dish.parts:
-            loads = [f"{each.count} x {some(each.objects, each.traits)}" for each in dish.load]
+            loads = [
+                f"{each.count} x {some(each.objects, each.traits)}"
+                for each in dish.load
+            ]
             load = f", with these in or on it: {', '.join(loads)}" if loads else ""
             at = f", in or on {some(dish.at)}" if dish.at else ""
             lines.append(some(dish.objects, dish.traits) + load + at)
@@ -628,15 +727,22 @@ def goal_lines(compiled: teach.Compiled, scene: Scene) -> list[str]:
 
 def places(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> list[str]:
     """List the locations of all relevant objects, room by room."""
-    objects, names = {o.id: o for o in drawn.scene.objects}, names_of(drawn.scene.objects)
-    mentioned = [each for order in drawn.plan for each in (order.object, order.other) if each]
+    objects, names = (
+        {o.id: o for o in drawn.scene.objects},
+        names_of(drawn.scene.objects),
+    )
+    mentioned = [
+        each for order in drawn.plan for each in (order.object, order.other) if each
+    ]
     for dish in drawn.compiled.dishes:
         load = (t for portion in dish.load for t in portion.objects)
         mentioned += (*dish.objects, *load, *dish.at)
     for goal in drawn.compiled.every:
         mentioned += (*getattr(goal, "objects", ()), *getattr(goal, "receptacles", ()))
     rooms: dict[str, list[str]] = {}
-    for each in (objects[item] for item in list(dict.fromkeys(mentioned))[:MOST_LISTED]):
+    for each in (
+        objects[item] for item in list(dict.fromkeys(mentioned))[:MOST_LISTED]
+    ):
         states = [state for state in STATES if getattr(each, state)]
         line = names[each.id] + (f" ({', '.join(states)})" if states else "")
         if holder := objects.get(each.parent):

@@ -26,19 +26,43 @@ from wayword.core.errors import DataError, suggest
 from wayword.core.files import read_field, read_json
 from wayword.core.geometry import absolute, relative
 from wayword.datasets.procedural.tables import Table
-from wayword.worlds.household.builder import FLAT_HEIGHT, HEADROOM, SceneBuilder, type_name
+from wayword.worlds.household.builder import (
+    FLAT_HEIGHT,
+    HEADROOM,
+    SceneBuilder,
+    type_name,
+)
 from wayword.worlds.household.scene import HouseObject, Preposition, Temperature
 
 Point3 = tuple[float, float, float]
 """x east, y north, z up in metres, i.e. AI2-THOR's (x, z, y)."""
 
 FLAGS = (
-    *("receptacle", "pickupable", "moveable", "openable", "isOpen", "toggleable", "isToggled"),
-    *("breakable", "sliceable", "cookable", "dirtyable", "isDirty", "canFillWithLiquid"),
+    *(
+        "receptacle",
+        "pickupable",
+        "moveable",
+        "openable",
+        "isOpen",
+        "toggleable",
+        "isToggled",
+    ),
+    *(
+        "breakable",
+        "sliceable",
+        "cookable",
+        "dirtyable",
+        "isDirty",
+        "canFillWithLiquid",
+    ),
     *("isFilledWithLiquid", "isHeatSource", "isColdSource"),
 )
 """Boolean fields of the file."""
-TEMPERATURES: dict[str, Temperature] = {"RoomTemp": "room", "Hot": "hot", "Cold": "cold"}
+TEMPERATURES: dict[str, Temperature] = {
+    "RoomTemp": "room",
+    "Hot": "hot",
+    "Cold": "cold",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +123,13 @@ def read_records(path: Path, scene: str) -> Records:
     """
     scenes = read_scenes(path)
     if scene not in scenes:
-        raise DataError(path, f"scene {scene!r}", "is missing", suggest(scene, list(scenes)))
+        raise DataError(
+            path, f"scene {scene!r}", "is missing", suggest(scene, list(scenes))
+        )
     listed = read_field(path, "", scenes, scene, list)
-    return tuple(read_record(path, f"{scene}, object {n}", raw) for n, raw in enumerate(listed))
+    return tuple(
+        read_record(path, f"{scene}, object {n}", raw) for n, raw in enumerate(listed)
+    )
 
 
 def read_record(path: Path, where: str, raw: Any) -> ObjectRecord:
@@ -111,7 +139,9 @@ def read_record(path: Path, where: str, raw: Any) -> ObjectRecord:
     heat = raw.get("temperature", "RoomTemp")
     if heat not in TEMPERATURES:
         raise DataError(
-            path, f"{where}, field 'temperature'", f"must be RoomTemp, Hot or Cold, got {heat!r}"
+            path,
+            f"{where}, field 'temperature'",
+            f"must be RoomTemp, Hot or Cold, got {heat!r}",
         )
     return ObjectRecord(
         read_field(path, where, raw, "objectId", str),
@@ -134,20 +164,27 @@ def read_point(path: Path, where: str, raw: Any, name: str) -> Point3:
         return at["x"] + 0.0, at["z"] + 0.0, at["y"] + 0.0
     except (KeyError, TypeError):  # read it again for an error that names the field
         point = read_field(path, where, raw, name, dict)
-    x, y, z = (float(read_field(path, f"{where}, {name}", point, c, (int, float))) for c in "xzy")
+    x, y, z = (
+        float(read_field(path, f"{where}, {name}", point, c, (int, float)))
+        for c in "xzy"
+    )
     return x, y, z
 
 
 # Affordances, receptacles and occlusion: the file's flags, supplemented by ``thor.toml``.
 
 
-LABELS = Table[frozenset[str]]("thor", "labels", lambda names, _: frozenset(names), __package__)
+LABELS = Table[frozenset[str]](
+    "thor", "labels", lambda names, _: frozenset(names), __package__
+)
 """Sets of object types with a common property."""
 AFFORDANCES = Table[tuple[str, ...]]("thor", "affordances", package=__package__)
 OF_FLAGS = Table[str]("thor", "flags", package=__package__)
 ACCEPTS = Table[tuple[str, ...]](
     *("thor", "accepts"),
-    lambda names, all_: tuple(n for name in names for n in all_["groups"].get(name, (name,))),
+    lambda names, all_: tuple(
+        n for name in names for n in all_["groups"].get(name, (name,))
+    ),
     __package__,
 )
 CAPACITY = Table[int]("thor", "capacity", package=__package__)
@@ -168,7 +205,9 @@ def preposition(record: ObjectRecord) -> Preposition:
 
 def accepts(receptacle: ObjectRecord, item: ObjectRecord) -> bool:
     """True if the receptacle takes objects of the item's type."""
-    is_accepted = receptacle.label not in ACCEPTS or item.label in ACCEPTS[receptacle.label]
+    is_accepted = (
+        receptacle.label not in ACCEPTS or item.label in ACCEPTS[receptacle.label]
+    )
     return bool(preposition(receptacle)) and is_accepted and receptacle.id != item.id
 
 
@@ -186,7 +225,9 @@ def move_record(record: ObjectRecord, position: Point3, heading: float) -> Objec
     width, depth, height = record.size
     size = (depth, width, height) if 45.0 < abs(turn) < 135.0 else record.size
     heading = absolute(heading)
-    return replace(record, position=position, heading=heading, center=center, size=size, parents=())
+    return replace(
+        record, position=position, heading=heading, center=center, size=size, parents=()
+    )
 
 
 # Receptacles of objects, judged by boxes.
@@ -220,7 +261,10 @@ def find_holder(
     not to be on the floor.
     """
     receptacles = list(receptacles)
-    (x, y, _), wide = item.center, 3 * MARGIN  # a cheap test first: most are out of range
+    (x, y, _), wide = (
+        item.center,
+        3 * MARGIN,
+    )  # a cheap test first: most are out of range
     nearby = [r for r in receptacles if abs(x - r.center[0]) <= r.size[0] / 2 + wide]
     nearby = [r for r in nearby if abs(y - r.center[1]) <= r.size[1] / 2 + wide]
     costs = [(holder_cost(item, r), r.id, r) for r in nearby]
@@ -228,7 +272,9 @@ def find_holder(
         costs = []
         for r in (r for r in receptacles if accepts(r, item) and not r.pickupable):
             sides = zip((x, y, item.bottom), r.center, r.size, strict=True)
-            away = math.hypot(*(max(abs(at - mid) - side / 2, 0.0) for at, mid, side in sides))
+            away = math.hypot(
+                *(max(abs(at - mid) - side / 2, 0.0) for at, mid, side in sides)
+            )
             costs += [(away, r.id, r)] if away <= NEAREST_HOLDER else []
     cost, _, best = min(costs, default=(math.inf, "", None))
     return best if cost < math.inf else None
@@ -238,7 +284,10 @@ def holder_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
     """Return the cost of assigning an item to a receptacle; infinite if it cannot be there."""
     label, rail = holder.label, holder.label in LABELS["rails"]
     margin = 3 * MARGIN if rail else MARGIN
-    dx, dy = abs(item.center[0] - holder.center[0]), abs(item.center[1] - holder.center[1])
+    dx, dy = (
+        abs(item.center[0] - holder.center[0]),
+        abs(item.center[1] - holder.center[1]),
+    )
     is_above = dx <= holder.size[0] / 2 + margin and dy <= holder.size[1] / 2 + margin
     if not is_above or not accepts(holder, item):
         return math.inf
@@ -252,18 +301,30 @@ def holder_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
         if -0.05 <= rise <= max(holder.size[2], MOST_RAISED):
             cost = abs(rise)
     elif label in LABELS["seats"]:  # the top of the box is a backrest or headboard
-        cost = min(surface, 0.3 + abs(rise - SEAT) if LEDGE <= rise < holder.size[2] else math.inf)
+        cost = min(
+            surface,
+            0.3 + abs(rise - SEAT) if LEDGE <= rise < holder.size[2] else math.inf,
+        )
     elif label in LABELS["frames"]:
         within = holder.bottom + LEDGE <= item.bottom < holder.top
         cost = min(surface, 0.5 if within else math.inf)
     elif rail:  # a towel hangs around it
-        cost = 0.0 if item.bottom <= holder.top and holder.bottom <= item.top else math.inf
+        cost = (
+            0.0 if item.bottom <= holder.top and holder.bottom <= item.top else math.inf
+        )
     elif label not in LABELS["hollow"]:
         cost = surface
-    elif "openable" in holder.flags:  # at a drawer's upper rim: on the surrounding furniture
-        if item.bottom <= holder.top - RIM and holder.bottom - 0.03 <= item.center[2] <= holder.top:
+    elif (
+        "openable" in holder.flags
+    ):  # at a drawer's upper rim: on the surrounding furniture
+        if (
+            item.bottom <= holder.top - RIM
+            and holder.bottom - 0.03 <= item.center[2] <= holder.top
+        ):
             cost = 0.0
-    elif holder.bottom - 0.03 <= item.center[2] <= holder.top + MOST_RAISED:  # may stick out
+    elif (
+        holder.bottom - 0.03 <= item.center[2] <= holder.top + MOST_RAISED
+    ):  # may stick out
         cost = 0.0
     return cost + 0.01 * area
 
@@ -278,8 +339,12 @@ def find_holders(records: Records, judged: Sequence[ObjectRecord]) -> dict[str, 
     holders: dict[str, str] = {}
     for item in judged:
         if item.parents:
-            published = [by_id[p] for p in item.parents if p in by_id and accepts(by_id[p], item)]
-            nearest = min(published, key=lambda r: abs(r.top - item.bottom), default=None)
+            published = [
+                by_id[p] for p in item.parents if p in by_id and accepts(by_id[p], item)
+            ]
+            nearest = min(
+                published, key=lambda r: abs(r.top - item.bottom), default=None
+            )
             best = find_holder(item, published) or nearest
         else:
             best = find_holder(item, receptacles)
@@ -310,7 +375,9 @@ ASKEW = 10.0
 
 
 def add_objects(
-    builder: SceneBuilder, records: Iterable[ObjectRecord], controls: Controls | None = None
+    builder: SceneBuilder,
+    records: Iterable[ObjectRecord],
+    controls: Controls | None = None,
 ) -> None:
     """Add the objects to a scene under construction: fixed ones first, then portable ones, so that
     scenes that differ only in small objects can share a layout.
@@ -320,12 +387,16 @@ def add_objects(
     pot and a pan on one burner.
     """
     listed = tuple(filter(is_object, records))
-    holder_of = find_holders(listed, [record for record in listed if can_lie_on(record)])
+    holder_of = find_holders(
+        listed, [record for record in listed if can_lie_on(record)]
+    )
     switch_targets = {**wire_switches(listed), **(controls or {})}
     contents = Counter(holder_of.values())
     for record in sorted(listed, key=lambda each: each.pickupable):
         label, flags, parent = record.label, record.flags, holder_of.get(record.id, "")
-        affordances = [affordance for flag, affordance in OF_FLAGS.items() if flag in flags]
+        affordances = [
+            affordance for flag, affordance in OF_FLAGS.items() if flag in flags
+        ]
         capacity = CAPACITY.get(label, 0)
         is_standing = (
             record.size[2] > FLAT_HEIGHT
@@ -342,7 +413,9 @@ def add_objects(
                 width=width,
                 depth=depth,
                 bottom=record.bottom,
-                height=min(record.size[2], BOARD) if label == "Shelf" else record.size[2],
+                height=min(record.size[2], BOARD)
+                if label == "Shelf"
+                else record.size[2],
                 parent=parent,
                 affordances=frozenset((*affordances, *AFFORDANCES.get(label, ()))),
                 receptacle=preposition(record),
@@ -392,9 +465,15 @@ def wire_switches(records: Records) -> dict[str, tuple[str, ...]]:
         targets = [record for record in records if record.label in kinds]
         taken: set[str] = set()
         for distance, switch, target in sorted(
-            (math.dist(a.center, b.center), a.id, b.id) for a in switches for b in targets
+            (math.dist(a.center, b.center), a.id, b.id)
+            for a in switches
+            for b in targets
         ):
-            if switch not in targets_of and target not in taken and distance <= FARTHEST:
+            if (
+                switch not in targets_of
+                and target not in taken
+                and distance <= FARTHEST
+            ):
                 targets_of[switch] = (target,)
                 taken |= {target} if label == "StoveKnob" else set()
     return targets_of

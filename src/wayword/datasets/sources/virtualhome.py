@@ -104,11 +104,17 @@ def graph_of(record: Json, source: Path) -> Graph:
             try:
                 (x, high, y), (width, height, depth) = raw["center"], raw["size"]
                 wide, deep, tall = (abs(float(side)) for side in (width, depth, height))
-                box = AxisBox(float(x), float(y), wide, deep, float(high) - tall / 2, tall)
+                box = AxisBox(
+                    float(x), float(y), wide, deep, float(high) - tall / 2, tall
+                )
             except (KeyError, TypeError, ValueError) as error:
                 problem = "must have a center and a size, three numbers each"
-                raise DataError(source, f"{where}, field 'bounding_box'", problem) from error
-        properties, states = (frozenset(entry.get(key) or ()) for key in ("properties", "states"))
+                raise DataError(
+                    source, f"{where}, field 'bounding_box'", problem
+                ) from error
+        properties, states = (
+            frozenset(entry.get(key) or ()) for key in ("properties", "states")
+        )
         node = Node(node_id, name, category, box, properties, states)
         nodes[node.id] = node
     edges = []
@@ -131,10 +137,14 @@ def trimmed_of(record: Json, full: Graph, source: Path) -> Graph:
         raise DataError(source, f"node {unknown[0]}", problem)
     for number, node in full.nodes.items():
         if trimmed := trimmed_nodes.get(number):
-            nodes[number] = replace(node, properties=trimmed.properties, states=trimmed.states)
+            nodes[number] = replace(
+                node, properties=trimmed.properties, states=trimmed.states
+            )
         elif node.category in ("Rooms", "Floor", "Floors", "Doors"):
             nodes[number] = node
-    return Graph(nodes, [edge for edge in full.edges if edge[0] in nodes and edge[2] in nodes])
+    return Graph(
+        nodes, [edge for edge in full.edges if edge[0] in nodes and edge[2] in nodes]
+    )
 
 
 # Properties of VirtualHome's classes in the household world: see ``virtualhome.toml``.
@@ -180,7 +190,10 @@ def is_object(node: Node) -> bool:
         return False
     if portable(node) or preposition(node) or affordances(node):
         return True
-    is_furniture = node.category in ("Furniture", "Appliances") and node.kind not in CLASSES["hung"]
+    is_furniture = (
+        node.category in ("Furniture", "Appliances")
+        and node.kind not in CLASSES["hung"]
+    )
     return is_furniture and node.box.width * node.box.depth > 0.04
 
 
@@ -215,10 +228,14 @@ def predicates(record: Mapping[str, Json]) -> list[Predicate]:
     return result
 
 
-def goal_of(predicate: Predicate, scene: Scene, place: HouseObject | None) -> GoalCondition | str:
+def goal_of(
+    predicate: Predicate, scene: Scene, place: HouseObject | None
+) -> GoalCondition | str:
     """Convert a predicate to a condition on the final state; return a reason if impossible."""
     items = tuple(
-        o.id for o in scene.objects if o.type == predicate.item and "pickupable" in o.affordances
+        o.id
+        for o in scene.objects
+        if o.type == predicate.item and "pickupable" in o.affordances
     )
     if predicate.relation == "sit":
         return SIT
@@ -263,12 +280,20 @@ def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
         tiles = [
             tile.box
             for n, tile in graph.nodes.items()
-            if tile.kind == "floor" and tile.box is not None and graph.room_by_node.get(n) == number
+            if tile.kind == "floor"
+            and tile.box is not None
+            and graph.room_by_node.get(n) == number
         ]
         if not tiles:
             raise DataError(source, f"node {number}", f"{node.kind} has no floor tiles")
-        west, south = min(t.x - t.width / 2 for t in tiles), min(t.y - t.depth / 2 for t in tiles)
-        east, north = max(t.x + t.width / 2 for t in tiles), max(t.y + t.depth / 2 for t in tiles)
+        west, south = (
+            min(t.x - t.width / 2 for t in tiles),
+            min(t.y - t.depth / 2 for t in tiles),
+        )
+        east, north = (
+            max(t.x + t.width / 2 for t in tiles),
+            max(t.y + t.depth / 2 for t in tiles),
+        )
         words = "living room" if node.kind == "livingroom" else node.kind
         count[words] += 1
         name = words if count[words] == 1 else f"{words} {count[words]}"
@@ -331,7 +356,9 @@ def standing_places(layout: Layout) -> tuple[Point, ...]:
         component = {int(p) for p in np.flatnonzero(Trip(house, actor).steps >= 0)}
         unvisited -= component | {start}
         largest = max(largest, component, key=len)
-    spots = sorted((round(float(grid.x[p]), 6), round(float(grid.y[p]), 6)) for p in largest)
+    spots = sorted(
+        (round(float(grid.x[p]), 6), round(float(grid.y[p]), 6)) for p in largest
+    )
     closed = [True] * len(layout.doors)
     return tuple(at for at in spots if can_stand(layout, actor.body.radius, at, closed))
 
@@ -370,12 +397,19 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
     builder = SceneBuilder(name)
     for words, area in rooms.items():
         half_x, half_y = area.width / 2, area.depth / 2
-        corners = ((-half_x, -half_y), (half_x, -half_y), (half_x, half_y), (-half_x, half_y))
+        corners = (
+            (-half_x, -half_y),
+            (half_x, -half_y),
+            (half_x, half_y),
+            (-half_x, half_y),
+        )
         builder.room(words, [(area.x + dx, area.y + dy) for dx, dy in corners])
     doorways = doorways_of(graph, list(rooms.values()))
     for a, b, door in doorways:
         if door:
-            builder.door(f"door|{door}", a, b, closed="CLOSED" in graph.nodes[door].states)
+            builder.door(
+                f"door|{door}", a, b, closed="CLOSED" in graph.nodes[door].states
+            )
         else:
             builder.opening(a, b)
     for node in sorted(filter(is_object, graph.nodes.values()), key=portable):
@@ -384,16 +418,25 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
         parent = _parent(graph, node) if is_item else ""
         holders = [(how, graph.nodes[n]) for how, n in graph.holders.get(node.id, ())]
         is_raised = any(  # a microwave on a counter
-            how == "ON" and preposition(o) == "on" and not portable(o) for how, o in holders
+            how == "ON" and preposition(o) == "on" and not portable(o)
+            for how, o in holders
         )
         stands = not is_item and not is_raised
         item = HouseObject(
             *(node.name, node.kind, box.x, box.y, box.width, box.depth),
-            *(max(0.0, box.bottom), box.height, parent, affordances(node), preposition(node)),
+            *(
+                max(0.0, box.bottom),
+                box.height,
+                parent,
+                affordances(node),
+                preposition(node),
+            ),
             solid=stands and box.height > FLAT_HEIGHT and box.bottom < HEADROOM,
             opaque=not is_item,
             open="OPEN" in node.states and node.kind in CLASSES["boxes"],
-            on="ON" in node.states and "HAS_SWITCH" in node.properties and node.kind != "fridge",
+            on="ON" in node.states
+            and "HAS_SWITCH" in node.properties
+            and node.kind != "fridge",
             temperature="cold" if parent.startswith("fridge|") else "room",
         )
         if item.solid and any(blocks(item, gap) for gap in doorways):
@@ -410,12 +453,23 @@ def _parent(graph: Graph, node: Node) -> str:
     Boxes of furniture overlap (an apple on a table is also INSIDE the adjacent sofa), so INSIDE
     counts only for furniture that opens, and ON for the rest.
     """
-    options = [(graph.nodes[n], relation) for relation, n in graph.holders.get(node.id, ())]
-    for kind, relation in (("in", "INSIDE"), ("on", "ON"), ("in", "ON"), ("on", "INSIDE")):
+    options = [
+        (graph.nodes[n], relation) for relation, n in graph.holders.get(node.id, ())
+    ]
+    for kind, relation in (
+        ("in", "INSIDE"),
+        ("on", "ON"),
+        ("in", "ON"),
+        ("on", "INSIDE"),
+    ):
         for other, how in options:
             fits = preposition(other) == kind and how == relation and is_object(other)
             is_on_box = other.kind in CLASSES["boxes"] and relation == "ON"
-            if fits and not is_on_box and not (portable(other) and _rests_on(graph, other, node)):
+            if (
+                fits
+                and not is_on_box
+                and not (portable(other) and _rests_on(graph, other, node))
+            ):
                 return other.name
     return ""
 

@@ -26,19 +26,34 @@ from typing import Protocol
 
 from wayword.core.action import Decision, Rejection
 from wayword.core.errors import BudgetExhausted, ModelError
-from wayword.core.model import Answer, Choice, Completion, Model, Prompt, Sampling, Usage, Wrapper
+from wayword.core.model import (
+    Answer,
+    Choice,
+    Completion,
+    Model,
+    Prompt,
+    Sampling,
+    Usage,
+    Wrapper,
+)
 from wayword.models.middleware.prices import Price
 
-_TYPICAL_MARGIN = 1.25  # reserve more than a typical episode's cost, because episodes differ
+_TYPICAL_MARGIN = (
+    1.25  # reserve more than a typical episode's cost, because episodes differ
+)
 
 _SPREAD = 4.0
 """Safety margin on the highest cost so far: + 400% after one call, + 200% after two, and so on,
 because the output of reasoning models varies tenfold. For turns, the margin falls with the square
 root of the longest episode so far, because histories grow."""
 
-_CONFIDENCE = 0.9  # share of running episodes that should end within the amount reserved for them
+_CONFIDENCE = (
+    0.9  # share of running episodes that should end within the amount reserved for them
+)
 
-_MAX_ENDED = 256  # costs of ended episodes that are kept; at twice the number, half are dropped
+_MAX_ENDED = (
+    256  # costs of ended episodes that are kept; at twice the number, half are dropped
+)
 
 _STALL_S = 1.0  # longest wait for older episodes while no call is pending
 
@@ -119,7 +134,9 @@ class Estimate:
         meter.share += share
         self._paid += share
         self._largest_share = max(self._largest_share, meter.share)
-        self._max_turn_share = max(self._max_turn_share, meter.share / max(1, meter.turns))
+        self._max_turn_share = max(
+            self._max_turn_share, meter.share / max(1, meter.turns)
+        )
 
     def stepped(self, meter: Meter) -> None:
         meter.turns += 1
@@ -129,23 +146,34 @@ class Estimate:
     def remaining_need(self, running: Iterable[Meter]) -> Callable[[Meter], float]:
         """Return a function that estimates an episode's remaining share, given all running ones."""
         taken = sorted(meter.share for meter in running if meter.share)
-        negated, survival = list[float](), 1.0  # negative, because bisect needs ascending values
+        negated, survival = (
+            list[float](),
+            1.0,
+        )  # negative, because bisect needs ascending values
         for rank, share in enumerate(self.ended):
-            remaining = 1 + len(self.ended) - rank + len(taken) - bisect_left(taken, share)
+            remaining = (
+                1 + len(self.ended) - rank + len(taken) - bisect_left(taken, share)
+            )
             survival *= 1.0 - 1.0 / remaining
             negated.append(-survival)
 
         def need(meter: Meter) -> float:
             rank = bisect_right(self.ended, meter.share)
             current = -negated[rank - 1] if rank else 1.0
-            end = bisect_left(negated, (_CONFIDENCE - 1.0) * current - 1e-9, rank)  # 1e-9: rounding
+            end = bisect_left(
+                negated, (_CONFIDENCE - 1.0) * current - 1e-9, rank
+            )  # 1e-9: rounding
             if self.limit:  # the episode may use all its turns
-                turn = max(self._paid / max(1, self._turns), meter.share / max(1, meter.turns))
+                turn = max(
+                    self._paid / max(1, self._turns), meter.share / max(1, meter.turns)
+                )
                 cap = max(0, self.limit - meter.turns) * turn
                 cap *= 1.0 + _SPREAD / sqrt(self._max_turns)
             else:
                 cap = max(2.0 * self._largest_share - meter.share, 0.5 * meter.share)
-            return min(cap, self.ended[end] - meter.share) if end < len(negated) else cap
+            return (
+                min(cap, self.ended[end] - meter.share) if end < len(negated) else cap
+            )
 
         return need
 
@@ -218,7 +246,9 @@ class Account:
         self.check()
         ended = self.estimate.ended
         need = _TYPICAL_MARGIN * sum(ended) / max(1, len(ended))
-        self._check_rest(sum(max(0.0, need - m.share) for m in self._meters.values()) + need)
+        self._check_rest(
+            sum(max(0.0, need - m.share) for m in self._meters.values()) + need
+        )
         self._started += 1
         meter = Meter(self._started)
         self._meters[meter.number] = meter
@@ -233,7 +263,9 @@ class Account:
 
     def stepped(self, decision: Decision | Rejection | None = None) -> None:
         if (meter := EPISODE.get()) is not None:
-            rejection = decision.fallback_for if isinstance(decision, Decision) else decision
+            rejection = (
+                decision.fallback_for if isinstance(decision, Decision) else decision
+            )
             meter.rejected = rejection is not None
             self.estimate.stepped(meter)
 
@@ -308,7 +340,10 @@ class Account:
 
         Raises ``RecordingError`` if it cannot be written: the budget must survive a crash.
         """
-        tokens, cost = max(0, tokens), max(0.0, dollars or 0.0)  # a server may send negative counts
+        tokens, cost = (
+            max(0, tokens),
+            max(0.0, dollars or 0.0),
+        )  # a server may send negative counts
         with self._lock:
             was_spent = self.used >= 1.0
             self.calls += 1
@@ -339,14 +374,18 @@ class Account:
         if caller is None or caller.share or caller is not oldest or not has_history:
             return
         remaining_need = self.estimate.remaining_need(self._meters.values())
-        owed = sum(remaining_need(meter) for meter in self._meters.values() if meter.share)
+        owed = sum(
+            remaining_need(meter) for meter in self._meters.values() if meter.share
+        )
         ended = self.estimate.ended
         upper_quartile = _TYPICAL_MARGIN * ended[len(ended) * 3 // 4] if ended else 0.0
         self._check_rest(owed + min(upper_quartile, remaining_need(caller)))
 
     def _check_rest(self, need: float) -> None:
         if self.used and self.estimate.ended and self.used + need > 1.0:
-            raise BudgetExhausted(f"the rest of {self._limit()} does not cover another episode")
+            raise BudgetExhausted(
+                f"the rest of {self._limit()} does not cover another episode"
+            )
 
     def _wake(self) -> None:
         """Wake the oldest waiting call, which wakes the next one: if all woke at once, their calls
@@ -387,14 +426,18 @@ class Account:
         if self.max_tokens is not None and is_tokens:
             return f"the budget of {self.max_tokens:,} tokens"
         amount = self.max_dollars or 0.0
-        digits = ".2g" if 0.0 < amount < 0.01 else ".2f"  # a tiny limit must not be shown as $0.00
+        digits = (
+            ".2g" if 0.0 < amount < 0.01 else ".2f"
+        )  # a tiny limit must not be shown as $0.00
         return f"the budget of ${amount:{digits}}"
 
     def spent(self) -> str:
         """Return the message that a limit is reached."""
         limit = self._limit()
         late_calls = f"; calls pending at that time: {self.late}" if self.late else ""
-        amount = f"{self.tokens:,}" if limit.endswith("tokens") else f"${self.dollars:.4f}"
+        amount = (
+            f"{self.tokens:,}" if limit.endswith("tokens") else f"${self.dollars:.4f}"
+        )
         return f"{limit} is spent ({amount} used{late_calls})"
 
 
@@ -415,7 +458,9 @@ class Call:
 
     @property
     def usage(self) -> Usage:
-        return sum(self._pending, self._completed if self.estimate is None else self.estimate)
+        return sum(
+            self._pending, self._completed if self.estimate is None else self.estimate
+        )
 
     async def send(self, cap: Usage) -> None:
         """Add a pending request to the reserved amount. Raises ``BudgetExhausted``."""
@@ -428,7 +473,10 @@ class Call:
     async def reserve(self) -> None:
         tokens, dollars = self._tokens_and_dollars(self.usage)
         if tokens > self._reserved[0] or dollars > self._reserved[1]:
-            self._reserved = max(tokens, self._reserved[0]), max(dollars, self._reserved[1])
+            self._reserved = (
+                max(tokens, self._reserved[0]),
+                max(dollars, self._reserved[1]),
+            )
             await self._account.reserve(LedgerRow(*self._reserved, self._id, open=True))
 
     def received(self, cap: Usage, billed: Usage) -> None:
@@ -480,7 +528,9 @@ class sending:  # noqa: N801 - a context manager, used as a verb
             await self._call.send(self._cap)
         return self
 
-    async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
+    async def __aexit__(
+        self, _: object, error: BaseException | None, __: object
+    ) -> None:
         if self._call is not None and isinstance(error, ModelError | None):
             billed = self.billed if error is None else error.billed
             self._call.received(self._cap, billed or Usage())
@@ -500,13 +550,17 @@ class PaidModel(Wrapper):
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         cap = Usage(
-            rough_tokens(prompt) * sampling.n, sampling.max_tokens * sampling.n, estimated=True
+            rough_tokens(prompt) * sampling.n,
+            sampling.max_tokens * sampling.n,
+            estimated=True,
         )
         return await self._paid(cap, lambda: self._inner.complete(prompt, sampling))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         option_characters = sum(map(len, options))
-        cap = Usage(rough_tokens(prompt) * len(options), option_characters, estimated=True)
+        cap = Usage(
+            rough_tokens(prompt) * len(options), option_characters, estimated=True
+        )
         return await self._paid(cap, lambda: self._inner.choose(prompt, options))
 
     async def _paid(self, cap: Usage, ask: Callable[[], Awaitable[Answer]]) -> Answer:
@@ -522,7 +576,9 @@ class PaidModel(Wrapper):
             call.settle(error.billed)
             await self._account.payments_written()
             raise
-        except BaseException:  # cancelled, or the budget was exhausted between two requests
+        except (
+            BaseException
+        ):  # cancelled, or the budget was exhausted between two requests
             call.settle(call.usage or None)
             raise
         else:
@@ -543,5 +599,7 @@ def rough_tokens(prompt: Prompt) -> int:
     """
     if isinstance(prompt, str):
         return len(prompt.encode(errors="replace")) // 2 + 1
-    texts = sum(len(message.content.encode(errors="replace")) // 2 + 8 for message in prompt)
+    texts = sum(
+        len(message.content.encode(errors="replace")) // 2 + 8 for message in prompt
+    )
     return texts + 1500 * sum(len(message.images) for message in prompt)

@@ -22,7 +22,15 @@ from typing import Any
 from wayword.core.episode import Json
 from wayword.core.errors import DataError
 from wayword.core.files import process_runs
-from wayword.core.model import Answer, Choice, Completion, Model, Prompt, Sampling, Wrapper
+from wayword.core.model import (
+    Answer,
+    Choice,
+    Completion,
+    Model,
+    Prompt,
+    Sampling,
+    Wrapper,
+)
 from wayword.core.secrets import redacted
 from wayword.settings import type_adapter
 
@@ -35,7 +43,9 @@ def _prompt_value(prompt: Prompt) -> Json:
         return prompt
     values = []
     for message in prompt:
-        images = [[i.media_type, hashlib.sha256(i.data).hexdigest()] for i in message.images]
+        images = [
+            [i.media_type, hashlib.sha256(i.data).hexdigest()] for i in message.images
+        ]
         values.append([message.role, message.content, images])
     return values
 
@@ -60,7 +70,9 @@ _TABLES = (
     "answers (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL, since REAL NOT NULL)",
 )
-CLAIM_SECONDS = 900.0  # a claim expires after this time, longer than a call with its retries
+CLAIM_SECONDS = (
+    900.0  # a claim expires after this time, longer than a call with its retries
+)
 _POLL_S = 0.05  # pause between checks for an answer that another process is waiting for
 
 
@@ -87,7 +99,9 @@ class AnswerCache:
                 self._db.execute("PRAGMA journal_mode=WAL")
                 self._db.execute("PRAGMA synchronous=NORMAL")
                 for table in _TABLES:
-                    self._db.execute(f"CREATE TABLE IF NOT EXISTS {table} WITHOUT ROWID")
+                    self._db.execute(
+                        f"CREATE TABLE IF NOT EXISTS {table} WITHOUT ROWID"
+                    )
                 self._db.execute("SELECT key, value FROM answers LIMIT 1").fetchone()
             except sqlite3.Error:
                 self._db.close()
@@ -98,23 +112,33 @@ class AnswerCache:
 
     def get(self, key: str) -> Json | None:
         try:
-            row = self._db.execute("SELECT value FROM answers WHERE key = ?", (key,)).fetchone()
+            row = self._db.execute(
+                "SELECT value FROM answers WHERE key = ?", (key,)
+            ).fetchone()
             return json.loads(row[0]) if row else None
         except (sqlite3.Error, ValueError, RecursionError, TypeError) as error:
-            self.problem(f"has an unreadable answer; the model was asked again ({error})")
+            self.problem(
+                f"has an unreadable answer; the model was asked again ({error})"
+            )
             return None
 
     def put(self, key: str, value: Json) -> None:
         text = json.dumps(value, ensure_ascii=False)
         try:
             text.encode()
-        except UnicodeEncodeError:  # SQLite cannot store unpaired surrogates: escape them
+        except (
+            UnicodeEncodeError
+        ):  # SQLite cannot store unpaired surrogates: escape them
             text = json.dumps(value)
         verb = "INSERT OR IGNORE" if self.get(key) is not None else "INSERT OR REPLACE"
         try:
-            self._db.execute(f"{verb} INTO answers VALUES (?, ?)", (key, redacted(text)))
+            self._db.execute(
+                f"{verb} INTO answers VALUES (?, ?)", (key, redacted(text))
+            )
         except sqlite3.Error as error:
-            self.problem(f"could not store an answer ({error}); the run continues without it")
+            self.problem(
+                f"could not store an answer ({error}); the run continues without it"
+            )
 
     def drop(self, key: str) -> None:
         with suppress(sqlite3.Error):
@@ -130,7 +154,9 @@ class AnswerCache:
             )
             if insertion.rowcount:
                 return True
-            row = self._db.execute("SELECT owner, since FROM claims WHERE key = ?", (key,))
+            row = self._db.execute(
+                "SELECT owner, since FROM claims WHERE key = ?", (key,)
+            )
             owner, since = row.fetchone() or ("", 0.0)
             number, host, *_ = [*str(owner).split(), "", ""]
             may_run = bool(host)  # a process on another machine may run
@@ -148,7 +174,9 @@ class AnswerCache:
 
     def release(self, key: str) -> None:
         with suppress(sqlite3.Error):
-            self._db.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, self._owner))
+            self._db.execute(
+                "DELETE FROM claims WHERE key = ? AND owner = ?", (key, self._owner)
+            )
 
     def close(self) -> None:
         self._db.close()
@@ -156,7 +184,9 @@ class AnswerCache:
     def problem(self, text: str) -> None:
         """Report a problem, once per text up to its first parenthesis."""
         line = f"the response cache {self.path} {text}"
-        if not any(past.partition(" (")[0] == line.partition(" (")[0] for past in self.problems):
+        if not any(
+            past.partition(" (")[0] == line.partition(" (")[0] for past in self.problems
+        ):
             self.problems.append(line)
 
 
@@ -182,11 +212,15 @@ class CachedModel(Wrapper):
         if sampling.temperature > 0 and sampling.seed is None:
             self._counts[key] += 1
             key = digest([key, self._counts[key] - 1])
-        return await self._ask_once(key, Completion, lambda: self._inner.complete(prompt, sampling))
+        return await self._ask_once(
+            key, Completion, lambda: self._inner.complete(prompt, sampling)
+        )
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         key = digest([self._inner.identity, choice_key(prompt, options)])
-        return await self._ask_once(key, Choice, lambda: self._inner.choose(prompt, options))
+        return await self._ask_once(
+            key, Choice, lambda: self._inner.choose(prompt, options)
+        )
 
     async def aclose(self) -> None:
         await asyncio.to_thread(self._thread.shutdown)
@@ -208,27 +242,37 @@ class CachedModel(Wrapper):
                 try:
                     while True:
                         value = await self._run_off_loop(self._cache.get, key)
-                        answer: Answer | None = self._parse_answer(key, value, answer_type)
+                        answer: Answer | None = self._parse_answer(
+                            key, value, answer_type
+                        )
                         if answer is not None:
                             return replace(answer, seconds=time.perf_counter() - began)
-                        if claimed:  # read again, as another process may have answered meanwhile
+                        if (
+                            claimed
+                        ):  # read again, as another process may have answered meanwhile
                             break
                         claimed = await self._run_off_loop(self._cache.claim, key)
                         if not claimed:
-                            await asyncio.sleep(_POLL_S)  # another process is making this call
+                            await asyncio.sleep(
+                                _POLL_S
+                            )  # another process is making this call
                     answer = await ask()
                     if _is_cacheable(answer):
                         await self._run_off_loop(self._cache.put, key, asdict(answer))
                     return answer
                 finally:
                     if claimed:
-                        await asyncio.shield(self._run_off_loop(self._cache.release, key))
+                        await asyncio.shield(
+                            self._run_off_loop(self._cache.release, key)
+                        )
         finally:
             if not lock.locked():
                 self._flying.pop(key, None)
 
     async def _run_off_loop(self, work: Callable[..., Json], *arguments: Any) -> Json:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(
+            self._thread, work, *arguments
+        )
 
     def _parse_answer(self, key: str, value: Json, answer_type: Any) -> Any:
         if value is None:
@@ -249,4 +293,6 @@ def _is_cacheable(answer: Completion | Choice) -> bool:
     if isinstance(answer, Choice):
         return all(math.isfinite(value) for value in answer.logprobs)
     has_text = all(text.strip() for text in answer.texts) and bool(answer.texts)
-    return has_text and not {"tool_calls", "content_filter", "error"} & set(answer.finish)
+    return has_text and not {"tool_calls", "content_filter", "error"} & set(
+        answer.finish
+    )

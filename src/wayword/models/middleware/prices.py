@@ -33,7 +33,9 @@ class Price:
     def of(self, usage: Usage) -> float:
         cached = self.input if self.cached is None else self.cached
         fresh = usage.prompt - usage.reused
-        total = fresh * self.input + usage.reused * cached + usage.completion * self.output
+        total = (
+            fresh * self.input + usage.reused * cached + usage.completion * self.output
+        )
         return total / 1e6
 
 
@@ -45,8 +47,14 @@ class Prices:
 
     def of(self, model: str) -> Price | None:
         """Return the price of the longest matching name, None if none matches."""
-        matches = [name for name in self.table if name == model or fnmatchcase(model, name)]
-        return self.table[max(matches, key=lambda n: (n == model, len(n)))] if matches else None
+        matches = [
+            name for name in self.table if name == model or fnmatchcase(model, name)
+        ]
+        return (
+            self.table[max(matches, key=lambda n: (n == model, len(n)))]
+            if matches
+            else None
+        )
 
 
 def load_prices(custom: Path | None = None) -> Prices:
@@ -59,7 +67,9 @@ def _read(path: Path) -> dict[str, Price]:
     prices = {}
     for name, entry in read_table(path, "prices").items():
         try:
-            prices[name] = make(Price, entry if isinstance(entry, dict) else {}, f"price of {name}")
+            prices[name] = make(
+                Price, entry if isinstance(entry, dict) else {}, f"price of {name}"
+            )
         except UsageError as error:
             problem = str(error)
             remedy = "write {input: 1.25, cached: 0.125, output: 10.0}"

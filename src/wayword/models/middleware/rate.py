@@ -12,7 +12,9 @@ from typing import Protocol
 from wayword.core.errors import ModelError
 from wayword.core.model import Answer, Model, Usage, Wrapper
 
-_TOLERANCE = 1e-6  # missing share of a request that is ignored: rounding could wait forever
+_TOLERANCE = (
+    1e-6  # missing share of a request that is ignored: rounding could wait forever
+)
 
 
 class RateLimit(Protocol):
@@ -48,7 +50,9 @@ class Limiter:
         async with self._queue:
             while True:
                 now = self._clock()
-                self._level = min(self._burst, self._level + (now - self._filled_at) * self._rate)
+                self._level = min(
+                    self._burst, self._level + (now - self._filled_at) * self._rate
+                )
                 self._filled_at = now
                 if (missing := 1.0 - self._level) <= _TOLERANCE:
                     break
@@ -103,7 +107,9 @@ class RetryPolicy:
 
     def wait(self, retry: int, retry_after: float | None) -> float:
         """Return the seconds before retry number ``retry`` (from 0), outside of outages."""
-        backoff = min(self.longest, self.first * 2.0 ** min(retry, 30))  # 2**1024 overflows
+        backoff = min(
+            self.longest, self.first * 2.0 ** min(retry, 30)
+        )  # 2**1024 overflows
         if retry_after is None:
             return backoff * self.rng.uniform(0.5, 1.0)
         return retry_after + min(backoff, 1.0) * self.rng.uniform(0.0, 0.5)
@@ -130,7 +136,9 @@ class Outage:
 
     def failed(self, error: ModelError) -> None:
         self._failures_in_row += 1
-        self._began_at = self._policy.clock() if self._began_at is None else self._began_at
+        self._began_at = (
+            self._policy.clock() if self._began_at is None else self._began_at
+        )
         self._retry_after = error.retry_after
 
     def answered(self) -> None:
@@ -176,7 +184,9 @@ class RetryingModel(Wrapper):
         retry, waste = 0, Usage()
         while True:
             if self._fatal_error is not None:
-                raise ModelError(str(self._fatal_error), fatal=True, billed=waste or None)
+                raise ModelError(
+                    str(self._fatal_error), fatal=True, billed=waste or None
+                )
             try:
                 answer = await self._outage.attempt(ask)
             except ModelError as error:
@@ -186,7 +196,11 @@ class RetryingModel(Wrapper):
                 is_short = (error.retry_after or 0.0) <= self._policy.patience
                 if counts := is_away and is_short and self._answered:
                     self._outage.failed(error)
-                if counts and self._outage.open and self._outage.seconds <= self._policy.patience:
+                if (
+                    counts
+                    and self._outage.open
+                    and self._outage.seconds <= self._policy.patience
+                ):
                     wait = 0.0  # Outage.attempt waits instead
                 elif (final := self._final_error(error, retry)) is not None:
                     final.billed = waste or None
@@ -213,7 +227,10 @@ class RetryingModel(Wrapper):
         requested_wait = error.retry_after or 0.0
         line = str(error)
         if error.retryable and self._outage.open:
-            line, fatal = f"{line}; unavailable for {self._outage.seconds / 60:.0f} minutes", True
+            line, fatal = (
+                f"{line}; unavailable for {self._outage.seconds / 60:.0f} minutes",
+                True,
+            )
         elif error.retryable and retry >= max_retries:
             line += f"; gave up after {retry + 1} attempts" if retry else ""
         elif error.retryable and requested_wait > policy.patience:

@@ -20,7 +20,9 @@ from wayword.core.model import Choice, Completion, Message, Sampling, user
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def close_schema(schema: Mapping[str, Json], *, guidance: bool = True) -> dict[str, Json]:
+def close_schema(
+    schema: Mapping[str, Json], *, guidance: bool = True
+) -> dict[str, Json]:
     """Return the schema with objects closed to other keys, and without free white space.
 
     Existing keys are kept. ``guidance`` adds the ``x-guidance`` rule of llama.cpp's decoder; hosted
@@ -36,7 +38,9 @@ def _close_objects(node: Any, names: bool = False) -> Any:
     """Close the objects of a schema. With ``names``, the keys are property names, not keywords."""
     if isinstance(node, Mapping):
         inner = {
-            key: _close_objects(value, key in ("properties", "$defs", "definitions") and not names)
+            key: _close_objects(
+                value, key in ("properties", "$defs", "definitions") and not names
+            )
             if names or key not in ("enum", "const", "default", "examples")
             else value
             for key, value in node.items()
@@ -108,7 +112,9 @@ _CONTINUATION_REQUEST = (
     "what comes next.)"
 )
 _PUNCTUATION = " \t\r\n\"'`*_.,;:!()[]{}-“”"
-_LEAD_IN = re.compile(r"\W*(?:\d{1,3}\s*[.):])?(?:[\s*_]*[a-z][a-z ]{0,30}[*_]*:)?", re.IGNORECASE)
+_LEAD_IN = re.compile(
+    r"\W*(?:\d{1,3}\s*[.):])?(?:[\s*_]*[a-z][a-z ]{0,30}[*_]*:)?", re.IGNORECASE
+)
 """A number or label before an option: ``5.``, ``Next action:``."""
 _FENCE = re.compile(r"^\s*```\w*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 
@@ -136,7 +142,9 @@ def matched(answer: str, options: Sequence[str]) -> str:
     lead = _LEAD_IN.match(inner)
     is_option = lead is not None and lead[0].strip(_PUNCTUATION).casefold() in by_text
     rest = inner if lead is None or is_option else inner[lead.end() :]
-    *before, last = [line.strip(_PUNCTUATION).casefold() for line in inner.strip().split("\n")]
+    *before, last = [
+        line.strip(_PUNCTUATION).casefold() for line in inner.strip().split("\n")
+    ]
     last = "" if by_text.keys() & set(before) else last
     for text in (inner, rest, last):
         matches = by_text.get(text.strip(_PUNCTUATION).casefold(), [])
@@ -157,7 +165,9 @@ NOTHING_WRITTEN = "(nothing; if reasoning used all tokens, raise model.thinking)
 UNPICKED_LOGPROB = -1000.0  # of the other options if only the winner is known
 
 
-def picked(options: Sequence[str], answer: Completion, reasoning: Sequence[str]) -> Choice:
+def picked(
+    options: Sequence[str], answer: Completion, reasoning: Sequence[str]
+) -> Choice:
     """Return the choice of a model that wrote one of the options, or another text."""
     text = answer.text
     values = tuple(0.0 if option == text else UNPICKED_LOGPROB for option in options)
@@ -175,7 +185,12 @@ def check_options(options: Sequence[str]) -> tuple[str, ...]:
 
 def prefix_length(lists: Iterable[Sequence[int]]) -> int:
     """Return the length of the common prefix of all lists."""
-    return sum(1 for _ in takewhile(lambda tokens: len({*tokens}) == 1, zip(*lists, strict=False)))
+    return sum(
+        1
+        for _ in takewhile(
+            lambda tokens: len({*tokens}) == 1, zip(*lists, strict=False)
+        )
+    )
 
 
 # The boundary between a prompt and an option that is ranked as its continuation.
@@ -205,7 +220,9 @@ def continued(prompt: str, option: str) -> tuple[str, str]:
 
 # Reasoning text of a model, separated from its answer.
 
-_THINK_TAG = re.compile(r"<(/?)(?:\w{1,12}:)?(?:think|thinking|reasoning)>|\[(/?)THINK\]", re.I)
+_THINK_TAG = re.compile(
+    r"<(/?)(?:\w{1,12}:)?(?:think|thinking|reasoning)>|\[(/?)THINK\]", re.I
+)
 
 
 def split_thought(text: str) -> tuple[str, str]:
@@ -234,4 +251,6 @@ def split_thought(text: str) -> tuple[str, str]:
             answer.append(piece)
         is_open = not is_closing
     (reasoning if is_open else answer).append(text[end:])
-    return ("".join(answer).strip(), "\n".join(reasoning).strip()) if end else (text, "")
+    return (
+        ("".join(answer).strip(), "\n".join(reasoning).strip()) if end else (text, "")
+    )

@@ -70,7 +70,9 @@ class Engine:
         return list(self._post("/tokenize", body)["tokens"])
 
     def apply_template(self, messages: Sequence[Mapping[str, str]]) -> str:
-        return str(self._post("/apply-template", {"messages": list(messages)})["prompt"])
+        return str(
+            self._post("/apply-template", {"messages": list(messages)})["prompt"]
+        )
 
     def close(self) -> None:
         """Free the memory. The engine cannot be used afterwards."""
@@ -78,12 +80,17 @@ class Engine:
 
     def _post(self, route: str, body: Json) -> dict[str, Any]:
         connection = http.client.HTTPConnection(self._host, self._port or 0, timeout=60)
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._key}"}
+        headers = {
+            "Content-Type": "application/json",
+            "Authorization": f"Bearer {self._key}",
+        }
         try:
             connection.request("POST", route, json.dumps(body), headers)
             answer: dict[str, Any] = json.loads(connection.getresponse().read())
         except (OSError, ValueError) as error:
-            raise ModelError(f"the local engine did not answer {route}: {error}") from None
+            raise ModelError(
+                f"the local engine did not answer {route}: {error}"
+            ) from None
         finally:
             connection.close()
         return _check_reply(answer)
@@ -126,7 +133,9 @@ def _check_reply(answer: dict[str, Any]) -> dict[str, Any]:
             f"the prompt is {error['n_prompt_tokens']} tokens long and the context holds "
             f"{error['n_ctx']}; shorten the prompt or raise the model's setting 'context'"
         )
-    raise ModelError(f"the local engine rejected the request: {error.get('message', error)}")
+    raise ModelError(
+        f"the local engine rejected the request: {error.get('message', error)}"
+    )
 
 
 # The exact log-probability of each option as the continuation of a prompt.
@@ -139,12 +148,16 @@ def _check_reply(answer: dict[str, Any]) -> dict[str, Any]:
 # The engine reports log-probabilities before grammar and temperature, so forcing a token does not
 # change its score.
 
-TOP_TOKENS = 128  # listed per pass; an option outside the list costs a pass over one token
+TOP_TOKENS = (
+    128  # listed per pass; an option outside the list costs a pass over one token
+)
 
 _Table = dict[tuple[tuple[int, ...], int], float]
 
 
-def rank(engine: Engine, prompt: str, options: Sequence[str]) -> tuple[tuple[float, ...], Usage]:
+def rank(
+    engine: Engine, prompt: str, options: Sequence[str]
+) -> tuple[tuple[float, ...], Usage]:
     """Return the log-probability of each option in order, and the tokens used. Blocks.
 
     Raises ``ModelError`` for an empty prompt or option.
@@ -159,13 +172,16 @@ def rank(engine: Engine, prompt: str, options: Sequence[str]) -> tuple[tuple[flo
     table: _Table = {}
     usage = Usage()
     for ending in sorted(endings, key=len, reverse=True):
-        while missing := [i for i, each in enumerate(ending) if (ending[:i], each) not in table]:
+        while missing := [
+            i for i, each in enumerate(ending) if (ending[:i], each) not in table
+        ]:
             start = missing[0]
             forced = ending[start:]
             answer = engine.complete(
                 {
                     "prompt": base[:shared_count] + list(ending[:start]),
-                    "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in forced),
+                    "grammar": "root ::= "
+                    + " ".join(f"<[{token}]>" for token in forced),
                     "max_tokens": len(forced),
                     "temperature": 0.0,
                     "logprobs": TOP_TOKENS,
@@ -177,10 +193,16 @@ def rank(engine: Engine, prompt: str, options: Sequence[str]) -> tuple[tuple[flo
                 for listed in (*entry["top_logprobs"], entry):
                     table[ending[:i], listed["id"]] = listed["logprob"]
             if (ending[:start], ending[start]) not in table:
-                raise ModelError("the local engine generated a text other than the option to score")
+                raise ModelError(
+                    "the local engine generated a text other than the option to score"
+                )
             timings = answer["timings"]
-            is_first = usage == Usage()  # this pass reads the prompt; later ones read option tokens
-            read_tokens, reused_tokens = (shared_count, timings["cache_n"]) if is_first else (0, 0)
+            is_first = (
+                usage == Usage()
+            )  # this pass reads the prompt; later ones read option tokens
+            read_tokens, reused_tokens = (
+                (shared_count, timings["cache_n"]) if is_first else (0, 0)
+            )
             usage += Usage(read_tokens, timings["predicted_n"], reused_tokens)
     totals = (sum(table[e[:i], token] for i, token in enumerate(e)) for e in endings)
     return tuple(totals), usage
@@ -202,7 +224,9 @@ _FORWARDED_HEADERS = ("content-type", "content-length", "content-encoding")
 
 
 @contextmanager
-def serve(path: Path, port: int = 0, settings: EngineSettings | None = None) -> Iterator[str]:
+def serve(
+    path: Path, port: int = 0, settings: EngineSettings | None = None
+) -> Iterator[str]:
     """Serve a GGUF file inside a ``with`` block, which yields ``http://127.0.0.1:PORT/v1``.
 
     Port 0 takes any free port. Clients need no key, but must run on this machine. Raises
@@ -215,13 +239,17 @@ def serve(path: Path, port: int = 0, settings: EngineSettings | None = None) -> 
         try:
             listening.bind((HOST, port))
         except OSError:
-            raise UsageError(f"port {port} is in use; choose another, or 0 for any") from None
+            raise UsageError(
+                f"port {port} is in use; choose another, or 0 for any"
+            ) from None
         listening.listen()  # connections now queue until the proxy is ready
         key = secrets.token_urlsafe(24)
         server = start_server(path, settings or EngineSettings(), key)
         app = local_proxy(server.listening_address, key)
         proxy = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
-        thread = threading.Thread(target=proxy.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread = threading.Thread(
+            target=proxy.run, kwargs={"sockets": [listening]}, daemon=True
+        )
         thread.start()
         try:
             yield f"http://{HOST}:{listening.getsockname()[1]}/v1"
@@ -244,27 +272,43 @@ def local_proxy(address: str, key: str) -> Any:
         return JSONResponse({"error": {"message": reason, "type": "refused"}}, status)
 
     async def forward(request: Request) -> Response:
-        if not is_local_request(request.headers.get("host", ""), request.headers.get("origin")):
-            return refusal(HTTPStatus.FORBIDDEN, "only requests from this machine are accepted")
+        if not is_local_request(
+            request.headers.get("host", ""), request.headers.get("origin")
+        ):
+            return refusal(
+                HTTPStatus.FORBIDDEN, "only requests from this machine are accepted"
+            )
         length = request.headers.get("content-length", "0")
         if not (length.isdecimal() and int(length) <= _MAX_REQUEST_BYTES):
-            return refusal(HTTPStatus.BAD_REQUEST, "Content-Length must be at most 64 MB")
+            return refusal(
+                HTTPStatus.BAD_REQUEST, "Content-Length must be at most 64 MB"
+            )
         url = request.url.replace(scheme="http", netloc=urlsplit(address).netloc)
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
         session = ClientSession(auto_decompress=False, timeout=ClientTimeout())
         try:
             body = await request.body()
-            reply = await session.request(request.method, str(url), data=body, headers=headers)
+            reply = await session.request(
+                request.method, str(url), data=body, headers=headers
+            )
         except ClientError as error:
             await session.close()
-            return refusal(HTTPStatus.BAD_GATEWAY, f"the engine did not answer: {error}")
+            return refusal(
+                HTTPStatus.BAD_GATEWAY, f"the engine did not answer: {error}"
+            )
 
         async def chunks() -> AsyncIterator[bytes]:
-            async with session:  # if the client disconnects, this stops the engine as well
+            async with (
+                session
+            ):  # if the client disconnects, this stops the engine as well
                 async for chunk in reply.content.iter_any():
                     yield chunk
 
-        sent = {name: reply.headers[name] for name in _FORWARDED_HEADERS if name in reply.headers}
+        sent = {
+            name: reply.headers[name]
+            for name in _FORWARDED_HEADERS
+            if name in reply.headers
+        }
         return StreamingResponse(chunks(), reply.status, sent)
 
     return Starlette(routes=[Route("/{path:path}", forward, methods=["GET", "POST"])])

@@ -23,7 +23,9 @@ ReadCalls = Callable[[str], Iterable[ModelCall]]
 """Reads the model calls of a run folder, for ``replay:RUN``."""
 
 
-_CALLER_MODEL: ContextVar[Model | None] = ContextVar("model object of a run", default=None)
+_CALLER_MODEL: ContextVar[Model | None] = ContextVar(
+    "model object of a run", default=None
+)
 
 
 class BorrowedModel(Wrapper):
@@ -45,7 +47,9 @@ def use_model(model: Model | str) -> Iterator[None]:
 
 
 def open_model(
-    spec: str, settings: Mapping[str, object] | None = None, recorded: ReadCalls | None = None
+    spec: str,
+    settings: Mapping[str, object] | None = None,
+    recorded: ReadCalls | None = None,
 ) -> Model:
     """Open the model ``backend:name``, such as ``local:smollm2`` or ``openai:gpt-5.1``.
 
@@ -58,9 +62,13 @@ def open_model(
         return BorrowedModel(caller_model)
     backend, colon, name = spec.partition(":")
     if not colon or not name:
-        raise UsageError(f"model {spec!r} is not of the form backend:name; {_suggestion(backend)}")
+        raise UsageError(
+            f"model {spec!r} is not of the form backend:name; {_suggestion(backend)}"
+        )
     if backend in _PROVIDERS.values():
-        raise UsageError(f"unknown backend in {spec!r}; did you mean inspect:{backend}/{name}?")
+        raise UsageError(
+            f"unknown backend in {spec!r}; did you mean inspect:{backend}/{name}?"
+        )
     cls = registry.load("model", backend)
     parsed = make(cls.Settings, settings or {}, f"model {spec}")
     if backend == "replay":
@@ -68,14 +76,21 @@ def open_model(
             raise UsageError(f"model {spec}: replay works only inside a run")
         return cast(Model, cls(name, parsed, calls=recorded(name)))
     model = cast(Model, cls(name, parsed))
-    if registry.is_path(backend):  # answers depend on the code as well: cache them separately
+    if registry.is_path(
+        backend
+    ):  # answers depend on the code as well: cache them separately
         files = sorted(Path(backend).rglob("*.py")) or [Path(backend)]
         checksums = " ".join(map(sha256, files))
         vars(model)["identity"] = f"{model.identity} {checksums} {parsed}"
     return model
 
 
-_PROVIDERS = {"claude": "anthropic", "gemini": "google", "grok": "grok", "mistral": "mistral"}
+_PROVIDERS = {
+    "claude": "anthropic",
+    "gemini": "google",
+    "grok": "grok",
+    "mistral": "mistral",
+}
 """Inspect's provider for models by the beginning of their name."""
 
 
@@ -130,7 +145,9 @@ def wrap(
     ``limiter`` replaces the model's own if several processes share a rate.
     """
     if isinstance(model, ModelPair):
-        pair = (wrap(each, options, account, limiter) for each in (model.small, model.large))
+        pair = (
+            wrap(each, options, account, limiter) for each in (model.small, model.large)
+        )
         model.small, model.large = pair
         return model
     options = options or Options()

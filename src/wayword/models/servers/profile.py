@@ -49,7 +49,9 @@ class Profile:
     """Other fields that the server has refused."""
 
 
-def profile_of(model: str, chosen: str | Mapping[str, Json] = "", hosted: bool = False) -> Profile:
+def profile_of(
+    model: str, chosen: str | Mapping[str, Json] = "", hosted: bool = False
+) -> Profile:
     """Return the profile of a model, by its name or as chosen by the user.
 
     ``chosen`` is the setting ``model.profile``: the name of an entry, a YAML file that overrides
@@ -65,7 +67,9 @@ def profile_of(model: str, chosen: str | Mapping[str, Json] = "", hosted: bool =
         entry = chosen
         if entry not in table:
             entries = [key for key in table if "*" not in key]
-            raise UsageError(f"no model profile is called {entry!r}; {suggest(entry, entries)}")
+            raise UsageError(
+                f"no model profile is called {entry!r}; {suggest(entry, entries)}"
+            )
     entry = entry or _find_entry(model, table) or ("hosted" if hosted else "default")
     visited, inherited = {entry}, dict(table[entry])
     while (like := inherited.pop("like", None)) is not None:
@@ -106,7 +110,9 @@ def _read(path: Path) -> dict[str, Mapping[str, Any]]:
             raise DataError(path, name, "must be a mapping of traits")
         for trait in traits:
             if trait not in names:
-                raise DataError(path, name, f"unknown trait {trait!r}", suggest(trait, names))
+                raise DataError(
+                    path, name, f"unknown trait {trait!r}", suggest(trait, names)
+                )
     return table
 
 
@@ -155,7 +161,9 @@ def learn(
     if capped := _AT_MOST.search(message):
         limit = int(capped[1])
         if 0 < limit < int(body.get(profile.limit) or 0):
-            return replace(profile, output=limit), f"answers have at most {limit:,} tokens"
+            return replace(
+                profile, output=limit
+            ), f"answers have at most {limit:,} tokens"
     for match in _FIELD.finditer(f"{param}' {message}"):
         name = match[1].lower()
         if name in ("json_schema", "json_object", "structured_outputs"):
@@ -165,12 +173,17 @@ def learn(
             if (changed := replace(profile, **changes)) != profile:
                 return changed, lesson
     if profile.system and _SYSTEM.search(message):
-        return replace(profile, system=False), "the system message goes before the user's"
+        return replace(
+            profile, system=False
+        ), "the system message goes before the user's"
     return None
 
 
 _LESSONS: Mapping[str, tuple[Mapping[str, Any], str]] = {
-    "max_completion_tokens": ({"limit": "max_tokens"}, "max_tokens replaces max_completion_tokens"),
+    "max_completion_tokens": (
+        {"limit": "max_tokens"},
+        "max_tokens replaces max_completion_tokens",
+    ),
     "logprobs": ({"logprobs": 0}, "no log-probabilities"),
     "top_logprobs": ({"logprobs": 0}, "no log-probabilities"),
     "top_p": ({"temperature": False}, "no temperature"),
@@ -188,10 +201,14 @@ def _lesson(profile: Profile, name: str, message: str) -> tuple[Mapping[str, Any
         weaker = "json_object" if profile.schema == "json_schema" else "none"
         return {"schema": weaker}, f"JSON is requested by {weaker}"
     is_logprobs = name in ("logprobs", "top_logprobs")
-    if name in ("max_tokens", "temperature") or (is_logprobs and "reasoning" in message.lower()):
+    if name in ("max_tokens", "temperature") or (
+        is_logprobs and "reasoning" in message.lower()
+    ):
         # the first refusal that is typical of reasoning models changes all of their traits
         changes = {**shipped()["hosted"], **shipped()["reasoning"], "output": 0}
         changes["thinking"] = profile.thinking or changes["thinking"]
         del changes["like"]
         return changes, f"treated as a reasoning model, because it refuses {name}"
-    return _LESSONS.get(name, ({"without": (*profile.without, name)}, f"{name} is left out"))
+    return _LESSONS.get(
+        name, ({"without": (*profile.without, name)}, f"{name} is left out")
+    )

@@ -61,7 +61,9 @@ class ServerSettings:
             raise UsageError("openai: timeout must be above 0, and thinking at least 0")
 
 
-ANSWER = "answer"  # field that holds a choice, for servers that support JSON schemas only
+ANSWER = (
+    "answer"  # field that holds a choice, for servers that support JSON schemas only
+)
 
 HEADERS = "extra_headers"  # entry of ``extra`` with HTTP headers
 
@@ -110,21 +112,34 @@ _FORMS = ("json_schema", "grammar", "choices")
 
 
 def request(
-    model: str, prompt: Prompt, sampling: Sampling, settings: ServerSettings, profile: Profile
+    model: str,
+    prompt: Prompt,
+    sampling: Sampling,
+    settings: ServerSettings,
+    profile: Profile,
 ) -> Request:
     """Return the request for a call. Raises ``ModelError`` if the server cannot fulfill it."""
     forms = [name for name in _FORMS if getattr(sampling, name) is not None]
-    can_constrain = settings.dialect != "openai" or profile.schema in ("json_schema", "tool_call")
+    can_constrain = settings.dialect != "openai" or profile.schema in (
+        "json_schema",
+        "tool_call",
+    )
     in_words = "" if can_constrain else decoding.describe_form(sampling)
     if isinstance(prompt, str):
         as_text = settings.text_as == "completion"
-        if settings.text_as == "auto":  # OpenAI's completion route supports no constraints
-            is_free = settings.dialect != "openai" or not {"json_schema", "choices"} & {*forms}
+        if (
+            settings.text_as == "auto"
+        ):  # OpenAI's completion route supports no constraints
+            is_free = settings.dialect != "openai" or not {"json_schema", "choices"} & {
+                *forms
+            }
             as_text = profile.completions and is_free
         prompt = prompt if as_text else [decoding.as_message(prompt, sampling)]
     if in_words and not isinstance(prompt, str):
         *earlier, last = prompt
-        if not last.content.endswith(in_words):  # the caller may have stated them already
+        if not last.content.endswith(
+            in_words
+        ):  # the caller may have stated them already
             prompt = [*earlier, replace(last, content=last.content + in_words)]
     chat = not isinstance(prompt, str)
     limit = _limit(sampling.max_tokens, chat, settings, profile)
@@ -137,15 +152,27 @@ def request(
     constraint: dict[str, Json] = {}
     if not in_words and forms:
         constraint = _constraint(sampling, chat, settings, profile)
-    elif in_words and sampling.json_schema is not None and profile.schema == "json_object":
+    elif (
+        in_words
+        and sampling.json_schema is not None
+        and profile.schema == "json_object"
+    ):
         constraint = {"response_format": {"type": "json_object"}}
-    body |= constraint | {k: value for k, value in settings.extra.items() if k != HEADERS}
+    body |= constraint | {
+        k: value for k, value in settings.extra.items() if k != HEADERS
+    }
     for name in (*settings.omit, *profile.without):
         body.pop(name, None)
     sent_stops = body.get("stop") or []
-    is_constrained = bool(constraint) and not in_words and constraint.keys() <= body.keys()
+    is_constrained = (
+        bool(constraint) and not in_words and constraint.keys() <= body.keys()
+    )
     default = Sampling()
-    custom = [n for n in ("top_p", "seed", *_FORMS) if getattr(sampling, n) != getattr(default, n)]
+    custom = [
+        n
+        for n in ("top_p", "seed", *_FORMS)
+        if getattr(sampling, n) != getattr(default, n)
+    ]
     names = ("temperature", "top_p", "seed")
     sent = [n for n in names if n in body and body[n] == getattr(sampling, n)]
     sent += forms if is_constrained else []
@@ -155,9 +182,12 @@ def request(
         prompt=prompt,
         limit=limit,
         thinking=max(0, limit - sampling.max_tokens),
-        wrapped=bool({"response_format", "tools"} & constraint.keys()) and "choices" in forms,
+        wrapped=bool({"response_format", "tools"} & constraint.keys())
+        and "choices" in forms,
         options=(sampling.choices or ()) if in_words else (),
-        stops=() if sampling.choices else tuple(s for s in sampling.stop if s not in sent_stops),
+        stops=()
+        if sampling.choices
+        else tuple(s for s in sampling.stop if s not in sent_stops),
         unsent=tuple(name for name in ("temperature", *custom) if name not in sent),
     )
 
@@ -166,22 +196,36 @@ def _messages(prompt: Sequence[Message], profile: Profile) -> list[dict[str, Jso
     """Return the conversation; the system message is merged into the user's if it must be."""
     if not profile.system and prompt[0].role == "system" and len(prompt) > 1:
         first, second, *rest = prompt
-        prompt = [replace(second, content=f"{first.content}\n\n{second.content}"), *rest]
+        prompt = [
+            replace(second, content=f"{first.content}\n\n{second.content}"),
+            *rest,
+        ]
     messages: list[dict[str, Json]] = []
     for message in prompt:
         content: Json = message.content
         if message.images:
             if not profile.images:
-                remedy = "use another model, or --set model.profile.images=true if it can"
-                raise ModelError(f"this model cannot see pictures; {remedy}", fatal=True)
-            pictures = [{"type": "image_url", "image_url": {"url": i.url}} for i in message.images]
+                remedy = (
+                    "use another model, or --set model.profile.images=true if it can"
+                )
+                raise ModelError(
+                    f"this model cannot see pictures; {remedy}", fatal=True
+                )
+            pictures = [
+                {"type": "image_url", "image_url": {"url": i.url}}
+                for i in message.images
+            ]
             content = [{"type": "text", "text": message.content}, *pictures]
         messages.append({"role": message.role, "content": content})
     return messages
 
 
 def _sampling_fields(
-    sampling: Sampling, chat: bool, limit: int, settings: ServerSettings, profile: Profile
+    sampling: Sampling,
+    chat: bool,
+    limit: int,
+    settings: ServerSettings,
+    profile: Profile,
 ) -> dict[str, Json]:
     body: dict[str, Json] = {}
     if profile.temperature:
@@ -226,12 +270,18 @@ def _constraint(
         return form
     if settings.dialect == "vllm":
         if schema is not None:
-            return {"structured_outputs": {"json": decoding.close_schema(schema, guidance=False)}}
+            return {
+                "structured_outputs": {
+                    "json": decoding.close_schema(schema, guidance=False)
+                }
+            }
         if options is not None:
             return {"structured_outputs": {"choice": list(options)}, "stop": []}
         return {"structured_outputs": {"grammar": sampling.grammar}}
     if sampling.grammar is not None or not chat:
-        feature = "grammars" if sampling.grammar is not None else "constraints on raw text"
+        feature = (
+            "grammars" if sampling.grammar is not None else "constraints on raw text"
+        )
         raise ModelError(
             f"OpenAI's API does not support {feature}; for a llama.cpp or vLLM server, set the "
             f"model's setting 'dialect'",
@@ -255,9 +305,16 @@ def _response_format(schema: Mapping[str, Json], profile: Profile) -> dict[str, 
     """Return a response format with the schema, or a tool that must be called. Strict mode needs
     all keys of the schema to be required."""
     if profile.schema == "tool_call":
-        tool = {"name": ANSWER, "description": "Give the answer.", "parameters": dict(schema)}
+        tool = {
+            "name": ANSWER,
+            "description": "Give the answer.",
+            "parameters": dict(schema),
+        }
         called = {"type": "function", "function": {"name": ANSWER}}
-        return {"tools": [{"type": "function", "function": tool}], "tool_choice": called}
+        return {
+            "tools": [{"type": "function", "function": tool}],
+            "tool_choice": called,
+        }
     strict = set(schema.get("properties", {})) == set(schema.get("required", ()))
     form = {"name": ANSWER, "schema": dict(schema), "strict": strict}
     return {"response_format": {"type": "json_schema", "json_schema": form}}

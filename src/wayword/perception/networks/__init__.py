@@ -45,10 +45,14 @@ def indoor_words(path: str = "") -> list[str]:
         text = (Path(path) if path else shipped).read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"tags: {path}: {error.strerror}") from None
-    return list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+    return list(
+        dict.fromkeys(line.strip() for line in text.splitlines() if line.strip())
+    )
 
 
-def open_eye(kind: Kind, name: str, models: Callable[[str], Model] | None = None) -> Perceiver:
+def open_eye(
+    kind: Kind, name: str, models: Callable[[str], Model] | None = None
+) -> Perceiver:
     """Load a network by name. ``models`` opens the model of ``chat:MODEL``. Raises ``UsageError``
     for an unknown name, a missing package or unreadable weights."""
     family, _, weights = name.partition(":")
@@ -71,7 +75,9 @@ def open_detector(name: str, phrases: Sequence[str] = ()) -> Perceiver:
     if name.partition(":")[0] not in EYES["grounder"]:
         return open_eye("detector", name)
     if not phrases:
-        raise UsageError(f"{name} needs phrases to detect: add --phrases 'chair,door,red carpet'")
+        raise UsageError(
+            f"{name} needs phrases to detect: add --phrases 'chair,door,red carpet'"
+        )
     return PhraseDetector(open_eye("grounder", name), tuple(phrases))
 
 
@@ -96,7 +102,9 @@ class ChatEyes(Perceiver):
     async def captions(self, pictures: Sequence[Picture]) -> list[str]:
         async def ask(picture: Picture) -> str:
             message = Message("user", CAPTION, (encode(picture),))
-            answer = await self._model.complete([message], Sampling(max_tokens=MAX_TOKENS))
+            answer = await self._model.complete(
+                [message], Sampling(max_tokens=MAX_TOKENS)
+            )
             return " ".join(answer.text.split())
 
         async with asyncio.TaskGroup() as group:

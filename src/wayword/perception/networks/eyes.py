@@ -31,14 +31,18 @@ class Network(Perceiver):
 
     def __init__(self, weights: str) -> None:
         if not weights:
-            raise UsageError(f"{self.eye}: add a folder of weights or a name: {self.eye}:NAME")
+            raise UsageError(
+                f"{self.eye}: add a folder of weights or a name: {self.eye}:NAME"
+            )
         with needing(f"{self.eye} needs torch and transformers", "vision"):
             self.torch: Any = import_module("torch")
             hub: Any = import_module("transformers")
         self.name = f"{self.eye}:{weights}"
         self.device = "cuda" if self.torch.cuda.is_available() else "cpu"
         try:
-            self.processor: Any = getattr(hub, self.processor_class).from_pretrained(weights)
+            self.processor: Any = getattr(hub, self.processor_class).from_pretrained(
+                weights
+            )
             loaded = getattr(hub, self.model_class).from_pretrained(weights)
         except (OSError, ValueError, ImportError) as error:
             problem = " ".join(str(error).split())[:200]
@@ -55,10 +59,16 @@ class Network(Perceiver):
     def generate(self, inputs: Any) -> list[str]:
         """Return greedy text for each input, without the prompt that decoder-only models repeat."""
         with self.torch.inference_mode():
-            tokens = self.model.generate(**inputs, max_new_tokens=MAX_TOKENS, do_sample=False)
-        repeats_prompt = not getattr(self.model.config.text_config, "is_encoder_decoder", False)
+            tokens = self.model.generate(
+                **inputs, max_new_tokens=MAX_TOKENS, do_sample=False
+            )
+        repeats_prompt = not getattr(
+            self.model.config.text_config, "is_encoder_decoder", False
+        )
         prompt_tokens = inputs["input_ids"].shape[1] if repeats_prompt else 0
-        texts = self.processor.batch_decode(tokens[:, prompt_tokens:], skip_special_tokens=True)
+        texts = self.processor.batch_decode(
+            tokens[:, prompt_tokens:], skip_special_tokens=True
+        )
         return [" ".join(text.split()) for text in texts]
 
 
@@ -117,7 +127,10 @@ class MonocularDepth(Network):
         """Return the depth map (rows, columns) of each picture in metres, at the picture's size."""
         outputs = self.outputs(self.inputs(images=list(pictures)))
         maps = self.processor.post_process_depth_estimation(outputs, sizes(pictures))
-        return [np.asarray(each["predicted_depth"].cpu().numpy(), np.float64) for each in maps]
+        return [
+            np.asarray(each["predicted_depth"].cpu().numpy(), np.float64)
+            for each in maps
+        ]
 
 
 # Detectors of the DETR family: DETR, Deformable DETR, RT-DETR, YOLOS, Conditional DETR …
@@ -143,7 +156,10 @@ class Detr(Network):
             outputs, threshold=self._threshold, target_sizes=sizes(pictures)
         )
         names = self.model.config.id2label
-        return [boxes(each, [str(names[int(n)]) for n in each["labels"]]) for each in results]
+        return [
+            boxes(each, [str(names[int(n)]) for n in each["labels"]])
+            for each in results
+        ]
 
 
 def boxes(result: Mapping[str, Any], names: Sequence[str]) -> list[Box]:
@@ -164,9 +180,15 @@ class Grounder(Network):
     model_class = "AutoModelForZeroShotObjectDetection"
     threshold: ClassVar[float]
 
-    def _results(self, outputs: Any, pictures: Sequence[Picture], *args: Any, **named: Any) -> Any:
+    def _results(
+        self, outputs: Any, pictures: Sequence[Picture], *args: Any, **named: Any
+    ) -> Any:
         return self.processor.post_process_grounded_object_detection(
-            outputs, *args, threshold=self.threshold, target_sizes=sizes(pictures), **named
+            outputs,
+            *args,
+            threshold=self.threshold,
+            target_sizes=sizes(pictures),
+            **named,
         )
 
 
@@ -175,10 +197,14 @@ class GroundingDino(Grounder):
 
     eye, threshold = "groundingdino", 0.25
 
-    async def find(self, pictures: Sequence[Picture], phrases: Sequence[str]) -> list[list[Box]]:
+    async def find(
+        self, pictures: Sequence[Picture], phrases: Sequence[str]
+    ) -> list[list[Box]]:
         """Return the boxes of each picture, each named after its most likely phrase."""
         text = " ".join(f"{phrase.strip(' .').lower()}." for phrase in phrases)
-        inputs = self.inputs(images=list(pictures), text=[text] * len(pictures), padding=True)
+        inputs = self.inputs(
+            images=list(pictures), text=[text] * len(pictures), padding=True
+        )
         outputs, texts = self.outputs(inputs), inputs["input_ids"]
         results = self._results(outputs, pictures, texts, text_threshold=self.threshold)
         stop = self.processor.tokenizer.convert_tokens_to_ids(".")
@@ -190,9 +216,15 @@ class GroundingDino(Grounder):
             ends = [place for place, token in enumerate(tokens) if token == stop]
             starts = [1, *(end + 1 for end in ends)]
             spans = zip(starts, ends, strict=False)
-            chances = [detected[:, a:b].amax(dim=-1).tolist() for a, b in spans if len(detected)]
+            chances = [
+                detected[:, a:b].amax(dim=-1).tolist()
+                for a, b in spans
+                if len(detected)
+            ]
             by_box = zip(*chances, strict=True)
-            answers.append(boxes(result, [phrases[each.index(max(each))] for each in by_box]))
+            answers.append(
+                boxes(result, [phrases[each.index(max(each))] for each in by_box])
+            )
         return answers
 
 
@@ -201,7 +233,9 @@ class Owlv2(Grounder):
 
     eye, threshold = "owlv2", 0.1
 
-    async def find(self, pictures: Sequence[Picture], phrases: Sequence[str]) -> list[list[Box]]:
+    async def find(
+        self, pictures: Sequence[Picture], phrases: Sequence[str]
+    ) -> list[list[Box]]:
         texts = [[f"a photo of a {phrase}" for phrase in phrases]] * len(pictures)
         inputs = self.inputs(images=list(pictures), text=texts, padding="max_length")
         labels = [list(phrases)] * len(pictures)
@@ -231,9 +265,13 @@ class Ssd(Perceiver):
         weights = sorted(Path(folder).glob("*.pb")) if folder else []
         graphs = sorted(Path(folder).glob("*.pbtxt")) if folder else []
         if not weights or not graphs:
-            raise UsageError(f"ssd:{folder}: must be a folder with a .pb and a .pbtxt file")
+            raise UsageError(
+                f"ssd:{folder}: must be a folder with a .pb and a .pbtxt file"
+            )
         try:
-            self._net: Any = self._cv.dnn.readNetFromTensorflow(str(weights[0]), str(graphs[0]))
+            self._net: Any = self._cv.dnn.readNetFromTensorflow(
+                str(weights[0]), str(graphs[0])
+            )
         except self._cv.error as error:
             problem = " ".join(str(error).split())[:200]
             raise UsageError(f"ssd:{folder}: cannot be loaded: {problem}") from None
@@ -244,12 +282,18 @@ class Ssd(Perceiver):
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
         found = list[list[Box]]()
         for picture in pictures:
-            blob = self._cv.dnn.blobFromImage(picture, size=(SIDE, SIDE), swapRB=False, crop=False)
+            blob = self._cv.dnn.blobFromImage(
+                picture, size=(SIDE, SIDE), swapRB=False, crop=False
+            )
             self._net.setInput(blob)
             rows, columns = picture.shape[:2]
             answer = list[Box]()
-            for _, kind, score, left, top, right, bottom in self._net.forward()[0, 0].tolist():
-                name = self._names[int(kind)] if 0 < int(kind) < len(self._names) else "-"
+            for _, kind, score, left, top, right, bottom in self._net.forward()[
+                0, 0
+            ].tolist():
+                name = (
+                    self._names[int(kind)] if 0 < int(kind) < len(self._names) else "-"
+                )
                 if score >= MIN_SCORE and name != "-":
                     edges = (left * columns, top * rows, right * columns, bottom * rows)
                     answer.append(Box(name, float(score), *map(float, edges)))

@@ -23,13 +23,22 @@ from wayword.core.errors import DataError, UsageError
 from wayword.core.files import cache_folder, keep, read_array, read_bytes
 from wayword.core.perceiver import Perceiver, Picture
 from wayword.perception import panorama as pictures
-from wayword.perception.landmarks import CAPTION, FRONT, REAR, Scores, Standard, StandardizedScorer
+from wayword.perception.landmarks import (
+    CAPTION,
+    FRONT,
+    REAR,
+    Scores,
+    Standard,
+    StandardizedScorer,
+)
 from wayword.perception.networks import indoor_words
 from wayword.perception.networks.eyes import Network
 from wayword.perception.panorama import view
 
 FIELD_OF_VIEW, SIZE = 60.0, (460, 800)  # horizontal degrees; rows and columns
-TRAINING_HEADINGS = tuple(range(0, 360, 45))  # of the views cut from a training panorama
+TRAINING_HEADINGS = tuple(
+    range(0, 360, 45)
+)  # of the views cut from a training panorama
 BATCH = 64  # pictures per batch
 
 
@@ -52,7 +61,11 @@ class PanoramaPictures:
 
     @cached_property
     def training(self) -> Sequence[str]:
-        return [name for name, _, area in self._node_rows if area == "seen" and self._path(name)]
+        return [
+            name
+            for name, _, area in self._node_rows
+            if area == "seen" and self._path(name)
+        ]
 
     def view(self, panorama: str, heading: float) -> Picture | None:
         path = self._path(panorama)
@@ -89,7 +102,10 @@ class ClipScores(StandardizedScorer):
     """Landmark scores of a CLIP or SigLIP model on panorama pictures."""
 
     def __init__(
-        self, encoder: TransformersEncoder, pictures: PanoramaPictures, cache: Path | None
+        self,
+        encoder: TransformersEncoder,
+        pictures: PanoramaPictures,
+        cache: Path | None,
     ) -> None:
         self._encoder, self._pictures, self._cache = encoder, pictures, cache
         self.name = f"neural:{encoder.name}"
@@ -122,10 +138,16 @@ class ClipScores(StandardizedScorer):
         return None if view is None else self._encoder.pictures([view])[0]
 
     def _embed_texts(self, phrases: Sequence[str]) -> Scores:
-        new_phrases = [phrase for phrase in dict.fromkeys(phrases) if phrase not in self._texts]
+        new_phrases = [
+            phrase for phrase in dict.fromkeys(phrases) if phrase not in self._texts
+        ]
         if new_phrases:
-            captions = [p if p in (FRONT, REAR) else CAPTION.format(p) for p in new_phrases]
-            self._texts.update(zip(new_phrases, self._encoder.texts(captions), strict=True))
+            captions = [
+                p if p in (FRONT, REAR) else CAPTION.format(p) for p in new_phrases
+            ]
+            self._texts.update(
+                zip(new_phrases, self._encoder.texts(captions), strict=True)
+            )
         return np.array([self._texts[phrase] for phrase in phrases])
 
     @cached_property
@@ -138,9 +160,15 @@ class ClipScores(StandardizedScorer):
                 return read_array(stored, mapped=True)
             except (OSError, ValueError):
                 stored.unlink(missing_ok=True)  # damaged: compute it again
-        training, parts, batch = self._pictures.training, list[Scores](), list[Picture]()
+        training, parts, batch = (
+            self._pictures.training,
+            list[Scores](),
+            list[Picture](),
+        )
         for panorama in training:
-            views = (self._pictures.view(panorama, heading) for heading in TRAINING_HEADINGS)
+            views = (
+                self._pictures.view(panorama, heading) for heading in TRAINING_HEADINGS
+            )
             batch += [view for view in views if view is not None]
             if batch and (len(batch) >= BATCH or panorama == training[-1]):
                 parts.append(self._encoder.pictures(batch))
@@ -176,7 +204,9 @@ class TransformersEncoder(Network):
         inputs = self.inputs(**given)
         with self.torch.inference_mode():
             outputs = getattr(self.model, method)(**inputs)
-        vectors = getattr(outputs, "pooler_output", outputs)  # newer versions wrap the vectors
+        vectors = getattr(
+            outputs, "pooler_output", outputs
+        )  # newer versions wrap the vectors
         unit = vectors / vectors.norm(dim=-1, keepdim=True)
         return np.asarray(unit.float().cpu().numpy(), np.float64)
 
@@ -191,7 +221,9 @@ def neural_scorer(model: str, image_folder: str, nodes_file: str) -> Perceiver:
             "training area: set images=FOLDER and nodes=FILE"
         )
     pictures = PanoramaPictures(Path(image_folder), Path(nodes_file))
-    return ClipScores(TransformersEncoder(model), pictures, cache_folder() / "landmarks")
+    return ClipScores(
+        TransformersEncoder(model), pictures, cache_folder() / "landmarks"
+    )
 
 
 # Tags: the words of a list that an image-text model scores highest.
@@ -200,7 +232,9 @@ def neural_scorer(model: str, image_folder: str, nodes_file: str) -> Perceiver:
 # Anything (RAM), which this replaces.
 
 TAGGED = "a photo of a {}"
-MARGIN = 1.0  # minimum score of a tag, in standard deviations above the mean of all words
+MARGIN = (
+    1.0  # minimum score of a tag, in standard deviations above the mean of all words
+)
 MAX_TAGS = 15  # per picture
 
 
@@ -222,4 +256,7 @@ class ListTagger(Perceiver):
         cutoffs = scores.mean(axis=1) + MARGIN * scores.std(axis=1)
         order = np.argsort(-scores, axis=1)[:, :MAX_TAGS]
         rows = zip(scores, cutoffs, order, strict=True)
-        return [[self._words[n] for n in rank if row[n] > cutoff] for row, cutoff, rank in rows]
+        return [
+            [self._words[n] for n in rank if row[n] > cutoff]
+            for row, cutoff, rank in rows
+        ]

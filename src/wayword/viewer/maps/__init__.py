@@ -22,10 +22,14 @@ from wayword.viewer.figures import listed, place_of
 from wayword.viewer.maps.drawing import Map, Point, Waypoint, render
 from wayword.viewer.markup import Html, Letters
 
-AROUND_METRES = 12.0  # of places around a walk: two rooms, a street, so that missed turns show
+AROUND_METRES = (
+    12.0  # of places around a walk: two rooms, a street, so that missed turns show
+)
 
 
-def walked(trajectory: Trajectory, positions: Mapping[str, Point] | None = None) -> Map | None:
+def walked(
+    trajectory: Trajectory, positions: Mapping[str, Point] | None = None
+) -> Map | None:
     """Return each actor's walk, through ``positions`` if given; None if no pose has a position."""
     walks = {
         actor: list(_walk(trajectory, actor, positions or {}))
@@ -78,11 +82,15 @@ def letters_of(sources: Sources, *walks: Trajectory) -> Letters:
         poses = (*trial.start.values(), *(step.pose for step in trial.steps))
         places += [place_of(pose) for pose in poses]
     for observation in (step.observation for trial in trials for step in trial.steps):
-        places += [str(each.get("viewpoint", "")) for each in listed(observation, "neighbors")]
+        places += [
+            str(each.get("viewpoint", "")) for each in listed(observation, "neighbors")
+        ]
     return Letters.of_ids(places)
 
 
-def _walk(trajectory: Trajectory, actor: str, positions: Mapping[str, Point]) -> Iterator[Waypoint]:
+def _walk(
+    trajectory: Trajectory, actor: str, positions: Mapping[str, Point]
+) -> Iterator[Waypoint]:
     """Return the actor's waypoints that have a position."""
 
     def point_of(pose: Mapping[str, Any]) -> Point | None:
@@ -100,17 +108,30 @@ def _walk(trajectory: Trajectory, actor: str, positions: Mapping[str, Point]) ->
         moved = place_of(step.pose) != place_of(pose)
         reckoned = point
         if moved:  # along the edge taken, by one unit if its length is unknown
-            held, edge = step.observation, (finite(step.pose.get("heading")) or 0.0, 1.0)
-            for neighbor in held.get("neighbors", ()) if isinstance(held, Mapping) else ():
-                place = neighbor.get("viewpoint") if isinstance(neighbor, Mapping) else None
-                edge = heading_and_length(neighbor) if place == place_of(step.pose) else edge
+            held, edge = (
+                step.observation,
+                (finite(step.pose.get("heading")) or 0.0, 1.0),
+            )
+            for neighbor in (
+                held.get("neighbors", ()) if isinstance(held, Mapping) else ()
+            ):
+                place = (
+                    neighbor.get("viewpoint") if isinstance(neighbor, Mapping) else None
+                )
+                edge = (
+                    heading_and_length(neighbor)
+                    if place == place_of(step.pose)
+                    else edge
+                )
             reckoned = toward(point, *edge)
         located = point_of(step.pose) or (None if positions else reckoned)
         if located is None:
             return
         point, pose = located, step.pose
         blocked = step.feedback.status == "blocked"
-        yield Waypoint(number, place_of(pose), point, finite(pose.get("heading")), blocked)
+        yield Waypoint(
+            number, place_of(pose), point, finite(pose.get("heading")), blocked
+        )
 
 
 def heading_and_length(neighbor: Mapping[str, Any]) -> tuple[float, float]:
@@ -150,7 +171,9 @@ def figure(drawn: Map | Html | None) -> Html | None:
     """A map as a ``figure``."""
     if drawn is None:
         return None
-    return Html("<figure>{}</figure>").format(render(drawn) if isinstance(drawn, Map) else drawn)
+    return Html("<figure>{}</figure>").format(
+        render(drawn) if isinstance(drawn, Map) else drawn
+    )
 
 
 def together(
@@ -163,7 +186,9 @@ def together(
     step ``divergence`` (from 1; 0: nowhere). None if the family has no places.
 
     A ``small`` map has only the walks and, of several, the gold path; it needs no replay."""
-    replayed = not small or sources.graph(sources.scene(walks[0][1].episode_id)) is not None
+    replayed = (
+        not small or sources.graph(sources.scene(walks[0][1].episode_id)) is not None
+    )
     drawn = [map_of(walk, sources) if replayed else walked(walk) for _, walk in walks]
     maps = [each for each in drawn if isinstance(each, Map)]
     if len(maps) < len(walks):
@@ -179,7 +204,8 @@ def together(
     if 0 < divergence <= len(steps):
         walked_first = first.walks.get(steps[divergence - 1].actor, [])
         point = next(
-            (each.point for each in reversed(walked_first) if each.step < divergence), None
+            (each.point for each in reversed(walked_first) if each.step < divergence),
+            None,
         )
     if small:
         gold = first.gold if len(walks) > 1 else []

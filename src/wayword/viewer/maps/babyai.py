@@ -30,10 +30,16 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     if drawn is None:
         return None
     for walk in drawn.walks.values():  # y grows to the south on a grid
-        walk[:] = [replace(stop, point=(stop.point[0], -stop.point[1])) for stop in walk]
+        walk[:] = [
+            replace(stop, point=(stop.point[0], -stop.point[1])) for stop in walk
+        ]
     drawn.unit = "squares"
     rows = trajectory.state.get("walls")
-    if isinstance(rows, list | tuple) and rows and all(isinstance(row, str) for row in rows):
+    if (
+        isinstance(rows, list | tuple)
+        and rows
+        and all(isinstance(row, str) for row in rows)
+    ):
         frames: list[list[GridObject]] = []
 
         def take(world: Any, step: int, actor: str) -> None:
@@ -45,14 +51,18 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             frames.append([*marks, *objects])
             if level is not None and actor:
                 squares = [(x, -y) for x, y in visible_squares(level)]
-                seen.append(Shape("cells", squares, "inview", size=1, first=step, last=step))
+                seen.append(
+                    Shape("cells", squares, "inview", size=1, first=step, last=step)
+                )
 
         seen: list[Shape] = []
         drawn.legend = [("meant goal-object", MEANT), ("inview", "in view")]
         if sources.played(trajectory, take) is None:
             drawn.legend = [("", "the grid at the end")]
             frames = [_objects(trajectory.state)] * (len(trajectory.steps) + 1)
-        marks = [(x, y, mark) for y, row in enumerate(rows) for x, mark in enumerate(row)]
+        marks = [
+            (x, y, mark) for y, row in enumerate(rows) for x, mark in enumerate(row)
+        ]
         drawn.shapes = [cell((x, -y), mark == "#") for x, y, mark in marks]
         drawn.shapes += [*seen, *(object_shape(*span) for span in spans(frames))]
     return drawn
@@ -67,7 +77,13 @@ def grid_object(item: Mapping[str, Any], x: int, y: int) -> GridObject:
     """An object of a state or an observation, on its square."""
     # A state says ``colour``, an observation ``color``.
     color = item.get("color") or item.get("colour")
-    return str(item.get("kind") or ""), str(color or ""), str(item.get("state") or ""), x, y
+    return (
+        str(item.get("kind") or ""),
+        str(color or ""),
+        str(item.get("state") or ""),
+        x,
+        y,
+    )
 
 
 def cell(middle: Point, wall: bool) -> Shape:
@@ -79,7 +95,9 @@ def crop(drawn: Map) -> None:
     """Crop a grid to its walk, the expert's path and the objects that the instruction means. One
     that is not on the grid at the end is drawn on its first square."""
     end = max(stop.step for walk in drawn.walks.values() for stop in walk)
-    placed = [(_middle(shape), shape) for shape in drawn.shapes if shape.form != "cells"]
+    placed = [
+        (_middle(shape), shape) for shape in drawn.shapes if shape.form != "cells"
+    ]
     meant = {at for at, shape in placed if shape.first == 1 and shape.title == MEANT}
     gone = meant - {at for at, shape in placed if shape.last > end}
     points = [stop.point for walk in drawn.walks.values() for stop in walk]
@@ -115,7 +133,10 @@ def object_shape(item: GridObject, first: int = 0, last: int = 0) -> Shape:
         return square(middle, "meant goal-object", 0.47, label=color, **span)
     if kind == "door":
         return square(
-            middle, f"griddoor {'open' if state == 'open' else 'closed'} {paint}", 0.44, **span
+            middle,
+            f"griddoor {'open' if state == 'open' else 'closed'} {paint}",
+            0.44,
+            **span,
         )
     if kind == "box":
         return square(middle, f"gridbox {paint}", 0.3, **span)

@@ -28,7 +28,9 @@ WIDTH, TALLEST = 520.0, 620.0
 _MARGIN, _SMALLEST, _SMALL_ROOM = 2.2, 7.0, 3.0
 _MOST_EDGES = 4000
 _SHORT = 16  # legs up to this length have no arrow: it would be all there is of them
-LANDMARK = "landmark"  # kind of shapes on a street, which need room around them like its walks
+LANDMARK = (
+    "landmark"  # kind of shapes on a street, which need room around them like its walks
+)
 _LONG = 3  # characters of steps at a point, beyond which they would hide too much of the walk
 _NEAR = 24  # between the start and the end, up to which they share a marker
 
@@ -69,7 +71,10 @@ class Shape:
 
 def room_label(name: str, polygon: Sequence[Point]) -> Shape:
     """Return a room's name, at the corners of its outline's box."""
-    ends = [(least(x for x, _ in polygon), least(y for _, y in polygon)) for least in (min, max)]
+    ends = [
+        (least(x for x, _ in polygon), least(y for _, y in polygon))
+        for least in (min, max)
+    ]
     return Shape("label", ends, "roomname", label=name)
 
 
@@ -150,10 +155,16 @@ class _Paper:
         points += [point for _, point in where.gold]
         points += [shape.points[0] for shape in where.shapes if shape.kind == LANDMARK]
         corners = [
-            point for shape in where.shapes if shape.kind != LANDMARK for point in shape.points
+            point
+            for shape in where.shapes
+            if shape.kind != LANDMARK
+            for point in shape.points
         ]
         corners += [
-            point for rims in where.views.values() for rim in rims.values() for point in rim
+            point
+            for rims in where.views.values()
+            for rim in rims.values()
+            for point in rim
         ]
         margin, least = (0.4, _SMALL_ROOM) if corners else (_MARGIN, _SMALLEST)
         if not corners:
@@ -170,7 +181,10 @@ class _Paper:
         self.size = (east - west) * self.unit, (north - south) * self.unit
 
     def at(self, point: Point) -> Point:
-        x, y = (point[0] - self.low[0]) * self.unit, (self.high[1] - point[1]) * self.unit
+        x, y = (
+            (point[0] - self.low[0]) * self.unit,
+            (self.high[1] - point[1]) * self.unit,
+        )
         return round(x, 1), round(y, 1)
 
     def path(self, corners: Sequence[Point]) -> str:
@@ -187,13 +201,18 @@ def render(where: Map) -> Html:
     paper = _Paper(where)
     at, numbered = paper.at, list[tuple[float, float, float]]()
     last = max(stop.step for walk in where.walks.values() for stop in walk)
-    walks = [_walk(where, actor, n, at, numbered) for n, actor in enumerate(where.walks)]
+    walks = [
+        _walk(where, actor, n, at, numbered) for n, actor in enumerate(where.walks)
+    ]
     missed = [
         at(((x + right) / 2, (y + top) / 2)) for shape in where.shapes
         if shape.label in where.missed and (shape.last == 0 or shape.last > last)
         for (x, y), (right, top) in [(shape.points[0], shape.points[-1])]
     ]  # fmt: skip
-    rings, on_path = list[tuple[float, float, float]](), {name for name, _ in where.gold}
+    rings, on_path = (
+        list[tuple[float, float, float]](),
+        {name for name, _ in where.gold},
+    )
     for walk, drawn in zip(where.walks.values(), walks, strict=True):
         before = [stop for stop in walk if stop.step < where.mistake]
         if where.failed and any(stop.step == where.mistake for stop in walk) and before:
@@ -201,19 +220,24 @@ def render(where: Map) -> Html:
             places = {stop.step: stop.place for stop in walk}
             back = (n for n, step in enumerate(after, 1) if places[step] in on_path)
             drawn["wrong"] = after[: next(back, len(after)) if on_path else 1]
-            here = next(each for each in drawn["stops"] if before[-1].step in each["steps"])
+            here = next(
+                each for each in drawn["stops"] if before[-1].step in each["steps"]
+            )
             half = 16.0 if here["aside"] else max(16.0, here["half"] + 6)
             rings.append((here["x"], here["y"], half))
     gold = [at(point) for _, point in where.gold]
     points = {name: at(point) for name, point in where.places.items()}
     # Letters keep clear of the goal's star and of numbered stops.
-    stood = {stop.place: at(stop.point) for walk in where.walks.values() for stop in walk}
+    stood = {
+        stop.place: at(stop.point) for walk in where.walks.values() for stop in walk
+    }
     goal = {name for name, _ in where.gold[-1:]}
     spots = points | {name: at(point) for name, point in where.gold} | stood
     letters = [
         (name, *spots[name], 20.0 if name in goal else 11.0 if name in stood else 4.0)
         for name in where.letters.by_place
-        if name in spots and (where.lettered is None or name in where.lettered | where.named)
+        if name in spots
+        and (where.lettered is None or name in where.lettered | where.named)
     ]
     letters.sort(key=lambda letter: letter[0] not in where.named)
     return template(
@@ -230,7 +254,11 @@ def g(value: float) -> str:
 
 
 def _walk(
-    where: Map, actor: str, number: int, at: At, numbered: list[tuple[float, float, float]]
+    where: Map,
+    actor: str,
+    number: int,
+    at: At,
+    numbered: list[tuple[float, float, float]],
 ) -> dict[str, Any]:
     """Draw an actor's walk: ``moves`` are lines with an arrow, if there is room, and their step,
     ``poses`` the position and heading before each step, and ``stops`` the markers of its visits.
@@ -241,7 +269,11 @@ def _walk(
     ``facing`` somewhere. ``numbered`` has the center and half width of all markers numbered so far.
     The page's script goes to a stop's ``first`` step; None if it cannot be pressed.
     """
-    waypoints, moves, groups = where.walks[actor], list[Any](), dict[Point, list[Waypoint]]()
+    waypoints, moves, groups = (
+        where.walks[actor],
+        list[Any](),
+        dict[Point, list[Waypoint]](),
+    )
     for before, after in pairwise(waypoints):
         line = [at(point) for point in (before.point, *after.route, after.point)]
         (x1, y1), (x2, y2) = max(pairwise(line), key=lambda leg: math.dist(*leg))
@@ -252,20 +284,32 @@ def _walk(
     poses = [
         (after.step, at(before.point), before.heading)
         for before, after in pairwise(waypoints)
-        if before.heading is not None and not where.views.get(actor) and where.unit == "m"
+        if before.heading is not None
+        and not where.views.get(actor)
+        and where.unit == "m"
     ]
     barred = [stop for stop in waypoints if stop.blocked and stop.heading is not None]
     final, facing = waypoints[-1], list[tuple[Point, float]]()
-    pointed = where.small or where.targets is not None or where.failed > bool(where.gold)
+    pointed = (
+        where.small or where.targets is not None or where.failed > bool(where.gold)
+    )
     if final.heading is not None and pointed:
         facing.append((at(final.point), final.heading))
         numbered.append((*at(final.point), 16.0))  # the ring
     for stop in waypoints:
-        groups.setdefault((round(stop.point[0], 2), round(stop.point[1], 2)), []).append(stop)
-    left = next((stop for stop in reversed(waypoints) if stop.step < where.mistake), None)
+        groups.setdefault(
+            (round(stop.point[0], 2), round(stop.point[1], 2)), []
+        ).append(stop)
+    left = next(
+        (stop for stop in reversed(waypoints) if stop.step < where.mistake), None
+    )
     decisive = {final.step, left.step if left else 0}
     start, *others = groups.values()
-    if where.failed and others and math.dist(at(start[0].point), at(others[-1][0].point)) < _NEAR:
+    if (
+        where.failed
+        and others
+        and math.dist(at(start[0].point), at(others[-1][0].point)) < _NEAR
+    ):
         start += others.pop()  # the end would be hidden below the start's number
     stops = list[dict[str, Any]]()
     others.sort(key=lambda group: (final not in group, left not in group))
@@ -286,8 +330,13 @@ def _walk(
         hidden = last or by or all(step % 5 for step in steps)
         quiet = not text or (where.targets is not None and hidden)
         aside = not quiet and (dart or (where.failed and len(text) > _LONG))
-        when = ", ".join("start" if step == 0 else f"after step {step}" for step in steps)
-        near = (abs(x - a) < half + other + 2 and abs(y - b) < 19 for a, b, other in numbered)
+        when = ", ".join(
+            "start" if step == 0 else f"after step {step}" for step in steps
+        )
+        near = (
+            abs(x - a) < half + other + 2 and abs(y - b) < 19
+            for a, b, other in numbered
+        )
         if quiet or (not aside and any(near)):
             half, text = 4.0, ""
         elif not aside:

@@ -39,14 +39,19 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     drawn = walked(trajectory)
     if drawn is None:
         return None
-    frames: list[list[tuple[int, Any]]] = []  # doors open or closed, places of objects not held
+    frames: list[
+        list[tuple[int, Any]]
+    ] = []  # doors open or closed, places of objects not held
     views: dict[str, dict[int, list[Point]]] = {}
 
     def take(world: HouseholdWorld, step: int, actor: str = "") -> None:
         house, state = world.house, world.house.entities
         doors = range(state.objects, state.first_actor)
         held = {
-            i for a in house.actors.values() for hand in a.hands for i in state.with_contents(hand)
+            i
+            for a in house.actors.values()
+            for hand in a.hands
+            for i in state.with_contents(hand)
         }
         places = np.round((state.x, state.y), 3).T[: state.objects].tolist()
         lying = [(i, (x, y)) for i, (x, y) in enumerate(places) if i not in held]
@@ -69,7 +74,9 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     except UNPLAYABLE:
         return drawn  # the scene is not the recording's; the page has no house
     reference = sources.reference(name)
-    goal = "place to look at" if isinstance(reference, AnswerReference) else "goal object"
+    goal = (
+        "place to look at" if isinstance(reference, AnswerReference) else "goal object"
+    )
     goals = dict.fromkeys(_goals(reference, _PLACES), "destination")
     goals |= dict.fromkeys(_goals(reference, _OBJECTS), "goal-object")
     drawn.shapes, drawn.views = _shapes(played or world, frames, goals), views
@@ -79,12 +86,19 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             replace(after, route=_route(before, trajectory.steps[after.step - 1], body))
             for before, after in pairwise(walk)
         ]
-    kinds = {part for shape in drawn.shapes for part in (shape.kind, *shape.kind.split()[1:])}
+    kinds = {
+        part for shape in drawn.shapes for part in (shape.kind, *shape.kind.split()[1:])
+    }
     dots, framed = (f"{form} goal-object" in kinds for form in ("object", "furniture"))
-    frame, goal = "" if dots else "furniture ", goal + ", dot or frame" * (dots and framed)
+    frame, goal = (
+        "" if dots else "furniture ",
+        goal + ", dot or frame" * (dots and framed),
+    )
     signs = [("leaf closed", "closed door"), ("leaf open", "open door")]
     signs += [(f"{frame}goal-object", goal), ("destination", "→ where to")]
-    drawn.legend = [sign for sign in signs if sign[0] in kinds] + [START] * (played is None)
+    drawn.legend = [sign for sign in signs if sign[0] in kinds] + [START] * (
+        played is None
+    )
     return drawn
 
 
@@ -102,7 +116,11 @@ def _route(before: Waypoint, step: Step, body: Body) -> list[Point]:
             route[len(route) - (last == verb) :] = [(x, y)]
         last = verb
     end = as_mapping(step.pose)
-    return route if math.dist((x, y), (end.get("x", x), end.get("y", y))) < body.step else []
+    return (
+        route
+        if math.dist((x, y), (end.get("x", x), end.get("y", y))) < body.step
+        else []
+    )
 
 
 def _shapes(
@@ -112,18 +130,30 @@ def _shapes(
     scene, furniture, doors, objects = world.scene, [], [], []
     for each in scene.objects:
         if "pickupable" not in each.affordances:
-            title, dx, dy = _title(world, each.id, each.type), each.width / 2, each.depth / 2
+            title, dx, dy = (
+                _title(world, each.id, each.type),
+                each.width / 2,
+                each.depth / 2,
+            )
             corners = (each.x - dx, each.y - dy), (each.x + dx, each.y + dy)
             kind = " ".join(("furniture", *filter(None, [goals.get(each.id)])))
-            furniture.append(Shape("rect", corners, kind, title, title.partition(" (")[0]))
+            furniture.append(
+                Shape("rect", corners, kind, title, title.partition(" (")[0])
+            )
     # What stands on another piece is drawn later.
-    furniture.sort(key=lambda box: -math.prod(b - a for a, b in zip(*box.points, strict=True)))
-    for (i, value), first, last in sorted(spans(frames), key=lambda span: (span[0][0], span[1])):
+    furniture.sort(
+        key=lambda box: -math.prod(b - a for a, b in zip(*box.points, strict=True))
+    )
+    for (i, value), first, last in sorted(
+        spans(frames), key=lambda span: (span[0][0], span[1])
+    ):
         if i >= len(scene.objects):
             door = scene.doors[i - len(scene.objects)]
             title = f"{_title(world, door.id, 'door')}, {'open' if value else 'closed'}"
             kind = "leaf open" if value else "leaf closed"
-            doors.append(Shape("line", (door.a, door.b), kind, title, first=first, last=last))
+            doors.append(
+                Shape("line", (door.a, door.b), kind, title, first=first, last=last)
+            )
         elif "pickupable" in (each := scene.objects[i]).affordances:
             title, goal = _title(world, each.id, each.type), goals.get(each.id)
             kind, size = (f"object {goal}", 4.5) if goal else ("object", 2.6)
@@ -155,7 +185,9 @@ def view(world: HouseholdWorld, me: Actor) -> list[Point]:
 
 def _title(world: HouseholdWorld, name: str, kind: str) -> str:
     """Return an object's name for the actors, and its id in the scene."""
-    called = {actor: each for actor in world.actors if (each := world.name(actor, name))}
+    called = {
+        actor: each for actor in world.actors if (each := world.name(actor, name))
+    }
     names = list(dict.fromkeys(called.values()))
     if len(names) < 2:
         return f"{names[0] if names else kind} ({name})"
@@ -174,5 +206,8 @@ def _goals(reference: Any, keys: Sequence[str]) -> list[str]:
     for goal in goals:
         for key in keys:
             ids = getattr(goal, key, ())
-            named += [*(ids if len(ids) <= _MOST_GOALS else ()), getattr(goal, key[:-1], "")]
+            named += [
+                *(ids if len(ids) <= _MOST_GOALS else ()),
+                getattr(goal, key[:-1], ""),
+            ]
     return [name for name in named if isinstance(name, str) and name]

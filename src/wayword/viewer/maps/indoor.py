@@ -39,17 +39,23 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     storeys = floors(graph)
     levels = sorted({storeys[place] for place in touched if place in storeys})
     drawn.places = {
-        name: point for name, point in drawn.places.items() if storeys.get(name) in levels
+        name: point
+        for name, point in drawn.places.items()
+        if storeys.get(name) in levels
     }
     if len(levels) > 1:
         drawn.floors = {name: levels.index(storeys[name]) for name in drawn.places}
     pairs = ((graph.ids[a], graph.ids[b]) for a, b in graph.edges.tolist() if a < b)
     drawn.edges = [(a, b) for a, b in pairs if a in drawn.places and b in drawn.places]
     for place in dict.fromkeys(touched):
-        if (percept := sources.percept(scene, place)) and (room := room_in(percept.summary)):
+        if (percept := sources.percept(scene, place)) and (
+            room := room_in(percept.summary)
+        ):
             drawn.names[place] = room
     plan = sources.plan(scene)
-    if plan is None:  # rooms where they change along the gold path, then along the walks
+    if (
+        plan is None
+    ):  # rooms where they change along the gold path, then along the walks
         order = dict.fromkeys([*(name for name, _ in drawn.gold), *touched])
         named = [(place, drawn.names[place]) for place in order if place in drawn.names]
         drawn.rooms = {b: room for (_, last), (b, room) in pairwise([("", ""), *named])
@@ -81,7 +87,9 @@ def floors(graph: Any) -> dict[str, int]:
     """Return the storey of each viewpoint, from 0: level parts of the graph, merged if at about the
     same height; viewpoints between storeys belong to the nearest one."""
     heights: list[float] = graph.positions[:, 2].tolist()
-    part = list(range(len(heights)))  # the lowest number of a viewpoint that is level with each
+    part = list(
+        range(len(heights))
+    )  # the lowest number of a viewpoint that is level with each
 
     def root(n: int) -> int:
         while part[n] != n:
@@ -99,7 +107,9 @@ def floors(graph: Any) -> dict[str, int]:
             levels.append(height)
     if not levels:
         return dict.fromkeys(graph.ids, 0)
-    nearest = (min(range(len(levels)), key=lambda n: abs(levels[n] - z)) for z in heights)
+    nearest = (
+        min(range(len(levels)), key=lambda n: abs(levels[n] - z)) for z in heights
+    )
     return dict(zip(graph.ids, nearest, strict=True))
 
 
@@ -121,4 +131,7 @@ def _points(graph: Any) -> dict[str, Point]:
     positions, ids = getattr(graph, "positions", None), getattr(graph, "ids", ())
     if positions is None or len(positions) != len(ids):
         return {}
-    return {name: (row[0], row[1]) for name, row in zip(ids, positions.tolist(), strict=True)}
+    return {
+        name: (row[0], row[1])
+        for name, row in zip(ids, positions.tolist(), strict=True)
+    }

@@ -36,10 +36,14 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     }
     drawn.lettered = frozenset(ends | corners)
     drawn.region = (
-        goal_region(graph, drawn.gold[-1][0], drawn.places) if drawn.gold else drawn.region
+        goal_region(graph, drawn.gold[-1][0], drawn.places)
+        if drawn.gold
+        else drawn.region
     )
     links = (
-        (name, graph.ids[end]) for name in drawn.places for _, end in graph.exits(graph.index[name])
+        (name, graph.ids[end])
+        for name in drawn.places
+        for _, end in graph.exits(graph.index[name])
     )
     drawn.edges = [(a, b) for a, b in links if b in drawn.places]
     passed = {name for name, _ in drawn.gold}
@@ -47,7 +51,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     drawn.shapes = [
         Shape("dot", [(each.x, each.y)], LANDMARK, each.name, each.name, 4)
         for each in sources.landmarks(trajectory.episode_id)
-        if each.where != "light" or graph.ids[each.home] in passed  # a town has many lights
+        if each.where != "light"
+        or graph.ids[each.home] in passed  # a town has many lights
     ]
     drawn.legend = [(LANDMARK, "named in the instruction")] * bool(drawn.shapes)
     return drawn
@@ -58,7 +63,9 @@ def goal_region(graph: Any, goal: str, places: Iterable[str]) -> frozenset[str]:
     number = graph.index[goal]
     near = {goal, *(graph.ids[end] for _, end in graph.exits(number))}
     near |= {
-        name for name in places if any(end == number for _, end in graph.exits(graph.index[name]))
+        name
+        for name in places
+        if any(end == number for _, end in graph.exits(graph.index[name]))
     }
     return frozenset(near)
 

@@ -29,7 +29,10 @@ def map(trajectory: Trajectory, sources: Sources) -> Html | None:
             continue
         right = (HALLWAY,) if held.get("phase") == 1 else ROOM_OBJECTS.get(room, ())
         action = step.decision.action if isinstance(step.decision, Decision) else None
-        chosen, led = "".join(action.arguments[:1]) if action else "", step.feedback.details
+        chosen, led = (
+            "".join(action.arguments[:1]) if action else "",
+            step.feedback.details,
+        )
         choices, x, y = [], 0.0, down + 30
         for name in [str(each) for each in listed]:
             to = led.get("room") if name == chosen else room if name in right else ""

@@ -26,7 +26,9 @@ class SolvableLevels(Dataset):
 
     solutions = ("expert",)
 
-    def make_plan(self, task: Task, world: World, actor: str, kind: str = "expert") -> ActionPlan:
+    def make_plan(
+        self, task: Task, world: World, actor: str, kind: str = "expert"
+    ) -> ActionPlan:
         if not isinstance(world, BabyAIWorld):
             raise UsageError(f"episode {task.episode.id} is not a BabyAI level")
         if set(ON_OBJECT) <= set(world.verbs):
@@ -38,9 +40,13 @@ class SolvableLevels(Dataset):
     def solve(self, task: Task, kind: str = "") -> tuple[Action, ...]:
         game = Game(self.world(task.episode), task.episode)
         actor = game.world.actors[0]
-        actions = game.actions(actor, self.plan(task, game.world, actor, kind or "expert"))
+        actions = game.actions(
+            actor, self.plan(task, game.world, actor, kind or "expert")
+        )
         if not game.world.state()["success"]:
-            raise PlanningFailed(f"the expert's actions do not solve {task.episode.scene}")
+            raise PlanningFailed(
+                f"the expert's actions do not solve {task.episode.scene}"
+            )
         return actions
 
     def decided_by(self) -> str:
@@ -57,9 +63,13 @@ def expert_length(level: str, seed: int, at_most: int | None = None) -> int | No
     more than ``at_most``."""
     instance = Level(level)
     instance.start(seed)
-    if at_most is not None:  # it has to walk up to one of the objects, so most draws need no bot
+    if (
+        at_most is not None
+    ):  # it has to walk up to one of the objects, so most draws need no bot
         x, y = instance.place
-        walks = [abs(x - at[0]) + abs(y - at[1]) - 1 for at in instance.target_squares()]
+        walks = [
+            abs(x - at[0]) + abs(y - at[1]) - 1 for at in instance.target_squares()
+        ]
         if walks and min(walks) > at_most:
             return None
     try:
@@ -84,7 +94,9 @@ def plan(level: Level) -> Iterator[int]:
             at = level.find(box)
             codes = route(level, lambda _, front, at=at: front == at)  # type: ignore[misc]
             if codes is None:
-                raise PlanningFailed(f"{level.name}: no path to the box with the {key.color} key")
+                raise PlanningFailed(
+                    f"{level.name}: no path to the box with the {key.color} key"
+                )
             yield from [*codes, TOGGLE]
     make_bot: Any = BabyAIBot  # its methods have no annotations
     bot = make_bot(level.env)
@@ -93,9 +105,13 @@ def plan(level: Level) -> Iterator[int]:
         try:
             last_action = bot.replan(last_action)
         except (AssertionError, DisappearedBoxError) as error:
-            raise PlanningFailed(f"{level.name}: the package's bot gave up: {error}") from error
+            raise PlanningFailed(
+                f"{level.name}: the package's bot gave up: {error}"
+            ) from error
         if last_action == DONE:
-            raise PlanningFailed(f"{level.name}: the package's bot stopped before success")
+            raise PlanningFailed(
+                f"{level.name}: the package's bot stopped before success"
+            )
         yield int(last_action)
 
 
@@ -122,7 +138,9 @@ class LevelPlanner:
             else:
                 verb = {"OpenInstr": "go_open", "GoToInstr": "goto"}[kind]
                 yield from self._do(verb, clause.desc.obj_set)
-        raise PlanningFailed(f"{self._level.name}: not solved by the instruction's clauses")
+        raise PlanningFailed(
+            f"{self._level.name}: not solved by the instruction's clauses"
+        )
 
     def _grab(self, objects: Collection[Any]) -> ActionPlan:
         yield from self._free_hands()
@@ -132,17 +150,25 @@ class LevelPlanner:
         """Run a skill on any of ``objects``, exploring until one is seen and reachable."""
         for _ in range(MAX_SKILLS):
             seen = self._names.objects.items()
-            for name in [n for n, obj in seen if obj in objects and self._level.find(obj)]:
+            for name in [
+                n for n, obj in seen if obj in objects and self._level.find(obj)
+            ]:
                 feedback = yield Action(verb, (name,))
                 if feedback.status == "locked":
                     yield from self._unlock(self._names.objects[name])
-                    feedback = Feedback() if verb == "go_open" else (yield Action(verb, (name,)))
+                    feedback = (
+                        Feedback()
+                        if verb == "go_open"
+                        else (yield Action(verb, (name,)))
+                    )
                 if feedback.ok:
                     return
             feedback = yield Action("go_explore")
             if feedback.status == "nothing_unseen":
                 yield from self._open_a_door()
-        raise PlanningFailed(f"{self._level.name}: {verb} fails after {MAX_SKILLS} explorations")
+        raise PlanningFailed(
+            f"{self._level.name}: {verb} fails after {MAX_SKILLS} explorations"
+        )
 
     def _open_a_door(self) -> ActionPlan:
         """Open a door when everything reachable has been explored."""
@@ -160,12 +186,22 @@ class LevelPlanner:
     def _unlock(self, door: Any) -> ActionPlan:
         """Fetch the key of a door, opening a box that contains it if necessary; open the door."""
         squares = [obj for obj in self._level.env.grid.grid if obj is not None]
-        boxed = [box.contains for box in squares if box.type == "box" and box.contains is not None]
+        boxed = [
+            box.contains
+            for box in squares
+            if box.type == "box" and box.contains is not None
+        ]
         held = [self._level.carried] if self._level.carried is not None else []
-        keys = [t for t in (*squares, *boxed, *held) if (t.type, t.color) == ("key", door.color)]
+        keys = [
+            t
+            for t in (*squares, *boxed, *held)
+            if (t.type, t.color) == ("key", door.color)
+        ]
         if self._level.carried not in keys:
             yield from self._free_hands()
-            boxes = {box for box in squares if box.type == "box" and box.contains in keys}
+            boxes = {
+                box for box in squares if box.type == "box" and box.contains in keys
+            }
             if boxes:
                 yield from self._do("go_open", boxes)
             yield from self._do("go_grab", keys)
@@ -179,7 +215,9 @@ class LevelPlanner:
             if not feedback.ok:
                 yield Action("turn_left")
         if self._level.carried is not None:
-            raise PlanningFailed(f"{self._level.name}: no free square for the held object")
+            raise PlanningFailed(
+                f"{self._level.name}: no free square for the held object"
+            )
 
 
 def _clauses(instruction: Any) -> Iterator[Any]:
@@ -188,5 +226,7 @@ def _clauses(instruction: Any) -> Iterator[Any]:
         yield instruction
         return
     parts = [instruction.instr_a, instruction.instr_b]
-    for part in reversed(parts) if type(instruction).__name__ == "AfterInstr" else parts:
+    for part in (
+        reversed(parts) if type(instruction).__name__ == "AfterInstr" else parts
+    ):
         yield from _clauses(part)

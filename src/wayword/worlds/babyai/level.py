@@ -20,7 +20,9 @@ from wayword.worlds import babyai
 VIEW_SIZE = 7  # side of the package's square view; its last row is the actor's own
 MIDDLE = VIEW_SIZE // 2  # the actor's column
 
-LEFT, RIGHT, FORWARD, PICK_UP, DROP, TOGGLE, DONE = range(7)  # the package's action codes
+LEFT, RIGHT, FORWARD, PICK_UP, DROP, TOGGLE, DONE = range(
+    7
+)  # the package's action codes
 STEPS = ((1, 0), (0, 1), (-1, 0), (0, -1))
 """The package's direction -> a step in x (east) and y (south)."""
 HEADINGS = (90.0, 180.0, 270.0, 0.0)
@@ -56,7 +58,9 @@ class Level:
         self.name = name
         env: Any = gymnasium.make(f"{PREFIX}{name}{SUFFIX}", disable_env_checker=True)
         self.env: Any = env.unwrapped
-        self.env.gen_obs = dict  # unused and slow to generate; ``look`` reads the squares
+        self.env.gen_obs = (
+            dict  # unused and slow to generate; ``look`` reads the squares
+        )
 
     def start(self, seed: int) -> None:
         """Generate the level, suppressing messages that the package prints when it retries."""
@@ -75,8 +79,15 @@ class Level:
         """Read the actor's position, direction and view."""
         env = self.env
         self._view, self.visible = env.gen_obs_grid()
-        self.mission, self.steps, self.carried = str(env.mission), int(env.step_count), env.carrying
-        self.place, self.facing = (int(env.agent_pos[0]), int(env.agent_pos[1])), int(env.agent_dir)
+        self.mission, self.steps, self.carried = (
+            str(env.mission),
+            int(env.step_count),
+            env.carrying,
+        )
+        self.place, self.facing = (
+            (int(env.agent_pos[0]), int(env.agent_pos[1])),
+            int(env.agent_dir),
+        )
 
     def view(self, ahead: int, right: int) -> Any:
         """Return the visible object at steps from the actor; None if empty or hidden."""
@@ -95,9 +106,18 @@ class Level:
     def target_squares(self) -> list[tuple[int, int]]:
         """Return the squares of the objects that match the instruction."""
         roles = ("desc", "desc_move", "desc_fixed")
-        described = (getattr(part, role, None) for part, _ in self._parts() for role in roles)
-        objects = (obj for description in described if description for obj in description.obj_set)
-        return sorted({square for obj in objects if (square := self.find(obj)) is not None})
+        described = (
+            getattr(part, role, None) for part, _ in self._parts() for role in roles
+        )
+        objects = (
+            obj
+            for description in described
+            if description
+            for obj in description.obj_set
+        )
+        return sorted(
+            {square for obj in objects if (square := self.find(obj)) is not None}
+        )
 
     def met(self) -> tuple[int, int]:
         """Return the numbers of completed parts and of all parts of the instruction."""
@@ -173,7 +193,11 @@ class BabyAIObservation(Observation):
 
 VIEW_SQUARES = tuple(
     sorted(
-        ((ahead, right) for ahead in range(VIEW_SIZE) for right in range(-MIDDLE, MIDDLE + 1)),
+        (
+            (ahead, right)
+            for ahead in range(VIEW_SIZE)
+            for right in range(-MIDDLE, MIDDLE + 1)
+        ),
         key=lambda square: (square[0] + abs(square[1]), square[1]),
     )
 )
@@ -208,16 +232,22 @@ def observe_level(level: Level, names: LevelNames, actor: str) -> BabyAIObservat
         if obj is not None and obj.type not in ("wall", "floor"):
             name, state = names.name_of(obj), door_state(obj)
             objects.append(GridObject(name, obj.color, obj.type, ahead, right, state))
-    holding = () if held is None else (GridHeld(names.name_of(held), held.color, held.type),)
+    holding = (
+        () if held is None else (GridHeld(names.name_of(held), held.color, held.type),)
+    )
 
     def wall(ahead: int, right: int) -> int | None:
         """Return the steps to the first wall in a direction; None if none is in view."""
         steps = range(1, VIEW_SIZE if ahead else MIDDLE + 1)
         squares = ((n, level.view(n * ahead, n * right)) for n in steps)
-        return next((n for n, obj in squares if obj is not None and obj.type == "wall"), None)
+        return next(
+            (n for n, obj in squares if obj is not None and obj.type == "wall"), None
+        )
 
     walls = wall(1, 0), wall(0, -1), wall(0, 1)
-    return BabyAIObservation(actor, HEADINGS[level.facing], holding, tuple(objects), walls)
+    return BabyAIObservation(
+        actor, HEADINGS[level.facing], holding, tuple(objects), walls
+    )
 
 
 def visible_squares(level: Level) -> list[tuple[int, int]]:
@@ -235,7 +265,9 @@ IsGoal = Callable[[Square, Square], bool]
 """True if standing on one square, with another right ahead, is the goal."""
 
 
-def route(level: Level, is_goal: IsGoal, explored: set[Square] | None = None) -> list[int] | None:
+def route(
+    level: Level, is_goal: IsGoal, explored: set[Square] | None = None
+) -> list[int] | None:
     """Return the shortest sequence of turns and steps to the goal over free squares and open doors,
     only ``explored`` ones if given; None without a path."""
     start = (*level.place, level.facing)

@@ -29,7 +29,13 @@ from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, UsageError
 from wayword.core.world import Feedback, World
 from wayword.worlds.babyai import level as lv
-from wayword.worlds.babyai.level import BabyAIObservation, IsGoal, Level, LevelNames, Square
+from wayword.worlds.babyai.level import (
+    BabyAIObservation,
+    IsGoal,
+    Level,
+    LevelNames,
+    Square,
+)
 
 CODES = {
     "move_ahead": lv.FORWARD,
@@ -54,11 +60,19 @@ def predict_outcome(level: Level, names: LevelNames, verb: str) -> Outcome:
     front, held = level.at(*level.env.front_pos), level.carried
     name = "" if front is None else names.name_of(front)
     if verb == "move_ahead":
-        return ("ok", {}) if front is None or front.can_overlap() else ("blocked", {"by": name})
+        return (
+            ("ok", {})
+            if front is None or front.can_overlap()
+            else ("blocked", {"by": name})
+        )
     if verb == "drop" and held is None:
         return "hands_empty", {}
     if verb == "drop":
-        return ("taken", {"by": name}) if front else ("ok", {"object": names.name_of(held)})
+        return (
+            ("taken", {"by": name})
+            if front
+            else ("ok", {"object": names.name_of(held)})
+        )
     if front is None:
         return "nothing_there", {}
     if verb == "pick_up":
@@ -102,7 +116,9 @@ HIGH_LEVEL = (*ON_OBJECT, "go_explore", "turn_left", "turn_right", "drop", "stop
 class LevelWalker:
     """An actor that runs skills and remembers explored squares. Skills raise ``SkillFailed``."""
 
-    def __init__(self, level: Level, names: LevelNames, on_step: Callable[[], None]) -> None:
+    def __init__(
+        self, level: Level, names: LevelNames, on_step: Callable[[], None]
+    ) -> None:
         self.level, self.object_names = level, names
         self.explored: set[Square] = set(lv.visible_squares(level))
         self._on_step = on_step
@@ -152,13 +168,19 @@ class LevelWalker:
 
         def is_unseen(_: Square, front: Square) -> bool:
             goal[:] = [front]
-            return 0 <= front[0] < width and 0 <= front[1] < height and front not in self.explored
+            return (
+                0 <= front[0] < width
+                and 0 <= front[1] < height
+                and front not in self.explored
+            )
 
         name_count = len(self.object_names.objects)
         self._walk(
             is_unseen,
             SkillFailed("nothing_unseen", {}),
-            is_done=lambda: len(self.object_names.objects) > name_count or goal[0] in self.explored,
+            is_done=lambda: (
+                len(self.object_names.objects) > name_count or goal[0] in self.explored
+            ),
         )
         return {"seen": list(self.object_names.objects)[name_count:]}
 
@@ -210,10 +232,16 @@ class SkillMenu:
 
     def accepts(self, action: Action) -> bool:
         words = action.arguments
-        return action.name in HIGH_LEVEL and len(words) == (action.name in ON_OBJECT) and all(words)
+        return (
+            action.name in HIGH_LEVEL
+            and len(words) == (action.name in ON_OBJECT)
+            and all(words)
+        )
 
     def knows(self, action: Action) -> bool:
-        return self.accepts(action) and set(action.arguments) <= self._names.objects.keys()
+        return (
+            self.accepts(action) and set(action.arguments) <= self._names.objects.keys()
+        )
 
     def listed(self) -> list[Action]:
         objects = list(self._names.objects.items())[: self._count]
@@ -224,7 +252,9 @@ class SkillMenu:
             "go_open": lambda obj: obj.type in ("door", "box"),
             "go_put": lambda obj: self._level.carried is not None,
         }
-        suited = ((v, name) for v in ON_OBJECT for name, obj in present if suits_verb[v](obj))
+        suited = (
+            (v, name) for v in ON_OBJECT for name, obj in present if suits_verb[v](obj)
+        )
         others = (Action(verb) for verb in HIGH_LEVEL if verb not in ON_OBJECT)
         return [*(Action(verb, (name,)) for verb, name in suited), *others]
 
@@ -257,14 +287,23 @@ class BabyAIWorld(World):
             raise DataError(where, "field 'scene'", problem)
         seed = episode.start.get("seed")
         if not isinstance(seed, int) or seed < 0:
-            raise DataError(where, "field 'seed'", f"must be an integer >= 0, got {seed!r}")
+            raise DataError(
+                where, "field 'seed'", f"must be an integer >= 0, got {seed!r}"
+            )
         self.level.start(seed)
-        self._actor, self._started, self._stopped, self._idle = episode.actors[0], True, False, 0
+        self._actor, self._started, self._stopped, self._idle = (
+            episode.actors[0],
+            True,
+            False,
+            0,
+        )
         self.actors = episode.actors[:1]
         self.names = LevelNames()
         self._update_view()
         self._walker = (
-            LevelWalker(self.level, self.names, self._update_view) if self._runs_skills else None
+            LevelWalker(self.level, self.names, self._update_view)
+            if self._runs_skills
+            else None
         )
 
     def observe(self, actor: str) -> BabyAIObservation:
@@ -276,7 +315,9 @@ class BabyAIWorld(World):
         if self._walker is None:
             return ActionSpace(LOW_LEVEL_MENU)
         menu = SkillMenu(self.level, self.names)
-        return ActionSpace(LazyActions(menu.listed), accepts=menu.accepts, named=menu.knows)
+        return ActionSpace(
+            LazyActions(menu.listed), accepts=menu.accepts, named=menu.knows
+        )
 
     def step(self, actor: str, action: Action) -> Feedback:
         """Carry out an action of the menu; others raise ``ValueError``."""
@@ -325,7 +366,13 @@ class BabyAIWorld(World):
             walls = [getattr(each, "type", "") == "wall" for each in squares]
             rows.append("".join("#" if wall else "." for wall in walls))
             objects += [
-                {"kind": obj.type, "colour": obj.color, "state": lv.door_state(obj), "x": x, "y": y}
+                {
+                    "kind": obj.type,
+                    "colour": obj.color,
+                    "state": lv.door_state(obj),
+                    "x": x,
+                    "y": y,
+                }
                 for x, obj in enumerate(squares)
                 if obj is not None and not walls[x]
             ]
@@ -338,7 +385,10 @@ class BabyAIWorld(World):
             "steps": level.steps,
             "idle": self._idle,
             "most_steps": int(level.env.max_steps),
-            "actor": {**self.pose(self._actor), "holding": held and f"{held.color} {held.type}"},
+            "actor": {
+                **self.pose(self._actor),
+                "holding": held and f"{held.color} {held.type}",
+            },
             "walls": rows,
             "things": objects,
         }

@@ -78,7 +78,13 @@ class SceneBuilder:
         self._wall_cuts.append((a, b))
 
     def door(
-        self, name: str, a: Point, b: Point, *, closed: bool = False, openable: bool = True
+        self,
+        name: str,
+        a: Point,
+        b: Point,
+        *,
+        closed: bool = False,
+        openable: bool = True,
     ) -> str:
         """Add a door in its gap. The rooms on its sides are inferred from the polygons."""
         self.opening(a, b)
@@ -102,7 +108,9 @@ class SceneBuilder:
         """Add a fixed object by its box (metres): center, extents and height of its underside. It
         is ``solid`` unless flat, hung high or standing on something, and ``opaque``; ``fields``
         sets these and any other field of ``HouseObject``. Returns the id."""
-        stops_bodies = height > FLAT_HEIGHT and bottom < HEADROOM and not fields.get("parent")
+        stops_bodies = (
+            height > FLAT_HEIGHT and bottom < HEADROOM and not fields.get("parent")
+        )
         fields = {"solid": stops_bodies, "opaque": True, **fields}
         box = x, y, width, depth, bottom, height
         fields |= {"affordances": frozenset(affordances), "receptacle": receptacle}
@@ -123,11 +131,15 @@ class SceneBuilder:
         support = self._objects.get(parent)
         if support is not None:
             x, y = support.x if x is None else x, support.y if y is None else y
-            offset = support.height if support.receptacle == "on" else support.height / 2
+            offset = (
+                support.height if support.receptacle == "on" else support.height / 2
+            )
             fields.setdefault("bottom", support.bottom + offset)
         able = frozenset(("pickupable", *affordances))
         fields = {"parent": parent, "affordances": able, **fields}
-        return self.add(HouseObject(name or self._new_id(kind), kind, x or 0.0, y or 0.0, **fields))
+        return self.add(
+            HouseObject(name or self._new_id(kind), kind, x or 0.0, y or 0.0, **fields)
+        )
 
     def add(self, obj: HouseObject) -> str:
         """Add a complete object, as importers do. Returns its id."""
@@ -138,7 +150,10 @@ class SceneBuilder:
         """Set the positions where a body may stand: points of a grid with that spacing (metres)."""
         points = list(cells)
         west, south = min(x for x, _ in points), min(y for _, y in points)
-        free = {(round((x - west) / spacing), round((y - south) / spacing)) for x, y in points}
+        free = {
+            (round((x - west) / spacing), round((y - south) / spacing))
+            for x, y in points
+        }
         columns, rows = (range(max(side) + 1) for side in zip(*free, strict=True))
         lines = ("".join(".#"[(i, j) not in free] for i in columns) for j in rows)
         self._floor = Floor(west, south, spacing, tuple(lines))
@@ -147,23 +162,37 @@ class SceneBuilder:
         """Build the scene. Raises ``DataError`` if it is inconsistent."""
         walls = self._walls
         for gap in self._wall_cuts:
-            walls = [Wall(*piece) for wall in walls for piece in leftover((wall.a, wall.b), gap)]
-        doors = tuple(replace(door, rooms=self._rooms_next_to(door)) for door in self._doors)
+            walls = [
+                Wall(*piece)
+                for wall in walls
+                for piece in leftover((wall.a, wall.b), gap)
+            ]
+        doors = tuple(
+            replace(door, rooms=self._rooms_next_to(door)) for door in self._doors
+        )
         objects = tuple(self._objects.values())
-        scene = Scene(self.name, tuple(self._rooms), tuple(walls), doors, objects, self._floor)
+        scene = Scene(
+            self.name, tuple(self._rooms), tuple(walls), doors, objects, self._floor
+        )
         validate(scene)
         return scene
 
     def _rooms_next_to(self, door: Door) -> tuple[str, ...]:
         """Return the rooms on the two sides of a door, only one if it leads outside."""
         (ax, ay), (bx, by) = door.a, door.b
-        length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)  # a point has no direction
+        length = max(
+            ((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9
+        )  # a point has no direction
         nx, ny = BESIDE_DOOR * (by - ay) / length, -BESIDE_DOOR * (bx - ax) / length
         rooms: dict[str, None] = {}
         for side in (-1, 1):
             x, y = (ax + bx) / 2 + side * nx, (ay + by) / 2 + side * ny
             inside = [r for r in self._rooms if inside_polygon(x, y, r.polygon)]
-            near = [r for r in self._rooms if polygon_distance(x, y, r.polygon) < BESIDE_DOOR]
+            near = [
+                r
+                for r in self._rooms
+                if polygon_distance(x, y, r.polygon) < BESIDE_DOOR
+            ]
             rooms.update(dict.fromkeys(room.name for room in (inside or near)[:1]))
         return tuple(rooms)
 

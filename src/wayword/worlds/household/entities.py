@@ -11,7 +11,10 @@ from wayword.worlds.household.scene import TEMPERATURES, HouseObject, Scene
 
 INSET = 0.05  # metres; boxes are shrunk for sight, else a fridge is seen through the wall behind it
 FLOOR = -1  # value of ``inside`` for objects on the floor
-ACTOR_HEIGHT, DOOR_HEIGHT = 1.7, 2.0  # metres: their middles are visible over low furniture
+ACTOR_HEIGHT, DOOR_HEIGHT = (
+    1.7,
+    2.0,
+)  # metres: their middles are visible over low furniture
 
 
 class Entities:
@@ -32,36 +35,57 @@ class Entities:
         self.objects, self.doors, self.actors = len(objects), len(doors), actors
         self.size = size = self.objects + self.doors + actors
         self.first_actor = self.objects + self.doors
-        self.x, self.y, self.half_x, self.half_y, self.bottom, self.height = np.zeros((6, size))
-        shapes = [(o.x, o.y, o.width / 2, o.depth / 2, o.bottom, o.height) for o in objects]
+        self.x, self.y, self.half_x, self.half_y, self.bottom, self.height = np.zeros(
+            (6, size)
+        )
+        shapes = [
+            (o.x, o.y, o.width / 2, o.depth / 2, o.bottom, o.height) for o in objects
+        ]
         arrays = (self.x, self.y, self.half_x, self.half_y, self.bottom, self.height)
         for array, values in zip(arrays, zip(*shapes, strict=True), strict=False):
             array[: self.objects] = values
         self.height[self.first_actor :] = ACTOR_HEIGHT
-        self.west, self.south, self.east, self.north, self.mid_height = np.zeros((5, size))
+        self.west, self.south, self.east, self.north, self.mid_height = np.zeros(
+            (5, size)
+        )
         index = {o.id: i for i, o in enumerate(objects)}
         self.inside = np.full(size, FLOOR, dtype=np.int32)
         flags = np.zeros((11, size), dtype=np.bool_)
-        self.open, self.on, self.dirty, self.sliced, self.filled, self.cooked = flags[:6]
+        self.open, self.on, self.dirty, self.sliced, self.filled, self.cooked = flags[
+            :6
+        ]
         self.heated, self.cooled, self.cleaned, self.coffee, self.boiled = flags[6:]
         self.temperature = np.zeros(size, dtype=np.int8)
-        self.inside[: self.objects] = [index[o.parent] if o.parent else FLOOR for o in objects]
-        self.temperature[: self.objects] = [TEMPERATURES.index(o.temperature) for o in objects]
+        self.inside[: self.objects] = [
+            index[o.parent] if o.parent else FLOOR for o in objects
+        ]
+        self.temperature[: self.objects] = [
+            TEMPERATURES.index(o.temperature) for o in objects
+        ]
         for flag in ("open", "on", "dirty", "sliced", "filled", "cooked"):
             getattr(self, flag)[: self.objects] = [getattr(o, flag) for o in objects]
         for i, d in enumerate(doors, self.objects):
             (ax, ay), (bx, by) = d.a, d.b
-            self.x[i], self.y[i], self.height[i] = (ax + bx) / 2, (ay + by) / 2, DOOR_HEIGHT
+            self.x[i], self.y[i], self.height[i] = (
+                (ax + bx) / 2,
+                (ay + by) / 2,
+                DOOR_HEIGHT,
+            )
             self.half_x[i], self.half_y[i] = abs(bx - ax) / 2, abs(by - ay) / 2
             self.open[i] = d.open
-        self.inset_x, self.inset_y = np.minimum(self.half_x, INSET), np.minimum(self.half_y, INSET)
+        self.inset_x, self.inset_y = (
+            np.minimum(self.half_x, INSET),
+            np.minimum(self.half_y, INSET),
+        )
         self.controls = [tuple(index[c] for c in o.controls) for o in objects]
         self.switches: dict[int, tuple[int, ...]] = {}
         for switch, controlled_objects in enumerate(self.controls):
             for i in controlled_objects:
                 self.switches[i] = (*self.switches.get(i, ()), switch)
         self.openable, self.encloses = np.zeros((2, size), dtype=np.bool_)
-        openable = ["openable" in o.affordances for o in objects] + [d.openable for d in doors]
+        openable = ["openable" in o.affordances for o in objects] + [
+            d.openable for d in doors
+        ]
         self.openable[: self.first_actor] = openable
         self.encloses[: self.objects] = [o.receptacle == "in" for o in objects]
         self.encloses &= self.openable
@@ -128,7 +152,10 @@ class Entities:
 
     def update_box(self, i: int | slice) -> None:
         """Recompute the boxes of one or several objects that moved."""
-        half_width, half_depth = self.half_x[i] - self.inset_x[i], self.half_y[i] - self.inset_y[i]
+        half_width, half_depth = (
+            self.half_x[i] - self.inset_x[i],
+            self.half_y[i] - self.inset_y[i],
+        )
         self.west[i], self.east[i] = self.x[i] - half_width, self.x[i] + half_width
         self.south[i], self.north[i] = self.y[i] - half_depth, self.y[i] + half_depth
         self.mid_height[i] = self.bottom[i] + self.height[i] / 2

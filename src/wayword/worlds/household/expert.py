@@ -20,7 +20,13 @@ from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, Game, PlanningFailed, ReasonedPlan
 from wayword.core.world import World
 from wayword.worlds.household import goals as g
-from wayword.worlds.household.goals import GoalCondition, HouseholdReference, Ids, Restored, Trait
+from wayword.worlds.household.goals import (
+    GoalCondition,
+    HouseholdReference,
+    Ids,
+    Restored,
+    Trait,
+)
 from wayword.worlds.household.skills import (
     ANSWER_THOUGHT,
     REQUIRED_HIGH_LEVEL,
@@ -39,7 +45,10 @@ MAX_ROUNDS = 3  # passes over the goals, because reaching one goal may undo anot
 
 
 def solve(
-    world: HouseholdWorld, actor: str, reference: HouseholdReference, high_level: bool = False
+    world: HouseholdWorld,
+    actor: str,
+    reference: HouseholdReference,
+    high_level: bool = False,
 ) -> ActionPlan:
     """Return all actions up to the stop with their reasons, low-level only unless ``high_level``.
     Raises ``PlanningFailed`` for a goal it cannot reach."""
@@ -51,7 +60,9 @@ def solve(
 def _solve(skills: Skills, reference: HouseholdReference) -> ActionPlan:
     if isinstance(reference, g.AnswerReference):
         unseen = list(reference.look)
-        while len(unseen) > (len(reference.look) - reference.enough if reference.enough else 0):
+        while len(unseen) > (
+            len(reference.look) - reference.enough if reference.enough else 0
+        ):
             nearest = cheapest(skills.world, skills.actor, [unseen])
             if nearest is None:
                 raise PlanningFailed(f"no path to any of {', '.join(unseen)}")
@@ -90,7 +101,10 @@ def _solve(skills: Skills, reference: HouseholdReference) -> ActionPlan:
 def with_able_bodies(episode: Episode, actors: Sequence[str]) -> Episode:
     """Return the episode with bodies that give these actors all actions and no step limit."""
     fields = episode.start.get("bodies", {})
-    bodies = {a: {**fields.get(a, {}), "actions": list(VERBS), "step_limit": 0} for a in actors}
+    bodies = {
+        a: {**fields.get(a, {}), "actions": list(VERBS), "step_limit": 0}
+        for a in actors
+    }
     return replace(episode, start={**episode.start, "bodies": {**fields, **bodies}})
 
 
@@ -106,12 +120,20 @@ def solving_decisions(
     """Return the expert's decisions in a new world, including the stop. Raises ``PlanningFailed``
     if they do not meet the goals or exceed ``at_most``."""
     reference, episode = task.reference, task.episode
-    if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
+    if not isinstance(reference, HouseholdReference) or not isinstance(
+        world, HouseholdWorld
+    ):
         raise UsageError(f"episode {episode.id} has no household goals")
-    actor = reference.worker if isinstance(reference, PlannedReference) else episode.actors[0]
+    actor = (
+        reference.worker
+        if isinstance(reference, PlannedReference)
+        else episode.actors[0]
+    )
     world.reset(episode if high_level else with_able_bodies(episode, [actor]))
     decisions = []
-    for turn, _ in Game(world).follow(actor, solve(world, actor, reference, high_level)):
+    for turn, _ in Game(world).follow(
+        actor, solve(world, actor, reference, high_level)
+    ):
         if isinstance(turn, Decision):
             decisions.append(turn)
         if at_most is not None and len(decisions) > at_most:
@@ -130,13 +152,21 @@ class SolvableHousehold(Dataset):
 
     def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
         reference = task.reference
-        if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
-            raise UsageError(f"episode {task.episode.id} has no household goals; try `oracle`")
+        if not isinstance(reference, HouseholdReference) or not isinstance(
+            world, HouseholdWorld
+        ):
+            raise UsageError(
+                f"episode {task.episode.id} has no household goals; try `oracle`"
+            )
         if kind == "skills" or needs_high_level(world, actor):
             return solve(world, actor, reference, high_level=True)
-        verbs_by_actor = {each.name: each.body.actions for each in world.house.actors.values()}
+        verbs_by_actor = {
+            each.name: each.body.actions for each in world.house.actors.values()
+        }
         others_work = any(needs_high_level(world, name) for name in verbs_by_actor)
-        if not others_work and actor in capable_actors(verbs_by_actor, REQUIRED_VERBS, "all"):
+        if not others_work and actor in capable_actors(
+            verbs_by_actor, REQUIRED_VERBS, "all"
+        ):
             return solve(world, actor, reference)
         return listed(lambda: [STOP])  # this body cannot contribute, others do the task
 
@@ -154,14 +184,18 @@ class SolvableHousehold(Dataset):
         world = self.world(task.episode)
         world.reset(task.episode)
         actor = task.episode.actors[0]
-        high_level = isinstance(world, HouseholdWorld) and needs_high_level(world, actor)
+        high_level = isinstance(world, HouseholdWorld) and needs_high_level(
+            world, actor
+        )
         try:
             decisions = solving_decisions(self.world(task.episode), task, high_level)
         except PlanningFailed:
             return None
         actions = tuple(decision.action for decision in decisions)
         why = tuple(decision.thought for decision in decisions)
-        return Demonstration(task.episode, actions, lambda: self.world(task.episode), thoughts=why)
+        return Demonstration(
+            task.episode, actions, lambda: self.world(task.episode), thoughts=why
+        )
 
     def _length(self, task: Task) -> int | None:
         length = getattr(task.reference, "expert_length", None)
@@ -177,8 +211,12 @@ def _next_goal(skills: Skills, remaining: Sequence[GoalCondition]) -> GoalCondit
     goal_of: dict[str, GoalCondition] = {}
     goal: Any
     for goal in reversed(goals):
-        objects = goal.lamps if isinstance(goal, g.Lit) else getattr(goal, "objects", ())
-        goal_of |= dict.fromkeys([goal.object] if isinstance(goal, Restored) else objects, goal)
+        objects = (
+            goal.lamps if isinstance(goal, g.Lit) else getattr(goal, "objects", ())
+        )
+        goal_of |= dict.fromkeys(
+            [goal.object] if isinstance(goal, Restored) else objects, goal
+        )
     nearest = cheapest(skills.world, skills.actor, [list(goal_of)])
     return goal_of[nearest[0]] if nearest else goals[0]
 
@@ -209,7 +247,9 @@ def _reach_inside(skills: Skills, goal: g.Inside) -> ActionPlan:
 
 
 def _reach_stacked(skills: Skills, goal: g.Stacked) -> ActionPlan:
-    chain = _cheapest_chain(skills, goal.objects, goal.traits, [goal.movables, goal.receptacles])
+    chain = _cheapest_chain(
+        skills, goal.objects, goal.traits, [goal.movables, goal.receptacles]
+    )
     obj, movable, receptacle = chain[0], chain[-2], chain[-1]
     if not skills.within(obj, movable):
         yield from _treat_first(skills, chain, goal.traits)
@@ -224,12 +264,16 @@ def _reach_traits(skills: Skills, goal: g.Has) -> ActionPlan:
     chain = _cheapest_chain(skills, goal.objects, traits, [])
     yield from _treat_first(skills, chain, traits)
     for name, value in switched:
-        yield from (skills.toggle if name == "on" else skills.open_or_close)(chain[0], bool(value))
+        yield from (skills.toggle if name == "on" else skills.open_or_close)(
+            chain[0], bool(value)
+        )
 
 
 def _reach_next_to(skills: Skills, goal: g.NextTo) -> ActionPlan:
     chains = [skills.entities.holders(skills.number(other)) for other in goal.others]
-    places = dict.fromkeys(skills.world.layout.ids[holders[0]] for holders in chains if holders)
+    places = dict.fromkeys(
+        skills.world.layout.ids[holders[0]] for holders in chains if holders
+    )
     if not places:
         raise PlanningFailed(f"no receptacle contains any of {', '.join(goal.others)}")
     yield from _reach_inside(skills, g.Inside(goal.objects, tuple(places)))
@@ -237,7 +281,9 @@ def _reach_next_to(skills: Skills, goal: g.NextTo) -> ActionPlan:
 
 def _reach_lit(skills: Skills, goal: g.Lit) -> ActionPlan:
     (lamp,) = _cheapest_chain(skills, goal.lamps, (), [])
-    yield from skills.reach(lamp, goal.distance)  # a body's reach may exceed this distance
+    yield from skills.reach(
+        lamp, goal.distance
+    )  # a body's reach may exceed this distance
     yield from skills.toggle(lamp, True)
 
 
@@ -247,8 +293,12 @@ def _reach_restored(skills: Skills, goal: Restored) -> ActionPlan:
         if goal.receptacle and goal.at is not None:
             x, y = float(skills.entities.x[i]), float(skills.entities.y[i])
             receptacle = skills.number(goal.receptacle)
-            if int(skills.entities.inside[i]) != receptacle or not goal.is_near_target(x, y):
-                yield from skills.put_near(goal.object, goal.receptacle, goal.at, goal.within)
+            if int(skills.entities.inside[i]) != receptacle or not goal.is_near_target(
+                x, y
+            ):
+                yield from skills.put_near(
+                    goal.object, goal.receptacle, goal.at, goal.within
+                )
         elif goal.receptacle:
             yield from skills.put(goal.object, goal.receptacle)
         else:
@@ -263,7 +313,9 @@ PLANS: dict[type, Callable[[Skills, Any], ActionPlan]] = {
     g.NextTo: _reach_next_to,
     Restored: _reach_restored,
     g.Has: _reach_traits,
-    g.Held: lambda skills, goal: skills.take(_cheapest_chain(skills, goal.objects, (), [])[0]),
+    g.Held: lambda skills, goal: skills.take(
+        _cheapest_chain(skills, goal.objects, (), [])[0]
+    ),
     g.Lit: _reach_lit,
     g.Near: lambda skills, goal: skills.uncover(
         _cheapest_chain(skills, goal.objects, (), [])[0], goal.distance
@@ -272,7 +324,9 @@ PLANS: dict[type, Callable[[Skills, Any], ActionPlan]] = {
 """Goal type -> its plan, in the order of execution."""
 
 
-def _missing_traits(skills: Skills, obj: str, traits: Sequence[Trait]) -> tuple[Trait, ...]:
+def _missing_traits(
+    skills: Skills, obj: str, traits: Sequence[Trait]
+) -> tuple[Trait, ...]:
     return tuple(trait for trait in traits if not skills.has_trait(obj, trait))
 
 
@@ -287,23 +341,35 @@ def _cheapest_chain(
     lacking = {obj: _missing_traits(skills, obj, traits) for obj in objects}
     fewest = min(map(len, lacking.values()))
     chains = []
-    for missing in dict.fromkeys(each for each in lacking.values() if len(each) == fewest):
+    for missing in dict.fromkeys(
+        each for each in lacking.values() if len(each) == fewest
+    ):
         candidates = [obj for obj in objects if lacking[obj] == missing]
-        tools = [_usable_tools(skills, candidates[0], trait) for trait in missing if trait in TOOLS]
+        tools = [
+            _usable_tools(skills, candidates[0], trait)
+            for trait in missing
+            if trait in TOOLS
+        ]
         places = [
             [r for r in stop if _has_room_for(skills, candidates[0], r)] or stop
             for stop in later_stops
         ]
-        chains.append(cheapest(skills.world, skills.actor, [candidates, *tools, *places]))
+        chains.append(
+            cheapest(skills.world, skills.actor, [candidates, *tools, *places])
+        )
     chain = next((chain for chain in chains if chain), None)
     if chain is None:
-        raise PlanningFailed(f"no path to any of {', '.join(objects)} and the next stops")
+        raise PlanningFailed(
+            f"no path to any of {', '.join(objects)} and the next stops"
+        )
     return chain
 
 
 def _has_room_for(skills: Skills, obj: str, receptacle: str) -> bool:
     is_full = skills.entities.full(skills.number(receptacle))
-    return (skills.takes(receptacle, obj) and not is_full) or skills.within(obj, receptacle)
+    return (skills.takes(receptacle, obj) and not is_full) or skills.within(
+        obj, receptacle
+    )
 
 
 def _usable_tools(skills: Skills, obj: str, trait: Trait) -> Ids:
@@ -312,22 +378,33 @@ def _usable_tools(skills: Skills, obj: str, trait: Trait) -> Ids:
     for tool in skills.world.layout.ids[: entities.objects]:
         r = skills.number(tool)
         switched = (
-            kind == "cooler" or entities.has_affordance(r, "toggleable") or r in entities.switches
+            kind == "cooler"
+            or entities.has_affordance(r, "toggleable")
+            or r in entities.switches
         )
         closes = trait != ("heated", True) or entities.encloses[r]
-        if entities.has_affordance(r, kind) and skills.takes(tool, obj) and closes and switched:
+        if (
+            entities.has_affordance(r, kind)
+            and skills.takes(tool, obj)
+            and closes
+            and switched
+        ):
             tools.append(tool)
     if not tools:
         raise PlanningFailed(f"no {kind} accepts {obj}")
     return tuple([r for r in tools if _has_room_for(skills, obj, r)] or tools)
 
 
-def _treat_first(skills: Skills, chain: Sequence[str], traits: Sequence[Trait]) -> ActionPlan:
+def _treat_first(
+    skills: Skills, chain: Sequence[str], traits: Sequence[Trait]
+) -> ActionPlan:
     """Give the chain's first object its missing traits: slicing first, then tool by tool."""
     obj, missing = chain[0], _missing_traits(skills, chain[0], traits)
     if ("sliced", True) in missing:
         ids = skills.world.layout.ids[: skills.entities.objects]
-        knives = [k for k in ids if skills.entities.has_affordance(skills.number(k), "slicer")]
+        knives = [
+            k for k in ids if skills.entities.has_affordance(skills.number(k), "slicer")
+        ]
         nearest = cheapest(skills.world, skills.actor, [knives, [obj]])
         if nearest is None:
             raise PlanningFailed(f"no reachable knife for {obj}")

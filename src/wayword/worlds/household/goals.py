@@ -45,7 +45,9 @@ def kinds(ids: Sequence[str]) -> str:
     >>> kinds(["Mug|-01.25|+00.90", "cup_3", "cup_4", "CoffeeMachine|+0.1"])
     'mug or cup or coffee machine'
     """
-    names = (each.partition("|")[0].rpartition("/")[2].rstrip("_0123456789") for each in ids)
+    names = (
+        each.partition("|")[0].rpartition("/")[2].rstrip("_0123456789") for each in ids
+    )
     spaced = (re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower() for name in names)
     words = list(dict.fromkeys(spaced))
     return " or ".join(words[:3]) + (" …" if len(words) > 3 else "")
@@ -57,7 +59,9 @@ def kinds_with(traits: Sequence[Trait], ids: Sequence[str]) -> str:
     >>> kinds_with([("temperature", "hot"), ("dirty", False)], ["egg_1"])
     'hot clean egg'
     """
-    words = [v if isinstance(v, str) else name if v else f"not {name}" for name, v in traits]
+    words = [
+        v if isinstance(v, str) else name if v else f"not {name}" for name, v in traits
+    ]
     return " ".join(filter(None, (*words, kinds(ids)))).replace("not dirty", "clean")
 
 
@@ -88,7 +92,9 @@ class Has:
         return kinds_with(self.traits, self.objects)
 
     def met(self, state: State) -> int:
-        return min(self.parts, sum(has_traits(state, obj, self.traits) for obj in self.objects))
+        return min(
+            self.parts, sum(has_traits(state, obj, self.traits) for obj in self.objects)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +113,13 @@ class Inside:
 
     def met(self, state: State) -> int:
         chains = [
-            holders_of(state, obj) for obj in self.objects if has_traits(state, obj, self.traits)
+            holders_of(state, obj)
+            for obj in self.objects
+            if has_traits(state, obj, self.traits)
         ]
-        best_count = max((sum(r in chain for chain in chains) for r in self.receptacles), default=0)
+        best_count = max(
+            (sum(r in chain for chain in chains) for r in self.receptacles), default=0
+        )
         return min(self.parts, best_count)
 
 
@@ -131,7 +141,9 @@ class Stacked:
     def met(self, state: State) -> int:
         for obj in self.objects:
             chain = holders_of(state, obj)
-            level = next((n for n, r in enumerate(chain) if r in self.movables), len(chain))
+            level = next(
+                (n for n, r in enumerate(chain) if r in self.movables), len(chain)
+            )
             is_stacked = any(r in self.receptacles for r in chain[level + 1 :])
             if is_stacked and has_traits(state, obj, self.traits):
                 return 1
@@ -245,7 +257,10 @@ class Restored:
     def met(self, state: State) -> int:
         record = state["objects"][self.object]
         in_place = record["in"] == self.receptacle and record["open"] == self.open
-        return int(in_place and (self.at is None or self.is_near_target(record["x"], record["y"])))
+        return int(
+            in_place
+            and (self.at is None or self.is_near_target(record["x"], record["y"]))
+        )
 
     def is_near_target(self, x: float, y: float) -> bool:
         return self.at is None or math.dist(self.at, (x, y)) <= self.within

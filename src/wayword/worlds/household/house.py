@@ -134,15 +134,26 @@ class House:
             positions = np.zeros((2, size))
             self.actors[name] = Actor(
                 *(name, number, body, x, y, heading, names),
-                *(np.zeros(size, np.bool_), positions[0], positions[1], np.zeros(size, np.int32)),
+                *(
+                    np.zeros(size, np.bool_),
+                    positions[0],
+                    positions[1],
+                    np.zeros(size, np.int32),
+                ),
             )
             self.entities.half_x[number] = self.entities.half_y[number] = body.radius
-            self.entities.inset_x[number] = self.entities.inset_y[number] = min(INSET, body.radius)
+            self.entities.inset_x[number] = self.entities.inset_y[number] = min(
+                INSET, body.radius
+            )
             self.stand(self.actors[name], x, y)
         self.refresh()
-        affordances = {each for spec in self.entities.specs for each in spec.affordances}
+        affordances = {
+            each for spec in self.entities.specs for each in spec.affordances
+        }
         affordances |= {"openable"} if self.entities.openable.any() else set()
-        pointless = {v.name for v in VERBS.values() if v.needs and v.needs not in affordances}
+        pointless = {
+            v.name for v in VERBS.values() if v.needs and v.needs not in affordances
+        }
         pointless |= set() if "slicer" in affordances else {"slice"}
         pointless |= {"wait", "chat"} if len(bodies) == 1 else set()
         self.pointless = frozenset(pointless)
@@ -204,14 +215,19 @@ class House:
     def attempt(self, act: Callable[[], dict[str, Json]]) -> dict[str, Json]:
         """Carry out several actions atomically: restore the state if one of them fails."""
         snapshot, actors = self.entities.snapshot(), list(self.actors.values())
-        states = [(a.x, a.y, a.heading, [*a.hands], a.view, a.room, a.low_level) for a in actors]
+        states = [
+            (a.x, a.y, a.heading, [*a.hands], a.view, a.room, a.low_level)
+            for a in actors
+        ]
         memories = [[array.copy() for array in a.memory()] for a in actors]
         counts = [len(a.names.order) for a in actors]
         try:
             return act()
         except Fail:
             self.entities.restore(snapshot)
-            for a, place, memory, count in zip(actors, states, memories, counts, strict=True):
+            for a, place, memory, count in zip(
+                actors, states, memories, counts, strict=True
+            ):
                 a.x, a.y, a.heading, a.hands, a.view, a.room, a.low_level = place
                 for array, before in zip(a.memory(), memory, strict=True):
                     array[:] = before
@@ -234,18 +250,26 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
         side = "middle" if abs(bearing) <= side_angle else side
         # Rounded to 0.1 degrees and 1 cm by integer arithmetic, several times as fast as round();
         # 3600 tenths of a degree make the argument of int() positive.
-        bearing, metres = (int(bearing * 10 + 3600.5) - 3600) / 10, int(metres * 100 + 0.5) / 100
+        bearing, metres = (
+            (int(bearing * 10 + 3600.5) - 3600) / 10,
+            int(metres * 100 + 0.5) / 100,
+        )
         if i < entities.objects:
             preposition, container = "", ""
             if holder in visible:
-                preposition, container = entities.specs[holder].receptacle, names[holder]
+                preposition, container = (
+                    entities.specs[holder].receptacle,
+                    names[holder],
+                )
             states = entities.states(i)
             spot = house.spot(i) if container else None
             seen = names[i], side, bearing, metres, preposition, container, states, spot
             objects.append(SeenObject(*seen))
         elif i < entities.first_actor:
             rooms = house.layout.scene.doors[i - entities.objects].rooms
-            doors.append(SeenDoor(names[i], side, bearing, metres, bool(entities.open[i]), rooms))
+            doors.append(
+                SeenDoor(names[i], side, bearing, metres, bool(entities.open[i]), rooms)
+            )
         else:
             other = house.actors[names[i]]
             carried = tuple(house.name(me, k) for k in other.hands)
@@ -283,14 +307,18 @@ def report(house: House) -> dict[str, Json]:
     return {
         "scene": house.layout.scene.name,
         **{kind: dict(each) for kind, each in records(house).items()},
-        "messages": [[sender, [*recipients], text] for sender, recipients, text in house.messages],
+        "messages": [
+            [sender, [*recipients], text] for sender, recipients, text in house.messages
+        ],
     }
 
 
 class _LazyRecords(Mapping[str, Json]):
     """Records by name, each created on access."""
 
-    def __init__(self, names: Collection[str], make_record: Callable[[str], Json]) -> None:
+    def __init__(
+        self, names: Collection[str], make_record: Callable[[str], Json]
+    ) -> None:
         self._names, self._make_record = names, make_record
 
     def __getitem__(self, name: str) -> Json:
@@ -329,9 +357,14 @@ def records(house: House) -> dict[str, Mapping[str, Json]]:
         return {
             **{field: getattr(a, field) for field in ("room", "x", "y", "heading")},
             "holding": [ids[i] for i in a.hands],
-            **{field: getattr(a, field) for field in ("actions", "low_level", "stopped", "answer")},
+            **{
+                field: getattr(a, field)
+                for field in ("actions", "low_level", "stopped", "answer")
+            },
             "names": {a.names.of[i]: ids[i] for i in a.names.order},
-            "sees": {ids[i]: round(metres, 3) for i, metres in in_view if i < t.first_actor},
+            "sees": {
+                ids[i]: round(metres, 3) for i, metres in in_view if i < t.first_actor
+            },
         }
 
     return {

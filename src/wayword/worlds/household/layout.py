@@ -21,9 +21,15 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
 CELL_SIZE = 1.0  # metres, side of a cell: smaller ones cost memory, larger ones find more obstacles
-HALF_DIAGONAL = CELL_SIZE * math.sqrt(0.5)  # distance from a cell's center to its corners
-DOORWAY_MARGIN = 0.3  # metres; a body this close to a room is indoors, as in a thick wall's doorway
-LOWEST_EYE = 1.0  # metres: no body's eye is lower, so lower furniture never blocks sight
+HALF_DIAGONAL = CELL_SIZE * math.sqrt(
+    0.5
+)  # distance from a cell's center to its corners
+DOORWAY_MARGIN = (
+    0.3  # metres; a body this close to a room is indoors, as in a thick wall's doorway
+)
+LOWEST_EYE = (
+    1.0  # metres: no body's eye is lower, so lower furniture never blocks sight
+)
 MAX_CELLS = 4096  # cells per cache; a full cache is cleared
 
 
@@ -80,7 +86,15 @@ class Layout:
         self.walls: tuple[Segment, ...] = tuple((w.a, w.b) for w in scene.walls)
         self.doors: tuple[Segment, ...] = tuple((d.a, d.b) for d in scene.doors)
         self.boxes: tuple[tuple[int, Box], ...] = tuple(
-            (i, (o.x - o.width / 2, o.y - o.depth / 2, o.x + o.width / 2, o.y + o.depth / 2))
+            (
+                i,
+                (
+                    o.x - o.width / 2,
+                    o.y - o.depth / 2,
+                    o.x + o.width / 2,
+                    o.y + o.depth / 2,
+                ),
+            )
             for i, o in enumerate(scene.objects)
             if o.solid
         )
@@ -91,16 +105,24 @@ class Layout:
             east, north = (columns - 1) * floor.spacing, (rows - 1) * floor.spacing
             corners = [(floor.x, floor.y), (floor.x + east, floor.y + north)]
         self.bounds = _bounding_box(corners)
-        self.lattices: dict[tuple[float, ...], object] = {}  # filled by ``route.find_lattice``
+        self.lattices: dict[
+            tuple[float, ...], object
+        ] = {}  # filled by ``route.find_lattice``
         self._near: dict[tuple[int, int, float], NearbyObstacles] = {}
         self._panes: dict[tuple[int, int, float, float, bytes], Panels] = {}
         self._rooms_at: dict[tuple[float, float], str] = {}
         self.rooms = tuple(room.name for room in scene.rooms)
         self._shapes = (  # (4, N) each, to measure all distances at once
-            np.array([(*a, *b) for a, b in self.walls], dtype=np.float64).reshape(-1, 4).T,
-            np.array([(*a, *b) for a, b in self.doors], dtype=np.float64).reshape(-1, 4).T,
+            np.array([(*a, *b) for a, b in self.walls], dtype=np.float64)
+            .reshape(-1, 4)
+            .T,
+            np.array([(*a, *b) for a, b in self.doors], dtype=np.float64)
+            .reshape(-1, 4)
+            .T,
             np.array([box for _, box in self.boxes], dtype=np.float64).reshape(-1, 4).T,
-            np.array([_bounding_box(room.polygon) for room in scene.rooms]).reshape(-1, 4).T,
+            np.array([_bounding_box(room.polygon) for room in scene.rooms])
+            .reshape(-1, 4)
+            .T,
         )
 
     def with_scene(self, scene: Scene) -> Layout:
@@ -136,7 +158,12 @@ class Layout:
         return cached
 
     def panels_near(
-        self, x: float, y: float, distance: float, eye: float, closed_doors: NDArray[np.bool_]
+        self,
+        x: float,
+        y: float,
+        distance: float,
+        eye: float,
+        closed_doors: NDArray[np.bool_],
     ) -> Panels:
         """Return the panels within a distance of a point's cell that rise above the eye, without
         open doors; ``closed_doors`` (D,) is a mask."""
@@ -159,7 +186,9 @@ class Layout:
             inside &= (south <= y + half) & (north >= y - half)
             rims = {(w, s, e, n) for w, s, e, n in boxes[2:, inside].T.tolist()}
             walls = int(np.searchsorted(selected, p.walls))
-            cached = Panels(p.ends[selected], boxes, p.door[selected], walls, tuple(sorted(rims)))
+            cached = Panels(
+                p.ends[selected], boxes, p.door[selected], walls, tuple(sorted(rims))
+            )
             self._panes[key] = cached
         return cached
 
@@ -172,7 +201,10 @@ class Layout:
             near = self.near(x, y, CELL_SIZE).rooms
             room = next(
                 (room for room in near if geo.inside_polygon(x, y, room.polygon)), None
-            ) or min(near or self.scene.rooms, key=lambda r: geo.polygon_distance(x, y, r.polygon))
+            ) or min(
+                near or self.scene.rooms,
+                key=lambda r: geo.polygon_distance(x, y, r.polygon),
+            )
             cached = self._rooms_at[x, y] = room.name
         return cached
 
@@ -188,26 +220,43 @@ def _panels(scene: Scene) -> Panels:
     rows: list[tuple[float, ...]] = [(*w.a, *w.b, *unbounded, -1) for w in scene.walls]
     rows += [(*d.a, *d.b, *unbounded, number) for number, d in enumerate(scene.doors)]
     for o in scene.objects:
-        if o.opaque and "pickupable" not in o.affordances and o.bottom + o.height > LOWEST_EYE:
-            w, s, e, n = o.x - o.width / 2, o.y - o.depth / 2, o.x + o.width / 2, o.y + o.depth / 2
+        if (
+            o.opaque
+            and "pickupable" not in o.affordances
+            and o.bottom + o.height > LOWEST_EYE
+        ):
+            w, s, e, n = (
+                o.x - o.width / 2,
+                o.y - o.depth / 2,
+                o.x + o.width / 2,
+                o.y + o.depth / 2,
+            )
             corners = ((w, s), (e, s), (e, n), (w, n))
             sides = zip(corners, corners[1:] + corners[:1], strict=True)
             extent = (o.bottom, o.bottom + o.height, w, s, e, n, -1)
             rows += [(*a, *b, *extent) for a, b in sides]
     table = np.array(rows, dtype=np.float64).reshape(-1, 11)
     walls = len(scene.walls) + len(scene.doors)
-    return Panels(table[:, :4], table[:, 4:10].T.copy(), table[:, 10].astype(np.int32), walls)
+    return Panels(
+        table[:, :4], table[:, 4:10].T.copy(), table[:, 10].astype(np.int32), walls
+    )
 
 
 # Collision: a body that moves in a straight line is a disc against walls, closed doors and other
 # bodies. Against furniture it is a point, and the furniture's box is enlarged by its radius.
 
 SLACK = 1e-6  # metres of overlap with an obstacle: else rounding could trap a body at a wall
-OtherBodies = Sequence[tuple[int, float, float, float]]  # the other bodies: index, x, y, radius
+OtherBodies = Sequence[
+    tuple[int, float, float, float]
+]  # the other bodies: index, x, y, radius
 
 
 def first_obstacle(
-    layout: Layout, radius: float, line: Segment, closed_doors: Sequence[bool], others: OtherBodies
+    layout: Layout,
+    radius: float,
+    line: Segment,
+    closed_doors: Sequence[bool],
+    others: OtherBodies,
 ) -> tuple[str, int] | None:
     """Return the first obstacle on a line: ``("wall", -1)``, ``("furniture", object)``, ``("door",
     door)``, ``("body", actor)``, or ``("edge", -1)`` of the house; None if the line is free."""
@@ -224,13 +273,19 @@ def first_obstacle(
     if floor is not None:  # must be free under the whole line, checked every half cell
         count = max(1, math.ceil(2 * math.dist(p, q) / floor.spacing))
         dx, dy = q[0] - p[0], q[1] - p[1]
-        samples = ((p[0] + dx * i / count, p[1] + dy * i / count) for i in range(count + 1))
-        return None if all(floor.is_free(*sample) for sample in samples) else ("wall", -1)
+        samples = (
+            (p[0] + dx * i / count, p[1] + dy * i / count) for i in range(count + 1)
+        )
+        return (
+            None if all(floor.is_free(*sample) for sample in samples) else ("wall", -1)
+        )
     for wall in nearby.walls:
         if geo.segment_distance(p, q, *wall) < radius:
             return "wall", -1
     for number, (west, south, east, north) in nearby.boxes:
-        if geo.enters(p, q, (west - radius, south - radius, east + radius, north + radius)):
+        if geo.enters(
+            p, q, (west - radius, south - radius, east + radius, north + radius)
+        ):
             return "furniture", number
     indoors = any(geo.inside_polygon(*q, room.polygon) for room in nearby.rooms) or any(
         geo.polygon_distance(*q, room.polygon) < DOORWAY_MARGIN for room in nearby.rooms
@@ -238,7 +293,9 @@ def first_obstacle(
     return None if indoors else ("edge", -1)
 
 
-def can_stand(layout: Layout, radius: float, point: Point, closed_doors: Sequence[bool]) -> bool:
+def can_stand(
+    layout: Layout, radius: float, point: Point, closed_doors: Sequence[bool]
+) -> bool:
     """True if a body may stand at a point, ignoring other bodies."""
     return first_obstacle(layout, radius, (point, point), closed_doors, ()) is None
 

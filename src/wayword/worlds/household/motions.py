@@ -60,7 +60,11 @@ def run_appliance(entities: Entities, i: int) -> None:
         if fills and entities.has_affordance(content, "fillable"):
             entities.set_state(content, "filled", True)
             entities.set_state(content, "coffee", "brewer" in affordances)
-        if "drinker" in affordances and entities.filled[content] and not entities.coffee[content]:
+        if (
+            "drinker" in affordances
+            and entities.filled[content]
+            and not entities.coffee[content]
+        ):
             entities.set_state(i, "filled", True)
             entities.set_state(content, "filled", False)
 
@@ -78,8 +82,12 @@ def pick_up(house: House, me: Actor, name: str) -> Details:
 
 def _check_pick_up(house: House, me: Actor, i: int) -> None:
     name, held = house.name(me, i), [house.name(me, other) for other in me.hands]
-    require(house.entities.has_affordance(i, "pickupable"), "not_pickupable", object=name)
-    require(len(held) < me.body.inventory_capacity, "hands_full", object=name, holding=held)
+    require(
+        house.entities.has_affordance(i, "pickupable"), "not_pickupable", object=name
+    )
+    require(
+        len(held) < me.body.inventory_capacity, "hands_full", object=name, holding=held
+    )
 
 
 def drop(house: House, me: Actor, name: str) -> Details:
@@ -95,7 +103,9 @@ def _aim(house: House, r: int, spot: str) -> Point:
     """Return the point (metres) that a spot denotes. Raises ``Fail``."""
     if (offset := parse_spot(spot)) is None:
         raise Fail("no_spot", spot=spot)
-    return float(house.entities.x[r]) + offset[0], float(house.entities.y[r]) + offset[1]
+    return float(house.entities.x[r]) + offset[0], float(house.entities.y[r]) + offset[
+        1
+    ]
 
 
 def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> Details:
@@ -114,14 +124,24 @@ def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> 
     x, y, bottom = landing_spot(house, me, i, r, (me.x, me.y, me.heading), aim)
     away, reach = math.dist((x, y), (me.x, me.y)), me.body.manipulation_distance
     if aim and away > reach:
-        raise Fail("too_far", object=receptacle, distance=round(away, 2), reach=reach, spot=spot)
+        raise Fail(
+            "too_far",
+            object=receptacle,
+            distance=round(away, 2),
+            reach=reach,
+            spot=spot,
+        )
     me.hands.remove(i)
     entities.place(i, x, y, bottom)
     entities.move(i, r)
     for holder in (r, *entities.holders(r)):
         run_appliance(entities, holder)
     lies = house.spot(i)
-    return {**both, "preposition": spec.receptacle, **({"spot": list(lies)} if lies else {})}
+    return {
+        **both,
+        "preposition": spec.receptacle,
+        **({"spot": list(lies)} if lies else {}),
+    }
 
 
 def open_(house: House, me: Actor, name: str) -> Details:
@@ -194,7 +214,9 @@ LOW_LEVEL_ACTS: dict[str, Callable[..., Details]] = {
     "toggle_off": lambda house, me, name: toggle(house, me, name, False),
     "slice": slice_,
 }
-UNNOTICED = frozenset(("turn_left", "turn_right", "wait"))  # change no other actor's view
+UNNOTICED = frozenset(
+    ("turn_left", "turn_right", "wait")
+)  # change no other actor's view
 
 
 def do_low_level(house: House, me: Actor, verb: str, *arguments: str) -> Details:
@@ -241,7 +263,11 @@ def check_reach(house: House, me: Actor, i: int) -> int:
 
 def _pan(house: House, me: Actor, side: int) -> Details:
     pan = me.body.pan_degrees
-    return _turn(me, side * pan) if pan else _step(house, me, absolute(me.heading + side * 90.0))
+    return (
+        _turn(me, side * pan)
+        if pan
+        else _step(house, me, absolute(me.heading + side * 90.0))
+    )
 
 
 def _turn(me: Actor, degrees: float) -> Details:
@@ -253,7 +279,9 @@ def _step(house: House, me: Actor, heading: float) -> Details:
     east, north = unit(heading)
     x, y = round(me.x + me.body.step * east, 9), round(me.y + me.body.step * north, 9)
     closed, line = house.entities.closed_doors.tolist(), ((me.x, me.y), (x, y))
-    obstacle = first_obstacle(house.layout, me.body.radius, line, closed, house.others(me))
+    obstacle = first_obstacle(
+        house.layout, me.body.radius, line, closed, house.others(me)
+    )
     if obstacle is not None:
         kind, number = obstacle
         number += house.entities.objects if kind == "door" else 0
@@ -272,7 +300,9 @@ class SkillRun:
 
     def do(self, verb: str, *arguments: str) -> Details:
         details = do_low_level(self.house, self.me, verb, *arguments)
-        self.done_actions.append(f"{verb}[{', '.join(arguments)}]" if arguments else verb)
+        self.done_actions.append(
+            f"{verb}[{', '.join(arguments)}]" if arguments else verb
+        )
         return details
 
     def enter_room(self, name: str) -> Room | None:
@@ -290,7 +320,9 @@ class SkillRun:
         if not is_seen or house.distance(me, i) > me.body.manipulation_distance:
             self.walk(i, box)
 
-    def walk(self, target: int | Room, box: Box | None = None, aim: Point | None = None) -> None:
+    def walk(
+        self, target: int | Room, box: Box | None = None, aim: Point | None = None
+    ) -> None:
         """Walk until an object and a point on it are within reach, or into a room."""
         trip = Trip(self.house, self.me)
         for verb in trip.verbs(*trip.nearest_goal(target, box, aim)):
@@ -322,7 +354,11 @@ def treat_object(script: SkillRun, name: str, tool: str, kind: str) -> Details:
     find_held(house, me, name)
     i = find_object(house, me, tool)
     require(entities.has_affordance(i, kind), "wrong_tool", object=name, tool=tool)
-    switches = [i] if entities.has_affordance(i, "toggleable") else entities.switches.get(i, ())
+    switches = (
+        [i]
+        if entities.has_affordance(i, "toggleable")
+        else entities.switches.get(i, ())
+    )
     usable = [k for k in switches if k == i or me.discovered[k]]
     require(kind == "cooler" or usable, "no_switch", object=name, tool=tool)
     script.go_open(i)
@@ -360,7 +396,10 @@ def go_explore(script: SkillRun, name: str) -> Details:
     places = {}
     for i in names:
         if 0 <= (holder := int(entities.inside[i])) < entities.objects:
-            places[names[i]] = [entities.specs[holder].receptacle, house.name(me, holder)]
+            places[names[i]] = [
+                entities.specs[holder].receptacle,
+                house.name(me, holder),
+            ]
     return {
         "room": name,
         "seen": list(names.values()),
@@ -376,8 +415,14 @@ def go_check(script: SkillRun, name: str) -> Details:
     i = find_object(house, me, name)
     require(entities.is_receptacle(i), "not_receptacle", receptacle=name, object=name)
     script.go_open(i)
-    contents = [house.name(me, k) for k in entities.contents(i) if k in me.view.entities]
-    return {"receptacle": name, "preposition": entities.specs[i].receptacle, "contents": contents}
+    contents = [
+        house.name(me, k) for k in entities.contents(i) if k in me.view.entities
+    ]
+    return {
+        "receptacle": name,
+        "preposition": entities.specs[i].receptacle,
+        "contents": contents,
+    }
 
 
 def go_grab(script: SkillRun, name: str) -> Details:
@@ -400,7 +445,9 @@ def go_put(script: SkillRun, receptacle: str, spot: str = "") -> Details:
     require(house.entities.is_receptacle(i), "not_receptacle", **both)
     script.go_open(i)
     if spot:
-        x, y, _ = landing_spot(house, me, me.hands[-1], i, (0.0, 0.0, 0.0), _aim(house, i, spot))
+        x, y, _ = landing_spot(
+            house, me, me.hands[-1], i, (0.0, 0.0, 0.0), _aim(house, i, spot)
+        )
         if math.dist((me.x, me.y), (x, y)) > me.body.manipulation_distance:
             script.walk(i, aim=(x, y))
     return script.do("put", name, receptacle, *filter(None, (spot,)))

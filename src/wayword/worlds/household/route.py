@@ -22,7 +22,9 @@ from wayword.worlds.household.scene import Floor, Room
 from wayword.worlds.household.sight import sees_box
 from wayword.worlds.household.verbs import Body
 
-PLANNING_MARGIN = -0.5 * SLACK  # half the overlap of a step: rounding fails no planned step
+PLANNING_MARGIN = (
+    -0.5 * SLACK
+)  # half the overlap of a step: rounding fails no planned step
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +41,9 @@ class Lattice:
     doors: tuple[NDArray[np.intp], ...]
 
 
-def find_lattice(layout: Layout, body: Body, x: float, y: float, heading: float) -> Lattice:
+def find_lattice(
+    layout: Layout, body: Body, x: float, y: float, heading: float
+) -> Lattice:
     """Return the lattice through a body's position, aligned with its possible headings."""
     # Rounded, so that lattices that differ by accumulated rounding errors share one key.
     turn = heading % body.fine_turn
@@ -60,7 +64,9 @@ def find_lattice(layout: Layout, body: Body, x: float, y: float, heading: float)
     i = np.arange(math.floor(min(us) / step) - 1, math.ceil(max(us) / step) + 2)
     j = np.arange(math.floor(min(vs) / step) - 1, math.ceil(max(vs) / step) + 2)
     u, v = np.meshgrid(i * step + offset[0], j * step + offset[1])  # (high, wide)
-    steps = _Steps((u * north + v * east).ravel(), (v * north - u * east).ravel(), u.shape, step)
+    steps = _Steps(
+        (u * north + v * east).ravel(), (v * north - u * east).ravel(), u.shape, step
+    )
     if layout.scene.floor is not None:
         steps.keep_floor(layout.scene.floor)
     else:
@@ -70,7 +76,9 @@ def find_lattice(layout: Layout, body: Body, x: float, y: float, heading: float)
             steps.remove(*steps.near_wall(wall, body.radius))
         for _, box in layout.boxes:
             steps.remove(*steps.through_box(box, body.radius))
-    doors = tuple(steps.door_edges(*steps.near_wall(leaf, body.radius)) for leaf in layout.doors)
+    doors = tuple(
+        steps.door_edges(*steps.near_wall(leaf, body.radius)) for leaf in layout.doors
+    )
     lattice = Lattice(turn, steps.x, steps.y, steps.neighbors(), doors)
     layout.lattices[key] = lattice
     return lattice
@@ -110,20 +118,28 @@ def path_directions(neighbors: Ints, steps: Ints, goal: int) -> list[int]:
     while steps[place] > 0:
         # Steps are reversible, so stepping back from here gives the previous position.
         before = neighbors[place].tolist()
-        options = [k for k in range(4) if before[k] >= 0 and steps[before[k]] == steps[place] - 1]
+        options = [
+            k
+            for k in range(4)
+            if before[k] >= 0 and steps[before[k]] == steps[place] - 1
+        ]
         direction = direction if direction in options else options[0]
         directions.append((direction + 2) % 4)
         place = before[direction]
     return directions[::-1]
 
 
-def is_inside_polygon(x: Floats, y: Floats, polygon: tuple[Point, ...]) -> NDArray[np.bool_]:
+def is_inside_polygon(
+    x: Floats, y: Floats, polygon: tuple[Point, ...]
+) -> NDArray[np.bool_]:
     """Return a (P,) mask of the points inside a polygon (even-odd rule)."""
     is_inside = np.zeros(len(x), dtype=np.bool_)
     ax, ay = polygon[-1]
     for bx, by in polygon:
         if by != ay:
-            is_inside ^= ((ay > y) != (by > y)) & (x < (bx - ax) * (y - ay) / (by - ay) + ax)
+            is_inside ^= ((ay > y) != (by > y)) & (
+                x < (bx - ax) * (y - ay) / (by - ay) + ax
+            )
         ax, ay = bx, by
     return is_inside
 
@@ -132,7 +148,9 @@ class _Steps:
     """The steps of a lattice under construction. Only those ahead and to the right are stored
     (``is_open`` (2, P)); the others are their reverse."""
 
-    def __init__(self, x: Floats, y: Floats, shape: tuple[int, ...], step: float) -> None:
+    def __init__(
+        self, x: Floats, y: Floats, shape: tuple[int, ...], step: float
+    ) -> None:
         self.x, self.y, self.step = x, y, step
         number = np.arange(len(x)).reshape(shape)
         ahead, right = np.full((2, *shape), -1)
@@ -156,17 +174,24 @@ class _Steps:
 
     def keep_floor(self, floor: Floor) -> None:
         """Remove every step that leaves the floor, checked every half cell."""
-        count, cells = max(1, math.ceil(2 * self.step / floor.spacing)), floor_cells(floor)
+        count, cells = (
+            max(1, math.ceil(2 * self.step / floor.spacing)),
+            floor_cells(floor),
+        )
         for n in range(count + 1):
             x = self.x + (self.x[self.targets] - self.x) * n / count
             y = self.y + (self.y[self.targets] - self.y) * n / count
-            self.is_open &= geo.grid_lookup(cells, x, y, (floor.x, floor.y), floor.spacing)
+            self.is_open &= geo.grid_lookup(
+                cells, x, y, (floor.x, floor.y), floor.spacing
+            )
 
     def remove(self, near: NDArray[np.intp], is_hit: NDArray[np.bool_]) -> None:
         """Remove the hit steps (2, N) of positions (N,)."""
         self.is_open[:, near] &= ~is_hit
 
-    def door_edges(self, near: NDArray[np.intp], is_hit: NDArray[np.bool_]) -> NDArray[np.intp]:
+    def door_edges(
+        self, near: NDArray[np.intp], is_hit: NDArray[np.bool_]
+    ) -> NDArray[np.intp]:
         """Return both directions of the hit steps, as flat indices into ``neighbors``."""
         pairs: list[NDArray[np.intp]] = []
         for k in range(2):
@@ -183,7 +208,9 @@ class _Steps:
             neighbors[start, k], neighbors[end, k + 2] = end, start
         return neighbors
 
-    def near_wall(self, wall: Segment, radius: float) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    def near_wall(
+        self, wall: Segment, radius: float
+    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Return positions around a wall, and a mask of their steps within a radius of it."""
         (ax, ay), (bx, by) = wall
         near = self._around(_segment_box(*wall), radius + self.step)
@@ -197,10 +224,14 @@ class _Steps:
         # Segments that do not cross are closest at an endpoint of one of them.
         steps = (px, py, ax, ay, bx, by), (qx, qy, ax, ay, bx, by)
         walls = (ax, ay, px, py, qx, qy), (bx, by, px, py, qx, qy)
-        away = functools.reduce(np.minimum, (geo.segment_distances(*s) for s in (*steps, *walls)))
+        away = functools.reduce(
+            np.minimum, (geo.segment_distances(*s) for s in (*steps, *walls))
+        )
         return near, np.where(crosses, 0.0, away) < radius + PLANNING_MARGIN
 
-    def through_box(self, box: Box, radius: float) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    def through_box(
+        self, box: Box, radius: float
+    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Return positions around a box, and a mask of steps that enter it grown by a radius."""
         near = self._around(box, radius + self.step)
         grown = radius + PLANNING_MARGIN
@@ -209,7 +240,10 @@ class _Steps:
             start, step = values[near], values[self.targets[:, near]] - values[near]
             # For a step along the other axis, a tiny number avoids 0 / 0 in the slab test.
             step = np.where(np.abs(step) < 1e-9, 1e-9, step)
-            one, two = (box[axis] - grown - start) / step, (box[axis + 2] + grown - start) / step
+            one, two = (
+                (box[axis] - grown - start) / step,
+                (box[axis + 2] + grown - start) / step,
+            )
             entry = np.maximum(entry, np.minimum(one, two))
             exit_ = np.minimum(exit_, np.maximum(one, two))
         return near, entry <= exit_
@@ -230,10 +264,14 @@ def _segment_box(a: Point, b: Point) -> Box:
 def floor_cells(floor: Floor) -> NDArray[np.bool_]:
     """Return an (H, W) mask of a floor's walkable cells."""
     wide = max(len(row) for row in floor.rows)
-    return np.asarray(np.array([list(row.ljust(wide, "#")) for row in floor.rows]) == ".")
+    return np.asarray(
+        np.array([list(row.ljust(wide, "#")) for row in floor.rows]) == "."
+    )
 
 
-MAX_TRIES = 400  # positions to test for a view of an object, which may be visible from nowhere
+MAX_TRIES = (
+    400  # positions to test for a view of an object, which may be visible from nowhere
+)
 
 
 def closed_doors_to(house: House, me: Actor, target: int | Room) -> list[int]:
@@ -259,7 +297,11 @@ class Trip:
     from their object, if less than the body's reach."""
 
     def __init__(
-        self, house: House, me: Actor, open_doors: bool = False, within: float = math.inf
+        self,
+        house: House,
+        me: Actor,
+        open_doors: bool = False,
+        within: float = math.inf,
     ) -> None:
         self.house, self.me = house, me
         self.reach = min(within, me.body.manipulation_distance) - SLACK
@@ -287,7 +329,11 @@ class Trip:
             ahead = geo.absolute(self.grid.turn + 90.0 * direction)
             verbs += [*turn_verbs(self.me.body, facing, ahead), "move_ahead"]
             facing = ahead
-        return verbs if heading is None else verbs + turn_verbs(self.me.body, facing, heading)
+        return (
+            verbs
+            if heading is None
+            else verbs + turn_verbs(self.me.body, facing, heading)
+        )
 
     def near(self, box: Box, reach: float) -> NDArray[np.bool_]:
         """Return a (P,) mask of positions within reach (metres) of a box."""
@@ -309,7 +355,9 @@ class Trip:
         near = self.near(box, self.reach)
         goals = np.flatnonzero((self.steps >= 0) & near)
         mid_height = float(house.entities.mid_height[house.entities.anchor[i]])
-        for goal in goals[np.argsort(self.steps[goals], kind="stable")][:max_tries].tolist():
+        for goal in goals[np.argsort(self.steps[goals], kind="stable")][
+            :max_tries
+        ].tolist():
             start = goal == self.start
             x, y = (me.x, me.y) if start else (float(grid.x[goal]), float(grid.y[goal]))
             eye, closed = me.body.eye, house.entities.closed_doors
@@ -327,12 +375,16 @@ class Trip:
         ``box`` is the assumed box of the object, by default its true one. Raises ``Fail``.
         """
         if isinstance(target, Room):
-            inside = (self.steps >= 0) & is_inside_polygon(self.grid.x, self.grid.y, target.polygon)
+            inside = (self.steps >= 0) & is_inside_polygon(
+                self.grid.x, self.grid.y, target.polygon
+            )
             places = np.flatnonzero(inside)
             if not len(places):
                 raise Fail("no_path", place=target.name)
             x, y = self.grid.x[places], self.grid.y[places]
-            return int(places[np.argmin((x - x.mean()) ** 2 + (y - y.mean()) ** 2)]), None
+            return int(
+                places[np.argmin((x - x.mean()) ** 2 + (y - y.mean()) ** 2)]
+            ), None
         turn, fine = self.grid.turn, self.me.body.fine_turn
         west, south, east, north = at = box or true_box(self.house, target)
 
@@ -345,7 +397,9 @@ class Trip:
                 parts = round((geo.bearing(place, point) - turn) / fine)
                 yield geo.absolute(round(turn + parts * fine, 6))
 
-        for goal, heading in self.views(target, at, headings, None if aim else MAX_TRIES):
+        for goal, heading in self.views(
+            target, at, headings, None if aim else MAX_TRIES
+        ):
             return goal, heading
         raise Fail("no_path", place=self.house.name(self.me, target))
 
@@ -383,7 +437,9 @@ def turn_verbs(body: Body, start: float, end: float) -> list[str]:
 
 
 HAND_REACH = 0.3  # metres past the near edge of a receptacle at which objects are put
-ARM_LENGTH = 0.6  # metres from the body instead, if it is inside the box, as in a counter's bend
+ARM_LENGTH = (
+    0.6  # metres from the body instead, if it is inside the box, as in a counter's bend
+)
 Pose = tuple[float, float, float]  # x, y (metres) and heading (degrees)
 
 
@@ -393,14 +449,20 @@ def landing_spot(
     """Return x, y and underside (metres) of an object ``i`` put in or on ``r`` from a pose, within
     the edges of ``r``: at ``aim`` if given, else ahead within the body's reach."""
     t = house.entities
-    room_x, room_y = max(t.half_x[r] - t.half_x[i], 0.0), max(t.half_y[r] - t.half_y[i], 0.0)
+    room_x, room_y = (
+        max(t.half_x[r] - t.half_x[i], 0.0),
+        max(t.half_y[r] - t.half_y[i], 0.0),
+    )
     east, north = geo.unit(pose[2])
     ahead = HAND_REACH
     if house.holder(r) != me.number:
         distance = geo.box_distance(pose[0], pose[1], true_box(house, r))
         ahead = ARM_LENGTH if distance == 0 else ahead + distance
     spot = (0.0, 0.0)
-    points = [(pose[0] + forward * east, pose[1] + forward * north) for forward in (ahead, 0.0)]
+    points = [
+        (pose[0] + forward * east, pose[1] + forward * north)
+        for forward in (ahead, 0.0)
+    ]
     for x, y in (aim,) if aim else points:
         spot = (
             float(min(max(x, t.x[r] - room_x), t.x[r] + room_x)),
@@ -412,7 +474,9 @@ def landing_spot(
     return (*spot, float(t.bottom[r] + offset))
 
 
-def route_to_put(house: House, me: Actor, i: int, r: int, point: Point, within: float) -> list[str]:
+def route_to_put(
+    house: House, me: Actor, i: int, r: int, point: Point, within: float
+) -> list[str]:
     """Return the fewest verbs that bring ``me`` to a pose from which an object ``i`` put in or on
     ``r`` lands within a distance (metres) of a point. Raises ``Fail`` without such a pose."""
     trip = Trip(house, me)
@@ -420,7 +484,10 @@ def route_to_put(house: House, me: Actor, i: int, r: int, point: Point, within: 
     def lands(place: Point) -> Iterator[float]:
         for part in range(round(360 / me.body.fine_turn)):
             heading = geo.absolute(round(trip.grid.turn + part * me.body.fine_turn, 6))
-            if math.dist(landing_spot(house, me, i, r, (*place, heading))[:2], point) <= within:
+            if (
+                math.dist(landing_spot(house, me, i, r, (*place, heading))[:2], point)
+                <= within
+            ):
                 yield heading
 
     for goal, heading in trip.views(r, true_box(house, r), lands):

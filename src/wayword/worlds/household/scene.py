@@ -20,7 +20,15 @@ Preposition = Literal["", "on", "in"]
 TEMPERATURES: tuple[Temperature, ...] = ("room", "hot", "cold")
 AFFORDANCES = frozenset(
     (
-        *("pickupable", "openable", "toggleable", "sliceable", "fillable", "cookable", "dirtyable"),
+        *(
+            "pickupable",
+            "openable",
+            "toggleable",
+            "sliceable",
+            "fillable",
+            "cookable",
+            "dirtyable",
+        ),
         *("slicer", "heater", "cooler", "cleaner", "filler", "brewer", "drinker"),
     )
 )
@@ -101,7 +109,9 @@ class HouseObject:
     @property
     def is_long(self) -> bool:
         """True for furniture over half a metre long: positions on it are described."""
-        return max(self.width, self.depth) > 0.5 and "pickupable" not in self.affordances
+        return (
+            max(self.width, self.depth) > 0.5 and "pickupable" not in self.affordances
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +132,11 @@ class Floor:
         # ``grid_index`` breaks half-way ties consistently, whatever the rounding error.
         i = grid_index(x, self.x, self.spacing)
         j = grid_index(y, self.y, self.spacing)
-        return 0 <= j < len(self.rows) and 0 <= i < len(self.rows[j]) and self.rows[j][i] == "."
+        return (
+            0 <= j < len(self.rows)
+            and 0 <= i < len(self.rows[j])
+            and self.rows[j][i] == "."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +156,10 @@ def validate(scene: Scene, source: str = "") -> None:
     and unknown affordances or temperatures."""
     source = source or f"scene {scene.name}"
     ids: set[str] = set()
-    for name in (*(obj.id for obj in scene.objects), *(door.id for door in scene.doors)):
+    for name in (
+        *(obj.id for obj in scene.objects),
+        *(door.id for door in scene.doors),
+    ):
         if name in ids:
             raise DataError(source, f"object {name!r}", "is a duplicate id")
         ids.add(name)

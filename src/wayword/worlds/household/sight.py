@@ -37,7 +37,9 @@ class VisibleEntities:
 
 
 EMPTY_VIEW = VisibleEntities([], [], [])
-RAY_END = 1 - 1e-9  # a panel met only at the end of a line of sight is the object's own, or behind
+RAY_END = (
+    1 - 1e-9
+)  # a panel met only at the end of a line of sight is the object's own, or behind
 SLACK = 1e-12  # metres: rounding of the cosine must not hide an object on the edge of the view
 
 
@@ -84,7 +86,9 @@ class Sight:
         self._version = entities.version
         self._points: dict[int, VisiblePoints] = {}
 
-    def look(self, body: Body, place: tuple[float, float, float], me: int) -> VisibleEntities:
+    def look(
+        self, body: Body, place: tuple[float, float, float], me: int
+    ) -> VisibleEntities:
         """Return the view of a body at ``place`` (x, y, heading). ``me`` is the body's index."""
         x, y, heading = place
         points = self.visible_points(body, x, y, me)
@@ -92,18 +96,33 @@ class Sight:
             return EMPTY_VIEW
         east, north = unit(heading)
         lines = points.lines
-        is_in_view = (lines[:, 0] * east + lines[:, 1] * north >= points.min_ahead).nonzero()[0]
+        is_in_view = (
+            lines[:, 0] * east + lines[:, 1] * north >= points.min_ahead
+        ).nonzero()[0]
         slot, lines = points.slot[is_in_view], lines[is_in_view]
-        rightward, ahead = lines[:, 0] * north - lines[:, 1] * east, lines @ (east, north)
-        bearing_of = dict(zip(slot.tolist(), bearings(rightward, ahead).tolist(), strict=True))
+        rightward, ahead = (
+            lines[:, 0] * north - lines[:, 1] * east,
+            lines @ (east, north),
+        )
+        bearing_of = dict(
+            zip(slot.tolist(), bearings(rightward, ahead).tolist(), strict=True)
+        )
         if not bearing_of:
             return EMPTY_VIEW
-        near, distance, entities = points.near, points.distance, points.near.entities.tolist()
+        near, distance, entities = (
+            points.near,
+            points.distance,
+            points.near.entities.tolist(),
+        )
         rows = [(entities[c], turn, distance[c]) for c, turn in bearing_of.items()]
         enclosed = zip(near.enclosed, near.slot, strict=True)
-        rows += [(i, bearing_of[c], distance[c]) for i, c in enclosed if c in bearing_of]
+        rows += [
+            (i, bearing_of[c], distance[c]) for i, c in enclosed if c in bearing_of
+        ]
         rows.sort()
-        return VisibleEntities([r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])
+        return VisibleEntities(
+            [r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows]
+        )
 
     def visible_points(self, body: Body, x: float, y: float, me: int) -> VisiblePoints:
         """Return the visible points, cached until anything moves, opens or closes."""
@@ -123,14 +142,24 @@ class Sight:
         np.subtract(near.center, eye, out=aims[0])
         np.subtract(np.minimum(np.maximum(near.low, eye), near.high), eye, out=aims[1])
         away = np.sqrt(aims[:, 0] * aims[:, 0] + aims[:, 1] * aims[:, 1])
-        kind, slot = np.divmod((away <= body.view_distance).ravel().nonzero()[0][::-1], count or 1)
+        kind, slot = np.divmod(
+            (away <= body.view_distance).ravel().nonzero()[0][::-1], count or 1
+        )
         lines = aims[kind, :, slot]
         if len(slot):
-            panels = self._layout.panels_near(x, y, body.view_distance, body.eye, t.closed_doors)
-            is_clear = is_unhidden(panels, (x, y, body.eye), lines.T, near.mid_height[slot])
+            panels = self._layout.panels_near(
+                x, y, body.view_distance, body.eye, t.closed_doors
+            )
+            is_clear = is_unhidden(
+                panels, (x, y, body.eye), lines.T, near.mid_height[slot]
+            )
             kind, slot, lines = kind[is_clear], slot[is_clear], lines[is_clear]
-        min_ahead = math.cos(math.radians(body.view_angle / 2)) * away[kind, slot] - SLACK
-        points = VisiblePoints(cache_key, near, slot, lines, min_ahead, away[1].tolist())
+        min_ahead = (
+            math.cos(math.radians(body.view_angle / 2)) * away[kind, slot] - SLACK
+        )
+        points = VisiblePoints(
+            cache_key, near, slot, lines, min_ahead, away[1].tolist()
+        )
         self._points[me] = points
         return points
 
@@ -152,15 +181,22 @@ class Sight:
             position[chosen] = np.arange(len(chosen))
             slot = position[t.anchor]
             enclosed = np.flatnonzero((slot >= 0) & t.is_exposed & ~t.is_root)
-            near = self._near[cell] = _gather(t, chosen, enclosed.tolist(), slot[enclosed].tolist())
+            near = self._near[cell] = _gather(
+                t, chosen, enclosed.tolist(), slot[enclosed].tolist()
+            )
         if t.actors == 1:
             return near
-        others = _gather(t, np.array([i for i in range(t.first_actor, t.size) if i != me]), [], [])
+        others = _gather(
+            t, np.array([i for i in range(t.first_actor, t.size) if i != me]), [], []
+        )
         fields = ("entities", "center", "low", "high", "mid_height")
         entities, center, low, high, mid_height = (
-            np.concatenate((getattr(near, name), getattr(others, name)), axis=-1) for name in fields
+            np.concatenate((getattr(near, name), getattr(others, name)), axis=-1)
+            for name in fields
         )
-        return NearbyEntities(entities, center, low, high, mid_height, near.enclosed, near.slot)
+        return NearbyEntities(
+            entities, center, low, high, mid_height, near.enclosed, near.slot
+        )
 
 
 def _gather(
@@ -172,7 +208,11 @@ def _gather(
 
 
 def sees_box(
-    panels: Panels, body: Body, place: tuple[float, float, float], box: Box, mid_height: float
+    panels: Panels,
+    body: Body,
+    place: tuple[float, float, float],
+    box: Box,
+    mid_height: float,
 ) -> bool:
     """True if a body at ``place`` (x, y, heading) would see an object with that (inset) box and
     ``mid_height``."""
@@ -214,12 +254,21 @@ def is_unhidden(
             side, point = np.divmod(crossings, aims.shape[1])
             side += walls
             # Sides of furniture hide objects behind them, but not objects in or near their box.
-            line_height = eye[2] + 1 / inverse_t[side, point] * (mid_heights[point] - eye[2])
+            line_height = eye[2] + 1 / inverse_t[side, point] * (
+                mid_heights[point] - eye[2]
+            )
             low, high, west, south, east, north = panels.boxes[:, side]
             x, y = aims[0, point] + eye[0], aims[1, point] + eye[1]
             is_hidden = (low <= line_height) & (line_height <= high)
             is_hidden &= (x < west) | (x > east) | (y < south) | (y > north)
-            if any(w <= eye[0] <= e and s <= eye[1] <= n for w, s, e, n in panels.boxes_in):
-                is_hidden &= (eye[0] < west) | (eye[0] > east) | (eye[1] < south) | (eye[1] > north)
+            if any(
+                w <= eye[0] <= e and s <= eye[1] <= n for w, s, e, n in panels.boxes_in
+            ):
+                is_hidden &= (
+                    (eye[0] < west)
+                    | (eye[0] > east)
+                    | (eye[1] < south)
+                    | (eye[1] > north)
+                )
             is_clear[point[is_hidden]] = False
     return is_clear

@@ -33,7 +33,9 @@ from wayword.worlds.household.scene import TEMPERATURES
 from wayword.worlds.household.world import HouseholdWorld
 
 
-def cheapest(world: HouseholdWorld, actor: str, stops: Sequence[Sequence[str]]) -> list[str] | None:
+def cheapest(
+    world: HouseholdWorld, actor: str, stops: Sequence[Sequence[str]]
+) -> list[str] | None:
     """Return one object per stop, chosen to visit the stops in order in the fewest steps; none is
     visited twice, and closed doors count as open. None if a stop has no reachable object."""
     house, me = world.house, world.house.actors[actor]
@@ -44,21 +46,31 @@ def cheapest(world: HouseholdWorld, actor: str, stops: Sequence[Sequence[str]]) 
         for obj in stop:
             i, options = world.layout.index[obj], []
             is_held = house.holder(i) == me.number
-            near = trip.near(true_box(house, i), me.body.manipulation_distance).nonzero()[0]
+            near = trip.near(
+                true_box(house, i), me.body.manipulation_distance
+            ).nonzero()[0]
             for cost, chain, steps in chains:
-                places = (steps == 0).nonzero()[0] if is_held else near[steps[near] >= 0]
+                places = (
+                    (steps == 0).nonzero()[0] if is_held else near[steps[near] >= 0]
+                )
                 if obj not in chain and len(places):
                     place = int(places[np.argmin(steps[places])])
                     options.append((cost + float(steps[place]), [*chain, obj], place))
             if options:
                 cost, chain, place = min(options, key=lambda option: option[0])
-                onward = trip.steps if stop is stops[-1] else step_counts(trip.neighbors, place)
+                onward = (
+                    trip.steps
+                    if stop is stops[-1]
+                    else step_counts(trip.neighbors, place)
+                )
                 extended.append((cost, chain, onward))
         chains = extended
     return min(chains, key=lambda chain: chain[0])[1] if chains else None
 
 
-MAX_REPLANS = 8  # of a route that others block or doors close, before the object is out of reach
+MAX_REPLANS = (
+    8  # of a route that others block or doors close, before the object is out of reach
+)
 TOOLS: dict[Trait, str] = {
     ("temperature", "hot"): "heater",
     ("temperature", "cold"): "cooler",
@@ -127,7 +139,9 @@ class Skills:
     def has_trait(self, obj: str, trait: Trait) -> bool:
         name, value = trait
         state = getattr(self.entities, name)[self.number(obj)]
-        return bool(TEMPERATURES[state] == value if name == "temperature" else state == value)
+        return bool(
+            TEMPERATURES[state] == value if name == "temperature" else state == value
+        )
 
     def holds(self, obj: str) -> bool:
         """True if the object is held directly, not inside another object."""
@@ -192,11 +206,16 @@ class Skills:
         """The outermost and innermost reasons; without reasons, a statement that all is done."""
         distinct = list(dict.fromkeys(filter(None, self.reasons)))
         both = dict.fromkeys(distinct[:1] + distinct[-1:])
-        return " ".join("T" + s[1:] if s.startswith("the ") else s for s in both) or STOP_THOUGHT
+        return (
+            " ".join("T" + s[1:] if s.startswith("the ") else s for s in both)
+            or STOP_THOUGHT
+        )
 
     def action(self, verb: str, *objects: str) -> Action:
         """Return an action on objects, with the actor's names for them."""
-        return Action(verb, tuple(self.world.name(self.actor, each) or each for each in objects))
+        return Action(
+            verb, tuple(self.world.name(self.actor, each) or each for each in objects)
+        )
 
     def do(self, verb: str, *objects: str) -> ActionPlan:
         feedback = yield self.action(verb, *objects)
@@ -236,7 +255,11 @@ class Skills:
     def enclosing(self, obj: str) -> list[str]:
         """Return the receptacles that enclose an object, outermost first."""
         holders = reversed(self.entities.holders(self.number(obj)))
-        inside = (k for k in holders if k < self.entities.objects and self.entities.encloses[k])
+        inside = (
+            k
+            for k in holders
+            if k < self.entities.objects and self.entities.encloses[k]
+        )
         return [self.world.layout.ids[k] for k in inside]
 
     def uncover(self, obj: str, within: float = math.inf) -> ActionPlan:
@@ -307,7 +330,9 @@ class Skills:
         yield from self.do("put", obj, receptacle)
 
     @with_reason
-    def put_near(self, obj: str, receptacle: str, point: Point, tolerance: float) -> ActionPlan:
+    def put_near(
+        self, obj: str, receptacle: str, point: Point, tolerance: float
+    ) -> ActionPlan:
         """Bring an object into or onto a receptacle, within ``tolerance`` metres of a point."""
         yield from self.take(obj)
         yield from self.uncover(receptacle)
@@ -316,7 +341,9 @@ class Skills:
         try:
             verbs = route_to_put(self.world.house, self.me, i, r, point, tolerance)
         except Fail as failure:
-            problem = f"{obj} cannot be put near its target on {receptacle} from any pose"
+            problem = (
+                f"{obj} cannot be put near its target on {receptacle} from any pose"
+            )
             raise PlanningFailed(problem) from failure
         for verb in verbs:
             yield from self.do(verb)
@@ -326,7 +353,9 @@ class Skills:
     @with_reason
     def make_room(self, receptacle: str, obj: str) -> ActionPlan:
         first = self.entities.contents(self.number(receptacle))[0]
-        yield from self.put_down(self.world.layout.ids[first], excluded=(receptacle, obj))
+        yield from self.put_down(
+            self.world.layout.ids[first], excluded=(receptacle, obj)
+        )
 
     @with_reason
     def put_down(self, obj: str, excluded: Iterable[str] = ()) -> ActionPlan:
@@ -342,7 +371,9 @@ class Skills:
         ]
         yield from self.take(obj)
         house, me = self.world.house, self.me
-        surface = min(surfaces, key=lambda r: house.distance(me, self.number(r)), default=None)
+        surface = min(
+            surfaces, key=lambda r: house.distance(me, self.number(r)), default=None
+        )
         if surface is None:
             yield from self.do("drop", obj)
         else:
@@ -358,7 +389,11 @@ class Skills:
         yield from self.do("slice", obj)
         holders = self.entities.holders(self.number(obj))
         surface = self.world.layout.ids[holders[0]] if holders else ""
-        if surface and self.takes(surface, knife) and not self.entities.full(holders[0]):
+        if (
+            surface
+            and self.takes(surface, knife)
+            and not self.entities.full(holders[0])
+        ):
             yield from self.put(knife, surface)
         else:
             yield from self.put_down(knife)
@@ -369,7 +404,9 @@ class Skills:
         yield from self.put(obj, tool)
         t = self.number(tool)
         if not self.has_trait(obj, trait) and self.entities.has_affordance(t, "cooler"):
-            yield from self.unlock(tool)  # contents present from the start cool when it is closed
+            yield from self.unlock(
+                tool
+            )  # contents present from the start cool when it is closed
         if not self.has_trait(obj, trait) and self.entities.is_ajar(t):
             yield from self.reach(tool)
             yield from self.do("close", tool)
@@ -417,7 +454,9 @@ class HighLevelSkills(Skills):
         for box in self.enclosing(obj):
             yield from self.unlock(box)
         if not self.me.discovered[i]:
-            room = self.world.layout.room_at(float(self.entities.x[i]), float(self.entities.y[i]))
+            room = self.world.layout.room_at(
+                float(self.entities.x[i]), float(self.entities.y[i])
+            )
             yield from self._walk(Action("go_explore", (room,)), room)
         if not self.me.discovered[i]:
             raise PlanningFailed(f"{obj} is not visible from the middle of its room")
@@ -440,7 +479,9 @@ class HighLevelSkills(Skills):
         if not self.me.discovered[self.number(door)]:
             yield from self._walk(Action("go_explore", (self.me.room,)), self.me.room)
         if not self.me.discovered[self.number(door)]:
-            raise PlanningFailed(f"{door} is not visible from the middle of the {self.me.room}")
+            raise PlanningFailed(
+                f"{door} is not visible from the middle of the {self.me.room}"
+            )
         yield from self.do("goto", door)
         yield from self.do("open", door)
 
@@ -485,7 +526,9 @@ class HighLevelSkills(Skills):
             yield from self.unlock(receptacle)
             yield from self.do("put", obj, receptacle)
 
-    def put_near(self, obj: str, receptacle: str, point: Point, tolerance: float) -> ActionPlan:
+    def put_near(
+        self, obj: str, receptacle: str, point: Point, tolerance: float
+    ) -> ActionPlan:
         """Put an object without aiming, as aiming needs single steps."""
         yield from self.put(obj, receptacle)
 

@@ -33,7 +33,9 @@ class Verb:
     failures: tuple[str, ...] = ()
 
 
-_TABLE = tomllib.loads((resources.files(__package__) / "verbs.toml").read_text(encoding="utf-8"))
+_TABLE = tomllib.loads(
+    (resources.files(__package__) / "verbs.toml").read_text(encoding="utf-8")
+)
 VERBS: dict[str, Verb] = {
     name: Verb(name, level, tuple(slots), needs, tuple(
         status for each in failures for status in _TABLE["groups"].get(each, [each])
@@ -43,7 +45,10 @@ VERBS: dict[str, Verb] = {
 """All verbs, in menu order. ``stop`` also takes an answer as text; ``put`` and ``go_put`` also take
 a spot as last argument (:func:`parse_spot`)."""
 
-STATUSES = ("ok", *sorted({status for verb in VERBS.values() for status in verb.failures}))
+STATUSES = (
+    "ok",
+    *sorted({status for verb in VERBS.values() for status in verb.failures}),
+)
 LOW_LEVEL = tuple(name for name, verb in VERBS.items() if verb.level == "low")
 HIGH_LEVEL = tuple(name for name, verb in VERBS.items() if verb.level == "high")
 SPEECH = tuple(name for name, verb in VERBS.items() if verb.level == "speech")
@@ -56,7 +61,9 @@ def is_well_formed(name: str, arguments: tuple[str, ...]) -> bool:
     verb = VERBS.get(name)
     if verb is None or not all(arguments):
         return False
-    return len(arguments) - len(verb.slots) in ((0, 1) if name in ("put", "go_put") else (0,))
+    return len(arguments) - len(verb.slots) in (
+        (0, 1) if name in ("put", "go_put") else (0,)
+    )
 
 
 _OFFSET = r"[0-9]+(\.[0-9]+)? m (east|west|north|south)"
@@ -109,14 +116,26 @@ class Body:
         open_verbs = (*SPEECH, "stop") if self.answers else SPEECH
         spoken = tuple(verb for verb in open_verbs if verb in self.actions)
         object.__setattr__(self, "open_verbs", spoken)
-        for name in ("focal_length", "view_distance", "manipulation_distance", "step", "eye"):
+        for name in (
+            "focal_length",
+            "view_distance",
+            "manipulation_distance",
+            "step",
+            "eye",
+        ):
             if not getattr(self, name) > 0:
-                raise UsageError(f"body: {name} must be above 0, got {getattr(self, name)!r}")
+                raise UsageError(
+                    f"body: {name} must be above 0, got {getattr(self, name)!r}"
+                )
         if self.pan_degrees < 0 or (self.pan_degrees and 90 % self.pan_degrees):
-            raise UsageError(f"body: pan_degrees must divide 90 or be 0, got {self.pan_degrees!r}")
+            raise UsageError(
+                f"body: pan_degrees must divide 90 or be 0, got {self.pan_degrees!r}"
+            )
         for verb in self.actions:
             if verb not in VERBS:
-                raise UsageError(f"body: unknown action {verb!r}; {suggest(verb, list(VERBS))}")
+                raise UsageError(
+                    f"body: unknown action {verb!r}; {suggest(verb, list(VERBS))}"
+                )
 
     @property
     def view_angle(self) -> float:

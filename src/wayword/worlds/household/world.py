@@ -39,14 +39,27 @@ from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
 from wayword.core.world import Feedback, World
 from wayword.worlds.household import motions, verbs
-from wayword.worlds.household.house import Actor, Fail, House, observation, records, report
+from wayword.worlds.household.house import (
+    Actor,
+    Fail,
+    House,
+    observation,
+    records,
+    report,
+)
 from wayword.worlds.household.layout import Layout, can_stand
-from wayword.worlds.household.observation import Answerer, HeardMessage, HouseholdObservation
+from wayword.worlds.household.observation import (
+    Answerer,
+    HeardMessage,
+    HouseholdObservation,
+)
 from wayword.worlds.household.route import Trip, closed_doors_to
 from wayword.worlds.household.scene import Room, Scene
 
 HAND_VERBS = frozenset(("pick_up", "put", "open", "toggle_on", "go_grab", "go_put"))
-UNSEEN_DOOR = "a closed door"  # in feedback, for a door on a path that is unseen, so unnamed
+UNSEEN_DOOR = (
+    "a closed door"  # in feedback, for a door on a path that is unseen, so unnamed
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +97,11 @@ class ActionMenu:
             action.name in self._verbs
             and action.name not in verbs.SPEECH
             and verbs.is_well_formed(action.name, action.arguments)
-            and (action.name != STOP.name or self._me.body.answers or not action.arguments)
+            and (
+                action.name != STOP.name
+                or self._me.body.answers
+                or not action.arguments
+            )
         )
 
     def knows(self, action: Action) -> bool:
@@ -99,8 +116,14 @@ class ActionMenu:
         remembered receptacles; empty with empty hands."""
         me, names = self._me, self._me.names
         held = "|".join(names.of[i] for i in self._held)
-        seen = [i for i in names.order[: self._count] if me.discovered[i] and i not in self._held]
-        places = "|".join(names.of[i] for i in seen if self._house.entities.is_receptacle(i))
+        seen = [
+            i
+            for i in names.order[: self._count]
+            if me.discovered[i] and i not in self._held
+        ]
+        places = "|".join(
+            names.of[i] for i in seen if self._house.entities.is_receptacle(i)
+        )
         if not held or not places:
             return ()
         forms = {"put": f"({held}), ({places})", "go_put": f"({places})"}
@@ -122,7 +145,9 @@ class ActionMenu:
             for affordance in entities.affordances(i):
                 by_affordance.setdefault(affordance, []).append(i)
         actions: list[Action] = []
-        for verb in (verbs.VERBS[name] for name in self._verbs if name not in verbs.SPEECH):
+        for verb in (
+            verbs.VERBS[name] for name in self._verbs if name not in verbs.SPEECH
+        ):
             if verb.slots == ("room",):
                 actions += [Action(verb.name, (room,)) for room in self._rooms]
                 continue
@@ -137,7 +162,12 @@ class ActionMenu:
 
     def _checks(self) -> Mapping[str, Callable[..., object]]:
         """Map verbs to functions of object indices: true if possible as far as the actor knows."""
-        house, entities, me, hands = self._house, self._house.entities, self._me, self._held
+        house, entities, me, hands = (
+            self._house,
+            self._house.entities,
+            self._me,
+            self._held,
+        )
         has_free_hand = len(hands) < me.body.inventory_capacity
         has_knife = any(entities.has_affordance(k, "slicer") for k in hands)
 
@@ -150,7 +180,12 @@ class ActionMenu:
         def can_put(i: int, r: int) -> bool:
             """True if a held object fits the receptacle and the actor sees free space there."""
             is_full = entities.specs[r].capacity and can_touch(r) and entities.full(r)
-            return entities.fits(i, r) and not is_full and i != r and i not in entities.holders(r)
+            return (
+                entities.fits(i, r)
+                and not is_full
+                and i != r
+                and i not in entities.holders(r)
+            )
 
         def can_treat(i: int, tool: int) -> bool:
             """True if an object fits an appliance whose switch the actor has seen."""
@@ -164,10 +199,14 @@ class ActionMenu:
 
         return {
             "pick_up": lambda i: has_free_hand and i not in hands and can_touch(i),
-            "put": lambda i, r: can_touch(r) and not entities.closed(r) and can_put(i, r),
+            "put": lambda i, r: (
+                can_touch(r) and not entities.closed(r) and can_put(i, r)
+            ),
             "open": can_open,
             "close": lambda i: can_touch(i) and entities.open[i],
-            "toggle_on": lambda i: can_touch(i) and not entities.on[i] and not entities.is_ajar(i),
+            "toggle_on": lambda i: (
+                can_touch(i) and not entities.on[i] and not entities.is_ajar(i)
+            ),
             "toggle_off": lambda i: can_touch(i) and entities.on[i],
             "slice": lambda i: has_knife and can_touch(i) and not entities.sliced[i],
             "heat": can_treat,
@@ -235,13 +274,24 @@ class HouseholdWorld(World):
         wall, in furniture or in another actor."""
         scene_name = episode.start.get("scene", self.scene.name)
         if scene_name != self.scene.name:
-            problem = f"must be {self.scene.name!r}, this world's scene, got {scene_name!r}"
+            problem = (
+                f"must be {self.scene.name!r}, this world's scene, got {scene_name!r}"
+            )
             raise DataError(f"episode {episode.id}", "field 'scene'", problem)
         poses = {actor: self._pose(episode, actor) for actor in episode.actors}
         body_fields = episode.start.get("bodies", {})
-        bodies = {a: verbs.from_json(body_fields.get(a, {}), self._body) for a in episode.actors}
+        bodies = {
+            a: verbs.from_json(body_fields.get(a, {}), self._body)
+            for a in episode.actors
+        }
         house = House(
-            self.layout, bodies, poses, self.answerer, self._shared, self._named, self._spots
+            self.layout,
+            bodies,
+            poses,
+            self.answerer,
+            self._shared,
+            self._named,
+            self._spots,
         )
         closed_doors = house.entities.closed_doors.tolist()
         for a in house.actors.values():
@@ -252,8 +302,12 @@ class HouseholdWorld(World):
             )
             if collides or not can_stand(self.layout, radius, (a.x, a.y), closed_doors):
                 where = f"in scene {self.scene.name}, pose of {a.name!r}"
-                problem = f"({a.x}, {a.y}) is in a wall, in furniture, outside, or occupied"
-                remedy = "find a free one with wayword.worlds.household.layout.nearest_place"
+                problem = (
+                    f"({a.x}, {a.y}) is in a wall, in furniture, outside, or occupied"
+                )
+                remedy = (
+                    "find a free one with wayword.worlds.household.layout.nearest_place"
+                )
                 raise DataError(f"episode {episode.id}", where, problem, remedy)
         self._house = house
 
@@ -278,7 +332,11 @@ class HouseholdWorld(World):
     def step(self, actor: str, action: Action) -> Feedback:
         """Carry out any well-formed action of the body; others raise ``ValueError``."""
         me, verb, words = self._actor(actor), action.name, action.arguments
-        if me.stopped or verb not in me.body.actions or not verbs.is_well_formed(verb, words):
+        if (
+            me.stopped
+            or verb not in me.body.actions
+            or not verbs.is_well_formed(verb, words)
+        ):
             raise ValueError(f"{action} is not on the menu of {actor}")
         self.house.inbox[actor].clear()
         try:
@@ -324,9 +382,15 @@ class HouseholdWorld(World):
     def object_id(self, actor: str, name: str) -> str | None:
         """Return the object or door with that name for an actor; None if unknown or an actor."""
         i = self._actor(actor).names.index.get(name)
-        return None if i is None or i >= self.house.entities.first_actor else self.layout.ids[i]
+        return (
+            None
+            if i is None or i >= self.house.entities.first_actor
+            else self.layout.ids[i]
+        )
 
-    def route(self, actor: str, target: str, within: float = math.inf) -> list[Action] | None:
+    def route(
+        self, actor: str, target: str, within: float = math.inf
+    ) -> list[Action] | None:
         """Return low-level actions that bring an actor to where an object or door (by id) is truly
         visible and within reach, at most ``within`` metres away, or into a room (by name). None
         without a path through open doors. For oracles and experts."""
@@ -341,7 +405,9 @@ class HouseholdWorld(World):
         """Return the ids of the closed doors on the shortest path to a target, in order; None
         without a path. For oracles and experts."""
         try:
-            doors = closed_doors_to(self.house, self._actor(actor), self._target(target))
+            doors = closed_doors_to(
+                self.house, self._actor(actor), self._target(target)
+            )
         except Fail:
             return None
         return [self.layout.ids[i] for i in doors]
@@ -351,7 +417,9 @@ class HouseholdWorld(World):
             return self.layout.index[target]
         room = next((room for room in self.scene.rooms if room.name == target), None)
         if room is None:
-            raise ValueError(f"{target!r} is not an object, door or room of {self.scene.name}")
+            raise ValueError(
+                f"{target!r} is not an object, door or room of {self.scene.name}"
+            )
         return room
 
     def _closed_door_names(self, me: Actor, place: str) -> list[str]:
@@ -363,7 +431,9 @@ class HouseholdWorld(World):
             closed = closed_doors_to(self.house, me, self._target(place))
         except (Fail, ValueError):
             return []
-        names = [me.names.of[door] if me.discovered[door] else UNSEEN_DOOR for door in closed]
+        names = [
+            me.names.of[door] if me.discovered[door] else UNSEEN_DOOR for door in closed
+        ]
         return names[: names.index(UNSEEN_DOOR) + 1] if UNSEEN_DOOR in names else names
 
     def _actor(self, name: str) -> Actor:
@@ -377,7 +447,11 @@ class HouseholdWorld(World):
         if verb in motions.HIGH_LEVEL_ACTS:
             return motions.run_skill(self.house, me, verb, *words)
         if verb == "chat":
-            others = [a.name for a in self.house.actors.values() if a is not me and not a.stopped]
+            others = [
+                a.name
+                for a in self.house.actors.values()
+                if a is not me and not a.stopped
+            ]
             if not others:
                 raise Fail("no_listener")
             self.house.messages.append((me.name, others, words[0]))
@@ -395,10 +469,16 @@ class HouseholdWorld(World):
     def _pose(self, episode: Episode, actor: str) -> tuple[float, float, float]:
         try:
             pose: Any = episode.start["poses"][actor]
-            return float(pose["x"]), float(pose["y"]), absolute(float(pose.get("heading", 0.0)))
+            return (
+                float(pose["x"]),
+                float(pose["y"]),
+                absolute(float(pose.get("heading", 0.0))),
+            )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problem = "must have numbers x and y, and may have heading"
-            raise DataError(f"episode {episode.id}", f"pose of {actor!r}", problem) from error
+            raise DataError(
+                f"episode {episode.id}", f"pose of {actor!r}", problem
+            ) from error
 
 
 world = HouseholdWorld

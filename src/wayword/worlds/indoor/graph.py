@@ -18,7 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import DataError
-from wayword.core.files import read_cached_arrays, read_field, read_json, write_cached_arrays
+from wayword.core.files import (
+    read_cached_arrays,
+    read_field,
+    read_json,
+    write_cached_arrays,
+)
 from wayword.core.geometry import absolute, bearings, elevations
 
 CACHE_VERSION = 1  # increase it when the cached arrays change
@@ -71,9 +76,14 @@ class ViewpointGraph:
 
     def bearing(self, start: str, end: str) -> tuple[float, float, float]:
         """Return heading and elevation (degrees) and straight-line distance (metres)."""
-        x, y, z = (self.positions[self.index[end]] - self.positions[self.index[start]]).tolist()
+        x, y, z = (
+            self.positions[self.index[end]] - self.positions[self.index[start]]
+        ).tolist()
         floor_distance = (x * x + y * y) ** 0.5
-        heading, elevation = absolute(float(bearings(x, y))), float(elevations(z, floor_distance))
+        heading, elevation = (
+            absolute(float(bearings(x, y))),
+            float(elevations(z, floor_distance)),
+        )
         return heading, elevation, (floor_distance * floor_distance + z * z) ** 0.5
 
     def neighbors(self, viewpoint: str) -> tuple[Neighbor, ...]:
@@ -98,18 +108,25 @@ class ViewpointGraph:
 
 
 def build(
-    scan: str, ids: tuple[str, ...], positions: NDArray[np.float64], edges: NDArray[np.int32]
+    scan: str,
+    ids: tuple[str, ...],
+    positions: NDArray[np.float64],
+    edges: NDArray[np.int32],
 ) -> ViewpointGraph:
     """Build a graph with its distances. ``edges`` (E, 2) must include both directions."""
     lengths = np.linalg.norm(positions[edges[:, 0]] - positions[edges[:, 1]], axis=1)
-    return ViewpointGraph(scan, ids, positions, edges, all_pairs(len(ids), edges, lengths))
+    return ViewpointGraph(
+        scan, ids, positions, edges, all_pairs(len(ids), edges, lengths)
+    )
 
 
 def all_pairs(
     count: int, edges: NDArray[np.int32], lengths: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return distances (count, count) between all nodes along directed ``edges`` (E, 2)."""
-    return (floyd_warshall if count < SMALL_GRAPH else all_pairs_dijkstra)(count, edges, lengths)
+    return (floyd_warshall if count < SMALL_GRAPH else all_pairs_dijkstra)(
+        count, edges, lengths
+    )
 
 
 def floyd_warshall(
@@ -149,7 +166,9 @@ def load(path: Path, cache: Path | None = None) -> ViewpointGraph:
     if fields := read_cached_arrays(cache_file):
         return ViewpointGraph(scan, tuple(fields.pop("ids").tolist()), **fields)
     graph = _parse(scan, path)
-    arrays = {name: getattr(graph, name) for name in ("positions", "edges", "distances")}
+    arrays = {
+        name: getattr(graph, name) for name in ("positions", "edges", "distances")
+    }
     write_cached_arrays(cache_file, ids=np.array(graph.ids), **arrays)
     return graph
 
@@ -163,10 +182,16 @@ def _parse(scan: str, path: Path) -> ViewpointGraph:
     included = [i for i in range(len(records)) if field(i, "included", bool)]
     poses = [field(i, "pose", list) for i in included]
     try:
-        positions = np.array([(p[3], p[7], p[11]) for p in poses], dtype=np.float64).reshape(-1, 3)
+        positions = np.array(
+            [(p[3], p[7], p[11]) for p in poses], dtype=np.float64
+        ).reshape(-1, 3)
         rows = b"".join(bytes(field(i, "unobstructed", list)) for i in included)
-        free = np.frombuffer(rows, np.bool_).reshape(len(included), len(records))[:, included]
+        free = np.frombuffer(rows, np.bool_).reshape(len(included), len(records))[
+            :, included
+        ]
     except (IndexError, TypeError, ValueError) as error:
-        raise DataError(path, "pose or unobstructed", f"has the wrong shape ({error})") from error
+        raise DataError(
+            path, "pose or unobstructed", f"has the wrong shape ({error})"
+        ) from error
     ids = tuple(field(i, "image_id", str) for i in included)
     return build(scan, ids, positions, np.argwhere(free | free.T).astype(np.int32))

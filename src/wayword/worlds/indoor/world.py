@@ -56,7 +56,9 @@ class IndoorWorld(Walkable):
         viewpoint = str(episode.start["viewpoint"])
         if viewpoint not in self.graph.index:
             where = f"episode {episode.id}, field 'viewpoint'"
-            raise DataError(self.graph.scan, where, f"{viewpoint!r} is not in the scan's graph")
+            raise DataError(
+                self.graph.scan, where, f"{viewpoint!r} is not in the scan's graph"
+            )
         self._viewpoint = viewpoint
         self._heading = absolute(float(episode.start.get("heading", 0.0)))
         self._elevation, self._stopped = 0.0, False
@@ -140,7 +142,9 @@ class ObjectsWorld(IndoorWorld):
     def observe(self, actor: str) -> ObjectsObservation:
         pose = self.graph.scan, self._viewpoint, self._heading, self._elevation
         neighbors = self.graph.neighbors(self._viewpoint)
-        return ObjectsObservation(*pose, neighbors, tuple(self._objects(self._viewpoint)))
+        return ObjectsObservation(
+            *pose, neighbors, tuple(self._objects(self._viewpoint))
+        )
 
     def action_space(self, actor: str) -> ActionSpace:
         stops = (Action("stop", (obj.id,)) for obj in self._objects(self._viewpoint))

@@ -33,7 +33,10 @@ def parse_start(episode: Episode) -> tuple[float, float, float, float]:
     """Return x, y, heading, horizon (degrees down) of an episode's start. Raises ``DataError``."""
     start = episode.start
     try:
-        heading, horizon = float(start.get("heading", 0.0)), float(start.get("horizon", 0.0))
+        heading, horizon = (
+            float(start.get("heading", 0.0)),
+            float(start.get("horizon", 0.0)),
+        )
         return float(start["x"]), float(start["y"]), absolute(heading), horizon
     except (KeyError, TypeError, ValueError) as error:
         problem = "must have numbers x and y, and may have heading and horizon"
@@ -87,7 +90,12 @@ class Base(Protocol):
 # goes there in a straight line (metres), ``move_ahead`` goes one step of 0.25 m.
 
 MOVE_AHEAD = Action("move_ahead")
-LISTED_MOTIONS = (MOVE_AHEAD, Action("rotate", ("-30",)), Action("rotate", ("30",)), STOP)
+LISTED_MOTIONS = (
+    MOVE_AHEAD,
+    Action("rotate", ("-30",)),
+    Action("rotate", ("30",)),
+    STOP,
+)
 """The listed choices; any other well-formed ``rotate`` and ``goto`` is accepted as well."""
 _NUMBER = r"-?[0-9]+(\.[0-9]+)?"
 MOTION_PATTERNS = (rf"rotate\[{_NUMBER}\]", rf"goto\[{_NUMBER}, {_NUMBER}\]")
@@ -112,7 +120,11 @@ def parse_numbers(action: Action) -> tuple[float, ...] | None:
         values = tuple(map(float, action.arguments))
     except (TypeError, ValueError):
         return None
-    return values if all(math.isfinite(n) and abs(n) <= MAX_NUMBER for n in values) else None
+    return (
+        values
+        if all(math.isfinite(n) and abs(n) <= MAX_NUMBER for n in values)
+        else None
+    )
 
 
 def is_motion(action: Action) -> bool:

@@ -23,7 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.geometry import Point, grid_index, grid_lookup, segment_distances, string_pull
+from wayword.core.geometry import (
+    Point,
+    grid_index,
+    grid_lookup,
+    segment_distances,
+    string_pull,
+)
 from wayword.worlds.household.layout import DOORWAY_MARGIN, SLACK
 from wayword.worlds.household.route import floor_cells, is_inside_polygon
 from wayword.worlds.household.scene import Scene
@@ -42,7 +48,9 @@ class Ground:
     y: float
     free: Bools
     spacing: float = SPACING
-    _fields: dict[int, tuple[Floats, NDArray[np.int32]]] = field(default_factory=dict, repr=False)
+    _fields: dict[int, tuple[Floats, NDArray[np.int32]]] = field(
+        default_factory=dict, repr=False
+    )
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
         """Return row and column of the cell nearest to a point; it may be off the grid."""
@@ -70,7 +78,9 @@ class Ground:
         last_free = max(0, int(np.argmin(free)) - 1)
         return float(xs[last_free]), float(ys[last_free])
 
-    def nearest(self, x: float, y: float, max_distance: float = math.inf) -> Point | None:
+    def nearest(
+        self, x: float, y: float, max_distance: float = math.inf
+    ) -> Point | None:
         """Return the free position nearest to a point: the point itself if free, else the center of
         a cell; None if there is none within ``max_distance`` metres."""
         if self.at(x, y):
@@ -98,7 +108,9 @@ class Ground:
             cells.append(int(previous[cells[-1]]))
         corners = [start, *(self.point(cell) for cell in cells[-2:0:-1]), end]
         path = corners
-        for _ in range(4):  # from alternate ends: each pass removes corners that the last one kept
+        for _ in range(
+            4
+        ):  # from alternate ends: each pass removes corners that the last one kept
             shorter = string_pull(path, self.clear, coarse=True)[::-1]
             if len(shorter) == len(path):
                 break
@@ -120,7 +132,9 @@ class Ground:
         """Return metres from the start's cell to all cells, and predecessors; cached."""
         from scipy.sparse.csgraph import dijkstra
 
-        place = self.nearest(*start, max_distance=0.5)  # a start may be just inside an obstacle
+        place = self.nearest(
+            *start, max_distance=0.5
+        )  # a start may be just inside an obstacle
         if place is None:
             size = self.free.size
             return np.full(size, np.inf), np.full(size, -1, np.int32)
@@ -128,7 +142,9 @@ class Ground:
         if number not in self._fields:
             if len(self._fields) >= 16:  # a field takes a megabyte in a large home
                 self._fields.clear()
-            self._fields[number] = dijkstra(self._graph, indices=number, return_predecessors=True)
+            self._fields[number] = dijkstra(
+                self._graph, indices=number, return_predecessors=True
+            )
         return self._fields[number]
 
     @cached_property
@@ -158,9 +174,13 @@ def grid_graph(free: Bools, spacing: float) -> Any:
     )
     starts = np.concatenate([first for first, _, _ in pairs])
     ends = np.concatenate([first + offset for first, offset, _ in pairs])
-    metres = np.concatenate([np.full(len(first), cost * spacing) for first, _, cost in pairs])
+    metres = np.concatenate(
+        [np.full(len(first), cost * spacing) for first, _, cost in pairs]
+    )
     edges = np.concatenate([starts, ends]), np.concatenate([ends, starts])
-    return csr_array((np.concatenate([metres, metres]), edges), shape=(free.size, free.size))
+    return csr_array(
+        (np.concatenate([metres, metres]), edges), shape=(free.size, free.size)
+    )
 
 
 def ground_of(scene: Scene, radius: float) -> Ground:
@@ -176,10 +196,14 @@ def ground_of(scene: Scene, radius: float) -> Ground:
     x, y = np.meshgrid(columns, rows)
     free: Bools = np.zeros(x.shape, dtype=np.bool_)
 
-    def distances(a: Point, b: Point, limit: float) -> tuple[tuple[slice, slice], Floats]:
+    def distances(
+        a: Point, b: Point, limit: float
+    ) -> tuple[tuple[slice, slice], Floats]:
         """Return the cells that may be within ``limit`` of a segment, and their distances."""
         by = limit + SPACING
-        across = slice(*np.searchsorted(columns, (min(a[0], b[0]) - by, max(a[0], b[0]) + by)))
+        across = slice(
+            *np.searchsorted(columns, (min(a[0], b[0]) - by, max(a[0], b[0]) + by))
+        )
         up = slice(*np.searchsorted(rows, (min(a[1], b[1]) - by, max(a[1], b[1]) + by)))
         return (up, across), segment_distances(x[up, across], y[up, across], *a, *b)
 
@@ -188,11 +212,20 @@ def ground_of(scene: Scene, radius: float) -> Ground:
         for a, b in zip(room.polygon, room.polygon[1:] + room.polygon[:1], strict=True):
             cells, apart = distances(a, b, DOORWAY_MARGIN)
             free[cells] |= apart < DOORWAY_MARGIN
-    lines = [(w.a, w.b) for w in scene.walls] + [(d.a, d.b) for d in scene.doors if not d.open]
-    for a, b in lines:  # minus the slack, so a body may touch a wall, as in the household world
+    lines = [(w.a, w.b) for w in scene.walls] + [
+        (d.a, d.b) for d in scene.doors if not d.open
+    ]
+    for (
+        a,
+        b,
+    ) in (
+        lines
+    ):  # minus the slack, so a body may touch a wall, as in the household world
         cells, apart = distances(a, b, radius)
         free[cells] &= apart >= radius - SLACK
     for o in scene.objects:
         if o.solid:
-            free &= (abs(x - o.x) >= o.width / 2 + radius) | (abs(y - o.y) >= o.depth / 2 + radius)
+            free &= (abs(x - o.x) >= o.width / 2 + radius) | (
+                abs(y - o.y) >= o.depth / 2 + radius
+            )
     return Ground(west, south, free)

@@ -44,10 +44,15 @@ class DepthImage:
 
     @staticmethod
     def of(
-        metres: Floats, bearings: tuple[float, ...], elevations: tuple[float, ...], reach: float
+        metres: Floats,
+        bearings: tuple[float, ...],
+        elevations: tuple[float, ...],
+        reach: float,
     ) -> DepthImage:
         """Encode ``metres`` (E, C), infinite if there is no surface within ``reach``."""
-        steps = np.where(np.isfinite(metres), np.round(metres / reach * (NO_HIT - 1)), NO_HIT)
+        steps = np.where(
+            np.isfinite(metres), np.round(metres / reach * (NO_HIT - 1)), NO_HIT
+        )
         levels = np.clip(steps, 0, NO_HIT).astype(np.uint8).tobytes()
         return DepthImage(bearings, elevations, reach, levels)
 
@@ -63,13 +68,21 @@ class DepthImage:
         right, and height above the floor, for a camera at height ``eye``."""
         metres = self.metres()
         is_hit = np.isfinite(metres)
-        elevations = np.broadcast_to(np.radians(self.elevations)[:, None], metres.shape)[is_hit]
-        bearings = np.broadcast_to(np.radians(self.bearings)[None, :], metres.shape)[is_hit]
+        elevations = np.broadcast_to(
+            np.radians(self.elevations)[:, None], metres.shape
+        )[is_hit]
+        bearings = np.broadcast_to(np.radians(self.bearings)[None, :], metres.shape)[
+            is_hit
+        ]
         floor_metres, rise = (
             metres[is_hit] * np.cos(elevations),
             metres[is_hit] * np.sin(elevations),
         )
-        return floor_metres * np.cos(bearings), floor_metres * np.sin(bearings), eye + rise
+        return (
+            floor_metres * np.cos(bearings),
+            floor_metres * np.sin(bearings),
+            eye + rise,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +161,25 @@ def sighting(
     x, y, box_width, box_depth, bottom, box_height = box
     dx, dy = x - pose[0], y - pose[1]
     away = math.hypot(dx, dy)
-    distance = math.hypot(max(abs(dx) - box_width / 2, 0.0), max(abs(dy) - box_depth / 2, 0.0))
+    distance = math.hypot(
+        max(abs(dx) - box_width / 2, 0.0), max(abs(dy) - box_depth / 2, 0.0)
+    )
     low, diagonal = bottom - eye, math.hypot(box_width, box_depth)
-    width, height = apparent_size(diagonal, low, bottom + box_height - eye, max(away, 0.1))
+    width, height = apparent_size(
+        diagonal, low, bottom + box_height - eye, max(away, 0.1)
+    )
     turn = relative(bearing(pose[:2], (x, y)), pose[2])
     up = elevation(bottom + box_height / 2 - eye, max(away, 1e-6))
     return Shown(
-        *(name, kind, words, round(turn, 2), round(up, 2), round(distance, 3), round(away, 3)),
+        *(
+            name,
+            kind,
+            words,
+            round(turn, 2),
+            round(up, 2),
+            round(distance, 3),
+            round(away, 3),
+        ),
         *(round(width, 2), round(height, 2), round(fraction, 3)),
     )
 
@@ -177,7 +202,9 @@ class FloorMap:
 
     def at(self, xs: NDArray[Any], ys: NDArray[Any]) -> NDArray[np.uint8]:
         """Return the levels at points (metres); 255 outside the map."""
-        levels = np.frombuffer(zlib.decompress(self.levels), np.uint8).reshape(-1, self.columns)
+        levels = np.frombuffer(zlib.decompress(self.levels), np.uint8).reshape(
+            -1, self.columns
+        )
         xs, ys = np.broadcast_arrays(xs, ys)
         i = np.floor((xs - self.x) / self.cell + 0.5).astype(np.intp)
         j = np.floor((ys - self.y) / self.cell + 0.5).astype(np.intp)
@@ -242,20 +269,36 @@ def from_camera(
     focal = picture_width / 2 / math.tan(math.radians(field_of_view / 2))
     bearings = columns(max(1, int(field_of_view / COLUMN_DEGREES)), COLUMN_DEGREES)
     # (E, C) each: unit rays as the camera's right, up and ahead.
-    level, across = np.radians(np.array(rows))[:, None], np.radians(np.array(bearings))[None, :]
+    level, across = (
+        np.radians(np.array(rows))[:, None],
+        np.radians(np.array(bearings))[None, :],
+    )
     right, forward = np.cos(level) * np.sin(across), np.cos(level) * np.cos(across)
     height, tilt_angle = np.broadcast_to(np.sin(level), right.shape), math.radians(tilt)
     ahead = forward * math.cos(tilt_angle) + height * math.sin(tilt_angle)
     up = height * math.cos(tilt_angle) - forward * math.sin(tilt_angle)
     with np.errstate(divide="ignore", invalid="ignore"):
-        x, y = picture_width / 2 + focal * right / ahead, picture_height / 2 - focal * up / ahead
-    inside = (ahead > 1e-6) & (x >= 0) & (x < picture_width) & (y >= 0) & (y < picture_height)
+        x, y = (
+            picture_width / 2 + focal * right / ahead,
+            picture_height / 2 - focal * up / ahead,
+        )
+    inside = (
+        (ahead > 1e-6)
+        & (x >= 0)
+        & (x < picture_width)
+        & (y >= 0)
+        & (y < picture_height)
+    )
     is_full_row = inside.all(axis=1)
     i = np.where(inside, x, 0).astype(np.intp)[is_full_row]
     j = np.where(inside, y, 0).astype(np.intp)[is_full_row]
     metres = depth[j, i] / ahead[is_full_row]
-    metres = np.where(np.isfinite(metres) & (metres > 0) & (metres <= reach), metres, np.inf)
-    elevations = tuple(row for row, keep in zip(rows, is_full_row.tolist(), strict=True) if keep)
+    metres = np.where(
+        np.isfinite(metres) & (metres > 0) & (metres <= reach), metres, np.inf
+    )
+    elevations = tuple(
+        row for row, keep in zip(rows, is_full_row.tolist(), strict=True) if keep
+    )
     return DepthImage.of(metres, bearings, elevations, reach)
 
 
@@ -275,7 +318,9 @@ def from_laser(
     with np.errstate(divide="ignore"):
         floor = np.where(slope < 0, eye / np.maximum(-slope, 1e-9), np.inf)
     metres = np.minimum(ranges[None, :], floor) / np.cos(np.arctan(slope))
-    return DepthImage.of(np.where(metres <= reach, metres, np.inf), bearings, rows, reach)
+    return DepthImage.of(
+        np.where(metres <= reach, metres, np.inf), bearings, rows, reach
+    )
 
 
 def nearest_per_column(ranges: Floats, bearings: Floats) -> tuple[Floats, Floats]:
@@ -294,4 +339,8 @@ def clear_ahead(image: DepthImage, eye: float, bearing: float) -> float:
     along = ahead * math.cos(angle) + right * math.sin(angle)
     aside = right * math.cos(angle) - ahead * math.sin(angle)
     is_blocking = (np.abs(aside) <= 0.25) & (along > 0) & (up > 0.1) & (up < 1.4)
-    return float(min(along[is_blocking].min(), image.reach)) if is_blocking.any() else image.reach
+    return (
+        float(min(along[is_blocking].min(), image.reach))
+        if is_blocking.any()
+        else image.reach
+    )

@@ -42,11 +42,17 @@ from wayword.worlds.objectnav.rosbridge import Link, LinkLost, RobotError, check
 from wayword.worlds.objectnav.world import ObjectNavWorld
 
 TOKEN_VARIABLE = "WAYWORD_ROBOT_TOKEN"
-MAX_TRIES = 3  # attempts of a request whose connection breaks, with a reconnection between them
+MAX_TRIES = (
+    3  # attempts of a request whose connection breaks, with a reconnection between them
+)
 Answer = TypeVar("Answer")
 Positive = Annotated[float, Gt(0)]
-CANCEL_TYPE = "action_msgs/srv/CancelGoal"  # without an ID and a time, it cancels all goals
-ALL_GOALS = {"goal_info": {"goal_id": {"uuid": [0] * 16}, "stamp": {"sec": 0, "nanosec": 0}}}
+CANCEL_TYPE = (
+    "action_msgs/srv/CancelGoal"  # without an ID and a time, it cancels all goals
+)
+ALL_GOALS = {
+    "goal_info": {"goal_id": {"uuid": [0] * 16}, "stamp": {"sec": 0, "nanosec": 0}}
+}
 DEPTH_TYPES = {"scan": "sensor_msgs/msg/LaserScan", "image": "sensor_msgs/msg/Image"}
 POSE_TYPES = {
     "odometry": "nav_msgs/msg/Odometry",
@@ -55,18 +61,26 @@ POSE_TYPES = {
     "tf": "tf2_msgs/msg/TFMessage",
 }
 NAVIGATE_TYPE = "nav2_msgs/action/NavigateToPose"
-MIN_PROGRESS = 0.05  # metres that each leg must get closer to the goal, or the motion ends
+MIN_PROGRESS = (
+    0.05  # metres that each leg must get closer to the goal, or the motion ends
+)
 TF_TOPICS = "/tf", "/tf_static"
 SPEED_TOPIC = "/speed_limit"
 
 # Conversion of ROS 2 messages. Sources: REP 103 (x forward, y left; counter-clockwise), REP 105
 # (frames). rosbridge sends bytes in base64, and numbers that are not finite as null.
 
-DEPTH_ENCODINGS = {"16UC1": ("<u2", 0.001), "mono16": ("<u2", 0.001), "32FC1": ("<f4", 1.0)}
+DEPTH_ENCODINGS = {
+    "16UC1": ("<u2", 0.001),
+    "mono16": ("<u2", 0.001),
+    "32FC1": ("<f4", 1.0),
+}
 """Encoding -> type of a pixel, and its unit in metres."""
 
 Message = Mapping[str, Json]
-Place = tuple[float, float, float]  # x, y (metres), and the heading in degrees clockwise from y
+Place = tuple[
+    float, float, float
+]  # x, y (metres), and the heading in degrees clockwise from y
 
 
 @contextmanager
@@ -93,7 +107,9 @@ def parse_place(message: Message, topic: str) -> Place:
         pose = pose.get("pose", pose)
         x, y = float(pose["position"]["x"]), float(pose["position"]["y"])
         q = {axis: float(pose["orientation"][axis]) for axis in "xyzw"}
-    yaw = math.atan2(2 * (q["w"] * q["z"] + q["x"] * q["y"]), 1 - 2 * (q["y"] ** 2 + q["z"] ** 2))
+    yaw = math.atan2(
+        2 * (q["w"] * q["z"] + q["x"] * q["y"]), 1 - 2 * (q["y"] ** 2 + q["z"] ** 2)
+    )
     if not all(map(math.isfinite, (x, y, yaw))):
         raise DataError(topic, "field 'pose'", "is not finite")
     return x, y, round(absolute(90.0 - math.degrees(yaw)), 6)
@@ -113,18 +129,27 @@ def ros_pose(x: float, y: float, heading: float) -> dict[str, dict[str, float]]:
 
 
 def scan_depth(
-    message: Message, topic: str, eye: float, reach: float, turn: float = 0.0, flipped: bool = False
+    message: Message,
+    topic: str,
+    eye: float,
+    reach: float,
+    turn: float = 0.0,
+    flipped: bool = False,
 ) -> DepthImage:
     """Convert a ``LaserScan`` to a depth image, by ``observation.from_laser``. The laser's front is
     ``turn`` degrees clockwise of the robot's; a ``flipped`` one is mounted upside down."""
     with naming_field(topic, "ranges"):
-        ranges = np.array([math.inf if r is None else float(r) for r in message["ranges"]])
+        ranges = np.array(
+            [math.inf if r is None else float(r) for r in message["ranges"]]
+        )
         first, step = float(message["angle_min"]), float(message["angle_increment"])
         least, most = float(message.get("range_min") or 0), message.get("range_max")
         range_max = math.inf if most is None else float(most)
     if not len(ranges):
         raise DataError(topic, "field 'ranges'", "is empty")
-    ranges = np.where(np.isnan(ranges) | (ranges < least) | (ranges > range_max), np.inf, ranges)
+    ranges = np.where(
+        np.isnan(ranges) | (ranges < least) | (ranges > range_max), np.inf, ranges
+    )
     angles = np.degrees(first + step * np.arange(len(ranges)))  # counter-clockwise
     bearings = (angles if flipped else -angles) + turn
     bearings = (bearings + 180.0) % 360.0 - 180.0
@@ -137,20 +162,29 @@ def image_depth(
 ) -> DepthImage:
     """Convert a depth ``sensor_msgs/Image`` of a camera that is tilted up by ``tilt`` degrees."""
     with naming_field(topic, "data"):
-        height, width, step = int(message["height"]), int(message["width"]), int(message["step"])
+        height, width, step = (
+            int(message["height"]),
+            int(message["width"]),
+            int(message["step"]),
+        )
         pixel_type, unit = DEPTH_ENCODINGS[message["encoding"]]
         if message.get("is_bigendian"):
             pixel_type = pixel_type.replace("<", ">")
         data = np.frombuffer(base64.b64decode(message["data"], validate=True), np.uint8)
         rows = data.reshape(height, step)[:, : width * np.dtype(pixel_type).itemsize]
-        depth: Floats = np.ascontiguousarray(rows).view(pixel_type).astype(np.float64) * unit
+        depth: Floats = (
+            np.ascontiguousarray(rows).view(pixel_type).astype(np.float64) * unit
+        )
     return observation.from_camera(depth, field_of_view, reach, tilt=tilt)
 
 
 def floor_map(message: Message, topic: str) -> FloorMap:
     """Convert an ``OccupancyGrid`` to a map of the floor."""
     with naming_field(topic, "data"):
-        info, data = message["info"], np.array(message["data"], np.int16).astype(np.uint8)
+        info, data = (
+            message["info"],
+            np.array(message["data"], np.int16).astype(np.uint8),
+        )
         cell, origin = float(info["resolution"]), info["origin"]
         x, y = (float(origin["position"][axis]) + cell / 2 for axis in "xy")
         if not cell > 0 or abs(float(origin["orientation"]["z"])) > 1e-6:
@@ -170,7 +204,9 @@ class Transforms:
         received = time.monotonic() if topic == TF_TOPICS[0] else math.inf
         with naming_field(topic, "transforms"):
             for each in message["transforms"]:
-                shift, turn = (each["transform"][key] for key in ("translation", "rotation"))
+                shift, turn = (
+                    each["transform"][key] for key in ("translation", "rotation")
+                )
                 entry = (
                     str(each["header"]["frame_id"]).lstrip("/"),
                     [float(shift[axis]) for axis in "xyz"],
@@ -282,7 +318,9 @@ class RosBase:
         self._halted, link.listener, link.heartbeat = "", self._on_message, s.heartbeat
         link.subscribe(s.depth, DEPTH_TYPES[s.depth_from], s.throttle)
         for topic in TF_TOPICS if s.pose_from == "tf" else (s.odometry,):
-            link.subscribe(topic, POSE_TYPES[s.pose_from], queue=100 if topic in TF_TOPICS else 1)
+            link.subscribe(
+                topic, POSE_TYPES[s.pose_from], queue=100 if topic in TF_TOPICS else 1
+            )
         kinds = {
             s.battery: "sensor_msgs/msg/BatteryState",
             s.emergency_stop: "std_msgs/msg/Bool",
@@ -314,7 +352,9 @@ class RosBase:
         elif topic == s.battery:
             share = message.get("percentage")
             if not isinstance(share, int | float) or not 0 <= share <= 1:
-                problem = f"the battery's percentage must be between 0 and 1, got {share!r}"
+                problem = (
+                    f"the battery's percentage must be between 0 and 1, got {share!r}"
+                )
             elif share < s.least_charge:
                 problem = f"the battery is at {share:.0%}, below {s.least_charge:.0%}: charge it"
         elif topic == s.emergency_stop and message.get("data") is not False:
@@ -340,11 +380,16 @@ class RosBase:
     def go_to(self, x: float, y: float) -> MotionResult:
         metres = 0.0
         while True:
-            (east, north, heading), away = self._place, math.dist(self._place[:2], (x, y))
+            (east, north, heading), away = (
+                self._place,
+                math.dist(self._place[:2], (x, y)),
+            )
             if away > 1e-3:
                 heading = bearing((east, north), (x, y))
             legs = max(1, math.ceil(away / self.settings.farthest - 1e-9))
-            pose = ros_pose(east + (x - east) / legs, north + (y - north) / legs, heading)
+            pose = ros_pose(
+                east + (x - east) / legs, north + (y - north) / legs, heading
+            )
             goal = {"header": {"frame_id": self._frame}, "pose": pose}
             args = {"pose": goal, "behavior_tree": ""}
             result = self._do_motion(self.settings.navigate, NAVIGATE_TYPE, args)
@@ -353,11 +398,17 @@ class RosBase:
             if legs == 1 or result.status != "ok":
                 return MotionResult(result.status, metres, result.reason)
             if math.dist(self._place[:2], (x, y)) > away - MIN_PROGRESS:
-                return MotionResult("blocked", metres, "the robot gets no closer to the point")
+                return MotionResult(
+                    "blocked", metres, "the robot gets no closer to the point"
+                )
 
     def pose(self) -> Mapping[str, Json]:
         x, y, heading = self._place
-        return {"x": round(x, 4), "y": round(y, 4), "heading": round(heading, 2) % 360.0}
+        return {
+            "x": round(x, 4),
+            "y": round(y, 4),
+            "heading": round(heading, 2) % 360.0,
+        }
 
     def report(self) -> Mapping[str, Json]:
         """Return the counts, without ``in_view``: the objects truly in view are unknown."""
@@ -384,28 +435,38 @@ class RosBase:
             self._cancel_quietly()
             if self._halted:
                 self.link.close()
-                raise RobotError(f"the search ended, all goals cancelled: {self._halted}") from None
+                raise RobotError(
+                    f"the search ended, all goals cancelled: {self._halted}"
+                ) from None
             try:  # in an event loop, asyncio has already seen the Ctrl-C and cancels the task
                 asyncio.get_running_loop()
             except RuntimeError:
                 raise KeyboardInterrupt from None
             raise asyncio.CancelledError from None
 
-    def _do_motion(self, action: str, kind: str, args: Mapping[str, Json]) -> MotionResult:
+    def _do_motion(
+        self, action: str, kind: str, args: Mapping[str, Json]
+    ) -> MotionResult:
         start, s = self._place, self.settings
         with self._cancel_on_interrupt():
             try:
                 if not self.link.connected:
                     raise LinkLost
                 if s.speed:
-                    self.link.publish(SPEED_TOPIC, {"percentage": False, "speed_limit": s.speed})
+                    self.link.publish(
+                        SPEED_TOPIC, {"percentage": False, "speed_limit": s.speed}
+                    )
                 status, reason = self.link.goal(action, kind, args, s.motion)
             except LinkLost:
                 since = time.monotonic()
                 self._reopen()
                 away, status = f"{time.monotonic() - since:.1f} s", "lost"
-                reason = f"the connection broke; restored after {away}, all goals cancelled"
-            except TimeoutError as error:  # without feedback, only the pose shows any motion
+                reason = (
+                    f"the connection broke; restored after {away}, all goals cancelled"
+                )
+            except (
+                TimeoutError
+            ) as error:  # without feedback, only the pose shows any motion
                 self._cancel_quietly()
                 status = "blocked" if error.args[:1] == (True,) else "silent"
                 reason = f"cancelled after {s.motion:g} s"
@@ -500,10 +561,14 @@ class RosBase:
                 raise DataError(s.costmap, "field 'header.frame_id'", problem, remedy)
             floor = floor_map(latest[s.costmap], s.costmap)
         if s.depth_from == "scan":
-            depth = scan_depth(scan, s.depth, s.eye, s.reach, s.scan_turn, s.scan_flipped)
+            depth = scan_depth(
+                scan, s.depth, s.eye, s.reach, s.scan_turn, s.scan_flipped
+            )
         else:
             depth = image_depth(scan, s.depth, s.field_of_view, s.reach, s.tilt)
-        return View("robot", *self._place, s.eye, s.field_of_view, depth, None, image, floor)
+        return View(
+            "robot", *self._place, s.eye, s.field_of_view, depth, None, image, floor
+        )
 
 
 @contextmanager
@@ -511,7 +576,9 @@ def calling_on_ctrl_c(interrupt: Callable[[], None]) -> Iterator[None]:
     """Make Ctrl-C call ``interrupt`` first: an event loop would react only after the motion, but a
     robot must stop immediately."""
     handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+    if threading.current_thread() is not threading.main_thread() or not callable(
+        handler
+    ):
         yield
         return
 
@@ -548,4 +615,6 @@ class SharedRobotWorld(ObjectNavWorld):
 
     def _check_driver(self) -> None:
         if self._drivers != [self]:
-            raise RobotError("another episode took over the robot; run with --concurrency 1")
+            raise RobotError(
+                "another episode took over the robot; run with --concurrency 1"
+            )

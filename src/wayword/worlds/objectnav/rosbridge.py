@@ -26,8 +26,14 @@ if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
 MAX_MESSAGE_BYTES = 32 * 2**20  # a camera image is well below it
-FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between attempts to connect, doubled each time
-PING_SECONDS, PONG_SECONDS = 1.0, 3.0  # interval of pings, which reveal a dead network; time limit
+FIRST_WAIT, LONGEST_WAIT = (
+    0.1,
+    5.0,
+)  # seconds between attempts to connect, doubled each time
+PING_SECONDS, PONG_SECONDS = (
+    1.0,
+    3.0,
+)  # interval of pings, which reveal a dead network; time limit
 HEARTBEAT_SECONDS = 0.2  # a fifth of the robot's watchdog timeout
 SUCCEEDED, CANCELLED, ABORTED = 4, 5, 6  # ROS's ``GoalStatus``
 
@@ -56,13 +62,19 @@ class Link:
         self.reconnections = 0
         self._opened = False
         self._connection: ClientConnection | None = None
-        self.listener: Callable[[str, Mapping[str, Json]], None] = lambda topic, message: None
+        self.listener: Callable[[str, Mapping[str, Json]], None] = (
+            lambda topic, message: None
+        )
         """Called with each message and its topic, in the reading thread."""
-        self._topics: dict[str, dict[str, Json]] = {}  # topic -> the message that sets it up
+        self._topics: dict[
+            str, dict[str, Json]
+        ] = {}  # topic -> the message that sets it up
         self.heartbeat = ""
         """Topic on which an empty message is published while connected; empty for none."""
         self._server_error = ""
-        self._latest: dict[str, tuple[Mapping[str, Json], float]] = {}  # message, time received
+        self._latest: dict[
+            str, tuple[Mapping[str, Json], float]
+        ] = {}  # message, time received
         self._answers: dict[str, Mapping[str, Json]] = {}
         self._with_feedback: set[str] = set()
         self._interruption: str | None = None
@@ -72,7 +84,9 @@ class Link:
     def connected(self) -> bool:
         return self._connection is not None
 
-    def subscribe(self, topic: str, kind: str, throttle: int = 0, queue: int = 1) -> None:
+    def subscribe(
+        self, topic: str, kind: str, throttle: int = 0, queue: int = 1
+    ) -> None:
         """Receive a topic of that ROS type from the next connection on: at most a message every
         ``throttle`` milliseconds, with a queue of ``queue`` messages."""
         self._topics[topic] = {"op": "subscribe", "topic": topic, "type": kind,
@@ -94,7 +108,9 @@ class Link:
         while problem := self._attempt(max(0.1, deadline - time.monotonic())):
             if time.monotonic() + wait > deadline:
                 problem = f"no rosbridge at {self.url} within {self._patience:g} s ({problem})"
-                raise RobotError(f"{problem}; start rosbridge_server or correct the address")
+                raise RobotError(
+                    f"{problem}; start rosbridge_server or correct the address"
+                )
             time.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)
         self.reconnections += self._opened
@@ -106,13 +122,17 @@ class Link:
         if connection is not None:
             connection.close()
 
-    def latest(self, after: Mapping[str, float], timeout: float) -> dict[str, Mapping[str, Json]]:
+    def latest(
+        self, after: Mapping[str, float], timeout: float
+    ) -> dict[str, Mapping[str, Json]]:
         """Return the latest message of each topic, received after a time (``time.monotonic``).
         Raises ``LinkLost``, and ``TimeoutError`` if a topic is silent for ``timeout`` seconds."""
 
         def missing() -> str:
             latest = self._latest
-            return ", ".join(t for t, at in after.items() if t not in latest or latest[t][1] < at)
+            return ", ".join(
+                t for t, at in after.items() if t not in latest or latest[t][1] < at
+            )
 
         self.wait(missing, timeout)
         return {topic: self._latest[topic][0] for topic in after}
@@ -122,16 +142,24 @@ class Link:
         with that string and the server's last error, and ``InterruptedError``."""
         with self._changed:
             self._changed.wait_for(
-                lambda: not missing() or not self.connected or self._interruption is not None,
+                lambda: (
+                    not missing()
+                    or not self.connected
+                    or self._interruption is not None
+                ),
                 timeout,
             )
             silent = missing()
             if self._interruption or (self._interruption is not None and silent):
-                raise InterruptedError(self._interruption)  # with a reason, even if it is here
+                raise InterruptedError(
+                    self._interruption
+                )  # with a reason, even if it is here
             if silent and not self.connected:
                 raise LinkLost
             if silent:
-                error = f" (rosbridge: {self._server_error})" if self._server_error else ""
+                error = (
+                    f" (rosbridge: {self._server_error})" if self._server_error else ""
+                )
                 raise TimeoutError(silent + error)
 
     def goal(
@@ -165,7 +193,9 @@ class Link:
             return "ok", ""
         message = values.get("error_msg") if isinstance(values, dict) else ""
         code = status if isinstance(status, int) else 0
-        name = {CANCELLED: "cancelled", ABORTED: "aborted"}.get(code, f"ended with status {code}")
+        name = {CANCELLED: "cancelled", ABORTED: "aborted"}.get(
+            code, f"ended with status {code}"
+        )
         return "blocked", f"{name}: {message}"[:200] if message else name
 
     def call(
@@ -244,15 +274,25 @@ class Link:
             message = json.loads(text)
         if isinstance(message, dict):
             with self._changed:
-                op, request_id, content = (message.get(key) for key in ("op", "id", "msg"))
+                op, request_id, content = (
+                    message.get(key) for key in ("op", "id", "msg")
+                )
                 topic = str(message.get("topic"))
-                if op == "publish" and topic in self._topics and isinstance(content, dict):
+                if (
+                    op == "publish"
+                    and topic in self._topics
+                    and isinstance(content, dict)
+                ):
                     self._latest[topic] = content, time.monotonic()
-                    with suppress(WaywordError):  # malformed: the reader of the topic raises it
+                    with suppress(
+                        WaywordError
+                    ):  # malformed: the reader of the topic raises it
                         self.listener(topic, content)
                 elif op == "status" and message.get("level") == "error":
                     self._server_error = str(content)[:200]
-                elif op in ("action_result", "service_response") and isinstance(request_id, str):
+                elif op in ("action_result", "service_response") and isinstance(
+                    request_id, str
+                ):
                     self._answers[request_id] = message
                 elif op == "action_feedback" and isinstance(request_id, str):
                     self._with_feedback.add(request_id)
@@ -277,9 +317,13 @@ def check_url(url: str, plain: bool) -> None:
     """Raise ``UsageError`` for an invalid address, and a remote one without encryption."""
     parts = urlsplit(url)
     if parts.scheme not in ("ws", "wss") or not parts.hostname:
-        raise UsageError(f"robot: url must be an address like ws://127.0.0.1:9090, got {url!r}")
+        raise UsageError(
+            f"robot: url must be an address like ws://127.0.0.1:9090, got {url!r}"
+        )
     if parts.username or parts.password:
-        raise UsageError("robot: remove the password from the address; set $WAYWORD_ROBOT_TOKEN")
+        raise UsageError(
+            "robot: remove the password from the address; set $WAYWORD_ROBOT_TOKEN"
+        )
     if parts.scheme == "ws" and not plain and not is_loopback(parts.hostname):
         problem = f"{parts.hostname} is another machine, and ws:// is not encrypted"
         raise UsageError(f"robot: {problem}; use wss:// or a tunnel, or set plain=true")

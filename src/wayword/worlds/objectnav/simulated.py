@@ -20,7 +20,13 @@ from wayword.core.geometry import Point
 from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.objectnav.base import MotionResult, Odometer, parse_start
 from wayword.worlds.objectnav.ground import Ground, ground_of
-from wayword.worlds.objectnav.observation import Camera, DepthImage, Shown, View, sighting
+from wayword.worlds.objectnav.observation import (
+    Camera,
+    DepthImage,
+    Shown,
+    View,
+    sighting,
+)
 
 # Sight: walls reach from floor to ceiling, and furniture is a solid axis-aligned box. An object has
 # nine test points in its box; its visible fraction is the share that walls and other furniture do
@@ -34,7 +40,9 @@ CONTACT_GAP = 0.02  # a point this close to a box (metres) counts as on it
 RAY_SLACK = 1e-9
 """Tolerance as a fraction of a ray. A surface at the very start or end of a ray touches the eye or
 the object and hides nothing; a ray through the seam of two walls is blocked."""
-POINT_SPREAD = 0.4  # offset of outer test points from the center, as a share of the extents
+POINT_SPREAD = (
+    0.4  # offset of outer test points from the center, as a share of the extents
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +59,9 @@ class Surfaces:
     points: Floats
     is_ignored: Bools
 
-    def ranges(self, eye: Floats, directions: Floats, slopes: Floats, limit: float) -> Floats:
+    def ranges(
+        self, eye: Floats, directions: Floats, slopes: Floats, limit: float
+    ) -> Floats:
         """Return (E, C) metres from the ``eye`` (3,) to the first surface, including the floor;
         infinite beyond ``limit``. The rays of column c go along the unit vector ``directions``
         (C, 2), east and north, and rise by ``slopes`` (E, C) or (E, 1) metres per metre of floor.
@@ -61,16 +71,24 @@ class Surfaces:
         down = np.where(slopes < 0, slopes, -1.0)
         floor = np.where(slopes < 0, -eye[2] / down, np.inf)
         metres = np.minimum(floor, self._first_wall(eye, directions))
-        gap = np.maximum(np.maximum(self.low[:, :2] - eye[:2], eye[:2] - self.high[:, :2]), 0)
+        gap = np.maximum(
+            np.maximum(self.low[:, :2] - eye[:2], eye[:2] - self.high[:, :2]), 0
+        )
         nearby = np.hypot(gap[:, 0], gap[:, 1]) <= limit
         if nearby.any():
             low, high = self.low[nearby] - eye, self.high[nearby] - eye
             near, far = box_crossings(directions[:, None], low[:, :2], high[:, :2])
-            above, beyond = box_crossings(slopes[..., None, None], low[:, 2:], high[:, 2:])
+            above, beyond = box_crossings(
+                slopes[..., None, None], low[:, 2:], high[:, 2:]
+            )
             near, far = np.maximum(near, above), np.minimum(far, beyond)  # (E, C, B)
-            met = (near <= far) & (near > 0)  # a box that contains the eye stops nothing
+            met = (near <= far) & (
+                near > 0
+            )  # a box that contains the eye stops nothing
             metres = np.minimum(metres, np.where(met, near, np.inf).min(axis=2))
-        metres = metres * np.hypot(slopes, 1.0)  # from metres along the floor to along the ray
+        metres = metres * np.hypot(
+            slopes, 1.0
+        )  # from metres along the floor to along the ray
         metres[metres > limit] = np.inf
         return np.asarray(metres)
 
@@ -83,7 +101,9 @@ class Surfaces:
         is_clear = self._first_wall(eye, rays) >= 1 - RAY_SLACK
         boxes = np.flatnonzero(self.is_opaque)
         if len(boxes):
-            near, far = box_crossings(rays[:, None], self.low[boxes] - eye, self.high[boxes] - eye)
+            near, far = box_crossings(
+                rays[:, None], self.low[boxes] - eye, self.high[boxes] - eye
+            )
             # Boxes that contain the point or the eye, or carry the object, hide nothing.
             is_inside = is_in_boxes(ends, self.low[boxes], self.high[boxes])
             is_inside |= is_in_boxes(eye[None], self.low[boxes], self.high[boxes])
@@ -96,7 +116,10 @@ class Surfaces:
         """Return (R,) fractions of rays, (R, 2) or (R, 3), at which they meet the first wall."""
         if not len(self.walls):
             return np.full(len(rays), np.inf)
-        sx, sy = self.walls[:, 2] - self.walls[:, 0], self.walls[:, 3] - self.walls[:, 1]
+        sx, sy = (
+            self.walls[:, 2] - self.walls[:, 0],
+            self.walls[:, 3] - self.walls[:, 1],
+        )
         dx, dy = self.walls[:, 0] - eye[0], self.walls[:, 1] - eye[1]
         cross = rays[:, :1] * sy - rays[:, 1:2] * sx  # (R, W)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -126,14 +149,19 @@ def surfaces_of(scene: Scene) -> Surfaces:
 
     visible = tuple(o for o in scene.objects if not any(map(is_closed, holders(o))))
     low = np.array([(o.x - o.width / 2, o.y - o.depth / 2, o.bottom) for o in boxes])
-    high = np.array([(o.x + o.width / 2, o.y + o.depth / 2, o.bottom + o.height) for o in boxes])
+    high = np.array(
+        [(o.x + o.width / 2, o.y + o.depth / 2, o.bottom + o.height) for o in boxes]
+    )
     related_ids = [{o.id, *(each.id for each in holders(o))} for o in visible]
     is_ignored = [[box.id in ids for box in boxes] for ids in related_ids]
     return Surfaces(
         np.array(lines, dtype=np.float64).reshape(-1, 4),
         low.reshape(-1, 3),
         high.reshape(-1, 3),
-        np.array([o.opaque and "pickupable" not in o.affordances for o in boxes], dtype=np.bool_),
+        np.array(
+            [o.opaque and "pickupable" not in o.affordances for o in boxes],
+            dtype=np.bool_,
+        ),
         visible,
         np.array([visible_points(o) for o in visible]).reshape(-1, 9, 3),
         np.array(is_ignored, dtype=np.bool_).reshape(len(visible), len(boxes)),
@@ -188,7 +216,9 @@ class SimulatedScene:
     def surfaces(self) -> Surfaces:
         return surfaces_of(self.scene)
 
-    def visible_from(self, camera: Camera, x: float, y: float, heading: float) -> tuple[Shown, ...]:
+    def visible_from(
+        self, camera: Camera, x: float, y: float, heading: float
+    ) -> tuple[Shown, ...]:
         """Return the objects truly in view of a camera facing ``heading``, nearest first."""
         numbers, shown, at = self._in_view(camera, x, y, heading), [], (x, y, heading)
         fractions = self.surfaces.fractions(np.array((x, y, camera.eye)), numbers)
@@ -197,7 +227,9 @@ class SimulatedScene:
                 o = self.surfaces.objects[i]
                 words = self.words.get(o.id, o.type.replace("_", " "))
                 box = (o.x, o.y, o.width, o.depth, o.bottom, o.height)
-                shown.append(sighting(o.id, o.type, words, box, at, camera.eye, fraction))
+                shown.append(
+                    sighting(o.id, o.type, words, box, at, camera.eye, fraction)
+                )
         return tuple(sorted(shown, key=lambda one: (one.distance, one.id)))
 
     def sees(self, camera: Camera, x: float, y: float, number: int) -> bool:
@@ -205,10 +237,13 @@ class SimulatedScene:
         obj = self.surfaces.objects[number]
         heading = geo.bearing((x, y), (obj.x, obj.y))
         return number in self._in_view(camera, x, y, heading) and bool(
-            self.surfaces.fractions(np.array((x, y, camera.eye)), np.array([number]))[0] > 0
+            self.surfaces.fractions(np.array((x, y, camera.eye)), np.array([number]))[0]
+            > 0
         )
 
-    def _in_view(self, camera: Camera, x: float, y: float, heading: float) -> NDArray[np.intp]:
+    def _in_view(
+        self, camera: Camera, x: float, y: float, heading: float
+    ) -> NDArray[np.intp]:
         """Return the objects whose center is within the camera's angles and range."""
         middles = self.surfaces.points[:, 0]
         dx, dy, dz = middles[:, 0] - x, middles[:, 1] - y, middles[:, 2] - camera.eye
@@ -264,14 +299,18 @@ class SimulatedBase:
         self._counts.moves += max(1, math.ceil(traveled / STEP - 1e-9))
         if traveled < distance - 1e-6:
             self._counts.bumps += 1
-            return MotionResult("blocked", round(traveled, 4), "something is in the way")
+            return MotionResult(
+                "blocked", round(traveled, 4), "something is in the way"
+            )
         return MotionResult("ok", round(traveled, 4))
 
     def pose(self) -> Mapping[str, Json]:
         return {"x": self._at[0], "y": self._at[1], "heading": self._heading}
 
     def report(self) -> Mapping[str, Json]:
-        return self._counts.report(self.place.visible_from(self.camera, *self._at, self._heading))
+        return self._counts.report(
+            self.place.visible_from(self.camera, *self._at, self._heading)
+        )
 
     def stop(self) -> None:
         """Do nothing: a simulated body needs no stopping."""

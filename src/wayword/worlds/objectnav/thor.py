@@ -64,7 +64,11 @@ class ThorCamera(Checked):
     @property
     def height(self) -> float:
         """Vertical field of view in degrees, as required by THOR."""
-        half = math.tan(math.radians(self.field_of_view) / 2) * PICTURE_HEIGHT / PICTURE_WIDTH
+        half = (
+            math.tan(math.radians(self.field_of_view) / 2)
+            * PICTURE_HEIGHT
+            / PICTURE_WIDTH
+        )
         return 2 * math.degrees(math.atan(half))
 
 
@@ -72,7 +76,9 @@ def check_installed() -> None:
     """Raise ``UsageError`` if AI2-THOR is not installed."""
     if find_spec("ai2thor") is None:
         remedy = "its first start downloads Unity, and it needs a display or GPU"
-        raise UsageError(f"AI2-THOR is not installed: pip install ai2thor==5.0.0 ({remedy})")
+        raise UsageError(
+            f"AI2-THOR is not installed: pip install ai2thor==5.0.0 ({remedy})"
+        )
 
 
 def launch(**options: Any) -> Any:
@@ -113,7 +119,10 @@ class ThorBase:
             )
         self._event = self._controller.reset(scene=episode.scene)
         up = self._metadata("agent", "position", "y")
-        position, rotation = {"x": x, "y": up, "z": y}, {"x": 0.0, "y": heading, "z": 0.0}
+        position, rotation = (
+            {"x": x, "y": up, "z": y},
+            {"x": 0.0, "y": heading, "z": 0.0},
+        )
         self._do("Teleport", position=position, rotation=rotation, horizon=horizon)
         if error := self._last_error():
             where = f"in scene {episode.scene}, field 'start'"
@@ -122,22 +131,34 @@ class ThorBase:
 
     def capture(self) -> View:
         eye = float(self._metadata("cameraPosition", "y"))
-        tilt = -float(self._metadata("agent", "cameraHorizon"))  # THOR's horizon is positive down
+        tilt = -float(
+            self._metadata("agent", "cameraHorizon")
+        )  # THOR's horizon is positive down
         camera, frame = self.camera, self._event.depth_frame
         if frame is None:
-            raise DataError("AI2-THOR", "event.depth_frame", "is missing", "renderDepthImage=True")
+            raise DataError(
+                "AI2-THOR", "event.depth_frame", "is missing", "renderDepthImage=True"
+            )
         metres = np.asarray(frame, np.float64)
         depth = from_camera(metres, camera.field_of_view, camera.reach, tilt=tilt)
-        buffer = io.BytesIO()  # a JPEG record is a tenth of a PNG; ai2thor requires pillow
+        buffer = (
+            io.BytesIO()
+        )  # a JPEG record is a tenth of a PNG; ai2thor requires pillow
         pillow: Any = import_module("PIL.Image")
-        pillow.fromarray(np.asarray(self._event.frame, np.uint8)).save(buffer, "JPEG", quality=90)
+        pillow.fromarray(np.asarray(self._event.frame, np.uint8)).save(
+            buffer, "JPEG", quality=90
+        )
         at = str(self._metadata("sceneName")), *self._place()
-        return View(*at, eye, camera.field_of_view, depth, self._shown(eye), buffer.getvalue())
+        return View(
+            *at, eye, camera.field_of_view, depth, self._shown(eye), buffer.getvalue()
+        )
 
     def rotate(self, degrees: float) -> MotionResult:
         self._counts.turns += math.ceil(abs(degrees) / TURN - 1e-9)
         if abs(degrees) > 1e-6:
-            self._do("RotateRight" if degrees > 0 else "RotateLeft", degrees=abs(degrees))
+            self._do(
+                "RotateRight" if degrees > 0 else "RotateLeft", degrees=abs(degrees)
+            )
         error = self._last_error()
         return MotionResult("blocked", 0.0, error) if error else MotionResult()
 
@@ -167,7 +188,9 @@ class ThorBase:
         return {"x": x, "y": y, "heading": heading}
 
     def report(self) -> Mapping[str, Json]:
-        return self._counts.report(self._shown(float(self._metadata("cameraPosition", "y"))))
+        return self._counts.report(
+            self._shown(float(self._metadata("cameraPosition", "y")))
+        )
 
     def stop(self) -> None:
         """Send ``Done`` and stop Unity; the last event is kept."""
@@ -200,7 +223,10 @@ class ThorBase:
         return value
 
     def _place(self) -> tuple[float, float, float]:
-        position, turned = self._metadata("agent", "position"), self._metadata("agent", "rotation")
+        position, turned = (
+            self._metadata("agent", "position"),
+            self._metadata("agent", "rotation"),
+        )
         heading = absolute(round(float(turned["y"]), 6))
         return round(position["x"], 6), round(position["z"], 6), heading
 

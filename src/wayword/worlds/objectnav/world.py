@@ -70,7 +70,9 @@ class ObjectNavReference(Reference):
     middles: tuple[Point, ...] = ()
 
 
-GRID_SPACING = 0.25  # metres between goal positions: RoboTHOR's shortest paths end on this grid
+GRID_SPACING = (
+    0.25  # metres between goal positions: RoboTHOR's shortest paths end on this grid
+)
 
 
 def places_to_see(
@@ -83,14 +85,21 @@ def places_to_see(
         if obj.id not in targets:
             continue
         columns, rows = (
-            range(math.ceil((a - half) / GRID_SPACING), math.floor((a + half) / GRID_SPACING) + 1)
+            range(
+                math.ceil((a - half) / GRID_SPACING),
+                math.floor((a + half) / GRID_SPACING) + 1,
+            )
             for a, half in (
                 (obj.x, obj.width / 2 + max_distance),
                 (obj.y, obj.depth / 2 + max_distance),
             )
         )
-        for x, y in ((i * GRID_SPACING, j * GRID_SPACING) for j in rows for i in columns):
-            is_near = place.ground.at(x, y) and floor_distance(obj, x, y) <= max_distance
+        for x, y in (
+            (i * GRID_SPACING, j * GRID_SPACING) for j in rows for i in columns
+        ):
+            is_near = (
+                place.ground.at(x, y) and floor_distance(obj, x, y) <= max_distance
+            )
             if is_near and place.sees(camera, x, y, number):
                 places.append((x, y))
     return places
@@ -117,7 +126,9 @@ class ObjectNavWorld(World):
 
     @staticmethod
     def of(
-        scene: Scene, words: Mapping[str, str] | None = None, camera: Camera | None = None
+        scene: Scene,
+        words: Mapping[str, str] | None = None,
+        camera: Camera | None = None,
     ) -> ObjectNavWorld:
         """Create a simulated search in a scene. ``words``: object id -> description."""
         return ObjectNavWorld(SimulatedBase(SimulatedScene(scene, words or {}), camera))
@@ -202,7 +213,9 @@ class ObjectNavWorld(World):
 
     def _simulated_base(self) -> SimulatedBase:
         if not isinstance(self.base, SimulatedBase):
-            raise UsageError("oracles need a simulation: a robot does not know where objects are")
+            raise UsageError(
+                "oracles need a simulation: a robot does not know where objects are"
+            )
         return self.base
 
 
@@ -214,7 +227,9 @@ class SolvableSearches(Dataset):
 
     def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
         reference = task.reference
-        if not isinstance(reference, ObjectNavReference) or not isinstance(world, ObjectNavWorld):
+        if not isinstance(reference, ObjectNavReference) or not isinstance(
+            world, ObjectNavWorld
+        ):
             missing = "path to follow" if kind == "gold" else "goal to go to"
             raise UsageError(f"episode {task.episode.id} has no published {missing}")
         searches, targets, path = world, reference.targets, reference.path

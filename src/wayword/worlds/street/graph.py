@@ -52,14 +52,22 @@ class Hops:
     def __init__(self, offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
         rows = _Rows(offsets, targets)
         self._row = np.array(rows.row)
-        self._ends = np.array(rows.ends, np.intp)  # (2, N): hubs at the two ends of the row
-        self._gaps = np.array(rows.gaps, np.float32)  # (2, N): links from each end to the panorama
+        self._ends = np.array(
+            rows.ends, np.intp
+        )  # (2, N): hubs at the two ends of the row
+        self._gaps = np.array(
+            rows.gaps, np.float32
+        )  # (2, N): links from each end to the panorama
         self._links = rows.links
 
     @cached_property
     def _table(self) -> NDArray[np.float32]:
         """(H, H) distances to (rows) and from (columns) each hub."""
-        links = [(hub, to, n) for hub, ends in enumerate(self._links) for to, n in ends.items()]
+        links = [
+            (hub, to, n)
+            for hub, ends in enumerate(self._links)
+            for to, n in ends.items()
+        ]
         table = np.array(links, np.int32).reshape(-1, 3)
         hops = all_pairs(len(self._links), table[:, :2], table[:, 2].astype(np.float64))
         return np.ascontiguousarray(hops.T, np.float32)
@@ -72,7 +80,9 @@ class Hops:
         end = end.reshape((1,) * (start.ndim - end.ndim) + end.shape)
         # (2, 2, *shape): from each end of the start's row to each end of the other row
         hub_hops = self._table[self._ends[:, end], self._ends[:, start][:, None]]
-        best = (hub_hops + self._gaps[:, start][:, None] + self._gaps[:, end]).min(axis=(0, 1))
+        best = (hub_hops + self._gaps[:, start][:, None] + self._gaps[:, end]).min(
+            axis=(0, 1)
+        )
         return self._along(best, start, end)
 
     def table(self, starts: ArrayLike, ends: ArrayLike) -> Floats:
@@ -81,7 +91,10 @@ class Hops:
         start, end = np.asarray(starts), np.asarray(ends)
         end_hubs = self._ends[:, end]
         hubs: dict[int, int] = {}  # a walk passes only a few hubs
-        rows = [hubs.setdefault(hub, len(hubs)) for hub in self._ends[:, start].ravel().tolist()]
+        rows = [
+            hubs.setdefault(hub, len(hubs))
+            for hub in self._ends[:, start].ravel().tolist()
+        ]
         hub_hops = self._table[end_hubs[:, None], np.array(list(hubs))[:, None]]
         hops = (hub_hops + self._gaps[:, None, end]).min(axis=0)
         by_end = hops[rows].reshape(2, len(start), len(end))
@@ -109,13 +122,22 @@ class _Rows:
         count = len(offsets) - 1
         # A panorama is inside a row if it has two neighbors, each linked in both directions.
         sources = np.repeat(np.arange(count, dtype=np.int64), np.diff(offsets))
-        links, reverse_links = sources * count + targets, targets * np.int64(count) + sources
+        links, reverse_links = (
+            sources * count + targets,
+            targets * np.int64(count) + sources,
+        )
         is_two_way = np.isin(links, reverse_links) & (sources != targets)
-        neighbors = np.bincount(np.unique(links[is_two_way]) // max(count, 1), minlength=count)
+        neighbors = np.bincount(
+            np.unique(links[is_two_way]) // max(count, 1), minlength=count
+        )
         arrivals = np.bincount(targets, minlength=count)
         is_inner = (neighbors == 2) & (np.diff(offsets) == 2) & (arrivals == 2)
         self._is_inner: list[bool] = is_inner.tolist()
-        self._exits = [part.tolist() for part in np.split(targets, offsets[1:-1])] if count else []
+        self._exits = (
+            [part.tolist() for part in np.split(targets, offsets[1:-1])]
+            if count
+            else []
+        )
         self.row = [0] * count
         self.ends = [0] * count, [0] * count
         self.gaps = [0] * count, [0] * count
@@ -126,7 +148,9 @@ class _Rows:
             self._add_hub(place)
         for place in hubs:
             self._follow_rows(place)
-        for place in range(count):  # a ring without any junction: make one panorama a hub
+        for place in range(
+            count
+        ):  # a ring without any junction: make one panorama a hub
             if self._is_inner[place] and not self.row[place]:
                 self._is_inner[place] = False
                 self._add_hub(place)
@@ -154,7 +178,10 @@ class _Rows:
                 self.ends[0][place], self.ends[1][place] = first, last
                 self.gaps[0][place], self.gaps[1][place] = gap, length - gap
             pairs = [(first, last), (last, first)] if length > 1 else [(first, last)]
-            for start, end in pairs:  # rows lead both ways, a single link may be one-way
+            for (
+                start,
+                end,
+            ) in pairs:  # rows lead both ways, a single link may be one-way
                 self.links[start][end] = min(length, self.links[start].get(end, length))
 
 
@@ -222,15 +249,21 @@ class StreetGraph:
         return AREAS[int(self.areas[panorama])]
 
 
-def build(name: str, ids: Sequence[str], links: Iterable[tuple[str, float, str]]) -> StreetGraph:
+def build(
+    name: str, ids: Sequence[str], links: Iterable[tuple[str, float, str]]
+) -> StreetGraph:
     """Build a graph in memory from ``links`` (from, heading in degrees, to). Raises ``DataError``
     like :func:`load`."""
     nodes = "".join(f"{panorama},0,0,0\n" for panorama in ids).encode()
-    text = "".join(f"{start},{heading},{end}\n" for start, heading, end in links).encode()
+    text = "".join(
+        f"{start},{heading},{end}\n" for start, heading, end in links
+    ).encode()
     return _parse(name, (Path(name), nodes), (Path(name), text))
 
 
-def load(nodes: Path, links: Path, cache: Path | None = None, name: str = "") -> StreetGraph:
+def load(
+    nodes: Path, links: Path, cache: Path | None = None, name: str = ""
+) -> StreetGraph:
     """Read a graph from its two files, each ``.txt`` or ``.txt.gz``.
 
     ``cache`` is a folder for the parsed graph; a stale or damaged file in it is rebuilt. Raises
@@ -248,11 +281,15 @@ def load(nodes: Path, links: Path, cache: Path | None = None, name: str = "") ->
     graph = _parse(name, (nodes, read_bytes(nodes)), (links, read_bytes(links)))
     if cache_file:
         arrays = {field: getattr(graph, field) for field in _ARRAYS}
-        write_cached_arrays(cache_file, names=np.frombuffer(graph.names, np.uint8), **arrays)
+        write_cached_arrays(
+            cache_file, names=np.frombuffer(graph.names, np.uint8), **arrays
+        )
     return graph
 
 
-def _parse(name: str, nodes: tuple[Path, bytes], links: tuple[Path, bytes]) -> StreetGraph:
+def _parse(
+    name: str, nodes: tuple[Path, bytes], links: tuple[Path, bytes]
+) -> StreetGraph:
     """Parse a graph from its two files. Raises ``DataError`` naming the line at fault."""
     path, index = nodes[0], dict[str, int]()
     geography: list[list[float]] = []
@@ -263,7 +300,9 @@ def _parse(name: str, nodes: tuple[Path, bytes], links: tuple[Path, bytes]) -> S
             raise DataError(path, f"{where}, field 'panorama'", problem)
         index[panorama] = len(index)
         fields = zip(("yaw", "lat", "lng"), values, strict=False)
-        geography.append([_parse_number(path, where, field, value) for field, value in fields])
+        geography.append(
+            [_parse_number(path, where, field, value) for field, value in fields]
+        )
         if len(values) == 4 and values[3] not in AREAS:
             problem = f"must be seen, unseen or gone, got {values[3]!r}"
             raise DataError(path, f"{where}, field 'area'", problem)
@@ -293,11 +332,17 @@ def _parse(name: str, nodes: tuple[Path, bytes], links: tuple[Path, bytes]) -> S
         name,
         "\n".join(index).encode(),
         *(offsets, targets[order], headings[order].astype(np.int16)),
-        *(table[:, 0].astype(np.float32), table[:, 1:].copy(), np.array(areas, np.int8)),
+        *(
+            table[:, 0].astype(np.float32),
+            table[:, 1:].copy(),
+            np.array(areas, np.int8),
+        ),
     )
 
 
-def _parse_rows(path: Path, text: bytes, columns: int = 0) -> Iterator[tuple[str, list[str]]]:
+def _parse_rows(
+    path: Path, text: bytes, columns: int = 0
+) -> Iterator[tuple[str, list[str]]]:
     """Yield the name of each line ("line 3") and its fields: ``columns``, or as many as in the
     first line, 4 or 5."""
     content = text.decode(errors="replace").replace("\r\n", "\n").rstrip("\n")

@@ -69,7 +69,9 @@ class Navigator:
         offsets, self._targets, self._exit_headings = graph.lists
         self._edges = [range(first, last) for first, last in pairwise(offsets)]
         self._links = len(self._targets)
-        self._sources = np.repeat(np.arange(len(graph)), np.diff(graph.offsets)).tolist()
+        self._sources = np.repeat(
+            np.arange(len(graph)), np.diff(graph.offsets)
+        ).tolist()
         self.panoramas: list[int] = self._targets + self._sources
         self.headings: list[int] = self._exit_headings * 2
         self.outcomes: dict[str, dict[str, dict[State, Any]]] = {}
@@ -99,17 +101,23 @@ class Navigator:
             raise ValueError(f"{word!r} is not a street action")
         after = moves.get(state)
         if after is None:
-            after = moves[state] = self._after(state, word, self._edges[self.panoramas[state]])
+            after = moves[state] = self._after(
+                state, word, self._edges[self.panoramas[state]]
+            )
         return after
 
-    def execute(self, state: State, word: str, dead_ends: DeadEnds) -> tuple[str, State]:
+    def execute(
+        self, state: State, word: str, dead_ends: DeadEnds
+    ) -> tuple[str, State]:
         """Return the action carried out for ``word`` by the rules of ``StreetWorld``, and the state
         after it."""
         edges = self._edges[self.panoramas[state]]
         exits, executed = len(edges), word
         if word in ("stop", "turn_around") or self.transition == "original":
             pass
-        elif exits == 2:  # nearly all panoramas: the general rules come to the closest edge
+        elif (
+            exits == 2
+        ):  # nearly all panoramas: the general rules come to the closest edge
             return "forward", self._closest(self.headings[state], edges)
         elif exits < 2:
             faces_exit = exits and self._exit_headings[edges[0]] == self.headings[state]
@@ -130,7 +138,11 @@ class Navigator:
 
     def _after(self, state: State, word: str, edges: range) -> State:
         """Return the state after an action; ``edges`` are the outgoing links of its panorama."""
-        edge = None if word == "stop" or not edges else self._chosen_edge(state, word, edges)
+        edge = (
+            None
+            if word == "stop" or not edges
+            else self._chosen_edge(state, word, edges)
+        )
         if edge is None:
             return state
         if word != "forward":
@@ -138,7 +150,11 @@ class Navigator:
         if self.transition != "original":
             return edge
         ahead = self._edges[self._targets[edge]]
-        return self._links + self._closest(self._exit_headings[edge], ahead) if ahead else edge
+        return (
+            self._links + self._closest(self._exit_headings[edge], ahead)
+            if ahead
+            else edge
+        )
 
     def _chosen_edge(self, state: State, word: str, edges: range) -> int | None:
         """Return the link that an action takes or turns to; None if it has no effect.
@@ -153,7 +169,9 @@ class Navigator:
         heading.
         """
         heading, exit_headings = self.headings[state], self._exit_headings
-        has_just_moved = state < self._links  # never at a panorama with exits under ``original``
+        has_just_moved = (
+            state < self._links
+        )  # never at a panorama with exits under ``original``
         if word == "turn_around":
             return self._closest((heading - 180) % 360, edges)
         edge = self._closest(heading, edges)
@@ -171,7 +189,9 @@ class Navigator:
         # From -179 to 180 degrees, so that an exit straight behind is the rightmost.
         ahead.sort(key=lambda edge: (exit_headings[edge] - heading + 179) % 360)
         half, even = len(ahead) // 2, len(ahead) % 2 == 0
-        middle = self._closest(heading, ahead[half - 1 : half + 1]) if even else ahead[half]
+        middle = (
+            self._closest(heading, ahead[half - 1 : half + 1]) if even else ahead[half]
+        )
         if word == "forward":
             return middle
         if len(edges) == 3:
@@ -179,7 +199,11 @@ class Navigator:
         if self.transition == "paper" and even:
             return self._nearest_turn(word, heading, ahead)
         others = [edge for edge in ahead if edge != middle]
-        return self._nearest_turn(word, exit_headings[middle], others) if others else middle
+        return (
+            self._nearest_turn(word, exit_headings[middle], others)
+            if others
+            else middle
+        )
 
     def _nearest_turn(self, word: str, heading: int, edges: Sequence[int]) -> int:
         """Return the nearest edge on one side of a heading, up to a full circle."""
@@ -210,11 +234,15 @@ def next_word(navigator: Navigator, state: State, panorama: int) -> Word:
     turns: tuple[Word, ...] = ("left", "right")
     if navigator.transition != "original":
         turns = ("turn_around", "left", "right")
-    after = {word: navigator.stand(navigator.step(state, word)).heading for word in turns}
+    after = {
+        word: navigator.stand(navigator.step(state, word)).heading for word in turns
+    }
     for word in turns:
         if after[word] in headings:
             return word
-    return min(("left", "right"), key=lambda word: abs(relative(headings[0], after[word])))
+    return min(
+        ("left", "right"), key=lambda word: abs(relative(headings[0], after[word]))
+    )
 
 
 def path_actions(navigator: Navigator, state: State, path: Sequence[int]) -> list[Word]:
@@ -244,7 +272,9 @@ def shortest_actions(navigator: Navigator, state: State, goal: int) -> list[Word
         targets = [target for _, target in graph.exits(path[-1])]
         remaining = hops(targets, goal).tolist()
         best = min(remaining)
-        nearest = [target for target, n in zip(targets, remaining, strict=True) if n == best]
+        nearest = [
+            target for target, n in zip(targets, remaining, strict=True) if n == best
+        ]
         goes_straight = len(path) == 1 and straight in nearest
         path.append(straight if goes_straight else nearest[0])
     return path_actions(navigator, state, path)[:-1]

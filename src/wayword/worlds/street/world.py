@@ -70,11 +70,15 @@ class StreetWorld(Walkable):
     (degrees; rounded, not snapped).
     """
 
-    def __init__(self, navigator: moves.Navigator, dead_ends: moves.DeadEnds = "open") -> None:
+    def __init__(
+        self, navigator: moves.Navigator, dead_ends: moves.DeadEnds = "open"
+    ) -> None:
         self.navigator, self.dead_ends = navigator, dead_ends
         self.graph = navigator.graph
         # Shared by all of the navigator's worlds that have the same rule for dead ends.
-        self._outcomes: dict[str, dict[moves.State, tuple[moves.State, Feedback, bool, bool]]]
+        self._outcomes: dict[
+            str, dict[moves.State, tuple[moves.State, Feedback, bool, bool]]
+        ]
         self._outcomes = navigator.outcomes.setdefault(
             dead_ends, {word: {} for word in moves.WORDS}
         )
@@ -90,7 +94,9 @@ class StreetWorld(Walkable):
         number = self.graph.index.get(panorama)
         if number is None:
             where = f"episode {episode.id}, field 'panorama'"
-            raise DataError(self.graph.name, where, f"{panorama!r} is not in the street graph")
+            raise DataError(
+                self.graph.name, where, f"{panorama!r} is not in the street graph"
+            )
         self._state = self.navigator.start(number, round(heading) % 360)
         self._changed, self._steps, self._stopped = True, 0, False
 
@@ -114,7 +120,12 @@ class StreetWorld(Walkable):
             executed, after = self.navigator.execute(state, word, self.dead_ends)
             panoramas = self.navigator.panoramas
             moved, stops = panoramas[after] != panoramas[state], executed == "stop"
-            outcome = cached[state] = after, _feedback(word, executed, moved), moved, stops
+            outcome = cached[state] = (
+                after,
+                _feedback(word, executed, moved),
+                moved,
+                stops,
+            )
         self._state, feedback, self._changed, stops = outcome
         self._steps += 1
         if stops:
@@ -133,19 +144,26 @@ class StreetWorld(Walkable):
 
     def route(self, actor: str, goal: str) -> list[Action]:
         """Return a shortest path without a stop. Raises ``ValueError`` if none exists."""
-        words = moves.shortest_actions(self.navigator, self._state, self.graph.index[goal])
+        words = moves.shortest_actions(
+            self.navigator, self._state, self.graph.index[goal]
+        )
         return [Action(word) for word in words]
 
     def along(self, actor: str, path: Sequence[str]) -> list[Action]:
         """Convert a path to actions, ending in ``stop``. Raises ``ValueError`` for a path that does
         not follow the links."""
         numbers = [self.graph.index[panorama] for panorama in path]
-        return [Action(word) for word in moves.path_actions(self.navigator, self._state, numbers)]
+        return [
+            Action(word)
+            for word in moves.path_actions(self.navigator, self._state, numbers)
+        ]
 
 
 @cache
 def _feedback(word: str, executed: str, moved: bool) -> Feedback:
-    status = "ok" if executed == word else "no_turn" if executed == "forward" else "dead_end"
+    status = (
+        "ok" if executed == word else "no_turn" if executed == "forward" else "dead_end"
+    )
     return Feedback(status, {"executed": executed, "moved": moved})
 
 

@@ -66,7 +66,9 @@ class TwoPhaseWorld(World):
     """
 
     def __init__(self, rooms: Mapping[str, Sequence[str]]) -> None:
-        self._room_of = {obj: room for room, objects in rooms.items() for obj in objects}
+        self._room_of = {
+            obj: room for room, objects in rooms.items() for obj in objects
+        }
         self._target = self._place = ""
         self._lists: tuple[tuple[str, ...], ...] = ((), ())  # the objects of each phase
         self._phase, self._is_done, self._chosen = 1, False, list[str]()
@@ -74,17 +76,28 @@ class TwoPhaseWorld(World):
     def reset(self, episode: Episode) -> None:
         """Start the test. Raises ``DataError`` if objects of the start belong to no room."""
         start = episode.start
-        lists = tuple(tuple(map(str, start.get(key, ()))) for key in ("objects", "beyond"))
+        lists = tuple(
+            tuple(map(str, start.get(key, ()))) for key in ("objects", "beyond")
+        )
         unknown = {*lists[0], *lists[1]} - {*self._room_of, HALLWAY}
         if unknown or HALLWAY not in lists[0] or not lists[1]:
-            problem = f"objects without a room: {sorted(unknown)}" if unknown else "has no choices"
+            problem = (
+                f"objects without a room: {sorted(unknown)}"
+                if unknown
+                else "has no choices"
+            )
             raise DataError("two_phase", f"episode {episode.id}", problem)
-        self._lists, self._target = lists, str(episode.extra.get("target", episode.instruction))
+        self._lists, self._target = (
+            lists,
+            str(episode.extra.get("target", episode.instruction)),
+        )
         self._place, self._phase, self._is_done = str(start["room"]), 1, False
         self._chosen = []
 
     def observe(self, actor: str) -> TwoPhaseObservation:
-        return TwoPhaseObservation(self._target, self._phase, self._place, self._listed())
+        return TwoPhaseObservation(
+            self._target, self._phase, self._place, self._listed()
+        )
 
     def action_space(self, actor: str) -> ActionSpace:
         return ActionSpace((*(Action("go", (obj,)) for obj in self._listed()), STOP))
@@ -112,7 +125,12 @@ class TwoPhaseWorld(World):
 
     def state(self) -> Mapping[str, Json]:
         chosen = list(self._chosen)
-        return {"place": self._place, "phase": self._phase, "chosen": chosen, "done": self._is_done}
+        return {
+            "place": self._place,
+            "phase": self._phase,
+            "chosen": chosen,
+            "done": self._is_done,
+        }
 
     def route(self, room: str) -> list[str]:
         """Return the objects to choose from here to end in a room. For oracles."""
@@ -130,9 +148,13 @@ class SolvableTwoPhase(Dataset):
 
     def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
         reference = task.reference
-        if not isinstance(reference, TwoPhaseReference) or not isinstance(world, TwoPhaseWorld):
+        if not isinstance(reference, TwoPhaseReference) or not isinstance(
+            world, TwoPhaseWorld
+        ):
             raise UsageError(f"episode {task.episode.id} has no published room")
-        return listed(lambda: [Action("go", (obj,)) for obj in world.route(reference.room)])
+        return listed(
+            lambda: [Action("go", (obj,)) for obj in world.route(reference.room)]
+        )
 
 
 world = TwoPhaseWorld

@@ -12,9 +12,25 @@ from dataclasses import dataclass, replace
 from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
 from wayword.datasets.procedural.tables import Table, with_article
-from wayword.worlds.household.goals import GoalCondition, Has, Held, Inside, Lit, Stacked, Trait
+from wayword.worlds.household.goals import (
+    GoalCondition,
+    Has,
+    Held,
+    Inside,
+    Lit,
+    Stacked,
+    Trait,
+)
 
-PICK_AND_PLACE, LOOK_IN_LIGHT, PICK_CLEAN, PICK_HEAT, PICK_COOL, PICK_TWO, PICK_STACK = KINDS = (
+(
+    PICK_AND_PLACE,
+    LOOK_IN_LIGHT,
+    PICK_CLEAN,
+    PICK_HEAT,
+    PICK_COOL,
+    PICK_TWO,
+    PICK_STACK,
+) = KINDS = (
     "pick_and_place_simple",
     "look_at_obj_in_light",
     "pick_clean_then_place_in_recep",
@@ -28,7 +44,14 @@ PICK_AND_PLACE, LOOK_IN_LIGHT, PICK_CLEAN, PICK_HEAT, PICK_COOL, PICK_TWO, PICK_
 SLICED_SHARE = 0.15
 """Share of tasks with a sliceable object that ask for a slice of it."""
 NEVER_GOALS = frozenset(
-    ("stove_burner", "coffee_machine", "faucet", "microwave", "laundry_hamper", "bathtub")
+    (
+        "stove_burner",
+        "coffee_machine",
+        "faucet",
+        "microwave",
+        "laundry_hamper",
+        "bathtub",
+    )
 )
 """Furniture that is never a destination, except to heat or wash an object."""
 TYPES: Mapping[str, tuple[str, ...]] = Table("chores", "types")
@@ -58,10 +81,16 @@ class Chore:
 
 def draw_chore(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore | None:
     """Draw a chore of a type, or None if impossible; may make objects of ``arrangement`` dirty."""
-    if kind == LOOK_IN_LIGHT:  # an object (not kitchenware or food) to hold next to a lit lamp
+    if (
+        kind == LOOK_IN_LIGHT
+    ):  # an object (not kitchenware or food) to hold next to a lit lamp
         lamps = [lamp for lamp in ("desk_lamp", "floor_lamp") if arrangement.of(lamp)]
         cooking = {"stove_burner", "fridge"}
-        types = [t for t in OBJECTS if arrangement.of(t) and cooking.isdisjoint(OBJECTS[t].places)]
+        types = [
+            t
+            for t in OBJECTS
+            if arrangement.of(t) and cooking.isdisjoint(OBJECTS[t].places)
+        ]
         if not lamps or not types:
             return None
         target, lamp = rng.choice(types), rng.choice(lamps)
@@ -75,18 +104,30 @@ def draw_chore(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore
     count = 2 if kind == PICK_TWO else 1
     for target, receptacle in _pairs(rng, arrangement, tuple(OBJECTS), count):
         traits = () if kind == PICK_TWO else _draw_slicing(rng, arrangement, target)
-        goal = Inside(arrangement.ids(target), arrangement.ids(receptacle), traits, count)
+        goal = Inside(
+            arrangement.ids(target), arrangement.ids(receptacle), traits, count
+        )
         slice_goals = tuple(Has(goal.objects, traits) for _ in traits)
-        return Chore(kind, (goal, *slice_goals), target, receptacle, sliced=bool(traits))
+        return Chore(
+            kind, (goal, *slice_goals), target, receptacle, sliced=bool(traits)
+        )
     return None
 
 
-def _draw_treatment(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore | None:
+def _draw_treatment(
+    rng: random.Random, arrangement: Arrangement, kind: str
+) -> Chore | None:
     """Draw a treatment: an object is cleaned, heated or cooled, then moved to other furniture."""
     types, trait, station = TREATMENTS[kind]
     for target, receptacle in _pairs(rng, arrangement, TYPES[types]):
-        parents = {arrangement.objects[each.parent].type for each in arrangement.of(target)}
-        if receptacle in (station, "fridge") or station in parents or not arrangement.of(station):
+        parents = {
+            arrangement.objects[each.parent].type for each in arrangement.of(target)
+        }
+        if (
+            receptacle in (station, "fridge")
+            or station in parents
+            or not arrangement.of(station)
+        ):
             continue
         if kind == PICK_CLEAN:
             for each in arrangement.of(target):
@@ -105,7 +146,9 @@ def _draw_treatment(rng: random.Random, arrangement: Arrangement, kind: str) -> 
 
 def _draw_stack(rng: random.Random, arrangement: Arrangement) -> Chore | None:
     """Draw a stack: an object in or on a movable receptacle, which is moved to other furniture."""
-    movables = [t for t, spec in OBJECTS.items() if spec.receptacle and arrangement.of(t)]
+    movables = [
+        t for t, spec in OBJECTS.items() if spec.receptacle and arrangement.of(t)
+    ]
     rng.shuffle(movables)
     for movable in movables:
         types = [t for t in OBJECTS[movable].accepts if arrangement.of(t)]
@@ -114,13 +157,20 @@ def _draw_stack(rng: random.Random, arrangement: Arrangement) -> Chore | None:
             continue
         target, receptacle = rng.choice(types), rng.choice(places)
         objects, trays, parents = map(arrangement.ids, (target, movable, receptacle))
-        goals = (Inside(objects, trays), Inside(trays, parents), Stacked(objects, trays, parents))
+        goals = (
+            Inside(objects, trays),
+            Inside(trays, parents),
+            Stacked(objects, trays, parents),
+        )
         return Chore(PICK_STACK, goals, target, receptacle, movable)
     return None
 
 
 def _pairs(
-    rng: random.Random, arrangement: Arrangement, types: tuple[str, ...], at_least: int = 1
+    rng: random.Random,
+    arrangement: Arrangement,
+    types: tuple[str, ...],
+    at_least: int = 1,
 ) -> Iterator[tuple[str, str]]:
     available = [t for t in types if len(arrangement.of(t)) >= at_least]
     rng.shuffle(available)
@@ -132,9 +182,16 @@ def _pairs(
 
 def _goal_furniture(arrangement: Arrangement, target: str, count: int = 1) -> list[str]:
     """Return furniture types for an object: with ``count`` free slots, and none of its type yet."""
-    allowed = {*OBJECTS[target].places, *(r for r, types in BINNED.items() if target in types)}
+    allowed = {
+        *OBJECTS[target].places,
+        *(r for r, types in BINNED.items() if target in types),
+    }
     taken = {arrangement.objects[o.parent].type for o in arrangement.of(target)}
-    kinds = {o.type for o in arrangement.objects.values() if o.receptacle and o.type not in OBJECTS}
+    kinds = {
+        o.type
+        for o in arrangement.objects.values()
+        if o.receptacle and o.type not in OBJECTS
+    }
     return [
         kind
         for kind in sorted(kinds & allowed - NEVER_GOALS - taken)
@@ -142,10 +199,16 @@ def _goal_furniture(arrangement: Arrangement, target: str, count: int = 1) -> li
     ]
 
 
-def _draw_slicing(rng: random.Random, arrangement: Arrangement, target: str) -> tuple[Trait, ...]:
+def _draw_slicing(
+    rng: random.Random, arrangement: Arrangement, target: str
+) -> tuple[Trait, ...]:
     """Return the trait "sliced" for a random share of the sliceable objects, else no trait."""
     knives = any("slicer" in o.affordances for o in arrangement.objects.values())
-    if "sliceable" in OBJECTS[target].affordances and knives and rng.random() < SLICED_SHARE:
+    if (
+        "sliceable" in OBJECTS[target].affordances
+        and knives
+        and rng.random() < SLICED_SHARE
+    ):
         return (("sliced", True),)
     return ()
 
@@ -183,10 +246,20 @@ def ask_for(rng: random.Random, chore: Chore) -> str:
     """Phrase a chore as an instruction."""
     target = f"{'sliced ' if chore.sliced else ''}{spoken_name(chore.target)}"
     place, movable = spoken_name(chore.receptacle), spoken_name(chore.movable)
-    words = {"things": plural(target), "on": preposition(chore.receptacle), "place": place}
-    words |= {"a thing": with_article(target), "A thing": with_article(target).capitalize()}
+    words = {
+        "things": plural(target),
+        "on": preposition(chore.receptacle),
+        "place": place,
+    }
+    words |= {
+        "a thing": with_article(target),
+        "A thing": with_article(target).capitalize(),
+    }
     words |= {"the place": f"the {place}", "the lamp": f"the {spoken_name(chore.lamp)}"}
-    words |= {"the movable": f"the {movable}", "into": "on" if chore.movable == "plate" else "in"}
+    words |= {
+        "the movable": f"the {movable}",
+        "into": "on" if chore.movable == "plate" else "in",
+    }
     words["a movable"] = with_article(movable) if movable else ""
     for adjective in ("clean", "hot", "warm", "cold", "chilled"):
         words[f"a {adjective} thing"] = with_article(f"{adjective} {target}")

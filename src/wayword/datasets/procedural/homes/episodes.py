@@ -26,7 +26,11 @@ from wayword.datasets.procedural.homes.home import Home, home_name
 from wayword.datasets.procedural.homes.objects import Arrangement, arrange
 from wayword.settings import Checked, Count
 from wayword.worlds import household
-from wayword.worlds.household.expert import SolvableHousehold, needs_high_level, solving_decisions
+from wayword.worlds.household.expert import (
+    SolvableHousehold,
+    needs_high_level,
+    solving_decisions,
+)
 from wayword.worlds.household.scene import Point, Scene
 from wayword.worlds.household.verbs import HIGH_LEVEL, LOW_LEVEL, VERBS, Body, from_json
 from wayword.worlds.household.world import HouseholdWorld
@@ -35,7 +39,17 @@ CACHED_HOMES = 64  # an evicted home is rebuilt identically on demand
 
 GENERATED = ("generated_test", "generated_train")
 """Splits of every dataset with generated homes; the first is the default."""
-HAND_VERBS = ("pick_up", "drop", "put", "open", "close", "toggle_on", "toggle_off", "slice", "stop")
+HAND_VERBS = (
+    "pick_up",
+    "drop",
+    "put",
+    "open",
+    "close",
+    "toggle_on",
+    "toggle_off",
+    "slice",
+    "stop",
+)
 FEWEST_EPISODES = 100
 """Minimum number of generated episodes to draw few-shot examples from, however few are run."""
 ACTIONS: dict[str, tuple[str, ...]] = {
@@ -90,7 +104,9 @@ class HomesSettings(Checked):
 
     def make_body(self) -> Body:
         """Return the body of every actor. Raises ``UsageError`` for an unknown field or verb."""
-        base = Body(actions=self.verbs(), answers=self.answers, inventory_capacity=self.hands)
+        base = Body(
+            actions=self.verbs(), answers=self.answers, inventory_capacity=self.hands
+        )
         return from_json(self.body, base)
 
     def verbs(self) -> tuple[str, ...]:
@@ -98,7 +114,9 @@ class HomesSettings(Checked):
             return self.paper
         if isinstance(self.actions, str) and self.actions in ACTIONS:
             return tuple(v for v in ACTIONS[self.actions] if v not in self.unused_verbs)
-        requested = self.actions.split(",") if isinstance(self.actions, str) else self.actions
+        requested = (
+            self.actions.split(",") if isinstance(self.actions, str) else self.actions
+        )
         names = tuple(dict.fromkeys(name.strip() for name in requested if name.strip()))
         for name in names:
             if name not in VERBS:
@@ -167,7 +185,9 @@ class SourcedTasks(SolvableHousehold):
     def open(self) -> None:
         self._source = self.source(self.split)
         if self.settings.length and not isinstance(self._source, Generated):
-            raise UsageError(f"{self.name}:{self.split} has tasks of fixed length; set length=0")
+            raise UsageError(
+                f"{self.name}:{self.split} has tasks of fixed length; set length=0"
+            )
 
     @abstractmethod
     def source(self, split: str) -> EpisodeSource:
@@ -215,8 +235,12 @@ class SourcedTasks(SolvableHousehold):
     def training(self) -> Training:
         """Return the train split: the published one if this split is published."""
         train = GENERATED[1] if self.split in GENERATED else self.published_train
-        settings = replace(self.settings, episodes=max(self.settings.episodes, FEWEST_EPISODES))
-        source = self if self.split == train else type(self)(train, self.folder, settings)
+        settings = replace(
+            self.settings, episodes=max(self.settings.episodes, FEWEST_EPISODES)
+        )
+        source = (
+            self if self.split == train else type(self)(train, self.folder, settings)
+        )
         return Training(source, source.tasks)
 
 
@@ -266,11 +290,15 @@ class Generated:
         self._kinds, self._seed, self._naming = kinds, seed, naming
         self._case = lru_cache(maxsize=256)(self._make)
         self._arrangement = lru_cache(maxsize=1)(
-            lambda seed, scene: arrange(random.Random(seed), cached_home(scene), settings.clutter)
+            lambda seed, scene: arrange(
+                random.Random(seed), cached_home(scene), settings.clutter
+            )
         )
         if settings.length:  # the search takes seconds, so cache its results on disk
             text = f"{settings} {draw.__module__} {source_checksum('core', 'worlds', 'datasets')}"
-            self._found = Memo(f"draws-{hashlib.sha256(text.encode()).hexdigest()[:16]}")
+            self._found = Memo(
+                f"draws-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+            )
         self.tasks: Sequence[Task] = DrawnTasks(
             settings.episodes,
             lambda number: self._case(*self._code(number)).task,
@@ -300,7 +328,9 @@ class Generated:
                 return case
         kind, least = code.partition("/")[0], f" of length={length}" if length else ""
         hint = "change dataset.length" if length else "increase dataset.clutter"
-        raise UsageError(f"{scene} has no {kind!r} task{least}; {hint} or dataset.rooms")
+        raise UsageError(
+            f"{scene} has no {kind!r} task{least}; {hint} or dataset.rooms"
+        )
 
     def _draw_case(self, scene: str, code: str, attempt: int) -> Case | None:
         seed = f"{self._seed.format(scene=scene)}/{code}"
@@ -312,13 +342,16 @@ class Generated:
         else:
             arrangement = arrange(rng, cached_home(scene), self.settings.clutter)
         task = self._draw(rng, arrangement, code)
-        return None if task is None else Case(task, arrangement.home, arrangement.scene())
+        return (
+            None if task is None else Case(task, arrangement.home, arrangement.scene())
+        )
 
     def _find(self, scene: str, code: str) -> int | None:
         """Return the number of the first draw whose task the expert solves in ``length`` actions
         within 1/8, counted at the level of actions that the bodies have."""
         least, most = (
-            self.settings.length + sign * (self.settings.length // 8) for sign in (-1, 1)
+            self.settings.length + sign * (self.settings.length // 8)
+            for sign in (-1, 1)
         )
         for attempt in range(LENGTH_TRIES):
             case = self._draw_case(scene, code, attempt)

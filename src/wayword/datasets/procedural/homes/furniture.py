@@ -10,7 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wayword.datasets.procedural.floorplans import FloorPlan, PlanDoor, PlanRoom, kind_of
+from wayword.datasets.procedural.floorplans import (
+    FloorPlan,
+    PlanDoor,
+    PlanRoom,
+    kind_of,
+)
 from wayword.datasets.procedural.tables import Table, Tables
 from wayword.worlds.household.scene import Preposition
 
@@ -99,7 +104,9 @@ class FurniturePiece:
         fx, fy = self.front
         x = along * fy + deep * fx
         y = -along * fx + deep * fy
-        return round(self.x + x * self.width / 2, 4), round(self.y + y * self.depth / 2, 4)
+        return round(self.x + x * self.width / 2, 4), round(
+            self.y + y * self.depth / 2, 4
+        )
 
 
 def furnish(rng: random.Random, plan: FloorPlan) -> list[FurniturePiece]:
@@ -119,13 +126,20 @@ def furnish(rng: random.Random, plan: FloorPlan) -> list[FurniturePiece]:
 
 
 def find_place(
-    rng: random.Random, kind: str, number: int, room: PlanRoom, taken: list[Box], clear: list[Box]
+    rng: random.Random,
+    kind: str,
+    number: int,
+    room: PlanRoom,
+    taken: list[Box],
+    clear: list[Box],
 ) -> FurniturePiece | None:
     """Try random positions; return the first whose box and front are free, or None."""
     spec = FURNITURE_KINDS[kind]
     for _ in range(TRIES):
         front = rng.choice(SIDES)
-        width, depth = (spec.depth, spec.width) if front[0] else (spec.width, spec.depth)
+        width, depth = (
+            (spec.depth, spec.width) if front[0] else (spec.width, spec.depth)
+        )
         west, east = room.x0 + OFF_WALL + width / 2, room.x1 - OFF_WALL - width / 2
         south, north = room.y0 + OFF_WALL + depth / 2, room.y1 - OFF_WALL - depth / 2
         x = rng.uniform(room.x0 + width / 2 + OFF_WALL, room.x1 - width / 2 - OFF_WALL)
@@ -134,13 +148,22 @@ def find_place(
             x = west if front[0] > 0 else east
         elif not spec.free:
             y = south if front[1] > 0 else north
-        piece = FurniturePiece(kind, round(x, 2), round(y, 2), width, depth, front, number)
+        piece = FurniturePiece(
+            kind, round(x, 2), round(y, 2), width, depth, front, number
+        )
         box, front_box = piece.box, front_of(piece)
-        inside = room.x0 < box[0] and room.y0 < box[1] and box[2] < room.x1 and box[3] < room.y1
+        inside = (
+            room.x0 < box[0]
+            and room.y0 < box[1]
+            and box[2] < room.x1
+            and box[3] < room.y1
+        )
         if not inside or any(_overlap(box, other) for other in (*taken, *clear)):
             continue
         has_free_front = room.x0 <= front_box[0] and room.y0 <= front_box[1]
-        has_free_front = has_free_front and front_box[2] <= room.x1 and front_box[3] <= room.y1
+        has_free_front = (
+            has_free_front and front_box[2] <= room.x1 and front_box[3] <= room.y1
+        )
         if has_free_front and not any(_overlap(front_box, other) for other in taken):
             return piece
     return None
@@ -153,8 +176,16 @@ def front_of(piece: FurniturePiece) -> Box:
         return west - FRONT, south - FRONT, east + FRONT, north + FRONT
     fx, fy = piece.front
     if fx:
-        return (east, south, east + FRONT, north) if fx > 0 else (west - FRONT, south, west, north)
-    return (west, north, east, north + FRONT) if fy > 0 else (west, south - FRONT, east, south)
+        return (
+            (east, south, east + FRONT, north)
+            if fx > 0
+            else (west - FRONT, south, west, north)
+        )
+    return (
+        (west, north, east, north + FRONT)
+        if fy > 0
+        else (west, south - FRONT, east, south)
+    )
 
 
 def threshold(door: PlanDoor) -> Box:
@@ -166,4 +197,9 @@ def threshold(door: PlanDoor) -> Box:
 
 
 def _overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+    return (
+        one[0] < other[2]
+        and other[0] < one[2]
+        and one[1] < other[3]
+        and other[1] < one[3]
+    )

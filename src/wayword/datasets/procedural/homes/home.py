@@ -23,8 +23,18 @@ from numpy.typing import NDArray
 
 from wayword.core.errors import UsageError
 from wayword.datasets.procedural import floorplans
-from wayword.datasets.procedural.floorplans import CORNER, DOOR, FloorPlan, PlanDoor, PlanRoom
-from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS, FurniturePiece, furnish
+from wayword.datasets.procedural.floorplans import (
+    CORNER,
+    DOOR,
+    FloorPlan,
+    PlanDoor,
+    PlanRoom,
+)
+from wayword.datasets.procedural.homes.furniture import (
+    FURNITURE_KINDS,
+    FurniturePiece,
+    furnish,
+)
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.house import Fail, House
 from wayword.worlds.household.layout import Layout, can_stand
@@ -87,13 +97,19 @@ def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
         for door in wing.doors:
             one, other = door.rooms
             at = _mirror_x(door.x, side), round(door.y + shift_y, 2)
-            doors.append(PlanDoor((one + first, other + first), *at, door.vertical, door.width))
+            doors.append(
+                PlanDoor((one + first, other + first), *at, door.vertical, door.width)
+            )
         hall = rooms[first - 1]
         edge = CORRIDOR_WIDTH if side == 0 else 0.0
         middle = round((hall.y0 + hall.y1) / 2, 2)
         doors.append(PlanDoor((0, first), edge, middle, True, ARCH_WIDTH))
-        wing_tops[side] = round(shift_y + max(room.y1 for room in wing.rooms) + WING_GAP, 2)
-    corridor = PlanRoom(CORRIDOR, 0.0, 0.0, CORRIDOR_WIDTH, round(max(wing_tops) - WING_GAP, 2))
+        wing_tops[side] = round(
+            shift_y + max(room.y1 for room in wing.rooms) + WING_GAP, 2
+        )
+    corridor = PlanRoom(
+        CORRIDOR, 0.0, 0.0, CORRIDOR_WIDTH, round(max(wing_tops) - WING_GAP, 2)
+    )
     return floorplans.turned(rng, FloorPlan((corridor, *rooms), tuple(doors)))
 
 
@@ -156,7 +172,9 @@ def build_home(name: str) -> Home:
     """Build the home of that name. Raises ``UsageError`` for an invalid name."""
     match = re.fullmatch(r"home-[a-z]+-s-?\d+-r(\d+)-\d+", name)
     if match is None:
-        raise UsageError(f"{name!r} is not a generated home such as {home_name('test', 0, 5, 0)}")
+        raise UsageError(
+            f"{name!r} is not a generated home such as {home_name('test', 0, 5, 0)}"
+        )
     for attempt in range(TRIES):
         rng = random.Random(f"{name}/{attempt}")
         plan = draw_home_plan(rng, int(match[1]))
@@ -164,13 +182,17 @@ def build_home(name: str) -> Home:
         kinds = {piece.kind for piece in pieces}
         if not kinds.issuperset(NEEDED_FURNITURE) or kinds.isdisjoint(LAMPS):
             continue
-        closed = [door.width <= DOOR and rng.random() < CLOSED_DOORS for door in plan.doors]
+        closed = [
+            door.width <= DOOR and rng.random() < CLOSED_DOORS for door in plan.doors
+        ]
         scene = build_scene(name, plan, pieces, closed)
         layout = Layout(scene)
         starts = reachable_starts(layout)
         if starts:
             return Home(name, scene, layout, starts)
-    raise UsageError(f"{name}: all {TRIES} floor plans are impassable; change dataset.seed")
+    raise UsageError(
+        f"{name}: all {TRIES} floor plans are impassable; change dataset.seed"
+    )
 
 
 def build_scene(
@@ -179,22 +201,39 @@ def build_scene(
     """Build the scene of a furnished plan; ``closed`` has one flag per door."""
     builder = SceneBuilder(name)
     for room in plan.rooms:
-        corners = ((room.x0, room.y0), (room.x1, room.y0), (room.x1, room.y1), (room.x0, room.y1))
+        corners = (
+            (room.x0, room.y0),
+            (room.x1, room.y0),
+            (room.x1, room.y1),
+            (room.x0, room.y1),
+        )
         builder.room(room.name, corners)
     for number, door in enumerate(plan.doors, 1):
         half_width = door.width / 2
-        a = (door.x, door.y - half_width) if door.vertical else (door.x - half_width, door.y)
-        b = (door.x, door.y + half_width) if door.vertical else (door.x + half_width, door.y)
+        a = (
+            (door.x, door.y - half_width)
+            if door.vertical
+            else (door.x - half_width, door.y)
+        )
+        b = (
+            (door.x, door.y + half_width)
+            if door.vertical
+            else (door.x + half_width, door.y)
+        )
         if door.width > DOOR:
             builder.opening(a, b)
         else:
             builder.door(f"door|{number}", a, b, closed=closed[number - 1])
     for piece in pieces:
-        piece_id = _add_furniture(builder, piece.kind, (piece.x, piece.y), piece.width, piece.depth)
+        piece_id = _add_furniture(
+            builder, piece.kind, (piece.x, piece.y), piece.width, piece.depth
+        )
         part_id = ""
         for part in FURNITURE_KINDS[piece.kind].parts:
             kind = FURNITURE_KINDS[part.kind]
-            width, depth = (kind.depth, kind.width) if piece.front[0] else (kind.width, kind.depth)
+            width, depth = (
+                (kind.depth, kind.width) if piece.front[0] else (kind.width, kind.depth)
+            )
             part_id = _add_furniture(
                 *(builder, part.kind, piece.at(part.along, part.deep), width, depth),
                 bottom=part.bottom,
@@ -232,7 +271,10 @@ def reachable_starts(layout: Layout) -> tuple[Point, ...]:
     """Return positions from which every room and piece can be reached once the doors are open;
     empty if a room or piece cannot be reached."""
     west, south, east, north = layout.bounds
-    middle = GRID * round((west + east) / 2 / GRID), GRID * round((south + north) / 2 / GRID)
+    middle = (
+        GRID * round((west + east) / 2 / GRID),
+        GRID * round((south + north) / 2 / GRID),
+    )
     house = house_at(layout, middle)
     walker = house.actors["agent"]
     grid = Trip(house, walker).grid
@@ -252,11 +294,15 @@ def reachable_starts(layout: Layout) -> tuple[Point, ...]:
     except Fail:
         return ()
     closed, radius = [True] * house.entities.doors, walker.body.radius
-    points = ((float(grid.x[p]), float(grid.y[p])) for p in np.flatnonzero(trip.steps >= 0))
+    points = (
+        (float(grid.x[p]), float(grid.y[p])) for p in np.flatnonzero(trip.steps >= 0)
+    )
     free = (at for at in points if can_stand(layout, radius, at, closed))
     return tuple((round(x, 6), round(y, 6)) for x, y in free)
 
 
 def surfaces(scene: Scene) -> list[HouseObject]:
     """Return the furniture that can hold objects."""
-    return [o for o in scene.objects if o.receptacle and "pickupable" not in o.affordances]
+    return [
+        o for o in scene.objects if o.receptacle and "pickupable" not in o.affordances
+    ]

@@ -46,9 +46,13 @@ class ObjectKind:
 
 def _small(row: Mapping[str, Any], tables: Tables) -> ObjectKind:
     sets = tables["kinds"]
-    taken = tuple(each for name in row.get("accepts", ()) for each in sets.get(name, (name,)))
+    taken = tuple(
+        each for name in row.get("accepts", ()) for each in sets.get(name, (name,))
+    )
     places = dict(tables["places"].get(row.get("like", ""), ())) | row.get("places", {})
-    rest = {name: row[name] for name in row if name not in ("like", "places", "accepts")}
+    rest = {
+        name: row[name] for name in row if name not in ("like", "places", "accepts")
+    }
     return ObjectKind(places, accepts=taken, **rest)
 
 
@@ -94,7 +98,9 @@ class Arrangement:
         """Return the number of further objects that fit; 99 if unbounded."""
         return under.capacity - len(self.contents(under.id)) if under.capacity else 99
 
-    def place_on(self, rng: random.Random, item: HouseObject, under: HouseObject) -> HouseObject:
+    def place_on(
+        self, rng: random.Random, item: HouseObject, under: HouseObject
+    ) -> HouseObject:
         """Move an object to a random spot in or on furniture, off its edges and within reach; if
         no spot is, to the one nearest to a standing position. Returns the moved object."""
         half_width = 0.4 * max(0.0, under.width - item.width)
@@ -132,7 +138,10 @@ def arrange(rng: random.Random, home: Home, clutter: float = 1.0) -> Arrangement
             continue
         count = round(rng.uniform(0.2, spec.most + 0.4) * clutter)
         for number in range(1, count + 1):
-            spare = {o.id: o.capacity - held[o.id] - min(SPARE, o.capacity - 1) for o in supports}
+            spare = {
+                o.id: o.capacity - held[o.id] - min(SPARE, o.capacity - 1)
+                for o in supports
+            }
             free = [o for o in supports if not o.capacity or spare[o.id] > 0]
             if not free:
                 break

@@ -53,7 +53,11 @@ def build_walls(plan: FloorPlan) -> Walls:
             ]
             for line in lines:
                 low = first
-                openings = [(at - w, at + w) for place, at, w in doors if abs(place - line) < EPS]
+                openings = [
+                    (at - w, at + w)
+                    for place, at, w in doors
+                    if abs(place - line) < EPS
+                ]
                 for start, end in sorted(openings):
                     if end > low and start < high:
                         rows[vertical] |= {(line, low, start)} if start > low else set()
@@ -90,7 +94,10 @@ def _blocked(rows: Array, p: Array, q: Array) -> NDArray[np.bool_]:
     return np.asarray(hit.any(axis=-1))
 
 
-SPACING, HALL_SPACING = 2.5, 2.8  # metres between viewpoints in a room, and in the hallway
+SPACING, HALL_SPACING = (
+    2.5,
+    2.8,
+)  # metres between viewpoints in a room, and in the hallway
 LONGEST = 4.2
 """Maximum edge length in metres, unless a longer edge is needed to connect the graph."""
 
@@ -110,7 +117,9 @@ class HousePlace:
     door: int | None = None
 
 
-def set_places(rng: random.Random, plan: FloorPlan, scene: str) -> tuple[HousePlace, ...]:
+def set_places(
+    rng: random.Random, plan: FloorPlan, scene: str
+) -> tuple[HousePlace, ...]:
     """Place one to four viewpoints per room, more in the hallway, one per doorway; sorted by id.
     Ids are opaque, so that they reveal nothing about the plan."""
     spots: list[tuple[float, float, tuple[int, ...], int | None]] = []
@@ -120,12 +129,16 @@ def set_places(rng: random.Random, plan: FloorPlan, scene: str) -> tuple[HousePl
             columns = max(1, round(width / HALL_SPACING)) if width > height else 1
             rows = max(1, round(height / HALL_SPACING)) if height > width else 1
         else:
-            columns, rows = (min(2, max(1, round(side / SPACING))) for side in (width, height))
+            columns, rows = (
+                min(2, max(1, round(side / SPACING))) for side in (width, height)
+            )
         for i, j in product(range(columns), range(rows)):
             x = room.x0 + width * (i + 0.5) / columns + rng.uniform(-0.2, 0.2)
             y = room.y0 + height * (j + 0.5) / rows + rng.uniform(-0.2, 0.2)
             spots.append((round(x, 2), round(y, 2), (number,), None))
-    spots += [(door.x, door.y, door.rooms, number) for number, door in enumerate(plan.doors)]
+    spots += [
+        (door.x, door.y, door.rooms, number) for number, door in enumerate(plan.doors)
+    ]
     places: dict[str, HousePlace] = {}
     for number, spot in enumerate(spots):
         texts = (f"{scene}/{number}/{attempt}" for attempt in count())
@@ -135,7 +148,9 @@ def set_places(rng: random.Random, plan: FloorPlan, scene: str) -> tuple[HousePl
     return tuple(places[name] for name in sorted(places))
 
 
-def join_places(places: tuple[HousePlace, ...], walls: Walls, scene: str) -> ViewpointGraph:
+def join_places(
+    places: tuple[HousePlace, ...], walls: Walls, scene: str
+) -> ViewpointGraph:
     """Build the viewpoint graph: lines of sight within one room, without intermediate viewpoints.
 
     Two viewpoints of a room are connected unless a third is so nearly between them that it sees
@@ -144,13 +159,17 @@ def join_places(places: tuple[HousePlace, ...], walls: Walls, scene: str) -> Vie
     """
     flat = np.array([(p.x, p.y) for p in places], dtype=np.float64)
     # No edge passes through a doorway without stopping at its viewpoint.
-    shares_room = [[not set(a.rooms).isdisjoint(b.rooms) for b in places] for a in places]
+    shares_room = [
+        [not set(a.rooms).isdisjoint(b.rooms) for b in places] for a in places
+    ]
     sees = visible(walls, flat, flat) & np.array(shares_room, dtype=np.bool_)
     square = ((flat[:, None, :] - flat[None, :, :]) ** 2).sum(axis=-1)
     distances = np.sqrt(square)
     # The law of cosines gives the angle at the third viewpoint.
     sides = distances[:, None, :] * distances[None, :, :]
-    limit = 2.0 * math.cos(math.radians(DETOUR_ANGLE)) * sides - 1e-9  # exclude a point itself
+    limit = (
+        2.0 * math.cos(math.radians(DETOUR_ANGLE)) * sides - 1e-9
+    )  # exclude a point itself
     between = square[:, None, :] + square[None, :, :] - square[:, :, None] < limit
     has_detour = (between & sees[:, None, :] & sees[None, :, :]).any(axis=-1)
     joined = sees & ~has_detour
@@ -165,13 +184,18 @@ def join_places(places: tuple[HousePlace, ...], walls: Walls, scene: str) -> Vie
         if components[i] != components[j]:
             components[components == components[i]] = components[j]
             edges[i, j] = edges[j, i] = True
-    pairs, height = np.argwhere(edges).astype(np.int32), np.full((len(places), 1), EYE_HEIGHT)
+    pairs, height = (
+        np.argwhere(edges).astype(np.int32),
+        np.full((len(places), 1), EYE_HEIGHT),
+    )
     return build(scene, tuple(p.id for p in places), np.hstack([flat, height]), pairs)
 
 
 LOOKS = Table[tuple[str, ...]](
     *("looks", "looks"),
-    lambda names, tables: tuple(n for name in names for n in tables["sets"].get(name, (name,))),
+    lambda names, tables: tuple(
+        n for name in names for n in tables["sets"].get(name, (name,))
+    ),
 )
 """Kind -> adjectives. A piece is named "adjective kind"; names are unique in a house."""
 FURNITURE: Mapping[str, tuple[str, ...]] = Table("looks", "rooms")
@@ -197,15 +221,22 @@ class PlacedFurniture:
 
 
 def furnish(
-    rng: random.Random, plan: FloorPlan, places: tuple[HousePlace, ...], graph: ViewpointGraph
+    rng: random.Random,
+    plan: FloorPlan,
+    places: tuple[HousePlace, ...],
+    graph: ViewpointGraph,
 ) -> tuple[PlacedFurniture, ...]:
     """Furnish every room with uniquely named pieces, clear of doors, viewpoints and edges."""
     pieces: dict[str, PlacedFurniture] = {}
     for number, room in enumerate(plan.rooms):
-        room_places = {place.id: (place.x, place.y) for place in places if number in place.rooms}
+        room_places = {
+            place.id: (place.x, place.y) for place in places if number in place.rooms
+        }
         obstacles = [(at, PLACE_CLEARANCE) for at in room_places.values()]
         doors = [door for door in plan.doors if number in door.rooms]
-        obstacles += [((door.x, door.y), door.width / 2 + DOOR_CLEARANCE) for door in doors]
+        obstacles += [
+            ((door.x, door.y), door.width / 2 + DOOR_CLEARANCE) for door in doors
+        ]
         paths = [
             (room_places[a], room_places[b])
             for a in room_places
@@ -216,7 +247,11 @@ def furnish(
         if room.name == HALLWAY:
             piece_count = round(max(room.x1 - room.x0, room.y1 - room.y0) / 1.3)
         for kind in FURNITURE[room.name][:piece_count]:
-            free = [f"{look} {kind}" for look in LOOKS[kind] if f"{look} {kind}" not in pieces]
+            free = [
+                f"{look} {kind}"
+                for look in LOOKS[kind]
+                if f"{look} {kind}" not in pieces
+            ]
             spot = _free_spot(rng, room, obstacles, paths) if free else None
             if spot:
                 name = rng.choice(free)
@@ -232,7 +267,12 @@ def _free_spot(
     paths: Sequence[tuple[Point, Point]],
 ) -> Point | None:
     """Return a spot along the walls, clear of paths and of points, each with its clearance (m)."""
-    x0, y0, x1, y1 = room.x0 + OFF_WALL, room.y0 + OFF_WALL, room.x1 - OFF_WALL, room.y1 - OFF_WALL
+    x0, y0, x1, y1 = (
+        room.x0 + OFF_WALL,
+        room.y0 + OFF_WALL,
+        room.x1 - OFF_WALL,
+        room.y1 - OFF_WALL,
+    )
     width, height = x1 - x0, y1 - y0
     for _ in range(TRIES):
         perimeter_m = rng.uniform(0.0, 2 * (width + height))
@@ -242,9 +282,9 @@ def _free_spot(
             perimeter_m -= 2 * width
             x, y = (x0 if perimeter_m < height else x1), y0 + perimeter_m % height
         spot = round(x, 2), round(y, 2)
-        if all(math.dist(spot, point) >= clearance for point, clearance in near) and all(
-            project_onto(spot, *path)[0] >= PATH_CLEARANCE for path in paths
-        ):
+        if all(
+            math.dist(spot, point) >= clearance for point, clearance in near
+        ) and all(project_onto(spot, *path)[0] >= PATH_CLEARANCE for path in paths):
             return spot
     return None
 
@@ -253,7 +293,11 @@ def project_onto(spot: Point, start: Point, end: Point) -> tuple[float, float]:
     """Return the distance (m) from a spot to a segment, and its projection onto it (0 to 1)."""
     dx, dy = end[0] - start[0], end[1] - start[1]
     square = dx * dx + dy * dy
-    share = ((spot[0] - start[0]) * dx + (spot[1] - start[1]) * dy) / square if square else 0.0
+    share = (
+        ((spot[0] - start[0]) * dx + (spot[1] - start[1]) * dy) / square
+        if square
+        else 0.0
+    )
     share = min(1.0, max(0.0, share))
     return math.dist(spot, (start[0] + share * dx, start[1] + share * dy)), share
 
@@ -288,7 +332,9 @@ class GeneratedHouse:
             distances = np.hypot(eyes[:, 0] - piece.x, eyes[:, 1] - piece.y)
             distances = np.where(self.sees_furniture[:, number], distances, np.inf)
             best, second = np.argsort(distances, kind="stable")[:2]
-            nearest.append((self.places[best].id, float(distances[second] - distances[best])))
+            nearest.append(
+                (self.places[best].id, float(distances[second] - distances[best]))
+            )
         return tuple(nearest)
 
     def place(self, viewpoint: str) -> HousePlace:
@@ -299,7 +345,9 @@ class GeneratedHouse:
 
     def _sees(self, targets: list[tuple[float, float]]) -> NDArray[np.bool_]:
         eyes = np.array([(place.x, place.y) for place in self.places])
-        return visible(self.walls, eyes, np.array(targets, dtype=np.float64).reshape(-1, 2))
+        return visible(
+            self.walls, eyes, np.array(targets, dtype=np.float64).reshape(-1, 2)
+        )
 
 
 def scene_name(split: str, seed: int, rooms: int, number: int) -> str:
@@ -314,7 +362,9 @@ def build_house(scene: str) -> GeneratedHouse:
     """
     match = re.fullmatch(r"[a-z]+-s-?\d+-r(\d+)-\d+", scene)
     if match is None or not floorplans.SMALLEST <= int(match[1]) <= floorplans.LARGEST:
-        raise UsageError(f"{scene!r} is not a generated house such as 'test-s0-r9-0003'")
+        raise UsageError(
+            f"{scene!r} is not a generated house such as 'test-s0-r9-0003'"
+        )
     rng = random.Random(f"house/{scene}")
     plan = floorplans.draw_plan(rng, int(match[1]))
     while plan.cut_off:  # rare: a shared wall is too short for its door
@@ -322,4 +372,6 @@ def build_house(scene: str) -> GeneratedHouse:
     walls = build_walls(plan)
     places = set_places(rng, plan, scene)
     graph = join_places(places, walls, scene)
-    return GeneratedHouse(scene, plan, walls, places, graph, furnish(rng, plan, places, graph))
+    return GeneratedHouse(
+        scene, plan, walls, places, graph, furnish(rng, plan, places, graph)
+    )

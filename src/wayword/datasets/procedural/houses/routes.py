@@ -103,7 +103,9 @@ def find_routes(house: GeneratedHouse) -> Iterator[Route]:
     away = house.graph.distances
     pairs = [
         (places[i].id, places[j].id)
-        for i, j in np.argwhere((away >= SHORTEST) & (away <= LONGEST * ROUTE_HOPS[-1])).tolist()
+        for i, j in np.argwhere(
+            (away >= SHORTEST) & (away <= LONGEST * ROUTE_HOPS[-1])
+        ).tolist()
         if places[i].door is None and places[i].rooms[0] not in places[j].rooms
     ]
     rng.shuffle(pairs)
@@ -138,7 +140,9 @@ class _Planner:
     def __init__(self, house: GeneratedHouse) -> None:
         self.house = house
         self._names = cache(lambda place: named_furniture(house, place))
-        self._doors = cache(lambda place: {door.number for door in doors_in_sight(house, place)})
+        self._doors = cache(
+            lambda place: {door.number for door in doors_in_sight(house, place)}
+        )
 
     def route(self, start: str, goal: str, heading: float) -> Route | None:
         """Return the route, or None if it has no unambiguous description."""
@@ -151,7 +155,10 @@ class _Planner:
     def tour(self, rng: random.Random, hops: int) -> Route | None:
         """Draw a route of exactly ``hops`` steps, through several rooms if it is longer than any
         shortest path; None if the draw fails."""
-        graph, inside = self.house.graph, [p.id for p in self.house.places if p.door is None]
+        graph, inside = (
+            self.house.graph,
+            [p.id for p in self.house.places if p.door is None],
+        )
         start, heading = rng.choice(inside), rng.randrange(12) * 30.0
         path, stretches = [start], list[Stretch]()
         while remaining := hops + 1 - len(path):
@@ -160,7 +167,9 @@ class _Planner:
                 last = remaining <= ROUTE_HOPS[-1]
                 if len(leg) != remaining if last else len(leg) not in ROUTE_HOPS:
                     continue
-                if last and (goal in path or graph.distance(start, goal) <= TOUR_DISTANCE):
+                if last and (
+                    goal in path or graph.distance(start, goal) <= TOUR_DISTANCE
+                ):
                     continue
                 described = self._stretches([*path, *leg], stretches, heading)
                 if described:
@@ -178,13 +187,19 @@ class _Planner:
         stretches, at = list(before), before[-1].end if before else 0
         while at < len(path) - 1:
             reached = stretches[-1].piece if stretches else None
-            facing = self.house.graph.bearing(path[at - 1], path[at])[0] if at else heading
+            facing = (
+                self.house.graph.bearing(path[at - 1], path[at])[0] if at else heading
+            )
             stretch = self._stretch_from(path, at, facing, reached)
             if stretch is None:
                 return None
             stretches.append(stretch)
             at = stretch.end
-        return None if stretches[-1].door is None and stretches[-1].piece is None else stretches
+        return (
+            None
+            if stretches[-1].door is None and stretches[-1].piece is None
+            else stretches
+        )
 
     def _stretch_from(
         self, path: list[str], at: int, facing: float, reached: int | None
@@ -197,12 +212,19 @@ class _Planner:
         (room,) = {*places[at].rooms} & {*places[at + 1].rooms}
         angle = relative(first, facing)
         for end in range(doors[0] if doors else len(path) - 1, at, -1):
-            if abs(relative(first, graph.bearing(path[at], path[end])[0])) > FIRST_STEP_ANGLE:
+            if (
+                abs(relative(first, graph.bearing(path[at], path[end])[0]))
+                > FIRST_STEP_ANGLE
+            ):
                 continue
             stretch = Stretch(at, end, room, angle)
-            full = self._up_to_door(path, stretch) or self._up_to_furniture(path, stretch)
+            full = self._up_to_door(path, stretch) or self._up_to_furniture(
+                path, stretch
+            )
             if full and self._is_direct(path, full):
-                return replace(full, past=self._passed_object(path, full, {full.piece, reached}))
+                return replace(
+                    full, past=self._passed_object(path, full, {full.piece, reached})
+                )
         # Otherwise a single step in an unambiguous direction.
         turn_angle = TURN_ANGLES[turn_word(angle)]
         offsets = {
@@ -210,7 +232,9 @@ class _Planner:
             for neighbor in graph.neighbors(path[at])
         }
         gold_offset = offsets.pop(path[at + 1])
-        is_ambiguous = any(other < gold_offset + CLEAR_ANGLE for other in offsets.values())
+        is_ambiguous = any(
+            other < gold_offset + CLEAR_ANGLE for other in offsets.values()
+        )
         if is_ambiguous or places[at + 1].door is not None:
             return None
         return Stretch(at, at + 1, room, angle)
@@ -221,7 +245,9 @@ class _Planner:
         along = path[stretch.start : stretch.end]
         if door is None or not all(door in self._doors(each) for each in along):
             return None
-        return replace(stretch, door=door, to=self.house.plan.doors[door].other(stretch.room))
+        return replace(
+            stretch, door=door, to=self.house.plan.doors[door].other(stretch.room)
+        )
 
     def _up_to_furniture(self, path: list[str], stretch: Stretch) -> Stretch | None:
         """Return the stretch if it ends next to a piece that is captioned all along it, or None."""
@@ -249,14 +275,18 @@ class _Planner:
             return math.dist((end.x, end.y), (place.x, place.y))
 
         adjacent, steps = self.house.graph.adjacent, range(stretch.start, stretch.end)
-        return all(min(adjacent[path[at]], key=distance) == path[at + 1] for at in steps)
+        return all(
+            min(adjacent[path[at]], key=distance) == path[at + 1] for at in steps
+        )
 
     def _passed_object(
         self, path: list[str], stretch: Stretch, named: set[int | None]
     ) -> tuple[int, Side] | None:
         """Return the object nearest to the path that is visible at its start and then passed."""
         passed: list[tuple[float, int, Side]] = []
-        steps = [self.house.place(each) for each in path[stretch.start : stretch.end + 1]]
+        steps = [
+            self.house.place(each) for each in path[stretch.start : stretch.end + 1]
+        ]
         for number in self._names(path[stretch.start]) - named:
             piece = self.house.furniture[number]
             for one, other in pairwise(steps) if piece.room == stretch.room else ():
@@ -265,5 +295,7 @@ class _Planner:
                 dx, dy = at[0] - start[0], at[1] - start[1]
                 leftward = (end[0] - start[0]) * dy - (end[1] - start[1]) * dx
                 if distance <= PASSING_RANGE and 0.2 <= share <= 0.8:
-                    passed.append((distance, number, "left" if leftward > 0 else "right"))
+                    passed.append(
+                        (distance, number, "left" if leftward > 0 else "right")
+                    )
         return min(passed)[1:] if passed else None

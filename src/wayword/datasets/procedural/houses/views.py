@@ -12,7 +12,11 @@ import numpy as np
 from wayword.core.geometry import bearing, relative, sector
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.datasets.procedural.floorplans import PlanDoor, PlanRoom
-from wayword.datasets.procedural.houses.house import GeneratedHouse, HousePlace, PlacedFurniture
+from wayword.datasets.procedural.houses.house import (
+    GeneratedHouse,
+    HousePlace,
+    PlacedFurniture,
+)
 from wayword.datasets.procedural.tables import Table, join_words, with_article
 
 SECTORS = 8  # as in NavGPT's recorded observations
@@ -55,9 +59,18 @@ def look_around(
     """Return the sectors, clockwise from north; they overlap if ``width`` (degrees) exceeds 360 /
     ``sectors``."""
     place, sector_width = house.place(viewpoint), 360.0 / sectors
-    in_sight, doors = furniture_in_sight(house, viewpoint), doors_in_sight(house, viewpoint)
-    near_items = [item for item in in_sight if house.furniture[item.number].room in place.rooms]
-    beyond = [item for item in in_sight if item not in near_items and item.distance <= BEYOND_RANGE]
+    in_sight, doors = (
+        furniture_in_sight(house, viewpoint),
+        doors_in_sight(house, viewpoint),
+    )
+    near_items = [
+        item for item in in_sight if house.furniture[item.number].room in place.rooms
+    ]
+    beyond = [
+        item
+        for item in in_sight
+        if item not in near_items and item.distance <= BEYOND_RANGE
+    ]
     directions = []
     for number in range(sectors):
         heading = number * 360.0 / sectors
@@ -71,9 +84,18 @@ def look_around(
             )
             for group in (near_items, doors, beyond)
         )
-        depth = _depth(house.plan.rooms[room], place, heading) if room is not None else 0.0
+        depth = (
+            _depth(house.plan.rooms[room], place, heading) if room is not None else 0.0
+        )
         directions.append(
-            ViewSector(heading, room, depth, pieces[:MOST_NAMED], exits, seen_beyond[:MOST_BEYOND])
+            ViewSector(
+                heading,
+                room,
+                depth,
+                pieces[:MOST_NAMED],
+                exits,
+                seen_beyond[:MOST_BEYOND],
+            )
         )
     return tuple(directions)
 
@@ -86,8 +108,12 @@ def named_furniture(house: GeneratedHouse, viewpoint: str) -> frozenset[int]:
 
 def furniture_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ItemInSight]:
     """Return all visible furniture, nearest first."""
-    numbers = np.flatnonzero(house.sees_furniture[house.graph.index[viewpoint]]).tolist()
-    return _nearest_first(house.place(viewpoint), {n: house.furniture[n] for n in numbers})
+    numbers = np.flatnonzero(
+        house.sees_furniture[house.graph.index[viewpoint]]
+    ).tolist()
+    return _nearest_first(
+        house.place(viewpoint), {n: house.furniture[n] for n in numbers}
+    )
 
 
 def doors_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ItemInSight]:
@@ -104,13 +130,17 @@ def _nearest_first(
 ) -> list[ItemInSight]:
     eye = place.x, place.y
     items = [
-        ItemInSight(number, bearing(eye, (each.x, each.y)), math.dist(eye, (each.x, each.y)))
+        ItemInSight(
+            number, bearing(eye, (each.x, each.y)), math.dist(eye, (each.x, each.y))
+        )
         for number, each in visible.items()
     ]
     return sorted(items, key=lambda each: (each.distance, each.number))
 
 
-def _room_towards(house: GeneratedHouse, place: HousePlace, heading: float) -> int | None:
+def _room_towards(
+    house: GeneratedHouse, place: HousePlace, heading: float
+) -> int | None:
     """Return the room in the direction of a heading; None along the wall of a doorway."""
     if place.door is None:
         return place.rooms[0]
@@ -129,8 +159,16 @@ def _room_towards(house: GeneratedHouse, place: HousePlace, heading: float) -> i
 
 def _depth(room: PlanRoom, place: HousePlace, heading: float) -> float:
     dx, dy = math.sin(math.radians(heading)), math.cos(math.radians(heading))
-    across = (room.x1 - place.x if dx > 0 else room.x0 - place.x) / dx if abs(dx) > 0.1 else 99.0
-    up = (room.y1 - place.y if dy > 0 else room.y0 - place.y) / dy if abs(dy) > 0.1 else 99.0
+    across = (
+        (room.x1 - place.x if dx > 0 else room.x0 - place.x) / dx
+        if abs(dx) > 0.1
+        else 99.0
+    )
+    up = (
+        (room.y1 - place.y if dy > 0 else room.y0 - place.y) / dy
+        if abs(dy) > 0.1
+        else 99.0
+    )
     return min(across, up)
 
 
@@ -155,9 +193,12 @@ def percept(
     place = house.place(viewpoint)
     doors = doors_in_sight(house, viewpoint)
     named = [
-        (house.furniture[one.number].name, one) for one in furniture_in_sight(house, viewpoint)
+        (house.furniture[one.number].name, one)
+        for one in furniture_in_sight(house, viewpoint)
     ]
-    named += [(f"doorway to the {_room_behind(house, place, item)}", item) for item in doors]
+    named += [
+        (f"doorway to the {_room_behind(house, place, item)}", item) for item in doors
+    ]
     named.sort(key=lambda pair: (pair[1].distance, pair[0]))
     sightings = [
         Sighting(name, round(item.heading, 2) % 360.0, round(item.distance, 2))
@@ -169,9 +210,13 @@ def percept(
             direction.heading,
             width or 360.0 / sectors,
             _caption(rng, house, place, direction),
-            tuple(each for each in sightings if sector(each.heading, sectors) == number),
+            tuple(
+                each for each in sightings if sector(each.heading, sectors) == number
+            ),
         )
-        for number, direction in enumerate(look_around(house, viewpoint, sectors, width))
+        for number, direction in enumerate(
+            look_around(house, viewpoint, sectors, width)
+        )
     )
     return Percept(parts, _summary(rng, house, place))
 
@@ -209,7 +254,9 @@ def _caption(
 
 def _fill_pattern(pattern: str, pieces: list[str], doors: list[str], room: str) -> str:
     several = len(pieces) > 1 or (not pieces and len(doors) > 1)
-    words = {"be": "are", "stand": "stand"} if several else {"be": "is", "stand": "stands"}
+    words = (
+        {"be": "are", "stand": "stand"} if several else {"be": "is", "stand": "stands"}
+    )
     words["things"] = join_words([with_article(name) for name in pieces])
     words["doors"] = doorway_words(doors)
     starts = {name.title(): capitalized(words[name]) for name in ("things", "doors")}
@@ -220,9 +267,15 @@ def _summary(rng: random.Random, house: GeneratedHouse, place: HousePlace) -> st
     if place.door is not None:
         one, other = (house.room_name(number) for number in place.rooms)
         return rng.choice(WORDS["between"]).format(one=one, other=other)
-    in_sight = [house.furniture[item.number] for item in furniture_in_sight(house, place.id)]
-    pieces = [with_article(piece.name) for piece in in_sight if piece.room in place.rooms]
-    doors = [_room_behind(house, place, item) for item in doors_in_sight(house, place.id)[:3]]
+    in_sight = [
+        house.furniture[item.number] for item in furniture_in_sight(house, place.id)
+    ]
+    pieces = [
+        with_article(piece.name) for piece in in_sight if piece.room in place.rooms
+    ]
+    doors = [
+        _room_behind(house, place, item) for item in doors_in_sight(house, place.id)[:3]
+    ]
     return rng.choice(WORDS["inside"]).format(
         room=house.room_name(place.rooms[0]),
         near=f", near {join_words(pieces[:2])}" if pieces else "",

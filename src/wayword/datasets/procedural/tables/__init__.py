@@ -29,9 +29,13 @@ class Table(Mapping[str, T]):
 
     @cached_property
     def _rows(self) -> dict[str, T]:
-        text = (resources.files(self._package) / f"{self._file}.toml").read_text(encoding="utf-8")
+        text = (resources.files(self._package) / f"{self._file}.toml").read_text(
+            encoding="utf-8"
+        )
         tables = _frozen(tomllib.loads(text))
-        return {key: self._make(value, tables) for key, value in tables[self._name].items()}
+        return {
+            key: self._make(value, tables) for key, value in tables[self._name].items()
+        }
 
     def __getitem__(self, key: str) -> T:
         return self._rows[key]

@@ -24,7 +24,13 @@ from wayword.worlds.street.moves import Navigator, State, Word, path_actions
 # side, the inner one is the slight turn and the outer one the sharp turn.
 
 Turn = Literal[
-    "straight", "left", "right", "slight left", "slight right", "sharp left", "sharp right"
+    "straight",
+    "left",
+    "right",
+    "slight left",
+    "slight right",
+    "sharp left",
+    "sharp right",
 ]
 TURN_ACTIONS: dict[Turn, tuple[Word, ...]] = {
     "straight": (),
@@ -57,7 +63,11 @@ def exits(navigator: Navigator, state: State) -> list[Exit]:
             after = navigator.step(after, word)
         stand = navigator.stand(after)
         if stand.panorama not in (arrived.previous, arrived.panorama, *found):
-            found[stand.panorama] = words, relative(stand.heading, arrived.heading), after
+            found[stand.panorama] = (
+                words,
+                relative(stand.heading, arrived.heading),
+                after,
+            )
     angles = [angle for _, angle, _ in found.values()]
     return [
         Exit(turn, after)
@@ -66,11 +76,15 @@ def exits(navigator: Navigator, state: State) -> list[Exit]:
     ]
 
 
-def _name_turn(words: tuple[Word, ...], angle: float, angles: list[float]) -> Turn | None:
+def _name_turn(
+    words: tuple[Word, ...], angle: float, angles: list[float]
+) -> Turn | None:
     size = abs(angle)
     others = [other for other in angles if other != angle]
     if not words:
-        is_clear = size <= STRAIGHT and all(abs(other) >= size + CLEARLY for other in others)
+        is_clear = size <= STRAIGHT and all(
+            abs(other) >= size + CLEARLY for other in others
+        )
         return "straight" if is_clear else None
     side, single = words[0], len(words) == 1
     if not SIDE_ANGLE <= size <= BACK_ANGLE or (angle < 0) != (side == "left"):
@@ -176,17 +190,25 @@ class _Walk:
 def find_routes(town: Town, length: int = 0) -> Iterator[TownRoute]:
     """Yield routes in a fixed order, drawn on demand; no two share both ends. With ``length`` they
     take exactly that many actions including stop, and need not be direct."""
-    rng = random.Random(f"routes/{town.scene}/{length}" if length else f"routes/{town.scene}")
+    rng = random.Random(
+        f"routes/{town.scene}/{length}" if length else f"routes/{town.scene}"
+    )
     planner = _TownPlanner(town, rng)
     used_ends: set[tuple[str, str]] = set()
     failures = 0
     while failures < 20:
         # A leg takes about 16 actions, or half as many if it crosses no junction.
-        counts = range(max(0, length // 16 - 1), length // 8 + 1) if length else TURN_COUNTS
+        counts = (
+            range(max(0, length // 16 - 1), length // 8 + 1) if length else TURN_COUNTS
+        )
         turns, crossings = rng.choice(counts), rng.choice(CROSSING_COUNTS)
         crossed = None if rng.random() < COUNTED_SHARE else crossings
         drawn = (planner.draw(turns, crossed, length) for _ in range(ATTEMPTS))
-        unused = (r for r in drawn if r is not None and (r.path[0], r.path[-1]) not in used_ends)
+        unused = (
+            r
+            for r in drawn
+            if r is not None and (r.path[0], r.path[-1]) not in used_ends
+        )
         route = next(unused, None)
         if route is None:
             failures += 1
@@ -214,7 +236,9 @@ class _TownPlanner:
             elif landmark.where == "corner":
                 self.corner[landmark.home] = landmark
 
-    def draw(self, turns: int, crossings: int | None, length: int = 0) -> TownRoute | None:
+    def draw(
+        self, turns: int, crossings: int | None, length: int = 0
+    ) -> TownRoute | None:
         """Draw a route with a number of turns; None if the draw fails.
 
         It crosses ``crossings`` junctions after the last turn or, if None, ends after counted
@@ -227,7 +251,9 @@ class _TownPlanner:
             attempts, so_far = attempts - 1, _Walk([*walk.states], [*walk.turns])
             leg = self._walk_leg(walk)
             places = [self._place(state) for state in walk.states]
-            overshoots = len(places) + len(walk.turns) >= length or len({*places}) < len(places)
+            overshoots = len(places) + len(walk.turns) >= length or len(
+                {*places}
+            ) < len(places)
             if leg and not (length and overshoots):
                 legs.append(leg)
             elif length:  # long routes would rarely be drawn whole
@@ -262,7 +288,9 @@ class _TownPlanner:
             chain.reverse()
         at = self.rng.randrange(1, len(chain) - 3)
         graph = self.town.graph
-        (heading,) = (h for h, target in graph.exits(chain[at]) if target == chain[at + 1])
+        (heading,) = (
+            h for h, target in graph.exits(chain[at]) if target == chain[at + 1]
+        )
         return self.town.navigator.start(chain[at], heading)
 
     def _walk_leg(self, walk: _Walk) -> TownLeg | None:
@@ -283,7 +311,9 @@ class _TownPlanner:
             walk.turns += TURN_ACTIONS[option.turn]
             walk.states.append(option.state)
             if number == crossed_count:
-                return TownLeg(option.turn, number + 1, lights if lit else 0, corner, tuple(passed))
+                return TownLeg(
+                    option.turn, number + 1, lights if lit else 0, corner, tuple(passed)
+                )
         return None
 
     def _end_beside(self, walk: _Walk, crossings: int, length: int) -> Ending | None:
@@ -293,7 +323,9 @@ class _TownPlanner:
         for _ in range(crossings):
             passed += self._to_junction(walk)
             junction = self._place(walk.states[-1])
-            straight = [e.state for e in self._exits(walk.states[-1]) if e.turn == "straight"]
+            straight = [
+                e.state for e in self._exits(walk.states[-1]) if e.turn == "straight"
+            ]
             if not straight:
                 return None
             walk.states.append(straight[0])
@@ -301,7 +333,11 @@ class _TownPlanner:
         ahead = self._run(walk.states[-1])[:-1]
         exact = length - len(walk.states) - len(walk.turns) - 1
         goals = [exact] if length else range(1, len(ahead))
-        choices = [k for k in goals if 0 < k < len(ahead) and self._is_first_beside(walk, ahead, k)]
+        choices = [
+            k
+            for k in goals
+            if 0 < k < len(ahead) and self._is_first_beside(walk, ahead, k)
+        ]
         if not choices:
             return None
         goal = self.rng.choice(choices)
@@ -333,12 +369,20 @@ class _TownPlanner:
         if len(ahead) < steps or (length and not 1 < steps <= MOST_STEPS):
             return None
         walk.states += ahead[: steps - taken]
-        return Ending(0, 0, (), None, steps, self._too_far(walk, ahead[steps - taken :]))
+        return Ending(
+            0, 0, (), None, steps, self._too_far(walk, ahead[steps - taken :])
+        )
 
     def _too_far(self, walk: _Walk, beyond: list[State]) -> str:
         """Return a landmark farther on that is visible nowhere on the route; "" if none is."""
-        in_view = {name for state in walk.states for name in self._names_in_sight(state)}
-        names = (each.name for state in beyond[2:TOO_FAR_RANGE] for each in self._alongside(state))
+        in_view = {
+            name for state in walk.states for name in self._names_in_sight(state)
+        }
+        names = (
+            each.name
+            for state in beyond[2:TOO_FAR_RANGE]
+            for each in self._alongside(state)
+        )
         return next((name for name in names if name not in in_view), "")
 
     def _to_junction(self, walk: _Walk) -> list[Passed]:
@@ -361,13 +405,17 @@ class _TownPlanner:
         for landmark in self.beside.get(self._place(state), ()):
             angle = self._angle(state, landmark)
             if BESIDE[0] <= abs(angle) <= BESIDE[1]:
-                alongside.append(Passed(landmark.name, "left" if angle < 0 else "right"))
+                alongside.append(
+                    Passed(landmark.name, "left" if angle < 0 else "right")
+                )
         return alongside
 
     def _at_corner(self, walk: _Walk, junction: int) -> Passed | None:
         """Return the landmark at the junction if it is visible from the last step before it."""
         landmark = self.corner.get(junction)
-        if landmark is None or landmark.name not in self._names_in_sight(walk.states[-2]):
+        if landmark is None or landmark.name not in self._names_in_sight(
+            walk.states[-2]
+        ):
             return None
         before, at = (self._angle(state, landmark) for state in walk.states[-2:])
         changes_side = abs(at) < BESIDE[1] and (at < 0) != (before < 0)
@@ -382,4 +430,6 @@ class _TownPlanner:
         return relative(bearing(position, (landmark.x, landmark.y)), stand.heading)
 
     def _names_in_sight(self, state: State) -> set[str]:
-        return {sight.name for sight in self.sights[self.town.graph.ids[self._place(state)]]}
+        return {
+            sight.name for sight in self.sights[self.town.graph.ids[self._place(state)]]
+        }

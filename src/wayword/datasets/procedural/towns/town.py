@@ -36,7 +36,9 @@ NAMES: Mapping[str, tuple[str, ...]] = Table("sentences", "town_names")
 
 def town_names(rng: random.Random) -> Iterator[str]:
     """Iterate over 452 distinct names in random order."""
-    shops = [f"{owner} {trade}" for owner in NAMES["owners"] for trade in NAMES["trades"]]
+    shops = [
+        f"{owner} {trade}" for owner in NAMES["owners"] for trade in NAMES["trades"]
+    ]
     rng.shuffle(shops)
     plain = list(NAMES["plain"])
     rng.shuffle(plain)
@@ -87,7 +89,9 @@ class Street:
             piece = math.dist(p, q)
             if remaining <= piece:
                 piece_share = remaining / piece
-                return p[0] + piece_share * (q[0] - p[0]), p[1] + piece_share * (q[1] - p[1])
+                return p[0] + piece_share * (q[0] - p[0]), p[1] + piece_share * (
+                    q[1] - p[1]
+                )
             remaining -= piece
         return self.points[-1]
 
@@ -100,7 +104,9 @@ class Streets:
     streets: tuple[Street, ...]
 
     def streets_at(self, corner: int) -> list[int]:
-        return [n for n, street in enumerate(self.streets) if corner in (street.a, street.b)]
+        return [
+            n for n, street in enumerate(self.streets) if corner in (street.a, street.b)
+        ]
 
 
 def draw_streets(rng: random.Random, size: int) -> Streets:
@@ -110,7 +116,10 @@ def draw_streets(rng: random.Random, size: int) -> Streets:
         for _ in range(size - 1):
             line.append(line[-1] + rng.uniform(*BLOCK))
     corners = [
-        (round(x + rng.uniform(-JITTER, JITTER), 2), round(y + rng.uniform(-JITTER, JITTER), 2))
+        (
+            round(x + rng.uniform(-JITTER, JITTER), 2),
+            round(y + rng.uniform(-JITTER, JITTER), 2),
+        )
         for y in up
         for x in across
     ]
@@ -118,16 +127,25 @@ def draw_streets(rng: random.Random, size: int) -> Streets:
     for row, column in product(range(size - 1), repeat=2):
         # Diagonals alternate in direction, so no two cross.
         corner = row * size + column
-        a, b = (corner, corner + size + 1) if (row + column) % 2 else (corner + 1, corner + size)
+        a, b = (
+            (corner, corner + size + 1)
+            if (row + column) % 2
+            else (corner + 1, corner + size)
+        )
         if rng.random() < DIAGONAL_SHARE:
             slant = Street(a, b, (corners[a], corners[b]))
-            degrees = [sum(end in (other.a, other.b) for other in streets) for end in (a, b)]
+            degrees = [
+                sum(end in (other.a, other.b) for other in streets) for end in (a, b)
+            ]
             if max(degrees) < MOST_STREETS and _leaves_apart(slant, streets):
                 streets.append(slant)
     for number, street in enumerate(streets):
         (x, y), (u, v) = street.points
         length, aside = street.length, rng.choice((-1, 1)) * rng.uniform(6.0, 14.0)
-        middle = (x + u) / 2 + aside * (v - y) / length, (y + v) / 2 - aside * (u - x) / length
+        middle = (
+            (x + u) / 2 + aside * (v - y) / length,
+            (y + v) / 2 - aside * (u - x) / length,
+        )
         bend = round(middle[0], 2), round(middle[1], 2)
         bent = Street(street.a, street.b, ((x, y), bend, (u, v)))
         others = streets[:number] + streets[number + 1 :]
@@ -148,7 +166,9 @@ def _grid(rng: random.Random, size: int) -> list[tuple[int, int]]:
         reached, edge = set[int](), {0}
         while edge:
             reached |= edge
-            edge = {end for each in rest if not edge.isdisjoint(each) for end in each} - reached
+            edge = {
+                end for each in rest if not edge.isdisjoint(each) for end in each
+            } - reached
         if min(ends) >= 2 and len(reached) == size * size:
             pairs.remove(pair)
     return pairs
@@ -157,7 +177,8 @@ def _grid(rng: random.Random, size: int) -> list[tuple[int, int]]:
 def _leaves_apart(street: Street, others: list[Street]) -> bool:
     """True if the street leaves both of its corners well apart from every other street."""
     return all(
-        abs(relative(street.leaving_heading(corner), other.leaving_heading(corner))) >= STREET_ANGLE
+        abs(relative(street.leaving_heading(corner), other.leaving_heading(corner)))
+        >= STREET_ANGLE
         for corner in (street.a, street.b)
         for other in others
         if corner in (other.a, other.b)
@@ -258,8 +279,15 @@ def build_town(scene: str) -> Town:
     north_east = np.array([(y, x) for x, y in points]) / METRES_PER_DEGREE
     graph = replace(streetgraph.build(scene, ids, links), positions=north_east)
     draws = [(corner, rng.random()) for corner in range(len(streets.corners))]
-    lights = [corner for corner, draw in draws if draw < LIGHT_SHARE.get(graph.degree(corner), 0.0)]
-    landmarks = [*_line_streets(rng, chains, points), *_fill_corners(rng, graph, streets)]
+    lights = [
+        corner
+        for corner, draw in draws
+        if draw < LIGHT_SHARE.get(graph.degree(corner), 0.0)
+    ]
+    landmarks = [
+        *_line_streets(rng, chains, points),
+        *_fill_corners(rng, graph, streets),
+    ]
     names = town_names(rng)
     named = [replace(landmark, name=next(names)) for landmark in landmarks]
     for corner in lights:
@@ -285,18 +313,24 @@ def _line_streets(
             side = rng.choice((-1, 1))
             x = points[chain[k]][0] + side * LANDMARK_OFFSET * math.cos(heading)
             y = points[chain[k]][1] - side * LANDMARK_OFFSET * math.sin(heading)
-            landmarks.append(Landmark("", x, y, chain[k], frozenset({number}), "street"))
+            landmarks.append(
+                Landmark("", x, y, chain[k], frozenset({number}), "street")
+            )
     return landmarks
 
 
-def _fill_corners(rng: random.Random, graph: StreetGraph, streets: Streets) -> list[Landmark]:
+def _fill_corners(
+    rng: random.Random, graph: StreetGraph, streets: Streets
+) -> list[Landmark]:
     """Place a landmark on one corner of about half of the junctions."""
     landmarks = []
     for corner, (x, y) in enumerate(streets.corners):
         if graph.degree(corner) < 3 or rng.random() < 0.45:
             continue
         around = streets.streets_at(corner)
-        headings = sorted(streets.streets[number].leaving_heading(corner) for number in around)
+        headings = sorted(
+            streets.streets[number].leaving_heading(corner) for number in around
+        )
         k = rng.randrange(len(headings))
         gap = (headings[(k + 1) % len(headings)] - headings[k]) % 360.0
         angle = math.radians(headings[k] + min(gap, 90.0) / 2)
@@ -321,7 +355,9 @@ def in_sight(town: Town) -> Mapping[str, tuple[Sighting, ...]]:
     for number, chain in enumerate(town.chains):
         for panorama in chain:
             streets.setdefault(panorama, set()).add(number)
-    sights: dict[int, list[Sighting]] = {panorama: [] for panorama in range(len(town.xy))}
+    sights: dict[int, list[Sighting]] = {
+        panorama: [] for panorama in range(len(town.xy))
+    }
     for landmark in town.landmarks:
         spot = landmark.x, landmark.y
         for panorama in {p for number in landmark.streets for p in town.chains[number]}:
@@ -329,8 +365,12 @@ def in_sight(town: Town) -> Mapping[str, tuple[Sighting, ...]]:
             distance = math.dist(eye, spot)
             overhead = landmark.where == "light" and panorama == landmark.home
             if distance <= SIGHT and not overhead:
-                sights[panorama].append(Sighting(landmark.name, bearing(eye, spot), distance))
-    return {town.graph.ids[panorama]: tuple(visible) for panorama, visible in sights.items()}
+                sights[panorama].append(
+                    Sighting(landmark.name, bearing(eye, spot), distance)
+                )
+    return {
+        town.graph.ids[panorama]: tuple(visible) for panorama, visible in sights.items()
+    }
 
 
 class TownPerceiver(Perceiver):
@@ -339,16 +379,23 @@ class TownPerceiver(Perceiver):
 
     name = "symbolic"
 
-    def __init__(self, sights: Callable[[str], Mapping[str, tuple[Sighting, ...]]]) -> None:
+    def __init__(
+        self, sights: Callable[[str], Mapping[str, tuple[Sighting, ...]]]
+    ) -> None:
         self._sights = sights
 
     def perceive(self, scene: str, place: str) -> Percept:
         """Return eight sectors around a panorama. Raises ``DataError`` for an unknown panorama."""
         visible, sectors = self._at(scene, place), []
         for number in range(SECTORS):
-            group = [each for each in visible if sector(each.heading, SECTORS) == number]
+            group = [
+                each for each in visible if sector(each.heading, SECTORS) == number
+            ]
             nearest_first = sorted(group, key=lambda each: each.distance or 0.0)
-            caption = ", ".join(each.name for each in nearest_first) or "houses along the street"
+            caption = (
+                ", ".join(each.name for each in nearest_first)
+                or "houses along the street"
+            )
             sectors.append(Sector(number * WIDTH, WIDTH, caption, tuple(group)))
         return Percept(tuple(sectors))
 
@@ -361,9 +408,13 @@ class TownPerceiver(Perceiver):
         """
         scores = np.zeros((len(landmarks), len(headings)))
         for sight in self._at(scene, place):
-            off = np.array([abs(relative(sight.heading, heading)) for heading in headings])
+            off = np.array(
+                [abs(relative(sight.heading, heading)) for heading in headings]
+            )
             near = 2.0 * (1.0 - (sight.distance or 0.0) / SIGHT)
-            clear = np.where(off > HALF_VIEW, 0.0, 4.0 + near + 2.0 * (1.0 - off / HALF_VIEW))
+            clear = np.where(
+                off > HALF_VIEW, 0.0, 4.0 + near + 2.0 * (1.0 - off / HALF_VIEW)
+            )
             rows = [row for row, name in enumerate(landmarks) if name == sight.name]
             scores[rows] = np.maximum(scores[rows], clear)
         return scores
@@ -372,4 +423,6 @@ class TownPerceiver(Perceiver):
         try:
             return self._sights(scene)[panorama]
         except KeyError:
-            raise DataError(scene, f"panorama {panorama!r}", "is not in the town") from None
+            raise DataError(
+                scene, f"panorama {panorama!r}", "is not in the town"
+            ) from None

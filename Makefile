@@ -38,10 +38,10 @@ demo: install
 	@$(BIN)/wayword demo
 
 lint: install
-	$(BIN)/ruff format --check src bench recipes tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
-	$(BIN)/ruff check src bench recipes tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
+	$(BIN)/ruff format --check src weights tests benchmarks examples tools
+	$(BIN)/ruff check src weights tests benchmarks examples tools
 	$(BIN)/mypy
-	$(BIN)/mypy --config-file tools/names.ini benchmarks tools recipes examples/training tests_envs tests_ray tests_stores tests_train tests_vision
+	$(BIN)/mypy --config-file tools/names.ini benchmarks tools weights examples/training tests/suites
 	$(BIN)/lint-imports
 
 test: lint
@@ -57,13 +57,13 @@ test-vision:
 	@$(PYTHON) -m venv --upgrade-deps .venv-vision
 	.venv-vision/bin/python -m pip install --quiet torch==2.13.0
 	.venv-vision/bin/python -m pip install --quiet -e '.[vision]' onnx onnxruntime pytest
-	PYTHONPATH=. HF_HUB_OFFLINE=1 .venv-vision/bin/python -m pytest -c /dev/null --rootdir=. -q tests_vision
+	PYTHONPATH=. HF_HUB_OFFLINE=1 .venv-vision/bin/python -m pytest -c /dev/null --rootdir=. -q tests/suites/vision
 
 test-train:
 	@$(PYTHON) -m venv --upgrade-deps .venv-train
 	.venv-train/bin/python -m pip install --quiet torch==2.13.0
 	.venv-train/bin/python -m pip install --quiet trl==1.16.0 -e '.[train,local]' pytest
-	PYTHONPATH=. HF_HUB_OFFLINE=1 .venv-train/bin/python -m pytest -c /dev/null --rootdir=. -q tests_train
+	PYTHONPATH=. HF_HUB_OFFLINE=1 .venv-train/bin/python -m pytest -c /dev/null --rootdir=. -q tests/suites/train
 
 # By uv, as pip takes many minutes to find versions that these libraries agree on. TRL has an environment of its own,
 # as verifiers 0.1 pins it to 0.29.
@@ -73,21 +73,21 @@ test-envs: $(UV)
 	  -e '.[verifiers,inspect,serve,mcp,babyai,parquet,images,trackio,wandb,mlflow]' \
 	  -e examples/environments/hub omegaconf
 	@$(UV) pip install --quiet --python .venv-envs/bin/python --no-deps verl==0.7.1  # the last one with interactions
-	PYTHONPATH=tests HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s --ignore tests_envs/test_trl.py tests_envs
+	PYTHONPATH=tests HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s --ignore tests/suites/envs/test_trl.py tests/suites/envs
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-trl
 	@$(UV) pip install --quiet --python .venv-trl/bin/python torch==2.13.0 trl==1.16.0 pytest -e '.[trl]'
-	HF_HUB_OFFLINE=1 .venv-trl/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests_envs/test_trl.py
+	HF_HUB_OFFLINE=1 .venv-trl/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests/suites/envs/test_trl.py
 
 # WAYWORD_RAY_EPISODES=5000 is the long form; workers are killed throughout.
 test-ray: $(UV)
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-ray
 	@$(UV) pip install --quiet --python .venv-ray/bin/python pytest -e '.[ray]'
-	PYTHONPATH=. .venv-ray/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests_ray
+	PYTHONPATH=. .venv-ray/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests/suites/ray
 
 test-stores: $(UV)
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-stores
 	@$(UV) pip install --quiet --python .venv-stores/bin/python pytest 'moto[server]>=5' -e '.[remote]'
-	.venv-stores/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests_stores
+	.venv-stores/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests/suites/stores
 
 # Trained weights lie in the package; they are checked against their list.
 weights: install

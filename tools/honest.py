@@ -40,6 +40,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.optimize import minimize
 
+from wayword.bench import ladders
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
@@ -47,7 +48,6 @@ from wayword.core.game import Game
 from wayword.core.world import Feedback, Observation
 from wayword.runs.plan import open_dataset
 from wayword.settings import merge
-from wayword_bench import ladders
 
 Play = Generator[Action, tuple[Any, Feedback], None]
 """Actions; what is sent back is the next observation and the result of the action."""
@@ -909,7 +909,7 @@ def examples(name: str, on: str, episodes: int) -> Iterator[tuple[list[str], str
     """The words and the verb of each step of the expert in training episodes of a track."""
     bench = ladders.open_bench()
     (track,) = (each for each in bench.tracks if each.name == name)
-    for length, plan in ladders.Entry(bench, "gold").plans(
+    for length, plan in ladders.Contender(bench, "gold").plans(
         replace(track, lengths=FITTED)
     ):
         drawn = {"dataset": {"length": length, "episodes": episodes, "seed": 1}}

@@ -22,14 +22,14 @@ from itertools import pairwise
 
 import numpy as np
 
+from wayword.bench import checksums, ladders
+from wayword.bench.horizon import Attempt, horizon
+from wayword.bench.ladders import Track
 from wayword.core.action import Decision
 from wayword.core.game import Game
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics import scoring
 from wayword.runs.plan import open_agent, open_dataset
-from wayword_bench import checksums, ladders
-from wayword_bench.horizon import Attempt, horizon
-from wayword_bench.ladders import Track
 
 CHANCES = (0.02, 0.05, 0.1, 0.2)
 FAILING = (0.0, 0.25)
@@ -120,8 +120,8 @@ def floor(track: Track, repeats: int, shortest: int) -> None:
         print(f"{track.name}: floor {rates}, {played} episodes a level", flush=True)
 
 
-def entry(agent: str) -> ladders.Entry:
-    return ladders.Entry(ladders.open_bench(), agent)
+def entry(agent: str) -> ladders.Contender:
+    return ladders.Contender(ladders.open_bench(), agent)
 
 
 def main() -> None:

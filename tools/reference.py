@@ -46,22 +46,10 @@ def _page(title: str, *blocks: str) -> str:
 
 
 def _cli() -> str:
-    import tomllib
-    from importlib.metadata import entry_points
-
     import typer
 
     from wayword.cli.app import app
 
-    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text("utf-8"))[
-        "project"
-    ]
-    group = "wayword.commands"
-    missing = set(project["entry-points"][group]) - entry_points(group=group).names
-    if missing:
-        sys.exit(
-            f"wayword {', '.join(missing)} is not installed here; run make install again"
-        )
     return _page(
         "The command line", *_commands(typer.main.get_command(app), "wayword", None)
     )

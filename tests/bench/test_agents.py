@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from wayword.bench import ladders
 from wayword.cli.app import app
 from wayword.runs.record import RunFolder
-from wayword_bench import ladders
 
 HOMES = {"act", "together", "ask"}
 ALL = {track.name for track in ladders.open_bench().tracks}

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-import wayword_bench
+import wayword.bench
 from helpers.in_a_browser import CHROMIUM, chromium, listen, wrong
-from wayword_bench import ladders, page
+from wayword.bench import ladders, page
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no chromium on PATH: apt-get install chromium"
 )
-CARDS = Path(wayword_bench.__file__).parent / "cards"
+CARDS = Path(wayword.bench.__file__).parent / "cards"
 
 
 @pytest.fixture(scope="module")

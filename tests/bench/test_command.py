@@ -58,7 +58,9 @@ def test_another_package_adds_a_command(
     )  # not the other package's
 
 
-def test_the_wheel_holds_both_packages_and_the_command(tmp_path: Path) -> None:
+def test_the_wheel_holds_the_package_with_its_bench_and_the_command(
+    tmp_path: Path,
+) -> None:
     build = [
         sys.executable,
         "-m",
@@ -77,10 +79,9 @@ def test_the_wheel_holds_both_packages_and_the_command(tmp_path: Path) -> None:
             name for name in names if name.endswith("dist-info/entry_points.txt")
         )
         text = files.read(points).decode()
-    for top, package in ("src", "wayword"), ("bench", "wayword_bench"):
-        sources = [path for path in (ROOT / top / package).rglob("*") if path.is_file()]
-        kept = {path for path in sources if path.suffix != ".pyc"}
-        assert {str(path.relative_to(ROOT / top)) for path in kept} <= names
-    assert "wayword_bench/2026.yaml" in names
-    assert "wayword_bench/templates/card.html" in names
-    assert "[wayword.commands]\nbench = wayword_bench.command:app" in text
+    sources = [path for path in (ROOT / "src/wayword").rglob("*") if path.is_file()]
+    packed = {path for path in sources if path.suffix != ".pyc"}
+    assert {str(path.relative_to(ROOT / "src")) for path in packed} <= names
+    assert "wayword/bench/2026.yaml" in names
+    assert "wayword/bench/templates/card.html" in names
+    assert "wayword = wayword.cli:main" in text

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from wayword_bench.horizon import (
+from wayword.bench.horizon import (
     Attempt,
     Horizon,
     fit,

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from wayword.bench import checksums, command, outcomes
+from wayword.bench import ladders as bench
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Outcome
 from wayword.runs.forecast import forecast
 from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.results import RunResult
-from wayword_bench import checksums, command, outcomes
-from wayword_bench import ladders as bench
 
 VERSION = bench.open_bench()
 FOLLOW, STREET = VERSION.tracks[:2]
@@ -40,7 +40,7 @@ def without_cards(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setattr(bench, "make_card", lambda *_: {})
     monkeypatch.setattr(bench, "write_card", lambda *_: folder)
     monkeypatch.setattr(bench, "render", lambda *_: "")
-    monkeypatch.setattr("wayword_bench.page.write_card_page", lambda *_: folder)
+    monkeypatch.setattr("wayword.bench.page.write_card_page", lambda *_: folder)
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ def test_failed_episodes_count_as_failures_and_levels_not_played_as_lost(
     ]
     rows += [(1, f"town{n}_1", False, {}) for n in range(8)]
     monkeypatch.setattr(bench, "outcomes", lambda folder, track: iter(rows))
-    header = bench.Entry(VERSION, "random", tracks=("street",)).header()
+    header = bench.Contender(VERSION, "random", tracks=("street",)).header()
     card = bench.make_card(tmp_path, header)
     levels = card["tracks"]["street"]["levels"]
     assert [level["solved"] for level in levels] == [6, 0, 0]
@@ -156,7 +156,7 @@ def test_a_ladder_ends_where_more_levels_are_hopeless(
 
 def test_a_private_twin_has_other_episodes_of_the_same_lengths() -> None:
     def texts(salt: str) -> list[Any]:
-        entry = bench.Entry(VERSION, "gold", tracks=("street",), salt=salt)
+        entry = bench.Contender(VERSION, "gold", tracks=("street",), salt=salt)
         dataset = open_dataset(dict(entry.plans(STREET))[8])
         tasks = dataset.tasks[:4]
         assert {len(dataset.solve(task)) for task in tasks} == {8}
@@ -168,7 +168,7 @@ def test_a_private_twin_has_other_episodes_of_the_same_lengths() -> None:
 
 def test_a_checksum_is_of_what_makes_an_episode_and_of_no_prose() -> None:
     track = {each.name: each for each in VERSION.tracks}["act"]
-    (length, plan), *_ = bench.Entry(VERSION, "gold").plans(track)
+    (length, plan), *_ = bench.Contender(VERSION, "gold").plans(track)
     task = open_dataset(plan).tasks[0]
     assert task.episode.extra["rules"]
     whole = checksums.content(open_dataset(plan), task)
@@ -189,8 +189,8 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(UsageError, match="no bench '2025'"):
         bench.open_bench("2025")
     with pytest.raises(UsageError, match=r"no track 'folow'.*follow"):
-        bench.Entry(VERSION, "gold", tracks=("folow",)).chosen()
-    (length, plan), *_ = bench.Entry(VERSION, "gold").plans(FOLLOW)
+        bench.Contender(VERSION, "gold", tracks=("folow",)).chosen()
+    (length, plan), *_ = bench.Contender(VERSION, "gold").plans(FOLLOW)
     with pytest.raises(UsageError, match="draws other episodes"):
         bench.check_level(replace(FOLLOW, checksums={length: ["0" * 12]}), length, plan)
     with pytest.raises(UsageError, match="has no card"):

@@ -8,12 +8,12 @@ from __future__ import annotations
 import pytest
 
 from helpers.sampling import LONG
+from wayword.bench import checksums, ladders
+from wayword.bench.ladders import Track
 from wayword.core.action import Decision
 from wayword.core.game import Game
 from wayword.metrics import scoring
 from wayword.runs.plan import open_dataset
-from wayword_bench import checksums, ladders
-from wayword_bench.ladders import Track
 
 VERSION = ladders.open_bench()
 LEVELS = [
@@ -27,7 +27,7 @@ LEVELS = [
 def test_the_first_and_last_episode_are_the_versions_and_the_expert_solves_them(
     track: Track, length: int
 ) -> None:
-    plan = dict(ladders.Entry(VERSION, "gold").plans(track))[length]
+    plan = dict(ladders.Contender(VERSION, "gold").plans(track))[length]
     assert checksums.level_checksums(plan) == track.checksums[length]
     dataset = open_dataset(plan)
     for task in (dataset.tasks[0], dataset.tasks[-1]):

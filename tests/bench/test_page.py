@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from wayword.bench import ladders, page
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run, verify
-from wayword_bench import ladders, page
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from wayword.bench import ladders
 from wayword.cli.app import app
 from wayword.core.action import Decision
 from wayword.core.dataset import Dataset, Task
@@ -17,7 +18,6 @@ from wayword.core.game import Game
 from wayword.metrics import scoring
 from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.record import RunFolder
-from wayword_bench import ladders
 
 VERSION = ladders.open_bench()
 TRACKS = {track.name: track for track in VERSION.tracks}
@@ -32,7 +32,7 @@ TASKS = 4
 
 def opened(track: str, **rates: float) -> Dataset:
     length = TRACKS[track].lengths[1]
-    plan = dict(ladders.Entry(VERSION, "gold").plans(TRACKS[track]))[length]
+    plan = dict(ladders.Contender(VERSION, "gold").plans(TRACKS[track]))[length]
     return open_dataset(replace(plan, settings={**plan.settings, "perturb": rates}))
 
 

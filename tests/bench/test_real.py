@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from helpers.small_scan import write_scan
+from wayword.bench import ladders, page, real
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.metrics.indoor import IndoorScorer
@@ -21,7 +22,6 @@ from wayword.metrics.scoring import Clustered, scorer
 from wayword.models.middleware import prices
 from wayword.runs import codec
 from wayword.runs.record import RunFolder
-from wayword_bench import ladders, page, real
 
 VERSION = ladders.open_bench()
 R2R = VERSION.real[0]
@@ -192,7 +192,9 @@ def test_runs_on_published_data_verify_if_they_are_of_the_sample(
     folder, data = played["gold"], played["data"]
     card = ladders.read_card(folder)
     assert page.check_card(folder, card, data) == ("", [])
-    entry = ladders.Entry(small_version(R2R), "gold", tracks=("follow",), quick=True)
+    entry = ladders.Contender(
+        small_version(R2R), "gold", tracks=("follow",), quick=True
+    )
     plan = replace(entry.real_plan(R2R, data=data), on="r2r:val_seen")
     run = RunFolder.read(real.sample_folder(folder, plan.on))
     assert real.is_of_sample(plan, run)
@@ -252,7 +254,7 @@ def test_a_card_shows_where_fewer_episodes_than_the_sample_count(
 def test_data_that_are_not_there_and_those_of_other_episodes_are_named(
     played: dict[str, Any], tmp_path: Path
 ) -> None:
-    plan = ladders.Entry(VERSION, "gold").real_plan(R2R, data=tmp_path)
+    plan = ladders.Contender(VERSION, "gold").real_plan(R2R, data=tmp_path)
     head, nothing = real.find(R2R, plan, tmp_path, whole=True)
     assert nothing is None
     (row,) = real.real_rows(tmp_path, [R2R], [head], 200)
@@ -270,7 +272,7 @@ def test_a_wrong_setting_is_named_and_is_no_missing_file(
 ) -> None:
     monkeypatch.delenv("WAYWORD_DATA", raising=False)
     monkeypatch.setattr(real, "data_folder", lambda named: named)
-    plan = ladders.Entry(VERSION, "gold").real_plan(R2R, data=played["data"])
+    plan = ladders.Contender(VERSION, "gold").real_plan(R2R, data=played["data"])
     wrong = replace(plan, settings={"dataset": {"rooms": 9}})
     for data in (played["data"], None):
         with pytest.raises(UsageError, match="rooms"):

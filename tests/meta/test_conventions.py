@@ -11,7 +11,7 @@ from helpers.looping import for_each
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-DOCUMENTED = [*SOURCES, *sorted((ROOT / "bench").rglob("*.py"))]
+DOCUMENTED = SOURCES
 
 
 def name(path: Path) -> str:
@@ -147,11 +147,8 @@ def test_tables_prompts_and_weights_go_into_the_wheel() -> None:
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     build = project["tool"]["hatch"]["build"]
-    assert build == {
-        "targets": {"wheel": {"packages": ["src/wayword", "bench/wayword_bench"]}}
-    }
-    data = [path for part in ("src", "bench") for path in (ROOT / part).rglob("*")]
-    data = [path for path in data if path.is_file()]
+    assert build == {"targets": {"wheel": {"packages": ["src/wayword"]}}}
+    data = [path for path in (ROOT / "src").rglob("*") if path.is_file()]
     data = [path for path in data if path.suffix not in (".py", ".pyc")]
     assert {".toml", ".yaml", ".txt", ".json", ".onnx", ".js"} <= {
         path.suffix for path in data

@@ -25,7 +25,7 @@ def loaded_by(statement: str, heavy: Sequence[str] = HEAVY) -> set[str]:
 
 @pytest.mark.parametrize(
     "module",
-    ["wayword", "wayword.cli.app", "wayword.core.registry", "wayword_bench.command"],
+    ["wayword", "wayword.cli.app", "wayword.core.registry", "wayword.cli.bench"],
 )
 def test_help_and_discovery_load_nothing_heavy(module: str) -> None:
     assert loaded_by(f"import {module}") == set()

@@ -1,4 +1,4 @@
-"""``hf:`` without its extra; with it, it is tested in ``tests_vision/test_tiny_hf.py``."""
+"""``hf:`` without its extra; with it, it is tested in ``tests/suites/vision/test_tiny_hf.py``."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from recipes.language.config import Source
-from recipes.regression import SETTINGS, fit, write
+from weights.regression import SETTINGS, fit, write
+from weights.sources import Source
 
 import wayword
 from wayword.core.errors import UsageError

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from wayword.bench import ladders
+from wayword.bench.real import RealSet, find
 from wayword.runs.active import choose
 from wayword.runs.plan import open_dataset
-from wayword_bench import ladders
-from wayword_bench.real import RealSet, find
 
 pytestmark = pytest.mark.real
 
@@ -19,7 +19,7 @@ VERSION = ladders.open_bench()
 
 @pytest.mark.parametrize("real", VERSION.real, ids=[each.name for each in VERSION.real])
 def test_a_sample_is_the_versions(data: Path, tmp_path: Path, real: RealSet) -> None:
-    plan = ladders.Entry(VERSION, "random").real_plan(real, data=data)
+    plan = ladders.Contender(VERSION, "random").real_plan(real, data=data)
     (split, known), *_ = real.checksums.items()
     head, found = find(replace(real, splits=(split,)), plan, tmp_path, whole=True)
     assert head == {

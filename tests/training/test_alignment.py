@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recipes.sft.alignment import GoldStep, align, align_by_features
+from weights.sft.alignment import GoldStep, align, align_by_features
 
 from helpers.small_house import SmallHouse
 from wayword.agents.clauses import Clause, clauses

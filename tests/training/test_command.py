@@ -1,4 +1,4 @@
-"""``python -m recipes.sft`` where it cannot go on: one clear line each, before any work is done."""
+"""``python -m weights.sft`` where it cannot go on: one clear line each, before any work is done."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from recipes.language.config import names, recipe
-from recipes.sft.__main__ import app
-from recipes.sft.finetuning import IGNORED, Encoded
 from typer.testing import CliRunner
+from weights.sft.__main__ import app
+from weights.sft.finetuning import IGNORED, Encoded
 
 from wayword.core.errors import UsageError
 
@@ -45,17 +44,6 @@ def test_own_walks_need_a_model_that_walks() -> None:
     assert "name it with --walks" in error_of(
         "velma", "--on", "towns:train", "--method", "rbl"
     )
-
-
-@pytest.mark.parametrize("name", names())
-def test_the_recipes_are_complete(name: str) -> None:
-    assert recipe(name).batch > 0
-
-
-def test_the_papers_recipe_is_the_papers() -> None:
-    found = recipe("paper")
-    assert (found.shape.lora, found.shape.alpha, found.shape.dropout) == (8, 16, 0.05)
-    assert (found.rate, found.warm_up, found.batch, found.epochs) == (3e-4, 0.1, 16, 20)
 
 
 def test_a_row_labels_the_next_token_of_each_decision() -> None:

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from recipes.language.config import Source
-from recipes.sft.finetuning import encode
-from recipes.walks import read, refuse_test, save
+from weights.sft.finetuning import encode
+from weights.sources import Source
+from weights.walks import read, refuse_test, save
 
 from helpers.small_house import SmallHouse
 from helpers.small_street import PARK_AND_SHOP, Eyes, SmallStreet

@@ -12,7 +12,7 @@ import typer
 from typer import Option
 from typer.core import TyperCommand, TyperGroup
 
-from wayword.cli import looking, playing, reporting, running, viewing
+from wayword.cli import bench, looking, playing, reporting, running, viewing
 
 
 class Commands(TyperGroup):
@@ -116,6 +116,7 @@ groups = {
 }
 for name, group in groups.items():
     app.add_typer(group, name=name)
+app.add_typer(bench.app, name="bench")
 for group in (app, *groups.values()):
     for each in group.registered_commands:
         each.cls = StrictCommand

@@ -5,7 +5,7 @@
 
 `walker`, and `velma` with ``follow=true``, end each question with a line of what their rules have
 read and counted. A regression uses that line alone, so it is the baseline that a language model
-must beat. ``recipes/regression.py`` of the repository fits the weights.
+must beat. ``weights/regression.py`` of the repository fits the weights.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A baseline for the cost of a language model: three transformers of about a million weights each over
 the words of the instruction, the words that describe each direction, and the walk so far, trained
-with DAgger (``recipes/imitation`` in the repository).
+with DAgger (``weights/imitation`` in the repository).
 """
 
 from __future__ import annotations

@@ -1,4 +1,0 @@
-"""Supervised fine-tuning of any causal language model on an agent's own prompts, by TRL.
-
-python -m recipes.sft velma --on towns:train --base Qwen/Qwen3-0.6B --out runs/velma
-"""

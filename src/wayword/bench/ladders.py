@@ -1,0 +1,707 @@
+"""Bench: ladders of levels of doubling length, and the card of one player on them.
+
+A version (``2026.yaml``) names tracks; a track is a dataset whose setting ``length``
+makes its levels. Each level is an ordinary run, in ``FOLDER/TRACK/LENGTH``, so it resumes, and
+every other command reads it. The card is computed from the runs and kept in ``FOLDER/card.json``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.metadata import version as installed
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from wayword.bench.checksums import level_checksums
+from wayword.bench.horizon import Attempt, Horizon, horizon, interval, resample
+from wayword.bench.outcomes import cost, effort, results, total, triple
+from wayword.bench.real import (
+    REAL,
+    ROW_HEAD,
+    RealSet,
+    is_of_plan,
+    is_of_sample,
+    real_rows,
+    sample_folder,
+)
+from wayword.core.errors import UsageError, suggest
+from wayword.core.files import reading
+from wayword.metrics.intervals import (
+    ALPHA,
+    Floats,
+    Interval,
+    holm,
+    permutation_test,
+    rate_interval,
+)
+from wayword.metrics.table import latex, markdown
+from wayword.runs.plan import Plan, open_agent, open_dataset
+from wayword.runs.record import RunFolder, is_run
+from wayword.settings import merge
+
+CARD = "card.json"
+ROBUST = "robust"
+"""The folder of perturbed runs, ``robust/KIND/TRACK``."""
+PERTURBED_TEXTS = ("typos", "paraphrase", "landmarks", "failing")
+"""Perturbations that every track has; a track's ``robust`` names its others."""
+VERSIONS = ("2026",)
+QUICK_LEVELS, QUICK_EPISODES, QUICK_REAL = 3, 8, 20
+HOPELESS, QUICK_HOPELESS = 0.1, 0.2
+"""A ladder ends above two levels whose success, taken together, is below this with 95% confidence
+(one-sided): 32 failures of 32 are enough, with ``--quick`` 16 of 16."""
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """A ladder: a dataset, its levels' ``lengths``, and the score that means success."""
+
+    name: str
+    dataset: str
+    lengths: tuple[int, ...]
+    unit: str
+    success: str
+    at_least: float = 1.0
+    solution: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    floor: tuple[float, ...] = ()
+    robust: tuple[str, ...] = ()
+    checksums: Mapping[int, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def middle(self) -> int:
+        """The length of the middle level, whose episodes the robust block perturbs."""
+        return self.lengths[(len(self.lengths) - 1) // 2]
+
+    def quick(self) -> Track:
+        """The shortest levels."""
+        shortest = slice(QUICK_LEVELS)
+        return replace(self, lengths=self.lengths[shortest], floor=self.floor[shortest])
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A version: its tracks, the agent that plays by default, and the episodes of each level."""
+
+    version: str
+    agent: str
+    settings: Mapping[str, Any]
+    seed: int
+    episodes: int
+    robust: Mapping[str, float]
+    real_episodes: int
+    real: tuple[RealSet, ...]
+    tracks: tuple[Track, ...]
+
+
+@cache
+def open_bench(version: str = VERSIONS[-1]) -> Bench:
+    """The version of that name. Raises ``UsageError``."""
+    if version not in VERSIONS:
+        raise UsageError(f"no bench {version!r}; {suggest(version, list(VERSIONS))}")
+    file = Path(__file__).parent / f"{version}.yaml"
+    tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+    tracks = []
+    for name, row in tree.pop("tracks").items():
+        row |= {key: tuple(row.get(key, ())) for key in ("lengths", "floor", "robust")}
+        tracks.append(Track(name, **row))
+    real = []
+    for name, row in tree.pop("real").items():
+        real.append(RealSet(name, **{**row, "splits": tuple(row["splits"])}))
+    return Bench(version, **tree, real=tuple(real), tracks=tuple(tracks))
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A player on a version, with the options of the command; ``salt`` draws a private twin:
+    the same ladders with other seeds."""
+
+    bench: Bench
+    agent: str
+    model: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    tracks: tuple[str, ...] = ()
+    quick: bool = False
+    salt: str = ""
+    out: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        name = "-".join(
+            part
+            for part in (Path(self.agent).stem, self.model.rpartition("/")[2])
+            if part
+        )
+        twin = (
+            [f"salt-{hashlib.sha256(self.salt.encode()).hexdigest()[:8]}"]
+            if self.salt
+            else []
+        )
+        name = "-".join(
+            [name.replace(":", "-"), *twin, *(["quick"] if self.quick else [])]
+        )
+        return self.out or Path("runs/bench") / name
+
+    def chosen(self) -> list[Track]:
+        """The tracks to play. Raises ``UsageError``."""
+        named = {track.name: track for track in self.bench.tracks}
+        for name in self.tracks:
+            if name not in named:
+                raise UsageError(
+                    f"--tracks: no track {name!r}; {suggest(name, list(named))}"
+                )
+        tracks = (
+            [named[name] for name in self.tracks]
+            if self.tracks
+            else list(named.values())
+        )
+        return [track.quick() if self.quick else track for track in tracks]
+
+    def plans(self, track: Track, **options: Any) -> Iterator[tuple[int, Plan]]:
+        """Each level's length and plan, the shortest first; ``options`` are further fields."""
+        bench = self.bench
+        seed = bench.seed
+        if self.salt:  # the version's own seeds are small
+            seed = (
+                1_000
+                + int(hashlib.sha256(self.salt.encode()).hexdigest()[:8], 16) % 100_000
+            )
+        for length in track.lengths:
+            drawn = {
+                **track.settings,
+                "length": length,
+                "episodes": bench.episodes,
+                "seed": seed,
+            }
+            yield (
+                length,
+                Plan(
+                    self.agent,
+                    track.dataset,
+                    self.model,
+                    self._settings(drawn),
+                    limit=QUICK_EPISODES if self.quick else None,
+                    out=self.folder / track.name / f"{length:03d}",
+                    **options,
+                ),
+            )
+
+    def _settings(self, dataset: Mapping[str, Any]) -> Mapping[str, Any]:
+        own = self.bench.settings if self.agent == self.bench.agent else {}
+        return merge(merge(own, self.settings), {"dataset": dataset})
+
+    def real_plan(self, real: RealSet, **options: Any) -> Plan:
+        """The plan of a sample of a published dataset, before its split is known."""
+        limit = sample_size(self.bench, self.quick)
+        settings, seed = self._settings(real.settings), self.bench.seed
+        return Plan(
+            self.agent,
+            real.name,
+            self.model,
+            settings,
+            limit=limit,
+            shuffle=seed,
+            **options,
+        )
+
+    def robust_plans(self, track: Track, **options: Any) -> Iterator[tuple[str, Plan]]:
+        """Each perturbation and the plan of the track's middle level under it."""
+        plan = dict(self.plans(track, **options))[track.middle]
+        for kind, rate in self.bench.robust.items():
+            if kind in (*PERTURBED_TEXTS, *track.robust):
+                settings = merge(plan.settings, {"perturb": {kind: rate}})
+                out = self.folder / ROBUST / kind / track.name
+                yield kind, replace(plan, settings=settings, out=out)
+
+    def header(self) -> dict[str, Any]:
+        """The part of the card that says who played what."""
+        return {
+            "bench": self.bench.version,
+            "quick": self.quick,
+            "private": bool(self.salt),
+            "agent": self.agent,
+            "model": self.model,
+            "settings": dict(self.settings),
+            "wayword": installed("wayword"),
+            "tracks": {
+                track.name: {"lengths": list(track.lengths), "unit": track.unit}
+                for track in self.chosen()
+            },
+        }
+
+
+def sample_size(bench: Bench, quick: bool) -> int:
+    """The number of episodes in a sample of published data."""
+    return QUICK_REAL if quick else bench.real_episodes
+
+
+def check_level(track: Track, length: int, plan: Plan) -> None:
+    """Raise ``UsageError`` where this machine draws other episodes than the version's."""
+    expected = track.checksums.get(length, ())
+    for drawn, known in zip(level_checksums(plan), expected, strict=False):
+        if drawn != known:
+            raise UsageError(
+                f"{track.name}, length {length}: this installation draws other episodes ({drawn}) "
+                f"than the bench has ({known}); install the versions of packages in constraints.txt"
+            )
+
+
+def check_player(plan: Plan) -> None:
+    """Raise ``UsageError`` where the agent does not play the plan's world."""
+    open_agent(plan, open_dataset(plan))
+
+
+def is_hopeless(
+    solved: Sequence[int], tried: Sequence[int], quick: bool = False
+) -> bool:
+    """True if the two last levels together are below ``HOPELESS``, or ``QUICK_HOPELESS``."""
+    from scipy.special import betaincinv
+
+    right, total = sum(solved[-2:]), sum(tried[-2:])
+    highest = QUICK_HOPELESS if quick else HOPELESS
+    return (
+        len(solved) > 1 and float(betaincinv(right + 1, total - right, 0.95)) < highest
+    )
+
+
+# The card.
+
+
+def outcomes(
+    folder: Path, track: Track
+) -> Iterator[tuple[int, str, bool, dict[str, float]]]:
+    """Each tried episode: its level, id, success, and scores. Failed ones count as failures."""
+    for level, length in enumerate(track.lengths):
+        path = folder / track.name / f"{length:03d}"
+        if is_run(path):
+            for name, won, scores in results(path, track):
+                yield level, name, won, scores
+
+
+def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
+    """A row for each perturbation: success with and without it on the same episodes of the tracks'
+    middle levels, and the loss with its interval, paired by episode."""
+    rows = []
+    for kind, rate in bench.robust.items():
+        pairs, tracks, played = list[tuple[str, bool, bool]](), [], []
+        for track in bench.tracks:
+            track = track.quick() if quick else track
+            clean = folder / track.name / f"{track.middle:03d}"
+            path = folder / ROBUST / kind / track.name
+            if not (is_run(path) and is_run(clean)):
+                continue
+            before = {name: won for name, won, _ in results(clean, track)}
+            played += [scores for *_, scores in results(path, track)]
+            found = {
+                name: won for name, won, _ in results(path, track) if name in before
+            }
+            pairs += [
+                (f"{track.name}/{place(n)}", before[n], won) for n, won in found.items()
+            ]
+            tracks.append(track.name)
+        if pairs:
+            gaps = np.array([[float(before) - float(won)] for _, before, won in pairs])
+            ((loss, p),) = permutation_test(gaps, [where for where, *_ in pairs])
+            clean_rate, rate_now = (
+                float(np.mean([pair[n] for pair in pairs])) for n in (1, 2)
+            )
+            rows.append(
+                {"kind": kind, "rate": rate, "tracks": tracks, "episodes": len(pairs),
+                 "clean": round(clean_rate, 4), "perturbed": round(rate_now, 4),
+                 "loss": triple(loss, -1.0), "p": round(p, 4), **cost(played)}
+            )  # fmt: skip
+    return rows
+
+
+def place(episode: str) -> str:
+    """The place that an episode's id begins with; the id itself where each has a place alone."""
+    return episode.partition("_")[0]
+
+
+def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
+    """The card of the runs in a folder, whose ``header`` says what they are of. Published data
+    count in no number but their own."""
+    bench, tracks = open_bench(header["bench"]), {}
+    means: list[Floats] = []
+    for track in bench.tracks:
+        if track.name not in header["tracks"]:
+            continue
+        track = track.quick() if header["quick"] else track
+        played = list(outcomes(folder, track))
+        if not played:
+            continue
+        attempts = [
+            Attempt(level, place(name), name, won) for level, name, won, _ in played
+        ]
+        fitted = horizon(track.lengths, attempts, track.floor or None)
+        solved, tried = resample(attempts, len(track.lengths))
+        means.append(
+            (solved / np.maximum(tried, 1)).mean(axis=1)
+        )  # levels not played count as 0
+        tracks[track.name] = {
+            **header["tracks"][track.name],
+            **_horizons(fitted, track),
+            "success": triple(interval(means[-1])),
+            "levels": [
+                _level(played, n, length) for n, length in enumerate(track.lengths)
+            ],
+        }
+    if not tracks:
+        raise UsageError(
+            f"{folder}: has no runs of the bench yet; play with wayword bench"
+        )
+    robust = robustness(folder, bench, header["quick"])
+    total = [*robust, *(level for each in tracks.values() for level in each["levels"])]
+    sums = {
+        key: sum(level.get(key) or 0 for level in total)
+        for key in ("tokens", "dollars")
+    }
+    overall = triple(interval(np.mean(means, axis=0)))
+    sums |= {"date": _date(folder), "robust": robust}
+    if "real" in header:
+        size = sample_size(bench, header["quick"])
+        sums["real"] = list(real_rows(folder, bench.real, header["real"], size))
+    return {**header, "success": overall, **sums, "tracks": tracks}
+
+
+def level_runs(folder: Path) -> list[Path]:
+    """The runs of levels in a folder."""
+    runs = sorted(path.parent for path in folder.glob("*/*/run.json"))
+    return [run for run in runs if run.parent.name != REAL]
+
+
+def _date(folder: Path) -> str:
+    """The day on which the last run of a level began."""
+    started = [
+        RunFolder.read(run).config.get("started", "") for run in level_runs(folder)
+    ]
+    return max((str(each)[:10] for each in started), default="")
+
+
+def recorded_entry(folder: Path, header: Mapping[str, Any]) -> Contender:
+    """The entry that a card's header describes."""
+    names = tuple(header["tracks"])
+    return Contender(
+        open_bench(header["bench"]), header["agent"], header["model"], header["settings"], names,
+        header["quick"], out=folder,
+    )  # fmt: skip
+
+
+def recorded_samples(
+    entry: Contender, header: Mapping[str, Any], data: Path | None
+) -> dict[Path, Plan]:
+    """The plan of each run on published data that a card names."""
+    plans = {}
+    for on in (row["dataset"] for row in header.get("real", ())):
+        for real in entry.bench.real:
+            run = sample_folder(entry.folder, on)
+            if on.partition(":")[0] == real.name and is_run(run):
+                plans[run] = replace(entry.real_plan(real, data=data), on=on)
+    return plans
+
+
+def foreign_run(entry: Contender, samples: Mapping[Path, Plan]) -> str:
+    """The first run of another dataset, settings or limit than the version's, empty if all are the
+    version's."""
+    for track in entry.chosen():
+        for length, plan in entry.plans(track):
+            run = plan.out
+            if run and is_run(run) and not is_of_plan(plan, RunFolder.read(run)):
+                return f"{track.name}/{length:03d} is not a run of the version's level"
+    for run, plan in samples.items():
+        if not is_of_sample(plan, RunFolder.read(run)):
+            return f"{REAL}/{run.name} is not a run of the version's sample"
+    return ""
+
+
+def _horizons(fitted: Horizon, track: Track) -> dict[str, Any]:
+    """The horizons, in the ladder's unit: numbers, or the texts ``< 2`` and ``> 64``."""
+
+    def bounded(length: float) -> float | str:
+        if length <= 0:
+            return f"< {track.lengths[0]}"
+        return f"> {track.lengths[-1]}" if math.isinf(length) else round(length, 2)
+
+    lines = {"h50": fitted.h50, "h80": fitted.h80}
+    return {
+        **{
+            key: [bounded(v) for v in (at.mean, at.low, at.high)]
+            for key, at in lines.items()
+        },
+        "ceiling": round(fitted.ceiling, 2),
+        "slope": round(fitted.slope, 2),
+        "isotonic": bounded(fitted.crossing),
+    }
+
+
+def _level(
+    played: Sequence[tuple[int, str, bool, dict[str, float]]], level: int, length: int
+) -> dict[str, Any]:
+    """The success and the cost of a level; ``episodes`` is 0 where the ladder ended before it."""
+    rows = [row for row in played if row[0] == level]
+    won = np.array([row[2] for row in rows], dtype=float)
+    line: dict[str, Any] = {
+        "length": length,
+        "episodes": len(rows),
+        "solved": int(won.sum()),
+    }
+    if not rows:
+        return line
+    rate = rate_interval(won, [place(row[1]) for row in rows])
+    scores = [row[3] for row in rows]
+
+    line["success"] = triple(rate)
+    line["lost"] = next((row[1] for row in rows if not row[2]), "")
+    line |= effort(scores)
+    line["steps_over_length"] = round(total(scores, "steps") / (length * len(rows)), 2)
+    return line
+
+
+def write_card(folder: Path, card: Mapping[str, Any]) -> Path:
+    """Write the card next to its runs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / CARD
+    path.write_text(
+        json.dumps(card, indent=2, allow_nan=False) + "\n", encoding="utf-8"
+    )
+    return path
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """The card of a folder, computed again where its runs are there. Raises ``UsageError``."""
+    path = folder / CARD if folder.is_dir() else folder
+    if not path.is_file():
+        raise UsageError(f"{folder}: has no {CARD}; play with wayword bench")
+    with reading(str(path), "play the bench again"):
+        card: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        header = {key: value for key, value in card.items() if key not in _COMPUTED}
+        names = header.get("tracks", {})
+        header["tracks"] = {
+            name: {key: row[key] for key in ("lengths", "unit")}
+            for name, row in names.items()
+        }
+        if "real" in card:
+            header["real"] = [
+                {key: row[key] for key in ROW_HEAD} for row in card["real"]
+            ]
+    return make_card(path.parent, header) if level_runs(path.parent) else card
+
+
+_COMPUTED = ("success", "tokens", "dollars", "date", "robust")
+
+# Output.
+
+HEAD = ("Track", "H50", "95%", "H80", "95%", "Success", "95%")
+
+
+def _cells(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+    ends = [cell for key in ("h50", "h80") for cell in estimate(row[key])]
+    return (name, *ends, *percents(row["success"]))
+
+
+def estimate(triple: Sequence[float | str]) -> tuple[str, str]:
+    """A horizon and its interval as texts."""
+    value, low, high = (v if isinstance(v, str) else f"{v:.3g}" for v in triple)
+    return value, f"[{low}, {high}]"
+
+
+def percents(triple: Sequence[float]) -> tuple[str, str]:
+    """A rate and its interval as texts."""
+    value, low, high = (f"{100 * v:.0f}" for v in triple)
+    return f"{value}%", f"[{low}, {high}]"
+
+
+def title(card: Mapping[str, Any]) -> str:
+    """The player and the version, in a line."""
+    kind = ", quick" if card["quick"] else ""
+    twin = ", private twin" if card.get("private") else ""
+    player = " with ".join(part for part in (card["agent"], card["model"]) if part)
+    return f"{player} on bench {card['bench']}{kind}{twin}"
+
+
+def render(card: Mapping[str, Any], form: str = "rich") -> str:
+    """The card as text: ``rich``, ``json``, ``markdown`` or ``latex``."""
+    if form == "json":
+        return json.dumps(card, indent=2, allow_nan=False)
+    rows = [_cells(name, row) for name, row in card["tracks"].items()]
+    rows.append(("all", "", "", "", "", *percents(card["success"])))
+    real = [row for row in card.get("real", ()) if row["episodes"]]
+    rows += [
+        (f"real: {row['dataset']}", "", "", "", "", *percents(row["success"]))
+        for row in real
+    ]
+    if form == "markdown":
+        return markdown(HEAD, 1, rows, [title(card)])
+    if form == "latex":
+        return latex(HEAD, 1, rows, [title(card)])
+    lines = [title(card), ""]
+    for name, row in card["tracks"].items():
+        _, h50, h50_range, h80, h80_range, success, success_range = _cells(name, row)
+        lines.append(
+            f"{name} ({row['unit']}): H50 {h50} {h50_range}, H80 {h80} {h80_range}"
+        )
+        lines += [_bar(level, card["quick"]) for level in row["levels"]]
+        lines.append(f"  success {success} {success_range} over all levels\n")
+    success, success_range = percents(card["success"])
+    lines.append(f"mean success over levels and tracks: {success} {success_range}")
+    lines += [""] * bool(card.get("robust")) + [
+        f"{row['kind']}={row['rate']:g}: {row['clean']:.0%} -> {row['perturbed']:.0%}, loss "
+        f"{' '.join(percents(row['loss']))} on {row['episodes']} episodes, p {row['p']:.3f}"
+        for row in card.get("robust", ())
+    ]
+    lines.append(f"{card['tokens']:,} tokens, ${card['dollars']:.2f}")
+    if "real" in card:
+        lines += [
+            "",
+            "published data, in no number above:",
+            *map(real_line, card["real"]),
+        ]
+    return "\n".join(lines)
+
+
+def real_line(row: Mapping[str, Any]) -> str:
+    """A published dataset of a card: the split and its numbers, and the files that are missing."""
+    missing = "; ".join(row["missing"])
+    if not row["dataset"]:
+        return f"{row['named']}: not played, missing: {missing}"
+    line = f"{row['dataset']}: not played yet"
+    if row["episodes"]:
+        line = (
+            f"{row['dataset']}: success {' '.join(percents(row['success']))}, {row['metric']} "
+            f"{' '.join(percents(row['value']))}, {sample_count(row)} episodes ({row['clusters']} "
+            f"{row['unit']}), {row['rejection_rate']:.1%} rejected, {row['tokens']:,} tokens, "
+            f"${row['dollars']:.2f}, {row['seconds']:.0f} s"
+        )
+    return line + (
+        f"\n  in place of {row['named']}, missing: {missing}" if missing else ""
+    )
+
+
+def sample_count(row: Mapping[str, Any]) -> str:
+    """The episodes of a row: ``200``, or ``150 of 200`` where the sample is not complete."""
+    played, size = row["episodes"], row["sample"]
+    return str(size) if played == size else f"{played} of {size}"
+
+
+_BAR = 24
+
+
+def _bar(level: Mapping[str, Any], quick: bool) -> str:
+    if not level["episodes"]:
+        highest = QUICK_HOPELESS if quick else HOPELESS
+        return f"  {level['length']:>4} not played: the levels before it are below {highest:.0%}"
+    rate, low, high = level["success"]
+    full = round(_BAR * rate)
+    counts = f"{level['solved']}/{level['episodes']}"
+    return (
+        f"  {level['length']:>4} {'█' * full}{'·' * (_BAR - full)} {100 * rate:3.0f}% "
+        f"[{100 * low:.0f}, {100 * high:.0f}] {counts}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TrackDifference:
+    """The second player's success less the first's on the episodes of a track, or of a published
+    split, that both tried; ``p`` is of a paired permutation test, ``holm`` is corrected for the
+    number of tracks, or of splits."""
+
+    track: str
+    shared: int
+    difference: Interval
+    p: float
+    holm: float
+
+
+def compare_cards(first: Path, second: Path) -> list[TrackDifference]:
+    """Differences by track, paired by episode. Raises ``UsageError`` where nothing is shared."""
+    cards = [read_card(folder) for folder in (first, second)]
+    if cards[0]["bench"] != cards[1]["bench"]:
+        raise UsageError(f"{first} and {second} are of two versions of the bench")
+    found = []
+    for track in open_bench(cards[0]["bench"]).tracks:
+        if not all(track.name in card["tracks"] for card in cards):
+            continue  # a folder may have further runs, of a command with other tracks
+        wins = [
+            {name: won for _, name, won, _ in outcomes(each, track)}
+            for each in (first, second)
+        ]
+        found.append((track.name, wins, place))
+    if not (compared := _differences(found)):
+        raise UsageError(
+            f"{first} and {second} share no episode; compare folders with runs"
+        )
+    return compared
+
+
+def compare_real(first: Path, second: Path) -> list[TrackDifference]:
+    """Differences on each split of published data that both cards have, corrected apart from the
+    tracks."""
+    cards = [read_card(folder) for folder in (first, second)]
+    splits = [
+        {row["dataset"] for row in card.get("real", ()) if row["episodes"]}
+        for card in cards
+    ]
+    found = []
+    for real in open_bench(cards[0]["bench"]).real:
+        for on in (f"{real.name}:{split}" for split in real.splits):
+            if all(on in names for names in splits):
+                paths = [sample_folder(each, on) for each in (first, second)]
+                wins = [
+                    {n: w for n, w, _ in results(p, real)} for p in paths if is_run(p)
+                ]
+                found.append((on, wins, real.cluster_of))
+    return _differences(found)
+
+
+def _differences(
+    found: Sequence[tuple[str, Sequence[Mapping[str, bool]], Callable[[str], str]]],
+) -> list[TrackDifference]:
+    """Paired tests of named pairs of outcomes by episode; those without shared episodes are left
+    out."""
+    rows: list[tuple[str, int, Interval, float]] = []
+    for label, wins, cluster in found:
+        shared = (
+            [name for name in wins[0] if name in wins[-1]] if len(wins) == 2 else []
+        )
+        if shared:
+            gaps = np.array(
+                [[float(wins[1][name]) - float(wins[0][name])] for name in shared]
+            )
+            ((change, p),) = permutation_test(gaps, [cluster(name) for name in shared])
+            rows.append((label, len(shared), change, p))
+    corrected = holm([p for *_, p in rows])
+    return [
+        TrackDifference(*row, each) for row, each in zip(rows, corrected, strict=True)
+    ]
+
+
+def render_comparison(first: Path, second: Path) -> str:
+    """The horizons of two players and their differences, a line a track."""
+    cards = [read_card(folder) for folder in (first, second)]
+    lines = [f"first:  {title(cards[0])}", f"second: {title(cards[1])}", ""]
+    for row in compare_cards(first, second):
+        h50s = [" ".join(estimate(card["tracks"][row.track]["h50"])) for card in cards]
+        lines.append(f"{row.track}: H50 {h50s[0]} -> {h50s[1]}; {_change(row)}")
+    if real := compare_real(first, second):
+        lines += [
+            "",
+            "published data:",
+            *(f"{row.track}: {_change(row)}" for row in real),
+        ]
+    return "\n".join(lines)
+
+
+def _change(row: TrackDifference) -> str:
+    gap = row.difference.times(100)
+    verdict = "" if row.holm >= ALPHA else " *"
+    return (
+        f"success {gap.mean:+.0f} points [{gap.low:+.0f}, {gap.high:+.0f}] on {row.shared} "
+        f"episodes, p {row.p:.3f}, Holm {row.holm:.3f}{verdict}"
+    )

@@ -1,0 +1,175 @@
+"""Published data next to the ladders: a sample of a dataset for a track, in a block of its own.
+
+A version names for some tracks a published dataset and its splits in order of preference. The first
+split whose files are on this machine is played, and the row says which ones are missing. Episodes
+are drawn one by one over the whole split, not as whole scenes: 200 of Room-to-Room's val-unseen
+split would be a single house, without an interval. Intervals are clustered: episodes of the same
+path, trajectory or scene are not independent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wayword.bench.checksums import checksums
+from wayword.bench.outcomes import effort, results, triple
+from wayword.core import registry
+from wayword.core.errors import DataError, UsageError
+from wayword.metrics.intervals import bootstrap, rate_interval
+from wayword.metrics.scoring import Clustered, scorer
+from wayword.runs.active import choose
+from wayword.runs.plan import Plan, data_folder, open_dataset, split_name
+from wayword.runs.record import RecordedRun, is_run
+from wayword.settings import make
+
+REAL = "real"
+"""The folder of runs on published data, ``real/DATASET-SPLIT``."""
+ROW_HEAD = ("dataset", "named", "missing")
+"""The fields of a row that do not come from its run."""
+
+
+@dataclass(frozen=True, slots=True)
+class RealSet:
+    """A published dataset next to a ``track``. ``success`` is the score that means success, and
+    ``metric`` another one that the dataset reports. Where the scorer does not cluster episodes, the
+    group of the pattern ``cluster`` is the part of an id that names its ``unit`` (a plural)."""
+
+    name: str
+    track: str
+    splits: tuple[str, ...]
+    success: str
+    metric: str
+    cluster: str = "(.+)"
+    unit: str = "episodes"
+    at_least: float = 1.0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    checksums: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def clustered(self) -> Clustered | None:
+        """The scorer of the dataset's family, None if its episodes are independent."""
+        judge = scorer(registry.load("dataset", self.name).family)
+        return judge if isinstance(judge, Clustered) else None
+
+    @property
+    def units(self) -> str:
+        return f"{self.clustered.clustered}s" if self.clustered else self.unit
+
+    def cluster_of(self, episode: str) -> str:
+        if self.clustered:
+            return str(self.clustered.cluster(episode))
+        match = re.fullmatch(self.cluster, episode)
+        return match[1] if match else episode
+
+
+def sample_folder(folder: Path, on: str) -> Path:
+    """The folder of the run on a split, such as ``r2r:val_seen``."""
+    return folder / REAL / on.replace(":", "-")
+
+
+def find(
+    real: RealSet, plan: Plan, folder: Path, whole: bool
+) -> tuple[dict[str, Any], Plan | None]:
+    """The head of a set's row, and the plan on the first split that is on this machine, None if
+    none is; ``whole`` if the plan plays the last episode of the sample. Raises ``UsageError`` for
+    a wrong setting, and where the files hold other episodes than the version's."""
+    head = {"dataset": "", "named": f"{real.name}:{real.splits[0]}"}
+    missing = list[str]()
+    for split in real.splits:
+        on = f"{real.name}:{split}"
+        there = replace(plan, on=on, out=sample_folder(folder, on))
+        if reason := absence(there, whole):
+            missing.append(reason)
+            continue
+        drawn = sample_checksums(there, whole)
+        if (known := list(real.checksums.get(split, drawn))[: len(drawn)]) != drawn:
+            raise UsageError(
+                f"{on}: these files hold other episodes ({', '.join(drawn)}) than the bench has "
+                f"({', '.join(known)}); use the published files, or remove --real"
+            )
+        return {**head, "dataset": on, "missing": missing}, there
+    return {**head, "missing": list(dict.fromkeys(missing))}, None
+
+
+def sample_checksums(plan: Plan, whole: bool) -> list[str]:
+    """The checksums of the first episode of a sample and, of a ``whole`` one, of the last."""
+    dataset = open_dataset(plan)
+    numbers = choose(plan, dataset.tasks)
+    return checksums(
+        dataset, [dataset.tasks[n] for n in (numbers[0], numbers[-1])[: 1 + whole]]
+    )
+
+
+def absence(plan: Plan, whole: bool = False) -> str:
+    """The problem with a split's files on this machine, without the path of its data folder; empty
+    if there is none. Raises ``UsageError`` for a wrong setting."""
+    cls = registry.load("dataset", plan.dataset_name)
+    make(cls.Settings, plan.group("dataset"), plan.dataset_name)
+    if (folder := data_folder(plan.data)) is None:
+        return "no data folder (--data or WAYWORD_DATA)"
+    try:
+        sample_checksums(plan, whole)
+    except DataError as error:
+        return str(error).partition("; ")[0].replace(f"{folder}/", "")
+    return ""
+
+
+def real_rows(
+    folder: Path, sets: Sequence[RealSet], heads: Sequence[Mapping[str, Any]], size: int
+) -> Iterator[dict[str, Any]]:
+    """The rows of a card: success with its interval over clusters, the dataset's other metric, and
+    the effort. ``sample`` is the ``size`` of the version's sample, ``episodes`` those that were
+    tried: 0 where no split is there, or none was played yet."""
+    for head in heads:
+        on = head["dataset"] or head["named"]
+        real = next(each for each in sets if each.name == on.partition(":")[0])
+        path = sample_folder(folder, on)
+        played = list(results(path, real)) if head["dataset"] and is_run(path) else []
+        yield {**head, "sample": size, **_numbers(real, played)}
+
+
+def _numbers(
+    real: RealSet, played: Sequence[tuple[str, bool, Mapping[str, float]]]
+) -> dict[str, Any]:
+    if not played:
+        return {"episodes": 0}
+    clusters = [real.cluster_of(name) for name, *_ in played]
+    won = np.array([won for _, won, _ in played], dtype=float)
+    values = np.array([[scores.get(real.metric, 0.0)] for *_, scores in played])
+    return {
+        "episodes": len(played),
+        "clusters": len(set(clusters)),
+        "unit": real.units,
+        "solved": int(won.sum()),
+        "success": triple(rate_interval(won, clusters)),
+        "metric": real.metric,
+        "value": triple(bootstrap(values, clusters)[0]),
+        **effort([scores for *_, scores in played]),
+    }
+
+
+def is_of_plan(plan: Plan, run: RecordedRun) -> bool:
+    """True if a run has the agent, dataset, order, step limit and dataset settings of a plan."""
+    identity, dataset, drawn = (
+        run.config["identity"],
+        open_dataset(plan),
+        plan.group("dataset"),
+    )
+    found = [identity[key] for key in ("agent", "dataset", "shuffle", "max_steps")]
+    settings = {key: identity["dataset_settings"].get(key) for key in drawn}
+    expected = [plan.agent, split_name(plan, dataset), plan.shuffle, dataset.max_steps]
+    return found == expected and settings == drawn
+
+
+def is_of_sample(plan: Plan, run: RecordedRun) -> bool:
+    """True if a run is of a plan, and has no episode that the plan does not draw."""
+    tasks = open_dataset(plan).tasks
+    drawn = {tasks[n].episode.id for n in choose(plan, tasks)}
+    tried = {*run.index.ids(), *(failure.episode_id for failure in run.failures())}
+    return is_of_plan(plan, run) and tried <= drawn

@@ -1,0 +1,375 @@
+"""``wayword bench``: play the ladders, show cards, compare them.
+
+Listing the commands of ``wayword`` imports this module, so the library is imported when it is used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from typer import Argument, Option
+
+from wayword.cli import completing, show
+from wayword.cli.running import (
+    Concurrency,
+    Data,
+    Dollars,
+    ModelName,
+    Rpm,
+    Set,
+    print_notices,
+)
+
+if TYPE_CHECKING:
+    from wayword.bench.ladders import Contender, Track
+    from wayword.runs.active import OnProgress
+    from wayword.runs.plan import Plan
+
+    Plans = Sequence[tuple[int, Plan]]
+
+app = typer.Typer(
+    rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False
+)
+Folder = Annotated[Path, Argument(help="A folder of the bench, or a card.json.")]
+
+
+@app.callback(invoke_without_command=True)
+def play(
+    context: typer.Context,
+    model: ModelName = "",
+    agent: Annotated[
+        str,
+        Option(
+            help="The agent; default: the version's own.",
+            autocompletion=completing.agents,
+        ),
+    ] = "",
+    tracks: Annotated[
+        str, Option(help="Only these tracks: follow,find; default: all.")
+    ] = "",
+    quick: Annotated[
+        bool,
+        Option(
+            "--quick", help="The three shortest levels of a track, eight episodes each."
+        ),
+    ] = False,
+    robust: Annotated[
+        bool,
+        Option(
+            "--robust", help="Play the middle levels again under eight perturbations."
+        ),
+    ] = False,
+    real: Annotated[
+        bool,
+        Option(
+            "--real", help="Also play published data next to the tracks, where it is."
+        ),
+    ] = False,
+    version: Annotated[str, Option(help="The version of the bench.")] = "2026",
+    salt: Annotated[
+        str, Option(help="Draw a private twin: other episodes of the same difficulty.")
+    ] = "",
+    settings: Set = None,
+    max_dollars: Dollars = None,
+    concurrency: Concurrency = 8,
+    rpm: Rpm = None,
+    engine: Annotated[str, Option(help="ray: play on a Ray cluster.")] = "",
+    data: Data = None,
+    out: Annotated[
+        Path | None,
+        Option(help="Folder; default: runs/bench/, named after the player."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        Option(
+            "--dry-run", help="Call no model: estimate tokens and dollars, then end."
+        ),
+    ] = False,
+) -> None:
+    """Play ladders of tasks of doubling length, and print the horizon on each.
+
+    The horizon H50 is the length of task, in the expert's steps, at which success falls to one
+    half. Tasks are generated; no data is needed. An interrupted command resumes.
+
+    \b
+    Examples:
+      wayword bench --model openai:gpt-5-mini --max-dollars 5
+      wayword bench --model local:smollm2 --quick --tracks follow,grid
+      wayword bench --agent random
+      wayword bench --model openai:gpt-5-mini --robust
+      wayword bench --model openai:gpt-5-mini --real --data ~/data
+      wayword bench card runs/bench/random
+      wayword bench compare runs/bench/random runs/bench/forward
+    """
+    if context.invoked_subcommand:
+        return
+    from wayword.bench import ladders, page
+    from wayword.core import registry
+    from wayword.core.errors import UsageError
+    from wayword.runs.plan import shared_datasets, takes_a_person
+    from wayword.settings import parse
+
+    context.with_resource(shared_datasets())  # a level is drawn once
+    version_ = ladders.open_bench(version)
+    if not model and not agent:
+        raise UsageError(
+            "name a model with --model, or an agent that needs none with --agent"
+        )
+    names = tuple(name.strip() for name in tracks.split(",") if name.strip())
+    chosen_settings = parse(settings or [])
+    for group in {"dataset", "perturb"} & set(chosen_settings):
+        raise UsageError(
+            f"--set {group}: a version's episodes are fixed; play others with wayword run"
+        )
+    registry.load(
+        "agent", agent or version_.agent
+    )  # an unknown name is one error, not seven
+    entry = ladders.Contender(
+        version_,
+        agent or version_.agent,
+        model,
+        chosen_settings,
+        names,
+        quick,
+        salt,
+        out,
+    )
+    episodes = ladders.QUICK_EPISODES if quick else version_.episodes
+    chosen = _tracks(entry, data)
+    entry = replace(entry, tracks=tuple(track.name for track in chosen))
+    # a sample is played in its ladder's turn, so there are never more runs than ladders
+    at_once = 1 if engine else max(1, min(len(chosen), concurrency // episodes))
+    options = {
+        "concurrency": concurrency // at_once,
+        "rpm": rpm and rpm / at_once,
+        "engine": engine,
+        "data": data,
+    }
+    climbs = [(track, list(entry.plans(track, **options))) for track in chosen]
+    samples, heads = _samples(entry, options) if real else ({}, None)
+    if dry_run:
+        _print_forecast(climbs, samples, at_once, concurrency)
+        return
+    with show.progress_rows(takes_a_person(climbs[0][1][0][1])) as row:
+        player = _PlayerOptions(entry, row, len(climbs), at_once, max_dollars)
+        asyncio.run(player.play(climbs, samples, options if robust else None))
+    header = entry.header() if heads is None else {**entry.header(), "real": heads}
+    card = ladders.make_card(entry.folder, header)
+    ladders.write_card(entry.folder, card)
+    path = page.write_card_page(entry.folder, card)
+    typer.echo(f"{ladders.render(card)}\n\n{path}")
+    if not player.complete:
+        raise typer.Exit(1)
+
+
+def _tracks(entry: Contender, data: Path | None) -> list[Track]:
+    """The chosen tracks that the agent plays. Raises ``UsageError`` if it plays none, or not one
+    that the command names."""
+    from wayword.bench import ladders
+    from wayword.core.errors import UsageError
+
+    tracks: list[Track] = []
+    for track in entry.chosen():
+        _, shortest = next(entry.plans(track, data=data))
+        try:
+            ladders.check_player(shortest)
+        except UsageError as error:
+            if entry.tracks:
+                raise
+            show.notice(f"{track.name} is left out: {error}")
+            continue
+        tracks.append(track)
+    if not tracks:
+        raise UsageError(f"{entry.agent} plays none of the tracks")
+    return tracks
+
+
+def _samples(
+    entry: Contender, options: Mapping[str, Any]
+) -> tuple[dict[str, Plan], list[dict[str, Any]]]:
+    """The sample of published data next to each track, and the heads of the card's rows, also of
+    those that are not on this machine."""
+    from wayword.bench.ladders import check_player
+    from wayword.bench.real import find
+
+    samples: dict[str, Plan] = {}
+    heads = []
+    for published in (each for each in entry.bench.real if each.track in entry.tracks):
+        plan = entry.real_plan(published, **options)
+        head, sample = find(published, plan, entry.folder, whole=not entry.quick)
+        heads.append(head)
+        if head["missing"]:
+            played = f"; {head['dataset']} is played instead" if sample else ""
+            show.notice(
+                f"{head['named']} is not there: {'; '.join(head['missing'])}{played}"
+            )
+        if sample:
+            check_player(sample)
+            samples[published.track] = sample
+    return samples, heads
+
+
+def _print_forecast(
+    climbs: Sequence[tuple[Track, Plans]],
+    samples: Mapping[str, Plan],
+    at_once: int,
+    concurrency: int,
+) -> None:
+    from wayword.runs.forecast import forecast, row_lines
+
+    rows = [
+        (f"{track.name}, length {length}", forecast(plan))
+        for track, plans in climbs
+        for length, plan in plans
+    ]
+    rows += [(plan.on, forecast(plan)) for plan in samples.values()]
+    share = concurrency // at_once  # of a run
+    rounds = sum(each.calls * math.ceil(each.episodes / share) for _, each in rows)
+    typer.echo("\n".join(row_lines(rows)))
+    typer.echo(
+        f"about {rounds / 60 / at_once:.0f} minutes at 1 second a call and --concurrency "
+        f"{concurrency}, if no ladder ends early"
+    )
+
+
+class _PlayerOptions:
+    """Plays ``at_once`` ladders at a time. Runs in progress share what is left of a budget, so
+    that they cannot spend more together. ``complete``: no episode is left."""
+
+    def __init__(
+        self,
+        entry: Contender,
+        row: Callable[..., OnProgress],
+        tracks: int,
+        at_once: int,
+        max_dollars: float | None,
+    ) -> None:
+        self.complete = True
+        self._entry, self._row = entry, row
+        self._at_once, self._turns = at_once, asyncio.Semaphore(at_once)
+        self._tracks, self._running = (
+            tracks,
+            0,
+        )  # ladders not yet ended, runs in progress
+        self._max_dollars = max_dollars
+        self._spent = self._reserved = 0.0
+
+    async def play(
+        self,
+        climbs: Sequence[tuple[Track, Plans]],
+        samples: Mapping[str, Plan],
+        robust_options: dict[str, Any] | None,
+    ) -> None:
+        """Play ladders, each with its sample of published data; with ``robust_options``, also the
+        perturbed runs of their middle levels."""
+
+        async def play_track(track: Track, plans: Plans) -> None:
+            async with self._turns:
+                await self._climb(track, plans)
+                if robust_options is not None:
+                    for kind, plan in self._entry.robust_plans(track, **robust_options):
+                        await self._run(track, f"{track.name}, {kind}", plan)
+                if sample := samples.get(track.name):
+                    await self._run(track, sample.on, sample)
+                self._tracks -= 1
+
+        await asyncio.gather(*(play_track(*climb) for climb in climbs))
+
+    async def _climb(self, track: Track, plans: Plans) -> None:
+        """Play a ladder up to where it is hopeless."""
+        from wayword.bench import ladders, outcomes
+
+        solved, tried = list[int](), list[int]()
+        for length, plan in plans:
+            if (
+                not self._entry.salt
+            ):  # drawing a level takes long: others are played meanwhile
+                await asyncio.to_thread(ladders.check_level, track, length, plan)
+            path = await self._run(track, f"{track.name}, length {length}", plan)
+            won = [row[1] for row in outcomes.results(path, track)]
+            solved.append(sum(won))
+            tried.append(len(won))
+            show.notice(
+                f"{track.name}, length {length}: {solved[-1]} of {tried[-1]} solved"
+            )
+            if ladders.is_hopeless(solved, tried, self._entry.quick):
+                return
+
+    async def _run(self, track: Track, label: str, plan: Plan) -> Path:
+        """Play a run with its share of the budget, and return its folder."""
+        from wayword.runs.config import billed
+        from wayword.runs.running import run_async
+
+        share = None
+        if self._max_dollars is not None:
+            free = max(1, min(self._at_once, self._tracks) - self._running)
+            share = max(0.0, (self._max_dollars - self._spent - self._reserved) / free)
+        self._running += 1
+        self._reserved += share or 0.0
+        result = await run_async(
+            replace(plan, max_dollars=share), self._row(label, track.name)
+        )
+        self._running -= 1
+        self._reserved -= share or 0.0
+        self._spent += billed(result.path)[1]
+        self.complete = self.complete and result.outcome.complete
+        print_notices(result)
+        return result.path
+
+
+@app.command("card")
+def show_card(
+    folder: Folder,
+    form: Annotated[
+        Literal["rich", "json", "markdown", "latex"],
+        Option("--format", help="Output format."),
+    ] = "rich",
+) -> None:
+    """Show a card, computed again from the runs where they are there.
+
+    \b
+    Examples:
+      wayword bench card runs/bench/gpt-5-mini
+      wayword bench card runs/bench/gpt-5-mini --format latex
+    """
+    from wayword.bench import ladders
+
+    typer.echo(ladders.render(ladders.read_card(folder), form))
+
+
+@app.command("board")
+def write_board(
+    folder: Annotated[Path, Argument(help="A folder with cards below it.")],
+    out: Annotated[Path, Option(help="Folder of the pages.")] = Path("site"),
+    data: Data = None,
+) -> None:
+    """Write a static page of all cards below a folder, sortable and filtered in the browser.
+
+    Every recorded action is replayed: a card whose runs do not verify is shown as unverified.
+
+    \b
+    Example:
+      wayword bench board runs/bench --out site
+    """
+    from wayword.bench import page
+
+    typer.echo(page.write_board(folder, out, data))
+
+
+@app.command("compare")
+def compare_cards(first: Folder, second: Folder) -> None:
+    """Compare two players by episode, with p-values corrected for the number of tracks.
+
+    \b
+    Example:
+      wayword bench compare runs/bench/random runs/bench/imitation
+    """
+    from wayword.bench import ladders
+
+    typer.echo(ladders.render_comparison(first, second))

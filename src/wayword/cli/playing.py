@@ -83,6 +83,7 @@ def play(
       wayword play ma_household --browser --with human
       wayword play --continue runs/first:5593_0:4
     """
+    from wayword.core.files import short_path
     from wayword.runs.plan import Plan
     from wayword.runs.play import game_plan
     from wayword.runs.play import play as play_game
@@ -117,7 +118,8 @@ def play(
     typer.echo(f"\nEpisode {game.episode}: {game.ended.replace('_', ' ')}")
     for metric, player, expert in score_rows(game):
         typer.echo(f"{metric:<14}{player:>10}{expert:>10}".rstrip())
-    typer.echo(f"\n{game.result.path}   (wayword view {game.result.path})")
+    folder = short_path(game.result.path)
+    typer.echo(f"\n{folder}   (wayword view {folder})")
 
 
 # ``wayword serve-env`` and ``wayword mcp``: worlds for external trainers and assistants.

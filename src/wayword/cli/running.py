@@ -213,6 +213,7 @@ def run(
         f"{Path(agent).stem} on {', '.join(names['on'])}: reading the data …"
     )
     context.call_on_close(slow.cancel)
+    from wayword.core.files import short_path
     from wayword.runs import sweep as sweeping
     from wayword.runs.plan import RunRecipe, agents_of, read_config, read_recipe
     from wayword.runs.remote import url_of
@@ -262,12 +263,14 @@ def run(
             complete = all(result.outcome.complete for result in results)
             pool = any(sweep.partition("=")[0] in SEEDS for sweep in sweeps)
             typer.echo(table([result.path for result in results], pool=pool))
-            typer.echo(f"\n{sweeping.picture(variants) or results[0].path.parent}")
+            typer.echo(
+                f"\n{sweeping.picture(variants) or short_path(results[0].path.parent)}"
+            )
         else:
             result = carry_out(recipe, recipe.track, person, slow)
             complete = result.outcome.complete
             typer.echo(table([result.path]))
-            typer.echo(f"\n{url_of(result.path) or result.path}")
+            typer.echo(f"\n{url_of(result.path) or short_path(result.path)}")
     if not complete:
         raise typer.Exit(1)
 

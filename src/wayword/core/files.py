@@ -32,6 +32,14 @@ def cache_folder() -> Path:
     return Path(base) / "wayword"
 
 
+def short_path(path: Path | str) -> str:
+    """The path as a message shows it: relative to the current folder where it lies inside."""
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except (ValueError, FileNotFoundError):  # elsewhere, or the folder was removed
+        return str(path)
+
+
 def keep(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Write a cache file atomically: ``keep(path, lambda file: file.write(content))``. Errors are
     ignored: a missing cache only costs time."""

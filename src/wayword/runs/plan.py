@@ -273,7 +273,7 @@ def data_folder(named: Path | None) -> Path | None:
         if not folder.is_dir():
             source = "WAYWORD_DATA=" if named is None else "--data "
             raise UsageError(f"{source}{folder}: no such folder")
-        return folder
+        return folder.absolute()  # files are read later, perhaps from another folder
     from platformdirs import user_data_path
 
     folder = user_data_path("wayword")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from wayword.agents.person import Person
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, suggest
+from wayword.core.files import short_path
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.scoring import score
@@ -61,7 +62,10 @@ def play(plan: Plan, person: Person | None = None) -> PlayedGame:
     """Play one episode. Raises ``UsageError`` if it is already finished."""
     result = run(plan, person=person)
     if result.resumed:
-        remedy = f"watch it with `wayword view {result.path}`, or play again with --out FOLDER"
+        folder = short_path(result.path)
+        remedy = (
+            f"watch it with `wayword view {folder}`, or play again with --out FOLDER"
+        )
         name = plan.episode or ", ".join(plan.episodes)
         raise UsageError(f"episode {name} is already finished; {remedy}")
     if not result.outcome.finished:

@@ -70,7 +70,7 @@ def writing(path: Path) -> Iterator[tuple[Path, Store | None]]:
     ``RecordingError``."""
     url = url_of(path)
     if not url:
-        yield path, None
+        yield path.absolute(), None  # a program may change its folder during a run
         return
     store = Store(url)
     store.begin()

@@ -19,7 +19,7 @@ from wayword.core import registry
 from wayword.core.dataset import Task
 from wayword.core.episode import PathReference
 from wayword.core.errors import DataError, RecordingError, UsageError, suggest
-from wayword.core.files import reading
+from wayword.core.files import reading, short_path
 from wayword.core.metric import Metric
 from wayword.metrics import accounting, predictions
 from wayword.metrics import compare as comparing
@@ -301,7 +301,9 @@ def compare(
             [_scored_run(RunFolder.read(p)) for p in _run_folders([path])]
         )
         single = len(within) == 1
-        groups += [(str(path if single else each[0].run.path), each) for each in within]
+        for each in within:
+            folder = path if single else each[0].run.path
+            groups.append((short_path(folder), each))
     if len(groups) < 2:
         raise UsageError(
             f"compare needs at least two runs, got {len(groups)}; name another one"

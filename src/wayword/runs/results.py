@@ -24,6 +24,7 @@ from wayword.runs import reports
 from wayword.runs.config import success_of
 from wayword.runs.plan import dataset_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
+from wayword.runs.remote import url_of
 
 if TYPE_CHECKING:
     import pandas
@@ -41,6 +42,7 @@ class RunResult:
     """The result of a run: its folder, outcome, notices for the user, and episodes.
 
     ``resumed`` counts the episodes that were already finished. ``dataset`` is opened on access.
+    ``path`` and ``data`` are absolute, so that a result outlives a change of the current folder.
     """
 
     path: Path
@@ -48,6 +50,12 @@ class RunResult:
     resumed: int
     notices: Sequence[str] = ()
     data: Path | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not url_of(self.path):
+            object.__setattr__(self, "path", self.path.absolute())
+        if self.data is not None:
+            object.__setattr__(self, "data", self.data.absolute())
 
     @classmethod
     def read(cls, path: Path | str, data: Path | str | None = None) -> Self:

@@ -6,9 +6,9 @@ from wayword.core.metric import Metric
 from wayword.metrics import accounting
 from wayword.metrics.scoring import scorer
 
-RARE = frozenset({"reasoning_tokens", "estimated_calls", "steps_forgotten", "examples_forgotten",
-                  "escalated"})  # fmt: skip
-"""With reasoning models, servers that count no tokens, shortened prompts, and cascades."""
+RARE = frozenset({"reasoning_tokens", "cache_written_tokens", "estimated_calls", "steps_forgotten",
+                  "examples_forgotten", "escalated"})  # fmt: skip
+"""With reasoning models, cache writes, servers without counts, short prompts, and cascades."""
 OF_OBJECTS = frozenset({"rgs", "rgspl"})
 """Of datasets whose references name an object."""
 

@@ -90,7 +90,8 @@ class Sampling:
 class Usage:
     """Tokens of one call.
 
-    ``prompt`` counts the full prompt, ``reused`` the part of it from the prefix cache;
+    ``prompt`` counts the full prompt, ``reused`` the part of it from the provider's prefix cache
+    and ``written`` the part that was written to it, of which ``written_hour`` stays for an hour;
     ``completion`` the generated tokens of all samples, ``reasoning`` the part of them before the
     answer. ``estimated`` marks counts estimated from the characters: the backend gave none.
     """
@@ -100,6 +101,8 @@ class Usage:
     reused: int = 0
     reasoning: int = 0
     estimated: bool = False
+    written: int = 0
+    written_hour: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -108,6 +111,8 @@ class Usage:
             self.reused + other.reused,
             self.reasoning + other.reasoning,
             self.estimated or other.estimated,
+            self.written + other.written,
+            self.written_hour + other.written_hour,
         )
 
     def __bool__(self) -> bool:

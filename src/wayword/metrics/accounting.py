@@ -44,6 +44,7 @@ def account(trajectory: Trajectory) -> dict[str, float]:
             dropped[note.kind] += int(note.details.get(field, 0))
     rare = {
         "reasoning_tokens": sum(usage.reasoning for usage in usages),
+        "cache_written_tokens": sum(usage.written for usage in usages),
         "estimated_calls": sum(usage.estimated for usage in usages),
         "steps_forgotten": dropped[notes.HISTORY_DROPPED],
         "examples_forgotten": dropped[notes.EXAMPLES_DROPPED],

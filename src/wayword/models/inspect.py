@@ -199,10 +199,15 @@ def _usage(output: Any, prompt: Prompt, sample: tuple[str, str, str]) -> Usage:
         return Usage(
             upward(estimated_tokens(prompt)), written, 0, thoughts, estimated=True
         )
+    # Inspect counts both parts next to the input tokens, for every provider
     cached = counts.input_tokens_cache_read or 0
-    uncached = counts.input_tokens + (counts.input_tokens_cache_write or 0)
+    written = counts.input_tokens_cache_write or 0
     return Usage(
-        uncached + cached, counts.output_tokens, cached, counts.reasoning_tokens or 0
+        counts.input_tokens + cached + written,
+        counts.output_tokens,
+        cached,
+        counts.reasoning_tokens or 0,
+        written=written,
     )
 
 

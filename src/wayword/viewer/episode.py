@@ -452,11 +452,10 @@ def call_summary(call: Written) -> str:
         f" by the {answer['answered_by']} model" if answer.get("answered_by") else ""
     )
     finish = [end for end in answer.get("finish", ()) if end != "stop"]
-    other, reasoning, reused = (
-        answer.get("other_text"),
-        usage.get("reasoning"),
-        usage.get("reused"),
-    )
+    other = answer.get("other_text")
+    reasoning = usage.get("reasoning")
+    reused = usage.get("reused")
+    written = usage.get("written")
     parts = [
         f"{count(_tokens(answer, 'completion'), 'token')} written{model}",
         f"{reasoning:,} of them for reasoning" if reasoning else "",
@@ -465,6 +464,7 @@ def call_summary(call: Written) -> str:
         "one option written, not ranked: the server gives no log-probabilities"
         if answer.get("picked") and not other else "",
         f"{reused:,} prompt tokens reused" if reused else "",
+        f"{written:,} written to the provider's cache" if written else "",
         f"ended by {', '.join(answer['finish'])}" if finish else "",
         seconds(answer["seconds"]),
         f"${answer['cost']:.4f}" if "cost" in answer else "price unknown",

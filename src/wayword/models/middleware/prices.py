@@ -24,17 +24,36 @@ Dollars = Annotated[float, Ge(0), Le(1_000_000)]
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens. ``cached`` is the price of reused prompt tokens."""
+    """US dollars per million tokens.
+
+    ``cached`` is the price of prompt tokens from the provider's prefix cache; without it, they cost
+    ``input``. ``write`` is the price of tokens written to that cache and ``write_hour`` of those
+    kept for an hour; without them, 1.25 and 2 times ``input``, which all providers with such a
+    price charge. With ``write``, any prompt without counts is assumed to be written.
+
+    Source: https://developers.openai.com/api/docs/guides/prompt-caching and
+    https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+    """
 
     input: Dollars
     output: Dollars
     cached: Dollars | None = None
+    write: Dollars | None = None
+    write_hour: Dollars | None = None
 
     def of(self, usage: Usage) -> float:
         cached = self.input if self.cached is None else self.cached
-        fresh = usage.prompt - usage.reused
+        write = 1.25 * self.input if self.write is None else self.write
+        write_hour = 2.0 * self.input if self.write_hour is None else self.write_hour
+        fresh = self.input
+        if usage.estimated and self.write is not None:
+            fresh = max(self.input, self.write)
         total = (
-            fresh * self.input + usage.reused * cached + usage.completion * self.output
+            (usage.prompt - usage.reused - usage.written) * fresh
+            + usage.reused * cached
+            + (usage.written - usage.written_hour) * write
+            + usage.written_hour * write_hour
+            + usage.completion * self.output
         )
         return total / 1e6
 
@@ -72,6 +91,8 @@ def _read(path: Path) -> dict[str, Price]:
             )
         except UsageError as error:
             problem = str(error)
-            remedy = "write {input: 1.25, cached: 0.125, output: 10.0}"
+            remedy = (
+                "write {input: 1.25, cached: 0.125, output: 10.0}; write is optional"
+            )
             raise DataError(path, "", problem, remedy) from None
     return prices

@@ -111,10 +111,8 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
     is ignored.
     """
     counts = _object(answer, "usage")
-    prompt, completion = (
-        _count(counts, "prompt_tokens"),
-        _count(counts, "completion_tokens"),
-    )
+    prompt, reused, written, written_hour = _prompt_tokens(counts)
+    completion = _first_count(counts, ("completion_tokens", "output_tokens"))
     reasoning = _count(_object(counts, "completion_tokens_details"), "reasoning_tokens")
     samples: list[Sample] = []
     if not completion or reasoning is None:
@@ -141,11 +139,60 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
     completion += max(
         0, uncounted, reasoning if reasoning and reasoning > completion else 0
     )
-    reused = _count(_object(counts, "prompt_tokens_details"), "cached_tokens") or 0
     reasoning = min(thought_tokens if reasoning is None else reasoning, completion)
+    reused = reused if reused <= prompt else 0
+    written = min(written, prompt - reused)
+    written_hour = min(written_hour, written)
     return Usage(
-        prompt, completion, reused if reused <= prompt else 0, reasoning, estimated
+        prompt, completion, reused, reasoning, estimated, written, written_hour
     )
+
+
+_DETAILS = ("prompt_tokens_details", "input_tokens_details")
+_REUSED = (
+    *("cached_tokens", "cache_read_input_tokens", "cache_read_tokens"),
+    "prompt_cache_hit_tokens",
+)
+_WRITTEN = (
+    *("cache_write_tokens", "cache_creation_input_tokens", "cache_creation_tokens"),
+    "cache_write_input_tokens",
+)
+_LIFETIMES = ("cache_creation", "cache_creation_token_details")
+_LIFETIME = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+
+
+def _prompt_tokens(counts: Mapping[str, Any]) -> tuple[int | None, int, int, int]:
+    """Return the prompt's tokens (None without a count), and the parts of them that were read from
+    the prefix cache, written to it, and written for an hour.
+
+    OpenAI, and the gateways that follow it, report both parts in ``prompt_tokens_details``, as
+    parts of ``prompt_tokens``. Anthropic reports them next to ``input_tokens``, which count the
+    rest alone; gateways pass these fields on, next to either form of the prompt's count.
+
+    Source: https://platform.openai.com/docs/api-reference/chat/object and
+    https://platform.claude.com/docs/en/api/messages
+    """
+    details = [_object(counts, name) for name in _DETAILS]
+    places = [*details, counts]
+    reused = max(_first_count(place, _REUSED) or 0 for place in places)
+    written = max(_first_count(place, _WRITTEN) or 0 for place in places)
+    lifetimes = [_object(place, name) for place in places for name in _LIFETIMES]
+    short, hour = (
+        max(_count(each, name) or 0 for each in lifetimes) for name in _LIFETIME
+    )
+    written = max(written, short + hour)
+    prompt = _count(counts, "prompt_tokens")
+    if prompt is None:
+        prompt = _count(counts, "input_tokens")
+        is_rest = not any(details)
+    else:
+        # a proxy that has renamed ``input_tokens`` only: the parts do not fit into it
+        is_rest = _first_count(counts, _WRITTEN) is not None and (
+            reused + written > prompt
+        )
+    if is_rest and prompt is not None:
+        prompt += reused + written
+    return prompt, reused, written, hour
 
 
 def _tokens(text: str) -> int:
@@ -172,6 +219,12 @@ def _object(outer: object, name: str) -> Mapping[str, Any]:
     """Return the object in a field; empty if there is none."""
     inner = outer.get(name) if isinstance(outer, Mapping) else None
     return inner if isinstance(inner, Mapping) else {}
+
+
+def _first_count(counted: Mapping[str, Any], names: Sequence[str]) -> int | None:
+    """Return the first of these counts that is present."""
+    counts = (_count(counted, name) for name in names)
+    return next((count for count in counts if count is not None), None)
 
 
 def _count(counted: Mapping[str, Any], name: str) -> int | None:

@@ -48,7 +48,7 @@ def test_it_keeps_the_contracts_and_both_orders_hold_every_episode(
 
 def test_floors_come_from_the_cache_the_second_time(folder: Path) -> None:
     first = Robothor("train", folder).place(SCENE).scene
-    kept = list((folder / "cache" / "robothor").glob("*.npz"))
+    kept = list((folder / "cache" / "robothor").glob("*.arrays"))
     assert len(kept) == 1
     apartments.floors_of.cache_clear()
     apartments.scene_of.cache_clear()

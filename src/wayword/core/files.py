@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import math
 import os
 import secrets
 import signal
@@ -16,7 +17,6 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,17 +55,39 @@ def keep(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def write_cached_arrays(path: Path, **arrays: NDArray[Any]) -> None:
-    """Write a cache file of named arrays; see :func:`keep`."""
-    keep(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
+    """Write a cache file of named arrays; see :func:`keep`.
+
+    The file holds the CRC-32 of its rest in 8 hex digits, a line of JSON with the type and shape
+    of each array, and their bytes.
+    """
+    layout = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
+    parts = [json.dumps(layout).encode() + b"\n"]
+    parts += [array.tobytes() for array in arrays.values()]
+    # Arrays start at multiples of 8 bytes, as unaligned ones are slow; padding is legal JSON.
+    parts[0] = parts[0].rjust(_aligned(len(parts[0])))
+    rest = b"".join(part.ljust(_aligned(len(part)), b"\0") for part in parts)
+    keep(path, lambda file: file.write(b"%08x" % zlib.crc32(rest) + rest))
 
 
 def read_cached_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
-    """Return the arrays of a cache file, None if it is missing or damaged."""
+    """Return the read-only arrays of a cache file, None if it is missing or damaged."""
     try:
-        with path.open("rb") as file, np.load(file) as arrays:
-            return dict(arrays)
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        content = path.read_bytes()
+        if int(content[:8], 16) != zlib.crc32(memoryview(content)[8:]):
+            return None
+        at = content.index(b"\n") + 1
+        arrays = {}
+        for name, (dtype, shape) in json.loads(content[8:at]).items():
+            array = np.frombuffer(content, dtype, math.prod(shape), at)
+            arrays[name] = array.reshape(shape)
+            at += _aligned(array.nbytes)
+        return arrays
+    except (OSError, ValueError):
         return None
+
+
+def _aligned(size: int) -> int:
+    return -(-size // 8) * 8
 
 
 def cached_json(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> Any:

@@ -137,7 +137,7 @@ def test_the_cache_gives_the_same_graph_and_notices_change_and_damage(
     nodes, links = files(tmp_path)
     cache = tmp_path / "cache"
     first = load(nodes, links, cache)
-    (stored,) = cache.glob("*.npz")
+    (stored,) = cache.glob("*.arrays")
     assert same(load(nodes, links, cache), first)
 
     whole = stored.read_bytes()
@@ -148,7 +148,29 @@ def test_the_cache_gives_the_same_graph_and_notices_change_and_damage(
 
     links.write_text(LINKS.replace("300", "301"))
     assert load(nodes, links, cache).exits(1) == [(190, 0), (301, 2)]
-    assert len(list(cache.glob("*.npz"))) == 2
+    assert len(list(cache.glob("*.arrays"))) == 2
+
+
+def test_hop_distances_are_cached_and_a_damaged_file_is_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = files(tmp_path)
+    cache = tmp_path / "cache"
+    hops = load(*paths, cache).hops([0, 1, 2], 2)
+    (stored,) = cache.glob("*.hops")
+    whole = stored.read_bytes()
+    stored.write_bytes(whole[:-1])
+    assert np.array_equal(load(*paths, cache).hops([0, 1, 2], 2), hops)
+    assert stored.read_bytes() == whole, "a damaged file is written again"
+    monkeypatch.setattr("wayword.worlds.street.graph.all_pairs", None)
+    assert np.array_equal(load(*paths, cache).hops([0, 1, 2], 2), hops)
+
+
+def test_half_degrees_round_to_even_as_in_the_released_navigators(
+    tmp_path: Path,
+) -> None:
+    graph = load(*files(tmp_path, links="aa,0.5,bb\nbb,1.5,aa\nbb,-0.5,cc\n"))
+    assert [graph.exits(i) for i in range(2)] == [[(0, 1)], [(2, 0), (0, 2)]]
 
 
 def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:

@@ -362,7 +362,9 @@ def floors_of(
     for path in (*(path for _, path in found), *([metadata] if metadata else [])):
         digest.update(path.read_bytes())
     cached = (
-        files.cache_folder() / "robothor" / f"{apartment}-{digest.hexdigest()[:16]}.npz"
+        files.cache_folder()
+        / "robothor"
+        / f"{apartment}-{digest.hexdigest()[:16]}.arrays"
     )
     arrays = files.read_cached_arrays(cached)
     if arrays is not None:

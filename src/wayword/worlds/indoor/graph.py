@@ -26,7 +26,7 @@ from wayword.core.files import (
 )
 from wayword.core.geometry import absolute, bearings, elevations
 
-CACHE_VERSION = 1  # increase it when the cached arrays change
+CACHE_VERSION = 2  # increase it when the cached arrays change
 SMALL_GRAPH = 100
 """Below this many viewpoints, a plain Floyd-Warshall loop replaces Dijkstra's algorithm: importing
 scipy takes longer than all other work on a generated house."""
@@ -162,7 +162,7 @@ def load(path: Path, cache: Path | None = None) -> ViewpointGraph:
         digest = hashlib.sha1(path.read_bytes()).hexdigest()[:16]
     except OSError as error:
         raise DataError(path, "", f"cannot be read ({error.strerror})") from error
-    cache_file = cache / f"{scan}-{CACHE_VERSION}-{digest}.npz"
+    cache_file = cache / f"{scan}-{CACHE_VERSION}-{digest}.arrays"
     if fields := read_cached_arrays(cache_file):
         return ViewpointGraph(scan, tuple(fields.pop("ids").tolist()), **fields)
     graph = _parse(scan, path)

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +28,7 @@ from wayword.worlds.indoor.graph import all_pairs
 AREAS = ("", "seen", "unseen", "gone")
 """Area of a panorama: for training, held out, or no longer available from the service."""
 
-CACHE_VERSION = 2  # increase it when the cached arrays change
+CACHE_VERSION = 3  # increase it when the cached arrays change
 _ARRAYS = ("offsets", "targets", "headings", "yaw", "positions", "areas")
 Floats = NDArray[np.float64]
 
@@ -46,31 +46,30 @@ class Hops:
         [2.0, 0.0, 1.0]
 
     ``offsets`` (N + 1,) and ``targets`` (E,) list the outgoing links of each panorama in turn.
-    Links may be one-way.
+    Links may be one-way. ``cache_file`` keeps the distances between hubs for other processes.
     """
 
-    def __init__(self, offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
-        rows = _Rows(offsets, targets)
-        self._row = np.array(rows.row)
-        self._ends = np.array(
-            rows.ends, np.intp
-        )  # (2, N): hubs at the two ends of the row
-        self._gaps = np.array(
-            rows.gaps, np.float32
-        )  # (2, N): links from each end to the panorama
-        self._links = rows.links
-
-    @cached_property
-    def _table(self) -> NDArray[np.float32]:
-        """(H, H) distances to (rows) and from (columns) each hub."""
-        links = [
-            (hub, to, n)
-            for hub, ends in enumerate(self._links)
-            for to, n in ends.items()
-        ]
-        table = np.array(links, np.int32).reshape(-1, 3)
-        hops = all_pairs(len(self._links), table[:, :2], table[:, 2].astype(np.float64))
-        return np.ascontiguousarray(hops.T, np.float32)
+    def __init__(
+        self,
+        offsets: NDArray[np.int32],
+        targets: NDArray[np.int32],
+        cache_file: Path | None = None,
+    ) -> None:
+        arrays = read_cached_arrays(cache_file) if cache_file else None
+        if arrays is None:
+            rows = _Rows(offsets, targets)
+            arrays = {
+                "row": np.array(rows.row),
+                "ends": np.array(rows.ends, np.intp),
+                "gaps": np.array(rows.gaps, np.float32),
+                "table": rows.hub_hops(),
+            }
+            if cache_file:
+                write_cached_arrays(cache_file, **arrays)
+        self._row = arrays["row"]
+        self._ends = arrays["ends"]  # (2, N): hubs at the two ends of the row
+        self._gaps = arrays["gaps"]  # (2, N): links from each end to the panorama
+        self._table = arrays["table"]  # (H, H): to (rows) and from (columns) each hub
 
     def __call__(self, starts: ArrayLike, ends: ArrayLike) -> Floats:
         """Return shortest distances in links from ``starts`` to ``ends`` (broadcast), inf without a
@@ -156,6 +155,17 @@ class _Rows:
                 self._add_hub(place)
                 self._follow_rows(place)
 
+    def hub_hops(self) -> NDArray[np.float32]:
+        """Return distances (H, H) to (rows) and from (columns) each hub."""
+        links = [
+            (hub, to, n)
+            for hub, ends in enumerate(self.links)
+            for to, n in ends.items()
+        ]
+        table = np.array(links, np.int32).reshape(-1, 3)
+        hops = all_pairs(len(self.links), table[:, :2], table[:, 2].astype(np.float64))
+        return np.ascontiguousarray(hops.T, np.float32)
+
     def _add_hub(self, place: int) -> None:
         number = self._hubs[place] = len(self.links)
         self.links.append({})
@@ -197,7 +207,7 @@ class StreetGraph:
     are ``offsets[i]:offsets[i + 1]`` of ``targets`` and ``headings``, in file order; headings are
     whole degrees clockwise from north in [0, 360). ``yaw`` (N,) is the heading at the center of a
     panorama image, ``positions`` (N, 2) latitude and longitude, all in degrees; ``areas`` (N,) are
-    indices into ``AREAS``. Without geography these are zeros.
+    indices into ``AREAS``. Without geography these are zeros. ``hops_file`` caches :class:`Hops`.
     """
 
     name: str
@@ -208,6 +218,7 @@ class StreetGraph:
     yaw: NDArray[np.float32]
     positions: NDArray[np.float64]
     areas: NDArray[np.int8]
+    hops_file: Path | None = None
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
@@ -229,7 +240,7 @@ class StreetGraph:
 
     @cached_property
     def hops(self) -> Hops:
-        return Hops(self.offsets, self.targets)
+        return Hops(self.offsets, self.targets, self.hops_file)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -271,14 +282,20 @@ def load(
     would be ambiguous. Headings are rounded to whole degrees, as in the released navigators.
     """
     name = name or links.parent.name
-    cache_file = None
+    cache_file = hops_file = None
     with suppress(OSError):  # reading the files again below raises a clear error
         contents = [path.read_bytes() for path in (nodes, links)]
         key = "-".join(f"{zlib.crc32(part):08x}{len(part):x}" for part in contents)
-        cache_file = cache / f"street-{CACHE_VERSION}-{key}.npz" if cache else None
+        if cache:
+            cache_file = cache / f"street-{CACHE_VERSION}-{key}.arrays"
+            hops_file = cache_file.with_suffix(".hops")
     if cache_file and (arrays := read_cached_arrays(cache_file)):
-        return StreetGraph(name, arrays.pop("names").tobytes(), **arrays)
-    graph = _parse(name, (nodes, read_bytes(nodes)), (links, read_bytes(links)))
+        return StreetGraph(
+            name, arrays.pop("names").tobytes(), **arrays, hops_file=hops_file
+        )
+    graph = _parse(
+        name, (nodes, read_bytes(nodes)), (links, read_bytes(links)), hops_file
+    )
     if cache_file:
         arrays = {field: getattr(graph, field) for field in _ARRAYS}
         write_cached_arrays(
@@ -288,75 +305,112 @@ def load(
 
 
 def _parse(
-    name: str, nodes: tuple[Path, bytes], links: tuple[Path, bytes]
+    name: str,
+    nodes: tuple[Path, bytes],
+    links: tuple[Path, bytes],
+    hops_file: Path | None = None,
 ) -> StreetGraph:
-    """Parse a graph from its two files. Raises ``DataError`` naming the line at fault."""
-    path, index = nodes[0], dict[str, int]()
-    geography: list[list[float]] = []
-    areas: list[int] = []
-    for where, (panorama, *values) in _parse_rows(*nodes):
-        if not panorama or panorama in index:
-            problem = f"is a duplicate: {panorama!r}" if panorama else "is empty"
-            raise DataError(path, f"{where}, field 'panorama'", problem)
-        index[panorama] = len(index)
-        fields = zip(("yaw", "lat", "lng"), values, strict=False)
-        geography.append(
-            [_parse_number(path, where, field, value) for field, value in fields]
-        )
-        if len(values) == 4 and values[3] not in AREAS:
-            problem = f"must be seen, unseen or gone, got {values[3]!r}"
-            raise DataError(path, f"{where}, field 'area'", problem)
-        areas.append(AREAS.index(values[3]) if len(values) == 4 else 0)
-    if not index:
+    """Parse a graph from its two files, column by column. Raises ``DataError`` naming a line."""
+    path = nodes[0]
+    panoramas, *columns = _columns(*nodes, 4, 5)
+    if not panoramas:
         raise DataError(path, "", "contains no panoramas", "fetch it again")
-    path, edges = links[0], list[tuple[int, int, int]]()
-    link_lines: dict[tuple[str, int], str] = {}
-    for where, (start, degrees, end) in _parse_rows(*links, 3):
-        for field, panorama in (("from", start), ("to", end)):
-            if panorama not in index:
-                problem = f"{panorama!r} is not a panorama of {nodes[0].name}"
-                raise DataError(path, f"{where}, field {field!r}", problem)
-        heading = round(_parse_number(path, where, "heading", degrees)) % 360
-        if (start, heading) in link_lines:
-            other = link_lines[start, heading]
-            problem = f"{start!r} already has a link at {heading} degrees, on {other}"
-            raise DataError(path, f"{where}, field 'heading'", problem)
-        link_lines[start, heading] = where
-        edges.append((index[start], index[end], heading))
-    sources, targets, headings = np.array(edges, np.int32).reshape(-1, 3).T
+    index = dict(zip(panoramas, range(len(panoramas)), strict=True))
+    if len(index) < len(panoramas):
+        _, number = _first_repeat(panoramas)
+        _fail(path, number, "panorama", f"is a duplicate: {panoramas[number]!r}")
+    if "" in index:
+        _fail(path, index[""], "panorama", "is empty")
+    yaw = _numbers(path, "yaw", columns[0], cache(float))
+    lat = _numbers(path, "lat", columns[1])
+    lng = _numbers(path, "lng", columns[2])
+    areas = np.zeros(len(index), np.int8)
+    for area in set(columns[3]) - set(AREAS) if columns[3:] else ():
+        problem = f"must be seen, unseen or gone, got {area!r}"
+        _fail(path, columns[3].index(area), "area", problem)
+    if columns[3:]:
+        areas[:] = list(map(AREAS.index, columns[3]))
+    del columns  # a quarter of the time would go into more memory
+    path = links[0]
+    starts, degrees, ends = _columns(*links, 3)
+    try:
+        field, column = "from", starts
+        sources = np.fromiter(map(index.__getitem__, column), np.int32, len(column))
+        field, column = "to", ends
+        targets = np.fromiter(map(index.__getitem__, column), np.int32, len(column))
+    except KeyError as error:
+        problem = f"{error.args[0]!r} is not a panorama of {nodes[0].name}"
+        _fail(path, column.index(error.args[0]), field, problem)
+    headings = np.rint(_numbers(path, "heading", degrees, cache(float))) % 360
+    turns = sources * 360 + headings
+    if not np.diff(np.sort(turns)).all():
+        other, number = _first_repeat(turns.tolist())
+        problem = (
+            f"already has a link at {headings[number]:.0f} degrees, on line {other + 1}"
+        )
+        _fail(path, number, "heading", f"{starts[number]!r} {problem}")
     order = np.argsort(sources, kind="stable")
     offsets = np.zeros(len(index) + 1, np.int32)
     np.cumsum(np.bincount(sources, minlength=len(index)), out=offsets[1:])
-    table = np.array(geography)
     return StreetGraph(
         name,
-        "\n".join(index).encode(),
-        *(offsets, targets[order], headings[order].astype(np.int16)),
-        *(
-            table[:, 0].astype(np.float32),
-            table[:, 1:].copy(),
-            np.array(areas, np.int8),
-        ),
+        "\n".join(panoramas).encode(),
+        offsets,
+        targets[order],
+        headings[order].astype(np.int16),
+        yaw.astype(np.float32),
+        np.stack([lat, lng], axis=1),
+        areas,
+        hops_file,
     )
 
 
-def _parse_rows(
-    path: Path, text: bytes, columns: int = 0
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of each line ("line 3") and its fields: ``columns``, or as many as in the
-    first line, 4 or 5."""
+def _columns(path: Path, text: bytes, *counts: int) -> list[list[str]]:
+    """Return the fields of a table by column. Its first line decides which of ``counts``."""
     content = text.decode(errors="replace").replace("\r\n", "\n").rstrip("\n")
-    for number, line in enumerate(content.split("\n") if content.strip() else (), 1):
-        fields = line.split(",")
-        columns = columns or (5 if len(fields) == 5 else 4)
-        if len(fields) != columns:
-            problem = f"must have {columns} fields, got {len(fields)}: {line[:60]!r}"
+    if not content.strip():
+        return [[]] * counts[0]
+    count = content.partition("\n")[0].count(",") + 1
+    # Line breaks are a column of their own if all lines have the same number of fields.
+    fields = (content.replace("\n", ",\n,") + ",\n").split(",")
+    is_regular = len(fields) % (count + 1) == 0
+    if count in counts and is_regular and set(fields[count :: count + 1]) == {"\n"}:
+        return [fields[n :: count + 1] for n in range(count)]
+    count = count if count in counts else counts[0]
+    for number, line in enumerate(content.split("\n"), 1):
+        found = line.count(",") + 1
+        if found != count:
+            problem = f"must have {count} fields, got {found}: {line[:60]!r}"
             raise DataError(path, f"line {number}", problem)
-        yield f"line {number}", fields
+    raise AssertionError("some line has another number of fields")
 
 
-def _parse_number(path: Path, where: str, name: str, text: str) -> float:
+def _numbers(
+    path: Path, field: str, column: list[str], parse: Callable[[str], float] = float
+) -> Floats:
+    try:
+        numbers = np.fromiter(map(parse, column), np.float64, len(column))
+    except ValueError:
+        numbers = np.array([_float(text) for text in column])
+    for number in np.flatnonzero(~np.isfinite(numbers)).tolist():
+        _fail(path, number, field, f"is not a number: {column[number]!r}")
+    return numbers
+
+
+def _float(text: str) -> float:
     with suppress(ValueError):
-        if math.isfinite(number := float(text)):
-            return number
-    raise DataError(path, f"{where}, field {name!r}", f"is not a number: {text!r}")
+        return float(text)
+    return math.nan
+
+
+def _first_repeat(column: Sequence[object]) -> tuple[int, int]:
+    """Return the positions of the first item that occurs again, and of its repeat."""
+    first: dict[object, int] = {}
+    for number, item in enumerate(column):
+        if first.setdefault(item, number) < number:
+            return first[item], number
+    raise ValueError("no item occurs twice")
+
+
+def _fail(path: Path, number: int, field: str, problem: str) -> NoReturn:
+    raise DataError(path, f"line {number + 1}, field {field!r}", problem)

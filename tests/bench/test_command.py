@@ -1,4 +1,4 @@
-"""``wayword bench`` is a command of the installed package, as a command of any other package is."""
+"""``wayword bench`` and commands that other packages add."""
 
 from __future__ import annotations
 

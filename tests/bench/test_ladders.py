@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from wayword.bench import checksums, command, outcomes
+from wayword.bench import checksums, outcomes
 from wayword.bench import ladders as bench
+from wayword.cli import bench as command
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Outcome

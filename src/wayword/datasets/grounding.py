@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import Annotated, Literal
@@ -12,7 +12,6 @@ from annotated_types import Ge, Le
 from wayword.core.dataset import DrawnTasks, Task, Training
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError, suggest
-from wayword.datasets.procedural.tables import Table
 from wayword.settings import Checked
 from wayword.worlds import babyai
 from wayword.worlds.babyai.expert import SolvableLevels, expert_length
@@ -24,7 +23,44 @@ from wayword.worlds.babyai.world import Actions, BabyAIWorld
 # Source: LangSuitE's task list (babyai_task_list.txt: one level and number per line). The numbers
 # are listed for the record; LangSuitE did not publish which seed each of them stands for.
 
-LEVEL_NUMBERS = Table[tuple[int, ...]]("levels", "numbers", package=__package__)
+LEVEL_NUMBERS: Mapping[str, tuple[int, ...]] = {
+    "1RoomS20": (1, 9),
+    "BossLevelNoUnlock": (9,),
+    "FindObjS6": (7,),
+    "GoToLocalS5N2": (5,),
+    "GoToLocalS6N2": (2,),
+    "GoToLocalS6N4": (8,),
+    "GoToLocalS8N4": (1,),
+    "GoToLocalS8N5": (1,),
+    "GoToLocalS8N7": (0, 8),
+    "GoToObj": (0, 1, 9),
+    "GoToObjDoor": (2,),
+    "GoToObjMaze": (1, 5, 7, 8),
+    "GoToObjMazeS4": (5,),
+    "GoToObjMazeS7": (4,),
+    "GoToObjS4": (4,),
+    "GoToOpen": (8,),
+    "GoToRedBlueBall": (2, 4),
+    "GoToSeqS5R2": (3,),
+    "KeyCorridorS3R3": (4,),
+    "KeyInBox": (4, 8),
+    "MoveTwoAcrossS5N2": (0,),
+    "Pickup": (3,),
+    "PickupAbove": (6,),
+    "PickupDist": (0,),
+    "PutNextLocalS6N4": (0, 3),
+    "PutNextS4N1": (3, 6),
+    "PutNextS5N2": (4,),
+    "Synth": (7,),
+    "TestGoToBlocked": (8,),
+    "TestPutNextToCloseToDoor2": (7, 9),
+    "TestPutNextToIdentical": (0,),
+    "TestUnblockingLoop": (9,),
+    "UnblockPickup": (8, 9),
+    "UnlockLocalDist": (3, 9),
+    "UnlockPickup": (7,),
+    "UnlockPickupDist": (6,),
+}
 """Level -> its numbers in LangSuitE's list, in the published order."""
 
 NEW_NAMES = {"1RoomS20": "OneRoomS20"}
@@ -52,10 +88,10 @@ TRIES = 1_000
 """Seeds searched per episode when ``length`` is set."""
 SEED_STRIDE = 1_000_000
 """Seeds reserved per level and ``settings.seed``."""
-REDRAWN, REDRAWS = (
-    500_009,
-    200,
-)  # distance from a draw to its replacement, and their number
+REDRAWN = 500_009
+"""Distance from the seed of a draw to that of its replacement."""
+REDRAWS = 200
+"""Replacements tried before a draw is given up."""
 
 
 def level_seed(stream: str, seed: int, number: int) -> int:

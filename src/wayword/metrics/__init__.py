@@ -1,7 +1,7 @@
 """Metrics of episodes and runs, and their tables.
 
 indoor street household objectnav babyai two_phase    the metrics of a family
-definitions      names and definitions of all metrics, from ``metrics.toml``
+definitions      names and definitions of all metrics
 scoring          the scorer of a family, and all metrics of an episode
 paths            path metrics for whole batches at once
 accounting       steps, rejections, calls, tokens, cost and seconds, for every family

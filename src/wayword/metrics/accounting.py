@@ -9,12 +9,12 @@ from __future__ import annotations
 from wayword.core import trajectory as notes
 from wayword.core.action import Rejection
 from wayword.core.trajectory import Trajectory
-from wayword.metrics.definitions import defined
+from wayword.metrics import definitions
 
-METRICS = defined("accounting")
-CUT_METRICS = defined("cut")
-ADVICE_METRICS = defined("advice")
-PREDICTED_METRICS = defined("predictions")
+METRICS = definitions.ACCOUNTING
+CUT_METRICS = definitions.CUT
+ADVICE_METRICS = definitions.ADVICE
+PREDICTED_METRICS = definitions.PREDICTIONS
 """Metrics of predictions from other systems, whose tokens, cost and time are unknown."""
 
 

@@ -13,11 +13,11 @@ from wayword.core.action import Rejection
 from wayword.core.dataset import Dataset, Task
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
-from wayword.metrics.definitions import defined
+from wayword.metrics import definitions
 from wayword.metrics.scoring import EpisodeScorer, Standing
 from wayword.worlds.babyai.world import BabyAIWorld
 
-METRICS = defined("babyai")
+METRICS = definitions.BABYAI
 
 
 class BabyAIScorer(EpisodeScorer):

@@ -10,9 +10,30 @@ from collections.abc import Container, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from wayword.metrics.definitions import rows_of
-
-CAUSES: Mapping[str, tuple[str, str]] = dict(rows_of("causes"))
+CAUSES: Mapping[str, tuple[str, str]] = {
+    "failed": ("failed", "ended with an error"),
+    "never_seen": ("never seen", "the target was never in view"),
+    "seen_not_taken": (
+        "seen, not taken",
+        "the target was in view, but the episode ended elsewhere",
+    ),
+    "passed_goal": ("passed the goal", "reached the goal, but ended elsewhere"),
+    "wrong_object": ("wrong object", "picked up or chose the wrong object"),
+    "stopped_early": ("stopped early", "stopped before reaching the goal"),
+    "gave_up": ("gave up", "stopped after three failed actions in a row"),
+    "looped": ("looped", "took the same action in the same pose three times or more"),
+    "wandered": (
+        "wandered",
+        "path at least three times its net distance, or largely retraced",
+    ),
+    "rejected": (
+        "rejected answers",
+        "at least a quarter of the answers were not legal actions",
+    ),
+    "truncated": ("truncated", "an answer reached its token limit"),
+    "partner_silent": ("silent actor", "an actor never spoke to the others"),
+    "ran_out": ("ran out", "reached the step limit"),
+}
 """Every cause with its name in tables and its meaning, the most informative first."""
 
 _REACHED = "osr", "ever_seen"  # metrics that are 1 if the goal was ever reached or seen

@@ -23,7 +23,7 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
-from wayword.metrics.definitions import defined
+from wayword.metrics import definitions
 from wayword.metrics.scoring import EpisodeScorer, Standing
 from wayword.worlds.household.goals import (
     AnswerReference,
@@ -33,7 +33,7 @@ from wayword.worlds.household.goals import (
 from wayword.worlds.household.skills import PlannedReference
 from wayword.worlds.household.world import HouseholdWorld
 
-METRICS = defined("household")
+METRICS = definitions.HOUSEHOLD
 _KEYS = frozenset(metric.key for metric in METRICS)
 
 

@@ -23,15 +23,14 @@ from wayword.core.episode import PathReference
 from wayword.core.errors import DataError
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
-from wayword.metrics import paths
-from wayword.metrics.definitions import defined
+from wayword.metrics import definitions, paths
 from wayword.metrics.paths import Alignment, Floats, Padded
 from wayword.metrics.scoring import Pair, Standing, walked_places
 from wayword.worlds.indoor import SUCCESS_METRES
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.indoor.world import ObjectReference
 
-METRICS = defined("indoor")
+METRICS = definitions.INDOOR
 
 
 class IndoorScorer:

@@ -34,8 +34,8 @@ from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN, Trajectory
 from wayword.core.world import World
+from wayword.metrics import definitions
 from wayword.metrics.accounting import psr
-from wayword.metrics.definitions import defined
 from wayword.metrics.scoring import EpisodeScorer, Standing
 from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.world import ObjectNavReference
@@ -56,7 +56,7 @@ TYPES = (
 )
 """RoboTHOR's types of targets, in the words of instructions."""
 
-METRICS = defined("objectnav") + tuple(
+METRICS = definitions.OBJECTNAV + tuple(
     Metric(f"sr_{name.replace(' ', '_')}", f"SR {name}", "rate", "higher",
            f"success_visible of episodes that look for a {name}")
     for name in TYPES

@@ -20,8 +20,7 @@ from wayword.core.metric import Metric
 from wayword.core.rollout import Judge
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family, World
-from wayword.metrics import accounting, state_accuracy
-from wayword.metrics.definitions import defined
+from wayword.metrics import accounting, definitions, state_accuracy
 
 # An agent that learns (Reflexion, Shinn et al. 2023, section 3) may play an episode again after a
 # failed trial. The family's metrics score the last trial, so its SR is the share of episodes solved
@@ -29,7 +28,7 @@ from wayword.metrics.definitions import defined
 # trials at a success reveals one bit each time, and "wrong" almost gives the answer to a yes/no
 # question. Such runs therefore report the trials, the verdicts revealed, and the first success.
 
-TRIAL_METRICS = defined("trials")
+TRIAL_METRICS = definitions.TRIALS
 
 
 def measure_trials(

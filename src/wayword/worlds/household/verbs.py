@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from importlib import resources
 from typing import Literal
 
 from wayword.core.episode import Json
@@ -33,15 +31,120 @@ class Verb:
     failures: tuple[str, ...] = ()
 
 
-_TABLE = tomllib.loads(
-    (resources.files(__package__) / "verbs.toml").read_text(encoding="utf-8")
+# Statuses that several verbs share.
+_TOUCH = ("no_such_object", "not_visible", "closed", "too_far")
+_TAKE = ("not_pickupable", "hands_full", "already_held")
+_PLACE = ("not_receptacle", "full", "does_not_fit", "inside_itself", "no_spot")
+_WALK = ("no_such_object", "not_visible", "no_path")
+_TREAT = (
+    "no_such_object",
+    "not_visible",
+    "no_path",
+    "not_holding",
+    "wrong_tool",
+    "full",
+    "does_not_fit",
 )
+
 VERBS: dict[str, Verb] = {
-    name: Verb(name, level, tuple(slots), needs, tuple(
-        status for each in failures for status in _TABLE["groups"].get(each, [each])
-    ))
-    for name, (level, slots, needs, failures) in _TABLE["verbs"].items()
-}  # fmt: skip
+    verb.name: verb
+    for verb in (
+        Verb("move_ahead", "low", failures=("blocked",)),
+        Verb("turn_left", "low"),
+        Verb("turn_right", "low"),
+        Verb("pan_left", "low", failures=("blocked",)),
+        Verb("pan_right", "low", failures=("blocked",)),
+        Verb("wait", "low"),
+        Verb(
+            "pick_up",
+            "low",
+            ("object",),
+            needs="pickupable",
+            failures=(*_TOUCH, *_TAKE),
+        ),
+        Verb("drop", "low", ("held",), failures=("no_such_object", "not_holding")),
+        Verb(
+            "put",
+            "low",
+            ("held", "receptacle"),
+            failures=(*_TOUCH, "not_holding", *_PLACE),
+        ),
+        Verb(
+            "open",
+            "low",
+            ("object",),
+            needs="openable",
+            failures=(*_TOUCH, "not_openable", "already_open", "running"),
+        ),
+        Verb(
+            "close",
+            "low",
+            ("object",),
+            needs="openable",
+            failures=(*_TOUCH, "not_openable", "already_closed", "blocked"),
+        ),
+        Verb(
+            "toggle_on",
+            "low",
+            ("object",),
+            needs="toggleable",
+            failures=(*_TOUCH, "not_toggleable", "already_on", "must_be_closed"),
+        ),
+        Verb(
+            "toggle_off",
+            "low",
+            ("object",),
+            needs="toggleable",
+            failures=(*_TOUCH, "not_toggleable", "already_off"),
+        ),
+        Verb(
+            "slice",
+            "low",
+            ("object",),
+            needs="sliceable",
+            failures=(*_TOUCH, "not_sliceable", "already_sliced", "wrong_tool"),
+        ),
+        Verb("goto", "high", ("place",), failures=(*_WALK,)),
+        Verb(
+            "heat",
+            "high",
+            ("held", "tool"),
+            needs="heater",
+            failures=(*_TREAT, "no_switch", "running"),
+        ),
+        Verb("cool", "high", ("held", "tool"), needs="cooler", failures=(*_TREAT,)),
+        Verb(
+            "clean",
+            "high",
+            ("held", "tool"),
+            needs="cleaner",
+            failures=(*_TREAT, "no_switch"),
+        ),
+        Verb("go_explore", "high", ("room",), failures=("no_such_room", "no_path")),
+        Verb(
+            "go_check",
+            "high",
+            ("receptacle",),
+            failures=(*_WALK, "not_receptacle", "running"),
+        ),
+        Verb(
+            "go_grab",
+            "high",
+            ("object",),
+            needs="pickupable",
+            failures=(*_WALK, "closed", *_TAKE),
+        ),
+        Verb(
+            "go_put",
+            "high",
+            ("receptacle",),
+            failures=(*_WALK, "hands_empty", *_PLACE, "running"),
+        ),
+        Verb("chat", "speech", ("text",), failures=("no_listener",)),
+        Verb("ask", "speech", ("text",), failures=("no_answer",)),
+        Verb("stop", "low"),
+    )
+}
 """All verbs, in menu order. ``stop`` also takes an answer as text; ``put`` and ``go_put`` also take
 a spot as last argument (:func:`parse_spot`)."""
 

@@ -18,7 +18,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import dropwhile, islice, takewhile
 from typing import Any, Literal, TypeAlias
 
@@ -28,7 +29,8 @@ from wayword.agents.legal import (
     MARKER,
     Legal,
     Refusal,
-    is_negated,
+    clauses,
+    is_negation,
     normalize,
     pick,
     strip_marker,
@@ -56,6 +58,12 @@ _UNFINISHED_WORD = re.compile(r"[^\s\])}\"'`.!?;,]*")
 """The broken last word, matched in the reversed text: a search from the front is quadratic."""
 _CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
 """Finish reasons of backends for an answer that ended at its token limit."""
+_TOKEN = re.compile(
+    r"<[|｜][\w▁/ -]{1,40}[|｜]>|</?s>|<(?:bos|eos|pad|(?:start|end)_of_turn)>|\[/?INST\]",
+    re.I,
+)
+"""Special tokens of chat templates, which some servers leave in the text."""
+_FINAL_CHANNEL = "<|channel|>final<|message|>"  # gpt-oss: the answer after its analysis
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +88,11 @@ class Reply:
         if len(raw) > 2 * READ_ENDS:
             raw = raw[:READ_ENDS] + raw[-READ_ENDS:]
         text, reasoning = split_thought(sanitized(raw))
-        stop_positions = [
-            position for position in map(text.find, stop) if position >= 0
-        ]
-        if stop_positions:
-            text, cut_off = text[: min(stop_positions)], ""
+        text = _without_tokens(text.rpartition(_FINAL_CHANNEL)[2])
+        stops = [at for at in map(text.find, stop) if at >= 0]
+        if stops:
+            text = text[: min(stops)]
+            cut_off = ""
         if cut_off and (unfinished := _UNFINISHED_WORD.match(text[::-1])):
             text = text[: len(text) - unfinished.end()]
         return cls(text[: LONGEST + 1], reasoning, cut_off)
@@ -136,6 +144,16 @@ def replies(
     ]
 
 
+def _without_tokens(text: str) -> str:
+    """Return the text up to the first special token; those at its beginning are skipped."""
+    begin = 0
+    for token in _TOKEN.finditer(text):
+        if text[begin : token.start()].strip():
+            return text[begin : token.start()]
+        begin = token.end()
+    return text[begin:]
+
+
 def sanitized(text: str) -> str:
     """Return the text without lone surrogates, which cannot be encoded in requests and files."""
     if _SURROGATE.search(text) is None:
@@ -149,6 +167,8 @@ def sanitized(text: str) -> str:
 _LINE_START = r"[ \t>*#_\-•]{0,8}(?:\d{1,2}[.)][ \t*_]{0,4})?"
 _DECORATION = r"[ \t*_]{0,4}"
 _GAP = r"[ \t]{0,8}"  # bounded: three adjacent runs of blanks would take cubic time
+_INVENTED = "observation"
+_ACTION_FIELDS = {"action", "act", "action_input", "prediction"}
 FENCE = re.compile(
     r"(?:```|~~~)(?:json|text|txt|python|plaintext|markdown|yaml)?(?![\w])", re.I
 )
@@ -161,9 +181,9 @@ class AnswerFields:
     ``before`` is the text before the first field; ``is_json`` is True if an object was found.
     """
 
-    values: Mapping[str, list[Json]] = field(default_factory=dict)
-    before: str = ""
-    is_json: bool = False
+    values: Mapping[str, list[Json]]
+    before: str
+    is_json: bool
 
     def all(self, name: str) -> list[Json]:
         return self.values.get(name, [])
@@ -178,48 +198,57 @@ class AnswerFields:
 def fields(text: str, names: Collection[str]) -> AnswerFields:
     """Return the fields of an answer, from all its JSON objects and labeled lines.
 
-    ``names`` are lower case; ``action_input`` also matches ``Action Input`` and ``**ACTION
-    INPUT:**``. Objects may be in prose or in a fence; a repeated object counts once.
+    ``names`` are lower case; ``action_input`` also matches ``Action Input``, ``**ACTION INPUT:**``
+    and ``<action_input>``. Objects may be in prose or in a fence; a repeated object counts once. An
+    observation that the model invents after an action ends the answer.
     """
     text = text[:LONGEST]
-    objects = list(islice(_objects(text, set(names)), MOST_VALUES))
     values: dict[str, list[Json]] = {}
-    rest = text
-    for _, start, end in reversed(objects):
-        rest = f"{rest[:start]}\n{rest[end:]}"
-    for number, (value, _, _) in enumerate(objects):
-        if value in (earlier for earlier, _, _ in objects[:number]):
-            continue
-        for name in names:
-            if name in value:
-                more = value[name]
-                values.setdefault(name, []).extend(
-                    more if isinstance(more, _Repeats) else [more]
-                )
-    rest = FENCE.sub("", rest)
-    # Match ``Action:``, ``**Action 1:**``, ``- action :``, and headings without a colon.
-    ordered = sorted(names, key=len, reverse=True)
-    spelled = "|".join(re.escape(name).replace("_", r"[ \t_]{1,3}") for name in ordered)
-    with_colon = rf"{_LINE_START}({spelled}){_DECORATION}\d{{0,3}}{_DECORATION}[:：]"
-    heading_start = rf"[ \t>]{{0,8}}(?:#{{1,6}}{_GAP}|\*\*|__)"
-    heading_end = rf"{_GAP}\d{{0,3}}(?:\*\*|__)?{_GAP}$"
-    heading = rf"{heading_start}({spelled}){heading_end}"
-    pattern = re.compile(rf"^(?:{with_colon}|{heading})", re.I | re.MULTILINE)
-    labels = list(islice(pattern.finditer(rest), MOST_VALUES))
+    objects: list[dict[str, Json]] = []
+    outside = []  # the text between the objects
+    end = 0
+    for value, start, object_end in islice(_objects(text, set(names)), MOST_VALUES):
+        outside.append(text[end:start])
+        end = object_end
+        if value not in objects:
+            objects.append(value)
+            for name in value.keys() & names:
+                given = value[name]
+                new = given if isinstance(given, _Repeats) else [given]
+                values.setdefault(name, []).extend(new)
+    rest = FENCE.sub("", "\n".join([*outside, text[end:]]))
+    labels = list(islice(_label_pattern(tuple(names)).finditer(rest), MOST_VALUES))
     label_ends = [*(label.start() for label in labels[1:]), len(rest)]
     for label, end in zip(labels, label_ends, strict=False):
-        name = re.sub(
-            r"[\s_]+", "_", next(group for group in label.groups() if group).lower()
-        )
-        body = rest[label.end() : end].strip(" \t\r\n*")
+        name = re.sub(r"[\s_]+", "_", label[label.lastindex or 0].lower())
+        if name not in names:
+            if values.keys() & _ACTION_FIELDS:
+                break
+            continue
+        body = rest[label.end() : end].split(f"</{label[label.lastindex or 0]}>")[0]
+        body = body.strip(" \t\r\n*")
         if body or name not in values:
             values.setdefault(name, []).append(body)
-    cut = objects[0][1] if objects and not labels else None
-    before = (
-        text[:cut] if cut is not None else rest[: labels[0].start()] if labels else rest
-    )
+    before = outside[0] if outside else rest
+    if labels:
+        before = rest[: labels[0].start()]
     values = {name: each[:MOST_VALUES] for name, each in values.items()}
     return AnswerFields(values, FENCE.sub("", before).strip(), bool(objects))
+
+
+@lru_cache(maxsize=64)
+def _label_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Match ``Action:``, ``**Action 1:**``, ``- action :``, ``<action>``, and headings without a
+    colon; also ``Observation:``, which is never the model's to write after an action."""
+    longest_first = sorted({*names, _INVENTED}, key=len, reverse=True)
+    spelled = [re.escape(name).replace("_", r"[ \t_]{1,3}") for name in longest_first]
+    name = f"({'|'.join(spelled)})"
+    with_colon = rf"{_LINE_START}{name}{_DECORATION}\d{{0,3}}{_DECORATION}[:：]"
+    heading_start = rf"[ \t>]{{0,8}}(?:#{{1,6}}{_GAP}|\*\*|__)"
+    heading = rf"{heading_start}{name}{_GAP}\d{{0,3}}(?:\*\*|__)?{_GAP}$"
+    return re.compile(
+        rf"^(?:{with_colon}|{heading})|<{name}>", re.IGNORECASE | re.MULTILINE
+    )
 
 
 def one_line(value: object, max_length: int = LONGEST_THOUGHT) -> str:
@@ -316,7 +345,15 @@ def _sanitize(value: Json) -> Json:
 
 
 LONGEST_ITEM = 100  # room for an action with its arguments, in characters
-_NOTHING = frozenset({"", "none", "nothing", "n/a"})
+_NOTHING = frozenset(
+    {"", "none", "nothing", "n/a", "na", "null", "nil", "-", "not applicable"}
+)
+
+
+def is_nothing(value: Json) -> bool:
+    """True if a field is empty, or a word says that it is."""
+    return value is None or str(value).strip(AROUND + ".()[]{}<>").lower() in _NOTHING
+
 
 SEVERAL_ACTIONS = "the answer contained several actions; give exactly one"
 BROKEN_JSON = "the answer was not one complete JSON object"
@@ -380,7 +417,7 @@ class Field:
             entries += each.splitlines() if isinstance(each, str) else as_list
         nonempty = [text for text in map(str, entries) if text.strip()][:MOST_VALUES]
         lines = [one_line(strip_marker(text)) for text in nonempty]
-        return [line for line in lines if line.lower().strip(".") not in _NOTHING]
+        return [line for line in lines if not is_nothing(line)]
 
 
 class AnswerForm:
@@ -436,6 +473,8 @@ def _object_schema(properties: Mapping[str, Json]) -> dict[str, Json]:
 ARGUMENT = "argument"  # JSON field with the text of actions that take free text
 MOST_LISTED = 200  # actions in an enumeration; above, a pattern, which is far shorter
 MESSAGE_LENGTH = 200  # minimum limit on the characters of a message to other actors
+_ARGUMENT_FIELDS = (ARGUMENT, "arguments", "action_input")
+"""Fields of the argument. LangChain's form has the action's name and its input on two lines."""
 _SECTION_LINE = re.compile(r"( *)([A-Za-z]+): *(.*)")
 
 
@@ -509,52 +548,61 @@ class StrategyRecipe(AnswerForm):
         reply = Reply.of(answer)
         if (unreadable := reply.unreadable()) is not None:
             return StrategyAnswer(unreadable, {})
-        read = fields(reply.text, [*(field.key for field in self.fields), ARGUMENT])
-        parts = {
-            k: v
-            for s in self.sections
-            for k, v in _parts_of(read.all(s.key), s).items()
-        }
-        texts = [
-            "; ".join(
-                f"{name}: {one_line(words, LONGEST)}" for name, words in value.items()
-            )
-            if isinstance(value, dict)
-            else str(value)[:LONGEST]
-            for section in self.sections
-            for value in read.all(section.key)
-        ]
+        keys = [field.key for field in self.fields]
+        read = fields(reply.text, {*keys, *_ARGUMENT_FIELDS})
+        parts: dict[str, str] = {}
+        texts: list[str] = []
+        for section in self.sections:
+            values = read.all(section.key)
+            parts |= _parts_of(values, section)
+            texts += map(_as_text, values)
         if read.values and self.sections and not (read.is_json and any(texts)):
             texts.insert(0, read.before)
         thought = one_line(" ".join(texts))
-        words = [text for text in read.all(self.action.key) if isinstance(text, str)]
-        has_second_action = bool(words) and isinstance(
-            legal.read_unlabeled(read.before), Action
-        )
-        outcome: Action | Refusal | None
-        if len(words) > 1 or has_second_action:
-            outcome = Refusal("several_actions", SEVERAL_ACTIONS)
-        elif words:
-            argument = read.line(ARGUMENT)
-            completed = f"{words[0]}[{argument}]"
-            outcome = legal.read(
-                completed if argument and legal.takes_text(words[0]) else words[0]
-            )
-            if argument and isinstance(outcome, Refusal) and "[" not in words[0]:
-                action = legal.read(completed)
-                outcome = action if isinstance(action, Action) else outcome
-        elif read.is_json:
-            outcome = Refusal("no_action", "the answer has no field 'action'")
-        elif reply.opens_json:
-            outcome = Refusal("no_action", BROKEN_JSON)
-        else:
-            problem = "the answer has no line that begins with 'Action:'"
-            outcome = legal.read_unlabeled(reply.text) or Refusal("no_action", problem)
+        outcome = self._action(reply, read, legal)
         if isinstance(outcome, Action):
             return StrategyAnswer(Decision(outcome, thought), parts)
-        return StrategyAnswer(
-            reply.reject(outcome.kind, outcome.reason, thought), parts
-        )
+        rejection = reply.reject(outcome.kind, outcome.reason, thought)
+        return StrategyAnswer(rejection, parts)
+
+    def _action(
+        self, reply: Reply, read: AnswerFields, legal: Legal
+    ) -> Action | Refusal:
+        words = [text for text in read.all(self.action.key) if isinstance(text, str)]
+        if len(words) > 1 or (words and legal.has_line(read.before)):
+            return Refusal("several_actions", SEVERAL_ACTIONS)
+        if words:
+            values = [v for name in _ARGUMENT_FIELDS for v in read.all(name)]
+            argument = ", ".join(filter(None, map(_as_argument, values)))
+            with_argument = f"{words[0]}[{argument}]"
+            if argument and legal.takes_text(words[0]):
+                return legal.read(with_argument)
+            result = legal.read(words[0])
+            if argument and isinstance(result, Refusal) and "[" not in words[0]:
+                completed = legal.read(with_argument)
+                return completed if isinstance(completed, Action) else result
+            return result
+        if read.is_json:
+            return Refusal("no_action", "the answer has no field 'action'")
+        if reply.opens_json:
+            return Refusal("no_action", BROKEN_JSON)
+        problem = "the answer has no line that begins with 'Action:'"
+        return legal.read_unlabeled(reply.text) or Refusal("no_action", problem)
+
+
+def _as_text(value: Json) -> str:
+    if not isinstance(value, dict):
+        return str(value)[:LONGEST]
+    return "; ".join(f"{name}: {one_line(v, LONGEST)}" for name, v in value.items())
+
+
+def _as_argument(value: Json) -> str:
+    """Return the text of an argument: an object's or a list's values, empty for ``N/A``."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_as_argument, value)))
+    return "" if is_nothing(value) else one_line(value)
 
 
 def _parts_of(values: Sequence[Json], section: Field) -> dict[str, str]:
@@ -666,69 +714,107 @@ def read_choice(
     other_names: Collection[str] = (),
     missing_fields: str = "'Action Input:' and no 'Final Answer:'",
     kind: str = "an ID of this place",
+    any_ending: bool = False,
 ) -> NamedAnswer | Rejection:
     """Parse ``{"thought", "arrived", "action"}`` or lines with these labels; ``Action Input`` and
     ``Prediction`` also label the action, which is ignored if ``arrived`` is true.
 
     ``legal`` are the names that can be chosen now; ``other_names`` that the agent has seen, the
-    ``missing_fields`` and the ``kind`` of name are for reasons of rejections.
+    ``missing_fields`` and the ``kind`` of name are for reasons of rejections. A final answer must
+    say that the agent has arrived, unless ``any_ending``.
     """
     reply = Reply.of(answer)
     if (unreadable := reply.unreadable()) is not None:
         return unreadable
-    read = fields(reply.text, ("thought", "arrived", "final_answer", *_NAME_FIELDS))
-    thought = labeled = read.line("thought")
-    if not (read.is_json and labeled):
-        thought = one_line(f"{read.before if read.values else ''} {labeled}")
+    read = fields(reply.text, {"thought", "arrived", "final_answer", *_NAME_FIELDS})
+    thought = read.line("thought")
+    if not (read.is_json and thought):
+        thought = one_line(f"{read.before if read.values else ''} {thought}")
+
+    def reject(kind: RejectionKind, reason: str) -> Rejection:
+        return reply.reject(kind, reason, thought)
+
     truths = {"true": True, "false": False}
-    arrivals = [
+    arrivals = {
         truths.get(str(value).strip(" .!*").lower()) for value in read.all("arrived")
-    ]
-    if None in arrivals or len(set(arrivals)) > 1:
-        return reply.reject(
-            "no_action", '"arrived" must be true or false, once', thought
-        )
+    }
+    if None in arrivals or len(arrivals) > 1:
+        return reject("no_action", '"arrived" must be true or false, once')
     if True in arrivals:
         return NamedAnswer(thought, None)
-    words, endings = (
-        _choice_words(read, legal),
-        [str(text) for text in read.all("final_answer")],
-    )
-    if len(words) + len(endings) > 1:
-        return reply.reject("several_actions", SEVERAL_ACTIONS, thought)
-    if endings:  # unless it takes itself back or continues to a place
-        if isinstance(pick(endings[0], legal), str):
-            reason = "'Final Answer:' ends the walk and names no place; give that or an action"
-            return reply.reject("several_actions", reason, thought)
-        if is_negated(endings[0].partition("\n")[0], "arrived"):
-            return reply.reject("no_action", "the final answer negates itself", thought)
-        return NamedAnswer(thought, None)
+    words = _choice_words(read, legal)
+    endings = [str(text) for text in read.all("final_answer") if not is_nothing(text)]
+    named = [text for text in words if not is_nothing(text)]
+    if len(named) + len(endings) > 1:
+        return reject("several_actions", SEVERAL_ACTIONS)
+    if endings:
+        objection = None if any_ending else _unfinished(endings[0], legal)
+        return reject(*objection) if objection else NamedAnswer(thought, None)
     names = [*legal, *(word for word in STOP_WORDS if word not in legal)]
-    bare = "" if read.values or reply.opens_json else reply.text
-    chosen = pick(words[0] if words else bare, names)
-    if isinstance(chosen, str):
-        stops = chosen in STOP_WORDS and chosen not in legal
-        return NamedAnswer(thought, None if stops else chosen)
+    is_bare = not read.values and not reply.opens_json
+    picked = pick(words[0] if words else reply.text, names)
+    if isinstance(picked, str) and (words or is_bare):
+        stops = picked in STOP_WORDS and picked not in legal
+        return NamedAnswer(thought, None if stops else picked)
     if not words:
         is_broken_json = reply.opens_json and not read.is_json
-        reason = (
-            BROKEN_JSON if is_broken_json else f"the answer has no {missing_fields}"
-        )
-        return reply.reject("no_action", reason, thought)
-    if chosen.kind == "empty":
-        return reply.reject("empty", "the action named no ID", thought)
-    if chosen.kind != "unknown":
-        return reply.reject(chosen.kind, chosen.reason, thought)
+        lacking = f"the answer has no {missing_fields}"
+        return reject("no_action", BROKEN_JSON if is_broken_json else lacking)
+    if is_nothing(words[0]):
+        return reject("empty", "the action named no ID")
+    if isinstance(picked, Refusal) and picked.kind != "unknown":
+        return reject(picked.kind, picked.reason)
     name = words[0].strip(AROUND)
-    problem = (
-        "cannot be reached from here in one move"
-        if name in other_names
-        else f"is not {kind}"
-    )
-    reason = f"{name[:80]!r} {problem}; choose one of: {', '.join(legal) or 'none'}"
-    return reply.reject(
-        "illegal" if name in other_names else "unknown", reason, thought
-    )
+    options = ", ".join(legal) or "none"
+    if name in other_names:
+        problem = "cannot be reached from here in one move"
+        return reject("illegal", f"{name[:80]!r} {problem}; choose one of: {options}")
+    return reject("unknown", f"{name[:80]!r} is not {kind}; choose one of: {options}")
+
+
+_ARRIVED = re.compile(
+    r"\b(?:finish(?:ed)?|stop(?:ped|ping)?|done|arrived|reached|completed?|yes|success\w*"
+    r"|there(?! (?:is|are))|here|at (?:the |my |our )?(?:goal|destination|target|end))\b"
+)
+_ONWARD = re.compile(
+    r"\b(?:keep|continue|continuing|go|going|walk|walking|head|heading|move|moving|turn|turning"
+    r"|proceed|proceeding|reach|arrive|further|still)\b"
+)
+_NOT_YET = re.compile(
+    r"\b(?:yet|almost|nearly|soon|about to|until|when|once|if|unless|before|after)\b"
+)
+
+
+def _unfinished(text: str, legal: Collection[str]) -> tuple[RejectionKind, str] | None:
+    """Return why a final answer does not end the walk: it must say, in its first words or in all
+    its clauses, that the agent has arrived."""
+    form = "write 'Final Answer: Finished!' only after you have arrived"
+    if isinstance(pick(text, legal), str):
+        reason = (
+            "'Final Answer:' ends the walk and names no place; give that or an action"
+        )
+        return "several_actions", reason
+    says_arrived = False
+    for number, clause in enumerate(clauses(text.split("\n", 1)[0])):
+        arrived = _ARRIVED.search(clause)
+        onward = _ONWARD.search(clause)
+        if not (arrived or onward):
+            continue
+        is_positive = arrived is not None and not (
+            onward and onward.start() < arrived.start()
+        )
+        if is_positive and _NOT_YET.search(clause):
+            is_positive = False
+        elif is_negation(clause):  # "not there" goes on, "not moving" does not
+            is_positive = not is_positive
+        if not is_positive:
+            return "no_action", f"the final answer does not end the walk; {form}"
+        says_arrived = True
+        if number == 0 and len(clause.split()) <= 2:
+            break
+    if says_arrived:
+        return None
+    return "no_action", f"the final answer does not say that you have arrived; {form}"
 
 
 def choice_schema(
@@ -752,9 +838,8 @@ def _choice_words(answer: AnswerFields, legal: Collection[str]) -> list[str]:
         for key in _NAME_FIELDS
     )
     actions = [words for words in actions if normalize(words) != _TOOL_NAME]
-    if inputs or predictions:
+    if any(not is_nothing(words) for words in (*inputs, *predictions)):
         actions = [words for words in actions if isinstance(pick(words, legal), str)]
     choices = [*inputs, *dict.fromkeys(predictions), *actions]
-    return [
-        words for words in choices if words.strip()
-    ] or choices  # an empty field names nothing
+    # An empty field names nothing; it counts only if there is no other.
+    return [words for words in choices if not is_nothing(words)] or choices[:1]

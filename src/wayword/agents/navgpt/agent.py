@@ -61,7 +61,9 @@ class NavGPTSettings(PromptSettings):
     sentence, or by one that the model of the role ``summary`` writes ``online``. ``captions``,
     ``objects``, ``distances``: parts of descriptions; turning them off gives the ablations of
     Table 3. ``history``: show the steps so far; if off, only the result of the last step.
-    ``max_tokens`` is 400 by default, ``thought_length`` 50 with numbered exits.
+    ``max_tokens`` is 400 by default, ``thought_length`` 50 with numbered exits. ``endings``: a
+    ``Final Answer:`` ends the walk only if it says that the agent has arrived (``arrived``; "not
+    there yet" is rejected), or always, as in the released code (``any``).
     """
 
     decoding: Literal["constrained", "free", "numbered"] = "constrained"
@@ -70,6 +72,7 @@ class NavGPTSettings(PromptSettings):
     objects: bool = True
     distances: bool = True
     history: bool = True
+    endings: Literal["arrived", "any"] = "arrived"
 
 
 class NavGPT(PromptAgent):
@@ -160,7 +163,10 @@ class NavGPT(PromptAgent):
         )
         summary = self._summarize(percept, scene, has_moved)
         reply, self._summary = await ask_both(self._ask(messages, legal), summary)
-        answer = answers.read_choice(reply, legal, self._known_viewpoints)
+        any_ending = self._settings.endings == "any"
+        answer = answers.read_choice(
+            reply, legal, self._known_viewpoints, any_ending=any_ending
+        )
         self._known_viewpoints.update(legal, [observation.viewpoint])
         return answer
 

@@ -63,6 +63,7 @@ EMMEM = StrategyRecipe(
         ("forward, because the way is free", "forward"),
         ("put[mug_1, table_1] - it belongs there", "put[mug_1, table_1]"),
         ("forward\nI hope so.", "forward"),
+        ("forward, then I would turn left", "forward"),
         ("Stop[ two forks ]", "stop[two forks]"),
     ],
 )
@@ -98,7 +99,6 @@ def test_actions_are_read_whatever_their_case_and_spacing(
         ("do not go forward", "no_action", "is not an action"),
         ("forward? No.", "no_action", "write it like this: forward"),
         ("forward or turn left", "several_actions", "give exactly one"),
-        ("forward, then I would turn left", "no_action", "write it like this: forward"),
         ("forward\nturn_left", "several_actions", "give exactly one"),
         ("chat[hi] goto[Ab3]", "several_actions", "give exactly one"),
         ("stop: forward", "several_actions", "give exactly one"),

@@ -39,9 +39,49 @@ AFTER_A_CALL = (
     *(" or better: ", " unless ", " 👍 ", " | ", " => ", ", hopefully "),
 )
 WORDS = (
-    *("it is near the pot_1 pan_1 goto[pan_1] stop not maybe or look".split()),
-    *('( ) [ ] { } " ` * # ? ! . , : v12 left 🙂 … \\n 0.9 kitchen'.split()),
-    *("因为 chat[hi] no never <b> | ~~ -- =>".split()),
+    *(
+        [
+            "it",
+            "is",
+            "near",
+            "the",
+            "pot_1",
+            "pan_1",
+            "goto[pan_1]",
+            "stop",
+            "not",
+            "maybe",
+            "or",
+            "look",
+        ]
+    ),
+    *(
+        [
+            "(",
+            ")",
+            "[",
+            "]",
+            "{",
+            "}",
+            '"',
+            "`",
+            "*",
+            "#",
+            "?",
+            "!",
+            ".",
+            ",",
+            ":",
+            "v12",
+            "left",
+            "🙂",
+            "…",
+            "\\n",
+            "0.9",
+            "kitchen",
+        ]
+    ),
+    *(["因为", "chat[hi]", "no", "never", "<b>", "|", "~~", "--", "=>"]),
     *("open the box", "and then", "5. forward", "ich gehe", "\u00a0"),
 )
 LINES = (

@@ -14,7 +14,8 @@ from wayword.agents.answers import StrategyRecipe, pattern
 from wayword.agents.discussnav import experts
 from wayword.agents.discussnav.experts import COMPLETION, DECOMPOSITION, Meeting
 from wayword.agents.legal import Legal
-from wayword.agents.prompting import PromptBudget, Prompts
+from wayword.agents.pages import Prompts
+from wayword.agents.prompting import PromptBudget
 from wayword.agents.strategies.agents import ReActEmMem
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.agent import Toolkit

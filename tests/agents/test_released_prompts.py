@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from wayword.agents.prompting import Prompts
+from wayword.agents.pages import Prompts
 from wayword.agents.released import describe_folder, import_prompts
 from wayword.agents.strategies import strategy
 from wayword.cli.app import app
@@ -278,7 +278,9 @@ def test_an_answer_in_the_form_of_the_release_is_read(tmp_path: Path) -> None:
     import_prompts(
         "langsuite", clone(tmp_path / "clone", "langsuite"), tmp_path / "out"
     )
-    texts = Prompts(strategy.__file__, str(tmp_path / "out" / "react"))
+    texts = Prompts(
+        strategy.__file__, str(tmp_path / "out" / "react"), "strategy.jinja"
+    )
     assert texts["react"] == "Thought: why\nAct: one action"
     answers = tmp_path / "answers.jsonl"
     answers.write_text(

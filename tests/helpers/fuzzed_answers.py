@@ -19,7 +19,7 @@ from wayword.agents.clauses import named_part
 from wayword.agents.discussnav import experts
 from wayword.agents.legal import Legal, parse_exact, pick
 from wayword.agents.navgpt.agent import one_sentence
-from wayword.agents.prompting import Prompts
+from wayword.agents.pages import Prompts
 from wayword.agents.search.lgx import first_word_fits, read_pick
 from wayword.agents.strategies import strategy
 from wayword.agents.strategies.agents import read_reflection
@@ -46,7 +46,7 @@ SPACE = ActionSpace(
 LEGAL = Legal(SPACE)
 LEGAL.read("turn")  # its lists of the menu are made once a step, whatever the answer is
 RECIPES = {
-    name: StrategyRecipe(Prompts(strategy.__file__)[name], name)
+    name: StrategyRecipe(Prompts(strategy.__file__, page="strategy.jinja")[name], name)
     for name in ("act", "react", "react_emmem")
 }
 ACTIONS = [f"go past the lamp number {n}" for n in range(100)]

@@ -7,6 +7,9 @@ import re
 import subprocess
 from pathlib import Path
 
+import jinja2
+import jinja2.nodes
+
 from helpers.looping import for_each
 
 ROOT = Path(__file__).parents[2]
@@ -51,23 +54,17 @@ FAMILIES = [
 FAMILIES.append("other")  # a family without words of its own
 
 
-AGENTS = ROOT / "src/wayword/agents"
-PROMPTS = [path for path in sorted(AGENTS.glob("*/prompts")) if path.is_dir()]
-PROMPTS += sorted((ROOT / "src/wayword/runs/prompts").iterdir())
+PAGES = sorted((ROOT / "src").rglob("*.jinja"))
 
 
-def readers(folder: Path) -> list[ast.Module]:
-    """The modules next to a folder of prompts, and in other packages those that import them."""
+def readers(page: Path) -> list[ast.Module]:
+    """The modules next to a page of prompts, and in other packages those that import them."""
     sources = {path: path.read_text(encoding="utf-8") for path in SOURCES}
-    if folder.name != "prompts":
-        beside = [
-            path for path, text in sources.items() if f'"prompts/{folder.name}"' in text
-        ]
-    else:
-        of_agent = re.compile(rf"wayword\.agents\.{folder.parent.name}\b")
-        beside = [path for path in SOURCES if path.parent == folder.parent]
-        beside += [path for path, text in sources.items() if of_agent.search(text)]
-    return [ast.parse(sources[path]) for path in beside]
+    folder = page.parent.parent if page.parent.name == "worlds" else page.parent
+    of_agent = re.compile(rf"wayword\.agents\.{folder.name}\b")
+    next_to_it = [path for path in SOURCES if path.parent == folder]
+    next_to_it += [path for path, text in sources.items() if of_agent.search(text)]
+    return [ast.parse(sources[path]) for path in next_to_it]
 
 
 def names_in(modules: list[ast.Module]) -> set[str]:
@@ -87,19 +84,25 @@ def names_in(modules: list[ast.Module]) -> set[str]:
                 for part in node.values)
         for node in asked if isinstance(node, ast.JoinedStr)
     }  # fmt: skip
-    known = {path.stem for folder in PROMPTS for path in folder.glob("*.txt")}
+    known = {block for page in PAGES for block in outer_blocks(page)}
     return plain | {
-        stem for stem in known for form in forms if re.fullmatch(form, stem)
+        block for block in known for form in forms if re.fullmatch(form, block)
     }
 
 
-@for_each("folder", PROMPTS, ids=name)
-def test_every_prompt_is_asked_for_by_its_name(folder: Path) -> None:
-    """As a string in the modules that open its folder: a stem in other code does not count."""
-    modules = readers(folder)
-    assert modules, f"nothing opens {name(folder)}"
-    unread = {path.stem for path in folder.glob("*.txt")} - names_in(modules)
-    assert not unread, f"{name(folder)}: nothing asks for {', '.join(sorted(unread))}"
+def outer_blocks(page: Path) -> list[str]:
+    """The blocks of a page that are in no other block."""
+    tree = jinja2.Environment().parse(page.read_text(encoding="utf-8"))
+    return [node.name for node in tree.body if isinstance(node, jinja2.nodes.Block)]
+
+
+@for_each("page", PAGES, ids=name)
+def test_every_block_of_a_prompt_page_is_asked_for_by_its_name(page: Path) -> None:
+    """As a string in the modules that open the page: a name in other code does not count."""
+    modules = readers(page)
+    assert modules, f"nothing opens {name(page)}"
+    unread = set(outer_blocks(page)) - names_in(modules)
+    assert not unread, f"{name(page)}: nothing asks for {', '.join(sorted(unread))}"
 
 
 def test_the_readme_names_the_two_commands() -> None:

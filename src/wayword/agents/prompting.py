@@ -1,7 +1,6 @@
-"""Prompt texts with slots, concurrent questions, token budgets, and chats that only grow.
+"""Concurrent questions, token budgets, and chats that only grow.
 
-Texts are files with ``{slots}`` in a folder ``prompts`` next to the agent; a user's folder can
-replace them. A step of a chat is written once and never changed: prompts that extend each other let
+A step of a chat is written once and never changed: prompts that extend each other let
 a server or the local model reuse the shared prefix. If the token budget forces a cut, the older
 half of the steps is dropped at once, so that the prefix is rarely lost.
 """
@@ -9,23 +8,19 @@ half of the steps is dropped at once, so that the prefix is rarely lost.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 
 from annotated_types import Ge, Le
 
 from wayword.agents.answers import Reply, replies
+from wayword.agents.pages import Prompts
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode, Json
-from wayword.core.errors import UsageError, WaywordError, suggest
+from wayword.core.errors import WaywordError
 from wayword.core.model import Message, Prompt, Sampling, system, user
 from wayword.core.trajectory import HISTORY_DROPPED
-
-SLOT = re.compile(r"\{([a-z_]+)\}")
 
 NotNegative = Annotated[int, Ge(0)]
 Temperature = Annotated[float, Ge(0.0), Le(10.0)]
@@ -52,88 +47,20 @@ class PromptSettings:
     prompts: str = ""
 
 
-class Prompts:
-    """The prompt texts of an agent, by file name: ``Prompts(__file__)["principle"]``.
-
-    They are in the subfolder ``prompts`` next to the agent's module. Files of the same names in
-    ``folder`` (the setting ``prompts=DIR``) replace them.
-    """
-
-    def __init__(
-        self, module: str, folder: str = "", subfolder: str = "prompts"
-    ) -> None:
-        self._shipped_folder, self._custom_folder = (
-            Path(module).parent / subfolder,
-            folder,
-        )
-        self._agent = self._shipped_folder.parent.name
-        if folder and not Path(folder).is_dir():
-            raise UsageError(f"prompts={folder}: no such folder")
-        names = list(_texts(self._shipped_folder))
-        for path in sorted(Path(folder).glob("*.txt")) if folder else ():
-            if (
-                path.stem not in names
-            ):  # a misspelled file would silently have no effect
-                hint = suggest(path.stem, names)
-                raise UsageError(
-                    f"{path}: {self._agent} has no prompt of that name; {hint}"
-                )
-
-    def is_custom(self, name: str) -> bool:
-        return (
-            bool(self._custom_folder)
-            and Path(self._custom_folder, f"{name}.txt").is_file()
-        )
-
-    def __getitem__(self, name: str) -> str:
-        custom = Path(self._custom_folder, f"{name}.txt")
-        if self.is_custom(name):
-            return custom.read_text(encoding="utf-8").strip("\n")
-        return _texts(self._shipped_folder)[name]
-
-    def get(self, name: str) -> str:
-        return self[name] if name in _texts(self._shipped_folder) else ""
-
-    def fill(self, name: str, **slots: str) -> str:
-        """Return the text with its slots filled, in one pass: braces in values are not slots.
-
-        Raises ``UsageError`` if the text has a slot without a value.
-        """
-        text = self[name]
-        if missing := set(SLOT.findall(text)) - set(slots):
-            raise UsageError(
-                f"prompt {self._agent}/{name}.txt has unknown slots {sorted(missing)}; "
-                f"there are: {', '.join(sorted(slots))}"
-            )
-        return SLOT.sub(lambda match: slots[match.group(1)], text)
-
-
 class StepCount:
-    """Step limit and steps left as prompt texts; both are empty if the limit is hidden or unknown.
-    ``taken``: the number of steps so far."""
+    """Step limit and steps left as shown in prompts; 0 if hidden or unknown. ``taken``: the number
+    of steps so far."""
 
-    def __init__(
-        self, toolkit: Toolkit, prompts: Prompts, settings: PromptSettings
-    ) -> None:
-        self._prompts, self._shown = prompts, settings.step_limit
-        self._limit = 0 if self._shown == "hidden" else toolkit.max_steps
+    def __init__(self, toolkit: Toolkit, settings: PromptSettings) -> None:
+        self._shown = settings.step_limit
+        self.limit = 0 if self._shown == "hidden" else toolkit.max_steps or 0
         self.taken = 0
 
-    def limit_text(self, name: str) -> str:
-        return self._prompts.fill(name, limit=str(self._limit)) if self._limit else ""
-
-    def left_text(self, name: str, tried: int = 0) -> str:
+    def left(self, tried: int = 0) -> int:
+        if not self.limit or self._shown != "counted":
+            return 0
         # a resumed episode may already have more steps than the limit of this run
-        left = max(1, self._limit - self.taken - tried)
-        is_counted = self._limit and self._shown == "counted"
-        return self._prompts.fill(name, left=str(left)) if is_counted else ""
-
-
-@cache
-def _texts(folder: Path) -> Mapping[str, str]:
-    return {
-        t.stem: t.read_text(encoding="utf-8").strip("\n") for t in folder.glob("*.txt")
-    }
+        return max(1, self.limit - self.taken - tried)
 
 
 def quote_safe(text: str) -> str:
@@ -192,9 +119,11 @@ class History:
     def blocks(self) -> list[str]:
         return self._blocks[self.dropped :]
 
-    def gap_text(self, prompts: Prompts, name: str) -> str:
-        """Return the note on dropped steps from a prompt text, empty if none were dropped."""
-        return prompts.fill(name, count=str(self.dropped)) if self.dropped else ""
+    def gap_text(self, prompts: Prompts) -> str:
+        """Return the note on dropped steps, empty if none were dropped."""
+        if not self.dropped:
+            return ""
+        return prompts.fill("dropped", count=self.dropped)
 
     def fit(self, characters: int) -> int:
         """Drop the oldest steps until the rest has at most ``characters``; return how many."""
@@ -268,20 +197,21 @@ class PromptBudget:
 
 class PromptAgent(Agent):
     """Base of agents that write a prompt at every step, with settings as :class:`PromptSettings`
-    and a ``decoding``. ``source_file`` is the file next to their prompts, ``answer_tokens``
+    and a ``decoding``. ``source_file`` is the module next to their ``page``, ``answer_tokens``
     the maximum tokens of an answer if ``max_tokens`` is 0.
     """
 
     needs_model: ClassVar[bool] = True
     source_file: ClassVar[str]
+    page: ClassVar[str] = "prompt.jinja"
     answer_tokens: ClassVar[int] = 400
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         self._settings, self._toolkit = settings, toolkit
         limits = settings.context, settings.max_tokens, self.answer_tokens
         self._budget = PromptBudget(toolkit, *limits)
-        self._prompts = Prompts(self.source_file, settings.prompts)
-        self._steps = StepCount(toolkit, self._prompts, settings)
+        self._prompts = Prompts(self.source_file, settings.prompts, self.page)
+        self._steps = StepCount(toolkit, settings)
         self._history = History()
         self._constrained = settings.decoding == "constrained"
         self._episode: Episode

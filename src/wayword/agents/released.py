@@ -20,7 +20,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from wayword.agents.prompting import SLOT
+from wayword.agents.pages import SLOT
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import sha256
 

@@ -18,10 +18,11 @@ from typing import Any, Literal, TypeVar
 
 from wayword.agents.answers import StrategyRecipe
 from wayword.agents.legal import Legal, parse_exact, pick
-from wayword.agents.prompting import Prompts
+from wayword.agents.pages import Prompts
 from wayword.agents.strategies import strategy
 from wayword.agents.strategies.strategy import (
     LONGEST_REMEMBERED,
+    Strategy,
     instruction,
     system_text,
 )
@@ -91,7 +92,7 @@ class Words(ActorView):
 
     def __init__(self, actor: str, actions: Actions = "text") -> None:
         self._actor, self._has_menu = actor, actions == "menu"
-        self._prompts = Prompts(strategy.__file__)
+        self._prompts = Prompts(strategy.__file__, page=Strategy.page)
         self._recipe = StrategyRecipe(self._prompts["act"], "act")
         self._earlier_actions: set[Action] = set()
         self._last: Step | None = None
@@ -146,21 +147,16 @@ class Words(ActorView):
                 game.space(self._actor),
                 game.task.episode.for_actor(self._actor),
             )
-            form = self._prompts.fill("answer_free", form=self._recipe.text)
-            steps = str(self._game.max_steps)
-            limit = (
-                self._prompts.fill("step_limit", limit=steps)
-                if self._game.max_steps
-                else ""
-            )
             self._rules = system_text(
                 self._prompts,
                 self._verbalizer,
-                form,
                 episode,
                 self._actor,
                 space,
-                limit,
+                decoding="free",
+                form=self._recipe.text,
+                limit=self._game.max_steps or 0,
+                shots=False,
             )
         return self._rules
 

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from wayword.agents.prompting import Prompts, ask_all
+from wayword.agents.pages import Prompts
+from wayword.agents.prompting import ask_all
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import read_json
 from wayword.core.geometry import absolute, sector
@@ -215,7 +216,7 @@ class Describer:
 
     def __init__(self, model: Model | None) -> None:
         self._model = model
-        self._prompts = Prompts(__file__, "", "prompts/describing")
+        self._prompts = Prompts(__file__, page="describing.jinja")
 
     async def place(
         self,

@@ -253,41 +253,32 @@ class DiscussNav(prompting.PromptAgent):
         )
 
     def _messages(self, estimate: str, exits: Mapping[str, Direction]) -> list[Message]:
-        analysis, fill = self._analysis, self._prompts.fill
-        analysis_text = ""
-        if self._settings.analysis:
-            landmarks = "; ".join(map(str, analysis.landmarks)) or "none were named"
-            analysis_text = fill(
-                "analysis",
-                actions=experts.number_lines(analysis.actions),
-                landmarks=landmarks,
-            )
-        has_estimate = self._settings.completion
-        fixed = fill(
-            "decision",
+        analysis = self._analysis
+        fixed = self._prompts.fill(
+            "system",
             instruction=analysis.instruction,
-            analysis=analysis_text,
-            estimated=self._prompts["estimated"] if has_estimate else "",
-            executed=self._prompts[
-                "executed_estimated" if has_estimate else "executed"
-            ],
-            near=self._prompts[f"near_{self._surroundings.goal}"],
-        ).replace("\n\n\n\n", "\n\n")
-        limit_text = self._steps.limit_text(f"step_limit_{self._surroundings.goal}")
-        form = self._prompts[f"format_{self._settings.decoding}"]
-        fixed = prompting.joined(fixed, form, limit_text)
-        current = fill(
-            "now",
-            event=self._event,
-            estimate=f"{fill('estimate', estimate=estimate)}\n\n" if estimate else "",
-            scene=scene_text(self._directions),
-            directions=", ".join(exits) or "none",
+            analyzes=self._settings.analysis,
+            actions=experts.number_lines(analysis.actions),
+            landmarks="; ".join(map(str, analysis.landmarks)) or "none were named",
+            estimates=self._settings.completion,
+            goal=self._surroundings.goal,
+            decoding=self._settings.decoding,
+            limit=self._steps.limit,
         )
-        if left_text := self._steps.left_text("steps_left"):
-            current += f"\n{left_text}"
-        self._budget.fit(self._history, len(fixed) + len(current), self._budget.answer)
-        walk = fill("walk", trajectory=experts.trail_text(self._history))
-        return [system(fixed), user(f"{walk}\n\n{current}")]
+
+        def walk(trajectory: str) -> str:
+            return self._prompts.fill(
+                "user",
+                trajectory=trajectory,
+                event=self._event,
+                completed=estimate,
+                scene=scene_text(self._directions),
+                directions=", ".join(exits) or "none",
+                left=self._steps.left(),
+            )
+
+        self._budget.fit(self._history, len(fixed) + len(walk("")), self._budget.answer)
+        return [system(fixed), user(walk(experts.trail_text(self._history)))]
 
 
 agent = DiscussNav

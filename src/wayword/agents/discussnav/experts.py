@@ -22,7 +22,8 @@ from wayword.agents.answers import (
     replies,
 )
 from wayword.agents.clauses import note_followed, plain_words
-from wayword.agents.prompting import History, Prompts, ask_all
+from wayword.agents.pages import Prompts
+from wayword.agents.prompting import History, ask_all
 from wayword.core.action import Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Json
@@ -337,8 +338,8 @@ async def test_opinions(
     choices = [opinion.choice for opinion in opinions]
     listed = "\n".join(f"({n}) {opinion}" for n, opinion in enumerate(opinions, 1))
     prompts = meeting.prompts
-    form = "format_testing" if meeting.constrained else "format_free"
-    fixed = system(f"{prompts['testing']}\n\n{prompts[form]}")
+    decoding = "constrained" if meeting.constrained else "free"
+    fixed = system(prompts.fill("testing", decoding=decoding))
     question = prompts.fill(
         "testing_question", instruction=instruction, scene=scene, pairs=listed
     )

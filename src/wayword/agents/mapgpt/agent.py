@@ -135,11 +135,8 @@ class MapGPT(PromptAgent):
         self._shows_pictures = (
             settings.pictures and "picture" in self._perceiver.capabilities
         )
-        form = self._prompts["answer"].splitlines()
-        sections = [
-            line for line in form if settings.plan or not line.startswith("Plan:")
-        ]
-        self._recipe = StrategyRecipe("\n".join(sections), "mapgpt")
+        form = self._prompts.fill("answer", plans=settings.plan)
+        self._recipe = StrategyRecipe(form, "mapgpt")
         self._map = PlaceMap()
         self._earlier: set[Action] = set()
         self._plan, self._remembers = "", False
@@ -216,16 +213,13 @@ class MapGPT(PromptAgent):
     def _messages(
         self, view: IndoorObservation, actions: Mapping[Action, Action]
     ) -> list[Message]:
-        fill, settings = self._prompts.fill, self._settings
-        goal_kind = "object" if isinstance(view, ObjectsObservation) else "route"
-        fixed = joined(
-            fill(
-                "principle",
-                goal=self._prompts[f"goal_{goal_kind}"],
-                start=self._prompts["start_remembered" if self._remembers else "start"],
-            ),
-            self._recipe.request(self._constrained),
-            self._steps.limit_text("step_limit"),
+        settings = self._settings
+        fixed = self._prompts.fill(
+            "system",
+            goal="object" if isinstance(view, ObjectsObservation) else "route",
+            remembers=self._remembers,
+            form=self._recipe.request(self._constrained),
+            limit=self._steps.limit,
         )
         unvisited = "\n".join(self._map.unvisited()[-MOST_DESCRIBED:]) or "none"
         around = indoor.verbalizer.around(view, self._perceiver)
@@ -234,30 +228,30 @@ class MapGPT(PromptAgent):
         )
         shows_notes = self._remembers and settings.map
         notes = [*self._map.notes.values()][-MOST_NOTED:] if shows_notes else []
-        now = joined(
-            fill("map", map=self._map.text(), unvisited=unvisited)
-            if settings.map
-            else "",
-            fill("notes", notes="\n".join(notes)) if notes else "",
-            fill("plan", plan=self._plan or "none yet") if settings.plan else "",
-            fill(
-                "now",
+        shown = view.neighbors if self._shows_pictures else ()
+        names = enumerate((self._map.name(neighbor.viewpoint) for neighbor in shown), 1)
+        pictures = "; ".join(f"picture {number}: {name}" for number, name in names)
+
+        def walk(steps: str) -> str:
+            return self._prompts.fill(
+                "user",
+                instruction=self._episode.instruction,
+                count=self._history.dropped,
+                steps=steps,
+                map=self._map.text() if settings.map else "",
+                unvisited=unvisited,
+                notes="\n".join(notes),
+                plan=(self._plan or "none yet") if settings.plan else "",
                 place=self._map.name(view.viewpoint),
                 facing=generic.compass(round(view.heading)),
                 around=around,
                 actions=", ".join(map(str, actions)),
-            ),
-            self._steps.left_text("steps_left"),
-        )
-        begin = fill("begin", instruction=self._episode.instruction)
-        self._budget.fit(self._history, len(fixed + begin + now), self._budget.answer)
-        past = self._history.gap_text(self._prompts, "dropped"), *self._history.blocks
-        steps = joined(*past, gap="\n") or "none yet"
-        text = joined(begin, fill("steps", steps=steps), now)
-        shown = view.neighbors if self._shows_pictures else ()
-        names = enumerate((self._map.name(neighbor.viewpoint) for neighbor in shown), 1)
-        if listed := "; ".join(f"picture {number}: {name}" for number, name in names):
-            text = joined(text, fill("pictures", listed=listed))
+                left=self._steps.left(),
+                pictures=pictures,
+            )
+
+        self._budget.fit(self._history, len(fixed) + len(walk("")), self._budget.answer)
+        text = walk("\n".join(self._history.blocks))
         render, place = self._perceiver.picture, (view.scene, view.viewpoint)
         images = tuple(
             render(*place, e.heading, PICTURE_WIDTH, e.elevation) for e in shown

@@ -30,7 +30,6 @@ from wayword.agents.prompting import (
     PromptAgent,
     PromptSettings,
     ask_both,
-    joined,
 )
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
@@ -94,9 +93,9 @@ class NavGPT(PromptAgent):
         self._known_viewpoints: set[str] = set()
         self._visited: set[str] = set()
         self._event, self._goal_kind = START_EVENT, "route"
-        self._message_text = self._answer = self._opening = self._viewpoint = (
-            self._summary
-        ) = ""
+        self._instruction = self._opening = ""
+        self._message_text = self._answer = ""
+        self._viewpoint = self._summary = ""
         self._sub_instructions: tuple[str, ...] = ()
         self._part_noted = False
 
@@ -108,9 +107,8 @@ class NavGPT(PromptAgent):
         if parts:
             self._toolkit.note(CLAUSES, texts=list(parts), begins=[])
         listed = "".join(f"\n{number}. {part}" for number, part in enumerate(parts, 1))
-        self._opening = self._prompts.fill(
-            "begin", instruction=f"{episode.instruction}{listed}"
-        )
+        self._instruction = f"{episode.instruction}{listed}"
+        self._opening = self._prompts.fill("begin", instruction=self._instruction)
 
     async def act(
         self, observation: IndoorObservation, space: ActionSpace
@@ -179,7 +177,7 @@ class NavGPT(PromptAgent):
             chat.history, chat.length(self._message_text), self._budget.answer
         )
         numbers = [str(number) for number in range(1, len(exits) + 1)]
-        gap_text = chat.history.gap_text(self._prompts, "dropped")
+        gap_text = chat.history.gap_text(self._prompts)
         reply = await self._ask(chat.messages(self._message_text, gap_text), numbers)
         # The chat contains the exact answer: any change would end the cached prefix.
         self._answer = reply.text
@@ -194,14 +192,10 @@ class NavGPT(PromptAgent):
         self, view: IndoorObservation, percept: Percept, legal: Collection[str]
     ) -> tuple[Conversation, list[str]]:
         if self._chat is None:
-            kind = self._prompts[f"instruction_{self._goal_kind}"]
-            success = self._prompts.fill(f"success_{self._goal_kind}", closer="")
             fixed = self._prompts.fill(
-                "principle_numbered", instruction_kind=kind, success=success
+                "system_numbered", goal=self._goal_kind, limit=self._steps.limit
             )
-            self._chat = Conversation(
-                joined(fixed, self._steps.limit_text("step_limit")), self._opening
-            )
+            self._chat = Conversation(fixed, self._opening)
         self._visited.add(view.viewpoint)
         exits = [
             exit_ for exit_ in indoor.sort_clockwise(view) if exit_.viewpoint in legal
@@ -209,9 +203,8 @@ class NavGPT(PromptAgent):
         listed = indoor.numbered_exits(
             exits, view.heading, percept, self._detail, self._visited
         )
-        message = self._prompts.fill("now_numbered", event=self._event, exits=listed)
-        self._message_text = joined(
-            message, self._steps.left_text("steps_left"), gap="\n"
+        self._message_text = self._prompts.fill(
+            "now_numbered", event=self._event, exits=listed, left=self._steps.left()
         )
         return self._chat, [exit_.viewpoint for exit_ in exits]
 
@@ -267,28 +260,30 @@ class NavGPT(PromptAgent):
             self._event = turn_text(details["heading_before"], details["heading"])
 
     def _messages(self, view: IndoorObservation, description: str) -> list[Message]:
-        decoding, fill = self._settings.decoding, self._prompts.fill
-        detail = "objects" if self._settings.objects else "plain"
-        closer = self._prompts[f"closer_{detail}"]
-        rules = fill(
-            "principle",
-            around=self._prompts[f"around_{detail}"],
-            closer=closer,
-            instruction_kind=self._prompts[f"instruction_{self._goal_kind}"],
-            success=fill(f"success_{self._goal_kind}", closer=closer),
+        principle = self._prompts.fill(
+            "system",
+            goal=self._goal_kind,
+            objects=self._settings.objects,
+            decoding=self._settings.decoding,
+            limit=self._steps.limit,
         )
-        form = self._prompts[f"format_{decoding}"]
-        principle = joined(rules, form, self._steps.limit_text("step_limit"))
-        current = fill(
-            "now", event=self._event, viewpoint=view.viewpoint, description=description
-        )
-        current = joined(current, self._steps.left_text("steps_left"))
-        self._budget.fit(
-            self._history, len(principle) + len(self._opening) + len(current), 0
-        )
-        past = self._history.gap_text(self._prompts, "dropped"), *self._history.blocks
-        text = joined(self._opening, *past, current, self._prompts[f"cue_{decoding}"])
-        return [system(principle), user(text)]
+
+        def walk(steps: str) -> str:
+            return self._prompts.fill(
+                "user",
+                instruction=self._instruction,
+                count=self._history.dropped,
+                steps=steps,
+                event=self._event,
+                viewpoint=view.viewpoint,
+                description=description,
+                left=self._steps.left(),
+                decoding=self._settings.decoding,
+            )
+
+        self._budget.fit(self._history, len(principle) + len(walk("")), 0)
+        steps = "\n\n".join(self._history.blocks)
+        return [system(principle), user(walk(steps))]
 
     async def _ask(
         self, messages: list[Message], legal: Collection[str]

@@ -24,7 +24,8 @@ import numpy as np
 from annotated_types import Ge
 
 from wayword.agents.answers import ask, read_pick
-from wayword.agents.prompting import Prompts, Temperature
+from wayword.agents.pages import Prompts
+from wayword.agents.prompting import Temperature
 from wayword.agents.search.costmap import Costmap
 from wayword.agents.search.frontier import FrontierAgent, FrontierSettings
 from wayword.agents.search.lgx import ListingSettings
@@ -75,7 +76,7 @@ class FrontierLLM(FrontierAgent):
 
     def __init__(self, settings: FrontierLLMSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
-        self._prompts = Prompts(__file__, settings.prompts)
+        self._prompts = Prompts(__file__, settings.prompts, "frontier_llm.jinja")
         self._objects: list[tuple[str, Point]] = []
         self._visits: dict[str, None] = {}
         self._recalled: list[tuple[str, Point]] = []
@@ -120,14 +121,13 @@ class FrontierLLM(FrontierAgent):
             )
             lines.append(f"{number}. {metres:.1f} m away, near: {near[-1]}")
         numbers = [str(number) for number in range(1, len(listed) + 1)]
-        fill, visits = self._prompts.fill, "\n".join(list(self._visits)[-MOST_VISITS:])
-        visited = fill("visited_frontiers", visits=visits) + "\n" if visits else ""
-        slots = {
-            "target": self.target,
-            "near": f"{self.settings.near:g}",
-            "visited": visited,
-        }
-        text = fill("frontiers", frontiers="\n".join(lines), **slots)
+        text = self._prompts.fill(
+            "frontiers",
+            target=self.target,
+            near=f"{self.settings.near:g}",
+            frontiers="\n".join(lines),
+            visits="\n".join(list(self._visits)[-MOST_VISITS:]),
+        )
         rejection, answer = None, numbers[0]
         if len(listed) > 1:
             picked = await self._ask(text, numbers, [metres for metres, _ in listed])

@@ -19,7 +19,8 @@ from typing import Annotated, ClassVar, Literal
 from annotated_types import Ge, Le
 
 from wayword.agents.answers import Decoding, ask, read_pick
-from wayword.agents.prompting import Prompts, Temperature
+from wayword.agents.pages import Prompts
+from wayword.agents.prompting import Temperature
 from wayword.agents.search.searcher import NextPoint, Searcher, SearchSettings
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
@@ -213,7 +214,7 @@ class LGX(ListingSearcher):
 
     def __init__(self, settings: LGXSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
-        self._prompts = Prompts(__file__, settings.prompts)
+        self._prompts = Prompts(__file__, settings.prompts, "lgx.jinja")
         self.captions: Mapping[str, str] = {}
         """Direction -> its sentence, for ``prompt=captions``."""
 

@@ -112,18 +112,15 @@ class Reflexion(Strategy):
         if self._conversation is None:  # the model was not asked in this trial
             return True
         outcome = verdict.succeeded if self._settings.verdict == "judge" else None
-        ending_prompt = (
-            "trial_stopped" if verdict.ended == "stopped" else "trial_cut_off"
+        self._message_text = self._prompts.fill(
+            "reflection",
+            feedback=self._feedback,
+            ended=verdict.ended,
+            steps=verdict.steps,
+            verdict=VERDICT_WORDS[outcome],
+            judges_itself=self._self_judged,
+            decoding=self._settings.decoding,
         )
-        ending = self._prompts.fill(ending_prompt, steps=str(verdict.steps))
-        form = "reflection_self" if self._self_judged else "reflection"
-        questions = (
-            self._prompts["reflect"],
-            self._prompts[f"{form}_{self._settings.decoding}"],
-        )
-        verdict_text = self._prompts[f"trial_{VERDICT_WORDS[outcome]}"]
-        lines = (self._feedback, ending, verdict_text, *questions)
-        self._message_text = "\n".join(filter(None, lines))
         answer = SELF_JUDGED if self._self_judged else LESSON
         schema = answer.schema(LESSON_LENGTH) if self._constrained else None
         reply = await self._ask(self._conversation, schema, role="reflection")

@@ -26,7 +26,7 @@ from annotated_types import Ge
 from wayword.agents.answers import AnswerForm, Field, Reply, pattern
 from wayword.agents.legal import Legal
 from wayword.agents.prompting import PromptSettings, joined
-from wayword.agents.strategies.strategy import AnyWorldAgent, instruction
+from wayword.agents.strategies.strategy import AnyWorldAgent
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import MakePlan, Toolkit
 from wayword.core.episode import Json, Reference
@@ -90,6 +90,7 @@ class PlanSearch(AnyWorldAgent):
     families: ClassVar[frozenset[str]] = frozenset({"household"})
     sees_answer: ClassVar[bool] = True
     answer_tokens: ClassVar[int] = 400
+    page: ClassVar[str] = "plan_search.jinja"
     small_model: ClassVar[Mapping[str, Json]] = {"width": 2, "depth": 3, "calls": 4}
 
     @classmethod
@@ -116,7 +117,7 @@ class PlanSearch(AnyWorldAgent):
         if not self._fixed:
             self._verbalizer = generic.verbalizer(observation)
             self._actor = str(getattr(observation, "actor", self._episode.actors[0]))
-            self._fixed = self._system_text("", space, intro="plan_search")
+            self._fixed = self._system_text(space)
         root = TreeNode(Game(self._world).clone())
         refused = await self._search(root)
         if not root.children:
@@ -175,9 +176,8 @@ class PlanSearch(AnyWorldAgent):
         space = game.space(self._actor)
         spoken = tuple(verb for verb in space.open_verbs if verb == STOP.name)
         space = ActionSpace(space.listed, spoken, space.accepts)
-        request = self._prompts.fill("search_propose", width=str(width))
         reply, proposed = await self._ask(
-            node, request, "search_actions", pattern(space), 1, width
+            node, "search_actions", pattern(space), 1, width, width=width, results=""
         )
         read = [Legal(space).read(words) for words in proposed]
         legal = [
@@ -196,10 +196,10 @@ class PlanSearch(AnyWorldAgent):
             words = generic.feedback(child.feedback, self._verbalizer)
             view = self._view(child) if child.game.active(self._actor) else ""
             results.append(joined(f"{number}. {child.action}: {words}", view, gap="\n"))
-        request = self._prompts.fill("search_rate", results="\n".join(results))
         least = most = len(legal)
+        texts = "\n".join(results)
         _, rated = await self._ask(
-            node, request, "search_ratings", "^(10|[0-9])$", least, most
+            node, "search_ratings", "^(10|[0-9])$", least, most, results=texts
         )
         numbers = re.findall(r"\d+(?:\.\d+)?", " ".join(rated))
         for child, number in zip(node.children, [*numbers, *"0" * width], strict=False):
@@ -214,11 +214,11 @@ class PlanSearch(AnyWorldAgent):
     async def _ask(
         self,
         node: TreeNode,
-        request: str,
         prompt: str,
         items: str,
         least: int,
         most: int,
+        **slots: object,
     ) -> tuple[Reply, Sequence[str]]:
         """Ask about a state. Return the reply, and its list of items that match a pattern."""
         about, label = (
@@ -233,13 +233,15 @@ class PlanSearch(AnyWorldAgent):
             f"{n.action}: {generic.feedback(n.feedback, self._verbalizer)}"
             for n in steps
         ]
-        task = self._prompts.fill(
-            "task", instruction=instruction(self._episode, self._actor)
+        reply = await self._fill_in(
+            form,
+            self._fixed,
+            tried,
+            view=self._view(node),
+            left=self._steps.left(len(steps)),
+            form=form.request(self._constrained),
+            **slots,
         )
-        now = self._prompts.fill("now", view=self._view(node))
-        left = self._steps.left_text("steps_left", len(steps))
-        parts = now, left, request, form.request(self._constrained)
-        reply = await self._fill_in(form, self._fixed, task, joined(*parts), tried)
         return reply, [*(form.read(reply.text) or {}).get(label.lower(), [])]
 
 

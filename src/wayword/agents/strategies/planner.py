@@ -166,6 +166,7 @@ class PlannerAgent(AnyWorldAgent):
     Settings: ClassVar[type[PlannerSettings]] = PlannerSettings
     families: ClassVar[frozenset[str]] = frozenset({"household"})
     answer_tokens: ClassVar[int] = 600
+    page: ClassVar[str] = "planner.jinja"
     small_model: ClassVar[Mapping[str, Json]] = {"menu": "seen", "thought_length": 200}
 
     def __init__(self, settings: PlannerSettings, toolkit: Toolkit) -> None:
@@ -290,18 +291,22 @@ class PlannerAgent(AnyWorldAgent):
                 "Plan", self._prompts["plan_steps"], pattern=steps, many=True, least=1
             ),
         )
-        find = self._prompts["plan_find"] if can_search else ""
-        request = joined(find, form.request(self._constrained))
-        fixed = self._system_text(request, space, intro="planner")
-        task = self._prompts.fill(
-            "task", instruction=instruction(self._episode, view.actor)
+        fixed = self._system_text(
+            space, searches=can_search, form=form.request(self._constrained)
         )
         state, around = verbalizer.self_state(view)[1], verbalizer.around(view, None)
-        now = self._prompts.fill("now", view=joined(state, around, gap="\n"))
-        now = joined(now, self._reason, self._steps.left_text("steps_left"))
-        now = joined(now, self._prompts["plan_request"])
-        graph = self._graph_text(view, space, len(fixed + task + now))
-        reply = await self._fill_in(form, fixed, joined(task, graph), now)
+        now = joined(state, around, gap="\n")
+        slots: dict[str, object] = {
+            "view": now,
+            "reason": self._reason,
+            "left": self._steps.left(),
+        }
+        task = instruction(self._episode, view.actor)
+        rest = self._prompts.fill(
+            "user", instruction=task, graph="", steps="", count=0, **slots
+        )
+        graph = self._graph_text(view, space, len(fixed + rest))
+        reply = await self._fill_in(form, fixed, (), graph=graph, **slots)
         if (unreadable := reply.unreadable()) is not None:
             return unreadable
         answer = form.read(reply.text) or {"thought": "", "plan": []}
@@ -349,8 +354,7 @@ class PlannerAgent(AnyWorldAgent):
             and full >= 0
             and (not graph or len(graph) + rest >= room)
         ):
-            seen = self._graph.text(space.rooms, view.room, full)
-            graph, full = self._prompts.fill("plan_graph", graph=seen), full - 1
+            graph, full = self._graph.text(space.rooms, view.room, full), full - 1
         return graph
 
 

@@ -28,6 +28,7 @@ from wayword.agents.answers import (
     one_line,
 )
 from wayword.agents.legal import Legal, offered
+from wayword.agents.pages import Prompts
 from wayword.agents.strategies import examples
 from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, parse_state
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
@@ -44,32 +45,31 @@ _SIGNATURE = re.compile(r"([a-z_]+)(?:\[([^\]]*)\])?")
 
 
 def system_text(
-    prompts: prompting.Prompts,
+    prompts: Prompts,
     voice: Verbalizer,
-    form: str,
     episode: Episode,
     actor: str,
     space: ActionSpace,
-    limit_text: str,
-    intro: str = "agent",
+    /,
+    **slots: object,
 ) -> str:
-    """Return the system message of an episode: role, rules of the world and task, actions, answer
-    form, step limit. Rules and actions are prompt files with the family's name as suffix; ``intro``
-    is the file that introduces the agent.
+    """Return the system message of an episode. The rules and actions of a family are on its page in
+    the folder ``worlds``; ``slots`` are the others of the agent's page.
     """
-    slots = voice.briefing(space)
-    blocks = [prompts[intro], prompts.fill(f"rules_{voice.name}", **slots)]
-    others = [name for name in episode.actors if name != actor]
-    if others:
-        blocks.append(prompts.fill("actors", actor=actor, others=", ".join(others)))
-    blocks += [task_rules(episode, actor) or prompts.get(f"goal_{voice.name}")]
-    catalog = prompts.fill(f"actions_{voice.name}", **slots)
-    blocks += [
-        prompts.fill("actions", actions=action_lines(catalog, space)),
-        form,
-        limit_text,
-    ]
-    return "\n\n".join(block for block in blocks if block.strip())
+    briefing = voice.briefing(space)
+    goal = task_rules(episode, actor)
+    if not goal and f"goal_{voice.name}" in prompts:
+        goal = prompts[f"goal_{voice.name}"]
+    catalog = prompts.fill(f"actions_{voice.name}", **briefing)
+    return prompts.fill(
+        "system",
+        rules=prompts.fill(f"rules_{voice.name}", **briefing),
+        actor=actor,
+        others=", ".join(name for name in episode.actors if name != actor),
+        goal=goal,
+        actions=action_lines(catalog, space),
+        **slots,
+    )
 
 
 def instruction(episode: Episode, actor: str) -> str:
@@ -125,38 +125,42 @@ class AnyWorldAgent(prompting.PromptAgent):
     A subclass sets ``_verbalizer`` and ``_actor`` at the first turn."""
 
     source_file: ClassVar[str] = __file__
+    page: ClassVar[str] = "strategy.jinja"
     answer_tokens: ClassVar[int] = 1000
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
         self._verbalizer, self._actor = generic.PLAIN, ""
 
-    def _system_text(self, form: str, space: ActionSpace, intro: str = "agent") -> str:
-        about = self._prompts, self._verbalizer, form, self._episode, self._actor, space
-        return system_text(*about, self._steps.limit_text("step_limit"), intro)
+    def _system_text(self, space: ActionSpace, **slots: object) -> str:
+        slots["limit"] = self._steps.limit
+        about = self._prompts, self._verbalizer, self._episode, self._actor, space
+        return system_text(*about, **slots)
 
     async def _fill_in(
         self,
         form: AnswerForm,
         fixed: str,
-        before: str,
-        now: str,
         tried: Sequence[str] = (),
+        /,
+        **slots: object,
     ) -> Reply:
-        """Ask for an answer of a form. The prompt has the steps so far, and those ``tried`` in
-        copies, between two texts."""
-        length = len(fixed + before + now) + sum(map(len, tried))
+        """Ask for an answer of a form, with the page's block ``user``. Its steps are those so far,
+        then those ``tried`` in copies."""
+        slots["instruction"] = instruction(self._episode, self._actor)
+
+        def question(steps: Sequence[str]) -> str:
+            count = self._history.dropped
+            return self._prompts.fill(
+                "user", steps="\n".join(steps), count=count, **slots
+            )
+
+        length = len(fixed) + len(question(tried))
         self._budget.fit(self._history, length, self._budget.answer)
-        past = (
-            self._history.gap_text(self._prompts, "dropped"),
-            *self._history.blocks,
-            *tried,
-        )
-        if steps := prompting.joined(*past, gap="\n"):
-            steps = self._prompts.fill("plan_steps_taken", steps=steps)
+        text = question([*self._history.blocks, *tried])
         length = self._settings.thought_length or self._budget.answer
         schema = form.schema(length) if self._constrained else None
-        messages = [system(fixed), user(prompting.joined(before, steps, now))]
+        messages = [system(fixed), user(text)]
         return (await self._budget.ask(messages, schema, self._settings.temperature))[0]
 
 
@@ -348,21 +352,14 @@ class Strategy(AnyWorldAgent):
             self._recipe = StrategyRecipe("\n".join(stated), type(self).__name__)
             self._actor = str(getattr(observation, "actor", self._episode.actors[0]))
             example_turns = self._examples()
-            nested = "; indented ones are the fields of a nested object"
-            if not any(field.parts for field in self._recipe.fields):
-                nested = ""
-            decoding, texts = (
-                self._settings.decoding,
-                {"form": self._recipe.text, "nested": nested},
+            fixed = self._system_text(
+                space,
+                decoding=self._settings.decoding,
+                form=self._recipe.text,
+                nested=any(field.parts for field in self._recipe.fields),
+                verbs=" or ".join(space.open_verbs),
+                shots=bool(example_turns),
             )
-            form = self._prompts.fill(f"answer_{decoding}", **texts)
-            if self._constrained and space.open_verbs:
-                form += "\n" + self._prompts.fill(
-                    "argument", verbs=" or ".join(space.open_verbs)
-                )
-            fixed = self._system_text(form, space)
-            if example_turns:
-                fixed += "\n\n" + self._prompts["examples"]
             self._conversation = prompting.Conversation(
                 fixed, self._opening(self._episode), example_turns
             )
@@ -432,13 +429,15 @@ class Strategy(AnyWorldAgent):
         started: bool,
         space: ActionSpace | None,
     ) -> str:
-        voice, fill = generic.verbalizer(observation), self._prompts.fill
+        voice = generic.verbalizer(observation)
         hides_state = started and self._settings.own_state == "start"
         state = "" if hides_state else voice.self_state(observation)[1]
         lines = [feedback, state, voice.around(observation, self._toolkit.perceiver)]
-        if space is not None:
-            lines.append(self._steps.left_text("steps_left"))
-        return fill("observation", observation=prompting.joined(*lines, gap="\n"))
+        return self._prompts.fill(
+            "observation",
+            observation=prompting.joined(*lines, gap="\n"),
+            left=0 if space is None else self._steps.left(),
+        )
 
     async def _ask(
         self,
@@ -450,7 +449,7 @@ class Strategy(AnyWorldAgent):
         self._budget.fit(
             chat.history, chat.length(self._message_text), self._budget.answer
         )
-        gap_text = chat.history.gap_text(self._prompts, "dropped")
+        gap_text = chat.history.gap_text(self._prompts)
         messages = chat.messages(self._message_text, gap_text)
         temperature = self._settings.temperature
         return (await self._budget.ask(messages, schema, temperature, stop, role))[0]

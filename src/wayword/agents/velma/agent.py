@@ -28,10 +28,10 @@ from annotated_types import Ge
 from wayword.agents import clauses
 from wayword.agents.answers import FENCE, Reply, fields, items, replies
 from wayword.agents.legal import Refusal, pick
+from wayword.agents.pages import Prompts
 from wayword.agents.prompting import (
     NotNegative,
     PromptBudget,
-    Prompts,
     Temperature,
     quote_safe,
 )
@@ -265,12 +265,14 @@ class Velma(Agent):
         self._budget.characters_per_token = (
             2.2  # SmolLM2: 2.6 for the walk, 3 and more over all
         )
-        self._prompts = texts = Prompts(__file__, settings.prompts)
+        self._prompts = Prompts(__file__, settings.prompts)
         self._sentences = street.Sentences(
-            texts["junction"],
-            texts["landmark"],
-            texts["flow_with"],
-            texts["flow_against"],
+            junction=self._prompts.fill("junction", ways="{ways}"),
+            landmark=self._prompts.fill(
+                "landmark", landmark="{landmark}", direction="{direction}"
+            ),
+            flow_with=self._prompts["flow_with"],
+            flow_against=self._prompts["flow_against"],
         )
         self._scorer = _scorer(settings, toolkit)
         if self._scorer is None and settings.landmarks == "model":
@@ -336,9 +338,12 @@ class Velma(Agent):
 
     @property
     def prompt(self) -> str:
-        glossed = self._settings.glosses and not self._prompts.is_custom("task")
-        task = self._prompts["task_glossed" if glossed else "task"]
-        return "\n\n".join([task, *self._examples, self._walk])
+        return self._prompts.fill(
+            "walk",
+            glosses=self._settings.glosses,
+            examples=self._examples,
+            walk=self._walk,
+        )
 
     def _append_view(self, view: StreetObservation) -> None:
         """Append what is new in a view, and the next action's number."""

@@ -17,7 +17,7 @@ in that direction. ``back`` and ``seen``: the neighbor is the last viewpoint, or
 
 Text is only appended, so a model with a prefix cache reads every token once per episode, and the
 last prompt of an episode is a complete training example. A view is described by the words of its
-caption, without repeats and without those in ``walker/prompts/skipped.txt`` (articles, verbs of
+caption, without repeats and without those of the page's block ``skipped`` (articles, verbs of
 seeing, walls, ceilings).
 """
 
@@ -31,7 +31,8 @@ from functools import lru_cache
 from typing import ClassVar
 
 from wayword.agents import clauses
-from wayword.agents.prompting import NotNegative, Prompts, joined
+from wayword.agents.pages import Prompts
+from wayword.agents.prompting import NotNegative, joined
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode

@@ -63,6 +63,7 @@ def readers(page: Path) -> list[ast.Module]:
     folder = page.parent.parent if page.parent.name == "worlds" else page.parent
     of_agent = re.compile(rf"wayword\.agents\.{folder.name}\b")
     next_to_it = [path for path in SOURCES if path.parent == folder]
+    next_to_it.append(ROOT / "src/wayword/agents/prompting.py")
     next_to_it += [path for path, text in sources.items() if of_agent.search(text)]
     return [ast.parse(sources[path]) for path in next_to_it]
 

@@ -11,7 +11,10 @@ import pytest
 
 
 class Node:
-    """A node whose timers run when the test says so. ``called`` lists the services it called."""
+    """A node whose timers run when the test says so. ``called`` lists the services it called. As in
+    ROS, names without a slash before them are in the node's ``namespace``."""
+
+    namespace = "/"
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -26,13 +29,17 @@ class Node:
     def create_subscription(
         self, kind: type, topic: str, listener: Callable[[Any], None], depth: int
     ) -> None:
-        self.listeners[topic] = listener
+        self.listeners[self._absolute(topic)] = listener
 
     def create_timer(self, seconds: float, work: Callable[[], None]) -> None:
         self.timers.append((seconds, work))
 
     def create_client(self, kind: type, service: str) -> Any:
-        return Having(call_async=lambda request: self.called.append(service))
+        name = self._absolute(service)
+        return Having(call_async=lambda request: self.called.append(name))
+
+    def _absolute(self, name: str) -> str:
+        return name if name.startswith("/") else self.namespace + name
 
     def get_logger(self) -> Any:
         return Having(warning=self.warnings.append)

@@ -34,12 +34,18 @@ class Robot:
     """What stands behind the bridge. ``log`` keeps every message that clients sent, ``published``
     those on topics instead, with the time they came. ``latched`` holds topics that are sent once to
     each new subscriber, ``extra`` others that are sent all the time, and
-    ``complaints`` the errors that a subscription gets."""
+    ``complaints`` the errors that a subscription gets. ``results`` holds status and values of
+    goals, by number, that end at once. All names are in the ``namespace``."""
 
     def __init__(
-        self, base: SimulatedBase, faults: Mapping[int, str] | None = None
+        self,
+        base: SimulatedBase,
+        faults: Mapping[int, str] | None = None,
+        namespace: str = "",
     ) -> None:
         self.base, self.faults = base, dict(faults or {})
+        self.namespace = namespace
+        self.results: dict[int, tuple[int, Message]] = {}
         self.goals = 0
         self.connections = 0
         self.headers: list[Mapping[str, str]] = []
@@ -124,6 +130,11 @@ class Robot:
         send(connection, {"op": "action_feedback", **about, "values": {}})
         if fault == "stall":
             return
+        if self.goals in self.results:
+            ended_as, values = self.results[self.goals]
+            answer = {"op": "action_result", **about, "values": values, "result": True}
+            send(connection, {**answer, "status": ended_as})
+            return
         share = 0.5 if fault == "drop" else 1.0
         with self._lock:
             there = self._carry_out(said["action"], said["args"], share)
@@ -141,7 +152,7 @@ class Robot:
 
     def _carry_out(self, action: str, args: Message, share: float) -> bool:
         """Part of a motion; whether it got there."""
-        if action == "/spin":
+        if action == f"{self.namespace}/spin":
             return (
                 self.base.rotate(-math.degrees(args["target_yaw"]) * share).status
                 == "ok"
@@ -176,10 +187,10 @@ class Robot:
                 self._shown = (
                     place,
                     {
-                        "/odom": odometry(*place),
-                        "/scan": self._scan(*place),
-                        "/camera/image_raw/compressed": self._image(),
-                        "/tf": transforms(*place),
+                        f"{self.namespace}/odom": odometry(*place),
+                        f"{self.namespace}/scan": self._scan(*place),
+                        f"{self.namespace}/camera/image_raw/compressed": self._image(),
+                        f"{self.namespace}/tf": transforms(*place),
                     },
                 )
             return {**self._shown[1], **self.extra}

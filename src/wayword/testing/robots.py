@@ -12,7 +12,7 @@ from wayword.core.geometry import relative, unit
 from wayword.worlds.objectnav.base import Base, MotionResult
 from wayword.worlds.objectnav.observation import View, clear_ahead
 
-STATUSES = ("ok", "blocked", "refused", "lost")
+STATUSES = ("ok", "blocked", "refused", "cancelled", "lost")
 TURNED = 20.0
 """Maximum error of a turn, degrees."""
 ARRIVED = 0.35

@@ -5,11 +5,13 @@ Searchers use detectors instead; a text strategy plays with perfect detection.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import SelfState, Verbalizer, compass
-from wayword.worlds.objectnav.observation import View
+from wayword.worlds.objectnav.observation import View, is_measured
 from wayword.worlds.objectnav.simulated import STEP
 
 BODY_RADIUS = 0.19
@@ -27,6 +29,8 @@ def around(view: View) -> str:
     clearance_texts, reach = [], view.depth.reach
     for side, metres in clearances(view):
         distance = f"{metres:.1f} m" if metres < reach else f"{reach:g} m or more"
+        if math.isnan(metres):
+            distance = "unknown"
         direction = (
             f"{abs(side)}° to the {'left' if side < 0 else 'right'}"
             if side
@@ -48,7 +52,8 @@ def around(view: View) -> str:
 
 
 def clearances(view: View) -> list[tuple[int, float]]:
-    """Return the free metres in each of ``CLEARANCE_ANGLES``, up to the reach of depth."""
+    """Return the free metres in each of ``CLEARANCE_ANGLES``, up to the reach of depth; NaN where
+    nothing was measured."""
     ahead, right, height = view.depth.points(view.eye)
     is_obstacle = (height > OBSTACLE_HEIGHTS[0]) & (height < OBSTACLE_HEIGHTS[1])
     ahead, right = ahead[is_obstacle], right[is_obstacle]
@@ -62,7 +67,10 @@ def clearances(view: View) -> list[tuple[int, float]]:
             BODY_RADIUS**2 - across[is_in_path] ** 2
         )
         clearance = float(distances.min()) if len(distances) else view.depth.reach
-        metres.append((side, max(0.0, min(clearance, view.depth.reach))))
+        clearance = max(0.0, min(clearance, view.depth.reach))
+        if not is_measured(view.depth, side):
+            clearance = math.nan
+        metres.append((side, clearance))
     return metres
 
 
@@ -75,6 +83,7 @@ def feedback(result: Feedback) -> str:
     if not result.ok:
         causes = {
             "refused": "The robot refused",
+            "cancelled": "The motion was cancelled",
             "lost": "The robot could not be reached",
         }
         cause = causes.get(result.status, "Something is in the way")

@@ -44,11 +44,14 @@ def simulated(x: float, y: float, heading: float) -> SimulatedBase:
 
 
 def robot_at(
-    x: float = 1.0, y: float = 1.5, heading: float = 0.0, **faults: int
+    x: float = 1.0,
+    y: float = 1.5,
+    heading: float = 0.0,
+    namespace: str = "",
+    **faults: int,
 ) -> Robot:
-    return Robot(
-        simulated(x, y, heading), {number: fault for fault, number in faults.items()}
-    )
+    numbered = {number: fault for fault, number in faults.items()}
+    return Robot(simulated(x, y, heading), numbered, namespace)
 
 
 def driven(url: str, **changes: Any) -> ObjectNavWorld:

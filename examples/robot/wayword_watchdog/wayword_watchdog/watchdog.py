@@ -1,6 +1,7 @@
 """A node for the robot: cancels Nav2's goals when Wayword's heartbeat stops.
 
     ros2 run wayword_watchdog watchdog --ros-args -p timeout:=1.0
+    ros2 run wayword_watchdog watchdog --ros-args -r __ns:=/robot1
 
 Before the first heartbeat it does nothing: someone else may be driving. After the last one it
 cancels all goals for three seconds, as one may still be on its way through the bridge.
@@ -20,10 +21,8 @@ class Watchdog(Node):
     def __init__(self) -> None:
         super().__init__("wayword_watchdog")
         self.timeout = float(self.declare_parameter("timeout", 1.0).value)
-        topic = self.declare_parameter("heartbeat", "/wayword/heartbeat").value
-        actions = self.declare_parameter(
-            "actions", ["/navigate_to_pose", "/spin"]
-        ).value
+        topic = self.declare_parameter("heartbeat", "wayword/heartbeat").value
+        actions = self.declare_parameter("actions", ["navigate_to_pose", "spin"]).value
         self.services = [
             self.create_client(CancelGoal, f"{action}/_action/cancel_goal")
             for action in actions

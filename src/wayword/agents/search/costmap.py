@@ -248,6 +248,7 @@ class Costmap:
             return
         tilt = -np.radians(np.array(view.depth.elevations))[looks_down][:, None]
         metres = np.minimum(view.depth.metres()[looks_down], view.depth.reach)
+        metres[~view.depth.measured()[looks_down]] = 0.0  # such a ray frees no floor
         low_start = np.broadcast_to(
             (view.eye - SKIM_HEIGHT) / np.sin(tilt), metres.shape
         ).copy()

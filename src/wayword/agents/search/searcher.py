@@ -392,8 +392,8 @@ class Searcher(Agent):
         self._plan, self._is_backing_off = [], False
         if self._approach is not None:
             self._approach.plan = []
-        if feedback.status == "lost":
-            return  # a broken connection is no obstacle
+        if feedback.status in ("lost", "cancelled"):
+            return  # neither a broken connection nor another client is an obstacle
         if decision.action.name == "goto" and not was_backing_off:
             x, y = decision.action.arguments
             self._blocked_at = float(x), float(y)

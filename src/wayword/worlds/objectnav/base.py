@@ -22,7 +22,8 @@ from wayword.worlds.objectnav.observation import Shown, View
 @dataclass(frozen=True, slots=True)
 class MotionResult:
     """The result of a motion over ``metres``. ``status`` is ``"ok"``, ``"blocked"`` by an obstacle,
-    ``"refused"`` if the base declined to move, or ``"lost"`` if its connection broke."""
+    ``"refused"`` if the base declined to move, ``"cancelled"`` if someone or something other than
+    an obstacle ended it, or ``"lost"`` if its connection broke."""
 
     status: str = "ok"
     metres: float = 0.0

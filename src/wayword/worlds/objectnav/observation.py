@@ -19,6 +19,7 @@ from wayword.worlds import objectnav
 
 Floats = NDArray[np.float64]
 NO_HIT = 255  # level of pixels with no surface within reach
+UNMEASURED = 0  # level of pixels that measured nothing; a surface is never at 0 m
 FieldOfView = Annotated[float, Ge(10), Le(180)]  # horizontal, degrees
 Range = Annotated[float, Ge(0.5), Le(50)]  # of depth, metres
 
@@ -29,7 +30,8 @@ class DepthImage:
 
     ``elevations`` (E) of the rows and ``bearings`` (C) of the columns are degrees, positive up and
     to the right, relative to the camera's heading. ``levels`` holds one byte per pixel, row by row:
-    metres along the ray in steps of ``reach`` / 254; 255 if there is no surface within ``reach``.
+    metres along the ray in steps of ``reach`` / 254; 255 if there is no surface within ``reach``, 0
+    if nothing was measured: such a ray is neither free nor an obstacle.
 
     >>> import numpy as np
     >>> image = DepthImage.of(np.array([[1.0, np.inf]]), (-1.0, 1.0), (0.0,), reach=5.0)
@@ -49,19 +51,27 @@ class DepthImage:
         elevations: tuple[float, ...],
         reach: float,
     ) -> DepthImage:
-        """Encode ``metres`` (E, C), infinite if there is no surface within ``reach``."""
-        steps = np.where(
-            np.isfinite(metres), np.round(metres / reach * (NO_HIT - 1)), NO_HIT
-        )
-        levels = np.clip(steps, 0, NO_HIT).astype(np.uint8).tobytes()
-        return DepthImage(bearings, elevations, reach, levels)
+        """Encode ``metres`` (E, C): infinite if there is no surface within ``reach``, NaN if
+        nothing was measured."""
+        steps = np.round(np.minimum(metres, 2 * reach) / reach * (NO_HIT - 1))
+        levels = np.where(np.isnan(metres), UNMEASURED, np.clip(steps, 1, NO_HIT))
+        packed = levels.astype(np.uint8).tobytes()
+        return DepthImage(bearings, elevations, reach, packed)
 
     def metres(self) -> Floats:
-        """Return (E, C) metres along each ray, infinite if there is no surface within reach."""
-        shape = len(self.elevations), len(self.bearings)
-        levels = np.frombuffer(self.levels, np.uint8).reshape(shape)
+        """Return (E, C) metres along each ray, infinite if no surface was seen within reach."""
+        levels = self._level_rows()
         metres = levels * (self.reach / (NO_HIT - 1))
-        return np.asarray(np.where(levels == NO_HIT, np.inf, metres))
+        is_surface = (levels != NO_HIT) & (levels != UNMEASURED)
+        return np.asarray(np.where(is_surface, metres, np.inf))
+
+    def measured(self) -> NDArray[np.bool_]:
+        """Return (E, C), False for rays whose distance is unknown."""
+        return np.asarray(self._level_rows() != UNMEASURED)
+
+    def _level_rows(self) -> NDArray[np.uint8]:
+        shape = len(self.elevations), len(self.bearings)
+        return np.frombuffer(self.levels, np.uint8).reshape(shape)
 
     def points(self, eye: float) -> tuple[Floats, Floats, Floats]:
         """Return three (P,) arrays for the rays that hit a surface: metres ahead, metres to the
@@ -250,8 +260,8 @@ def from_camera(
     rows: tuple[float, ...] = ROW_ELEVATIONS,
     tilt: float = 0.0,
 ) -> DepthImage:
-    """Convert a pinhole camera's ``depth`` (H, W): metres along its axis; not finite or not
-    positive if nothing was measured.
+    """Convert a pinhole camera's ``depth`` (H, W): metres along its axis; infinite if no surface is
+    in range; NaN, negative or 0 if nothing was measured.
 
     ``field_of_view`` is horizontal, ``tilt`` is positive up. Of ``rows`` (elevations), only those
     fully inside the picture are kept, so that unseen areas do not count as empty.
@@ -293,9 +303,8 @@ def from_camera(
     i = np.where(inside, x, 0).astype(np.intp)[is_full_row]
     j = np.where(inside, y, 0).astype(np.intp)[is_full_row]
     metres = depth[j, i] / ahead[is_full_row]
-    metres = np.where(
-        np.isfinite(metres) & (metres > 0) & (metres <= reach), metres, np.inf
-    )
+    metres = np.where(metres > 0, metres, np.nan)
+    metres = np.where(metres > reach, np.inf, metres)
     elevations = tuple(
         row for row, keep in zip(rows, is_full_row.tolist(), strict=True) if keep
     )
@@ -311,36 +320,63 @@ def from_laser(
 ) -> DepthImage:
     """Return the depth image of a camera at height ``eye``, with a wall wherever a laser hit.
 
-    ``ranges`` (C,) are metres along the floor, infinite without a hit. A laser measures a single
-    plane: lower and higher obstacles are unknown, and floor is assumed up to the hit.
+    ``ranges`` (C,) are metres along the floor, infinite without a hit, NaN if nothing was measured.
+    A laser measures a single plane: lower and higher obstacles are unknown, and floor is assumed up
+    to the hit.
     """
     slope = np.tan(np.radians(np.array(rows)))[:, None]
     with np.errstate(divide="ignore"):
         floor = np.where(slope < 0, eye / np.maximum(-slope, 1e-9), np.inf)
     metres = np.minimum(ranges[None, :], floor) / np.cos(np.arctan(slope))
     return DepthImage.of(
-        np.where(metres <= reach, metres, np.inf), bearings, rows, reach
+        np.where(metres > reach, np.inf, metres), bearings, rows, reach
     )
 
 
 def nearest_per_column(ranges: Floats, bearings: Floats) -> tuple[Floats, Floats]:
-    """Return ranges and bearings of columns from left to right: the nearest range in each."""
+    """Return ranges and bearings of columns from left to right: the nearest range in each, NaN if
+    most of its rays measured nothing and none hit anything."""
     numbers = np.floor((bearings + 180.0) / COLUMN_DEGREES).astype(np.intp)
     found = np.unique(numbers)
-    metres = np.array([ranges[numbers == n].min() for n in found])
+    metres = np.empty(len(found))
+    for at, number in enumerate(found):
+        column = ranges[numbers == number]
+        is_measured = ~np.isnan(column)
+        nearest = column[is_measured].min(initial=np.inf)
+        is_known = np.isfinite(nearest) or is_measured.mean() >= MIN_MEASURED
+        metres[at] = nearest if is_known else np.nan
     return metres, np.asarray((found + 0.5) * COLUMN_DEGREES - 180.0)
 
 
-def clear_ahead(image: DepthImage, eye: float, bearing: float) -> float:
-    """Return metres free towards a bearing until an obstacle is within 0.25 m to the side, between
-    ankle and head height; the image's reach if there is none."""
+BODY_HEIGHTS = (0.1, 1.4)  # metres above the floor, ankle and head: obstacles of a body
+HALF_WIDTH = 0.25  # metres to the side of a body's middle that it needs free
+MEASURED_SIDE = 14.0
+"""Degrees to the side of a bearing whose rays decide if it was measured: half a body at 1 m."""
+MIN_MEASURED = 0.5  # share of these rays; depth cameras leave holes of single pixels
+
+
+def obstacle_ahead(image: DepthImage, eye: float, bearing: float) -> float:
+    """Return metres towards a bearing to the nearest obstacle within ``HALF_WIDTH`` to the side and
+    at ``BODY_HEIGHTS``; infinite if none was measured."""
     ahead, right, up = image.points(eye)
     angle = math.radians(bearing)
     along = ahead * math.cos(angle) + right * math.sin(angle)
     aside = right * math.cos(angle) - ahead * math.sin(angle)
-    is_blocking = (np.abs(aside) <= 0.25) & (along > 0) & (up > 0.1) & (up < 1.4)
-    return (
-        float(min(along[is_blocking].min(), image.reach))
-        if is_blocking.any()
-        else image.reach
-    )
+    low, high = BODY_HEIGHTS
+    is_blocking = (np.abs(aside) <= HALF_WIDTH) & (along > 0) & (up > low) & (up < high)
+    return float(along[is_blocking].min()) if is_blocking.any() else math.inf
+
+
+def clear_ahead(image: DepthImage, eye: float, bearing: float) -> float:
+    """Return metres free towards a bearing, by :func:`obstacle_ahead`, at most the image's reach; 0
+    if most rays in that direction measured nothing: unknown is not free."""
+    if not is_measured(image, bearing):
+        return 0.0
+    return min(obstacle_ahead(image, eye, bearing), image.reach)
+
+
+def is_measured(image: DepthImage, bearing: float) -> bool:
+    """True if at least half of the rays towards a bearing measured something."""
+    off = np.abs((np.array(image.bearings) - bearing + 180.0) % 360.0 - 180.0)
+    rays = image.measured()[:, off <= max(MEASURED_SIDE, off.min())]
+    return rays.size > 0 and float(rays.mean()) >= MIN_MEASURED

@@ -5,9 +5,10 @@
 
 It goes with Nav2's ``NavigateToPose``, a short distance at a time, and turns with ``Spin``. A
 heartbeat lets the robot stop if this program dies, and every wait has a time limit. A failed motion
-has a status: ``refused`` (the goal was rejected), ``blocked`` (aborted on the way, or too slow) or
-``lost`` (the connection broke, or there is no answer). After a broken connection all goals are
-cancelled first, and no motion is repeated: the agent observes the pose and decides.
+has a status: ``refused`` (the goal was rejected), ``blocked`` (by an obstacle, or too slow),
+``cancelled`` (by another client or an operator, or Nav2 failed without an obstacle) or ``lost``
+(the connection broke, or there is no answer). After a broken connection all goals are cancelled
+first, and no motion is repeated: the agent observes the pose and decides.
 """
 
 from __future__ import annotations
@@ -16,22 +17,23 @@ import asyncio
 import base64
 import math
 import os
+import re
 import signal
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
 from wayword.core.action import Action
 from wayword.core.episode import Episode, Json
-from wayword.core.errors import DataError
+from wayword.core.errors import DataError, UsageError
 from wayword.core.geometry import absolute, bearing, relative
 from wayword.core.world import Feedback
 from wayword.settings import Checked
@@ -64,18 +66,38 @@ NAVIGATE_TYPE = "nav2_msgs/action/NavigateToPose"
 MIN_PROGRESS = (
     0.05  # metres that each leg must get closer to the goal, or the motion ends
 )
-TF_TOPICS = "/tf", "/tf_static"
-SPEED_TOPIC = "/speed_limit"
+LATEST = {"sec": 0, "nanosec": 0}
+"""Stamp of a goal: tf2 uses the newest transform. Without a stamp, rosbridge fills in its own
+clock, for which transforms are too old (simulated time) or too new (a plan that is made again)."""
+OBSTACLE_MARGIN = 0.3
+"""Metres that Nav2's footprint and inflation keep from an obstacle. A goal that was aborted without
+a reason met an obstacle if depth shows one at most this far behind the goal."""
+FARTHEST_OBSTACLE = 1.0  # metres from the robot within which an obstacle stopped it
+NAMES = (
+    *("odometry", "tf", "image", "depth", "navigate", "spin", "costmap", "speed_limit"),
+    *("heartbeat", "battery", "emergency_stop"),
+)
+"""Settings that name a topic or an action."""
 
 # Conversion of ROS 2 messages. Sources: REP 103 (x forward, y left; counter-clockwise), REP 105
 # (frames). rosbridge sends bytes in base64, and numbers that are not finite as null.
 
 DEPTH_ENCODINGS = {
-    "16UC1": ("<u2", 0.001),
+    "16uc1": ("<u2", 0.001),
     "mono16": ("<u2", 0.001),
-    "32FC1": ("<f4", 1.0),
+    "16sc1": ("<i2", 0.001),
+    "32fc1": ("<f4", 1.0),
+    "64fc1": ("<f8", 1.0),
 }
-"""Encoding -> type of a pixel, and its unit in metres."""
+"""Encoding in lower case -> type of a pixel, and its unit in metres. Sources: REP 118 for 32FC1;
+the other ones as drivers send them."""
+SATURATED = {"<u2": 65535, "<i2": 32767}
+"""Largest value of a pixel, with which drivers mark one that was not measured."""
+FARTHEST_MEDIAN = 100.0
+"""Metres. No depth camera or laser of a robot sees so far with half of its rays."""
+MIN_QUATERNION = 0.1  # length below which a quaternion is no rounded rotation
+UNMEASURED_SECONDS = 2.0
+"""Wait for a frame that measured something: a camera starts with black frames."""
 
 Message = Mapping[str, Json]
 Place = tuple[
@@ -106,19 +128,32 @@ def parse_place(message: Message, topic: str) -> Place:
         pose = message["pose"]
         pose = pose.get("pose", pose)
         x, y = float(pose["position"]["x"]), float(pose["position"]["y"])
-        q = {axis: float(pose["orientation"][axis]) for axis in "xyzw"}
-    yaw = math.atan2(
-        2 * (q["w"] * q["z"] + q["x"] * q["y"]), 1 - 2 * (q["y"] ** 2 + q["z"] ** 2)
-    )
-    if not all(map(math.isfinite, (x, y, yaw))):
+    yaw = math.degrees(yaw_of(pose["orientation"], topic, "pose"))
+    if not math.isfinite(x) or not math.isfinite(y):
         raise DataError(topic, "field 'pose'", "is not finite")
-    return x, y, round(absolute(90.0 - math.degrees(yaw)), 6)
+    return x, y, round(absolute(90.0 - yaw), 6)
+
+
+def yaw_of(quaternion: Message, topic: str, field: str) -> float:
+    """Return the yaw in radians. The length need not be 1, as drivers round. A quaternion of zeros
+    comes from a driver that fills in none, and is an error."""
+    with naming_field(topic, field):
+        x, y, z, w = (float(quaternion[axis]) for axis in "xyzw")
+    length = math.hypot(x, y, z, w)
+    if not math.isfinite(length) or length < MIN_QUATERNION:
+        problem = (
+            f"has the quaternion ({x:g}, {y:g}, {z:g}, {w:g}), which is no rotation"
+        )
+        raise DataError(topic, f"field {field!r}", problem)
+    return math.atan2(2 * (w * z + x * y), w * w + x * x - y * y - z * z)
 
 
 def parse_frame(message: Message) -> str:
-    """Return the frame of a message; empty if it has none."""
+    """Return the frame of a message; empty if it has none. ROS 1 wrote a slash before it, which tf2
+    refuses."""
     header = message.get("header")
-    return str(header.get("frame_id") or "") if isinstance(header, dict) else ""
+    frame = header.get("frame_id") if isinstance(header, dict) else ""
+    return str(frame or "").lstrip("/")
 
 
 def ros_pose(x: float, y: float, heading: float) -> dict[str, dict[str, float]]:
@@ -128,6 +163,10 @@ def ros_pose(x: float, y: float, heading: float) -> dict[str, dict[str, float]]:
     return {"position": {"x": x, "y": y, "z": 0.0}, "orientation": orientation}
 
 
+class NothingMeasured(DataError):
+    """Raised for a frame without a single distance: covered, too near, or in sunlight."""
+
+
 def scan_depth(
     message: Message,
     topic: str,
@@ -135,47 +174,116 @@ def scan_depth(
     reach: float,
     turn: float = 0.0,
     flipped: bool = False,
+    no_return: Literal["unknown", "free"] = "unknown",
 ) -> DepthImage:
-    """Convert a ``LaserScan`` to a depth image, by ``observation.from_laser``. The laser's front is
-    ``turn`` degrees clockwise of the robot's; a ``flipped`` one is mounted upside down."""
+    """Convert a ``LaserScan`` to a depth image, by ``observation.from_laser``.
+
+    The laser's front is ``turn`` degrees clockwise of the robot's; a ``flipped`` one is mounted
+    upside down. Infinity is no hit. Any other reading outside ``range_min`` to ``range_max`` is
+    unknown, and so is null: rosbridge writes it for NaN and both infinities. With
+    ``no_return="free"`` such readings are no hits, except those that are too near. Sources: REP
+    117, ``sensor_msgs/LaserScan``. Raises ``DataError``.
+    """
     with naming_field(topic, "ranges"):
         ranges = np.array(
-            [math.inf if r is None else float(r) for r in message["ranges"]]
+            [math.nan if r is None else float(r) for r in message["ranges"]]
         )
         first, step = float(message["angle_min"]), float(message["angle_increment"])
-        least, most = float(message.get("range_min") or 0), message.get("range_max")
-        range_max = math.inf if most is None else float(most)
+        least = float(message.get("range_min") or 0.0)
+        most = float(message.get("range_max") or math.inf)
     if not len(ranges):
         raise DataError(topic, "field 'ranges'", "is empty")
-    ranges = np.where(
-        np.isnan(ranges) | (ranges < least) | (ranges > range_max), np.inf, ranges
-    )
+    check_unit(ranges, topic, "ranges", "let the driver send metres")
+    span = abs(step) * (len(ranges) - 1)
+    if not math.isfinite(first) or not 0 < span < 2.1 * math.pi + 1e-9:
+        problem = (
+            f"of {len(ranges)} readings by {step:g} rad is no circle or part of one"
+        )
+        raise DataError(topic, "field 'angle_increment'", problem)
+    is_distance = np.isfinite(ranges) & (ranges > 0)
+    is_distance &= (ranges >= least) & (ranges <= most)
+    is_free = ranges == np.inf
+    if no_return == "free":
+        is_too_near = (ranges == -np.inf) | ((ranges > 0) & (ranges < least))
+        is_free = ~is_distance & ~is_too_near
+    if not (is_distance | is_free).any():
+        problem = (
+            f"has no reading from range_min ({least:g} m) to range_max ({most:g} m)"
+        )
+        remedy = (
+            "uncover the laser; if it sends 0 or NaN where nothing is within its range, set "
+            "dataset.no_return=free"
+        )
+        raise NothingMeasured(topic, "field 'ranges'", problem, remedy)
+    metres = np.where(is_free, np.inf, np.nan)
+    metres[is_distance] = ranges[is_distance]
     angles = np.degrees(first + step * np.arange(len(ranges)))  # counter-clockwise
     bearings = (angles if flipped else -angles) + turn
     bearings = (bearings + 180.0) % 360.0 - 180.0
-    metres, column_bearings = observation.nearest_per_column(ranges, bearings)
-    return observation.from_laser(metres, tuple(column_bearings.tolist()), eye, reach)
+    nearest, column_bearings = observation.nearest_per_column(metres, bearings)
+    return observation.from_laser(nearest, tuple(column_bearings.tolist()), eye, reach)
 
 
 def image_depth(
-    message: Message, topic: str, field_of_view: float, reach: float, tilt: float = 0.0
+    message: Message,
+    topic: str,
+    field_of_view: float,
+    reach: float,
+    tilt: float = 0.0,
+    unit: float = 0.0,
 ) -> DepthImage:
-    """Convert a depth ``sensor_msgs/Image`` of a camera that is tilted up by ``tilt`` degrees."""
+    """Convert a depth ``sensor_msgs/Image`` of a camera that is tilted up by ``tilt`` degrees.
+
+    ``unit`` is the unit of its numbers in metres; 0: that of the encoding. Infinity is no hit; 0,
+    NaN, negative numbers and the largest integer are unknown. Source: REP 118. Raises
+    ``DataError``.
+    """
+    with naming_field(topic, "encoding"):
+        encoding = message["encoding"].strip().lower()
+    if encoding not in DEPTH_ENCODINGS:
+        problem = f"is encoded as {encoding}, not as 16UC1, 16SC1, 32FC1 or 64FC1"
+        remedy = "set dataset.depth to the camera's topic of depth"
+        raise DataError(topic, "field 'data'", problem, remedy)
+    pixel_type, encoding_unit = DEPTH_ENCODINGS[encoding]
+    pixel_bytes = np.dtype(pixel_type).itemsize
     with naming_field(topic, "data"):
-        height, width, step = (
-            int(message["height"]),
-            int(message["width"]),
-            int(message["step"]),
+        height, width = int(message["height"]), int(message["width"])
+        step = int(message.get("step") or width * pixel_bytes)
+        data = np.frombuffer(image_bytes(message["data"]), np.uint8)
+    if height < 1 or width < 1 or len(data) != height * step:
+        problem = (
+            f"holds {len(data)} bytes for {height} rows of {step} bytes, {width} pixels"
         )
-        pixel_type, unit = DEPTH_ENCODINGS[message["encoding"]]
-        if message.get("is_bigendian"):
-            pixel_type = pixel_type.replace("<", ">")
-        data = np.frombuffer(base64.b64decode(message["data"], validate=True), np.uint8)
-        rows = data.reshape(height, step)[:, : width * np.dtype(pixel_type).itemsize]
-        depth: Floats = (
-            np.ascontiguousarray(rows).view(pixel_type).astype(np.float64) * unit
-        )
+        raise DataError(topic, "field 'data'", problem)
+    with naming_field(topic, "data"):
+        order = ">" if message.get("is_bigendian") else "<"
+        rows = data.reshape(height, step)[:, : width * pixel_bytes]
+        pixels = np.ascontiguousarray(rows).view(pixel_type.replace("<", order))
+    depth = pixels.astype(np.float64) * (unit or encoding_unit)
+    depth[~(depth > 0)] = np.nan
+    if pixel_type in SATURATED:
+        depth[pixels == SATURATED[pixel_type]] = np.nan
+    if np.isnan(depth).all():
+        problem = "has not one measured pixel"
+        remedy = "uncover the camera, or step back: it measures nothing at close range"
+        raise NothingMeasured(topic, "field 'data'", problem, remedy)
+    check_unit(depth, topic, "data", "set dataset.depth_unit, as 0.001 for millimetres")
     return observation.from_camera(depth, field_of_view, reach, tilt=tilt)
+
+
+def image_bytes(data: Json) -> bytes:
+    """The bytes of a ``uint8[]``: base64 from rosbridge, a list of numbers from other bridges."""
+    if isinstance(data, str):
+        return base64.b64decode(data, validate=True)
+    return bytes(data)
+
+
+def check_unit(metres: Floats, topic: str, field: str, remedy: str) -> None:
+    """Raise ``DataError`` for distances that cannot be metres."""
+    distances = metres[np.isfinite(metres) & (metres > 0)]
+    if len(distances) and (median := float(np.median(distances))) > FARTHEST_MEDIAN:
+        problem = f"has a median of {median:.0f} m: its unit is not the metre"
+        raise DataError(topic, f"field {field!r}", problem, remedy)
 
 
 def floor_map(message: Message, topic: str) -> FloorMap:
@@ -200,19 +308,23 @@ class Transforms:
         self._parents: dict[str, tuple[str, list[float], list[float], float]] = {}
 
     def add(self, message: Message, topic: str) -> None:
-        """Add the transforms of a ``TFMessage``; those on ``/tf_static`` never expire."""
-        received = time.monotonic() if topic == TF_TOPICS[0] else math.inf
+        """Add the transforms of a ``TFMessage``; those on ``tf_static`` never expire."""
+        is_static = topic.endswith("_static")
+        received = math.inf if is_static else time.monotonic()
         with naming_field(topic, "transforms"):
             for each in message["transforms"]:
                 shift, turn = (
                     each["transform"][key] for key in ("translation", "rotation")
                 )
+                yaw_of(turn, topic, "transforms")  # refuses what is no rotation
                 entry = (
                     str(each["header"]["frame_id"]).lstrip("/"),
                     [float(shift[axis]) for axis in "xyz"],
                     [float(turn[axis]) for axis in "xyzw"],
                     received,
                 )
+                if not all(map(math.isfinite, entry[1])):
+                    raise ValueError(f"the translation {entry[1]} is not finite")
                 self._parents[str(each["child_frame_id"]).lstrip("/")] = entry
 
     def place(self, frame: str, body: str, after: float) -> Place | None:
@@ -241,19 +353,23 @@ class RosSettings(Checked):
     """``url`` is the rosbridge server's address; ``plain`` permits unencrypted ``ws://`` to another
     machine. A token is read from ``$WAYWORD_ROBOT_TOKEN``.
 
-    ``odometry``, ``image`` (``sensor_msgs/CompressedImage``; empty for none) and ``depth`` are
-    topics. ``pose_from`` is the type of ``odometry``; with ``tf``, the pose of ``body_frame`` in
-    ``map_frame`` is read from ``/tf`` and ``/tf_static`` instead. ``depth_from`` is the type of
+    ``namespace`` (``/robot1``) holds all topics and actions, except names that begin with a slash:
+    as in ROS, these are absolute. ``odometry``, ``image`` (``sensor_msgs/CompressedImage``; empty
+    for none) and ``depth`` are topics. ``pose_from`` is the type of ``odometry``; with ``tf``, the
+    pose of ``body_frame`` in ``map_frame`` is read from the topics ``tf`` and ``tf_static`` (the
+    setting ``tf``, with the suffix) instead. ``depth_from`` is the type of
     ``depth``: a laser ``scan``, or a depth ``image`` from the camera's own position. ``navigate``
     (``NavigateToPose``) and ``spin`` (``Spin``) are actions. The camera has a ``field_of_view``
     (degrees) and is ``eye`` metres above the floor; depth is used up to ``reach`` metres.
-    ``scan_turn`` is the angle from the robot's front to the laser's (degrees, clockwise);
-    ``scan_flipped``: it is mounted upside down; ``tilt`` is the depth camera's (degrees, up
-    positive). ``costmap`` (``nav_msgs/OccupancyGrid``) is the robot's own map, in the frame of the
-    poses; searchers plan on it.
+    A laser's readings that are no distance are ``unknown``, or ``free`` with ``no_return``, for
+    drivers that send 0 or NaN where nothing is in range; ``depth_unit`` (metres; 0: by encoding) is
+    the unit of a depth image. ``scan_turn`` is the angle from the robot's front to the laser's
+    (degrees, clockwise); ``scan_flipped``: it is mounted upside down; ``tilt`` is the depth
+    camera's (degrees, up positive). ``costmap`` (``nav_msgs/OccupancyGrid``) is the robot's own
+    map, in the frame of the poses; searchers plan on it.
 
     Goals are at most ``farthest`` metres away; longer paths have several. ``speed`` (m/s; 0 for
-    none) is sent to Nav2 as the speed limit, and ``heartbeat`` is a topic for a watchdog on the
+    none) is sent to Nav2 on ``speed_limit``, and ``heartbeat`` is a topic for a watchdog on the
     robot. A search ends if ``battery`` (``sensor_msgs/BatteryState``) falls below the fraction
     ``least_charge``, or ``emergency_stop`` (``std_msgs/Bool``) is true. Empty topics are not used.
     Time limits in seconds: ``patience`` to connect, ``answer`` for a message or a service,
@@ -263,25 +379,30 @@ class RosSettings(Checked):
 
     url: str = "ws://127.0.0.1:9090"
     plain: bool = False
-    odometry: str = "/odom"
+    namespace: str = ""
+    odometry: str = "odom"
     pose_from: Literal["odometry", "pose", "pose_with_covariance", "tf"] = "odometry"
+    tf: str = "tf"
     map_frame: str = "map"
     body_frame: str = "base_link"
-    image: str = "/camera/image_raw/compressed"
-    depth: str = "/scan"
+    image: str = "camera/image_raw/compressed"
+    depth: str = "scan"
     depth_from: Literal["scan", "image"] = "scan"
-    navigate: str = "/navigate_to_pose"
-    spin: str = "/spin"
+    navigate: str = "navigate_to_pose"
+    spin: str = "spin"
     costmap: str = ""
     farthest: Annotated[float, Ge(0.1), Le(2)] = 2.0
     speed: Annotated[float, Ge(0), Le(5)] = 0.0
-    heartbeat: str = "/wayword/heartbeat"
+    speed_limit: str = "speed_limit"
+    heartbeat: str = "wayword/heartbeat"
     battery: str = ""
     least_charge: Annotated[float, Ge(0), Le(1)] = 0.2
     emergency_stop: str = ""
     field_of_view: Annotated[float, Ge(10), Lt(180)] = 69.0
     eye: Annotated[float, Ge(0.05), Le(3)] = 0.9
     reach: Positive = 5.0
+    no_return: Literal["unknown", "free"] = "unknown"
+    depth_unit: Annotated[float, Ge(0), Le(1)] = 0.0
     scan_turn: Annotated[float, Ge(-360), Le(360)] = 0.0
     scan_flipped: bool = False
     tilt: Annotated[float, Ge(-60), Le(60)] = 0.0
@@ -294,13 +415,34 @@ class RosSettings(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_url(self.url, self.plain)
+        for setting in ("namespace", *NAMES):
+            name = getattr(self, setting)
+            if not re.fullmatch(r"[A-Za-z0-9_/]*", name):
+                raise UsageError(
+                    f"robot: {setting} must be a ROS name such as /robot1, got {name!r}"
+                )
+
+    @property
+    def tf_topics(self) -> tuple[str, str]:
+        return self.tf, f"{self.tf}_static"
+
+    def resolved(self) -> Self:
+        """The settings with absolute names: those without a leading slash are in ``namespace``."""
+        space = self.namespace.strip("/")
+        prefix = f"/{space}/" if space else "/"
+        absolute_names = {}
+        for setting in NAMES:
+            name = getattr(self, setting)
+            if name and not name.startswith("/"):
+                absolute_names[setting] = prefix + name
+        return replace(self, **absolute_names)
 
 
 class RosBase:
     """A robot as a base. Raises ``RobotError`` if it cannot be reached, or a topic is silent."""
 
     def __init__(self, settings: RosSettings, link: Link | None = None) -> None:
-        self.settings = settings
+        self.settings = settings.resolved()
         token = os.environ.get(TOKEN_VARIABLE, "")
         self.link = link or Link(settings.url, token, settings.patience, settings.plain)
         self._place = (0.0, 0.0, 0.0)
@@ -309,7 +451,9 @@ class RosBase:
         self._halted = ""
         self._reported_breaks = 0
         self._metres = 0.0
-        self._counts = dict.fromkeys(("moves", "turns", "bumps", "refused", "lost"), 0)
+        self._counts = dict.fromkeys(
+            ("moves", "turns", "bumps", "refused", "cancelled", "lost"), 0
+        )
 
     def start(self, episode: Episode) -> None:
         """Connect and stop any running motion; the robot starts from its current pose."""
@@ -317,10 +461,11 @@ class RosBase:
         link.close()  # a new subscription repeats the messages of topics that publish only once
         self._halted, link.listener, link.heartbeat = "", self._on_message, s.heartbeat
         link.subscribe(s.depth, DEPTH_TYPES[s.depth_from], s.throttle)
-        for topic in TF_TOPICS if s.pose_from == "tf" else (s.odometry,):
-            link.subscribe(
-                topic, POSE_TYPES[s.pose_from], queue=100 if topic in TF_TOPICS else 1
-            )
+        if s.pose_from == "tf":
+            for topic in s.tf_topics:
+                link.subscribe(topic, POSE_TYPES["tf"], queue=100)
+        else:
+            link.subscribe(s.odometry, POSE_TYPES[s.pose_from])
         kinds = {
             s.battery: "sensor_msgs/msg/BatteryState",
             s.emergency_stop: "std_msgs/msg/Bool",
@@ -332,7 +477,7 @@ class RosBase:
         if s.heartbeat:
             link.advertise(s.heartbeat, "std_msgs/msg/Empty")
         if s.speed:
-            link.advertise(SPEED_TOPIC, "nav2_msgs/msg/SpeedLimit")
+            link.advertise(s.speed_limit, "nav2_msgs/msg/SpeedLimit")
         self._metres, self._counts = 0.0, dict.fromkeys(self._counts, 0)
         link.clear_interrupt()
         link.open()
@@ -347,17 +492,15 @@ class RosBase:
     def _on_message(self, topic: str, message: Message) -> None:
         """Store transforms, and end the search at a low battery or a pressed emergency stop."""
         problem, s = "", self.settings
-        if topic in TF_TOPICS:
+        if topic in s.tf_topics:
             self._transforms.add(message, topic)
         elif topic == s.battery:
             share = message.get("percentage")
             if not isinstance(share, int | float) or not 0 <= share <= 1:
-                problem = (
-                    f"the battery's percentage must be between 0 and 1, got {share!r}"
-                )
+                problem = f"{s.battery}: the percentage must be between 0 and 1, got {share!r}"
             elif share < s.least_charge:
                 problem = f"the battery is at {share:.0%}, below {s.least_charge:.0%}: charge it"
-        elif topic == s.emergency_stop and message.get("data") is not False:
+        elif topic == s.emergency_stop and message.get("data") not in (False, 0):
             problem = "the emergency stop is pressed: release it and restart the search"
         if problem and not self._halted:
             self._halted = problem
@@ -374,6 +517,9 @@ class RosBase:
             "time_allowance": {"sec": int(self.settings.motion), "nanosec": 0},
         }
         result = self._do_motion(self.settings.spin, "nav2_msgs/action/Spin", args)
+        if result.status == "aborted":
+            self._counts["bumps"] += 1
+            result = replace(result, status="blocked")
         self._counts["turns"] += math.ceil(abs(degrees) / 30.0 - 1e-9)
         return result
 
@@ -390,9 +536,12 @@ class RosBase:
             pose = ros_pose(
                 east + (x - east) / legs, north + (y - north) / legs, heading
             )
-            goal = {"header": {"frame_id": self._frame}, "pose": pose}
+            header = {"stamp": LATEST, "frame_id": self._frame}
+            goal = {"header": header, "pose": pose}
             args = {"pose": goal, "behavior_tree": ""}
             result = self._do_motion(self.settings.navigate, NAVIGATE_TYPE, args)
+            if result.status == "aborted":
+                result = self._explained(result, (x, y))
             self._counts["moves"] += max(1, math.ceil(result.metres / 0.25 - 1e-9))
             metres = round(metres + result.metres, 4)
             if legs == 1 or result.status != "ok":
@@ -453,9 +602,8 @@ class RosBase:
                 if not self.link.connected:
                     raise LinkLost
                 if s.speed:
-                    self.link.publish(
-                        SPEED_TOPIC, {"percentage": False, "speed_limit": s.speed}
-                    )
+                    limit = {"percentage": False, "speed_limit": s.speed}
+                    self.link.publish(s.speed_limit, limit)
                 status, reason = self.link.goal(action, kind, args, s.motion)
             except LinkLost:
                 since = time.monotonic()
@@ -481,9 +629,28 @@ class RosBase:
         if breaks and status != "lost":
             note = "before it, the connection broke and all goals were cancelled"
             reason = f"{reason}; {note}" if reason else note
-        if status != "ok":
-            self._counts["bumps" if status == "blocked" else status] += 1
+        if status in self._counts:
+            self._counts[status] += 1
+        elif status == "blocked":
+            self._counts["bumps"] += 1
         return MotionResult(status, round(distance, 4), reason)
+
+    def _explained(
+        self, aborted: MotionResult, goal: tuple[float, float]
+    ) -> MotionResult:
+        """Explain a motion that Nav2 aborted without a reason: ``blocked`` if depth shows an
+        obstacle towards the goal, else ``cancelled``, as by a client whose goal preempted it."""
+        view = self.capture()
+        position = (view.x, view.y)
+        side = relative(bearing(position, goal), view.heading)
+        obstacle = observation.obstacle_ahead(view.depth, view.eye, side)
+        limit = math.dist(position, goal) + OBSTACLE_MARGIN
+        if obstacle <= min(limit, FARTHEST_OBSTACLE):
+            self._counts["bumps"] += 1
+            return replace(aborted, status="blocked")
+        self._counts["cancelled"] += 1
+        reason = f"{aborted.reason}, and nothing was in the way"
+        return replace(aborted, status="cancelled", reason=reason)
 
     def _reopen(self) -> None:
         """Reconnect and cancel any running goal. Raises ``RobotError``, also once halted."""
@@ -530,7 +697,7 @@ class RosBase:
             def missing() -> str:
                 place = self._transforms.place(s.map_frame, s.body_frame, now)
                 self._place = place or self._place
-                return "" if place else f"/tf from {s.body_frame} to {s.map_frame}"
+                return "" if place else f"{s.tf} from {s.body_frame} to {s.map_frame}"
 
             self.link.wait(missing, s.answer)
             self._frame = s.map_frame
@@ -542,6 +709,16 @@ class RosBase:
         self._frame = parse_frame(message) or self._frame
 
     def _read_view(self) -> View:
+        """Return a view with depth. Raises ``NothingMeasured`` if frame after frame has none."""
+        deadline = time.monotonic() + UNMEASURED_SECONDS
+        while True:
+            try:
+                return self._read_next_view()
+            except NothingMeasured:
+                if time.monotonic() > deadline:
+                    raise
+
+    def _read_next_view(self) -> View:
         """Return a view from messages received from now on, except a map, which may be older."""
         s, now = self.settings, time.monotonic()
         after = dict.fromkeys(filter(None, (s.depth, s.image)), now)
@@ -552,7 +729,7 @@ class RosBase:
         scan, image, floor = latest[s.depth], b"", None
         if s.image:
             with naming_field(s.image, "data"):
-                image = base64.b64decode(latest[s.image]["data"], validate=True)
+                image = image_bytes(latest[s.image]["data"])
         if s.costmap:
             frame = parse_frame(latest[s.costmap])
             if frame != self._frame:
@@ -561,11 +738,11 @@ class RosBase:
                 raise DataError(s.costmap, "field 'header.frame_id'", problem, remedy)
             floor = floor_map(latest[s.costmap], s.costmap)
         if s.depth_from == "scan":
-            depth = scan_depth(
-                scan, s.depth, s.eye, s.reach, s.scan_turn, s.scan_flipped
-            )
+            mounting = (s.scan_turn, s.scan_flipped)
+            depth = scan_depth(scan, s.depth, s.eye, s.reach, *mounting, s.no_return)
         else:
-            depth = image_depth(scan, s.depth, s.field_of_view, s.reach, s.tilt)
+            camera = (s.field_of_view, s.reach, s.tilt, s.depth_unit)
+            depth = image_depth(scan, s.depth, *camera)
         return View(
             "robot", *self._place, s.eye, s.field_of_view, depth, None, image, floor
         )

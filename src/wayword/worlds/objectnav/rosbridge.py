@@ -36,6 +36,17 @@ PING_SECONDS, PONG_SECONDS = (
 )  # interval of pings, which reveal a dead network; time limit
 HEARTBEAT_SECONDS = 0.2  # a fifth of the robot's watchdog timeout
 SUCCEEDED, CANCELLED, ABORTED = 4, 5, 6  # ROS's ``GoalStatus``
+UNEXPLAINED_CODES = frozenset(
+    {
+        # no reason, which a preempted goal has, or an unknown one
+        *(0, 100, 200, 300, 600, 700, 9000),
+        # a plugin, a transform or a behavior tree is missing, or time ran out
+        *(101, 102, 107, 201, 202, 207, 301, 302, 601, 602, 701, 702),
+        *(9001, 9002, 9003),
+    }
+)
+"""Error codes of Nav2 that name no obstacle. Source: the ``.action`` files of ``nav2_msgs``, branch
+main. Before Jazzy, results had no code."""
 
 
 class RobotError(WaywordError):
@@ -165,7 +176,8 @@ class Link:
     def goal(
         self, action: str, kind: str, args: Mapping[str, Json], timeout: float
     ) -> tuple[str, str]:
-        """Send an action goal and wait for its result: a motion's status and the reason for it.
+        """Send an action goal and wait for its result: a motion's status and the reason for it. The
+        status ``aborted`` names no obstacle: there may have been one.
 
         Raises ``LinkLost``; ``TimeoutError`` after cancelling a goal that takes too long, with true
         if the action sent feedback; ``InterruptedError`` after cancelling an interrupted one.
@@ -191,12 +203,14 @@ class Link:
             return "refused", str(values)[:200] or "the goal was rejected"
         if status == SUCCEEDED:
             return "ok", ""
-        message = values.get("error_msg") if isinstance(values, dict) else ""
-        code = status if isinstance(status, int) else 0
-        name = {CANCELLED: "cancelled", ABORTED: "aborted"}.get(
-            code, f"ended with status {code}"
-        )
-        return "blocked", f"{name}: {message}"[:200] if message else name
+        if status == CANCELLED:
+            return "cancelled", "cancelled by another client or an operator"
+        result = values if isinstance(values, dict) else {}
+        reason = "aborted" if status == ABORTED else f"ended with status {status}"
+        if message := result.get("error_msg"):
+            reason = f"{reason}: {message}"[:200]
+        is_unexplained = result.get("error_code", 0) in UNEXPLAINED_CODES
+        return "aborted" if is_unexplained else "blocked", reason
 
     def call(
         self, service: str, kind: str, args: Mapping[str, Json], timeout: float

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, make_dataclass
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
 from annotated_types import Ge
@@ -18,6 +19,16 @@ from wayword.core.errors import UsageError, suggest
 
 Count = Annotated[int, Ge(1)]
 """A whole number above 0."""
+
+
+@dataclass(frozen=True)
+class _NamesFile:
+    """Mark of a field that names a file."""
+
+
+FileName = Annotated[str, _NamesFile()]
+"""The path of a file or folder. It is used if a user sets it, but not if a run folder names it: see
+:mod:`wayword.runs.opening`."""
 
 _MAX_VALUES = (
     100_000  # per YAML text: nine lines of aliases can expand to a billion values
@@ -34,6 +45,16 @@ def make(settings: type[Any], values: Mapping[str, Any], owner: str) -> Any:
         if key not in names:
             raise UsageError(f"{owner} has no setting {key!r}; {suggest(key, names)}")
     return _validated(settings, values, f"{owner}: setting ")
+
+
+def file_fields(settings: type[Any]) -> list[str]:
+    """Return the fields of settings that name files or folders."""
+    hints = get_type_hints(settings, include_extras=True)
+    return [
+        name
+        for name, hint in hints.items()
+        if hint is Path or _NamesFile() in getattr(hint, "__metadata__", ())
+    ]
 
 
 def check(instance: Any) -> None:

@@ -106,7 +106,7 @@ def test_places_of_both_walks_are_on_the_map(top: Path) -> None:
         next(r for r in each.records() if r.episode_id == episode).trajectory
         for each in runs
     ]
-    sources = open_sources(runs[0].config, [episode], None)
+    sources = open_sources(runs[0], [episode], None)
     one, two = (maps.map_of(walk, sources) for walk in walks)
     assert isinstance(one, Map)
     assert isinstance(two, Map)
@@ -167,7 +167,7 @@ def test_flips_come_first_and_their_walks_and_causes_are_asked_for(top: Path) ->
     assert len(part.all("polyline", class_="gold")) == len(lost)
     darts = part.all("path", class_="facing")
     assert len(darts) == 2 * len(lost), "the end of each walk"
-    config = RunFolder.read(top / names[0]).config
+    first = RunFolder.read(top / names[0])
     golds = [each.attributes["points"] for each in part.all("polyline", class_="gold")]
     for gold, episode in zip(
         golds, [each.text for each in part.all("bdi")], strict=True
@@ -176,7 +176,7 @@ def test_flips_come_first_and_their_walks_and_causes_are_asked_for(top: Path) ->
                  .trajectory for name in names]  # fmt: skip
         apart = find_divergence(*walks)
         assert f"part at step {apart}" in part.text
-        sources = open_sources(config, [episode], None)
+        sources = open_sources(first, [episode], None)
         assert sources.instruction(episode) in part.text
         drawn = maps.together(
             [*zip(names, walks, strict=True)], sources, apart, small=True

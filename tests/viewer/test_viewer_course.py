@@ -106,7 +106,7 @@ def test_goal_conditions_are_a_curve_and_say_when_they_came_to_hold(
     )
     recorded = RunFolder.read(done.path)
     for record in recorded.records():
-        sources = open_sources(recorded.config, [record.episode_id], None)
+        sources = open_sources(recorded, [record.episode_id], None)
         course = replay(record.trajectory, sources)[0]
         assert course.conditions == sources.instruction(record.episode_id).count(
             "go to"
@@ -129,7 +129,7 @@ def test_a_costmap_is_drawn_as_it_grew(tmp_path: Path) -> None:
     )
     recorded = RunFolder.read(done.path)
     (record,) = recorded.records()
-    sources = open_sources(recorded.config, [record.episode_id], None)
+    sources = open_sources(recorded, [record.episode_id], None)
     page = Page.parse(episode_page(record, [], sources, "run", Links()))
     assert not page.all("path", class_="seenfree"), "the costmap has it"
     turns = [n for n, step in enumerate(record.trajectory.steps, 1)

@@ -17,11 +17,12 @@ from helpers.shown import episode_page
 from wayword import viewer
 from wayword.core.model import Image, Message
 from wayword.core.trajectory import ModelCall, Trajectory
+from wayword.core.visible import visible
 from wayword.runs.codec import dump, from_json
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links
-from wayword.viewer.markup import Html, data, visible
+from wayword.viewer.markup import Html, data
 from wayword.viewer.pages import file_name
 
 HOSTILE = [
@@ -72,7 +73,7 @@ def test_a_hostile_run_opens_no_dataset_from_a_file(tmp_path: Path) -> None:
     evil.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n", encoding="utf-8")
     written = viewer.write_pages(make_run(tmp_path / "run", dataset=f"{evil}:test"))
     assert not (tmp_path / "ran").exists()
-    assert "no dataset" in written.notice
+    assert "no file that you have not named is opened" in written.notice
 
 
 @given(st.text(max_size=200))

@@ -22,10 +22,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from wayword.bench import ladders
 from wayword.bench.real import absence
 from wayword.core.errors import UsageError, WaywordError
+from wayword.core.visible import visible
 from wayword.runs.record import RunFolder, is_run
 from wayword.runs.running import verify
 from wayword.viewer import pages
-from wayword.viewer.markup import visible
 
 PAGE = "card.html"
 WIDTH, HEIGHT, LEFT, FOOT = 320, 150, 34, 22

@@ -109,11 +109,6 @@ def _stop_as_ctrl_c() -> list[int]:
 
 def _say(line: str) -> None:
     from wayword.core.secrets import redacted
+    from wayword.core.visible import visible
 
-    shown = (
-        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}"
-        for c in line
-    )
-    sys.stderr.write(
-        f"wayword: {redacted(''.join(shown))}\n"
-    )  # no terminal control codes
+    sys.stderr.write(f"wayword: {visible(redacted(line))}\n")

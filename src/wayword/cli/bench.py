@@ -163,7 +163,7 @@ def play(
     card = ladders.make_card(entry.folder, header)
     ladders.write_card(entry.folder, card)
     path = page.write_card_page(entry.folder, card)
-    typer.echo(f"{ladders.render(card)}\n\n{path}")
+    show.echo(f"{ladders.render(card)}\n\n{path}")
     if not player.complete:
         raise typer.Exit(1)
 
@@ -231,8 +231,8 @@ def _print_forecast(
     rows += [(plan.on, forecast(plan)) for plan in samples.values()]
     share = concurrency // at_once  # of a run
     rounds = sum(each.calls * math.ceil(each.episodes / share) for _, each in rows)
-    typer.echo("\n".join(row_lines(rows)))
-    typer.echo(
+    show.echo("\n".join(row_lines(rows)))
+    show.echo(
         f"about {rounds / 60 / at_once:.0f} minutes at 1 second a call and --concurrency "
         f"{concurrency}, if no ladder ends early"
     )
@@ -340,7 +340,7 @@ def show_card(
     """
     from wayword.bench import ladders
 
-    typer.echo(ladders.render(ladders.read_card(folder), form))
+    show.echo(ladders.render(ladders.read_card(folder), form))
 
 
 @app.command("board")
@@ -359,7 +359,7 @@ def write_board(
     """
     from wayword.bench import page
 
-    typer.echo(page.write_board(folder, out, data))
+    show.echo(page.write_board(folder, out, data))
 
 
 @app.command("compare")
@@ -372,4 +372,4 @@ def compare_cards(first: Folder, second: Folder) -> None:
     """
     from wayword.bench import ladders
 
-    typer.echo(ladders.render_comparison(first, second))
+    show.echo(ladders.render_comparison(first, second))

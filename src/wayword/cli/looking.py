@@ -29,7 +29,7 @@ def list_parts(
     """
     from wayword.runs import catalog
 
-    typer.echo(catalog.listing(kind))
+    show.echo(catalog.listing(kind))
 
 
 def doctor() -> None:
@@ -37,14 +37,11 @@ def doctor() -> None:
     from wayword.runs import catalog
 
     for name, passed, result, remedy in catalog.checks():
-        mark = (
-            typer.style("ok  ", fg="green")
-            if passed
-            else typer.style("--  ", fg="yellow")
-        )
-        typer.echo(f"{mark}{name}: {result}")
+        mark, color = ("ok  ", "green") if passed else ("--  ", "yellow")
+        show.echo(mark, nl=False, color=color)
+        show.echo(f"{name}: {result}")
         if not passed:
-            typer.echo(f"      {remedy}")
+            show.echo(f"      {remedy}")
 
 
 @data.command("list")
@@ -52,7 +49,7 @@ def data_list(data: Data = None) -> None:
     """List dataset splits with their number of episodes, or what is missing."""
     from wayword.runs import catalog
 
-    typer.echo(catalog.data_listing(data))
+    show.echo(catalog.data_listing(data))
 
 
 @data.command("check")
@@ -70,7 +67,7 @@ def data_check(
     """
     from wayword.runs import catalog
 
-    typer.echo(catalog.data_check(on, data, parse(set_ or [])))
+    show.echo(catalog.data_check(on, data, parse(set_ or [])))
 
 
 # ``wayword models``: weights of local models, and a server for them.
@@ -86,13 +83,13 @@ def models_list() -> None:
 
     for status in weights.statuses():
         where = status.path or f"not fetched; run `wayword models fetch {status.name}`"
-        typer.echo(
+        show.echo(
             f"{status.name}  {status.size / 1e6:.0f} MB  {status.license}  {where}"
         )
     for name in weights.regression_model_names():
         path = weights.SHIPPED / f"{name}.json"
         size = f"{path.stat().st_size / 1e3:.0f} kB"
-        typer.echo(f"regression:{name}  {size}  for agent {name}  {path}")
+        show.echo(f"regression:{name}  {size}  for agent {name}  {path}")
 
 
 @models.command("fetch")
@@ -100,7 +97,7 @@ def models_fetch(name: Name = "smollm2") -> None:
     """Download a model's weights and verify their SHA-256."""
     from wayword.models.parts import weights
 
-    typer.echo(f"{name}: {weights.fetch(name)}")
+    show.echo(f"{name}: {weights.fetch(name)}")
 
 
 @models.command("check")
@@ -112,13 +109,13 @@ def models_check(name: Name = "smollm2") -> None:
     from wayword.models.parts import weights
     from wayword.models.parts.opening import open_model
 
-    typer.echo(f"{weights.checked(name)}: SHA-256 verified")
+    show.echo(f"{weights.checked(name)}: SHA-256 verified")
     if not weights.writes_text(name):
         return
     model = open_model(f"local:{name.removeprefix('local:')}")
     prompt = [user("Name a color.")]
     answer = asyncio.run(model.complete(prompt, Sampling(max_tokens=12)))
-    typer.echo(f"answer: {answer.text.strip()!r}")
+    show.echo(f"answer: {answer.text.strip()!r}")
 
 
 @models.command("serve")
@@ -139,7 +136,7 @@ def models_serve(
     from wayword.models.parts.weights import located
 
     with serve(located(name), port) as address:
-        typer.echo(f"serving {name} at {address}  (Ctrl-C to stop)")
+        show.echo(f"serving {name} at {address}  (Ctrl-C to stop)")
         while True:
             time.sleep(3600)
 
@@ -175,7 +172,7 @@ def prompts_import(
     from wayword.agents.released import import_prompts
 
     names = import_prompts(system, path, out, variant)
-    typer.echo(f"{out}: {len(names)} prompts: {', '.join(names)}")
+    show.echo(f"{out}: {len(names)} prompts: {', '.join(names)}")
 
 
 # ``wayword perceive``.
@@ -239,11 +236,11 @@ def perceive(
     )  # fmt: skip
     with show.progress("places") as report:
         survey = perceive(plan, lambda _, number, count: report(number, count, {}))
-    typer.echo(
+    show.echo(
         f"{survey.places} places, {survey.views} views, {survey.objects} objects; "
         f"{survey.computed} answers computed, the rest cached"
     )
-    typer.echo(f"The objects in the views: {out / 'boxes'}")
+    show.echo(f"The objects in the views: {out / 'boxes'}")
 
 
 # ``wayword task``: custom tasks from a short YAML file.
@@ -275,9 +272,9 @@ def new(
     created = accept(file, out)
     for each in created:
         name, steps = each.case.task.episode.id, each.accepted["steps"]
-        typer.echo(f"{each.path}: {name} accepted; the expert takes {steps} steps")
+        show.echo(f"{each.path}: {name} accepted; the expert takes {steps} steps")
     target = out or file
-    typer.echo(
+    show.echo(
         f"Next: wayword run expert --on {target if target.is_absolute() else f'./{target}'}"
     )
 
@@ -293,7 +290,7 @@ def example(
     from wayword.datasets.sources.own import example
 
     if out is None:
-        typer.echo(example(), nl=False)
+        show.echo(example(), nl=False)
         return
     if out.exists():
         raise UsageError(f"{out} already exists; give a new file")

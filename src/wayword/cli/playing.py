@@ -26,14 +26,14 @@ def play(
     role: Annotated[
         str, Option("--as", help="The actor you play; default: the first.")
     ] = "",
-    others: Annotated[
-        str,
+    with_: Annotated[
+        list[str] | None,
         Option(
             "--with",
-            help="Agent for all other actors.",
+            help="Agent for all other actors; with --continue also a file that the run names.",
             autocompletion=completing.agents,
         ),
-    ] = "",
+    ] = None,
     episode: Annotated[
         str,
         Option(
@@ -90,10 +90,12 @@ def play(
     from wayword.settings import parse
     from wayword.viewer.play import score_rows
 
+    files = [name for name in with_ or () if continue_ and Path(name).exists()]
+    others = next((name for name in with_ or () if name not in files), "")
     plan = Plan(
         "human", dataset or on or "household", model, parse(set_ or []),
         seed=seed, max_steps=max_steps, data=data, out=out, episode=episode,
-        continues=continue_,
+        continues=continue_, trusted=tuple(map(Path, files)),
     )  # fmt: skip
     if browser:
         with show.pages(plan, port) as server:
@@ -115,11 +117,11 @@ def play(
             f"{why}; this game does not count; run the same command to restart it"
         )
         raise typer.Exit(1)
-    typer.echo(f"\nEpisode {game.episode}: {game.ended.replace('_', ' ')}")
+    show.echo(f"\nEpisode {game.episode}: {game.ended.replace('_', ' ')}")
     for metric, player, expert in score_rows(game):
-        typer.echo(f"{metric:<14}{player:>10}{expert:>10}".rstrip())
+        show.echo(f"{metric:<14}{player:>10}{expert:>10}".rstrip())
     folder = short_path(game.result.path)
-    typer.echo(f"\n{folder}   (wayword view {folder})")
+    show.echo(f"\n{folder}   (wayword view {folder})")
 
 
 # ``wayword serve-env`` and ``wayword mcp``: worlds for external trainers and assistants.
@@ -181,7 +183,7 @@ def serve_env(
         reward=reward, episodes=limit, max_steps=max_steps, actor=actor, others=others,
     )  # fmt: skip
     socket = server.config.bind_socket()
-    typer.echo(
+    show.echo(
         f"{name} at http://{host}:{socket.getsockname()[1]} (Ctrl-C to stop)", err=True
     )
     server.run(sockets=[socket])

@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from wayword.cli import completing, show
-from wayword.cli.running import Data
+from wayword.cli.running import Data, Trusted
 
 if TYPE_CHECKING:
     from wayword.runs.reports import Report
@@ -46,6 +46,7 @@ def table(
         bool, Option("--wide", help="Show every column, however wide.")
     ] = False,
     data: Data = None,
+    trusted: Trusted = None,
 ) -> None:
     """Show metrics of runs with 95% intervals, one row per run.
 
@@ -60,8 +61,10 @@ def table(
     from wayword.runs.results import metric_names
 
     keys = metric_names(metrics)
-    typer.echo(
-        reports.table(runs, form, keys, together, pool, show.notice, by, data, wide)
+    show.echo(
+        reports.table(
+            runs, form, keys, together, pool, show.notice, by, data, wide, trusted or ()
+        )
     )
 
 
@@ -82,13 +85,14 @@ def merge(
     from wayword.runs.record import merge as merge_shards
 
     merged = merge_shards(shards, out)
-    typer.echo(f"{merged.path}: {merged.episodes:,} episodes")
+    show.echo(f"{merged.path}: {merged.episodes:,} episodes")
     show.notice(*merged.notices)
 
 
 def verify(
     run: Annotated[Path, Argument(help="A run folder.")],
     data: Data = None,
+    trusted: Trusted = None,
 ) -> None:
     """Replay every recorded action and recompute every score.
 
@@ -101,14 +105,14 @@ def verify(
     from wayword.runs.record import RunFolder
     from wayword.runs.running import verify as verified
 
-    differences = dict(verified(RunFolder.read(run), data))
+    differences = dict(verified(RunFolder.read(run), data, trusted or ()))
     wrong = [
         f"{name}: {difference}"
         for name, difference in differences.items()
         if difference
     ]
     total = f"{run}: {len(differences):,} episodes replayed and scored, {len(wrong):,} differ"
-    typer.echo("\n".join([*wrong, total]))
+    show.echo("\n".join([*wrong, total]))
     if wrong:
         raise typer.Exit(1)
 
@@ -147,6 +151,7 @@ def tours(
     form: FormatOption = "rich",
     metrics: Metrics = "",
     data: Data = None,
+    trusted: Trusted = None,
 ) -> None:
     """Compare the halves of a run's tours: a scene's episodes in the order of the run.
 
@@ -162,7 +167,7 @@ def tours(
     from wayword.runs.results import metric_names
     from wayword.runs.tours import report
 
-    _print_written(report(run, other, metric_names(metrics), form, data))
+    _print_written(report(run, other, metric_names(metrics), form, data, trusted or ()))
 
 
 def score(
@@ -194,7 +199,7 @@ def score(
 
 
 def _print_written(written: Report) -> None:
-    typer.echo(written.text)
+    show.echo(written.text)
     show.notice(*written.notices)
 
 
@@ -243,6 +248,7 @@ def export(
     thoughts: Annotated[
         bool, Option("--thoughts", help="Keep the thoughts of each step, if recorded.")
     ] = False,
+    trusted: Trusted = None,
 ) -> None:
     """Write finished episodes as training data in chat format.
 
@@ -273,7 +279,14 @@ def export(
         )
     kind = "chat" if form == "hub" else form
     options = Export(
-        strategy, kind, parse(set_ or []), actor or (), everything, data, thoughts
+        strategy,
+        kind,
+        parse(set_ or []),
+        actor or (),
+        everything,
+        data,
+        thoughts,
+        trusted or (),
     )
     with show.progress("export") as bar:
 
@@ -281,7 +294,7 @@ def export(
             bar(done, total, {})
 
         if strategy == "mcap":
-            typer.echo(f"{out}: {export_mcap(runs, out, report)} episodes as MCAP")
+            show.echo(f"{out}: {export_mcap(runs, out, report)} episodes as MCAP")
             return
         if strategy == "calls":
             values = {**options.settings, "actors": options.actors}
@@ -305,5 +318,5 @@ def export(
         elif strategy == "calls":
             rmtree(out)
         raise RecordingError(f"{out}: nothing to export; {card.why_empty()}")
-    typer.echo(f"{out}: {card.line}")
+    show.echo(f"{out}: {card.line}")
     show.notice(*card.notices)

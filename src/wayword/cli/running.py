@@ -49,6 +49,14 @@ Steps = Annotated[int | None, Option(help="Maximum number of steps per episode."
 Seed = Annotated[int, Option(help="Random seed of the run.")]
 Concurrency = Annotated[int, Option(help="Number of concurrent episodes.")]
 Data = Annotated[Path | None, Option(help="Data folder; default: $WAYWORD_DATA.")]
+Trusted = Annotated[
+    list[Path] | None,
+    Option(
+        "--with",
+        exists=True,
+        help="A file that the run names and that you trust, such as its dataset; may be repeated.",
+    ),
+]
 Dollars = Annotated[
     float | None, Option(help="Budget in US dollars; the run stops at its end.")
 ]
@@ -181,6 +189,7 @@ def run(
         Option(help="scene: agents keep what they learned for a scene's next episode."),
     ] = "",
     track: Track = "",
+    trusted: Trusted = None,
     watch: Annotated[
         bool, Option("--watch", help="Open the run's live page in the browser.")
     ] = False,
@@ -215,6 +224,7 @@ def run(
     context.call_on_close(slow.cancel)
     from wayword.core.files import short_path
     from wayword.runs import sweep as sweeping
+    from wayword.runs.opening import check_recipe
     from wayword.runs.plan import RunRecipe, agents_of, read_config, read_recipe
     from wayword.runs.remote import url_of
     from wayword.runs.reports import SEEDS, table
@@ -235,6 +245,7 @@ def run(
             *(sweep or ()),
         ),
         **{key: several[0] for key, several in names.items()},
+        "trusted": tuple(trusted or ()),
     }
     recipe = RunRecipe(**values)
     if agent.endswith((".yaml", ".yml")):
@@ -245,7 +256,9 @@ def run(
             if source and source.name == "COMMANDLINE"
         }
         given |= {"sweep"} if recipe.sweep else set()
-        recipe = recipe.over(read_recipe(Path(agent)), given)
+        described = read_recipe(Path(agent))
+        check_recipe(Path(agent), described, recipe.trusted)
+        recipe = recipe.over(described, given)
     sweeps = [
         *recipe.sweep,
         *([sweeping.seeds(recipe.seeds)] if recipe.seeds != 1 else []),
@@ -255,22 +268,22 @@ def run(
         from wayword.runs.forecast import forecast, lines, row_lines
 
         rows = row_lines([(each.name, forecast(each.plan)) for each in variants])
-        typer.echo("\n".join(rows or lines(forecast(recipe))))
+        show.echo("\n".join(rows or lines(forecast(recipe))))
         return
     with _watched(recipe, watch) as person:
         if variants:  # a table with a row per group of seeds, and a plot
             results = [carry_out(each.plan, recipe.track, person) for each in variants]
             complete = all(result.outcome.complete for result in results)
             pool = any(sweep.partition("=")[0] in SEEDS for sweep in sweeps)
-            typer.echo(table([result.path for result in results], pool=pool))
-            typer.echo(
+            show.echo(table([result.path for result in results], pool=pool))
+            show.echo(
                 f"\n{sweeping.picture(variants) or short_path(results[0].path.parent)}"
             )
         else:
             result = carry_out(recipe, recipe.track, person, slow)
             complete = result.outcome.complete
-            typer.echo(table([result.path]))
-            typer.echo(f"\n{url_of(result.path) or short_path(result.path)}")
+            show.echo(table([result.path]))
+            show.echo(f"\n{url_of(result.path) or short_path(result.path)}")
     if not complete:
         raise typer.Exit(1)
 
@@ -352,12 +365,12 @@ def demo(
             name = "walker, velma" if row.name == trained else row.name
             shown.setdefault(name, []).append(" ".join(cell(row, success, 1)))
     (out / "tables.txt").write_text("\n".join(tables), encoding="utf-8")
-    typer.echo("")
+    show.echo("")
     for name, cells in shown.items():
-        typer.echo(f"{name:16}{''.join(f'{cell:28}' for cell in cells)}".rstrip())
-    typer.echo(f"\nOpen {pages[0]} to see walker's routes and decisions,")
-    typer.echo(f"and {pages[1]} for those of velma.")
-    typer.echo(f"All metrics: {out / 'tables.txt'}. Next: .venv/bin/wayword run --help")
+        show.echo(f"{name:16}{''.join(f'{cell:28}' for cell in cells)}".rstrip())
+    show.echo(f"\nOpen {pages[0]} to see walker's routes and decisions,")
+    show.echo(f"and {pages[1]} for those of velma.")
+    show.echo(f"All metrics: {out / 'tables.txt'}. Next: .venv/bin/wayword run --help")
     if not complete:
         raise typer.Exit(1)
 
@@ -467,7 +480,7 @@ def reproduce(
     from wayword.settings import parse
 
     if not name or name in recipes.PAPERS:
-        typer.echo(recipes.listing(name))
+        show.echo(recipes.listing(name))
         return
     recipe = recipes.open_recipe(name)
     options = recipes.RecipeOptions(
@@ -493,7 +506,7 @@ def reproduce(
         ]
         if dry_run or (plans and not recipes.costs_nothing(options)):
             for line in row_lines([(name, forecast(plan)) for name, plan in plans]):
-                typer.echo(line) if dry_run else show.notice(line)
+                show.echo(line) if dry_run else show.notice(line)
         if dry_run:
             return
         complete, spent, done = True, 0.0, set()
@@ -505,6 +518,6 @@ def reproduce(
             scores = RunFolder.read(result.path).scores()
             spent += sum(each.get("cost", 0.0) for _, each in scores)
         compared = [recipes.compare_row(each, list(recipe.metrics)) for each in rows]
-    typer.echo(recipes.render(recipe, compared, form))
+    show.echo(recipes.render(recipe, compared, form))
     if not complete:
         raise typer.Exit(1)

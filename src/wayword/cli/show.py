@@ -41,6 +41,8 @@ def progress_rows(
     from rich.table import Column
     from rich.text import Text
 
+    from wayword.core.visible import visible
+
     class StatusNote(columns.ProgressColumn):
         def render(self, task: columns.Task) -> Text:
             return Text(task.fields["note"], no_wrap=True, overflow="ellipsis")
@@ -60,6 +62,7 @@ def progress_rows(
     rows: dict[str, columns.TaskID] = {}
 
     def row(label: str, name: str = "") -> OnProgress:
+        label = visible(label)
         if name not in rows:
             rows[name] = bar.add_task(label, total=None, note="")
         bar.reset(rows[name], description=label, total=None, note="")
@@ -140,12 +143,21 @@ class RunningMeans:
 
 def notice(*lines: str) -> None:
     """Print notices on stderr."""
+    for line in lines:
+        echo(line, color="yellow", err=True)
+
+
+def echo(
+    text: object = "", nl: bool = True, err: bool = False, color: str = ""
+) -> None:
+    """Print a text without secrets, and without characters that control a terminal: run folders,
+    models and data may contain any."""
     import typer
 
     from wayword.core.secrets import redacted
+    from wayword.core.visible import visible
 
-    for line in lines:
-        typer.secho(redacted(line), fg=typer.colors.YELLOW, err=True)
+    typer.secho(visible(redacted(str(text))), fg=color or None, nl=nl, err=err)
 
 
 def pages(plan: Plan, port: int = 0) -> Server:
@@ -163,9 +175,7 @@ def serve(server: Server, address: str, open_: bool) -> None:
     """Print the address, open the browser if requested, and serve until Ctrl-C."""
     import webbrowser
 
-    import typer
-
-    typer.echo(f"{address}  (Ctrl-C to stop)")
+    echo(f"{address}  (Ctrl-C to stop)")
     if open_:
         webbrowser.open(address)
     server.serve()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Argument, Option
 
 from wayword.cli import show
-from wayword.cli.running import Data
+from wayword.cli.running import Data, Trusted
 
 
 def view(
@@ -52,12 +51,7 @@ def view(
         Path | None, Option(help="With --write: output folder; default: RUN/pages.")
     ] = None,
     data: Data = None,
-    trusted: Annotated[
-        Path | None,
-        Option(
-            "--with", exists=True, help="The runs' dataset file, if it is a custom one."
-        ),
-    ] = None,
+    trusted: Trusted = None,
 ) -> None:
     """View runs in the browser: every episode and step, live and side by side.
 
@@ -77,7 +71,7 @@ def view(
         from wayword.viewer.content import Content
         from wayword.viewer.library import Library
 
-        content = Content(Library(given), data, trusted)
+        content = Content(Library(given), data, trusted or ())
         with Server(content, port, host, token_for(host, token)) as server:
             show.serve(server, server.address, open_)
         return
@@ -90,18 +84,19 @@ def view(
 
     with show.progress("pages") as bar:
         written = write_pages(
-            run, out, limit=limit, episodes=episodes, data=data, trusted=trusted,
+            run, out, limit=limit, episodes=episodes, data=data,
+            trusted=trusted or (),
             on_page=lambda done, total: bar(done, total, {}),
         )  # fmt: skip
     pages = f"{written.pages:,} of {written.of:,} episodes have pages"
-    typer.echo(f"{pages}, {written.new:,} new.")
+    show.echo(f"{pages}, {written.new:,} new.")
     if written.pages < written.of:
-        typer.echo(
+        show.echo(
             f"For more: wayword view {run} --write --episode ID, or increase --limit"
         )
     if written.notice:
         show.notice(written.notice)
-    typer.echo(written.index.resolve().as_uri())
+    show.echo(written.index.resolve().as_uri())
 
 
 def runs(
@@ -127,4 +122,4 @@ def runs(
         return
     content = Content(Library(given or [Path("runs")]))
     for each in content.library.runs():
-        typer.echo(line_of(content.card(each), each))
+        show.echo(line_of(content.card(each), each))

@@ -139,6 +139,8 @@ class Dataset(ABC):
     """The family of its worlds, which decides on the metrics."""
     splits: ClassVar[tuple[str, ...]] = ("all",)
     """The names of its splits, the default first."""
+    live: ClassVar[bool] = False
+    """True if its worlds are outside this program, such as a robot: episodes cannot be replayed."""
     max_steps: ClassVar[int] = 30
     """Maximum turns per actor; the episode is cut off after that."""
     slack: ClassVar[int] = 3

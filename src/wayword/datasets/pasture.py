@@ -32,6 +32,7 @@ from wayword.datasets.procedural.tables import Table
 from wayword.datasets.robothor import Robothor, RobothorSettings, spoken_type
 from wayword.datasets.sources import thor
 from wayword.datasets.sources.robothor import records_of, scene_of
+from wayword.settings import FileName
 from wayword.worlds.objectnav.observation import FieldOfView
 from wayword.worlds.objectnav.simulated import SimulatedScene
 from wayword.worlds.objectnav.thor import ThorBase, ThorCamera, launch
@@ -69,7 +70,7 @@ class PastureSettings(RobothorSettings):
     split, used with ``simulator=thor``."""
 
     field_of_view: FieldOfView = 90.0
-    build: str = ""
+    build: FileName = ""
 
 
 class Pasture(Robothor):

@@ -38,6 +38,7 @@ from wayword.core.perceiver import Perceiver
 from wayword.core.world import World
 from wayword.datasets.procedural.homes.episodes import read_rules
 from wayword.perception import recorded
+from wayword.settings import FileName
 from wayword.worlds import indoor
 from wayword.worlds.indoor import graph as viewpoints
 from wayword.worlds.indoor.graph import ViewpointGraph
@@ -74,9 +75,9 @@ class R2RSettings:
     objects: Literal["pack", "reverie"] = "pack"
     sub_instructions: bool = False
     sample_seed: int = 72
-    annotations: str = ""
-    observations: str = ""
-    pictures: str = ""
+    annotations: FileName = ""
+    observations: FileName = ""
+    pictures: FileName = ""
 
 
 class R2R(SolvableWalks):

@@ -14,7 +14,7 @@ from wayword.core import registry
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Extra, Reference
 from wayword.core.errors import UsageError
-from wayword.settings import make
+from wayword.settings import FileName, make
 from wayword.worlds import objectnav
 from wayword.worlds.objectnav.base import Base
 from wayword.worlds.objectnav.robot import (
@@ -39,7 +39,7 @@ class RobotSettings(RosSettings):
 
     target: str = ""
     instruction: str = ""
-    base: str = ""
+    base: FileName = ""
     base_settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -65,6 +65,7 @@ class RobotTasks(SolvableSearches):
     family = objectnav.family
     splits = ("live",)
     max_steps = 200
+    live = True
     settings: RobotSettings
 
     def open(self) -> None:

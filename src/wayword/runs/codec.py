@@ -53,6 +53,7 @@ from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.core.secrets import redacted
+from wayword.core.shapes import parse_untrusted
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
 from wayword.core.world import Feedback
 
@@ -342,6 +343,10 @@ FOOT_SIZE = _FOOT.size
 _MASK = 0xFFFFFFFF
 _LEVEL = 6  # zlib level 1 would take half the time (0.5 ms less per 100 kB) but 1.7 times the space
 _ZEROS = 16  # more trailing zeros than any gzip member has; a power cut leaves them
+_MOST_BYTES = 64 << 20
+_MOST_RATIO = 200
+"""A line is at most 64 MiB long, or 200 times its compressed size: recorded prompts repeat
+themselves up to 50 times, a decompression bomb 1,000 times."""
 _SYNC_EVERY = 1.0  # seconds between two syncs of a growing file
 
 
@@ -376,9 +381,12 @@ def line_in(raw: bytes) -> bytes:
         raise ValueError("is damaged: it has no valid header")
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
-        line = inflate.decompress(raw[_HEAD.size : -FOOT_SIZE])
+        limit = max(_MOST_BYTES, _MOST_RATIO * len(raw))
+        line = inflate.decompress(raw[_HEAD.size : -FOOT_SIZE], limit)
     except zlib.error:
         raise ValueError("is damaged: it cannot be decompressed") from None
+    if len(line) == limit:
+        raise ValueError(f"is damaged: it is longer than {limit:,} bytes")
     if (
         not inflate.eof
         or _FOOT.pack(zlib.crc32(line), len(line) & _MASK) != raw[-FOOT_SIZE:]
@@ -488,8 +496,8 @@ def _next(file: BinaryIO, at: int, end: int) -> int:
 def parsed(path: Path, number: int, line: bytes) -> dict[str, Json]:
     """The JSON object of a line. Raises ``RecordingError``, which names the file and the record."""
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        value = parse_untrusted(line)
+    except ValueError as error:
         raise corrupt(path, number, f"is not JSON ({error})") from error
     if not isinstance(value, dict):
         raise corrupt(path, number, "is not a JSON object")

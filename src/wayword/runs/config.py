@@ -17,6 +17,12 @@ from wayword.core.errors import DataError, RecordingError
 from wayword.core.files import cache_folder, keep, sha256
 from wayword.core.metric import Metric
 from wayword.core.secrets import environment_secrets, redacted
+from wayword.core.shapes import (
+    Shapes,
+    check_shape,
+    parse_untrusted,
+    with_defaults,
+)
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import LedgerRow, Totals
 from wayword.runs import codec
@@ -211,6 +217,57 @@ def _number(path: Path, number: int, line: Mapping[str, Json], field: str) -> fl
 
 FORMAT = 2
 """Version of the folder's layout: the field ``format`` of ``run.json``."""
+SHAPES: Shapes = {
+    "identity": {},
+    "identity.agent": "",
+    "identity.dataset": "",
+    "identity.settings": {},
+    "identity.dataset_settings": {},
+    "identity.models": {},
+    "identity.models.*": "",
+    "identity.model_identity": {},
+    "identity.actors": {},
+    "identity.actors.*": {},
+    "identity.actors.*.agent": "",
+    "identity.actors.*.settings": {},
+    "identity.data_checksum": "",
+    "identity.dataset_checksum": "",
+    "identity.dataset_files": "",
+    "identity.perceiver": {},
+    "identity.perceiver.name": "",
+    "identity.perceiver.settings": {},
+    "identity.perceiver.checksum": "",
+    "identity.perturb": {},
+    "identity.perturb.*": 0.0,
+    "identity.continues": {},
+    "identity.continues.step": 0,
+    "identity.seed": 0,
+    "identity.max_steps": 0,
+    "identity.shuffle": 0,
+    "identity.shard": "",
+    "identity.wayword": "",
+    "family": "",
+    "success": "",
+    "split": "",
+    "perception": "",
+    "started": "",
+    "sees_answer": False,
+    "episodes_in_split": 0,
+    "caveats": [],
+    "caveats.*": "",
+    "left_out": {},
+    "left_out.*": 0,
+    "checksums": {},
+    "versions": {},
+    "metrics": [],
+    "metrics.*": {},
+    "metrics.*.key": "",
+    "metrics.*.label": "",
+    "metrics.*.kind": "",
+    "metrics.*.better": "",
+    "metrics.*.doc": "",
+}
+"""Every field of ``run.json`` that is read, with an example of its type."""
 
 
 def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
@@ -224,6 +281,7 @@ def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
     content: dict[str, Json] = (
         {"format": FORMAT} | codec.plain(config) | {"format": FORMAT}
     )
+    check_shape(Path(NAME), content, SHAPES)
     secrets = {name: value for name, value in environment_secrets().items() if value}
     for field, text in _texts(content, ""):
         for name, secret in secrets.items():
@@ -246,7 +304,7 @@ def read_config(run: Path) -> dict[str, Json]:
     or in another format."""
     path = run / NAME
     try:
-        content = json.loads(path.read_bytes())
+        content = parse_untrusted(path.read_bytes())
     except FileNotFoundError:
         problem = (
             f"not a run folder: it has no {NAME}" if run.is_dir() else "no such folder"
@@ -260,7 +318,7 @@ def read_config(run: Path) -> dict[str, Json]:
         raise RecordingError(f"{run}: a file, not a run folder") from None
     except OSError as error:
         raise codec.unusable(path, error) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise RecordingError(
             f"{path}: is not JSON ({error}); give another folder"
         ) from error
@@ -271,7 +329,30 @@ def read_config(run: Path) -> dict[str, Json]:
             f"{path}: format {content.get('format')!r} is not supported, expected {FORMAT}; use "
             "the version of wayword that wrote it, or give another folder"
         )
-    return content
+    check_shape(path, content, SHAPES)
+    return dict(content)
+
+
+def complete(run: Path, content: dict[str, Json]) -> dict[str, Any]:
+    """The content of ``run.json`` for readers: missing fields have the defaults of ``SHAPES``.
+    Raises ``RecordingError``."""
+    try:
+        restored: dict[str, Any] = codec.restore(content)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise RecordingError(f"{run / NAME}: has a malformed value ({error})") from None
+    identity = with_defaults(restored["identity"], SHAPES, "identity.")
+    config: dict[str, Any] = with_defaults({**restored, "identity": identity}, SHAPES)
+    del config["format"]
+    return config
+
+
+def require(run: Path, content: Mapping[str, Any], *fields: str) -> None:
+    """Raise ``RecordingError`` if ``run.json`` or its identity lacks one of these fields."""
+    for field in fields:
+        if content.get(field) is None and content["identity"].get(field) is None:
+            raise RecordingError(
+                f"{run / NAME}: field {field!r}: is missing; give another folder"
+            )
 
 
 def same_run(run: Path, recorded: dict[str, Json], current: dict[str, Json]) -> None:
@@ -293,13 +374,24 @@ def same_run(run: Path, recorded: dict[str, Json], current: dict[str, Json]) -> 
 def difference(
     recorded: Mapping[str, Json], current: Mapping[str, Json]
 ) -> tuple[str, Json, Json] | None:
-    """Dotted name and both values of the first field in which the identities differ."""
-    old, new = dict(_leaves(recorded["identity"])), dict(_leaves(current["identity"]))
+    """Dotted name and both values of the first field in which the identities differ. An empty
+    value is the same as none."""
+    old, new = (
+        {
+            name: value
+            for name, value in _leaves(each["identity"])
+            if value not in _EMPTY
+        }
+        for each in (recorded, current)
+    )
     for field in [*new, *old]:
         values = old.get(field, "(absent)"), new.get(field, "(absent)")
         if values[0] != values[1]:
             return field, *values
     return None
+
+
+_EMPTY: tuple[Json, ...] = (None, "", {})
 
 
 def _leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:
@@ -325,7 +417,7 @@ def caveats_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
     """The metrics recorded in a run, so that tables work even if its family is not installed."""
     recorded = config.get("metrics")
-    if recorded is None:
+    if not recorded:
         return scoring.scorer(str(config.get("family", ""))).metrics
     try:
         return tuple(Metric(**fields) for fields in recorded)
@@ -337,4 +429,4 @@ def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
 
 def success_of(config: Mapping[str, Any]) -> str:
     """Key of the metric that defines success in a run."""
-    return str(config.get("success", scoring.success_of(str(config.get("family", "")))))
+    return str(config.get("success") or scoring.success_of(config.get("family", "")))

@@ -40,12 +40,15 @@ from wayword.core.world import Feedback
 from wayword.runs.active import demonstrations
 from wayword.runs.codec import dump
 from wayword.runs.config import success_of
-from wayword.runs.plan import cast_of, dataset_of
+from wayword.runs.opening import dataset_of
+from wayword.runs.plan import cast_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
 from wayword.runs.running import recorded_answers
 from wayword.settings import make
 
 Format = Literal["chat", "steps"]
+_ENCODING: Any = {"encoding": "utf-8", "errors": "backslashreplace"}
+"""Of written files. A model's answer may end in half a surrogate pair, which JSON can escape."""
 OnEpisode = Callable[[int, int], None]
 """Called after each episode with the number of processed episodes and their total."""
 
@@ -54,7 +57,8 @@ OnEpisode = Callable[[int, int], None]
 class Export:
     """Options of an export. ``strategy`` is the agent whose prompts are written, with its
     ``settings``; ``actors`` restricts the export to some actors. ``everything`` includes episodes
-    without success; ``thoughts`` includes recorded thoughts."""
+    without success; ``thoughts`` includes recorded thoughts. ``trusted`` are the files named by
+    ``--with``."""
 
     strategy: str = "act"
     form: Format = "chat"
@@ -63,6 +67,7 @@ class Export:
     everything: bool = False
     data: Path | None = None
     thoughts: bool = False
+    trusted: Sequence[Path] = ()
 
 
 @dataclass(slots=True)
@@ -179,12 +184,12 @@ def export(
     new = out.with_name(f".{out.name}.new")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with new.open("w", encoding="utf-8", newline="\n") as file:
+        with new.open("w", newline="\n", **_ENCODING) as file:
             for lines in _lines(opened, options, strategy, card, on_episode):
                 file.writelines(lines)
         os.replace(new, out)
         text = json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n"
-        out.with_name(f"{out.name}.card.json").write_text(text, encoding="utf-8")
+        out.with_name(f"{out.name}.card.json").write_text(text, **_ENCODING)
     except OSError as error:
         raise RecordingError(f"{out}: cannot be written ({error.strerror})") from error
     finally:
@@ -216,7 +221,7 @@ def _lines(
     digests: set[bytes] = set()
     shared, data = Shared(), {}
     for run in runs:
-        dataset = dataset_of(run, options.data)
+        dataset = dataset_of(run, options.data, options.trusted)
         steps = run.config["identity"].get("max_steps") or 0
         data[run] = (
             dataset,
@@ -453,7 +458,7 @@ def publish(
     )
     tables = {"steps": steps, "trajectory": _pictured(opened, options, out / "images")}
     for name, table in tables.items():
-        with paths[name].open("w", encoding="utf-8", newline="\n") as file:
+        with paths[name].open("w", newline="\n", **_ENCODING) as file:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table)
     rows = {name: path.read_bytes().count(b"\n") for name, path in paths.items()}
     for name, path in paths.items():
@@ -463,9 +468,7 @@ def publish(
         elif duckdb is not None and rows[name]:
             _pack(duckdb, path, out / "images" if name == "trajectory" else None)
     suffix = "parquet" if parquet else "jsonl"
-    (out / "README.md").write_text(
-        card_text(opened, card, rows, suffix), encoding="utf-8"
-    )
+    (out / "README.md").write_text(card_text(opened, card, rows, suffix), **_ENCODING)
     return card
 
 
@@ -549,7 +552,7 @@ def _pictured(
     The pictures are written to the folder ``images``."""
     count = 0
     for run in runs:
-        dataset = dataset_of(run, options.data)
+        dataset = dataset_of(run, options.data, options.trusted)
         camera = dataset.perceiver()
         if camera is not None and "picture" not in camera.capabilities:
             camera = None

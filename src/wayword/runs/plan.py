@@ -45,7 +45,6 @@ from wayword.core.world import World
 from wayword.datasets.perturbed import Perturbations, perturbed
 from wayword.models.parts.weights import is_small, trained_settings
 from wayword.runs.config import Checksums, pictures_checksum
-from wayword.runs.record import RecordedRun
 from wayword.settings import check, load_yaml, make, merge
 
 RESERVED = ("model", "models", "dataset", "actors", "perceiver", "perturb")
@@ -75,7 +74,8 @@ class Plan:
     ``rpm`` limits requests per minute, and ``cache`` is a file to reuse answers from. With the
     ``engine`` ``ray``, ``workers`` processes of a Ray cluster play ``concurrency`` episodes each;
     by default, this process plays. With ``remember="scene"``, agents keep what they learned for the
-    next episode in the scene (:mod:`wayword.runs.tours`).
+    next episode in the scene (:mod:`wayword.runs.tours`). ``trusted`` are files that the recorded
+    run names and that may be opened (:mod:`wayword.runs.opening`).
     """
 
     agent: str
@@ -104,6 +104,7 @@ class Plan:
     engine: Literal["", "ray"] = ""
     workers: AtOnce = 4
     remember: Literal["", "scene"] = ""
+    trusted: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         check(self)
@@ -245,7 +246,7 @@ def read_recipe(path: Path) -> RunRecipe:
     if not isinstance(settings, dict):
         raise UsageError(f"{path}: settings must be a mapping, such as decoding: free")
     values["settings"] = expand_keys(settings)
-    options = [each.name for each in fields(RunRecipe)]
+    options = [each.name for each in fields(RunRecipe) if each.name != "trusted"]
     for key in values:
         if key not in options:
             raise UsageError(f"{path}: unknown option {key!r}; {suggest(key, options)}")
@@ -485,28 +486,6 @@ def open_dataset(plan: Plan) -> Dataset:
         with reading(plan.on):
             opened[key] = _class_of(plan, cls)(split, folder, settings)
     return opened[key]
-
-
-def dataset_of(run: RecordedRun, data: Path | None) -> Dataset:
-    """Open a run's dataset with its settings. Raises ``UsageError`` if the data have changed."""
-    identity = run.config["identity"]
-    settings = {"dataset": identity.get("dataset_settings") or {}}
-    settings["perturb"] = identity.get("perturb") or {}
-    dataset = open_dataset(
-        Plan("export", identity["dataset"], settings=settings, data=data)
-    )
-    current, recorded = (
-        Checksums().combined(dataset.files),
-        identity.get("data_checksum"),
-    )
-    if current != recorded:
-        problem = (
-            f"the data differ from the run's (checksum {current}, recorded {recorded})"
-        )
-        raise UsageError(
-            f"{run.path}: {problem}; give the run's data folder with --data"
-        )
-    return dataset
 
 
 def _class_of(plan: Plan, cls: Any) -> Any:

@@ -105,13 +105,19 @@ class RecordedRun:
     def __init__(self, path: Path | str) -> None:
         self.path = remote.local(Path(path))
         self._config = configs.read_config(self.path)
+        self.config: Mapping[str, Any] = configs.complete(self.path, self._config)
+        """Content of ``run.json``, with defaults for missing fields."""
+        for name in (EPISODES, FAILURES, configs.SESSIONS, configs.CALLS):
+            path = self.path / name
+            # opening a named pipe would wait for a writer for ever
+            if path.exists() and not path.is_file():
+                raise RecordingError(f"{path}: is not a regular file; remove it")
         self._episodes, self._failures = self.path / EPISODES, self.path / FAILURES
         self._index: Index | None = None
 
-    @property
-    def config(self) -> dict[str, Any]:
-        restored: dict[str, Any] = codec.restore(self._config)
-        return {key: value for key, value in restored.items() if key != "format"}
+    def require(self, *fields: str) -> None:
+        """Raise ``RecordingError`` if ``run.json`` lacks one of these fields."""
+        configs.require(self.path, self._config, *fields)
 
     @property
     def index(self) -> Index:

@@ -29,7 +29,8 @@ from wayword.metrics.scoring import Clustered, scorer
 from wayword.metrics.summary import Row, Scores, marks, summarize
 from wayword.runs import config as configs
 from wayword.runs.index import EPISODES
-from wayword.runs.plan import Plan, cast_of, dataset_of, open_dataset, shown_split
+from wayword.runs.opening import Trusted, dataset_of
+from wayword.runs.plan import Plan, cast_of, open_dataset, shown_split
 from wayword.runs.record import RecordedRun, RunFolder, is_run
 from wayword.runs.remote import url_of
 
@@ -67,6 +68,7 @@ def table(
     by: str = "",
     data: Path | None = None,
     wide: bool = False,
+    trusted: Trusted = (),
 ) -> str:
     """Table with a row per run, one table per family of worlds or a single one (``together``).
 
@@ -79,14 +81,9 @@ def table(
     errors: list[RecordingError | DataError] = []
     for path in _run_folders([runs] if isinstance(runs, Path | str) else runs):
         try:
-            run = _scored_run(RunFolder.read(path))
-            with reading(str(run.run.path / configs.NAME), "give another folder"):
-                for field in ("dataset", "models", "data_checksum"):
-                    (
-                        run.config["family"],
-                        run.config["identity"][field],
-                    )  # raises if missing
-            readable.append(run)
+            run = RunFolder.read(path)
+            run.require("family", "dataset", "models", "data_checksum")
+            readable.append(_scored_run(run))
         except (RecordingError, DataError) as error:
             errors.append(error)
     if errors and (on_damaged is None or not readable):
@@ -95,7 +92,9 @@ def table(
         if on_damaged:
             on_damaged(f"left out: {each}")
     if by:
-        readable = [part for each in readable for part in _parts(each, by, data)]
+        readable = [
+            part for each in readable for part in _parts(each, by, data, trusted)
+        ]
     groups = _seed_groups(readable) if pool else [[each] for each in readable]
     rows = [_row(group) for group in groups]
     if form == "latex":
@@ -182,11 +181,13 @@ MAX_LENGTHS = 6
 """Number of distinct reference lengths above which ``--by length`` groups them in four ranges."""
 
 
-def _parts(whole: _ScoredRun, by: str, data: Path | None) -> list[_ScoredRun]:
+def _parts(
+    whole: _ScoredRun, by: str, data: Path | None, trusted: Trusted
+) -> list[_ScoredRun]:
     """Split a run by scene or by the length of the reference. Raises ``UsageError``."""
     if by not in ("scene", "length"):
         raise UsageError(f"--by {by}: choose scene or length")
-    tasks = dataset_of(whole.run, data).tasks
+    tasks = dataset_of(whole.run, data, trusted).tasks
     if by == "length":
         return _by_length(whole, tasks)
     return _labeled(whole, {task.episode.id: task.episode.scene for task in tasks})
@@ -379,6 +380,7 @@ _NEVER_NEGATIVE = ("ratio", "metres", "count", "hops", "seconds", "tokens", "dol
 
 def _scored_run(run: RecordedRun) -> _ScoredRun:
     """A run with its scores, ordered by episode. Raises ``RecordingError`` for impossible ones."""
+    run.require("family")
     with reading(str(run.path / configs.NAME), "give another folder"):
         config, index = run.config, run.index
         kinds = {
@@ -402,7 +404,7 @@ def _scored_run(run: RecordedRun) -> _ScoredRun:
                     f"{run.path / EPISODES}: episode {index.ids()[at]!r}: {key!r} cannot be "
                     f"{float(values[at])!r}; `wayword verify` lists all episodes with wrong scores"
                 )
-        scored, of = index.scores(), int(config.get("episodes_in_split", len(index)))
+        scored, of = index.scores(), config.get("episodes_in_split") or len(index)
         failed = {failure.episode_id for failure in run.failures()}.difference(
             scored.ids
         )

@@ -22,7 +22,7 @@ from wayword.core.rollout import Outcome
 from wayword.metrics.causes import find_causes
 from wayword.runs import reports
 from wayword.runs.config import success_of
-from wayword.runs.plan import dataset_of
+from wayword.runs.opening import dataset_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
 from wayword.runs.remote import url_of
 
@@ -50,6 +50,7 @@ class RunResult:
     resumed: int
     notices: Sequence[str] = ()
     data: Path | None = field(default=None, repr=False)
+    trusted: Sequence[Path] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if not url_of(self.path):
@@ -58,8 +59,14 @@ class RunResult:
             object.__setattr__(self, "data", self.data.absolute())
 
     @classmethod
-    def read(cls, path: Path | str, data: Path | str | None = None) -> Self:
-        """Open the result of an earlier run; ``data`` is the folder of published data."""
+    def read(
+        cls,
+        path: Path | str,
+        data: Path | str | None = None,
+        trusted: Sequence[Path | str] = (),
+    ) -> Self:
+        """Open the result of an earlier run; ``data`` is the folder of published data, and
+        ``trusted`` are files that the run names and that may be opened."""
         try:
             run = RunFolder.read(path)
         except TypeError:
@@ -67,9 +74,9 @@ class RunResult:
                 f"read expects the path of a run folder, got {path!r:.80}"
             ) from None
         outcome = Outcome(len(run.index), sum(1 for _ in run.failures()))
-        return cls(
-            run.path, outcome, len(run.index), data=None if data is None else Path(data)
-        )
+        folder = None if data is None else Path(data)
+        files = [Path(path) for path in trusted]
+        return cls(run.path, outcome, len(run.index), data=folder, trusted=files)
 
     @cached_property
     def recorded(self) -> RecordedRun:
@@ -77,7 +84,7 @@ class RunResult:
 
     @cached_property
     def dataset(self) -> Dataset:
-        return dataset_of(self.recorded, self.data)
+        return dataset_of(self.recorded, self.data, self.trusted)
 
     @property
     def episodes(self) -> list[EpisodeRecord]:

@@ -56,6 +56,7 @@ from wayword.runs.active import (
 )
 from wayword.runs.codec import plain
 from wayword.runs.config import Session, Spending, add_session
+from wayword.runs.opening import Trusted, dataset_of, plan_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder, is_run
 from wayword.runs.results import RunResult
 from wayword.settings import merge
@@ -97,7 +98,7 @@ class Continuation:
         )
         if not path:
             raise UsageError(f"--continue {text}: no such run folder; {_EXPECTED}")
-        run = RunFolder.read(path)
+        run = RecordedRun(path)
         if episode not in run.index:
             raise UsageError(f"--continue: {path} has no finished episode {episode!r}")
         steps = run.record(episode).trajectory.steps
@@ -110,17 +111,18 @@ class Continuation:
         return cls(Path(path), episode, int(step), run.config["identity"], taken)
 
     def plan(self, plan: plans.Plan) -> plans.Plan:
-        recorded = {"dataset": dict(self.identity.get("dataset_settings") or {})}
+        recorded = plan_of(self.identity, plan.data, plan.trusted)
+        settings = {name: recorded.group(name) for name in ("dataset", "perturb")}
         return replace(
             plan,
-            on=str(self.identity["dataset"]),
-            settings=merge(plan.settings, recorded),
+            on=recorded.on,
+            settings=merge(plan.settings, settings),
             episodes=(self.episode,),
             episode="",
             limit=None,
             shuffle=None,
             shard="",
-            seed=int(self.identity.get("seed") or 0),
+            seed=self.identity.get("seed") or 0,
             max_steps=plan.max_steps or self.identity.get("max_steps"),
         )
 
@@ -136,7 +138,7 @@ class Continuation:
                 [identity.get(key) for key in keys], sort_keys=True, default=str
             )
 
-        recorded = self.identity.get("actors") or {}
+        recorded = self.identity["actors"]
         same = frozenset(
             actor
             for actor in actors
@@ -159,10 +161,9 @@ class Continuation:
         continues = {"episode": self.episode, "step": self.step, "before": before}
         caveat = f"continues {self.run.name}: episode {self.episode} from the start"
         if self.step > 1:
-            agent = self.identity.get("agent", "")
             caveat = (
-                f"continues {self.run.name}: {agent} took steps 1 to {self.step - 1} of episode "
-                f"{self.episode}"
+                f"continues {self.run.name}: {self.identity['agent']} took steps 1 to "
+                f"{self.step - 1} of episode {self.episode}"
             )
         return {
             **config,
@@ -347,11 +348,13 @@ def recorded_answers(trajectory: Trajectory) -> Answerer | None:
     return (lambda actor, question: next(remaining, None)) if answers else None
 
 
-def verify(run: RecordedRun, data: Path | None = None) -> Iterator[tuple[str, str]]:
+def verify(
+    run: RecordedRun, data: Path | None = None, trusted: Trusted = ()
+) -> Iterator[tuple[str, str]]:
     """Yield each finished episode's id and the first difference from its replay, empty if equal.
     Raises ``RecordingError`` for a damaged record, ``UsageError`` if the data differ from the
     run's."""
-    dataset = plans.dataset_of(run, data)
+    dataset = dataset_of(run, data, trusted)
     tasks = of_ids(dataset.tasks, set(run.index.ids()))
     for record in run.records():
         try:

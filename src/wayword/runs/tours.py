@@ -34,7 +34,7 @@ from wayword.metrics.table import label, number
 from wayword.metrics.tours import TOUR_NDTW, Tour, tour_ndtw, tours_of
 from wayword.runs.active import ActiveRun
 from wayword.runs.config import metrics_of, success_of
-from wayword.runs.plan import dataset_of
+from wayword.runs.opening import Trusted, dataset_of
 from wayword.runs.record import RecordedRun, RunFolder
 from wayword.runs.reports import Report
 
@@ -105,12 +105,12 @@ def _in_tours(run: RecordedRun, tour_of: Mapping[str, Tour]) -> dict[Tour, list[
 
 def report(
     path: Path, other: Path | None = None, keys: Sequence[str] = (), form: str = "rich",
-    data: Path | None = None,
+    data: Path | None = None, trusted: Trusted = (),
 ) -> Report:  # fmt: skip
     """Compare the second half of a run's tours with the first and, given a run that forgets, both
     runs in each half. Raises ``UsageError`` if no scene has two finished episodes."""
     runs = {str(each): RunFolder.read(each) for each in (path, other) if each}
-    run, dataset = runs[str(path)], dataset_of(runs[str(path)], data)
+    run, dataset = runs[str(path)], dataset_of(runs[str(path)], data, trusted)
     tour_of = tours_of(dataset.tasks)
     scenes = {name: scene for name, (scene, _) in tour_of.items()}
     scenes |= {str(tour): tour[0] for tour in tour_of.values()}

@@ -29,8 +29,10 @@ from wayword.core.episode import Json
 from wayword.core.errors import RecordingError, UsageError, WaywordError
 from wayword.core.secrets import redacted
 from wayword.core.trajectory import Step, Trajectory
+from wayword.core.visible import visible
 from wayword.core.world import Feedback
 from wayword.metrics.causes import find_causes
+from wayword.runs.opening import Trusted
 from wayword.runs.plan import cast_of
 from wayword.runs.play import PlayedGame
 from wayword.viewer import index, library, maps
@@ -43,7 +45,7 @@ from wayword.viewer.index import Overview, RunCard, index_page
 from wayword.viewer.library import Cache, Library, NamedRun, Rows, address, slug
 from wayword.viewer.maps.babyai import crop
 from wayword.viewer.maps.drawing import Map
-from wayword.viewer.markup import Html, Letters, page, render, visible
+from wayword.viewer.markup import Html, Letters, page, render
 from wayword.viewer.play import GameEnd
 
 REMOTE = 10_000
@@ -64,7 +66,7 @@ class Content:
     """Pages by the names of runs. ``data`` and ``trusted`` are as in ``wayword view``."""
 
     def __init__(
-        self, runs: Library, data: Path | None = None, trusted: Path | None = None
+        self, runs: Library, data: Path | None = None, trusted: Trusted = ()
     ) -> None:
         self.library, self.data, self._trusted = runs, data, trusted
         self._sources: Cache[Sources] = Cache(3)
@@ -84,7 +86,7 @@ class Content:
         config = rows.run.config
         sources = self._sources.get(
             _data_key(config),
-            lambda: open_sources(config, (), self.data, self._trusted),
+            lambda: open_sources(rows.run, (), self.data, self._trusted),
         )
         missing = {name for name in ids if name not in sources.tasks}
         if missing and sources.dataset is not None:
@@ -139,9 +141,9 @@ class Content:
         )
         return RunCard(
             each.name, href, cast_of(identity),
-            str((identity.get("models") or {}).get("main", "")),
-            str(identity.get("dataset", "")), *library.standing(rows), len(rows.failed),
-            started=str(config.get("started", "")),
+            identity["models"].get("main", ""), identity["dataset"],
+            *library.standing(rows), len(rows.failed),
+            started=config["started"],
             figures=[
                 (metrics[key], row["metrics"][key]["mean"]) if key in metrics else (None, None)
                 for key in index.headline(row, rows.success)
@@ -248,13 +250,12 @@ class Content:
         read all texts in the background; the page repeats the request until they are read."""
         if not words.strip():
             return [], True
-        ids, config = rows.ids, rows.run.config
+        ids = rows.ids
         instructions: dict[str, str] = {}
 
         def read() -> None:
-            sources = open_sources(
-                config, (), self.data, self._trusted
-            )  # pages wait for no task
+            # pages wait for no task
+            sources = open_sources(rows.run, (), self.data, self._trusted)
             places = {name: at for at, name in enumerate(ids)}
 
             def instruction(episode: str) -> str:
@@ -363,7 +364,7 @@ class Content:
                     rows.run.config
                 ):
                     identity = other.run.config["identity"]
-                    model = str((identity.get("models") or {}).get("main", ""))
+                    model = identity["models"].get("main", "")
                     called = " ".join(filter(None, (cast_of(identity), model)))
                     called = "you, earlier" if called == "human" else called
                     others.append((called, other.scored(episode)[other.success] > 0.5))

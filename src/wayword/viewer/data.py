@@ -1,7 +1,6 @@
 """The dataset of a run, if it can be opened: instructions, gold paths, worlds, maps.
 
-A run folder may come from another person, so only installed datasets are opened, never a file that
-the folder names, and only if the data match the run's.
+See :mod:`wayword.runs.opening` for what is opened: never a file that only the run folder names.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from wayword.agents.person import with_answerer
-from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.episode import Episode, PathReference
-from wayword.core.errors import UsageError, WaywordError
+from wayword.core.errors import WaywordError
 from wayword.core.game import Game, ReplayDiffers
 from wayword.core.perceiver import Percept
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family
-from wayword.runs.config import Checksums, success_of
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.config import success_of
+from wayword.runs.opening import Trusted, open_plan, plan_of
+from wayword.runs.record import RecordedRun
 from wayword.runs.running import recorded_answers
 from wayword.viewer.markup import Letters
 
@@ -151,65 +150,19 @@ class Sources:
 
 
 def open_sources(
-    config: Mapping[str, Any],
+    run: RecordedRun,
     ids: Sequence[str],
     data: Path | None,
-    trusted: Path | None = None,
+    trusted: Trusted = (),
 ) -> Sources:
     """Open the dataset named in the run's config, with the tasks of ``ids``."""
+    identity = run.config["identity"]
     try:
-        sources = _opened(config["identity"], ids, data, trusted)
+        plan = plan_of(identity, data, trusted)
+        dataset = open_plan(plan, run)
+        words = bool(plan.perceiver()[0]) or not identity["perceiver"]
+        sources = Sources(dataset, of_ids(dataset.tasks, set(ids)), words=words)
     except WaywordError as error:
         sources = Sources(notice=f"Instructions and maps are not available: {error}")
-    sources.success = success_of(config)
+    sources.success = success_of(run.config)
     return sources
-
-
-def _opened(
-    identity: Mapping[str, Any],
-    ids: Sequence[str],
-    data: Path | None,
-    trusted: Path | None,
-) -> Sources:
-    name, checksum = str(identity.get("dataset", "")), identity.get("dataset_checksum")
-    part, _, split = name.partition(":")
-    if trusted is not None and Checksums().of(trusted) == checksum:
-        name = f"{trusted}:{split}"
-    elif part not in registry.names("dataset") and not registry.is_described(
-        part
-    ):  # is code
-        if trusted is not None:
-            raise UsageError(
-                f"{trusted} is not the file of the run's dataset {part!r}, or has changed since; "
-                "give the original file with --with FILE"
-            )
-        if checksum:
-            raise UsageError(
-                f"the run's dataset {part!r} is a Python file, and the viewer runs no file that "
-                "you have not named; if it is yours and unchanged since the run, open the run "
-                "again with --with FILE"
-            )
-        raise UsageError(
-            f"no dataset called {part!r} is installed; install its package"
-        )
-    settings = {"dataset": identity.get("dataset_settings") or {}}
-    settings["perturb"] = identity.get("perturb") or {}
-    perceiver = identity.get("perceiver") or {}
-    shipped = perceiver.get("name") in registry.names("perceiver")
-    if shipped:
-        settings["perceiver"] = {
-            "name": perceiver["name"],
-            **(perceiver.get("settings") or {}),
-        }
-    dataset = open_dataset(Plan("view", name, settings=settings, data=data))
-    current, recorded = (
-        Checksums().combined(dataset.files),
-        identity.get("data_checksum"),
-    )
-    if current != recorded:
-        raise UsageError(
-            f"the data differ from the run's: checksum {current}, the run has {recorded}"
-        )
-    return Sources(
-        dataset, of_ids(dataset.tasks, set(ids)), words=shipped or not perceiver
-    )

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from wayword.core.episode import Json
 from wayword.core.metric import Metric
+from wayword.core.visible import visible
 from wayword.metrics import accounting
 from wayword.metrics.causes import CAUSES, label_of, meaning_of
 from wayword.runs.config import caveats_of
@@ -24,7 +25,7 @@ from wayword.runs.plan import cast_of
 from wayword.viewer.data import Sources
 from wayword.viewer.figures import column, interval, spaced, title, value
 from wayword.viewer.library import Head, NamedRun, Rows, address, slug, standing
-from wayword.viewer.markup import Html, page, render, visible
+from wayword.viewer.markup import Html, page, render
 
 ACCOUNT = (
     "steps",

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from wayword.core.errors import RecordingError, UsageError
 from wayword.core.files import process_runs
 from wayword.core.metric import Metric
+from wayword.core.shapes import parse_untrusted
 from wayword.metrics import scoring
 from wayword.runs import reports
 from wayword.runs.active import PROGRESS
@@ -352,7 +353,7 @@ def progress_of(run: Path) -> Progress | None:
     """Return the progress that a run wrote last, or None if there is none. Never raises."""
     path = run / PROGRESS
     try:
-        progress = json.loads(path.read_text(encoding="utf-8"))
+        progress = parse_untrusted(path.read_bytes())
         written = path.stat().st_mtime
         age = time.time() - written
         runs = not progress.get("over") and (

@@ -26,6 +26,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from wayword.core.episode import Json
+from wayword.core.visible import visible
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,22 +47,6 @@ class Html(Markup):
             if len(text) < _SHORT
             else html.escape(visible(text), quote=True)
         )
-
-
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
-)
-"""Control characters, marks that turn the direction of writing, and halves of surrogate pairs."""
-
-
-def visible(text: str) -> str:
-    """Make invisible characters visible: ``\\0`` as ``␀``, U+202E as ``⟨U+202E⟩``."""
-
-    def shown(match: re.Match[str]) -> str:
-        code = ord(match[0])
-        return chr(0x2400 + code) if code < 0x20 else f"⟨U+{code:04X}⟩"
-
-    return _HIDDEN.sub(shown, text)
 
 
 _SHORT = 80

@@ -89,7 +89,7 @@ def write_pages(
     limit: int = LIMIT,
     episodes: Sequence[str] = (),
     data: Path | None = None,
-    trusted: Path | None = None,
+    trusted: Sequence[Path] = (),
     on_page: OnPage | None = None,
 ) -> WrittenPages:
     """Write ``index.html`` and one page per episode to ``out``, by default ``run/pages``.
@@ -97,8 +97,8 @@ def write_pages(
     The first ``limit`` episodes of the table (failed ones, then the finished in order) get a page;
     with ``episodes``, those get one instead, and earlier pages stay. The run may still be in
     progress. ``data`` is the data folder, by default ``$WAYWORD_DATA``; without it the pages lack
-    instructions, gold paths, and maps beyond the places seen. ``trusted`` is a dataset file that
-    the caller trusts: a file named only by the run folder is never run.
+    instructions, gold paths, and maps beyond the places seen. ``trusted`` are files that the
+    caller trusts: a file named only by the run folder is never opened.
 
     Raises ``RecordingError`` for a folder that is not a run or cannot be written, ``UsageError``
     for an unknown episode or an ``out`` with other content.
@@ -116,7 +116,7 @@ def write_pages(
     folder = run / "pages" if out is None else out
     try:
         _claim(folder, config)
-        sources = open_sources(config, ids, data, trusted)
+        sources = open_sources(rows.run, ids, data, trusted)
         paged = _write(rows, chosen, folder, sources, on_page)
     except OSError as error:
         problem = (error.strerror or str(error)).lower()

@@ -1,0 +1,97 @@
+"""Check JSON from another program: a table of fields, and one line for the first that is wrong.
+
+    >>> shapes = {"identity": {}, "identity.models.*": "", "seed": 0}
+    >>> check_shape(Path("run.json"), {"identity": {"models": {"main": 5}}}, shapes)
+    Traceback (most recent call last):
+    wayword.core.errors.RecordingError: run.json: field 'identity.models.main' must be text, got 5
+
+A table maps dotted names to an example of their type; ``*`` is any key or number. Fields that are
+not in the table may have any type. None stands for a missing value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+from wayword.core.episode import Json
+from wayword.core.errors import RecordingError
+
+Shapes = Mapping[str, Json]
+_TYPES: Mapping[type, tuple[str, tuple[type, ...]]] = {
+    str: ("text", (str,)),
+    bool: ("true or false", (bool,)),
+    int: ("a whole number", (int,)),
+    float: ("a number", (int, float)),
+    list: ("a list", (list,)),
+    dict: ("a mapping", (dict,)),
+}
+"""Type of an example -> its description in errors, and the types that a value may have."""
+_MOST_DIGITS = 19
+"""Digits of a whole number, with its sign: more do not fit an array or a database column."""
+
+
+def parse_untrusted(text: bytes | str) -> Json:
+    """Parse JSON from another program. Raises ``ValueError``, also for whole numbers of more than
+    19 characters: arithmetic with floats would fail on those of more than 308 digits."""
+    try:
+        return json.loads(text, parse_int=_parse_integer)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+
+
+def _parse_integer(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a whole number of {len(digits)} digits")
+    return int(digits)
+
+
+def check_shape(path: Path, content: Json, shapes: Shapes) -> None:
+    """Raise ``RecordingError`` for the first field of another type."""
+    for field, rule, value in _fields(content, "", "", shapes):
+        if value is None or rule not in shapes:
+            continue
+        name, types = _TYPES[type(shapes[rule])]
+        if type(value) not in types:
+            raise RecordingError(
+                f"{path}: field {field!r} must be {name}, got {value!r:.60}"
+            )
+
+
+def with_defaults(content: Mapping[str, Json], shapes: Shapes, within: str = "") -> Any:
+    """A copy of a mapping, at ``within`` in its table, with the table's examples for fields that
+    are missing or None. Numbers have no default."""
+    complete = dict(content)
+    for field, example in shapes.items():
+        name = field.removeprefix(within)
+        is_inside = field.startswith(within) and "." not in name and name != "*"
+        is_number = type(example) in (int, float)
+        if is_inside and not is_number and complete.get(name) is None:
+            complete[name] = copy(example)
+    return complete
+
+
+def _fields(
+    value: Json, field: str, rule: str, shapes: Shapes
+) -> Iterator[tuple[str, str, Json]]:
+    """Dotted name, name in the table, and value of everything inside a value, outside first."""
+    if field:
+        yield field, rule, value
+    if isinstance(value, dict):
+        items = [(str(key), inner) for key, inner in value.items()]
+    elif isinstance(value, list):
+        items = [(str(number), inner) for number, inner in enumerate(value)]
+    else:
+        return
+    for key, inner in items:
+        named = f"{rule}.{key}".removeprefix(".")
+        any_key = f"{rule}.*".removeprefix(".")
+        yield from _fields(
+            inner,
+            f"{field}.{key}".removeprefix("."),
+            any_key if any_key in shapes and named not in shapes else named,
+            shapes,
+        )

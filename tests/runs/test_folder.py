@@ -61,7 +61,9 @@ def test_every_episode_can_be_read_as_soon_as_it_ended(tmp_path: Path) -> None:
 
 
 def test_a_resumed_run_knows_what_is_finished(tmp_path: Path) -> None:
-    with RunFolder.open(written(tmp_path), {**CONFIG, "versions": {"wayword": "newer"}}) as run:
+    with RunFolder.open(
+        written(tmp_path), {**CONFIG, "versions": {"wayword": "newer"}}
+    ) as run:
         assert set(run.index.ids()) == {"e0", "e1", "e2"}
         assert "e1" in run
         assert "e3" not in run

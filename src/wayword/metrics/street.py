@@ -60,8 +60,11 @@ class StreetScorer(EpisodeScorer):
         graph = _graph(dataset, task)
         walk = _indices(graph, task, walked_places(task, trajectory, "panorama"))
         route = _indices(graph, task, task.reference.path)
-        costs = graph.hops.table(walk, route)
-        spd = float(costs[-1, -1])
+        spd = warp = 0.0  # of a walk that is the route
+        if walk != route:
+            costs = graph.hops.table(walk, route)
+            spd = float(costs[-1, -1])
+            warp = dtw(costs)
         reached = spd <= 1 or any(
             target == walk[-1] for _, target in graph.exits(route[-1])
         )
@@ -71,9 +74,8 @@ class StreetScorer(EpisodeScorer):
             "spd": spd,
             "kpa": kpa(graph, walk, route, reached and stopped),
             "kpa_released": kpa_released(graph, walk, route, reached),
-            "ndtw": float(
-                np.exp(-dtw(costs) / len(route))
-            ),  # the success threshold is one link
+            # the success threshold is one link
+            "ndtw": float(np.exp(-warp / len(route))),
         }
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:

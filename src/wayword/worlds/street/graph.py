@@ -88,25 +88,24 @@ class Hops:
         """Return an (L, R) array of links from each of ``starts`` (L,) to each of ``ends`` (R,):
         faster than pairwise calls if many of ``starts`` are in the same rows, as in a walk."""
         start, end = np.asarray(starts), np.asarray(ends)
-        end_hubs = self._ends[:, end]
         hubs: dict[int, int] = {}  # a walk passes only a few hubs
         rows = [
             hubs.setdefault(hub, len(hubs))
             for hub in self._ends[:, start].ravel().tolist()
         ]
-        hub_hops = self._table[end_hubs[:, None], np.array(list(hubs))[:, None]]
-        hops = (hub_hops + self._gaps[:, None, end]).min(axis=0)
+        hub_hops = self._table[self._ends[:, None, end], np.array(list(hubs))[:, None]]
+        hub_hops += self._gaps[:, None, end]
+        hops = np.minimum(*hub_hops)
         by_end = hops[rows].reshape(2, len(start), len(end))
         by_end += self._gaps[:, start, None]
-        return self._along(by_end.min(axis=0), start[:, None], end)
+        return self._along(np.minimum(*by_end), start[:, None], end)
 
     def _along(self, best: NDArray[np.float32], start: Any, end: Any) -> Floats:
         """Return ``best`` or, for two panoramas of one row, the links along it if fewer."""
         is_same_row = self._row[start] == self._row[end]
-        if is_same_row.any():
-            along = np.abs(self._gaps[0, start] - self._gaps[0, end])
-            best = np.where(is_same_row, np.minimum(best, along), best)
-        return np.asarray(best, np.float64)
+        along = np.abs(self._gaps[0, start] - self._gaps[0, end])
+        best = np.where(is_same_row, np.minimum(best, along), best)
+        return best.astype(np.float64)
 
 
 class _Rows:

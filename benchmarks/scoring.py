@@ -34,7 +34,7 @@ import numpy as np
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, PathReference
 from wayword.metrics.indoor import IndoorScorer, measure
-from wayword.metrics.paths import align, pad
+from wayword.metrics.paths import align, join
 from wayword.metrics.predictions import read, trajectory_from_places
 from wayword.metrics.scoring import Pair
 from wayword.worlds import indoor
@@ -226,7 +226,7 @@ def stages(
         for g, rows in zip(made.graphs, listed, strict=True)
     ]
     walks, golds = made.indices(made.walks), made.indices(made.golds)
-    packed = np.array(made.which), pad(walks), pad(golds)
+    packed = np.array(made.which), join(walks), join(golds)
     pairs, graphs = made.pairs(), {graph.scan: graph for graph in made.graphs}
     by_name = dict(zip(graphs, named, strict=True))
     tasks = [task for task, _ in pairs]
@@ -269,7 +269,7 @@ def stages(
         "metrics": (plain, lambda: measure(align(matrices, *packed))),
         "lists": (
             plain,
-            lambda: measure(align(matrices, made.which, pad(walks), pad(golds))),
+            lambda: measure(align(matrices, made.which, join(walks), join(golds))),
         ),
         "episodes": (plain_episodes, lambda: IndoorScorer().score(dataset, pairs)),
         "file": (plain_file, lambda: read(file, dataset).score(dataset)),

@@ -42,7 +42,7 @@ def scores(
     """The metrics of (walk, reference) pairs."""
     taken, gold = zip(*batch, strict=True)
     return measure(
-        paths.align([distances], [0] * len(batch), paths.pad(taken), paths.pad(gold))
+        paths.align([distances], [0] * len(batch), paths.join(taken), paths.join(gold))
     )
 
 
@@ -77,7 +77,7 @@ def test_company_changes_no_score(
 ) -> None:
     which = [number % len(several) for number in range(len(batch))]
     taken, gold = zip(*batch, strict=True)
-    together = measure(paths.align(several, which, paths.pad(taken), paths.pad(gold)))
+    together = measure(paths.align(several, which, paths.join(taken), paths.join(gold)))
     for number, pair in enumerate(batch):
         alone = scores(several[which[number]], [pair])
         for key, values in alone.items():
@@ -109,16 +109,16 @@ def test_staying_at_a_place_changes_nothing(
     at %= len(walk)
     stayed = [*walk[: at + 1], *walk[at:]]
     lengths = np.array([len(stayed), len(walk)])
-    flat, kept = paths.without_repeats(np.array([*stayed, *walk]), lengths)
-    assert kept[0] == kept[1]
-    assert flat[: kept[0]].tolist() == flat[kept[0] :].tolist()
+    both = paths.Paths(np.array([*stayed, *walk]), lengths).without_repeats()
+    first, second = both.padded().tolist()
+    assert first == second
 
 
 def test_a_path_without_any_place_is_refused_in_company_too() -> None:
     with pytest.raises(ValueError, match="needs at least one place"):
-        paths.pad([[3, 4], []])
+        paths.join([[3, 4], []])
     with pytest.raises(ValueError, match="needs at least one place"):
-        paths.without_repeats(np.array([3, 4]), np.array([2, 0]))
+        paths.Paths(np.array([3, 4]), np.array([2, 0]))
 
 
 def test_paths_of_less_than_a_metre_are_paths() -> None:
@@ -128,8 +128,8 @@ def test_paths_of_less_than_a_metre_are_paths() -> None:
         paths.align(
             [distances],
             [0, 0],
-            paths.pad([[0, 1], [0, 1, 0, 1]]),
-            paths.pad([[0, 1]] * 2),
+            paths.join([[0, 1], [0, 1, 0, 1]]),
+            paths.join([[0, 1]] * 2),
         )
     )["spl"].tolist()
     assert (straight, roaming) == (1.0, 0.5 / 1.5)

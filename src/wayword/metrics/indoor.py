@@ -24,7 +24,7 @@ from wayword.core.errors import DataError
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
 from wayword.metrics import definitions, paths
-from wayword.metrics.paths import Alignment, Floats, Padded
+from wayword.metrics.paths import Alignment, Floats, Paths
 from wayword.metrics.scoring import Pair, Standing, walked_places
 from wayword.worlds.indoor import SUCCESS_METRES
 from wayword.worlds.indoor.graph import ViewpointGraph
@@ -178,7 +178,7 @@ def _indices(
     walks: Sequence[Sequence[str]],
     source: str,
     pairs: Sequence[Pair],
-) -> Padded:
+) -> Paths:
     """Return the walks as indices of places, without consecutive repeats. Raises ``DataError`` for
     the first viewpoint that is not in its scan."""
     lengths = np.fromiter(map(len, walks), np.intp, len(walks))
@@ -196,7 +196,7 @@ def _indices(
         )
         where = f"episode {episode.id}, {source}"
         raise DataError(graph.scan, where, f"{name!r} is not in this scan's graph")
-    return paths.pad_flat(*paths.without_repeats(flat, lengths))
+    return Paths(flat, lengths).without_repeats()
 
 
 scorer = IndoorScorer()

@@ -26,40 +26,42 @@ Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Padded:
-    """Paths in one array: ``places`` (B, L), padded with the path's last place, which changes no
-    length or distance; ``lengths`` (B,) are the numbers of places before padding."""
+class Paths:
+    """Paths one after the other: all their places, and ``lengths`` (B,), none of them 0."""
 
     places: Ints
     lengths: Ints
 
+    def __post_init__(self) -> None:
+        if not self.lengths.all():
+            raise ValueError("a path needs at least one place")
 
-def pad(paths: Sequence[Sequence[int]]) -> Padded:
-    """Pad paths of indices. Raises ``ValueError`` for an empty path."""
+    @property
+    def starts(self) -> Ints:
+        return np.cumsum(self.lengths) - self.lengths
+
+    def padded(self) -> Ints:
+        """Return the places as (B, L), padded with the path's last place, which changes no length
+        or distance."""
+        columns = np.minimum(
+            np.arange(self.lengths.max(initial=0)), self.lengths[:, None] - 1
+        )
+        return self.places[self.starts[:, None] + columns]
+
+    def without_repeats(self) -> Paths:
+        """Return the paths without consecutive repeats."""
+        new = np.empty(len(self.places), dtype=bool)
+        np.not_equal(self.places[1:], self.places[:-1], out=new[1:])
+        new[self.starts] = True
+        lengths = np.add.reduceat(new, self.starts, dtype=np.intp)
+        return Paths(self.places[new], lengths)
+
+
+def join(paths: Sequence[Sequence[int]]) -> Paths:
+    """Join paths of indices. Raises ``ValueError`` for an empty path."""
     lengths = np.fromiter(map(len, paths), np.intp, len(paths))
-    flat = np.fromiter(chain.from_iterable(paths), np.intp, int(lengths.sum()))
-    return pad_flat(flat, lengths)
-
-
-def pad_flat(flat: Ints, lengths: Ints) -> Padded:
-    """Pad paths that are concatenated in ``flat``."""
-    if not lengths.all():
-        raise ValueError("a path needs at least one place")
-    ends = np.cumsum(lengths)
-    columns = np.arange(lengths.max(initial=0))
-    at = np.minimum((ends - lengths)[:, None] + columns, ends[:, None] - 1)
-    return Padded(flat[at], lengths)
-
-
-def without_repeats(flat: Ints, lengths: Ints) -> tuple[Ints, Ints]:
-    """Return the concatenated paths without consecutive repeats, and their lengths."""
-    if not lengths.all():
-        raise ValueError("a path needs at least one place")
-    new = np.empty(len(flat), dtype=bool)
-    np.not_equal(flat[1:], flat[:-1], out=new[1:])
-    starts = np.cumsum(lengths) - lengths
-    new[starts] = True
-    return flat[new], np.add.reduceat(new, starts, dtype=np.intp)
+    places = np.fromiter(chain.from_iterable(paths), np.intp, int(lengths.sum()))
+    return Paths(places, lengths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +87,27 @@ class Alignment:
 def align(
     graphs: Sequence[Floats],
     which: Sequence[int] | Ints,
-    paths: Padded,
-    references: Padded,
+    paths: Paths,
+    references: Paths,
 ) -> Alignment:
     """Measure paths against references. ``graphs`` are the distance matrices (N, N) of the scenes,
     in metres, and ``which`` (B,) is the scene of each episode."""
     # Longest paths first: step i then works on a prefix of the batch, the paths with an i-th place.
     order = np.argsort(-paths.lengths, kind="stable")
     metres = _Metres(graphs, np.asarray(which)[order])
-    places = paths.places.T.take(order, axis=1)
-    gold = references.places.T.take(order, axis=1)
-    dtw, nearest, traveled = _warp(metres, places, paths.lengths[order], gold)
+    sorted_starts = paths.starts[order]
+    sorted_lengths = paths.lengths[order]
+    last = paths.places[sorted_starts + sorted_lengths - 1]
+    gold = references.padded().T.take(order, axis=1)
+    dtw, nearest, traveled = _warp(
+        metres, paths.places, sorted_starts, sorted_lengths, gold
+    )
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
     return Alignment(
         dtw=dtw[references.lengths - 1, back],
         nearest=nearest.T[back],
-        final=metres(places[-1], gold[-1])[back],
+        final=metres(last, gold[-1])[back],
         traveled=traveled[back],
         gold=metres(gold[:-1], gold[1:]).sum(axis=0)[back],
         shortest=metres(gold[0], gold[-1])[back],
@@ -129,22 +135,27 @@ class _Metres:
 
 
 def _warp(
-    metres: _Metres, places: Ints, lengths: Ints, gold: Ints
+    metres: _Metres, places: Ints, starts: Ints, lengths: Ints, gold: Ints
 ) -> tuple[Floats, Floats, Floats]:
-    """Align all paths (L, B) with their references (R, B); longest paths first.
+    """Align all paths, which begin at ``starts`` (B,) of ``places``, with their references (R, B);
+    longest paths first.
 
     Returns the last row of every episode's dynamic-time-warping table (R, B), the distances from
     each reference place to the nearest path place (R, B), and the lengths of the paths (B,).
     Each numpy operation fills one cell of all tables.
     """
-    active = np.searchsorted(-lengths, -np.arange(len(places)), side="left").tolist()
-    nearest = metres(places[0], gold)
+    steps = np.arange(lengths.max(initial=0))
+    active = np.searchsorted(-lengths, -steps, side="left").tolist()
+    current = places[starts]
+    nearest = metres(current, gold)
     table = np.cumsum(nearest, axis=0)
     traveled = np.zeros(len(lengths))
-    for i in range(1, len(places)):
+    for i in range(1, len(active)):
         count = active[i]
-        traveled[:count] += metres(places[i - 1, :count], places[i, :count])
-        costs = metres(places[i, :count], gold[:, :count])
+        previous = current[:count]
+        current = places[starts[:count] + i]
+        traveled[:count] += metres(previous, current)
+        costs = metres(current, gold[:, :count])
         np.minimum(nearest[:, :count], costs, out=nearest[:, :count])
         row = table[:, :count]  # turned into the next row, in place
         best = np.minimum(

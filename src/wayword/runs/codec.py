@@ -97,21 +97,13 @@ def _key(key: Any) -> str:
 
 def _simplify(value: Any) -> Any:
     """Convert a value one step closer to JSON. Raises ``RecordingError``."""
-    if write := _WRITERS.get(type(value)):
+    if write := _writer(value.__class__):
         return write(value)
     if isinstance(value, Enum):
         return value.value
     for base in (bool, int, float, str):
         if isinstance(value, base):  # a subclass, such as numpy's
             return base.__str__(value) if base is str else base(value)
-    if dataclasses.is_dataclass(value):
-        fields = {
-            field.name: getattr(value, field.name)
-            for field in dataclasses.fields(value)
-        }
-        if "type" in fields:
-            fields["type_"] = fields.pop("type")
-        return {"type": type(value).__name__, **fields}
     if isinstance(value, np.generic | np.ndarray):
         listed = value.tolist()
         if type(listed) is not type(value):  # numpy's long double stays one
@@ -149,10 +141,29 @@ _MARKS: dict[str, Callable[[Json], Any]] = {"$float": float, "$bytes": base64.b6
 def dump(value: Any) -> bytes:
     """A line of JSON in UTF-8, without newline, with registered secrets redacted and unpaired
     surrogates escaped. Raises ``RecordingError`` for a type that has no JSON form."""
-    text = json.dumps(
-        plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    )
+    try:
+        text = _encoder.encode(value)
+    except (ValueError, TypeError):  # nan, infinity, bytes, keys of other types
+        text = ""
+    if not text or '"$' in text:  # marks, and keys that look like them
+        text = _encoder.encode(plain(value))
     return redacted(text).encode(errors="backslashreplace")
+
+
+def _unmarked(value: Any) -> Any:
+    """Convert a value that JSON does not support. Raises ``TypeError`` if it needs a mark."""
+    if isinstance(value, bytes | bytearray):
+        raise TypeError
+    return dict(value) if isinstance(value, Mapping) else _simplify(value)
+
+
+_encoder = json.JSONEncoder(
+    ensure_ascii=False,
+    check_circular=False,
+    allow_nan=False,
+    separators=(",", ":"),
+    default=_unmarked,
+)
 
 
 # Trajectories.
@@ -176,6 +187,24 @@ def from_json(record: dict[str, Json]) -> Trajectory:
 
 _KEPT = ("steps", "state", "sightings", "summary")
 """Fields that are written even if they are empty: readers of a record expect them."""
+
+
+@cache
+def _writer(cls: Any) -> Callable[[Any], Any] | None:
+    """Return the writer of a core type or dataclass, made once for each."""
+    is_value = issubclass(cls, Enum | bool | int | float | str)
+    if cls in _WRITERS or is_value or not dataclasses.is_dataclass(cls):
+        return _WRITERS.get(cls)
+    names = [field.name for field in dataclasses.fields(cls)]
+    keys = {name: name for name in names if name != "type"}
+    if "type" in names:
+        keys["type_"] = "type"
+
+    def write(value: Any) -> dict[str, Any]:
+        fields = {key: getattr(value, name) for key, name in keys.items()}
+        return {"type": value.__class__.__name__, **fields}
+
+    return write
 
 
 @cache

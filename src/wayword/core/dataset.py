@@ -13,14 +13,23 @@ from __future__ import annotations
 
 import hashlib
 import random
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from wayword.core.action import STOP, Action
 from wayword.core.agent import Demonstration
@@ -31,6 +40,9 @@ from wayword.core.game import ActionPlan, Game, PlanningFailed
 from wayword.core.perceiver import Perceiver
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family, World
+
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +84,23 @@ class DrawnTasks(Sequence[Task]):
             if isinstance(numbers, int)
             else [*map(self._make, numbers)]
         )
+
+
+class DrawnItems(Generic[Item]):
+    """Items of an iterator by number, each drawn at its first access. Threads can share it: a draw
+    depends on those before it, so one is made at a time."""
+
+    def __init__(self, source: Iterator[Item]) -> None:
+        self._source = source
+        self._drawn: list[Item] = []
+        self._lock = threading.Lock()
+
+    def get(self, number: int) -> Item | None:
+        """Return the item, counted from 0; None if the iterator ends before it."""
+        with self._lock:
+            missing = number + 1 - len(self._drawn)
+            self._drawn += islice(self._source, max(0, missing))
+        return self._drawn[number] if number < len(self._drawn) else None
 
 
 def of_ids(tasks: Sequence[Task], ids: Set[str]) -> dict[str, Task]:

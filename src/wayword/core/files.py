@@ -331,12 +331,13 @@ _READER_ERRORS = (
     *(KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError),
     *(AssertionError, RecursionError, MemoryError),
 )
+FETCH_AGAIN = "fetch it again"
 _NUMBER_VARIABLES = ("number", "index", "line", "row")
 _NAME_VARIABLES = ("where", "task_id", "episode_id", "name", "scan", "scene")
 
 
 @contextmanager
-def reading(what: str, remedy: str = "fetch it again") -> Iterator[None]:
+def reading(what: str, remedy: str = FETCH_AGAIN) -> Iterator[None]:
     """Turn unexpected errors in a reader of ``what`` into a ``DataError``.
 
     The message names the file, the record and the missing key, from the local variables in the
@@ -349,7 +350,9 @@ def reading(what: str, remedy: str = "fetch it again") -> Iterator[None]:
             frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)
         ][::-1]
         files = (v for names in frames for v in names.values() if isinstance(v, Path))
-        path = next((file for file in files if file.is_file()), what)
+        path = next((file for file in files if file.is_file()), None)
+        if path is None and remedy == FETCH_AGAIN:
+            remedy = "no file was being read: report this error with its command"
         numbers = [names.get(each) for names in frames for each in _NUMBER_VARIABLES]
         texts = [names.get(each) for names in frames for each in _NAME_VARIABLES]
         record = next((f"record {each}" for each in numbers if type(each) is int), "")
@@ -367,7 +370,7 @@ def reading(what: str, remedy: str = "fetch it again") -> Iterator[None]:
             else f"has an unexpected value ({_describe_error(error)})"
         )
         where = ", ".join(part for part in (record, field) if part)
-        raise DataError(path, where, problem, remedy) from error
+        raise DataError(path or what, where, problem, remedy) from error
 
 
 def _describe_error(error: BaseException) -> str:

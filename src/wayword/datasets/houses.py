@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from random import Random
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
-from wayword.core.dataset import DrawnTasks, SolvableWalks, Task, Training
+from wayword.core.dataset import (
+    DrawnItems,
+    DrawnTasks,
+    SolvableWalks,
+    Task,
+    Training,
+)
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError
 from wayword.core.perceiver import Percept
@@ -162,19 +167,18 @@ class _CachedHouse:
 
     def __init__(self, scene: str, length: int) -> None:
         self.house = build_house(scene)
-        self._source = (
-            routes.find_tours(self.house, length - 1)
-            if length
-            else routes.find_routes(self.house)
-        )
-        self._routes = list[Route]()
+        if length:
+            found = routes.find_tours(self.house, length - 1)
+        else:
+            found = routes.find_routes(self.house)
+        self._routes = DrawnItems(found)
 
     def route(self, number: int) -> Route:
-        self._routes += islice(self._source, max(0, number + 1 - len(self._routes)))
-        if number >= len(self._routes):
-            problem = f"{self.house.scene} has only {len(self._routes)} paths"
+        route = self._routes.get(number)
+        if route is None:
+            problem = f"{self.house.scene} has no {number + 1} paths"
             raise UsageError(f"{problem}; lower dataset.episodes")
-        return self._routes[number]
+        return route
 
 
 class _Percepts(dict[str, Percept]):

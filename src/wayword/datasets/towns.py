@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import accumulate, islice
+from itertools import accumulate
 from random import Random
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
-from wayword.core.dataset import DrawnTasks, SolvableWalks, Task, Training
+from wayword.core.dataset import (
+    DrawnItems,
+    DrawnTasks,
+    SolvableWalks,
+    Task,
+    Training,
+)
 from wayword.core.episode import Episode, Extra, PathReference
 from wayword.core.errors import UsageError
 from wayword.core.perceiver import Sighting
@@ -203,15 +209,14 @@ class _CachedTown:
 
     def __init__(self, scene: str, length: int) -> None:
         self.town = plans.build_town(scene)
-        self._source, self._routes = find_routes(self.town, length), list[TownRoute]()
+        self._routes = DrawnItems(find_routes(self.town, length))
 
     def route(self, number: int) -> TownRoute:
-        self._routes += islice(self._source, max(0, number + 1 - len(self._routes)))
-        if number >= len(self._routes):
-            raise UsageError(
-                f"{self.town.scene} has only {len(self._routes)} routes; raise dataset.size"
-            )
-        return self._routes[number]
+        route = self._routes.get(number)
+        if route is None:
+            problem = f"{self.town.scene} has no {number + 1} routes"
+            raise UsageError(f"{problem}; raise dataset.size")
+        return route
 
     @cached_property
     def sights(self) -> Mapping[str, tuple[Sighting, ...]]:

@@ -41,7 +41,6 @@ from wayword.core.perceiver import Perceiver
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family, World
 
-
 Item = TypeVar("Item")
 
 

@@ -4,23 +4,29 @@
 
 A session plays one episode after the other. The tool ``begin`` starts each; it is recorded like an
 episode of any run, for ``wayword table`` and ``wayword view``. The assistant gets the texts of the
-strategy ``act``, and its answers are parsed in the same way.
+strategy ``act``, and its answers are parsed in the same way. Calls are carried out one at a time,
+in the order in which they arrive: assistants send several in one message.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import anyio
+import anyio.to_thread
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import BeforeValidator
 
 from wayword.core.agent import Agent
-from wayword.core.errors import UsageError, WaywordError
+from wayword.core.dataset import task_id
+from wayword.core.errors import UsageError, WaywordError, suggest
 from wayword.envs.environment import Environment
 from wayword.metrics.scoring import score
 from wayword.runs.active import config_of
@@ -32,6 +38,61 @@ INSTRUCTIONS = """You act in a world that you know only from words. Call `begin`
 observation again, and `ask` to ask someone. When the task is done, act `stop`."""
 MAX_ACTIONS = 200
 """Legal actions that the tool ``actions`` lists at most."""
+
+
+JSON_STARTS = ("{", "[", '"')
+VERB_KEYS = ("action", "name", "verb", "tool")
+ARGUMENT_KEYS = ("arguments", "args", "parameters", "input")
+"""Keys of a verb and its arguments in an action that a client writes as an object."""
+
+
+def tool_text(value: Any) -> str:
+    """The text of a tool's argument. Clients also send numbers, null, JSON in a string, the
+    argument within an object of its name, and an action as an object.
+
+    >>> tool_text(3), tool_text(None), tool_text('"stop"'), tool_text({"action": "stop"})
+    ('3', '', 'stop', 'stop')
+    >>> tool_text({"name": "goto", "arguments": {"place": "kitchen"}})
+    '{"action": "goto", "arguments": ["kitchen"]}'
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        if text[:1] not in JSON_STARTS and text != "null":
+            return text
+        try:
+            return tool_text(json.loads(text))
+        except (ValueError, RecursionError):
+            return text
+    if value is None:
+        return ""
+    if isinstance(value, list) and len(value) == 1:
+        return tool_text(value[0])
+    if isinstance(value, Mapping):
+        return _object_text(value)
+    return json.dumps(value)
+
+
+def _object_text(value: Mapping[str, Any]) -> str:
+    """The text of an object with an action, or with a single value."""
+    if len(value) == 1:
+        return tool_text(next(iter(value.values())))
+    verb = next((value[key] for key in VERB_KEYS if value.get(key)), None)
+    arguments = next((value[key] for key in ARGUMENT_KEYS if key in value), None)
+    if not isinstance(verb, str):
+        return json.dumps(value)
+    if isinstance(arguments, str):
+        with suppress(ValueError):
+            arguments = json.loads(arguments)
+    if isinstance(arguments, Mapping):
+        arguments = list(arguments.values())
+    if not isinstance(arguments, list):
+        arguments = [] if arguments is None else [arguments]
+    if not arguments:
+        return verb
+    return json.dumps({"action": verb, "arguments": [str(each) for each in arguments]})
+
+
+ToolText = Annotated[str, BeforeValidator(tool_text)]
 
 
 @dataclass(frozen=True)
@@ -79,11 +140,11 @@ class AssistantSession:
         self._observation = ""
         self._playing = False
 
-    def begin(self, episode: str = "") -> str:
+    def begin(self, episode: ToolText = "") -> str:
         """Begin an episode: the one of that id, else the next that was not played yet. Returns the
         rules, the task and what you see."""
-        self._abandon("another episode was started")
-        ids = [task.episode.id for task in self._env.tasks]
+        tasks = self._env.tasks
+        ids = [task_id(tasks, number) for number in range(len(tasks))]
         name = episode or next((each for each in ids if each not in self._folder), None)
         if name is None:
             raise UsageError(
@@ -91,6 +152,9 @@ class AssistantSession:
             )
         if name in self._folder:
             raise UsageError(f"episode {name!r} was played before; begin without an id")
+        if name not in ids:
+            raise UsageError(f"no episode {name!r}; {suggest(name, ids[:2000])}")
+        self._abandon("another episode was started")
         observation, _ = self._env.reset(episode=name)
         self._observation, self._playing = str(observation), True
         return f"{self._env.view.rules()}\n\n{observation}"
@@ -100,10 +164,12 @@ class AssistantSession:
         self._check_playing()
         return self._observation
 
-    def act(self, action: str) -> str:
+    def act(self, action: ToolText) -> str:
         """Take one action, written as the rules say, such as goto[kitchen] or stop. Returns the
         result and what you see. An illegal action costs a turn and changes nothing."""
         self._check_playing()
+        if not action:
+            raise UsageError("act needs an action, such as goto[kitchen] or stop")
         env = self._env
         observation, _, terminated, truncated, info = env.step(action)
         self._observation = str(observation)
@@ -119,7 +185,7 @@ class AssistantSession:
         verdict = "the task is done" if info["success"] else "the task is not done"
         return f"{self._observation}\n\n{ending}: {verdict}. Call `begin` for the next one."
 
-    def actions(self, verb: str = "") -> str:
+    def actions(self, verb: ToolText = "") -> str:
         """List the possible actions, one per line; with a verb, only its own. Costs nothing."""
         self._check_playing()
         space = self._env.game.space(self._env.actor)
@@ -136,9 +202,11 @@ class AssistantSession:
             or f"no action begins with {verb!r}"
         )
 
-    def ask(self, question: str) -> str:
+    def ask(self, question: ToolText) -> str:
         """Ask another actor, or someone who knows the answer. Costs a turn."""
         self._check_playing()
+        if not question:
+            raise UsageError("ask needs a question")
         space = self._env.game.space(self._env.actor)
         verb = next(
             (name for name in ("ask", "chat") if name in space.open_verbs), None
@@ -176,13 +244,17 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
         f"wayword/{env.options.name}", instructions=INSTRUCTIONS, log_level="WARNING"
     )
 
-    def with_errors(tool: Callable[..., str]) -> Callable[..., str]:
+    # Threads would take a threading.Lock in any order; tasks wait for this one in a queue.
+    turns = anyio.Lock()
+
+    def in_turn(tool: Callable[..., str]) -> Callable[..., Any]:
         @wraps(tool)
-        def wrapped(*args: str, **kwargs: str) -> str:
-            try:
-                return tool(*args, **kwargs)
-            except WaywordError as error:  # one line of the protocol
-                raise ToolError(str(error)) from None
+        async def wrapped(**arguments: str) -> str:
+            async with turns:
+                try:
+                    return await anyio.to_thread.run_sync(partial(tool, **arguments))
+                except WaywordError as error:  # one line of the protocol
+                    raise ToolError(str(error)) from None
 
         return wrapped
 
@@ -193,5 +265,5 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
         session.actions,
         session.ask,
     ):
-        app.tool(structured_output=False)(with_errors(tool))
+        app.tool(structured_output=False)(in_turn(tool))
     return app, session

@@ -105,7 +105,7 @@ def test_velma_walks_on_a_chat_only_server(tmp_path: Path, decoding: str) -> Non
     assert result.outcome.complete
     assert server.refused <= 2
     assert any(
-        "the server refused a field, which is no longer sent" in line
+        "the server refused a request, which is now sent differently" in line
         for line in result.notices
     )
     records = list(RunFolder.read(tmp_path / "r").records())

@@ -348,7 +348,7 @@ def refusal(message: str, code: str = "") -> dict[str, Any]:
         (401, refusal("bad key"), False, "refused the key"),
         (404, refusal("no such model"), False, "replied 404: no such model"),
         (200, b'{"choices": [', True, "unreadable reply"),
-        (200, b"<html>hello</html>", True, "unreadable reply|has no choices"),
+        (200, b"<html>hello</html>", False, "it sent a page and not an API's reply"),
         (200, {"choices": []}, True, "has no choices"),
         (200, {"choices": [3]}, True, "has no choices"),
         (200, [1, 2], True, "has no choices"),

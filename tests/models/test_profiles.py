@@ -24,7 +24,7 @@ from wayword.core.model import (
 )
 from wayword.models.openai import OpenAIModel
 from wayword.models.parts.opening import open_model
-from wayword.models.servers.profile import Profile, learn, profile_of, shipped
+from wayword.models.servers.profile import Profile, profile_of, shipped
 
 HELLO = [user("hello")]
 SCHEMA = {
@@ -280,40 +280,6 @@ def test_what_the_system_says_and_pictures() -> None:
         with pytest.raises(ModelError, match="cannot see pictures") as caught:
             complete(server, picture, Sampling(), name="deepseek-chat")
     assert caught.value.fatal
-
-
-@pytest.mark.parametrize(
-    ("message", "body", "trait", "value"),
-    [
-        ("'stop' is not supported", {"stop": ["x"]}, "stop", 0),
-        ("Extra inputs are not permitted: top_k", {"top_k": 0}, "without", ("top_k",)),
-        (
-            "response_format is not supported",
-            {"response_format": {}},
-            "schema",
-            "json_object",
-        ),
-        ("Unknown field 'seed'", {"seed": 1}, "seed", False),
-        ("logprobs are not available", {"logprobs": True}, "logprobs", 0),
-        ("n must be 1, got 'n'=2", {"n": 2}, "samples", False),
-        ("supports at most 100 completion tokens", {"max_tokens": 512}, "output", 100),
-        ("System role not supported", {"messages": []}, "system", False),
-    ],
-)
-def test_lessons(message: str, body: dict[str, Any], trait: str, value: object) -> None:
-    found = learn(Profile(), message, body)
-    assert found is not None
-    assert getattr(found[0], trait) == value
-
-
-def test_a_refusal_about_anything_else_teaches_nothing() -> None:
-    assert (
-        learn(
-            Profile(), "The content was filtered: don't stop here", {"temperature": 0}
-        )
-        is None
-    )
-    assert learn(Profile(stop=0), "'stop' is not supported", {"temperature": 0}) is None
 
 
 def test_profiles_by_name_the_longest_key_wins(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """Concurrent questions, token budgets, and chats that only grow.
 
 A step of a chat is written once and never changed: prompts that extend each other let
-a server or the local model reuse the shared prefix. If the token budget forces a cut, the older
-half of the steps is dropped at once, so that the prefix is rarely lost.
+a server or the local model reuse the shared prefix. If the token budget forces a cut, the oldest
+steps are dropped; the older half of them at once if the model reuses prefixes, so that the prefix
+is rarely lost.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from wayword.agents.pages import Prompts
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import WaywordError
-from wayword.core.model import Message, Prompt, Sampling, system, user
+from wayword.core.model import Message, Prompt, Sampling, Usage, system, user
 from wayword.core.trajectory import HISTORY_DROPPED
 
 NotNegative = Annotated[int, Ge(0)]
@@ -125,11 +126,12 @@ class History:
             return ""
         return prompts.fill("dropped", count=self.dropped)
 
-    def fit(self, characters: int) -> int:
-        """Drop the oldest steps until the rest has at most ``characters``; return how many."""
+    def fit(self, characters: int, halve: bool) -> int:
+        """Drop the oldest steps until the rest has at most ``characters``; return how many. With
+        ``halve``, half of the steps at a time."""
         dropped_before = self.dropped
         while self.blocks and sum(map(len, self.blocks)) > characters:
-            self.dropped += max(1, len(self.blocks) // 2)
+            self.dropped += max(1, len(self.blocks) // 2) if halve else 1
         return self.dropped - dropped_before
 
 
@@ -139,7 +141,8 @@ class PromptBudget:
     0 means as many as the main model's context window allows: 7/8 of it for a prompt, because
     token counts are estimates, and 1/32 for an answer, but at least ``default_answer``.
     ``is_limited``: a setting or the model limits the prompt. ``characters_per_token`` is 3 at
-    first, then measured on the model's own counts.
+    first, then measured on the model's own counts. ``reuses_prefix``: the model has reported tokens
+    from a prefix cache.
     """
 
     def __init__(
@@ -156,16 +159,19 @@ class PromptBudget:
         self.context = context or window * 7 // 8 or default_context
         self.answer = answer or max(default_answer, min(LONGEST_ANSWER, window // 32))
         self.characters_per_token = 3.0
+        self.reuses_prefix = False
 
-    def learn(self, characters: int, tokens: int) -> None:
-        if tokens > 0 and characters > 0:
-            self.characters_per_token = characters / tokens
+    def learn(self, characters: int, usage: Usage) -> None:
+        self.reuses_prefix |= usage.reused > 0
+        # an estimate, or the count of a prompt that the server has shortened, teaches nothing
+        if usage.prompt > 0 and characters > 0 and not usage.estimated:
+            self.characters_per_token = characters / usage.prompt
 
     def fit(self, history: History, fixed_length: int, reserve: int) -> None:
         """Drop steps until the rest, ``fixed_length`` characters and ``reserve`` tokens fit the
         context; a note counts them."""
         room = int((self.context - reserve) * self.characters_per_token) - fixed_length
-        if dropped := history.fit(max(0, room)):
+        if dropped := history.fit(max(0, room), self.reuses_prefix):
             self._toolkit.note(HISTORY_DROPPED, steps=dropped, context=self.context)
 
     async def ask(
@@ -191,7 +197,7 @@ class PromptBudget:
             message.images for message in messages
         ):  # images count as tokens, too
             characters = sum(len(message.content) for message in messages)
-            self.learn(characters, completion.usage.prompt)
+            self.learn(characters, completion.usage)
         return replies(completion, sampling)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,19 +35,24 @@ from wayword.models.parts.decoding import (
     check_options,
     continued,
     describe_form,
+    longest,
+    matched,
     picked,
 )
 from wayword.models.servers import answers
 from wayword.models.servers.answers import Unranked, ranked
 from wayword.models.servers.connection import Connection, Refused
-from wayword.models.servers.profile import Profile, learn, profile_of
+from wayword.models.servers.profile import Profile, profile_of
+from wayword.models.servers.refusals import Refusal, learn
 from wayword.models.servers.requests import HEADERS, Request, ServerSettings, request
 
-_TOO_LONG = re.compile(r"context|too (?:long|many tokens)", re.IGNORECASE)
-"""Matches refusals of a prompt that is too long, which shorter prompts may not get."""
 _HOSTED = "https://api.openai.com/v1"
 _NEXT_PROMPT = "\n\n(The text breaks off here. Which of the following comes next?)"
 _REPEAT_PROMPT = "That is none of the options. Answer with exactly one of them:\n"
+_MOST_REQUESTS = 4  # until the server accepts the fields of a call
+_LEAST_ROOM = 64  # tokens of an answer: with less, the prompt is too long
+_ABSENT_ROUTE = ("wrong address", "unknown", "field unknown")
+"""Meanings of a refusal of raw text, which mean the same for a server without its route."""
 _UNREADABLE = (
     TypeError,
     AttributeError,
@@ -108,27 +112,36 @@ class OpenAIModel(Model):
             asyncio.Lock
         )
         self._fatal_refusal: ModelError | None = None
+        self._ranks = False  # true once the server has returned log-probabilities
+        self._changed: set[str] = set()  # traits, by refusals
         self.lessons: list[str] = []
 
     @property
     def window(self) -> int:
-        """Maximum tokens of prompt and answer, from the profile or the server, without those
-        reserved for thinking; 0 if unknown."""
-        profile, thinking = self._profile, self._settings.thinking
-        return max(
-            0, profile.window - (profile.thinking if thinking is None else thinking)
+        """Maximum tokens of prompt and answer, without those reserved for thinking: as the profile
+        or the server states it, else as usual for such models."""
+        profile = self._profile
+        thinking = self._settings.thinking
+        thinking = profile.thinking if thinking is None else thinking
+        window = profile.window or profile.usual_window
+        return window - min(thinking, window // 2)
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        if not (count := self._server.shortened_prompts):
+            return ()
+        return (
+            f"{self.name}: the server counted far fewer tokens than {count} prompts have; it "
+            "shortens them without an error (Ollama: raise num_ctx), or counts a part of them",
         )
 
     async def prepare(self) -> None:
         """Ask the server for the window if the profile has none."""
         import aiohttp  # noqa: F401 - takes 0.2 s, which would delay the first call of all episodes
 
-        if self._profile.window:
-            return
-        listed = await self._server.models()
-        matches = [each for each in listed if each.get("id") == self._model] or listed
-        if len(matches) == 1:  # llama.cpp lists its one model by its file
-            self._profile = replace(self._profile, window=answers.window(matches[0]))
+        if not self._profile.window:
+            size = await self._server.window(self._model)
+            self._profile = replace(self._profile, window=size)
 
     @property
     def identity(self) -> str:
@@ -236,10 +249,10 @@ class OpenAIModel(Model):
             except Unranked as error:
                 if method == "logprobs":
                     raise ModelError(f"{self.name}: {error}") from None
-                if not isinstance(prompt, str):
-                    self._learn(
-                        replace(self._profile, logprobs=0), str(error).split(";")[0]
-                    )
+                if not self._ranks or not isinstance(prompt, str):
+                    self._learn({"logprobs": 0}, str(error).split(";")[0])
+                if error.answer is not None:
+                    return picked(options, error.answer, error.answer.reasoning)
         sampling = Sampling(max_tokens=max(map(len, options)) + 32, choices=options)
         if isinstance(prompt, str) and not self._continues:
             prompt = [user(prompt + _NEXT_PROMPT + describe_form(sampling))]
@@ -268,20 +281,31 @@ class OpenAIModel(Model):
 
         async def listed(continuation: str) -> Mapping[str, float]:
             text = prompt + continuation if isinstance(prompt, str) else prompt
-            once = Sampling(max_tokens=1, logprobs=self._settings.top_logprobs)
+            # until the server is known to rank, its answer may be long enough to be a pick
+            sampling = Sampling(
+                max_tokens=1 if self._ranks else longest(options),
+                logprobs=self._settings.top_logprobs,
+                stop=("\n",) if walks else (),
+            )
             sent, reply = await self._post(
                 lambda profile: request(
-                    self._model, text, once, self._settings, profile
+                    self._model, text, sampling, self._settings, profile
                 ),
                 bill,
             )
-            tokens = answers.logprobs(answers.choices(reply)[0])
+            choice = answers.choices(reply)[0]
+            tokens = answers.logprobs(choice)
+            if tokens and sent.chat != walks:
+                self._ranks = True
+                return {tokens[0].token: tokens[0].logprob, **tokens[0].alternatives}
+            answer = answers.sample(choice, sent)
+            pick = matched(answer.text, options)
+            problem = "the server returns no log-probabilities"
             if sent.chat == walks:
-                raise Unranked("the server has no completion route for raw text")
-            return (
-                {tokens[0].token: tokens[0].logprob, **tokens[0].alternatives}
-                if tokens
-                else {}
+                problem = "the server has no completion route for raw text"
+            raise Unranked(
+                problem,
+                Completion((pick,), reasoning=(answer.reasoning,)) if pick else None,
             )
 
         return Choice(options, await ranked(endings, listed, walk=walks))
@@ -293,67 +317,81 @@ class OpenAIModel(Model):
 
         The first request of each shape is sent alone, so each refusal happens only once. Others
         wait for its reply, are rebuilt if it changed the profile, and are then sent concurrently.
+        A refused request is sent again with the lesson of its refusal.
         """
+        refusals = 0
+        room = 0  # tokens for the answer, by the server's count of the prompt
         while True:
-            request = build(profile := self._profile)
-            if request.shape in self._accepted_shapes:
-                reply = await self._attempt(request, profile, bill)
-            else:
+            known = self._profile
+            request = build(replace(known, output=room) if room else known)
+            try:
+                if request.shape in self._accepted_shapes:
+                    return request, await self._attempt(request, bill)
                 async with self._shape_locks[request.shape]:
-                    if (
-                        request.shape in self._accepted_shapes
-                        or profile is not self._profile
-                    ):
+                    is_accepted = request.shape in self._accepted_shapes
+                    if is_accepted or known is not self._profile:
                         continue
-                    reply = await self._attempt(request, profile, bill)
-                    if reply is not None:
-                        self._accepted_shapes.add(request.shape)
-            if reply is not None:
-                return request, reply
+                    reply = await self._attempt(request, bill)
+                    self._accepted_shapes.add(request.shape)
+                    return request, reply
+            except Refused as error:
+                refusals += 1
+                refusal = error.refusal
+                # the refusal of another request may have changed the profile
+                changed = known is not self._profile
+                changed = self._learn_from(refusal, request) or changed
+                if refusal.kind == "prompt too long":
+                    left = refusal.window - refusal.prompt if refusal.prompt else 0
+                    if _LEAST_ROOM <= left < request.limit:
+                        room, changed = left, True
+                    elif changed:  # the window may leave room for the answer alone
+                        changed = build(self._profile).limit < request.limit
+                if not changed:
+                    if error.fatal:
+                        self._fatal_refusal = error
+                    raise
+                if refusals == _MOST_REQUESTS:
+                    raise ModelError(str(error), billed=error.billed) from None
 
-    async def _attempt(self, request: Request, profile: Profile, bill: _Bill) -> Any:
-        """Return the reply; None if a refusal changed the profile, to build the request again."""
+    async def _attempt(self, request: Request, bill: _Bill) -> Any:
+        """Return the reply to a request, which is added to the bill. Raises ``ModelError``."""
         if self._fatal_refusal is not None:
             raise ModelError(str(self._fatal_refusal), fatal=True)
         try:
             reply, used = await self._server.post(request)
-            bill.usage += used
-            return reply
         except ModelError as error:
             bill.usage += error.billed or Usage()
-            stale = (
-                profile is not self._profile
-            )  # changed by the refusal of another request
-            if isinstance(error, Refused) and (
-                stale or self._learn_from(error, request)
-            ):
-                return None
-            # later calls would be refused as well, unless only this prompt is too long
-            if error.fatal and not error.retryable and not _TOO_LONG.search(str(error)):
+            if error.fatal and not (error.retryable or isinstance(error, Refused)):
                 self._fatal_refusal = error
             raise
+        bill.usage += used
+        return reply
 
-    def _learn_from(self, refusal: Refused, request: Request) -> bool:
+    def _learn_from(self, refusal: Refusal, request: Request) -> bool:
+        """Change the profile by the lesson of a refusal; False if there is none."""
         is_auto = self._settings.text_as == "auto" and self._profile.completions
-        is_absent = refusal.status in (400, 404, 405, 501) and not _TOO_LONG.search(
-            refusal.detail
-        )
-        lesson: tuple[Profile, str] | None = None
-        if not request.chat and is_auto and is_absent:
-            lesson = (
-                replace(self._profile, completions=False),
-                "raw text is sent as a message",
-            )
-        elif refusal.status != 404:
-            lesson = learn(self._profile, refusal.detail, request.body, refusal.param)
-        if lesson is None or lesson[0] == self._profile:
-            return False
-        self._learn(*lesson)
-        return True
+        if not request.chat and is_auto and refusal.kind in _ABSENT_ROUTE:
+            changes = {"completions": False}
+            return self._learn(changes, "raw text is sent as a message", refusal)
+        if self._settings.extra.keys() & {*refusal.fields}:
+            return False  # the user's own fields are not left out silently
+        lesson = learn(refusal, self._profile, request.body)
+        return lesson is not None and self._learn(*lesson, refusal)
 
-    def _learn(self, profile: Profile, lesson: str) -> None:
-        self._profile = profile
-        self.lessons.append(f"{self.name}: {lesson}")
+    def _learn(
+        self, changes: Mapping[str, Any], words: str, refusal: Refusal | None = None
+    ) -> bool:
+        """Change the profile, and note the reason; False if nothing changes, or would change back:
+        a lesson is never reversed."""
+        is_reversed = "limit" in changes and "limit" in self._changed
+        changed = replace(self._profile, **changes)
+        if is_reversed or changed == self._profile:
+            return False
+        self._profile = changed
+        self._changed |= changes.keys()
+        reason = f" (the server: {refusal.message})" if refusal else ""
+        self.lessons.append(f"{self.name}: {words}{reason}")
+        return True
 
 
 def _mask_secrets(value: Json, secret: bool = False) -> Json:

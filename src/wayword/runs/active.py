@@ -193,12 +193,12 @@ def open_models(
 
 
 def model_notices(models: Mapping[str, Model]) -> list[str]:
-    """Notices about request fields that servers refused, and warnings of models."""
+    """Notices about what models learnt from refusals, and their warnings."""
     refused = dict.fromkeys(line for model in models.values() for line in model.lessons)
     warnings = dict.fromkeys(
         line for model in models.values() for line in model.warnings
     )
-    notice = "the server refused a field, which is no longer sent: "
+    notice = "the server refused a request, which is now sent differently: "
     return [*(notice + line for line in refused), *warnings]
 
 

@@ -395,7 +395,7 @@ class Velma(Agent):
     async def _choose(self) -> Decision:
         self._fit()
         choice = await self._toolkit.model().choose(self.prompt, WORDS)
-        self._budget.learn(len(self.prompt), choice.usage.prompt)
+        self._budget.learn(len(self.prompt), choice.usage)
         if not choice.other_text:
             return Decision(Action(choice.best))
         return self._decide(read_actions(choice.other_text, self._number))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wayword.core.errors import ModelError
-from wayword.core.model import TokenLogprob, Usage, estimated_tokens
+from wayword.core.model import Completion, TokenLogprob, Usage, estimated_tokens
 from wayword.core.secrets import redacted
 from wayword.models.parts.decoding import cut, matched, split_thought
 from wayword.models.servers.requests import ANSWER, Request
@@ -205,16 +205,6 @@ def upward(tokens: float) -> int:
     return math.ceil(1.2 * tokens)
 
 
-def window(listed: Mapping[str, Any]) -> int:
-    """Return a model's context length from ``/models`` (vLLM, SGLang, llama.cpp, routers), or 0."""
-    meta = _object(listed, "meta")
-    for name in ("max_model_len", "context_length", "context_window", "n_ctx"):
-        if size := _count(listed, name) or _count(meta, name):
-            return size
-    # llama.cpp: the trained context length, if the slots' is missing
-    return _count(meta, "n_ctx_train") or 0
-
-
 def _object(outer: object, name: str) -> Mapping[str, Any]:
     """Return the object in a field; empty if there is none."""
     inner = outer.get(name) if isinstance(outer, Mapping) else None
@@ -287,11 +277,14 @@ def _is_logprob(value: object) -> bool:
 NextTokens = Callable[[str], Awaitable[Mapping[str, float]]]
 """A continuation of the prompt -> the most likely next tokens and their log-probabilities."""
 
-_REMEDY = "set the model's setting choose=constrained"
-
 
 class Unranked(ModelError):
-    """Error: the server's lists of tokens do not distinguish the options."""
+    """Error: the server's lists of tokens do not distinguish the options. ``answer`` is the option
+    that the model wrote instead, if it did."""
+
+    def __init__(self, problem: str, answer: Completion | None = None) -> None:
+        super().__init__(f"{problem}; set the model's setting choose=constrained")
+        self.answer = answer
 
 
 async def ranked(
@@ -310,8 +303,6 @@ async def ranked(
     while pending:
         text, rests, score = pending.pop()
         tokens = await next_tokens(text)
-        if not tokens:
-            raise Unranked(f"the server returns no log-probabilities; {_REMEDY}")
         groups: dict[str, dict[int, str]] = {}
         for i, rest in rests.items():
             if matches := [
@@ -325,13 +316,11 @@ async def ranked(
                 unlisted_options.add(i)
         for piece, members in groups.items():
             if not walk and len(members) > 1:
-                raise Unranked(
-                    f"several options begin with the token {piece!r}; {_REMEDY}"
-                )
+                raise Unranked(f"several options begin with the token {piece!r}")
             unfinished = {i: rest for i, rest in members.items() if rest and walk}
             scores |= {i: score + tokens[piece] for i in members if i not in unfinished}
             if unfinished:
                 pending.append((text + piece, unfinished, score + tokens[piece]))
     if len(unlisted_options) == len(endings):
-        raise Unranked(f"no option is among the server's most likely tokens; {_REMEDY}")
+        raise Unranked("no option is among the server's most likely tokens")
     return tuple(scores[i] for i in range(len(endings)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import json
 import math
 import os
@@ -11,52 +12,65 @@ import ssl
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from functools import partial
+from http import HTTPStatus
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
-from wayword.core.errors import ModelError
-from wayword.core.model import Usage, estimated_tokens
+from wayword.core.episode import Json
+from wayword.core.errors import ModelError, UsageError
+from wayword.core.loopback import is_loopback
+from wayword.core.model import Prompt, Usage, estimated_tokens
 from wayword.core.secrets import hidden, redacted, remember, without_secrets
 from wayword.models.middleware.budget import rough_tokens, sending
 from wayword.models.servers import answers
+from wayword.models.servers.refusals import Refusal, read, window
 from wayword.models.servers.requests import HEADERS, Request, ServerSettings
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 MOST_BYTES = 1_000_000  # of a reply: an endless answer must not fill memory and disk
+MOST_LISTED_BYTES = 16_000_000  # of a list of models: routers have thousands
+
+_DESCRIPTIONS = (
+    ("GET", "/models"),
+    ("GET", "/props"),
+    ("GET", "/info"),
+    ("GET", "/api/v0/models"),
+    ("GET", "/api/ps"),
+    ("POST", "/api/show"),
+)
+"""Routes that describe a model: of most servers, llama.cpp, TGI, LM Studio, and Ollama, which
+states the window of a loaded model, else the model's own."""
 
 _KEEPALIVE_S = (
     4.0  # idle connections are closed before uvicorn closes its end, after 5 s
 )
-_RETRY_CODES = frozenset({408, 409, 425, 429})
 _WORKED_CODES = frozenset({408, 500, 502, 504, *range(520, 528)})
 """Statuses after which the request may have been processed and billed."""
-_FILTER_MESSAGE = re.compile(
-    rb"content.?filter|content management policy", re.IGNORECASE
-)
 _AWAY_CODES = frozenset({429, 502, 503, 504, 529})  # unavailable to all clients
-_CONTEXT_MESSAGE = re.compile(
-    r"context_length|context (?:length|size|window)|prompt is too long|too many (?:input )?tokens",
-    re.IGNORECASE,
-)
-_PARAMETER_CODES = frozenset(
-    {"unsupported_parameter", "unsupported_value", "unknown_parameter"}
-)
+_END_RUN = frozenset({"no credit", "wrong key", "wrong address", "field unknown"})
+"""Refusals that every other call would get, if nothing can be learnt from them."""
+
+# A prompt of at least so many characters is shortened by the server if it counts fewer tokens than
+# a token for so many characters (agents' prompts have 2.5 to 4.5), or no more than for one that is
+# shorter by a quarter.
+_LONG_PROMPT = 4000
+_CHARACTERS_PER_TOKEN = 9
+_GROWN = 1.25
 
 
 class Refused(ModelError):
-    """Error for the status 400, 404, 405, 422 or 501: a changed request may be accepted.
-    ``detail`` is the server's message, ``param`` the field it names."""
+    """Error of a server that refuses a request: a changed one may be accepted."""
 
-    def __init__(
-        self, message: str, status: int, detail: str, param: str, fatal: bool
-    ) -> None:
-        super().__init__(message, fatal=fatal)
-        self.status, self.detail, self.param = status, detail, param
+    def __init__(self, line: str, refusal: Refusal, *, billed: Usage | None) -> None:
+        super().__init__(line, fatal=refusal.kind in _END_RUN, billed=billed)
+        self.refusal = refusal
 
 
 class Connection:
@@ -65,13 +79,13 @@ class Connection:
 
     def __init__(self, address: str, key: str, settings: ServerSettings) -> None:
         self.address = without_secrets(address)
-        self._parts = urlsplit(address)
+        self._parts = _checked(address, self.address)
+        self._proxy = _proxy_for(self._parts)
         self._settings = settings
-        custom = {
-            str(k): str(v) for k, v in dict(settings.extra.get(HEADERS, {})).items()
-        }
+        custom = {str(k): str(v) for k, v in settings.extra.get(HEADERS, {}).items()}
         for name, value in custom.items():
             hidden(name, value)
+        key = key.strip()  # a key from a file ends in a line break
         remember(key)
         defaults = {
             "Authorization": f"Bearer {key or 'none'}",
@@ -83,12 +97,18 @@ class Connection:
             "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID", ""),
         }
         names = {name.lower() for name in custom}
-        self._headers = {
-            k: v for k, v in defaults.items() if v and k.lower() not in names
-        } | custom
-        self._counted_answers = self._most_tokens = (
-            0  # replies with usage; maximum per sample
-        )
+        unchanged = {k: v for k, v in defaults.items() if v and k.lower() not in names}
+        self._headers = {k: v.strip() for k, v in (unchanged | custom).items()}
+        for name, value in self._headers.items():
+            if not (value.isascii() and value.isprintable()):
+                owner = f"${settings.key_env}" if name == "Authorization" else name
+                line = f"{owner} contains a character that is not allowed in a header"
+                raise UsageError(f"{line}; copy it again")
+        # replies with usage, and the maximum tokens of a sample
+        self._counted_answers = self._most_tokens = 0
+        # characters and tokens of the prompt with the largest count
+        self._longest = (0, 0)
+        self.shortened_prompts = 0
         self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -111,7 +131,22 @@ class Connection:
             self._most_tokens = max(
                 self._most_tokens, -(-used.completion // request.samples)
             )
+            if self._is_shortened(request.prompt, used.prompt):
+                self.shortened_prompts += 1
+                used = replace(used, estimated=True)
         return reply, used
+
+    def _is_shortened(self, prompt: Prompt, tokens: int) -> bool:
+        """True if the count shows that the server has not read the whole prompt."""
+        messages = [] if isinstance(prompt, str) else prompt
+        characters = len(prompt) if isinstance(prompt, str) else 0
+        characters += sum(len(message.content) for message in messages)
+        if characters < _LONG_PROMPT or any(message.images for message in messages):
+            return False
+        longest, most = self._longest
+        self._longest = max((longest, most), (characters, tokens), key=itemgetter(1))
+        is_flat = tokens <= most and characters > _GROWN * longest
+        return is_flat or characters > _CHARACTERS_PER_TOKEN * tokens
 
     async def _send(self, request: Request) -> Any:
         body = json.dumps(request.body).encode()
@@ -120,36 +155,72 @@ class Connection:
                 async with self._open_session().post(
                     self._url(request.route), data=body, allow_redirects=False
                 ) as response:
-                    read, is_complete = await _read_body(response)
+                    read_bytes, is_complete = await _read_body(response)
         except TimeoutError:
             line = f"{self.address} did not reply within {self._settings.timeout:g} s"
             billed = self._estimate(request, cut=True)
             raise ModelError(line, retryable=True, billed=billed) from None
         except Exception as error:  # noqa: BLE001 - errors of aiohttp and of its libraries
-            failure = model_error(error, self.address)
+            failure = model_error(error, self.address, self._proxy)
             if not failure.fatal:  # the server may have received the request
                 failure.billed = self._estimate(request)
             raise failure from None
-        if response.status >= 300:
-            failure = _refusal(
-                response, read, self.address, self._settings.key_env, request.body
-            )
-            if response.status in _WORKED_CODES or _FILTER_MESSAGE.search(read):
-                failure.billed = self._estimate(request)
-            raise failure
-        if not is_complete:
+        status = response.status
+        if status < 300 and not is_complete:
             size = f"{MOST_BYTES // 1_000_000} MB"
             line = f"the reply is larger than {size}; lower the agent's max_tokens"
             raise ModelError(line, billed=self._estimate(request, cut=True))
-        try:
-            return json.loads(read)
-        except (ValueError, RecursionError) as error:
-            line = (
-                f"{self.address} sent an unreadable reply: {redacted(str(error)[:120])}"
+        text = read_bytes.decode("utf-8-sig", errors="replace")
+        reply = _parsed(text)
+        problem = text if reply is None else _error(reply, status)
+        if problem is None:
+            return reply
+        if 300 <= status < 400:
+            raise _redirect(status, response.headers, self.address)
+        refusal = read(_code(problem) or status, problem, request.fields)
+        if problem is reply and refusal.kind == "unknown" and status < 300:
+            return reply  # without choices, but with a count of tokens
+        raise self._failure(status, refusal, response.headers, request, str(problem))
+
+    def _failure(
+        self,
+        status: int,
+        refusal: Refusal,
+        headers: Mapping[str, str],
+        request: Request,
+        text: str,
+    ) -> ModelError:
+        """Return the error for a refusal, with its remedy and its bill."""
+        line = f"{self.address} replied {status}: {refusal.message}"
+        billed = None
+        if status in _WORKED_CODES or refusal.billed:
+            billed = self._estimate(request, cut=refusal.billed == "limit")
+        if refusal.kind == "overloaded":
+            wait = retry_after(headers, text)
+            away = status in _AWAY_CODES
+            return ModelError(
+                line, retryable=True, retry_after=wait, away=away, billed=billed
             )
-            raise ModelError(
-                line, retryable=True, billed=self._estimate(request)
-            ) from None
+        if status < 300 and refusal.kind == "unknown":
+            billed = self._estimate(request)
+            line = f"{self.address} sent an unreadable reply: {refusal.message[:120]}"
+            return ModelError(line, retryable=True, billed=billed)
+        if refusal.kind == "wrong key":
+            line = f"{self.address} refused the key ({status}): {refusal.message}"
+        slots = {
+            "field": "".join(refusal.fields[:1]),
+            "key_env": self._settings.key_env,
+            "v1": self._supposed_address,
+        }
+        if refusal.remedy:
+            line += f"; {refusal.remedy.format(**slots)}"
+        return Refused(line, refusal, billed=billed)
+
+    @property
+    def _supposed_address(self) -> str:
+        if self._parts.path.strip("/"):
+            return ""
+        return f", which usually ends in /v1: {self.address.rstrip('/')}/v1"
 
     def _estimate(self, request: Request, cut: bool = False) -> Usage:
         """Return an upper estimate for a request whose reply has no counts. ``cut``: the answer may
@@ -165,23 +236,34 @@ class Connection:
         most = self._most_tokens * (1.25 + 4 / count) if count else request.limit
         return request.samples * min(request.limit, math.ceil(most))
 
-    async def models(self, patience: float = 10.0) -> list[Mapping[str, Any]]:
-        """Return the server's list of models; empty if it has none or does not reply."""
-        try:
+    async def window(self, model: str, patience: float = 10.0) -> int:
+        """Return the context length that the server states for a model, 0 if it states none."""
+        with suppress(TimeoutError):
             async with asyncio.timeout(patience):
-                address = self._url("/models")
-                async with self._open_session().get(
-                    address, allow_redirects=False
-                ) as response:
-                    reply = json.loads((await _read_body(response))[0])
-        except Exception:  # noqa: BLE001 - this route is optional
-            return []
-        listed = reply.get("data") if isinstance(reply, Mapping) else None
-        return (
-            [m for m in listed if isinstance(m, Mapping)]
-            if isinstance(listed, list)
-            else []
-        )
+                for method, route in _DESCRIPTIONS:
+                    described = await self._described(method, route, model)
+                    if size := window(described, model):
+                        return size
+                    if route == "/models" and described is None:
+                        break  # it has no routes that describe models
+        return 0
+
+    async def _described(self, method: str, route: str, model: str) -> Json:
+        """Return the JSON of an optional route, None if the server has none."""
+        url = self._url("/models")
+        if route != "/models":  # next to /v1
+            url = urlunsplit(self._parts._replace(path=route, query=""))
+        body = json.dumps({"model": model}) if method == "POST" else None
+        try:
+            async with self._open_session().request(
+                method, url, data=body, allow_redirects=False
+            ) as response:
+                read_bytes, _ = await _read_body(response, MOST_LISTED_BYTES)
+                return (
+                    json.loads(read_bytes) if response.status == HTTPStatus.OK else None
+                )
+        except Exception:  # noqa: BLE001 - each of these routes is optional
+            return None
 
     async def aclose(self) -> None:
         session, self._session = self._session, None
@@ -199,8 +281,7 @@ class Connection:
         return urlunsplit(self._parts._replace(path=path, fragment=""))
 
     def _open_session(self) -> ClientSession:
-        """Return the session, with Python's certificates and the environment's proxy, which aiohttp
-        would look up before each request. Callers set time limits."""
+        """Return the session, with Python's certificates. Callers set time limits."""
         from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 
         loop = asyncio.get_running_loop()
@@ -208,8 +289,7 @@ class Connection:
             return self._session
         if self._session is not None:
             _discard_session(self._session)
-        scheme, host = self._parts.scheme, self._parts.hostname or ""
-        proxies = getproxies()
+        scheme = self._parts.scheme
         # aiohttp's own context is cached, and would ignore a change of $SSL_CERT_FILE
         context = ssl.create_default_context() if scheme == "https" else True
         self._loop = loop
@@ -220,9 +300,7 @@ class Connection:
             headers=self._headers,
             timeout=ClientTimeout(),
             cookie_jar=DummyCookieJar(),
-            proxy=None
-            if proxy_bypass(host)
-            else proxies.get(scheme) or proxies.get("all"),
+            proxy=self._proxy or None,
         )
         return self._session
 
@@ -235,126 +313,173 @@ def _discard_session(session: ClientSession) -> None:
         connector.__exit__()  # closes synchronously: close() would have to be awaited
 
 
-async def _read_body(response: ClientResponse) -> tuple[bytes, bool]:
-    """Return the body up to ``MOST_BYTES``, and True if it is complete."""
+async def _read_body(
+    response: ClientResponse, most: int = MOST_BYTES
+) -> tuple[bytes, bool]:
+    """Return the body up to ``most`` bytes, and True if it is complete."""
     read = bytearray()
     async for part in response.content.iter_any():
         read += part
-        if len(read) > MOST_BYTES:
+        if len(read) > most:
             return bytes(read), False
     return bytes(read), True
 
 
-def model_error(error: Exception, address: str) -> ModelError:
+def _checked(address: str, shown: str) -> SplitResult:
+    """Return the parts of an address. Raises ``UsageError`` with the address that was meant."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https"):
+        meant = f"http://{shown.partition('://')[2] or shown}"
+        raise UsageError(f"model.base_url={shown} has no http://; set it to {meant}")
+    path = parts.path.rstrip("/")
+    for route in ("/chat/completions", "/completions", "/responses", "/messages"):
+        if path.endswith(route):
+            meant = urlunsplit(parts._replace(path=path.removesuffix(route)))
+            problem = f"model.base_url={shown} is the address of a route"
+            raise UsageError(f"{problem}; set it to {without_secrets(meant)}")
+    return parts
+
+
+def _proxy_for(parts: SplitResult) -> str:
+    """Return the environment's proxy for an address, empty for none. Servers on this machine are
+    always reached directly: a proxy would be sent prompt and key, and reach another machine.
+    Raises ``UsageError`` for one of an unsupported kind."""
+    host = parts.hostname or ""
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
+    # as a server's address, 0.0.0.0 stands for this machine
+    is_direct = is_loopback(host) or host in ("0.0.0.0", "::") or proxy_bypass(host)
+    for entry in proxies.get("no", "").split(","):
+        with suppress(ValueError):  # proxy_bypass takes names only
+            network = ipaddress.ip_network(entry.strip(), strict=False)
+            is_direct = is_direct or ipaddress.ip_address(host) in network
+    if not proxy or is_direct:
+        return ""
+    if "://" not in proxy:
+        proxy = f"http://{proxy}"
+    if urlsplit(proxy).scheme not in ("http", "https"):
+        raise UsageError(
+            f"the proxy {without_secrets(proxy)} of the environment is not supported; use an "
+            f"http:// proxy, or add {host} to $NO_PROXY"
+        )
+    return proxy
+
+
+def _parsed(text: str) -> Json:
+    """Return a reply's JSON, None if it has none. Unpaired surrogates, which no file or database
+    holds, become U+FFFD."""
+    try:
+        reply = json.loads(text, strict=False)
+        if "\\ud" in text.lower():
+            pairs = json.dumps(reply, ensure_ascii=False)
+            pairs = pairs.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            reply = json.loads(pairs)
+    except (ValueError, RecursionError):
+        return None
+    return reply
+
+
+def _error(reply: Json, status: int) -> Json:
+    """Return the error in a reply, None if it is an answer. Routers send errors with the status
+    200, or inside a choice."""
+    if status >= 300 or not isinstance(reply, Mapping):
+        return reply if status >= 300 else None
+    choices = reply.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(first, Mapping):
+        return reply.get("error") or reply
+    error = reply.get("error") or first.get("error")
+    if first.get("finish_reason") == "error":
+        return error or {"message": "the answer ended with an error", "code": 500}
+    return error or None
+
+
+def _code(error: Json) -> int:
+    """Return the status that an error names, 0 if there is none."""
+    inner = error.get("error", error) if isinstance(error, Mapping) else None
+    for name in ("code", "status", "status_code"):
+        code = str(inner.get(name, "")) if isinstance(inner, Mapping) else ""
+        if re.fullmatch("[45][0-9][0-9]", code):
+            return int(code)
+    return 0
+
+
+def model_error(error: Exception, address: str, proxy: str = "") -> ModelError:
     """Convert an error of the client to one line without secrets. Unknown errors are retryable; a
     refused connection is fatal once all retries are used."""
     import aiohttp
 
+    route = (
+        f"{address} through the proxy {without_secrets(proxy)}" if proxy else address
+    )
     if isinstance(error, aiohttp.InvalidURL):
         line = f"no connection to {address}: not a valid address; set model.base_url"
         return ModelError(line, fatal=True)
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        line = f"no connection to {route}: {error.status} {error.message}"
+        return ModelError(redacted(line), fatal=error.status < 500, retryable=True)
     if isinstance(error, aiohttp.ClientConnectionError | OSError):
-        closed = isinstance(error, aiohttp.ClientConnectorError)
+        refused = isinstance(error, aiohttp.ClientConnectorError)
         cause = (
             error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
         )
-        remedy = (
-            "; start the server, or set model.base_url to its address" if closed else ""
-        )
-        problem = (
-            str(cause) or type(cause).__name__
-        )  # a reset connection has an empty message
-        line = redacted(f"no connection to {address}: {problem}{remedy}")
-        return ModelError(line, retryable=True, fatal=closed, away=True)
+        # a reset connection has an empty message
+        line = f"no connection to {route}: {str(cause) or type(cause).__name__}"
+        if refused and proxy:
+            line += (
+                "; correct the proxy in the environment, or add the host to $NO_PROXY"
+            )
+        elif refused:
+            line += "; start the server, or set model.base_url to its address"
+        return ModelError(redacted(line), retryable=True, fatal=refused, away=True)
     if isinstance(error, aiohttp.ClientError):
         # its text may contain the address, with a key in the query
         problem = str(getattr(error, "message", "") or error)
         problem = redacted(" ".join(problem.split())[:120]) or type(error).__name__
-        return ModelError(
-            f"{address} sent an unreadable reply: {problem}", retryable=True
-        )
+        line = f"{address} sent an unreadable reply: {problem}"
+        is_encoded = "content-encoding" in problem.lower()
+        return ModelError(line, retryable=not is_encoded, fatal=is_encoded)
     return ModelError(
         redacted(f"{address}: {type(error).__name__}: {error}"), retryable=True
     )
 
 
-def _refusal(
-    response: ClientResponse,
-    read: bytes,
-    address: str,
-    key_env: str,
-    body: Mapping[str, Any],
-) -> ModelError:
-    code, text = response.status, read.decode(errors="replace")
+def _redirect(status: int, headers: Mapping[str, str], address: str) -> ModelError:
+    """Return the error for a redirect, which is never followed: another server would get prompt and
+    key."""
     try:
-        answer = json.loads(text)
-    except (ValueError, RecursionError):
-        answer = None
-    inner = answer.get("error", answer) if isinstance(answer, Mapping) else {}
-    details: Mapping[str, Any] = (
-        inner if isinstance(inner, Mapping) else {"message": inner}
-    )
-    message = str(details.get("message", ""))
-    reason = " ".join(message.split())[:300] or " ".join(text.split())[:200]
-    reason = redacted(reason or response.reason or "no message")
-    line = f"{address} replied {code}: {reason.rstrip('.')}"  # a remedy may follow
-    if code in (401, 403):
-        remedy = (
-            f"; set ${key_env} to a key with access to this model" if key_env else ""
-        )
-        line = f"{address} refused the key ({code}): {reason.rstrip('.')}{remedy}"
-        return ModelError(line, fatal=True)
-    if (
-        code < 400
-    ):  # redirects are never followed: another server would get prompt and key
-        try:
-            target = redacted(without_secrets(response.headers["location"]))[:200]
-        except (KeyError, ValueError):
-            target = "another address"
-        remedy = f"it redirects to {target}; set model.base_url to that address"
-        return ModelError(f"{line}; {remedy}", fatal=True)
-    if "insufficient_quota" in text:
-        return ModelError(f"{line}; add credit, or use another key", fatal=True)
-    if code in _RETRY_CODES or (code >= 500 and code != 501):
-        wait = retry_after(response.headers)
-        return ModelError(
-            line, retryable=True, retry_after=wait, away=code in _AWAY_CODES
-        )
-    if code == 404:
-        remedy = "check the name after --model, and model.base_url"
-        if not urlsplit(address).path.strip("/"):
-            remedy += ", which usually ends in /v1"
-        return Refused(f"{line}; {remedy}", code, reason, "", fatal=True)
-    param = str(details.get("param") or "")
-    kind = str(details.get("code") or details.get("type") or "")
-    field = param.split(".")[0].split("[")[0]
-    fatal = kind in _PARAMETER_CODES
-    if _CONTEXT_MESSAGE.search(f"{kind} {reason}"):
-        line += (
-            "; set the agent's context below the model's window, or use a larger model"
-        )
-        fatal = False
-    elif field in body and field not in ("messages", "prompt", "model"):
-        line += f"; leave the field out with --set model.omit=[{field}]"
-        fatal = True
-    return Refused(line, code, reason, param, fatal)
+        target = redacted(without_secrets(headers["location"]))[:200]
+    except (KeyError, ValueError):
+        target = "another address"
+    line = f"{address} replied {status}: it redirects to {target}"
+    return ModelError(f"{line}; set model.base_url to that address", fatal=True)
 
 
-def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+_WAIT = re.compile(
+    r"(?:retry.?delay|(?:try again|retry)\b[^\d.]{0,12} (?:in|after))\W{0,4}"
+    r"((?:\d[\d.]*\s?(?:ms|h|m|s)\w*\s?)+)",
+    re.IGNORECASE,
+)
+"""A wait in the text of an error: ``Please try again in 1m2.5s``, ``"retryDelay": "5s"``."""
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def retry_after(
+    headers: Mapping[str, str], text: str = "", now: float | None = None
+) -> float | None:
     """Return the wait that a server requests, in seconds: ``retry-after-ms``, or ``retry-after`` as
-    a number or a date; None if there is none."""
+    a number or a date, or in the text of its error; None if there is none."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         with suppress(KeyError, ValueError):
             seconds = float(headers[name]) * unit
             if 0 <= seconds < math.inf:
                 return seconds
-    try:
+    # a date may be absent, unreadable, or in the year 99999
+    with suppress(KeyError, TypeError, ValueError, OverflowError):
         moment = parsedate_to_datetime(headers["retry-after"]).timestamp()
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        OverflowError,
-    ):  # for example the year 99999
+        return max(0.0, moment - (time.time() if now is None else now))
+    found = _WAIT.search(text)
+    if found is None:
         return None
-    return max(0.0, moment - (time.time() if now is None else now))
+    parts = re.findall(r"([\d.]*\d)\s?(ms|h|m|s)", found[1], re.IGNORECASE)
+    return sum(float(amount) * _SECONDS[unit.lower()] for amount, unit in parts)

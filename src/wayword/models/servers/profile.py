@@ -2,18 +2,15 @@
 
     >>> profile_of("gpt-5-mini").limit
     'max_completion_tokens'
-    >>> learn(Profile(), "Unsupported parameter: 'stop' is not supported", {"stop": ["."]})[1]
-    'stop sequences are applied locally'
 
 Profiles are selected by the model's name from ``models/profiles.yaml``, which describes each trait,
-and updated when the server refuses a field.
+and updated when the server refuses a field (:mod:`~wayword.models.servers.refusals`).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -44,9 +41,11 @@ class Profile:
     completions: bool = True
     thinking: int = 0
     window: int = 0
+    usual_window: int = 32768
     output: int = 0
+    least: Mapping[str, float] = field(default_factory=dict)
+    most: Mapping[str, float] = field(default_factory=dict)
     without: tuple[str, ...] = ()
-    """Other fields that the server has refused."""
 
 
 def profile_of(
@@ -104,7 +103,7 @@ def _find_entry(model: str, table: Mapping[str, object]) -> str:
 
 def _read(path: Path) -> dict[str, Mapping[str, Any]]:
     table = read_table(path, "model profiles")
-    names = ["like", *(field.name for field in fields(Profile))]
+    names = ["like", *(each.name for each in fields(Profile))]
     for name, traits in table.items():
         if not isinstance(traits, dict):
             raise DataError(path, name, "must be a mapping of traits")
@@ -131,84 +130,3 @@ def read_table(path: Path, what: str) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise DataError(path, "", f"must be a mapping of model names to {what}")
     return {str(name): entry for name, entry in table.items()}
-
-
-# Learning from refusals. A server's error message names the field that it does not support; the
-# field is left out, renamed or replaced, and the request is sent again.
-
-
-_FIELD = re.compile(
-    r"\b(max_completion_tokens|max_tokens|temperature|top_p|top_logprobs|logprobs|response_format"
-    r"|json_schema|json_object|structured_outputs|tool_choice|tools|max_?length|min_?length|seed"
-    r"|stop(?=[ '\"`])|top_k|min_p|cache_prompt|n(?=['\"`]))\b",
-    re.IGNORECASE,
-)
-_LENGTHS = re.compile(r"(?:max|min)_?length", re.IGNORECASE)
-_AT_MOST = re.compile(r"at most (\d+)(?: completion| output)? tokens", re.IGNORECASE)
-_SYSTEM = re.compile(
-    r"system (?:role|message|prompt)s?\b.{0,20}not support|'system'", re.IGNORECASE
-)
-
-
-def learn(
-    profile: Profile, message: str, body: Mapping[str, Json], param: str = ""
-) -> tuple[Profile, str] | None:
-    """Return the profile without the refused field, and a description of the change; None if the
-    refusal names no field that can be dropped.
-
-    ``message`` and ``param`` (the named field) are the server's, ``body`` is the request.
-    """
-    if capped := _AT_MOST.search(message):
-        limit = int(capped[1])
-        if 0 < limit < int(body.get(profile.limit) or 0):
-            return replace(
-                profile, output=limit
-            ), f"answers have at most {limit:,} tokens"
-    for match in _FIELD.finditer(f"{param}' {message}"):
-        name = match[1].lower()
-        if name in ("json_schema", "json_object", "structured_outputs"):
-            name = "response_format" if "response_format" in body else name
-        if _LENGTHS.fullmatch(name) or name in body:
-            changes, lesson = _lesson(profile, name, message)
-            if (changed := replace(profile, **changes)) != profile:
-                return changed, lesson
-    if profile.system and _SYSTEM.search(message):
-        return replace(
-            profile, system=False
-        ), "the system message goes before the user's"
-    return None
-
-
-_LESSONS: Mapping[str, tuple[Mapping[str, Any], str]] = {
-    "max_completion_tokens": (
-        {"limit": "max_tokens"},
-        "max_tokens replaces max_completion_tokens",
-    ),
-    "logprobs": ({"logprobs": 0}, "no log-probabilities"),
-    "top_logprobs": ({"logprobs": 0}, "no log-probabilities"),
-    "top_p": ({"temperature": False}, "no temperature"),
-    "stop": ({"stop": 0}, "stop sequences are applied locally"),
-    "seed": ({"seed": False}, "no seed"),
-    "n": ({"samples": False}, "one sample per request"),
-}
-"""Refused field -> changed traits, and the change in words."""
-
-
-def _lesson(profile: Profile, name: str, message: str) -> tuple[Mapping[str, Any], str]:
-    if _LENGTHS.fullmatch(name):
-        return {"max_length": False}, "length limits are left out of schemas"
-    if name in ("response_format", "tools", "tool_choice"):
-        weaker = "json_object" if profile.schema == "json_schema" else "none"
-        return {"schema": weaker}, f"JSON is requested by {weaker}"
-    is_logprobs = name in ("logprobs", "top_logprobs")
-    if name in ("max_tokens", "temperature") or (
-        is_logprobs and "reasoning" in message.lower()
-    ):
-        # the first refusal that is typical of reasoning models changes all of their traits
-        changes = {**shipped()["hosted"], **shipped()["reasoning"], "output": 0}
-        changes["thinking"] = profile.thinking or changes["thinking"]
-        del changes["like"]
-        return changes, f"treated as a reasoning model, because it refuses {name}"
-    return _LESSONS.get(
-        name, ({"without": (*profile.without, name)}, f"{name} is left out")
-    )

@@ -7,13 +7,15 @@ Source: https://platform.openai.com/docs/api-reference/chat and the servers' own
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
-from wayword.core.model import Message, Prompt, Sampling
+from wayword.core.model import Message, Prompt, Sampling, estimated_tokens
 from wayword.models.parts import decoding
 from wayword.models.servers.profile import Profile
 
@@ -98,6 +100,13 @@ class Request:
         return (self.route, str(schema.get("type", "")), *sorted(self.body))
 
     @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of what a server may refuse; ``lengths`` are those in the schema."""
+        names = [n for n in self.body if n not in ("model", "messages", "prompt")]
+        has_lengths = re.search('"(?:max|min)(?:Length|Items)"', self.form)
+        return (*names, *(["lengths"] if has_lengths else []))
+
+    @property
     def samples(self) -> int:
         return int(self.body.get("n", 1))
 
@@ -109,6 +118,8 @@ class Request:
 
 
 _FORMS = ("json_schema", "grammar", "choices")
+_DIALECT_FIELDS = frozenset({"json_schema", "grammar", "structured_outputs"})
+_MARGIN = 1.2  # estimates of a prompt's tokens are rarely lower than the count by more
 
 
 def request(
@@ -120,76 +131,104 @@ def request(
 ) -> Request:
     """Return the request for a call. Raises ``ModelError`` if the server cannot fulfill it."""
     forms = [name for name in _FORMS if getattr(sampling, name) is not None]
-    can_constrain = settings.dialect != "openai" or profile.schema in (
-        "json_schema",
-        "tool_call",
-    )
-    in_words = "" if can_constrain else decoding.describe_form(sampling)
-    if isinstance(prompt, str):
-        as_text = settings.text_as == "completion"
-        if (
-            settings.text_as == "auto"
-        ):  # OpenAI's completion route supports no constraints
-            is_free = settings.dialect != "openai" or not {"json_schema", "choices"} & {
-                *forms
-            }
-            as_text = profile.completions and is_free
-        prompt = prompt if as_text else [decoding.as_message(prompt, sampling)]
-    if in_words and not isinstance(prompt, str):
-        *earlier, last = prompt
-        if not last.content.endswith(
-            in_words
-        ):  # the caller may have stated them already
-            prompt = [*earlier, replace(last, content=last.content + in_words)]
+    in_words = ""
+    if not _can_constrain(settings, profile):
+        in_words = decoding.describe_form(sampling)
+    prompt = _as_sent(prompt, sampling, in_words, settings, profile)
     chat = not isinstance(prompt, str)
-    limit = _limit(sampling.max_tokens, chat, settings, profile)
     body: dict[str, Json] = {"model": model}
     if isinstance(prompt, str):
         body["prompt"] = prompt
     else:
         body["messages"] = _messages(prompt, profile)
-    body |= _sampling_fields(sampling, chat, limit, settings, profile)
+    limit_name = profile.limit if chat else "max_tokens"
+    body[limit_name] = limit = _limit(prompt, sampling, settings, profile)
+    body |= _sampling_fields(sampling, chat, settings, profile)
     constraint: dict[str, Json] = {}
-    if not in_words and forms:
+    if forms and not in_words:
         constraint = _constraint(sampling, chat, settings, profile)
-    elif (
-        in_words
-        and sampling.json_schema is not None
-        and profile.schema == "json_object"
-    ):
+    elif sampling.json_schema is not None and profile.schema == "json_object":
         constraint = {"response_format": {"type": "json_object"}}
-    body |= constraint | {
-        k: value for k, value in settings.extra.items() if k != HEADERS
-    }
-    for name in (*settings.omit, *profile.without):
-        body.pop(name, None)
-    sent_stops = body.get("stop") or []
-    is_constrained = (
-        bool(constraint) and not in_words and constraint.keys() <= body.keys()
-    )
+    body |= constraint | dict(settings.extra)
+    for name in {HEADERS, *settings.omit, *profile.without} & body.keys():
+        del body[name]
+    for name in body.keys() & profile.least.keys():
+        body[name] = max(body[name], profile.least[name])
+    for name in body.keys() & profile.most.keys():
+        body[name] = min(body[name], profile.most[name])
+    is_constrained = not in_words and constraint.keys() <= body.keys()
+    names = ("temperature", "top_p", "seed")
+    sent = [n for n in names if n in body and body[n] == getattr(sampling, n)]
+    sent += forms if is_constrained else []
     default = Sampling()
     custom = [
         n
         for n in ("top_p", "seed", *_FORMS)
         if getattr(sampling, n) != getattr(default, n)
     ]
-    names = ("temperature", "top_p", "seed")
-    sent = [n for n in names if n in body and body[n] == getattr(sampling, n)]
-    sent += forms if is_constrained else []
+    is_wrapped = bool({"response_format", "tools"} & constraint.keys())
+    sent_stops = sampling.stop if sampling.choices else body.get("stop", ())
     return Request(
         route="/chat/completions" if chat else "/completions",
         body=body,
         prompt=prompt,
         limit=limit,
         thinking=max(0, limit - sampling.max_tokens),
-        wrapped=bool({"response_format", "tools"} & constraint.keys())
-        and "choices" in forms,
+        wrapped=is_wrapped and "choices" in forms,
         options=(sampling.choices or ()) if in_words else (),
-        stops=()
-        if sampling.choices
-        else tuple(s for s in sampling.stop if s not in sent_stops),
+        stops=tuple(stop for stop in sampling.stop if stop not in sent_stops),
         unsent=tuple(name for name in ("temperature", *custom) if name not in sent),
     )
+
+
+def _can_constrain(settings: ServerSettings, profile: Profile) -> bool:
+    if settings.dialect == "openai":
+        return profile.schema in ("json_schema", "tool_call")
+    return not _DIALECT_FIELDS & {*profile.without}
+
+
+def _as_sent(
+    prompt: Prompt,
+    sampling: Sampling,
+    in_words: str,
+    settings: ServerSettings,
+    profile: Profile,
+) -> Prompt:
+    """Return the prompt for its route, with the constraint in words if the server has none."""
+    if isinstance(prompt, str):
+        as_text = settings.text_as == "completion"
+        if settings.text_as == "auto":
+            # OpenAI's completion route supports no constraints
+            is_free = not (sampling.json_schema or sampling.choices)
+            is_free = is_free or settings.dialect != "openai"
+            as_text = profile.completions and is_free
+        if as_text:
+            return prompt
+        prompt = [decoding.as_message(prompt, sampling)]
+    *earlier, last = prompt
+    if last.content.endswith(in_words):  # the caller may have stated them already
+        return prompt
+    return [*earlier, replace(last, content=last.content + in_words)]
+
+
+def _limit(
+    prompt: Prompt, sampling: Sampling, settings: ServerSettings, profile: Profile
+) -> int:
+    """Return the maximum tokens of the answer: with those for reasoning, as far as the window and
+    the model have room for them."""
+    answer = sampling.max_tokens
+    if sampling.choices:
+        answer = max(answer, decoding.longest(sampling.choices))
+    total = answer
+    if not isinstance(prompt, str):
+        thinking = settings.thinking
+        total += profile.thinking if thinking is None else thinking
+    if profile.output:
+        total = min(total, profile.output)
+    if profile.window:
+        room = profile.window - math.ceil(_MARGIN * estimated_tokens(prompt))
+        total = min(total, max(room, answer))
+    return total
 
 
 def _messages(prompt: Sequence[Message], profile: Profile) -> list[dict[str, Json]]:
@@ -221,20 +260,14 @@ def _messages(prompt: Sequence[Message], profile: Profile) -> list[dict[str, Jso
 
 
 def _sampling_fields(
-    sampling: Sampling,
-    chat: bool,
-    limit: int,
-    settings: ServerSettings,
-    profile: Profile,
+    sampling: Sampling, chat: bool, settings: ServerSettings, profile: Profile
 ) -> dict[str, Json]:
     body: dict[str, Json] = {}
     if profile.temperature:
         body["temperature"] = sampling.temperature
         if sampling.top_p != 1.0:
             body["top_p"] = sampling.top_p
-    # the completion route keeps the old name
-    body[profile.limit if chat else "max_tokens"] = limit
-    if sampling.stop and profile.stop:
+    if sampling.stop and profile.stop and not sampling.choices:
         body["stop"] = list(sampling.stop[: profile.stop])
     if sampling.n > 1:
         body["n"] = sampling.n
@@ -249,56 +282,35 @@ def _sampling_fields(
     return body
 
 
-def _limit(answer: int, chat: bool, settings: ServerSettings, profile: Profile) -> int:
-    thinking = profile.thinking if settings.thinking is None else settings.thinking
-    total = answer + (thinking if chat else 0)
-    return min(total, profile.output) if profile.output else total
-
-
 def _constraint(
     sampling: Sampling, chat: bool, settings: ServerSettings, profile: Profile
 ) -> dict[str, Json]:
     """Return the fields that constrain the answer, in the server's dialect."""
-    schema, options = sampling.json_schema, sampling.choices
+    schema = sampling.json_schema
+    options = sampling.choices
     if options is not None and not options:
         raise ModelError("choices must contain at least one answer")
     if settings.dialect == "llamacpp":
-        form = decoding.llamacpp_form(sampling)
-        if options:
-            most = _limit(decoding.longest(options), chat, settings, profile)
-            form[profile.limit if chat else "max_tokens"] = most
-        return form
+        return decoding.llamacpp_form(sampling)
+    if options is not None and settings.dialect == "openai":
+        field = {"type": "string", "enum": list(options)}
+        schema = {"type": "object", "properties": {ANSWER: field}, "required": [ANSWER]}
+    closed = decoding.close_schema(schema or {}, guidance=False)
     if settings.dialect == "vllm":
-        if schema is not None:
-            return {
-                "structured_outputs": {
-                    "json": decoding.close_schema(schema, guidance=False)
-                }
-            }
-        if options is not None:
-            return {"structured_outputs": {"choice": list(options)}, "stop": []}
-        return {"structured_outputs": {"grammar": sampling.grammar}}
-    if sampling.grammar is not None or not chat:
-        feature = (
-            "grammars" if sampling.grammar is not None else "constraints on raw text"
-        )
+        form: Json = {"choice": list(options or ())}
+        if options is None:
+            form = {"grammar": sampling.grammar} if schema is None else {"json": closed}
+        return {"structured_outputs": form}
+    if schema is None or not chat:
+        feature = "grammars" if schema is None else "constraints on raw text"
         raise ModelError(
             f"OpenAI's API does not support {feature}; for a llama.cpp or vLLM server, set the "
             f"model's setting 'dialect'",
             fatal=True,
         )
-    if options is None:
-        closed = decoding.close_schema(schema or {}, guidance=False)
-        return _response_format(
-            closed if profile.max_length else decoding.without_lengths(closed), profile
-        )
-    field = {"type": "string", "enum": list(options)}
-    wrapper = {"type": "object", "properties": {ANSWER: field}, "required": [ANSWER]}
-    unstopped: dict[str, Json] = {"stop": []} if profile.stop else {}
-    return {
-        **_response_format(decoding.close_schema(wrapper, guidance=False), profile),
-        **unstopped,
-    }
+    if not profile.max_length:
+        closed = decoding.without_lengths(closed)
+    return _response_format(closed, profile)
 
 
 def _response_format(schema: Mapping[str, Json], profile: Profile) -> dict[str, Json]:

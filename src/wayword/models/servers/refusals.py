@@ -1,0 +1,260 @@
+"""Refusals: the meaning of a server's error, and the lesson that it teaches.
+
+    >>> refusal = read(400, {"error": "'stop' is not supported"}, ("stop", "temperature"))
+    >>> refusal.kind, refusal.fields
+    ('field unknown', ('stop',))
+    >>> learn(refusal, Profile(), {"stop": ["."]})
+    ({'without': ('stop',)}, 'stop is left out')
+
+The wordings are data: ``models/refusals.toml``, a closed table. A lesson is learnt once and never
+reversed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from wayword.core.episode import Json
+from wayword.core.secrets import redacted
+from wayword.models.servers.profile import Profile, shipped
+
+Kind = Literal[
+    "field unknown",
+    "value out of range",
+    "prompt too long",
+    "no credit",
+    "wrong key",
+    "wrong address",
+    "overloaded",
+    "no system role",
+    "one choice only",
+    "unknown",
+]
+TABLE = Path(__file__).parent.parent / "refusals.toml"
+
+_ECHOES = frozenset({"input", "ctx", "body", "request", "failed_generation", "url"})
+"""Values of an error that repeat the request, whose text proves nothing."""
+_MESSAGES = ("message", "msg", "error", "detail", "status_msg", "title", "raw")
+_MOST_TOKENS = 10**9  # of a window: a larger one is a server's error
+_MOST_TEXT = 4000  # characters of an error that are read
+_MOST_SHOWN = 300  # characters of an error that are shown
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The meaning of an error.
+
+    ``message`` is the server's, on one line. ``fields`` are the refused ones, whose values may be
+    ``least`` to ``most``. ``window`` and ``prompt`` are token counts, 0 if unknown. ``teaches`` is
+    an entry of the table of profiles. ``billed``: the request was processed, ``likely`` or up to
+    the answer's ``limit``.
+    """
+
+    kind: Kind
+    message: str
+    remedy: str = ""
+    fields: tuple[str, ...] = ()
+    least: float = -math.inf
+    most: float = math.inf
+    window: int = 0
+    prompt: int = 0
+    teaches: str = ""
+    billed: str = ""
+
+
+def read(status: int, error: Json, sent: Sequence[str]) -> Refusal:
+    """Return the meaning of an error: ``error`` is the reply's JSON, or its text; ``sent`` are the
+    names of the request's fields."""
+    text = _flat(error)
+    message = _message(error, text)
+    table = _table()
+    for rule in table["rules"]:
+        if not re.fullmatch(rule.get("status", ".*"), str(status)):
+            continue
+        for pattern in rule.get("words", [""]):
+            matches = list(re.finditer(pattern, text, re.IGNORECASE | re.DOTALL))
+            named = [rule.get("field") or m.groupdict().get("field") for m in matches]
+            fields = [name for name in sent if name in named] or _named(text, sent)
+            if not matches or (rule["is"] in _ABOUT_FIELDS and not fields):
+                continue
+            groups = matches[0].groupdict()
+            most = float(groups.get("most") or math.inf)
+            if groups.get("below"):
+                most = float(groups["below"]) - 1
+            return Refusal(
+                kind=rule["is"],
+                message=message,
+                remedy=rule.get("remedy", table["remedies"][rule["is"]]),
+                fields=tuple(fields),
+                least=float(groups.get("least") or -math.inf),
+                most=most,
+                window=_number("window", text),
+                prompt=_number("prompt", text),
+                teaches=rule.get("teaches", ""),
+                billed=rule.get("billed", ""),
+            )
+    return Refusal("unknown", message)
+
+
+_ABOUT_FIELDS = ("field unknown", "value out of range")
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    return tomllib.loads(TABLE.read_text(encoding="utf-8"))
+
+
+def _flat(error: Json) -> str:
+    """Return an error's values as ``name=value`` on one line, without thousands separators."""
+    text = error if isinstance(error, str) else " ".join(_leaves(error))
+    return re.sub(r"(?<=\d)[,_](?=\d{3}\b)", "", text[:_MOST_TEXT])
+
+
+def _leaves(value: Json, name: str = "") -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key not in _ECHOES:
+                yield from _leaves(inner, str(key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner, name)
+    elif value not in (None, ""):
+        yield f"{name}={value}"
+
+
+def _message(error: Json, text: str) -> str:
+    """Return the server's message on one line: the first two values with a usual name."""
+    leaves = [] if isinstance(error, str) else list(_leaves(error))
+    named = [leaf.partition("=") for leaf in leaves]
+    values = [value for name, _, value in named if name in _MESSAGES]
+    line = " ".join("; ".join(values[:2]).split()) or " ".join(text.split())
+    return redacted(line[:_MOST_SHOWN]).rstrip(".")
+
+
+def _named(text: str, sent: Sequence[str]) -> list[str]:
+    """Return the first field of the request that a text names."""
+    names = _table()["names"]
+    places: dict[str, int] = {}
+    for name in sent:
+        pattern = names.get(name, rf"(?<!\w){re.escape(name)}(?!\w)")
+        if found := re.search(pattern, text, re.IGNORECASE):
+            places[name] = found.start()
+    # a schema's lengths are named after the field that holds the schema
+    if "lengths" in places:
+        return ["lengths"]
+    return sorted(places, key=places.__getitem__)[:1]
+
+
+def _number(name: str, text: str) -> int:
+    patterns = _table()["numbers"][name]
+    found = (re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
+    return next((int(match[1]) for match in found if match), 0)
+
+
+def window(described: Json, model: str) -> int:
+    """Return the context length in a server's description of its models, 0 if it has none."""
+    entries = [described]
+    if isinstance(described, Mapping):
+        listed = described.get("data") or described.get("models")
+        if isinstance(listed, list):
+            names = ("id", "name", "model")
+            entries = [e for e in listed if model in map(e.get, names)] or listed
+    # llama.cpp lists its one model by its file
+    text = " ".join(_leaves(entries)) if len(entries) == 1 else ""
+    size = _number("described", text)
+    return size if size < _MOST_TOKENS else 0
+
+
+Lesson = tuple[Mapping[str, Any], str]
+"""Changed traits of a profile, and the change in words."""
+
+_LEFT_OUT: Mapping[str, tuple[str, Any]] = {
+    "n": ("samples", False),
+    "logprobs": ("logprobs", 0),
+    "top_logprobs": ("logprobs", 0),
+    "lengths": ("max_length", False),
+    "max_tokens": ("limit", "max_completion_tokens"),
+    "max_completion_tokens": ("limit", "max_tokens"),
+}
+"""Refused field -> the trait that leaves it out; all others are left out by name."""
+_CONSTRAINTS = ("response_format", "tools", "tool_choice")
+_AT_MOST = {
+    "max_tokens": "output",
+    "max_completion_tokens": "output",
+    "logprobs": "logprobs",
+    "top_logprobs": "logprobs",
+    "stop": "stop",
+}
+"""Field -> the trait that limits its value; all others are limited by name."""
+
+
+def learn(
+    refusal: Refusal, profile: Profile, body: Mapping[str, Json]
+) -> Lesson | None:
+    """Return the lesson of a refusal; None if a changed request would be refused as well.
+    ``body`` is the request."""
+    match refusal.kind:
+        case "field unknown" if refusal.teaches:
+            # such models refuse the other traits' fields as well, one at a time
+            changes = {**shipped()["hosted"], **shipped()[refusal.teaches]}
+            changes["thinking"] = profile.thinking or changes["thinking"]
+            del changes["like"]
+            return changes, "treated as a reasoning model"
+        case "field unknown":
+            return _left_out(refusal.fields, profile)
+        case "value out of range":
+            return _in_range(refusal, profile, body)
+        case "prompt too long" if refusal.window:
+            window = min(refusal.window, profile.window or refusal.window)
+            return {"window": window}, f"the window has {window:,} tokens"
+        case "no system role":
+            return {"system": False}, "the system message goes before the user's"
+        case "one choice only":
+            return {"samples": False}, "one sample per request"
+    return None
+
+
+def _left_out(names: Sequence[str], profile: Profile) -> Lesson:
+    changes: dict[str, Any] = {}
+    for name in names:
+        if name in _CONSTRAINTS:
+            weaker = "json_object" if profile.schema == "json_schema" else "none"
+            return {"schema": weaker}, f"JSON is requested by {weaker}"
+        without = changes.get("without", profile.without)
+        trait, value = _LEFT_OUT.get(name, ("without", (*without, name)))
+        changes[trait] = value
+    words = f"{' and '.join(names)} is left out"
+    if "limit" in changes:
+        words = f"{changes['limit']} replaces {names[0]}"
+    return changes, words
+
+
+def _in_range(
+    refusal: Refusal, profile: Profile, body: Mapping[str, Json]
+) -> Lesson | None:
+    """Return the lesson of a value that is too large or too small: the nearest allowed one; without
+    one, the field is left out, except for limits of the answer, as it may then cost anything."""
+    name = refusal.fields[0]
+    if body.get(name) is True:  # its number is in a field of its own
+        name = f"top_{name}"
+    sent = body.get(name, 0)
+    amount = len(sent) if isinstance(sent, list) else sent
+    if 0 < refusal.most < amount:
+        changes: dict[str, Any] = {"most": {**profile.most, name: refusal.most}}
+        if name in _AT_MOST:
+            changes = {_AT_MOST[name]: int(refusal.most)}
+        return changes, f"{name} is at most {refusal.most:,g}"
+    if amount < refusal.least:
+        least = {**profile.least, name: refusal.least}
+        return {"least": least}, f"{name} is at least {refusal.least:g}"
+    is_unread = math.isinf(refusal.most) and math.isinf(refusal.least)
+    if _AT_MOST.get(name) == "output" or not (is_unread or amount == refusal.least):
+        return None
+    return _left_out([name], profile)

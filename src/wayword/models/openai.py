@@ -43,7 +43,7 @@ from wayword.models.servers import answers
 from wayword.models.servers.answers import Unranked, ranked
 from wayword.models.servers.connection import Connection, Refused
 from wayword.models.servers.profile import Profile, profile_of
-from wayword.models.servers.refusals import Refusal, learn
+from wayword.models.servers.refusals import ServerRefusal, learn
 from wayword.models.servers.requests import HEADERS, Request, ServerSettings, request
 
 _HOSTED = "https://api.openai.com/v1"
@@ -367,7 +367,7 @@ class OpenAIModel(Model):
         bill.usage += used
         return reply
 
-    def _learn_from(self, refusal: Refusal, request: Request) -> bool:
+    def _learn_from(self, refusal: ServerRefusal, request: Request) -> bool:
         """Change the profile by the lesson of a refusal; False if there is none."""
         is_auto = self._settings.text_as == "auto" and self._profile.completions
         if not request.chat and is_auto and refusal.kind in _ABSENT_ROUTE:
@@ -379,7 +379,10 @@ class OpenAIModel(Model):
         return lesson is not None and self._learn(*lesson, refusal)
 
     def _learn(
-        self, changes: Mapping[str, Any], words: str, refusal: Refusal | None = None
+        self,
+        changes: Mapping[str, Any],
+        words: str,
+        refusal: ServerRefusal | None = None,
     ) -> bool:
         """Change the profile, and note the reason; False if nothing changes, or would change back:
         a lesson is never reversed."""

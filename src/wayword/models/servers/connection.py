@@ -28,7 +28,7 @@ from wayword.core.model import Prompt, Usage, estimated_tokens
 from wayword.core.secrets import hidden, redacted, remember, without_secrets
 from wayword.models.middleware.budget import rough_tokens, sending
 from wayword.models.servers import answers
-from wayword.models.servers.refusals import Refusal, read, window
+from wayword.models.servers.refusals import ServerRefusal, read, window
 from wayword.models.servers.requests import HEADERS, Request, ServerSettings
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ _GROWN = 1.25
 class Refused(ModelError):
     """Error of a server that refuses a request: a changed one may be accepted."""
 
-    def __init__(self, line: str, refusal: Refusal, *, billed: Usage | None) -> None:
+    def __init__(
+        self, line: str, refusal: ServerRefusal, *, billed: Usage | None
+    ) -> None:
         super().__init__(line, fatal=refusal.kind in _END_RUN, billed=billed)
         self.refusal = refusal
 
@@ -185,7 +187,7 @@ class Connection:
     def _failure(
         self,
         status: int,
-        refusal: Refusal,
+        refusal: ServerRefusal,
         headers: Mapping[str, str],
         request: Request,
         text: str,

@@ -48,7 +48,7 @@ _MOST_SHOWN = 300  # characters of an error that are shown
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ServerRefusal:
     """The meaning of an error.
 
     ``message`` is the server's, on one line. ``fields`` are the refused ones, whose values may be
@@ -69,7 +69,7 @@ class Refusal:
     billed: str = ""
 
 
-def read(status: int, error: Json, sent: Sequence[str]) -> Refusal:
+def read(status: int, error: Json, sent: Sequence[str]) -> ServerRefusal:
     """Return the meaning of an error: ``error`` is the reply's JSON, or its text; ``sent`` are the
     names of the request's fields."""
     text = _flat(error)
@@ -88,7 +88,7 @@ def read(status: int, error: Json, sent: Sequence[str]) -> Refusal:
             most = float(groups.get("most") or math.inf)
             if groups.get("below"):
                 most = float(groups["below"]) - 1
-            return Refusal(
+            return ServerRefusal(
                 kind=rule["is"],
                 message=message,
                 remedy=rule.get("remedy", table["remedies"][rule["is"]]),
@@ -100,7 +100,7 @@ def read(status: int, error: Json, sent: Sequence[str]) -> Refusal:
                 teaches=rule.get("teaches", ""),
                 billed=rule.get("billed", ""),
             )
-    return Refusal("unknown", message)
+    return ServerRefusal("unknown", message)
 
 
 _ABOUT_FIELDS = ("field unknown", "value out of range")
@@ -196,7 +196,7 @@ _AT_MOST = {
 
 
 def learn(
-    refusal: Refusal, profile: Profile, body: Mapping[str, Json]
+    refusal: ServerRefusal, profile: Profile, body: Mapping[str, Json]
 ) -> Lesson | None:
     """Return the lesson of a refusal; None if a changed request would be refused as well.
     ``body`` is the request."""
@@ -237,7 +237,7 @@ def _left_out(names: Sequence[str], profile: Profile) -> Lesson:
 
 
 def _in_range(
-    refusal: Refusal, profile: Profile, body: Mapping[str, Json]
+    refusal: ServerRefusal, profile: Profile, body: Mapping[str, Json]
 ) -> Lesson | None:
     """Return the lesson of a value that is too large or too small: the nearest allowed one; without
     one, the field is left out, except for limits of the answer, as it may then cost anything."""

@@ -86,7 +86,12 @@ Temperature = Annotated[str, _allowed_names(TEMPERATURES)]
 class FileFields(pydantic.BaseModel):
     """Fields of a file. An empty field counts as omitted."""
 
-    model_config = pydantic.ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
+    model_config = pydantic.ConfigDict(
+        strict=True,
+        frozen=True,
+        allow_inf_nan=False,
+        defer_build=True,  # an import builds no schema
+    )
     example: ClassVar[str] = "instruction: Put a mug on the desk."
 
     @pydantic.model_validator(mode="before")

@@ -551,7 +551,9 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
         lines.append(f"  success {success} {success_range} over all levels\n")
     success, success_range = percents(card["success"])
     lines.append(f"mean success over levels and tracks: {success} {success_range}")
-    lines += [""] * bool(card.get("robust")) + [
+    if card.get("robust"):
+        lines.append("")
+    lines += [
         f"{row['kind']}={row['rate']:g}: {row['clean']:.0%} -> {row['perturbed']:.0%}, loss "
         f"{' '.join(percents(row['loss']))} on {row['episodes']} episodes, p {row['p']:.3f}"
         for row in card.get("robust", ())

@@ -89,9 +89,8 @@ def _draw(style: str, rng: Random, draft: Arrangement, arrangement: str) -> Task
         None, (chore.target, chore.movable, chore.receptacle, chore.lamp)
     ):
         rooms = " and the ".join(sorted({draft.room(each) for each in draft.of(kind)}))
-        text += f" Look for the {spoken_name(kind)} in the {rooms}." * (
-            style == "rooms"
-        )
+        if style == "rooms":
+            text += f" Look for the {spoken_name(kind)} in the {rooms}."
     episode = Episode(name, text, scene, start)
     return Task(episode, HouseholdReference(name, chore.kind, chore.goals))
 

@@ -541,7 +541,7 @@ class MaWah(homes.SourcedTasks):
     @property
     def caveats(self) -> tuple[str, ...]:
         drawn = "Watch-And-Help's episodes are not read: its rules and the seed place the objects"
-        return (drawn,) * (self.split == "homes")
+        return (drawn,) if self.split == "homes" else ()
 
     def source(self, split: str) -> homes.EpisodeSource:
         if split not in homes.GENERATED:

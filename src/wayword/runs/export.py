@@ -103,10 +103,10 @@ class Card:
         """The reason why an export has no lines."""
         if not self.omitted:
             return "the runs have no finished episodes"
-        hint = "; --all includes episodes without success" * (
-            "without success" in self.omitted
-        )
-        return f"left out: {self.left_out}{hint}"
+        reason = f"left out: {self.left_out}"
+        if "without success" in self.omitted:
+            reason += "; --all includes episodes without success"
+        return reason
 
     def describe(self, run: RecordedRun) -> dict[str, str]:
         """Add a run to the card; returns the run's columns of each line."""

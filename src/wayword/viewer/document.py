@@ -963,8 +963,11 @@ def _objects_left(document: Document) -> Mistake | None:
         else:
             how = "picked it up" if about.small else "used it"
             text += f"{full}; it had seen {name} at step {first} and never {how}"
-        notes = [f"it held {_and(held)} and had a hand free"] * bool(held and not full)
-        notes += ["no message was sent"] * (len(ends) > 1 and not _spoken(document))
+        notes = []
+        if held and not full:
+            notes.append(f"it held {_and(held)} and had a hand free")
+        if len(ends) > 1 and not _spoken(document):
+            notes.append("no message was sent")
         rooms = [(other, _rooms(document, other)) for other in ends if other != actor]
         notes += [
             f"{other} stayed in the {at[0]}" for other, at in rooms if len(at) == 1

@@ -484,8 +484,10 @@ def moves_of(lines: Iterable[PlayEvent]) -> list[list[PlayEvent]]:
     """Group the lines of a log: each move with its results."""
     moves: list[list[PlayEvent]] = []
     for event in lines:
-        moves += [[]] * (event.who != "" or not moves)
-        moves[-1] = [*moves[-1], event]
+        begins_move = event.who != "" or not moves
+        if begins_move:
+            moves.append([])
+        moves[-1].append(event)
     return moves
 
 
@@ -653,10 +655,13 @@ def observed_map(
     drawn = Map({"you": builder.waypoints}, builder.points, list(builder.edges))
     drawn.scale, drawn.unit = builder.exact, "squares" if builder.squares else "m"
     drawn.shapes, drawn.targets = builder.shapes(), _targets(builder, now)
-    drawn.legend = [("inview", "in view")] * bool(builder.view)
-    drawn.legend += [
-        (f"mark-seen-doors {s}", f"{s} door") for s in {*builder.doors.values()}
+    legend = [
+        (f"mark-seen-doors {state}", f"{state} door")
+        for state in {*builder.doors.values()}
     ]
+    if builder.view:
+        legend.insert(0, ("inview", "in view"))
+    drawn.legend = legend
     return draw.render(drawn)
 
 
@@ -900,7 +905,8 @@ class _MapBuilder:
             Shape("area", corners, "floor") for corners in self.outlines.values()
         ]
         shapes += [cell(middle, wall) for middle, wall in self.squares.items()]
-        shapes += [Shape("cells", self.view, "inview", size=1)] * bool(self.view)
+        if self.view:
+            shapes.append(Shape("cells", self.view, "inview", size=1))
         items = [(object_shape(each), each[3:]) for each in self.grid.values()]
         shapes += [shape for shape, _ in items]
         shapes += [

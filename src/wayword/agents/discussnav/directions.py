@@ -150,15 +150,15 @@ def directions_around(
             if direction_number(e.heading, view.heading) == number
         ]
         exit_ = min(exits, key=lambda e: abs(relative(e.heading, center)), default=None)
-        action, marks = None, list[str]()
+        action = None
+        marks = list[str]()
         if exit_ is not None:
-            action, slope = (
-                Action("goto", (exit_.viewpoint,)),
-                indoor.slope(exit_.elevation),
-            )
-            marks = [f"leads {slope}°"] * bool(slope) + ["visited"] * (
-                exit_.viewpoint in visited
-            )
+            action = Action("goto", (exit_.viewpoint,))
+            slope = indoor.slope(exit_.elevation)
+            if slope:
+                marks.append(f"leads {slope}°")
+            if exit_.viewpoint in visited:
+                marks.append("visited")
         directions.append(
             Direction(number, center, (*captions,), (*tags,), action, (*marks,))
         )

@@ -351,12 +351,20 @@ class RouteProgress:
                 steps = max(1, round(FRACTIONS[place] * counts.block_steps))
             yield f"stop {place}".strip()
             done = counts.stretch_steps
-            mark = " reached" * (done == steps)
-            yield f"{done} on" if steps is None else f"{done} of {steps} steps{mark}"
+            if steps is None:
+                yield f"{done} on"
+            elif done == steps:
+                yield f"{done} of {steps} steps reached"
+            else:
+                yield f"{done} of {steps} steps"
             yield f"{self.steps} in all"
 
 
 def _progress_words(so_far: int, number: int, kind: str) -> str:
     """Return ``2 of 3 lights``, marked if that number is reached or passed."""
-    mark = " reached" if so_far == number else " passed" * (so_far > number)
-    return f"{so_far} of {number} {kind}{mark}"
+    count = f"{so_far} of {number} {kind}"
+    if so_far == number:
+        return f"{count} reached"
+    if so_far > number:
+        return f"{count} passed"
+    return count

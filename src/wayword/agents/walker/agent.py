@@ -232,16 +232,15 @@ class Walker(Agent):
                 (math.dist(end, position(*place)), name) for name, *place in sighted
             ]
             objects, shared = self._objects_nearby(around)
-            is_back = self._visited[-1:] == [neighbor.viewpoint]
-            signs = [
-                *(
-                    direction_text(neighbor, view.heading),
-                    "turn" * (neighbor is target),
-                    *shared,
-                ),
-                self._overlap_sign("sees", [caption]),
-                "back" if is_back else "seen" * (neighbor.viewpoint in self._visited),
-            ]
+            signs = [direction_text(neighbor, view.heading)]
+            if neighbor is target:
+                signs.append("turn")
+            signs += shared
+            signs.append(self._overlap_sign("sees", [caption]))
+            if self._visited[-1:] == [neighbor.viewpoint]:
+                signs.append("back")
+            elif neighbor.viewpoint in self._visited:
+                signs.append("seen")
             words = self._shorten(
                 content_words(caption, self._skipped), self._settings.words
             )

@@ -89,16 +89,18 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     kinds = {
         part for shape in drawn.shapes for part in (shape.kind, *shape.kind.split()[1:])
     }
-    dots, framed = (f"{form} goal-object" in kinds for form in ("object", "furniture"))
-    frame, goal = (
-        "" if dots else "furniture ",
-        goal + ", dot or frame" * (dots and framed),
-    )
+    # Goal objects are dots, or frames where they are furniture. The legend shows one sign.
+    has_dots = "object goal-object" in kinds
+    has_frames = "furniture goal-object" in kinds
+    goal_sign = "goal-object" if has_dots else "furniture goal-object"
+    if has_dots and has_frames:
+        goal += ", dot or frame"
     signs = [("leaf closed", "closed door"), ("leaf open", "open door")]
-    signs += [(f"{frame}goal-object", goal), ("destination", "→ where to")]
-    drawn.legend = [sign for sign in signs if sign[0] in kinds] + [START] * (
-        played is None
-    )
+    signs += [(goal_sign, goal), ("destination", "→ where to")]
+    legend = [sign for sign in signs if sign[0] in kinds]
+    if played is None:
+        legend.append(START)
+    drawn.legend = legend
     return drawn
 
 

@@ -60,7 +60,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         named = [(place, drawn.names[place]) for place in order if place in drawn.names]
         drawn.rooms = {b: room for (_, last), (b, room) in pairwise([("", ""), *named])
                        if room != last}  # fmt: skip
-        drawn.legend = [("", "rooms: first named in the caption")] * bool(drawn.rooms)
+        if drawn.rooms:
+            drawn.legend = [("", "rooms: first named in the caption")]
     rooms = [(r.name, ((r.x0, r.y0), (r.x1, r.y1))) for r in getattr(plan, "rooms", ())]
     drawn.shapes = [Shape("rect", corners, "room") for _, corners in rooms]
     for door in getattr(plan, "doors", ()):

@@ -54,7 +54,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         if each.where != "light"
         or graph.ids[each.home] in passed  # a town has many lights
     ]
-    drawn.legend = [(LANDMARK, "named in the instruction")] * bool(drawn.shapes)
+    if drawn.shapes:
+        drawn.legend = [(LANDMARK, "named in the instruction")]
     return drawn
 
 

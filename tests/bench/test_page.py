@@ -18,7 +18,8 @@ from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
-from wayword.runs.running import run, verify
+from wayword.runs.running import run
+from wayword.runs.verify import verify
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,8 @@ from wayword.runs.codec import plain
 from wayword.runs.export import Export, export
 from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.record import EpisodeRecord, RunFolder
-from wayword.runs.running import run, verify
+from wayword.runs.running import run
+from wayword.runs.verify import verify
 from wayword.viewer.play import Games
 
 AGENT = """

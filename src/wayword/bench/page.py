@@ -24,7 +24,7 @@ from wayword.bench.real import absence
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.visible import visible
 from wayword.runs.record import RunFolder, is_run
-from wayword.runs.running import verify
+from wayword.runs.verify import verify
 from wayword.viewer import pages
 
 PAGE = "card.html"

@@ -96,23 +96,28 @@ def verify(
 ) -> None:
     """Replay every recorded action and recompute every score.
 
-    Lists each episode that differs, with its first difference. The exit code is 1 if any does.
+    Also checks run.json against code and data, and that the episodes are the first ones in the
+    run's order. Lists each difference, and says what no replay can prove. The exit code is 1 if
+    there is a difference.
 
     \b
     Examples:
       wayword verify runs/mine
     """
     from wayword.runs.record import RunFolder
-    from wayword.runs.running import verify as verified
+    from wayword.runs.verify import UNPROVEN, coverage
+    from wayword.runs.verify import verify as verified
 
-    differences = dict(verified(RunFolder.read(run), data, trusted or ()))
-    wrong = [
-        f"{name}: {difference}"
-        for name, difference in differences.items()
-        if difference
-    ]
-    total = f"{run}: {len(differences):,} episodes replayed and scored, {len(wrong):,} differ"
-    show.echo("\n".join([*wrong, total]))
+    opened = RunFolder.read(run)
+    found = list(verified(opened, data, trusted or ()))
+    wrong = [(name, difference) for name, difference in found if difference]
+    for name, difference in wrong:
+        show.echo(f"{name}: {difference}" if name else difference)
+    replayed = sum(1 for name, _ in found if name)
+    show.echo(
+        f"{run}: {replayed:,} episodes replayed and scored, {len(wrong):,} differences"
+    )
+    show.echo(f"{coverage(opened)}; {UNPROVEN}")
     if wrong:
         raise typer.Exit(1)
 

@@ -133,6 +133,7 @@ class AssistantSession:
             settings=base.settings,
             seed=options.seed,
             max_steps=env.max_steps,
+            episode="next",  # the assistant chooses
         )
         agent: Any = AgentParts(Outside, settings, player)  # type: ignore[type-abstract]
         self._env = env

@@ -1,7 +1,8 @@
 """Plans, runs, run folders and reports.
 
     calling results               runs from Python, and their results
-    plan running active play      plans; running and verifying them; playing as a person
+    plan running active play      plans; running them; playing as a person
+    opening verify                opening runs from elsewhere; verifying them
     record codec config index     the run folder: records, encoding, run.json, index
     remote                        run folders in a store
     ray_engine                    runs on a Ray cluster

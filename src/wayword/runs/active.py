@@ -49,6 +49,9 @@ from wayword.runs.record import (
     RunFolder,
 )
 
+CHOSEN = "chosen one by one"
+"""Caveat of a run whose episodes were named. It says nothing about the other episodes."""
+
 # Selection of episodes by number. An episode is generated only when it is played.
 
 
@@ -244,6 +247,7 @@ def config_of(
 ) -> dict[str, Any]:
     """Content of ``run.json``: the run's identity, and information for readers."""
     checksums, perceiver = Checksums(), dataset.perceiver()
+    chosen = [CHOSEN] if plan.episode or plan.episodes else []
     return {
         "identity": plans.identity(
             plan, dataset, agent, models, checksums.combined(dataset.files)
@@ -257,7 +261,7 @@ def config_of(
         "split": plans.shown_split(plan, dataset),
         "episodes_in_split": len(dataset.tasks),
         "left_out": plans.omitted(dataset),
-        "caveats": plans.caveats(dataset, agent),
+        "caveats": [*plans.caveats(dataset, agent), *chosen],
         "perception": perceiver.name if perceiver else "",
         "checksums": checksums.each(dataset.files),
         "versions": dict(plans.versions()),

@@ -43,7 +43,7 @@ from wayword.runs.config import success_of
 from wayword.runs.opening import dataset_of
 from wayword.runs.plan import cast_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
-from wayword.runs.running import recorded_answers
+from wayword.runs.verify import recorded_answers
 from wayword.settings import make
 
 Format = Literal["chat", "steps"]

@@ -1,4 +1,4 @@
-"""Execute a plan, continue a recorded episode, and verify a run.
+"""Execute a plan, and continue a recorded episode.
 
 from wayword.runs import Plan, run
 
@@ -12,7 +12,7 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,19 +25,15 @@ from wayword.agents.person import (
     AnsweredDataset,
     Person,
     Terminal,
-    with_answerer,
 )
-from wayword.core.action import Decision
 from wayword.core.agent import Shared
-from wayword.core.dataset import Dataset, Task, of_ids
-from wayword.core.errors import UsageError, WaywordError
-from wayword.core.game import Game
+from wayword.core.dataset import Dataset
+from wayword.core.errors import UsageError
 from wayword.core.model import Model
 from wayword.core.recording import Continued
 from wayword.core.rollout import Outcome
 from wayword.core.rollout import run as run_episodes
-from wayword.core.trajectory import Step, Trajectory
-from wayword.metrics import scoring
+from wayword.core.trajectory import Step
 from wayword.models.middleware.budget import Account
 from wayword.runs import plan as plans
 from wayword.runs import remote, tours
@@ -54,13 +50,11 @@ from wayword.runs.active import (
     setup_of,
     unfinished,
 )
-from wayword.runs.codec import plain
 from wayword.runs.config import Session, Spending, add_session
-from wayword.runs.opening import Trusted, dataset_of, plan_of
-from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder, is_run
+from wayword.runs.opening import plan_of
+from wayword.runs.record import RecordedRun, RunFolder, is_run
 from wayword.runs.results import RunResult
 from wayword.settings import merge
-from wayword.worlds.household.observation import Answerer
 
 # Continue a recorded episode from one of its steps, with any agent or person, as a new run:
 #
@@ -327,88 +321,3 @@ def _bill(models: Mapping[str, Model], account: Account, outcome: Outcome) -> li
 def counted(number: int, one: str, many: str) -> str:
     """``1 request was``, ``2 requests were``."""
     return f"{number:,} {one if number == 1 else many}"
-
-
-# ``wayword verify RUN``: replay all recorded actions and recompute all scores.
-#
-# This detects results that were changed, by a disk error or by hand, even if the record is intact,
-# because world and metrics are deterministic. Data from models (answers, tokens, cost) is not
-# checked.
-
-
-def recorded_answers(trajectory: Trajectory) -> Answerer | None:
-    """An answerer that repeats the recorded answers in order; None if no question was asked: with
-    an answerer, agents are offered the action ``ask``."""
-    answers = [
-        step.feedback.details.get("answer") if step.feedback.ok else None
-        for step in trajectory.steps
-        if isinstance(step.decision, Decision) and step.decision.action.name == "ask"
-    ]
-    remaining = iter(answers)
-    return (lambda actor, question: next(remaining, None)) if answers else None
-
-
-def verify(
-    run: RecordedRun, data: Path | None = None, trusted: Trusted = ()
-) -> Iterator[tuple[str, str]]:
-    """Yield each finished episode's id and the first difference from its replay, empty if equal.
-    Raises ``RecordingError`` for a damaged record, ``UsageError`` if the data differ from the
-    run's."""
-    dataset = dataset_of(run, data, trusted)
-    tasks = of_ids(dataset.tasks, set(run.index.ids()))
-    for record in run.records():
-        try:
-            yield (
-                record.episode_id,
-                _difference(dataset, tasks.get(record.episode_id), record),
-            )
-        except WaywordError as error:
-            yield record.episode_id, f"cannot be replayed: {error}"
-
-
-def _difference(dataset: Dataset, task: Task | None, record: EpisodeRecord) -> str:
-    if task is None:
-        return "is not in the dataset"
-    if record.trajectory.episode_id != record.episode_id:
-        return f"has the trajectory of episode {record.trajectory.episode_id!r}"
-    trials = record.trajectory.trials()
-    for number, trial in enumerate(trials, 1):
-        if difference := _replay_difference(dataset, task, trial):
-            return difference if len(trials) == 1 else f"trial {number}: {difference}"
-    (scores,) = scoring.score(dataset, [(task, record.trajectory)])
-    return _first_difference("score", scores, record.scores)
-
-
-def _replay_difference(dataset: Dataset, task: Task, recorded: Trajectory) -> str:
-    """The first difference between a trajectory and the replay of its actions."""
-    world = with_answerer(dataset.world(task.episode), recorded_answers(recorded))
-    game = Game(world, task.episode)  # the episode decides which actors there are
-    if unknown := {step.actor for step in recorded.steps} - set(world.actors):
-        return f"there is no actor {min(unknown)!r}"
-    if difference := _first_difference(
-        "start of", game.trajectory.start, recorded.start
-    ):
-        return difference
-    for number, step in enumerate(recorded.steps, 1):
-        replayed = game.act(step.actor, step.decision)
-        for field in ("observation", "decision", "feedback", "pose"):
-            if plain(getattr(replayed, field)) != plain(getattr(step, field)):
-                return f"step {number}: the {field} differs"
-        step.observation = (
-            replayed.observation
-        )  # metrics read its type, which records lack
-    ended = "stopped" if all(map(world.done, world.actors)) else "step_limit"
-    if ended != recorded.ended:
-        return f"ends as {ended}, recorded as {recorded.ended}"
-    return _first_difference("final state of", world.state(), recorded.state)
-
-
-def _first_difference(
-    label: str, actual: Mapping[str, Any], recorded: Mapping[str, Any]
-) -> str:
-    actual, recorded = plain(actual), plain(recorded)
-    for key in {**actual, **recorded}:
-        if actual.get(key) != recorded.get(key):
-            values = actual.get(key), recorded.get(key)
-            return "{} {!r} is {!r:.60}, recorded {!r:.60}".format(label, key, *values)
-    return ""

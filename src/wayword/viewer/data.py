@@ -22,7 +22,7 @@ from wayword.core.world import Family
 from wayword.runs.config import success_of
 from wayword.runs.opening import Trusted, open_plan, plan_of
 from wayword.runs.record import RecordedRun
-from wayword.runs.running import recorded_answers
+from wayword.runs.verify import recorded_answers
 from wayword.viewer.markup import Letters
 
 Layout = Mapping[str, tuple[float, float]]

@@ -36,7 +36,7 @@ from wayword.metrics.household import answer_is_right
 from wayword.metrics.scoring import Judged, Standing, scorer
 from wayword.runs.codec import plain, to_json
 from wayword.runs.record import EpisodeRecord
-from wayword.runs.running import recorded_answers
+from wayword.runs.verify import recorded_answers
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
 from wayword.viewer.figures import (

@@ -1,0 +1,232 @@
+"""Verify a run: replay every recorded action, recompute every score, and check the plan.
+
+World, metrics and the choice of episodes are deterministic, so a record that was changed, by a disk
+error or by hand, differs from its replay even if each file is intact. Checked are:
+
+- ``run.json``: what the code and the data say about the split, its size and its metrics;
+- the set of episodes: the first ones in the plan's order, without gaps;
+- each episode: start, turn order, observations, decisions, feedback and poses of all steps, the
+  limit of steps, the ending, the final state, the trials and their verdicts, and all scores.
+
+Everything else comes from whoever played, and ``UNPROVEN`` lists it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from wayword.agents.person import with_answerer
+from wayword.core import registry
+from wayword.core.action import Decision
+from wayword.core.dataset import Dataset, Task, of_ids, task_id
+from wayword.core.errors import WaywordError
+from wayword.core.game import Game
+from wayword.core.trajectory import Trajectory
+from wayword.metrics import scoring
+from wayword.runs.active import CHOSEN, choose
+from wayword.runs.codec import plain
+from wayword.runs.opening import Trusted, open_plan, plan_of
+from wayword.runs.plan import Plan, omitted, shown_split
+from wayword.runs.record import EpisodeRecord, RecordedRun
+from wayword.worlds.household.observation import Answerer
+
+UNPROVEN = (
+    "not proven: who played, with which model, prompts and answers; thoughts, tokens, cost and "
+    "times; how often it was tried, or ended early"
+)
+"""What no replay can show, for the user."""
+
+
+def verify(
+    run: RecordedRun, data: Path | None = None, trusted: Trusted = ()
+) -> Iterator[tuple[str, str]]:
+    """Yield each difference of the run as a whole, with an empty id, then each finished episode's
+    id and its first difference, empty if equal. Raises ``RecordingError`` for a damaged record,
+    ``UsageError`` if the data differ from the run's."""
+    identity = run.config["identity"]
+    plan = plan_of(identity, data, trusted)
+    dataset = open_plan(plan, run)
+    for difference in (*_config_differences(run, plan, dataset), _gap(run, dataset)):
+        if difference:
+            yield "", difference
+    tasks = of_ids(dataset.tasks, set(run.index.ids()))
+    replay = _Replay(dataset, identity)
+    for record in run.records():
+        try:
+            difference = replay.difference(tasks.get(record.episode_id), record)
+        except WaywordError as error:
+            difference = f"cannot be replayed: {error}"
+        yield record.episode_id, difference
+
+
+def coverage(run: RecordedRun, dataset_size: int = 0) -> str:
+    """The episodes of a run: ``the first 12 of 20 episodes``."""
+    of = dataset_size or run.config.get("episodes_in_split") or 0
+    tried = len(_tried(run))
+    if tried >= of:
+        return f"all {of:,} episodes of the split"
+    if CHOSEN in run.config["caveats"]:
+        return f"{tried:,} of {of:,} episodes, {CHOSEN}"
+    return f"the first {tried:,} of {of:,} episodes"
+
+
+def _tried(run: RecordedRun) -> set[str]:
+    """Ids of the finished and the failed episodes."""
+    return {*run.index.ids(), *run.index.failed()}
+
+
+def _config_differences(
+    run: RecordedRun, plan: Plan, dataset: Dataset
+) -> Iterator[str]:
+    """Yield each field of ``run.json`` that differs from the code and the data."""
+    config = run.config
+    expected: dict[str, Any] = {
+        "family": dataset.family.name,
+        "success": dataset.family.success,
+        "metrics": [asdict(each) for each in scoring.scorer(dataset.family).metrics],
+        "episodes_in_split": len(dataset.tasks),
+        "left_out": omitted(dataset),
+    }
+    if not registry.is_path(plan.dataset_name):  # whose path may have changed
+        expected["split"] = shown_split(plan, dataset)
+    agents = [config["identity"], *config["identity"]["actors"].values()]
+    names = {str(each.get("agent", "")) for each in agents}
+    if names <= set(registry.names("agent")):
+        # An agent of an actor may play all of them, so the run's own need not.
+        oracles = [registry.load("agent", name).sees_answer for name in names]
+        if len(names) == 1:
+            expected["sees_answer"] = any(oracles)
+    yield _first_difference(
+        "run.json: field", expected, {k: config.get(k) for k in expected}
+    )
+    lacking = [line for line in dataset.caveats if line not in config["caveats"]]
+    if lacking:
+        yield f"run.json: field 'caveats' lacks {lacking[0]!r}"
+
+
+def _gap(run: RecordedRun, dataset: Dataset) -> str:
+    """The first episode that the plan demands before others that were tried; empty if none."""
+    identity, tried = run.config["identity"], _tried(run)
+    if identity["continues"] or CHOSEN in run.config["caveats"]:
+        return ""
+    order = Plan("any", "any", shuffle=identity.get("shuffle"), shard=identity["shard"])
+    numbers = choose(order, dataset.tasks)
+    for number in islice(numbers, len(tried)):
+        name = task_id(dataset.tasks, number)
+        if name not in tried:
+            return (
+                f"episode {name!r} is missing, although later ones of the plan were tried; "
+                "finish the run with its command"
+            )
+    return ""
+
+
+def recorded_answers(trajectory: Trajectory) -> Answerer | None:
+    """An answerer that repeats the recorded answers in order; None if no question was asked: with
+    an answerer, agents are offered the action ``ask``."""
+    answers = [
+        step.feedback.details.get("answer") if step.feedback.ok else None
+        for step in trajectory.steps
+        if isinstance(step.decision, Decision) and step.decision.action.name == "ask"
+    ]
+    remaining = iter(answers)
+    return (lambda actor, question: next(remaining, None)) if answers else None
+
+
+class _Replay:
+    """Replays the episodes of a run under its limit of steps and trials."""
+
+    def __init__(self, dataset: Dataset, identity: Mapping[str, Any]) -> None:
+        self._dataset, self._judge = dataset, scoring.judge(dataset)
+        self._limit = identity.get("max_steps") or dataset.max_steps
+        # The steps of a continued episode were taken under the limit of another run.
+        self._continued = max(0, (identity["continues"].get("step") or 1) - 1)
+        parts = [identity, *identity["actors"].values()]
+        trials = [(part.get("settings") or {}).get("trials", 1) for part in parts]
+        self._trials = max(each for each in (1, *trials) if type(each) is int)
+
+    def difference(self, task: Task | None, record: EpisodeRecord) -> str:
+        """The first difference between an episode and its replay; empty if equal."""
+        if task is None:
+            return "is not in the dataset"
+        if record.trajectory.episode_id != record.episode_id:
+            return f"has the trajectory of episode {record.trajectory.episode_id!r}"
+        trials = record.trajectory.trials()
+        if len(trials) > self._trials:
+            return f"has {len(trials)} trials, but its settings allow {self._trials}"
+        for number, trial in enumerate(trials, 1):
+            difference = self._trial_difference(task, trial)
+            if not difference and number < len(trials):
+                difference = _why_final(trial)
+            if difference:
+                return (
+                    difference if len(trials) == 1 else f"trial {number}: {difference}"
+                )
+        (scores,) = scoring.score(self._dataset, [(task, record.trajectory)])
+        return _first_difference("score", scores, record.scores)
+
+    def _trial_difference(self, task: Task, recorded: Trajectory) -> str:
+        world = self._dataset.world(task.episode)
+        world = with_answerer(world, recorded_answers(recorded))
+        game = Game(world, task.episode, self._limit)
+        if unknown := {step.actor for step in recorded.steps} - set(world.actors):
+            return f"there is no actor {min(unknown)!r}"
+        start = game.trajectory.start
+        if difference := _first_difference("start of", start, recorded.start):
+            return difference
+        turns: Iterator[str] = iter(())
+        for number, step in enumerate(recorded.steps, 1):
+            if number == self._continued + 1:
+                turns = game.turns()
+            if number > self._continued:
+                actor = next(turns, "")
+                if not actor:
+                    return f"step {number}: the episode had ended ({game.ended})"
+                if actor != step.actor:
+                    return f"step {number}: it was the turn of {actor!r}"
+            replayed = game.act(step.actor, step.decision)
+            for field in ("observation", "decision", "feedback", "pose"):
+                if plain(getattr(replayed, field)) != plain(getattr(step, field)):
+                    return f"step {number}: the {field} differs"
+            # metrics read the type of an observation, which records lack
+            step.observation = replayed.observation
+        if game.ended is None:
+            return (
+                f"ends after {len(recorded.steps)} steps, without a stop and below its limit of "
+                f"{self._limit}"
+            )
+        if game.ended != recorded.ended:
+            return f"ends as {game.ended}, recorded as {recorded.ended}"
+        state = _first_difference("final state of", world.state(), recorded.state)
+        return state or self._verdict_difference(task, recorded)
+
+    def _verdict_difference(self, task: Task, recorded: Trajectory) -> str:
+        verdict = recorded.verdict
+        if verdict is None or verdict.succeeded is None:
+            return ""
+        succeeded = self._judge(task, recorded)
+        if verdict.succeeded != succeeded:
+            return f"its verdict is {succeeded}, recorded as {verdict.succeeded}"
+        return ""
+
+
+def _why_final(trial: Trajectory) -> str:
+    """The reason why no other trial may follow; empty if one may."""
+    if trial.verdict is None:
+        return "was played again without a verdict"
+    return "was played again after a success" if trial.verdict.succeeded else ""
+
+
+def _first_difference(
+    label: str, actual: Mapping[str, Any], recorded: Mapping[str, Any]
+) -> str:
+    actual, recorded = plain(actual), plain(recorded)
+    for key in {**actual, **recorded}:
+        if actual.get(key) != recorded.get(key):
+            values = actual.get(key), recorded.get(key)
+            return "{} {!r} is {!r:.60}, recorded {!r:.60}".format(label, key, *values)
+    return ""

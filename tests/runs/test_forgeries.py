@@ -1,0 +1,396 @@
+"""Runs that were changed so that they look better: each is refused, or named as not proven."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.looping import for_each
+from helpers.records import records, rewrite
+from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
+from wayword.runs.running import run
+from wayword.runs.verify import UNPROVEN, coverage, verify
+
+Forge = Callable[["Forger"], None]
+
+
+class Forger:
+    """A copy of a run, its config and records."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        self.episodes: list[dict[str, Any]] = records(path)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        identity: dict[str, Any] = self.config["identity"]
+        return identity
+
+    def save(self) -> None:
+        (self.path / "run.json").write_text(json.dumps(self.config), encoding="utf-8")
+        rewrite(self.path, self.episodes)
+
+    def lost(self) -> dict[str, Any]:
+        """An episode without success."""
+        return next(each for each in self.episodes if not each["scores"]["sr"])
+
+    def won(self) -> dict[str, Any]:
+        return next(each for each in self.episodes if each["scores"]["sr"])
+
+
+def steps_of(episode: dict[str, Any]) -> list[dict[str, Any]]:
+    steps: list[dict[str, Any]] = episode["trajectory"]["steps"]
+    return steps
+
+
+def only_solved(f: Forger) -> None:
+    f.episodes = [each for each in f.episodes if each["scores"]["sr"]]
+
+
+def cut_at_best_step(f: Forger) -> None:
+    for each in f.episodes:
+        del steps_of(each)[2:]
+        each["trajectory"]["ended"] = "step_limit"
+
+
+def cut_and_stopped(f: Forger) -> None:
+    episode = f.lost()
+    del steps_of(episode)[2:]
+    episode["trajectory"]["ended"] = "stopped"
+
+
+def lower_limit(f: Forger) -> None:
+    f.identity["max_steps"] = 3
+
+
+def higher_limit(f: Forger) -> None:
+    f.identity["max_steps"] = 99
+
+
+def renamed_metric(f: Forger) -> None:
+    metrics = {each["key"]: each for each in f.config["metrics"]}
+    metrics["ndtw"]["label"] = "SR"
+
+
+def redefined_metric(f: Forger) -> None:
+    f.config["metrics"][0]["doc"] = "the goal is reached"
+
+
+def swapped_success(f: Forger) -> None:
+    f.config["success"] = "osr"
+
+
+def dropped_metric(f: Forger) -> None:
+    f.config["metrics"] = f.config["metrics"][1:]
+
+
+def other_family(f: Forger) -> None:
+    f.config["family"] = "street"
+
+
+def smaller_split(f: Forger) -> None:
+    f.config["episodes_in_split"] = len(f.episodes)
+
+
+def other_split(f: Forger) -> None:
+    f.config["split"] = "r2r:val_unseen"
+
+
+def other_dataset(f: Forger) -> None:
+    f.identity["dataset"] = "towns:test"
+    f.identity["dataset_settings"] = {}
+
+
+def hides_oracle(f: Forger) -> None:
+    f.identity["agent"] = "oracle"
+
+
+def omissions(f: Forger) -> None:
+    f.config["left_out"] = {"broken scan": 12}
+
+
+def score_up(f: Forger) -> None:
+    f.lost()["scores"]["sr"] = 1.0
+
+
+def score_added(f: Forger) -> None:
+    f.lost()["scores"]["tc"] = 1.0
+
+
+def score_removed(f: Forger) -> None:
+    del f.lost()["scores"]["ne"]
+
+
+def step_count(f: Forger) -> None:
+    f.won()["scores"]["steps"] = 1
+
+
+def seconds_down(f: Forger) -> None:
+    f.won()["scores"]["seconds"] = 0.0
+
+
+def cost_down(f: Forger) -> None:
+    f.won()["scores"]["cost"] = -1.0
+
+
+def better_start(f: Forger) -> None:
+    episode = f.lost()
+    pose = steps_of(episode)[-1]["pose"]
+    episode["trajectory"]["start"] = {"agent": pose}
+
+
+def other_pose(f: Forger) -> None:
+    steps_of(f.lost())[-1]["pose"]["viewpoint"] = f.won()["trajectory"]["steps"][-1][
+        "pose"
+    ]["viewpoint"]
+
+
+def other_heading(f: Forger) -> None:
+    steps_of(f.lost())[0]["pose"]["heading"] = 1.5
+
+
+def other_observation(f: Forger) -> None:
+    steps_of(f.lost())[1]["observation"]["viewpoint"] = "nowhere"
+
+
+def other_feedback(f: Forger) -> None:
+    steps_of(f.lost())[0]["feedback"]["status"] = "blocked"
+
+
+def other_action(f: Forger) -> None:
+    steps_of(f.lost())[0]["decision"]["arguments"] = ["nowhere"]
+
+
+def other_state(f: Forger) -> None:
+    f.lost()["trajectory"]["state"] = f.won()["trajectory"]["state"]
+
+
+def other_ending(f: Forger) -> None:
+    trajectory = f.lost()["trajectory"]
+    ended = "stopped" if trajectory["ended"] == "step_limit" else "step_limit"
+    trajectory["ended"] = ended
+
+
+def failed_ending(f: Forger) -> None:
+    f.lost()["trajectory"]["ended"] = "failed"
+
+
+def step_removed(f: Forger) -> None:
+    del steps_of(f.lost())[0]
+
+
+def step_added(f: Forger) -> None:
+    steps = steps_of(f.won())
+    steps.append(deepcopy(steps[-1]))
+
+
+def other_actor(f: Forger) -> None:
+    steps_of(f.lost())[0]["actor"] = "ghost"
+
+
+def trajectory_swapped(f: Forger) -> None:
+    lost, won = f.lost(), f.won()
+    lost["trajectory"] = deepcopy(won["trajectory"])
+    lost["scores"] = dict(won["scores"])
+
+
+def trajectory_renamed(f: Forger) -> None:
+    lost = f.lost()
+    trajectory_swapped(f)
+    lost["trajectory"]["episode_id"] = lost["episode"]
+
+
+def foreign_episode(f: Forger) -> None:
+    extra = deepcopy(f.won())
+    extra["episode"] = "test-s9-r9-0000_0_0"
+    extra["trajectory"]["episode_id"] = extra["episode"]
+    f.episodes.append(extra)
+
+
+def second_trial(f: Forger) -> None:
+    episode = f.won()
+    first = deepcopy(f.lost()["trajectory"])
+    episode["trajectory"]["earlier"] = [first]
+
+
+def second_trial_allowed(f: Forger) -> None:
+    f.identity["settings"]["trials"] = 2
+    second_trial(f)
+
+
+def first_removed(f: Forger) -> None:
+    f.episodes = f.episodes[1:]
+
+
+def reordered_by_shuffle(f: Forger) -> None:
+    f.identity["shuffle"] = 7
+
+
+def other_shard(f: Forger) -> None:
+    f.identity["shard"] = "2/2"
+
+
+def easier_data(f: Forger) -> None:
+    f.identity["dataset_settings"]["rooms"] = 6
+
+
+def other_seed_of_data(f: Forger) -> None:
+    f.identity["dataset_settings"]["seed"] = 5
+
+
+def perturbed(f: Forger) -> None:
+    f.identity["perturb"] = {"failing": 0.9}
+
+
+def checksum_of_data(f: Forger) -> None:
+    f.identity["data_checksum"] = "0123456789ab"
+
+
+REFUSED: dict[Forge, str] = {
+    only_solved: "is missing, although later ones of the plan were tried",
+    first_removed: "is missing, although later ones of the plan were tried",
+    reordered_by_shuffle: "is missing, although later ones of the plan were tried",
+    other_shard: "is missing, although later ones of the plan were tried",
+    foreign_episode: "is not in the dataset",
+    cut_at_best_step: "ends after 2 steps, without a stop and below its limit of 4",
+    cut_and_stopped: "ends after 2 steps, without a stop and below its limit of 4",
+    lower_limit: "the episode had ended (step_limit)",
+    higher_limit: "without a stop and below its limit of 99",
+    renamed_metric: "field 'metrics'",
+    redefined_metric: "field 'metrics'",
+    dropped_metric: "field 'metrics'",
+    swapped_success: "field 'success'",
+    other_family: "field 'family'",
+    smaller_split: "field 'episodes_in_split' is 180",
+    other_split: "field 'split'",
+    other_dataset: "field 'family'",
+    hides_oracle: "field 'sees_answer'",
+    omissions: "field 'left_out'",
+    score_up: "score 'sr' is 0.0, recorded 1.0",
+    score_added: "score 'tc'",
+    score_removed: "score 'ne'",
+    step_count: "score 'steps'",
+    seconds_down: "score 'seconds'",
+    cost_down: "score 'cost'",
+    better_start: "start of 'agent'",
+    other_pose: "the pose differs",
+    other_heading: "step 1: the pose differs",
+    other_observation: "step 2: the observation differs",
+    other_feedback: "step 1: the feedback differs",
+    other_action: "step 1: the decision differs",
+    other_state: "final state of",
+    other_ending: "ends as",
+    failed_ending: "recorded as failed",
+    step_removed: "differs",
+    step_added: "the episode had ended",
+    other_actor: "there is no actor 'ghost'",
+    trajectory_swapped: "has the trajectory of episode",
+    trajectory_renamed: "start of 'agent'",
+    second_trial: "has 2 trials, but its settings allow 1",
+    second_trial_allowed: "trial 1",
+    easier_data: "is not in the dataset",
+    other_seed_of_data: "is not in the dataset",
+    perturbed: "field 'split'",
+    checksum_of_data: "the data differ from the run's",
+}
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("forgeries") / "run"
+    run(Plan("random", "houses", limit=24, max_steps=4, seed=1, out=out))
+    scores = [scores["sr"] for _, scores in RunFolder.read(out).scores()]
+    assert 0 < sum(scores) < len(scores)
+    return out
+
+
+def differences(path: Path) -> list[str]:
+    try:
+        return [each for _, each in verify(RunFolder.read(path)) if each]
+    except Exception as error:  # noqa: BLE001 - a refusal is an error of ours
+        return [f"{type(error).__name__}: {error}"]
+
+
+def test_an_honest_run_verifies(played: Path) -> None:
+    assert differences(played) == []
+    assert coverage(RunFolder.read(played)) == "the first 24 of 180 episodes"
+
+
+@for_each("forge", list(REFUSED), ids=lambda forge: forge.__name__)
+def test_a_forgery_is_refused(forge: Forge, played: Path, tmp_path: Path) -> None:
+    copy = tmp_path / forge.__name__
+    shutil.copytree(played, copy)
+    forger = Forger(copy)
+    forge(forger)
+    forger.save()
+    found = differences(copy)
+    assert any(REFUSED[forge] in line for line in found), found[:3]
+
+
+def test_episodes_that_were_chosen_are_no_sample(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    names = tuple(f"test-s0-r9-0000_{n}_0" for n in (1, 2))
+    chosen = Plan("random", "houses", episodes=names, max_steps=3, out=out)
+    run(chosen)
+    assert differences(out) == []
+    recorded = RunFolder.read(out)
+    assert coverage(recorded) == "2 of 180 episodes, chosen one by one"
+    assert "chosen one by one" in recorded.config["caveats"]
+
+
+@for_each(
+    "forgery",
+    ["who played", "how often it was tried", "ended early", "answers", "cost"],
+)
+def test_what_no_replay_can_show_is_named(forgery: str) -> None:
+    assert forgery in UNPROVEN
+
+
+HONEST: dict[str, dict[str, Any]] = {
+    "shuffled": {"agent": "random", "on": "houses", "shuffle": 3, "limit": 4},
+    "shard": {"agent": "random", "on": "houses", "shard": "2/9", "limit": 3},
+    "perturbed": {
+        "agent": "random", "on": "houses", "limit": 2, "settings": {"perturb": {"failing": 0.3}},
+    },
+    "two actors": {"agent": "team", "on": "ma_household", "limit": 1, "max_steps": 12},
+    "oracle": {"agent": "oracle", "on": "towns", "limit": 2},
+    "other actor's agent": {
+        "agent": "random", "on": "ma_household", "limit": 1, "max_steps": 5,
+        "actors": {"commander": "team"},
+    },
+    "trials": {
+        "agent": "reflexion", "on": "houses", "limit": 2, "max_steps": 3,
+        "model": "scripted:noise", "settings": {"trials": 3},
+    },
+}  # fmt: skip
+
+
+@for_each("name", list(HONEST))
+def test_honest_runs_of_every_kind_verify(name: str, tmp_path: Path) -> None:
+    out = tmp_path / name.replace(" ", "-")
+    result = run(Plan(**HONEST[name], out=out))
+    assert result.outcome.complete
+    assert differences(out) == []
+
+
+def test_a_continued_episode_verifies_even_under_a_lower_limit(
+    played: Path, tmp_path: Path
+) -> None:
+    episode = Forger(played).lost()["episode"]
+    plan = Plan(
+        "random",
+        "",
+        continues=f"{played}:{episode}:4",
+        max_steps=2,
+        out=tmp_path / "on",
+    )
+    run(plan)
+    assert differences(tmp_path / "on") == []

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from wayword.agents.person import Person
 from wayword.core import registry
@@ -400,6 +400,16 @@ OnProgress = Callable[[int, int, Mapping[str, float]], None]
 scores of the episode just finished. After a step these are ``{"steps_so_far": n}``, with
 ``retries_so_far`` if a failed request is about to be repeated.
 """
+
+
+@runtime_checkable
+class RunListener(Protocol):
+    """An ``OnProgress`` that is also called with the run folder before episodes are played."""
+
+    def begin(self, run: RecordedRun) -> None: ...
+
+    def __call__(self, done: int, total: int, scores: Mapping[str, float]) -> None: ...
+
 
 QUIET = {
     *(

@@ -42,6 +42,7 @@ from wayword.runs.active import (
     ActiveRun,
     OnProgress,
     Reporter,
+    RunListener,
     at_level,
     choose,
     config_of,
@@ -229,6 +230,8 @@ async def run_async(
                 active.continued = continued.before(agent, actors)
             todo = unfinished(dataset.tasks, chosen, folder)
             active.done = resumed = len(chosen) - len(todo)
+            if todo and isinstance(on_progress, RunListener):
+                on_progress.begin(folder)
             active.on_progress(resumed, len(chosen), {})
             outcome = await _play(active, todo, models, account) if todo else Outcome()
             if (

@@ -7,12 +7,12 @@ server, a folder, offline). A failing tracker never ends a run.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from wayword.core.episode import Json
@@ -20,16 +20,18 @@ from wayword.core.errors import UsageError, suggest
 from wayword.core.secrets import redacted
 from wayword.runs.active import OnProgress
 from wayword.runs.plan import Plan
+from wayword.runs.record import RecordedRun
 
 EXTRAS = {"trackio": "trackio", "wandb": "wandb", "mlflow": "mlflow"}
 """Name of each tracker's library, and the extra that installs it."""
+MLFLOW_TAG = "wayword.run"
 _MAX_PARAMETER = 250  # characters: MLflow's limit
 
 
 class Tracker:
-    """A logger of metrics to Trackio, Weights & Biases or MLflow. Its first error
-    is reported as a notice and ends tracking, not the run. Values that are not finite are left
-    out."""
+    """A logger of metrics to Trackio, Weights & Biases or MLflow. With a ``run_id``, the tracker's
+    run of that id is resumed, if there is one. The first error is reported as a notice and ends
+    tracking, not the run. Values that are not finite are left out."""
 
     def __init__(
         self,
@@ -37,23 +39,39 @@ class Tracker:
         name: str,
         config: Mapping[str, Json],
         notify: Callable[[str], None],
+        run_id: str = "",
     ) -> None:
         kind, _, project = spec.partition(":")
         self._library: Any = import_module(kind)
         self._mlflow, self._spec, self._notify = kind == "mlflow", spec, notify
         if self._mlflow:
-            self._library.set_experiment(project)
-            self._library.start_run(run_name=name)
-            parameters = {
-                key: str(value)[:_MAX_PARAMETER] for key, value in config.items()
-            }
-            self._library.log_params(parameters)
-        else:
-            owner, _, project_name = project.rpartition("/")
-            entity = {"entity": owner} if owner else {}
-            self._library.init(
-                project=project_name, name=name, config=dict(config), **entity
-            )
+            self._open_mlflow(project, name, config, run_id)
+            return
+        owner, _, project_name = project.rpartition("/")
+        options: dict[str, Any] = {"entity": owner} if owner else {}
+        if run_id:
+            options["resume"] = "allow"
+        if run_id and kind == "wandb":  # trackio resumes by the name
+            options |= {"id": run_id, "allow_val_change": True}
+        self._library.init(
+            project=project_name, name=name, config=dict(config), **options
+        )
+
+    def _open_mlflow(
+        self, project: str, name: str, config: Mapping[str, Json], run_id: str
+    ) -> None:
+        """Resume the run with this tag, or start one. Parameters of a run cannot change."""
+        self._library.set_experiment(project)
+        if run_id:
+            same = f"tags.`{MLFLOW_TAG}` = '{run_id}'"
+            found = self._library.search_runs(filter_string=same, output_format="list")
+            if found:
+                self._library.start_run(run_id=found[0].info.run_id)
+                return
+        tags = {"tags": {MLFLOW_TAG: run_id}} if run_id else {}
+        self._library.start_run(run_name=name, **tags)
+        parameters = {key: str(value)[:_MAX_PARAMETER] for key, value in config.items()}
+        self._library.log_params(parameters)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Log metrics; ``step`` counts finished episodes or training steps."""
@@ -82,59 +100,119 @@ class Tracker:
 
 
 class Means:
-    """A progress callback that logs each episode's scores and their means so far."""
+    """A progress callback that logs each episode's scores and their means so far. ``finished`` are
+    the scores of episodes that ended in earlier sessions. The step counts finished episodes:
+    trackers drop what comes at an earlier step."""
 
-    def __init__(self, tracker: Tracker) -> None:
-        self._tracker, self._sums, self._counts = (
-            tracker,
-            dict[str, float](),
-            dict[str, int](),
-        )
+    def __init__(
+        self, tracker: Tracker, finished: Iterable[Mapping[str, float]] = ()
+    ) -> None:
+        self._tracker = tracker
+        self._sums: dict[str, float] = {}
+        self._counts: dict[str, int] = {}
+        self._finished = 0
+        for scores in finished:
+            self._add(scores)
 
     def __call__(self, done: int, total: int, scores: Mapping[str, float]) -> None:
         """Log a finished episode; ignore other reports of progress."""
         if not scores or "steps_so_far" in scores:
             return
-        for key, value in scores.items():
-            if math.isfinite(value):
-                self._sums[key] = self._sums.get(key, 0.0) + value
-                self._counts[key] = self._counts.get(key, 0) + 1
+        self._add(scores)
         means = {
             f"mean/{key}": total / self._counts[key]
             for key, total in self._sums.items()
         }
         episode = {f"episode/{key}": value for key, value in scores.items()}
-        self._tracker.log({**episode, **means, "episodes": done}, done)
+        values = {**episode, **means, "episodes": self._finished}
+        self._tracker.log(values, self._finished)
+
+    def _add(self, scores: Mapping[str, float]) -> None:
+        self._finished += 1
+        for key, value in scores.items():
+            if math.isfinite(value):
+                self._sums[key] = self._sums.get(key, 0.0) + value
+                self._counts[key] = self._counts.get(key, 0) + 1
 
 
-def open_tracker(
-    spec: str, name: str, config: Mapping[str, Json], notify: Callable[[str], None]
-) -> Tracker:
-    """Start a run called ``name`` in the tracker ``KIND:PROJECT``; ``config`` describes the run,
-    with secrets redacted. Raises ``UsageError`` for an unknown tracker, a missing project or
-    library, and if the tracker does not start."""
+def check_tracker(spec: str) -> None:
+    """Raise ``UsageError`` for an unknown tracker, a missing project or a missing library."""
     kind, _, project = spec.partition(":")
     if kind not in EXTRAS or not project:
-        hint = (
-            suggest(kind, list(EXTRAS))
-            if kind not in EXTRAS
-            else "the project is missing"
-        )
+        hint = "the project is missing"
+        if kind not in EXTRAS:
+            hint = suggest(kind, list(EXTRAS))
         raise UsageError(
             f"--track {spec}: write KIND:PROJECT, for example trackio:houses; {hint}"
         )
+    try:
+        import_module(kind)
+    except ImportError:
+        remedy = f"pip install 'wayword[{EXTRAS[kind]}]'"
+        raise UsageError(f"--track {spec}: {kind} is not installed: {remedy}") from None
+
+
+def open_tracker(
+    spec: str,
+    name: str,
+    config: Mapping[str, Json],
+    notify: Callable[[str], None],
+    run_id: str = "",
+) -> Tracker:
+    """Start a run called ``name`` in the tracker ``KIND:PROJECT``, or resume the one of ``run_id``;
+    ``config`` describes the run, with secrets redacted. Raises the errors of :func:`check_tracker`,
+    and ``UsageError`` if the tracker does not start."""
+    check_tracker(spec)
     clean = {
         k: redacted(value) if isinstance(value, str) else value
         for k, value in config.items()
     }
     try:
-        return Tracker(spec, name, clean, notify)
-    except ImportError:
-        remedy = f"pip install 'wayword[{EXTRAS[kind]}]'"
-        raise UsageError(f"--track {spec}: {kind} is not installed: {remedy}") from None
+        return Tracker(spec, name, clean, notify, run_id)
     except Exception as error:
         line = redacted(f"--track {spec}: {type(error).__name__}: {error}")
         raise UsageError(" ".join(line.split())) from error
+
+
+class TrackedProgress:
+    """A progress callback that also logs a run to a tracker. The tracker's run is opened when there
+    are episodes to play, and is the same for all sessions of a run folder."""
+
+    def __init__(
+        self,
+        spec: str,
+        plan: Plan,
+        progress: OnProgress | None,
+        notify: Callable[[str], None],
+    ) -> None:
+        check_tracker(spec)
+        self._spec, self._plan, self._notify = spec, plan, notify
+        self._progress = progress
+        self._tracker: Tracker | None = None
+        self._means: Means | None = None
+
+    def begin(self, run: RecordedRun) -> None:
+        """Open the tracker's run of this run folder. Raises ``UsageError``."""
+        plan, config = self._plan, run.config
+        name = plan.out.name if plan.out else run.path.name
+        # The time of the start tells a run that was deleted and begun again from a resumed one.
+        key = json.dumps([config["identity"], config.get("started")], sort_keys=True)
+        run_id = hashlib.sha256(key.encode()).hexdigest()[:16]
+        described: dict[str, Json] = {"dataset": plan.on}
+        described |= {key: getattr(plan, key) for key in ("agent", "model", "seed")}
+        described["settings"] = json.dumps(plan.settings, default=str)
+        self._tracker = open_tracker(self._spec, name, described, self._notify, run_id)
+        self._means = Means(self._tracker, (scores for _, scores in run.scores()))
+
+    def __call__(self, done: int, total: int, scores: Mapping[str, float]) -> None:
+        if self._means is not None:
+            self._means(done, total, scores)
+        if self._progress is not None:
+            self._progress(done, total, scores)
+
+    def close(self) -> None:
+        if self._tracker is not None:
+            self._tracker.close()
 
 
 @contextmanager
@@ -145,19 +223,5 @@ def tracked(
     if not spec:
         yield progress
         return
-    config: dict[str, Json] = {"dataset": plan.on}
-    config |= {key: getattr(plan, key) for key in ("agent", "model", "seed", "limit")}
-    config["settings"] = json.dumps(plan.settings, default=str)
-    name = "-".join(
-        part for part in (Path(plan.agent).stem, plan.on, plan.model) if part
-    )
-    name = plan.out.name if plan.out else name
-    with closing(open_tracker(spec, name, config, notify)) as tracker:
-        means = Means(tracker)
-
-        def both(done: int, total: int, scores: Mapping[str, float]) -> None:
-            means(done, total, scores)
-            if progress is not None:
-                progress(done, total, scores)
-
+    with closing(TrackedProgress(spec, plan, progress, notify)) as both:
         yield both

@@ -27,9 +27,9 @@ def list_parts(
       wayword list
       wayword list agents
     """
-    from wayword.runs import catalog
+    from wayword.core import registry
 
-    show.echo(catalog.listing(kind))
+    show.echo(registry.listing(kind))
 
 
 def doctor() -> None:

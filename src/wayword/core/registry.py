@@ -103,6 +103,43 @@ def names(kind: Kind) -> list[str]:
     return sorted({*_modules(kind), *_entry_points_of(kind)})
 
 
+def listing(kind: str = "") -> str:
+    """Return names and first lines of the docstrings of all parts, grouped by kind."""
+    plurals = {each: f"{each}s".replace("ys", "ies") for each in KINDS}
+    kinds = [each for each in KINDS if kind in ("", each, plurals[each])]
+    if not kinds:
+        raise UsageError(f"unknown kind {kind!r}; {suggest(kind, [*plurals.values()])}")
+    blocks = []
+    for each in kinds:
+        rows = [plurals[each]]
+        for name in names(each):
+            try:
+                about = summary(each, name)
+            except Exception as error:  # noqa: BLE001 - a broken part must not hide the others
+                about = f"-- cannot be loaded: {' '.join(str(error).split())}"
+            rows.append(f"  {name:<18} {about}")
+        blocks.append("\n".join(rows))
+    return "\n\n".join(blocks)
+
+
+def summary(kind: Kind, name: str) -> str:
+    """Return the first line of the docstring of a part's class; for other parts, of its module.
+    Shipped modules are not imported: all of them would take seconds."""
+    module = _modules(kind).get(name)
+    if module is None:
+        return ((load(kind, name).__doc__ or "").strip().splitlines() or [""])[0]
+    path = Path(__file__).parents[1].joinpath(*module.split(".")[1:])
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    text = file.read_text(encoding="utf-8")
+    assigned = rf'^{kind}(?:s = \{{[^}}]*"{name}":| =) (\w+)'
+    cls = re.search(assigned, text, re.MULTILINE)
+    headed = rf"^class {cls and cls[1]}\b[^:]*:\n +"
+    first_line = r'"""(.+?)(?:"""|$)'
+    docstring = re.search(headed + first_line, text, re.MULTILINE)
+    docstring = docstring or re.match(first_line, text, re.MULTILINE)
+    return docstring[1] if docstring else ""
+
+
 def name_of(kind: Kind, cls: type) -> str:
     """Return the registered name of a class; without one, register it in this process under its
     own. Raises ``UsageError`` if a shipped part has that name."""

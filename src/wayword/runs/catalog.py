@@ -1,4 +1,4 @@
-"""Lists of registered components, checks of data, and checks of this machine."""
+"""Lists and checks of data, and checks of this machine."""
 
 from __future__ import annotations
 
@@ -11,32 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core import registry
-from wayword.core.errors import UsageError, WaywordError, suggest
+from wayword.core.errors import UsageError, WaywordError
 from wayword.core.files import SOURCES, cache_folder
 from wayword.runs.config import Checksums
 from wayword.runs.plan import Plan, data_folder, omitted, open_dataset, shown_split
 from wayword.testing.contracts import check_dataset
-
-
-def listing(kind: str = "") -> str:
-    """Registered names with the first line of their docstrings, grouped by kind."""
-    plurals = {each: f"{each}s".replace("ys", "ies") for each in registry.KINDS}
-    kinds = [each for each in registry.KINDS if kind in ("", each, plurals[each])]
-    if not kinds:
-        raise UsageError(f"unknown kind {kind!r}; {suggest(kind, [*plurals.values()])}")
-    blocks = []
-    for each in kinds:
-        rows = [plurals[each]]
-        for name in registry.names(each):
-            try:
-                (about, *_) = (
-                    registry.load(each, name).__doc__ or ""
-                ).strip().splitlines() or [""]
-            except Exception as error:  # noqa: BLE001 - a broken part must not hide the others
-                about = f"-- cannot be loaded: {' '.join(str(error).split())}"
-            rows.append(f"  {name:<18} {about}")
-        blocks.append("\n".join(rows))
-    return "\n\n".join(blocks)
 
 
 def data_listing(folder: Path | None) -> str:

@@ -1,13 +1,19 @@
 """Predictions of other systems, read as trajectories for the ordinary scorers.
 
-Two file formats, each plain or gzipped:
+A file is ``.json`` or ``.jsonl``, plain or gzipped; a ``.json`` file may hold JSON lines. It is a
+list of records, JSON lines, or an object that maps ids to records or walks (``{"6918": {...}}``),
+also inside ``instances``, ``predictions`` or ``results``, as VELMA's release writes it.
 
-* ``.json``: R2R submissions, a list of ``{"instr_id": "5593_0", "trajectory": [...]}``. A place is
-  ``"viewpoint"`` or ``["viewpoint", heading, elevation]`` (headings are not scored); the nested
-  lists of viewpoints that newer agents write are flattened in order.
-* ``.jsonl``: one record per line, with ``id``, ``instr_id`` or ``path_id`` (the path's first
-  instruction; ``scan`` is checked if present), and ``trajectory``, ``path`` or ``actions``.
-  Actions are replayed in the dataset's world.
+* The id is ``instr_id`` (R2R), ``id``, ``episode_id``, ``instruction_id`` (RxR) or ``path_id``
+  (the path's first instruction), or Touchdown's ``route_id``; ``scan`` is checked if present.
+* The walk is ``trajectory``, ``path``, ``pred_path``, ``agent_pano_path`` or ``route_panoids``; or
+  ``actions``, which are replayed in the dataset's world. A place is ``"viewpoint"`` or
+  ``["viewpoint", heading, elevation]`` (headings are not scored); nested lists of viewpoints are
+  flattened in order.
+* REVERIE's records name the object in ``predObjId`` or ``pred_objid`` (VLN-DUET, HAMT).
+
+Positions in metres, as in prediction files of VLN-CE, are refused: first map each to its nearest
+viewpoint.
 
 As in the published scorers, any walk is scored, even one with impossible moves; but such moves are
 counted for each episode.
@@ -28,14 +34,18 @@ from wayword.core.action import Action, Decision, Rejection
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.files import read_json, read_json_lines
+from wayword.core.files import parse_at, parsed, read_bytes, read_json_lines
 from wayword.core.game import Game
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.metrics.scoring import Pair, PlaceScorer, scorer
+from wayword.worlds.indoor.world import ObjectReference
 
-NAMES = ("instr_id", "id", "episode_id", "path_id")
-PLACES = ("trajectory", "path")
+NAMES = ("instr_id", "id", "episode_id", "instruction_id", "route_id", "path_id")
+PLACES = ("trajectory", "path", "pred_path", "agent_pano_path", "route_panoids")
+OBJECTS = ("predObjId", "pred_objid", "pred_obj_id")
+LISTS = ("instances", "predictions", "results", "submission")
+"""Names of the list or mapping of records in a file that is one object."""
 ACTION = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\[(.*)\])?\s*", re.DOTALL)
 
 
@@ -109,6 +119,7 @@ def read(path: Path, dataset: Dataset) -> Predictions:
     gc.disable()  # collection would take longer than reading, and free nothing
     try:
         for where, record in _records(path):
+            _refuse_positions(path, where, record)
             task = _task(path, where, record, dataset, by_id, by_path)
             name = task.episode.id
             if name in used:
@@ -136,18 +147,63 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise DataError(path, "", "must end in .json or .jsonl, optionally with .gz")
     if not path.is_file():
         raise DataError(path, "", "no such file", "name a file with predictions")
-    unit, numbered = "line", read_json_lines(path)
-    if kind == ".json":
-        records = read_json(path)
-        if not isinstance(records, list):
-            problem = "must be a list of records; JSON lines need the suffix .jsonl"
-            raise DataError(path, "", problem)
-        unit, numbered = "record", enumerate(records)
-    for number, record in numbered:
+    content = read_bytes(path)
+    value = None
+    try:
+        value = parsed(content)
+    except (ValueError, RecursionError):
+        # JSON lines in a file with either suffix: the first line is a value of its own.
+        if kind == ".json" and not _is_json(content.lstrip().split(b"\n", 1)[0]):
+            parse_at(path, "", content)
+    named: Iterator[tuple[str, Any]]
+    if value is None:
+        named = ((f"line {number}", line) for number, line in read_json_lines(path))
+    else:
+        named = _named_records(path, value)
+    for where, record in named:
         if not isinstance(record, dict):
             problem = "must be an object with an id and a trajectory"
-            raise DataError(path, f"{unit} {number}", problem)
-        yield f"{unit} {number}", record
+            raise DataError(path, where, problem)
+        yield where, record
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        parsed(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _named_records(path: Path, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the records of a list, of a mapping from ids, or of one inside a named field."""
+    if isinstance(value, dict):
+        value = next((value[name] for name in LISTS if name in value), value)
+    if isinstance(value, dict) and isinstance(value.get("episodes"), list):
+        problem = "contains episodes, not predictions"
+        raise DataError(path, "field 'episodes'", problem, "name the result file")
+    if isinstance(value, dict) and not value.keys() & {*NAMES, *PLACES}:
+        for name, record in value.items():
+            walk = {"trajectory": record} if isinstance(record, list) else record
+            is_walk = isinstance(walk, dict)
+            yield f"record {name!r}", {"id": name, **walk} if is_walk else walk
+    else:
+        records = value if isinstance(value, list) else [value]
+        for number, record in enumerate(records):
+            yield f"record {number}", record
+
+
+def _refuse_positions(path: Path, where: str, record: Mapping[str, Any]) -> None:
+    """Raise ``DataError`` for a walk in metres, as VLN-CE's prediction files have it."""
+    walk = next((record[name] for name in PLACES if name in record), None)
+    first: Any = walk[0] if isinstance(walk, list) and walk else None
+    position = first.get("position") if isinstance(first, dict) else first
+    if not isinstance(position, list) or not position:
+        return
+    if all(isinstance(metres, int | float) for metres in position):
+        problem = f"has positions in metres, not viewpoints: {_short(first)}"
+        remedy = "map each position to its nearest viewpoint, and write those"
+        raise DataError(path, where, problem, remedy)
 
 
 def _task(
@@ -213,7 +269,17 @@ def _trajectory(
         problem = f"{_short(error.args[0])} is not a place in {task.episode.scene}"
         raise DataError(path, at, problem) from None
     walk = [place for place, _ in groupby(places)]  # turning in place is not a move
-    return trajectory_from_places(task.episode.id, walk, dataset.family.place), illegal
+    key = dataset.family.place
+    trajectory = trajectory_from_places(task.episode.id, walk, key)
+    field_name = next((name for name in OBJECTS if record.get(name) is not None), "")
+    if field_name and isinstance(task.reference, ObjectReference):
+        value = record[field_name]
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            at = f"{where}, field {field_name!r}"
+            raise DataError(path, at, f"is not an object's id: {_short(value)}")
+        stop = Decision(Action("stop", (str(value),)))
+        trajectory.steps.append(Step("agent", {}, stop, Feedback(), {key: walk[-1]}))
+    return trajectory, illegal
 
 
 def _places(path: Path, at: str, number: int, item: Any) -> list[str]:

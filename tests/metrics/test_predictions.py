@@ -205,11 +205,7 @@ def test_json_lines_are_named_by_their_number(tmp_path: Path, dataset: Any) -> N
     [
         ("p.txt", b"[]", "must end in .json or .jsonl"),
         ("p", b"[]", "must end in .json or .jsonl"),
-        (
-            "p.json",
-            b'{"7_0": ["A"]}',
-            "must be a list of records; JSON lines need the suffix .jsonl",
-        ),
+        ("p.json", b'{"7_0": 3}', "record '7_0': must be an object with an id"),
         ("p.json", b"[]", "contains no predictions"),
         ("p.jsonl", b"\n", "contains no predictions"),
         ("p.json", b"{", "is not valid JSON"),

@@ -283,9 +283,13 @@ def _trajectory(
 
 
 def _places(path: Path, at: str, number: int, item: Any) -> list[str]:
-    """Return the places in an item of a path: a name, a pose, or a list of names."""
+    """Return the places in an item of a path: a name, a pose, a list of names, or a path (SOON)."""
     if isinstance(item, str):
         return [item]
+    if isinstance(item, dict) and isinstance(item.get("path"), list):
+        return [
+            p for n, each in enumerate(item["path"]) for p in _places(path, at, n, each)
+        ]
     if isinstance(item, list) and item and isinstance(item[0], str):
         if all(isinstance(part, str) for part in item):
             return item

@@ -42,6 +42,11 @@ FILES: dict[str, tuple[str, Any]] = {
     "a mapping to records": ("p.json", {"to_c": {"path": WALK}}),
     "predictions": ("p.json", {"predictions": [{"id": "to_c", "path": WALK}]}),
     "results": ("p.json", {"results": {"to_c": WALK}, "agent": "x"}),
+    "SOON": (
+        "p.json",
+        [{"instr_id": "to_c",
+          "trajectory": [{"path": [[each, 0, 0] for each in WALK], "obj_heading": [1.0]}]}],
+    ),
     "pred_path": ("p.json", [{"instr_id": "to_c", "pred_path": WALK}]),
 }  # fmt: skip
 """Format: the file's name and its content."""

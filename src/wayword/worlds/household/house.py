@@ -254,6 +254,9 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
             (int(bearing * 10 + 3600.5) - 3600) / 10,
             int(metres * 100 + 0.5) / 100,
         )
+        if i < entities.objects and holder >= entities.first_actor:
+            # Another actor has picked it up since this actor stopped looking.
+            continue
         if i < entities.objects:
             preposition, container = "", ""
             if holder in visible:

@@ -185,7 +185,7 @@ def _metrics() -> str:
     from wayword.metrics import accounting, scoring, state_accuracy
 
     intro = (
-        "Rates are fractions of 1 in JSON and CSV, and percentages in other formats. "
+        "Rates and ratios are fractions of 1 in JSON and CSV, and percentages in other formats. "
         "[Metrics](../metrics.md) gives the formulas and their sources."
     )
     blocks = [_table(f"Family {name}", scorer.metrics) for name, scorer in _scorers()]

@@ -21,8 +21,8 @@ class Metric:
     ``Metric("sr", "SR", "rate", "higher", "share of episodes that end within 3 m of the goal")``
 
     ``key`` names it in JSON and on the command line, ``label`` in tables. A ``rate`` is stored as
-    a fraction of 1 and shown as a percentage; a ``ratio`` may exceed 1. ``better`` is None if
-    neither direction is better. ``doc`` is the definition and its source, in one sentence.
+    a fraction of 1 and shown as a percentage; so is a ``ratio``, which may exceed 1. ``better`` is
+    None if neither direction is better. ``doc`` is the definition and its source, in one sentence.
     """
 
     key: str

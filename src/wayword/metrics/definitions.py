@@ -228,7 +228,7 @@ INDOOR = (
         "RGSPL",
         "rate",
         "higher",
-        "RGS, weighted by path length as in SPL gold",
+        "RGS, weighted by path length as in SPL gold (code of HAMT and VLN-DUET)",
     ),
 )
 
@@ -260,7 +260,14 @@ STREET = (
         "nDTW",
         "rate",
         "higher",
-        "exp(-DTW / panoramas in the route), DTW in links",
+        "exp(-DTW / panoramas in the route), DTW in links (Ilharco et al. 2019)",
+    ),
+    Metric(
+        "ndtw_released",
+        "nDTW (rel.)",
+        "rate",
+        "higher",
+        "exp(-DTW / (2 x root of the panoramas in the route)), as in VLN-Transformer's code",
     ),
 )
 

@@ -103,9 +103,9 @@ class ObjectNavScorer(EpisodeScorer):
             scores[f"success_{name}"] = success
             if reference.shortest is not None:
                 best = reference.shortest
-                scores[f"spl_{name}"] = success * (
-                    best / max(traveled, best) if best > 0 else 1.0
-                )
+                # Where the start is the goal, any movement is a detour.
+                share = best / max(traveled, best) if best > 0 else float(not traveled)
+                scores[f"spl_{name}"] = success * share
         gave_up = bool(trajectory.noted(GAVE_UP))
         scores["success_grounded"] = scores["success_visible"] * (not gave_up)
         if reference.middles:

@@ -17,6 +17,7 @@ published numbers come from the code:
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby, pairwise
@@ -44,7 +45,7 @@ class StreetScorer(EpisodeScorer):
 
         >>> from wayword.metrics.scoring import scorer
         >>> [metric.key for metric in scorer("street").metrics]
-        ['tc', 'spd', 'kpa', 'kpa_released', 'ndtw']
+        ['tc', 'spd', 'kpa', 'kpa_released', 'ndtw', 'ndtw_released']
 
     Consecutive repeats of a panorama count once. An episode that failed before its world was ready
     is scored as a walk that never left its start.
@@ -74,8 +75,7 @@ class StreetScorer(EpisodeScorer):
             "spd": spd,
             "kpa": kpa(graph, walk, route, reached and stopped),
             "kpa_released": kpa_released(graph, walk, route, reached),
-            # the success threshold is one link
-            "ndtw": float(np.exp(-warp / len(route))),
+            **ndtw(warp, len(route)),
         }
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
@@ -128,6 +128,19 @@ def kpa_released(
     )
     points = (2 if len(route) > 1 else 0) + len(expected)
     return (right + reached) / (points + 1)
+
+
+def ndtw(alignment: float, length: int) -> dict[str, float]:
+    """Return both normalizations of a DTW distance (links) to a route of ``length`` panoramas.
+
+    ``ndtw``: Ilharco et al. 2019, with a success threshold of one link. ``ndtw_released``: the
+    scorer of VLN-Transformer (``touchdown/env.py``: threshold 2, square root of the length), which
+    map2seq's release shares.
+    """
+    return {
+        "ndtw": math.exp(-alignment / length),
+        "ndtw_released": math.exp(-alignment / (2.0 * math.sqrt(length))),
+    }
 
 
 def _turns(graph: StreetGraph, path: Sequence[int]) -> list[tuple[int, int]]:

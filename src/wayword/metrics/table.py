@@ -394,16 +394,27 @@ def cell(row: Row, metric: Metric, fewer: int = 0) -> tuple[str, str]:
     return mean, "" if math.isnan(value.half) else spread
 
 
+UNITS = {
+    "rate": "%",
+    "ratio": "%",
+    "metres": "m",
+    "hops": "hops",
+    "dollars": "$",
+    "seconds": "s",
+}
+
+
 def number(metric: Metric, value: float, digits: int | None = None) -> str:
-    """Return a value as text; rates are percentages."""
+    """Return a value as text; rates and ratios are percentages."""
     places = _digits(metric, value) if digits is None else digits
-    return f"{100.0 * value if metric.kind == 'rate' else value:,.{places}f}"
+    if metric.kind in ("rate", "ratio"):
+        value *= 100.0
+    return f"{value:,.{places}f}"
 
 
 def label(metric: Metric) -> str:
     """Return the column's head, with its unit."""
-    units = {"rate": "%", "metres": "m", "hops": "hops", "dollars": "$", "seconds": "s"}
-    unit = units.get(metric.kind, "")
+    unit = UNITS.get(metric.kind, "")
     return (
         metric.label
         if not unit or metric.label.endswith(unit)
@@ -416,7 +427,7 @@ def _digits(metric: Metric, mean: float) -> int:
         return 4 if abs(mean) < 1 else 2
     if metric.kind == "tokens" or abs(mean) >= 1000:
         return 0
-    return 2 if metric.kind in ("ratio", "metres", "hops") else 1
+    return 2 if metric.kind in ("metres", "hops") else 1
 
 
 def _head(row: Row) -> dict[str, Json]:

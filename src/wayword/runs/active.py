@@ -252,6 +252,7 @@ def config_of(
         "identity": plans.identity(
             plan, dataset, agent, models, checksums.combined(dataset.files)
         ),
+        "servers": plans.local_servers(models),
         "sees_answer": any(parts.cls.sees_answer for parts in agent.playing()),
         "family": dataset.family.name,
         "success": dataset.family.success,

@@ -371,6 +371,20 @@ def same_run(run: Path, recorded: dict[str, Json], current: dict[str, Json]) -> 
         )
 
 
+def moved_servers(
+    recorded: Mapping[str, Json], current: Mapping[str, Json]
+) -> list[str]:
+    """Notices of models on this machine that were at another address in an earlier session."""
+    before: Any = recorded.get("servers") or {}
+    now: Any = current.get("servers") or {}
+    return [
+        f"the role {role!r} was at {before[role]} in an earlier session and is at {now[role]} now; "
+        "if it is another model, give another folder with --out"
+        for role in now
+        if role in before and before[role] != now[role]
+    ]
+
+
 def difference(
     recorded: Mapping[str, Json], current: Mapping[str, Json]
 ) -> tuple[str, Json, Json] | None:

@@ -642,6 +642,13 @@ def identity(
     }
 
 
+def local_servers(models: Mapping[str, Model]) -> dict[str, str]:
+    """Return the addresses of models on this machine, by role. They are not part of the identity,
+    because a port may change between sessions; a change is reported."""
+    found = {role: _LOOPBACK.search(model.identity) for role, model in models.items()}
+    return {role: match[0].strip("/") for role, match in found.items() if match}
+
+
 def source_checksum(kind: registry.Kind, name: str) -> str:
     """Checksum of a custom component (a file, folder or class); empty for a shipped one."""
     if cls := registry.CLASSES.get((kind, name)):

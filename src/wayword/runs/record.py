@@ -33,7 +33,8 @@ class EpisodeRecord:
     """A finished episode: its metrics (rates between 0 and 1) and its trajectory.
 
     A :class:`~wayword.runs.results.RunResult` adds data from the dataset: the instruction, the
-    scene, and ``gold_length``, the number of actions in the reference solution.
+    scene, and ``gold_length``, the length by which ``table --by length`` groups episodes: moves of
+    the reference path or metres of the shortest one; without either, the expert's actions.
     """
 
     episode_id: str
@@ -258,6 +259,8 @@ class RunFolder(RecordedRun):
             except OSError as error:
                 raise codec.unusable(folder, error, "give a writable folder") from error
             opened.pop_all()
+        recorded = configs.read_config(folder)
+        run.notices += configs.moved_servers(recorded, prepared)
         if replaced:
             run.notices.append(
                 f"{folder}: replaced an earlier run, which had no results"

@@ -221,14 +221,20 @@ def _labeled(whole: _ScoredRun, labels: Mapping[str, str]) -> list[_ScoredRun]:
     ])  # fmt: skip
 
 
+def reference_length(task: Task) -> int | None:
+    """Return the moves of the reference path, else the shortest path in whole metres, else None.
+
+    The same length as in ``table --by length`` and :attr:`EpisodeRecord.gold_length`.
+    """
+    if isinstance(task.reference, PathReference):
+        return len(task.reference.path) - 1
+    metres = getattr(task.reference, "shortest", None)
+    return None if metres is None else round(metres)
+
+
 def _by_length(whole: _ScoredRun, tasks: Sequence[Task]) -> list[_ScoredRun]:
-    lengths: dict[str, float] = {}
-    for task in tasks:
-        reference, metres = task.reference, getattr(task.reference, "shortest", None)
-        if isinstance(reference, PathReference):
-            lengths[task.episode.id] = len(reference.path) - 1
-        elif metres is not None:
-            lengths[task.episode.id] = round(metres)
+    known = {task.episode.id: reference_length(task) for task in tasks}
+    lengths = {name: length for name, length in known.items() if length is not None}
     if not lengths:
         dataset = whole.config["identity"]["dataset"]
         raise UsageError(f"--by length: episodes of {dataset} have no reference path")

@@ -9,6 +9,7 @@ print(result.compare("runs/other"))
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
@@ -121,8 +122,8 @@ class RunResult:
         return Text(reports.compare([self.path, path], keys=metric_names(metrics)).text)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Data frame with a row per episode: run, agent, model, dataset, instruction, scene, number
-        of actions in the reference solution, success, the first cause of failure
+        """Data frame with a row per episode: run, agent, model (of the role ``main``), dataset,
+        instruction, scene, length of the reference, success, the first cause of failure
         (:mod:`wayword.metrics.causes`), and all scores. Raises ``UsageError`` without pandas."""
         with needing("a data frame needs pandas", "pandas"):
             frames = import_module("pandas")
@@ -130,7 +131,9 @@ class RunResult:
         rows = [
             {
                 "run": self.path.name,
-                **{key: identity.get(key) for key in ("agent", "model", "dataset")},
+                "agent": identity.get("agent"),
+                "model": identity.get("models", {}).get("main", ""),
+                "dataset": identity.get("dataset"),
                 "episode": record.episode_id,
                 "instruction": record.instruction,
                 "scene": record.scene,
@@ -158,10 +161,9 @@ class RunResult:
         """The record with the instruction, scene and reference length from the dataset."""
         if task is None:
             return record
-        try:
-            length = self.dataset.expert_length(task)
-        except UsageError:  # the split has no public answers
-            length = None
+        length = reports.reference_length(task)
+        with suppress(UsageError):  # the split has no public answers
+            length = self.dataset.expert_length(task) if length is None else length
         episode = task.episode
         return replace(
             record,

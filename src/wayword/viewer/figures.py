@@ -28,6 +28,7 @@ from wayword.viewer.markup import Html, Letters, macro, template_function
 _BINS = 12
 _UNITS = {
     "rate": ("", "%"),
+    "ratio": ("", "%"),
     "metres": ("", " m"),
     "seconds": ("", " s"),
     "dollars": ("$", ""),

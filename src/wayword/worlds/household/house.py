@@ -295,7 +295,8 @@ FLAGS = (
     *("open", "on", "dirty", "sliced", "filled", "cooked"),
     *("heated", "cooled", "cleaned", "coffee", "boiled"),
 )
-"""The boolean states. Heated, cooled and cleaned stay true once this has happened."""
+"""The boolean states. Heated, cooled and cleaned stay true once this has happened, until the object
+is sliced: ALFRED treats slices as new objects."""
 
 
 def report(house: House) -> dict[str, Json]:

@@ -195,6 +195,9 @@ def slice_(house: House, me: Actor, name: str) -> Details:
     knives = [k for k in me.hands if entities.has_affordance(k, "slicer")]
     require(knives, "wrong_tool", object=name, tool="")
     entities.set_state(i, "sliced", True)
+    # In AI2-THOR slices are new objects: ALFRED does not count what happened to the whole one.
+    for treatment in ("heated", "cooled", "cleaned"):
+        entities.set_state(i, treatment, False)
     return {"object": name, "tool": house.name(me, knives[0])}
 
 

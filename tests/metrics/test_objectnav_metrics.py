@@ -116,11 +116,12 @@ def scores(asked: Task, walk: Trajectory) -> dict[str, float]:
 
 
 def test_spl_divides_the_published_length_by_the_longer_of_the_two() -> None:
-    # l = 6 m: 8 m gone give 6 / 8; 5 m gone give 1. A search that needs no step is worth 1 (l = 0).
+    # l = 6 m: 8 m gone give 6 / 8; 5 m gone give 1. Where l = 0, only standing still is worth 1.
     assert scores(task(shortest=6.0), final(8, ("mug_1", 0.5)))["spl_challenge"] == 0.75
     assert scores(task(shortest=6.0), final(5, ("mug_1", 0.5)))["spl_challenge"] == 1
     assert scores(task(shortest=0.5), final(2, ("mug_1", 0.5)))["spl_challenge"] == 0.25
-    assert scores(task(shortest=0.0), final(5, ("mug_1", 0.5)))["spl_challenge"] == 1
+    assert scores(task(shortest=0.0), final(5, ("mug_1", 0.5)))["spl_challenge"] == 0
+    assert scores(task(shortest=0.0), final(0, ("mug_1", 0.5)))["spl_challenge"] == 1
     assert "spl_challenge" not in scores(task(), final(8, ("mug_1", 0.5)))
 
 

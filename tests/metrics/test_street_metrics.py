@@ -65,6 +65,7 @@ def test_the_whole_route_scores_in_full() -> None:
         "kpa": 1,
         "kpa_released": 1,
         "ndtw": 1,
+        "ndtw_released": 1,
     }
     assert scores("aabbcccdee") == scores("abcde"), "staying counts once"
     guided = trajectory_from_places("1", list(ROUTE), "panorama")
@@ -109,7 +110,7 @@ def test_released_kpa_by_hand() -> None:
 
 def test_a_route_of_one_panorama_has_the_goal_alone() -> None:
     assert scores("a", route=("a",)) == {
-        "tc": 1, "spd": 0, "kpa": 1, "kpa_released": 1, "ndtw": 1
+        "tc": 1, "spd": 0, "kpa": 1, "kpa_released": 1, "ndtw": 1, "ndtw_released": 1
     }  # fmt: skip
     beside = scores("ab", route=("a",))
     assert (beside["kpa"], beside["kpa_released"]) == (1, 1), (

@@ -227,7 +227,9 @@ def fields(text: str, names: Collection[str]) -> AnswerFields:
             continue
         body = rest[label.end() : end].split(f"</{label[label.lastindex or 0]}>")[0]
         body = body.strip(" \t\r\n*")
-        if body or name not in values:
+        if values.get(name) == [""]:  # a label that only announced this one
+            values[name] = []
+        if body or not values.get(name):
             values.setdefault(name, []).append(body)
     before = outside[0] if outside else rest
     if labels:
@@ -345,14 +347,14 @@ def _sanitize(value: Json) -> Json:
 
 
 LONGEST_ITEM = 100  # room for an action with its arguments, in characters
-_NOTHING = frozenset(
-    {"", "none", "nothing", "n/a", "na", "null", "nil", "-", "not applicable"}
+_NOTHING = re.compile(
+    r"\W*(?:none|nothing|n/?a|null|nil|not applicable)?\W*(?:\(.*)?", re.I | re.DOTALL
 )
 
 
 def is_nothing(value: Json) -> bool:
-    """True if a field is empty, or a word says that it is."""
-    return value is None or str(value).strip(AROUND + ".()[]{}<>").lower() in _NOTHING
+    """True if a field is empty or says so: ``N/A``, ``None (no input needed)``."""
+    return value is None or _NOTHING.fullmatch(str(value)[:LONGEST_ITEM]) is not None
 
 
 SEVERAL_ACTIONS = "the answer contained several actions; give exactly one"

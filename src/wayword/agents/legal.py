@@ -236,7 +236,9 @@ _WRITTEN = re.compile(r"([a-z_]+)(?:\[([^\[\]\n]*)\])?")
 # Possessive, and anchored at word starts: otherwise long words and blanks take quadratic time.
 _UNKNOWN_CALL = re.compile(r"([A-Za-z][\w\-]*+)\s?(?=[\[(])")
 _TOWARDS = re.compile(r"^(?:(?:to|the|at|towards?)\s+)+", re.I)
-_GLUE = re.compile(r"[\s,;]+(?:(?:in|on|into|onto|to|at|with|from|and|the)\s+){0,2}")
+_GLUE = re.compile(
+    r"[\s,;]+(?:(?:in/on|in|on|into|onto|to|at|with|from|and|the)\s+){0,2}"
+)
 _KEYWORD = re.compile(r"^[{\s'\"]*[A-Za-z_]{1,20}['\"]?\s*[=:]\s*")
 _NAME_PART = re.compile(r"[\w.+-]+")
 _LONGEST_NAME = 4  # words of an unlisted bare name such as ``dining table 2``

@@ -14,11 +14,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.billing import PRICE, Books, billing
+from helpers.billing import GIVEN_UP, PRICE, Books, billing
 from wayword.runs.config import billed
 
-RECORDED = 1.02
-"""The most that a server may have billed, as a multiple of what is recorded."""
+LEAST, MOST = 0.98, 1.3
+"""Of the record, as a multiple of what the server has billed."""
+USED = 0.85
+"""The least share of a budget that is billed, over all sessions of a run; less of small budgets,
+which end with an episode that they do not cover."""
 
 # The library is loaded once; each session of a run is a child of that process.
 NURSERY = """
@@ -64,7 +67,7 @@ class Payer(RandomAgent):
     async def act(self, observation, space):
         prompt = [user("You stand in a room with several doors. Which one do you take? " * 20)]
         for _ in range(3):
-            sampling = Sampling(temperature=1.0, max_tokens=300, n=self._n)
+            sampling = Sampling(temperature=1.0, max_tokens=800, n=self._n)
             await self._model.complete(prompt, sampling)
         await self._model.choose(prompt, ("go on", "turn around", "stop here"))
         return await super().act(observation, space)
@@ -89,28 +92,34 @@ class Case:
         return [signal.SIGKILL] * self.kills + [signal.SIGTERM] * self.terms
 
 
-SHORT = [Case(8, 5, 1, 1, 0.4, houses=2), Case(64, 1, 1, 0, 0.5, houses=2)]
+SHORT = [Case(8, 5, 1, 1, 0.8, houses=2), Case(64, 1, 2, 0, 0.8, houses=2)]
 LONG = [
     *(Case(1, 1, 7, 3, 1.0), Case(1, 5, 7, 3, 1.5)),
     *(Case(8, 1, 7, 3, 1.5), Case(8, 5, 7, 2, 3.0)),
     *(Case(64, 1, 6, 2, 4.0), Case(64, 5, 6, 2, 10.0)),
+    # little of the budget is spent by calls that end
+    *(Case(64, 1, 8, 0, 1.2), Case(64, 5, 8, 0, 3.0)),
 ]
+PATIENCE = {1: 0.08, 5: 0.16}
+"""Seconds of the gateway, by n: 8 to 9% of the requests take longer."""
 
 
 HEAD = """
-| At once | n | `kill -9` | SIGTERM | Budget | Requests, faulty | Billed | Of the record | Over the budget, in calls |
-| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| At once | n | `kill -9` | SIGTERM | Budget | Requests | Given up | Other faults | Billed | Of the budget | Record / bill | Over the budget, in calls |
+| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 """  # noqa: E501
 
 
 def _row(case: Case, server: Books, recorded: float) -> str:
     """A case's line of the table in docs/reliability.md."""
-    share = 1 - server.faults[""] / server.requests
+    given_up = sum(server.faults[fault] for fault in {*GIVEN_UP})
+    others = server.requests - server.faults[""] - given_up
     calls = max(0.0, server.dollars - case.dollars) / (case.n * server.dearest)
     return (
         f"| {case.concurrency} | {case.n} | {case.kills} | {case.terms} | ${case.dollars:.2f} "
-        f"| {server.requests:,}, {share:.0%} | ${server.dollars:.3f} "
-        f"| {server.dollars / recorded:.3f} | {calls:.1f} |"
+        f"| {server.requests:,} | {given_up / server.requests:.0%} "
+        f"| {others / server.requests:.0%} | ${server.dollars:.3f} "
+        f"| {server.dollars / case.dollars:.0%} | {recorded / server.dollars:.3f} | {calls:.1f} |"
     )
 
 
@@ -183,7 +192,7 @@ def _interrupted(case: Case, seed: int, sessions: Sessions, folder: Path) -> Boo
         f"openai:m: {json.dumps(PRICE)}\n", encoding="utf-8"
     )
     signals = rng.sample(case.signals, len(case.signals))
-    with billing(seed, share=0.3, delay=0.005) as server:
+    with billing(seed, share=0.15, patience=PATIENCE[case.n]) as server:
         command = _command(case, server, folder)
         for number in signals:
             until = server.requests + rng.randrange(1, 8 + 3 * case.concurrency)
@@ -194,32 +203,41 @@ def _interrupted(case: Case, seed: int, sessions: Sessions, folder: Path) -> Boo
                 with suppress(ProcessLookupError):  # it has just ended by itself
                     os.kill(child, number)
                 assert sessions.ended(60), "a session outlives its signal"
-        for _ in range(20):
-            before = len(sessions.log.read_text())
+        for _ in range(40):
+            printed = len(sessions.log.read_text())
+            sent = server.requests
             sessions.start(command)
             assert sessions.ended(500), "a session does not end"
-            if "the budget of" in sessions.log.read_text()[before:]:
-                return server
+            is_spent = "the budget of" in sessions.log.read_text()[printed:]
+            if is_spent and server.requests == sent:
+                return server  # until then, what is left may cover an episode
     raise AssertionError(sessions.log.read_text()[-2000:])
 
 
 def test_no_bill_is_lost_and_no_budget_passed(
     tmp_path: Path, rounds: Callable[[int, int], int], count: Callable[[str, int], None]
 ) -> None:
+    is_long = bool(rounds(0, 1))
+    outside: list[str] = []
     with nursery(tmp_path / "log.txt") as sessions:
-        for number, case in enumerate(LONG if rounds(0, 1) else SHORT):
+        for number, case in enumerate(LONG if is_long else SHORT):
             folder = tmp_path / str(number)
             folder.mkdir()
             server = _interrupted(case, number, sessions, folder)
             recorded = billed(folder / "run")[1]
             head = HEAD if not number else ""
-            print(head, _row(case, server, recorded), sep="", flush=True)  # noqa: T201
-            assert server.dollars <= RECORDED * recorded
-            assert (
-                server.dollars
-                <= case.dollars + case.concurrency * case.n * server.dearest
+            row = _row(case, server, recorded)
+            print(head, row, sep="", flush=True)  # noqa: T201
+            under_way = case.concurrency * case.n * server.dearest
+            is_within = (
+                LEAST <= recorded / server.dollars <= MOST
+                and server.dollars <= case.dollars + under_way
+                and (server.dollars if is_long else recorded) >= USED * case.dollars
             )
+            if not is_within:
+                outside.append(row)
             assert len(server.faults) > 6, "too few requests to meet the faults"
             count("kills of runs beside a billing server", case.kills)
             count("SIGTERMs of such runs", case.terms)
+    assert not outside
     assert "Traceback" not in sessions.log.read_text()

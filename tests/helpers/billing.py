@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 import threading
@@ -16,23 +17,20 @@ from typing import Any
 
 from helpers.loopback import refusal
 
-PRICE = {"input": 2.0, "cached": 0.5, "output": 8.0}
+PRICE = {"input": 2.0, "cached": 0.5, "write": 2.5, "write_hour": 4.0, "output": 8.0}
 """US dollars per million tokens."""
 FREE = {"busy": 429, "away": 503}
 """Failures before any work."""
-FAILED = {"broken": 500, "gateway": 502, "filtered": 400}
+FAILED = {"broken": 500, "bad gateway": 502, "filtered": 400}
 """Failures after the work, which is billed."""
-FAULTS = (
-    *FREE,
-    *FAILED,
-    "disconnected",
-    "half a body",
-    "cut JSON",
-    "silent",
-    "endless",
-    "uncounted",
-    "odd cache",
-)
+FAULTS = (*FREE, *FAILED, "cut JSON", "endless", "uncounted", "odd cache")
+"""Faults at random."""
+GIVEN_UP = (*["gateway timeout", "reset", "half a body"] * 10, "silent")
+"""What a gateway makes of an answer that takes too long. The model works on, and all is billed."""
+SPEED = 2000.0
+"""Tokens a second of a sample; all samples are written at once."""
+MEDIAN, SPREAD = 40.0, 1.0
+"""Of the lengths of samples in tokens, which are lognormal: one in ten has more than 140."""
 _PIECE = re.compile(r"[A-Za-z]{1,9}|[0-9]{1,3}|[^A-Za-z0-9\s]")
 
 
@@ -46,10 +44,9 @@ class Books:
     requests: int = 0
     faults: Counter[str] = field(default_factory=Counter)
 
-    def bill(self, prompt: int, cached: int, completion: int) -> None:
-        """Bill a request."""
-        fresh = (prompt - cached) * PRICE["input"] + cached * PRICE["cached"]
-        dollars = (fresh + completion * PRICE["output"]) / 1e6
+    def bill(self, parts: Mapping[str, int]) -> None:
+        """Bill a request, given the tokens of each price."""
+        dollars = sum(PRICE[kind] * tokens for kind, tokens in parts.items()) / 1e6
         self.dollars += dollars
         self.dearest = max(self.dearest, dollars)
 
@@ -63,40 +60,50 @@ def tokens_of_body(body: Mapping[str, Any]) -> int:
 
 
 class _Reply:
-    """What one request gets, and what it is billed."""
+    """What one request gets, and what it is billed. ``patience`` is the gateway's, in seconds."""
 
     def __init__(
-        self, body: Mapping[str, Any], rng: random.Random, share: float
+        self,
+        body: Mapping[str, Any],
+        rng: random.Random,
+        share: float,
+        patience: float,
     ) -> None:
-        self.fault = rng.choice(FAULTS) if rng.random() < share else ""
         limit = int(body.get("max_tokens") or body.get("max_completion_tokens") or 0)
         asked = int(body.get("n", 1))
-        samples = (
-            asked if asked == 1 or rng.random() < 0.7 else 1
-        )  # some servers ignore n
-        visible = [rng.randrange(3, 40) for _ in range(samples)]
-        thoughts = [
-            rng.choice([0, 0, rng.randrange(max(1, limit - 40))]) for _ in visible
+        # some servers ignore n
+        samples = asked if asked == 1 or rng.random() < 0.7 else 1
+        lengths = [
+            math.ceil(rng.lognormvariate(math.log(MEDIAN), SPREAD))
+            for _ in range(samples)
         ]
-        self.prompt = tokens_of_body(body)
-        self.cached = self.prompt // 2 if rng.random() < 0.2 else 0
-        self.completion = sum(visible) + sum(thoughts)
+        lengths = [min(limit, length) for length in lengths]
+        visible = [min(length, rng.randrange(3, 40)) for length in lengths]
+        thoughts = sum(lengths) - sum(visible)
+        self.seconds = max(lengths) / SPEED
+        self.fault = ""
+        if self.seconds > patience:
+            self.seconds = patience
+            self.fault = rng.choice(GIVEN_UP)
+        elif max(lengths) == limit and rng.random() < share:
+            self.fault = "limit reached"
+        elif rng.random() < share:
+            self.fault = rng.choice(FAULTS)
         if self.fault == "endless":
-            self.completion = limit * samples
-        if self.fault in ("uncounted", "odd cache"):
-            self.cached = 0
-        usage: dict[str, Any] = {
-            "prompt_tokens": self.prompt,
-            "completion_tokens": sum(visible),  # reasoning is counted next to it
-            "total_tokens": self.prompt + self.completion,
-            "prompt_tokens_details": {"cached_tokens": self.cached},
-        }
-        if rng.random() < 0.5:
-            usage["completion_tokens_details"] = {"reasoning_tokens": sum(thoughts)}
-        if self.fault == "odd cache":
-            usage["prompt_tokens_details"] = {"cached_tokens": self.prompt + 1}
+            lengths = [limit] * samples
         if self.fault == "uncounted":
-            usage, self.completion = {}, sum(visible)
+            thoughts = 0
+            lengths = visible
+        prompt = tokens_of_body(body)
+        self.parts = self._prompt_parts(prompt, rng)
+        if self.fault == "odd cache":
+            self.parts = {"input": prompt}
+        self.parts["output"] = sum(lengths)
+        usage = self._counts(prompt, sum(visible), thoughts, rng)
+        if self.fault == "odd cache":
+            usage["prompt_tokens_details"] = {"cached_tokens": prompt + 1}
+        if self.fault == "uncounted":
+            usage = {}
         choices = [
             {
                 "index": i,
@@ -111,10 +118,65 @@ class _Reply:
         self.status, self.raw = 200, raw[: len(raw) // 2] if half else raw
         if self.fault == "endless":
             self.raw = b" " * 1_200_000
+        elif self.fault == "gateway timeout":
+            self.status = 504
+            self.raw = b"upstream request timeout"
+        elif self.fault == "limit reached":
+            self.status = 400
+            line = "The answer is incomplete: the model's output limit was reached"
+            self.raw = json.dumps(refusal(line)).encode()
         elif self.fault in FREE or self.fault in FAILED:
             self.status = (FREE | FAILED)[self.fault]
             code = "content_filter" if self.fault == "filtered" else ""
             self.raw = json.dumps(refusal("failed", code=code)).encode()
+
+    @staticmethod
+    def _prompt_parts(prompt: int, rng: random.Random) -> dict[str, int]:
+        """A prompt's tokens by their price: most of them are new, or of a known beginning."""
+        kind = rng.choice(["input", "written", "written", "cached"])
+        if kind == "input":
+            return {"input": prompt}
+        known = prompt // 2 if kind == "cached" else 0
+        hour = prompt // 4 if rng.random() < 0.1 else 0
+        return {
+            "input": 3,
+            "cached": known,
+            "write": prompt - 3 - known - hour,
+            "write_hour": hour,
+        }
+
+    def _counts(
+        self, prompt: int, visible: int, thoughts: int, rng: random.Random
+    ) -> dict[str, Any]:
+        """The reply's counts, in one of the providers' forms."""
+        parts = self.parts
+        cached = parts.get("cached", 0)
+        hour = parts.get("write_hour", 0)
+        written = parts.get("write", 0) + hour
+        usage: dict[str, Any] = {
+            "prompt_tokens": prompt,
+            "completion_tokens": visible,  # reasoning is counted next to it
+            "total_tokens": prompt + visible + thoughts,
+            "prompt_tokens_details": {
+                "cached_tokens": cached,
+                "cache_write_tokens": written,
+            },
+        }
+        if hour or rng.random() < 0.3:
+            split = {
+                "ephemeral_5m_input_tokens": written - hour,
+                "ephemeral_1h_input_tokens": hour,
+            }
+            usage = {
+                "input_tokens": prompt - cached - written,
+                "output_tokens": visible + thoughts,
+                "cache_read_input_tokens": cached,
+                "cache_creation_input_tokens": written,
+                "cache_creation": split,
+            }
+        elif rng.random() < 0.5:
+            usage["completion_tokens_details"] = {"reasoning_tokens": thoughts}
+        return usage
 
     @staticmethod
     def _message(body: Mapping[str, Any], tokens: int) -> dict[str, str]:
@@ -132,12 +194,13 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         reply = self.server.replied(body)
-        time.sleep(self.server.delay)
+        if reply.fault not in FREE:
+            time.sleep(reply.seconds)
         if reply.fault == "silent":
             self.server.over.wait(5.0)
-        if reply.fault not in ("silent", "disconnected"):
+        if reply.fault not in ("silent", "reset"):
             self._send(reply.status, reply.raw, reply.length)
-        self.close_connection = reply.fault in ("silent", "disconnected", "half a body")
+        self.close_connection = reply.fault in ("silent", "reset", "half a body")
 
     def do_GET(self) -> None:
         self._send(404, b"{}")
@@ -166,31 +229,31 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 256
 
     def __init__(
-        self, books: Books, rng: random.Random, share: float, delay: float
+        self, books: Books, rng: random.Random, share: float, patience: float
     ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.books, self.delay, self.over = books, delay, threading.Event()
+        self.books = books
+        self.over = threading.Event()
         self._rng, self._share, self._lock = rng, share, threading.Lock()
+        self._patience = patience
 
     def replied(self, body: Mapping[str, Any]) -> _Reply:
         """What a request gets, billed before anything is sent."""
         with self._lock:
-            reply = _Reply(body, self._rng, self._share)
+            reply = _Reply(body, self._rng, self._share, self._patience)
             self.books.requests += 1
             self.books.faults[reply.fault] += 1
             if reply.fault not in FREE:
-                self.books.bill(reply.prompt, reply.cached, reply.completion)
+                self.books.bill(reply.parts)
         return reply
 
 
 @contextmanager
-def billing(seed: int, share: float, delay: float = 0.0) -> Iterator[Books]:
-    """A server that answers a ``share`` of its requests with one of 12 faults.
-
-    ``delay`` is in seconds.
-    """
+def billing(seed: int, share: float, patience: float) -> Iterator[Books]:
+    """A server behind a gateway that gives up after ``patience`` seconds, while the model works on
+    and bills all of it. Besides, a ``share`` of its requests meets one of :data:`FAULTS`."""
     books = Books()
-    server = _Server(books, random.Random(seed), share, delay)
+    server = _Server(books, random.Random(seed), share, patience)
     books.address = f"http://127.0.0.1:{server.server_address[1]}/v1"
     thread = threading.Thread(
         target=server.serve_forever, kwargs={"poll_interval": 0.02}

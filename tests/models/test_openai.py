@@ -21,6 +21,7 @@ from wayword.core.model import (
     system,
     user,
 )
+from wayword.models.middleware.budget import Account, PaidModel
 from wayword.models.openai import OpenAIModel
 from wayword.models.parts.decoding import UNPICKED_LOGPROB
 from wayword.models.parts.opening import Options, open_model, wrap
@@ -550,12 +551,15 @@ def test_no_connection_is_not_billed() -> None:
     assert caught.value.billed is None
 
 
-def test_a_failure_is_taken_for_more_than_all_answers_had_once_some_are_known(
+def test_a_lost_answer_is_billed_like_the_others_once_some_are_known(
     serving: Any, reply: Any
 ) -> None:
+    account = Account()
+
     async def go() -> Usage | None:
         async with serving(*[reply(said("a"))] * 4, reply(b"", 500)) as server:
-            model = open_model("openai:m", {"base_url": server.address})
+            inner = open_model("openai:m", {"base_url": server.address})
+            model = PaidModel(inner, account)
             for _ in range(4):
                 await model.complete(HELLO, Sampling())
             with pytest.raises(ModelError) as caught:
@@ -565,7 +569,9 @@ def test_a_failure_is_taken_for_more_than_all_answers_had_once_some_are_known(
 
     billed = asyncio.run(go())
     assert billed is not None
-    assert billed.completion == 5  # 2 tokens each, of four answers: 2.25 times as many
+    # 10 + 2 tokens each of four answers; up to 2.5 times as many, and 1/16 of the limit
+    assert 12 <= billed.prompt + billed.completion <= 90
+    assert account.tokens == 48 + billed.prompt + billed.completion
 
 
 def test_siblings_of_a_failed_sample_are_on_its_bill(serving: Any, reply: Any) -> None:

@@ -66,7 +66,7 @@ def test_what_the_shards_spent_is_the_whole_runs(
         bill = Spending(path)
         bill.write(LedgerRow(10 + at, 0.5))
         bill.close()
-    assert Spending(merge(shards, tmp_path / "m").path).tokens == 21
+    assert Spending(merge(shards, tmp_path / "m").path).totals.tokens == 21
     for path in shards[:2]:
         (path / CALLS).unlink()
 

@@ -223,10 +223,10 @@ def test_a_log_of_spending_is_folded_and_goes_on(tmp_path: Path) -> None:
         log = Spending(tmp_path)
         log.write(LedgerRow(3, 0.25))
         log.close()
-    assert (Spending(tmp_path).tokens, log.dollars) == (6, 0.25)
+    assert (Spending(tmp_path).totals.tokens, log.totals.dollars) == (6, 0.25)
     lines = b'{"tokens":1,"dollars":0.0}\n' * 20_001
     (tmp_path / CALLS).write_bytes(lines)
-    assert Spending(tmp_path).tokens == 20_001
+    assert Spending(tmp_path).totals.tokens == 20_001
     assert (tmp_path / CALLS).read_text() == '{"tokens":20001,"dollars":0.0}\n'
 
 
@@ -247,10 +247,10 @@ def test_a_call_that_was_never_settled_counts_at_its_estimate(tmp_path: Path) ->
         "open": True,
     }
     log = Spending(tmp_path)
-    assert (log.tokens, log.dollars) == (740, 0.75)
+    assert (log.totals.tokens, log.totals.dollars) == (740, 0.75)
     log.write(LedgerRow(5, 0.0))
     log.close()
-    assert billed(tmp_path) == (745, 0.75, 4)
+    assert billed(tmp_path) == (745, 0.75)
 
 
 @pytest.mark.parametrize(

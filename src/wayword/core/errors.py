@@ -40,7 +40,8 @@ class ModelError(WaywordError):
     requests, in seconds. ``fatal``: every other call will fail the same way (a wrong key, an
     unknown model), so the run ends. ``away``: the server was unreachable or had no capacity.
     ``billed`` holds the tokens that may have been billed despite the error: the server's count, or
-    an upper estimate.
+    an upper estimate. ``lost``: the model may have worked on an answer that did not arrive; its
+    bill is estimated, and ``billed`` is the most that it can be.
     """
 
     def __init__(
@@ -52,10 +53,12 @@ class ModelError(WaywordError):
         fatal: bool = False,
         away: bool = False,
         billed: Usage | None = None,
+        lost: bool = False,
     ) -> None:
         super().__init__(message)
         self.retryable, self.retry_after = retryable, retry_after
-        self.fatal, self.away, self.billed = fatal, away, billed
+        self.fatal, self.away = fatal, away
+        self.billed, self.lost = billed, lost
 
 
 class ModelUnusable(WaywordError):

@@ -24,7 +24,7 @@ from wayword.core.shapes import (
     with_defaults,
 )
 from wayword.metrics import scoring
-from wayword.models.middleware.budget import LedgerRow, Totals
+from wayword.models.middleware.ledger import LedgerRow, Totals
 from wayword.runs import codec
 
 NAME = "run.json"
@@ -161,17 +161,16 @@ _COMPACT = (
 
 
 class Spending:
-    """The run folder's log of billed calls; ``tokens`` and ``dollars`` are totals of all sessions.
-    The file is created at the first call."""
+    """The run folder's log of billed calls; ``totals`` are those of all earlier sessions. The file
+    is created at the first call."""
 
     def __init__(self, run: Path) -> None:
         self._path = run / CALLS
         self._lines: codec.Appender | None = None
-        self.tokens, self.dollars, lines = billed(run)
+        self.totals, lines = _read_ledger(run)
         if lines > _COMPACT:
-            codec.write_atomically(
-                self._path, self._line(LedgerRow(self.tokens, self.dollars))
-            )
+            total = LedgerRow(self.totals.tokens, self.totals.dollars)
+            codec.write_atomically(self._path, self._line(total))
 
     def write(self, row: LedgerRow) -> None:
         if self._lines is None:
@@ -185,22 +184,36 @@ class Spending:
 
     @staticmethod
     def _line(row: LedgerRow) -> bytes:
-        fields = asdict(replace(row, dollars=round(row.dollars, 9)))
+        fields = asdict(
+            replace(row, dollars=round(row.dollars, 9), seconds=round(row.seconds, 3))
+        )
         kept = {k: v for k, v in fields.items() if v or k in ("tokens", "dollars")}
         return codec.dump(kept) + b"\n"
 
 
-def billed(run: Path) -> tuple[int, float, int]:
-    """Tokens and US dollars of all billed calls, including those of unfinished episodes, and the
-    number of log lines. Raises ``RecordingError``."""
-    path, totals, number = run / CALLS, Totals(), 0
+def billed(run: Path) -> tuple[int, float]:
+    """Tokens and US dollars of all billed calls, including those of unfinished episodes. Raises
+    ``RecordingError``."""
+    totals, _ = _read_ledger(run)
+    return totals.tokens, totals.dollars
+
+
+def _read_ledger(run: Path) -> tuple[Totals, int]:
+    """Totals of the log of billed calls, and its number of lines. Raises ``RecordingError``."""
+    path = run / CALLS
+    totals = Totals()
+    number = 0
     for number, line in codec.read_lines(path):
-        tokens, dollars = (
-            _number(path, number, line, field) for field in ("tokens", "dollars")
+        tokens, dollars, at, seconds, samples = (
+            _number(path, number, line, field)
+            for field in ("tokens", "dollars", "at", "seconds", "samples")
         )
-        call, is_open = str(line.get("call", "")), line.get("open") is True
-        totals.add(LedgerRow(int(tokens), dollars, call, is_open))
-    return totals.tokens, totals.dollars, number
+        call = str(line.get("call", ""))
+        is_open = line.get("open") is True
+        is_lost = line.get("lost") is True
+        row = LedgerRow(int(tokens), dollars, call, is_open, at, seconds, is_lost)
+        totals.add(replace(row, samples=int(samples)))
+    return totals, number
 
 
 def _number(path: Path, number: int, line: Mapping[str, Json], field: str) -> float:

@@ -35,7 +35,9 @@ from wayword.core.errors import (
 )
 from wayword.core.rollout import Outcome, first_error, rollout
 from wayword.core.trajectory import Step
-from wayword.models.middleware.budget import EPISODE, Account, LedgerRow, Meter
+from wayword.models.middleware.budget import EPISODE, Account, Call, Meter
+from wayword.models.middleware.ledger import LedgerRow
+from wayword.models.middleware.prices import Price
 from wayword.models.middleware.rate import Limiter
 from wayword.runs import config as configs
 from wayword.runs.active import (
@@ -233,7 +235,7 @@ class _Driver:
             account.calls, account.late, account.retries, *_ = counts
         for actor in [self._bank, *self._players]:
             ray.kill(actor)
-        account.tokens, account.dollars, _ = configs.billed(self._active.folder.path)
+        account.tokens, account.dollars = configs.billed(self._active.folder.path)
 
     async def _watch(self) -> None:
         """Report the progress of the players until cancelled."""
@@ -381,11 +383,10 @@ class Bank:
         self._account.estimate.ended[:], self._account.estimate.limit = ended, turns
         self._limiters: dict[str, Limiter] = {}
         self._meters: dict[int, tuple[str, Meter]] = {}
-        self._flying: Counter[str] = Counter()
         self._players: dict[int, str] = {}  # the process of each seat
         self._dead = set[str]()
         self._lost = 0
-        self._reserved: dict[str, tuple[str, LedgerRow]] = {}
+        self._calls: dict[str, tuple[str, Call]] = {}  # each with its process
 
     async def open(self) -> None:
         """Open the log of billed calls. Raises ``RecordingError``."""
@@ -394,11 +395,8 @@ class Bank:
             raise RecordingError(
                 f"{self._run}: not found on {socket.gethostname()}; {remedy}"
             )
-        self._bills = self._account.ledger = configs.Spending(self._run)
-        self._account.tokens, self._account.dollars = (
-            self._bills.tokens,
-            self._bills.dollars,
-        )
+        self._bills = configs.Spending(self._run)
+        self._account.resume(self._bills, self._bills.totals)
 
     async def join(self, seat: int, player: str) -> None:
         """Register the process of a seat; the one before died."""
@@ -407,21 +405,16 @@ class Bank:
             await self.lost(before)
 
     async def lost(self, dead: str) -> None:
-        """Settle the calls of a process that died at their estimated cost, as they may have been
-        billed."""
+        """End the calls of a process that died; they may have been billed."""
         if dead in self._dead:
             return
         self._dead.add(dead)
-        for call, (owner, row) in list(self._reserved.items()):
-            if owner == dead:
-                del self._reserved[call]
-                self._account.pay(row.tokens, row.dollars, call)
         for episode in [n for n, (owner, _) in self._meters.items() if owner == dead]:
             await self.end(episode, complete=False)
-        flying = self._flying.pop(dead, 0)
-        self._lost += flying
-        for _ in range(flying):
-            self._account.landed()  # other calls may be waiting for these
+        calls = [name for name, (owner, _) in self._calls.items() if owner == dead]
+        self._lost += len(calls)
+        for name in calls:
+            await self.landed(name)  # other calls may be waiting for these
 
     async def begin(self, player: str) -> int:
         """Begin an episode and return its number. Raises ``BudgetExhausted``."""
@@ -438,40 +431,45 @@ class Bank:
             EPISODE.set(meter)
             self._account.end(complete)
 
-    async def admit(self, player: str, episode: int, turns: int) -> None:
-        """Wait until a call is admitted; the episode has had ``turns`` turns. Raises
+    async def admit(
+        self, player: str, name: str, price: Price | None, episode: int, turns: int
+    ) -> None:
+        """Wait until a call is admitted; its episode has had ``turns`` turns. Raises
         ``BudgetExhausted``."""
         meter = self._meters.get(episode, ("", None))[1]
         EPISODE.set(meter)
         while meter is not None and meter.turns < turns:
             self._account.stepped()
-        await self._account.admit()
+        call = Call(self._account, price)
+        await self._account.admit(call)
         if player in self._dead:
-            self._account.landed()
+            self._account.landed(call)
         else:
-            self._flying[player] += 1
+            self._calls[name] = player, call
 
-    async def landed(self, player: str) -> None:
-        if player not in self._dead:
-            self._flying[player] -= 1
-            self._account.landed()
+    async def landed(self, name: str) -> None:
+        if name in self._calls:
+            _, call = self._calls.pop(name)
+            self._account.landed(call)
 
-    async def reserve(self, player: str, row: LedgerRow) -> None:
-        """Record the maximum cost of a call. Raises ``RecordingError``."""
-        self._reserved[row.call] = player, row
-        await self._account.reserve(row)
+    async def reserve(
+        self, name: str, tokens: int, dollars: float, samples: int
+    ) -> LedgerRow:
+        """Record the maximum cost of a request. Raises ``RecordingError``."""
+        _, call = self._calls[name]
+        return await self._account.reserve(call, tokens, dollars, samples)
 
-    async def pay(
-        self, episode: int, tokens: int, dollars: float | None, call: str
+    async def settle(
+        self, name: str, row: LedgerRow, tokens: int | None, dollars: float | None
     ) -> None:
-        """Count and record a billed call. Raises ``RecordingError``."""
-        EPISODE.set(self._meters.get(episode, ("", None))[1])
-        self._reserved.pop(call, None)
-        self._account.pay(tokens, dollars, call)
+        """Count and record a request's bill. Raises ``RecordingError``."""
+        _, call = self._calls[name]
+        await self._account.settle(call, row, tokens, dollars)
 
-    async def release(self, call: str) -> None:
-        if self._reserved.pop(call, None):
-            self._account.release(call)
+    async def lose(self, name: str, row: LedgerRow) -> tuple[int, float]:
+        """Count and record a request whose answer was lost. Raises ``RecordingError``."""
+        _, call = self._calls[name]
+        return await self._account.lose(call, row)
 
     async def turn(self, model: str) -> None:
         await self._limiters.setdefault(model, Limiter(self._per_minute)).admit()
@@ -494,34 +492,36 @@ class SharedAccount(Account):
     def __init__(self, bank: Any, player: str) -> None:
         super().__init__()
         self._bank, self._player = bank, player
-        self._payments: list[Any] = []
 
-    async def admit(self) -> None:
-        meter = EPISODE.get()
+    async def admit(self, call: Call) -> None:
+        meter = call.episode
         number, turns = (meter.number, meter.turns) if meter else (0, 0)
-        await _answer(self._bank.admit.remote(self._player, number, turns))
-
-    async def reserve(self, row: LedgerRow) -> None:
-        await _answer(self._bank.reserve.remote(self._player, row))
-
-    def pay(self, tokens: int, dollars: float | None, call: str = "") -> None:
-        meter = EPISODE.get()
-        episode = meter.number if meter else 0
-        self._payments.append(
-            self._bank.pay.remote(episode, max(0, tokens), dollars, call)
+        admission = self._bank.admit.remote(
+            self._player, call.name, call.price, number, turns
         )
+        await _answer(admission)
 
-    def release(self, call: str) -> None:
-        self._bank.release.remote(call)
+    async def reserve(
+        self, call: Call, tokens: int, dollars: float, samples: int
+    ) -> LedgerRow:
+        row: LedgerRow = await _answer(
+            self._bank.reserve.remote(call.name, tokens, dollars, samples)
+        )
+        return row
 
-    async def payments_written(self) -> None:
-        # all are the caller's, as no other coroutine has run since it paid
-        payments, self._payments = self._payments, []
-        for payment in payments:
-            await _answer(payment)
+    async def settle(
+        self, call: Call, request: LedgerRow, tokens: int | None, dollars: float | None
+    ) -> None:
+        await _answer(self._bank.settle.remote(call.name, request, tokens, dollars))
 
-    def landed(self) -> None:
-        self._bank.landed.remote(self._player)
+    async def lose(self, call: Call, request: LedgerRow) -> tuple[int, float]:
+        lost: tuple[int, float] = await _answer(
+            self._bank.lose.remote(call.name, request)
+        )
+        return lost
+
+    def landed(self, call: Call) -> None:
+        self._bank.landed.remote(call.name)
 
     def retried(self) -> None:
         self._bank.retried.remote()

@@ -19,7 +19,7 @@ from wayword.core import registry
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError, UsageError
 from wayword.core.trajectory import Trajectory
-from wayword.models.middleware.budget import LedgerRow
+from wayword.models.middleware.ledger import LedgerRow
 from wayword.runs import codec, remote
 from wayword.runs import config as configs
 from wayword.runs.index import EPISODES, FAILURES, Entry, Index, checked, entry_of
@@ -344,7 +344,7 @@ def _replaces(folder: Path, prepared: dict[str, Json]) -> bool:
             for name in results
             if (folder / name).exists()
         ]
-        if any(sizes) or any(configs.billed(folder)[:2]):
+        if any(sizes) or any(configs.billed(folder)):
             configs.same_run(folder, recorded, prepared)
         if configs.difference(recorded, prepared) is None:
             return False
@@ -402,7 +402,7 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
                     for raw in _copied(run.path / name, gaps, owners):
                         lines.append(raw)
         bills = [
-            configs.billed(run.path)[:2] for run in runs
+            configs.billed(run.path) for run in runs
         ]  # a budget holds for the whole
         tokens, dollars = sum(bill[0] for bill in bills), sum(bill[1] for bill in bills)
         if tokens or dollars:

@@ -260,9 +260,8 @@ async def _play(
     )
     prompt, completion, costs = (np.nan_to_num(column) for column in columns)
     account.expect(zip((prompt + completion).tolist(), costs.tolist(), strict=True))
-    account.ledger = spending = Spending(path)
-    account.tokens += spending.tokens
-    account.dollars += spending.dollars
+    spending = Spending(path)
+    account.resume(spending, spending.totals)
     done = active.done
     began, started = (
         time.perf_counter(),

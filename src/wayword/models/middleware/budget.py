@@ -1,28 +1,23 @@
 """Budget of a run: limits on the tokens and dollars of all its models.
 
-The ledger (``calls.jsonl``) survives a crash of the process. It has one row per write::
+A :class:`Call` is passed along from its admission to its bill::
 
-    {"tokens": 4930, "dollars": 0.0141, "call": "5f0c2a91b3d4", "open": true}
-    {"tokens": 1204, "dollars": 0.0019, "call": "5f0c2a91b3d4"}
-
-The first row is written before a call and reserves the most that it may cost; the second one
-settles it. A row replaces the open row of the same ``call``; all other rows are added
-(:class:`Totals`). A call that was pending when its process was killed therefore counts at its
-estimate. Rows without ``call`` are sums of merged or older ledgers.
+    PaidModel   asks its account to admit the call, and prices its requests
+    sending     reserves the most that a request may cost, and settles its bill
+    Account     counts the bills, adds them to the call's episode, and writes the ledger
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-import threading
+import time
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 from operator import itemgetter
-from typing import Protocol
 
 from wayword.core.action import Decision, Rejection
 from wayword.core.errors import BudgetExhausted, ModelError
@@ -36,6 +31,7 @@ from wayword.core.model import (
     Usage,
     Wrapper,
 )
+from wayword.models.middleware.ledger import Ledger, LedgerRow, Totals
 from wayword.models.middleware.prices import Price
 
 _TYPICAL_MARGIN = (
@@ -56,47 +52,6 @@ _MAX_ENDED = (
 )
 
 _STALL_S = 1.0  # longest wait for older episodes while no call is pending
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerRow:
-    """Row of a run's ledger; see the module's docstring."""
-
-    tokens: int
-    dollars: float
-    call: str = ""
-    open: bool = False
-
-
-class Ledger(Protocol):
-    """Storage for the rows of a run."""
-
-    def write(self, row: LedgerRow) -> None:
-        """Append a row durably. Raises ``RecordingError``."""
-
-
-class Totals:
-    """Total tokens and US dollars of a ledger."""
-
-    def __init__(self) -> None:
-        self._tokens, self._dollars = 0, 0.0
-        self._open: dict[str, LedgerRow] = {}
-
-    def add(self, row: LedgerRow) -> None:
-        self._open.pop(row.call, None)
-        if row.open:
-            self._open[row.call] = row
-        else:
-            self._tokens += row.tokens
-            self._dollars += row.dollars
-
-    @property
-    def tokens(self) -> int:
-        return self._tokens + sum(row.tokens for row in self._open.values())
-
-    @property
-    def dollars(self) -> float:
-        return self._dollars + sum(row.dollars for row in self._open.values())
 
 
 @dataclass(slots=True)
@@ -219,24 +174,37 @@ class Account:
         self.max_tokens, self.max_dollars = max_tokens, max_dollars
         self.tokens, self.dollars = tokens, dollars
         self.ledger, self.on_retried = ledger, on_retried
-        self.calls = self.unpriced = self.retries = self.pending = self.late = 0
-        self._lock, self.estimate = threading.Lock(), Estimate()
+        self.totals = Totals()  # for the cost of requests that are cancelled
+        self.estimate = Estimate()
+        self.calls = self.unpriced = self.retries = self.late = 0
+        self._session = secrets.token_hex(4)
+        self._opened_at = time.monotonic()
+        self._requests = 0
+        self._pending: set[Call] = set()
         self._meters: dict[int, Meter] = {}
         self._started = 0
         self._waiters: list[tuple[int, asyncio.Event]] = []
         self._max_call_share: float | None = None
-        self._unsettled: tuple[int, float] = (0, 0.0)
 
     @property
     def used(self) -> float:
-        """Spent share of the budget, by the tighter limit; 0 without limits. Completed requests of
-        pending calls are included."""
-        tokens, dollars = self._unsettled
-        return self._share(self.tokens + tokens, self.dollars + dollars)
+        """Spent share of the budget, by the tighter limit; 0 without limits."""
+        return self._share(self.tokens, self.dollars)
+
+    @property
+    def pending(self) -> int:
+        return len(self._pending)
 
     def expect(self, episodes: Iterable[tuple[float, float]]) -> None:
         for tokens, dollars in episodes:
             self.estimate.add(self._share(tokens, dollars))
+
+    def resume(self, ledger: Ledger, totals: Totals) -> None:
+        """Write to a ledger whose rows have these totals."""
+        self.ledger = ledger
+        self.totals = totals
+        self.tokens += totals.tokens
+        self.dollars += totals.dollars
 
     def begin(self) -> None:
         """Start the caller's episode: all calls made in this context are part of it.
@@ -269,14 +237,14 @@ class Account:
             meter.rejected = rejection is not None
             self.estimate.stepped(meter)
 
-    async def admit(self) -> None:
+    async def admit(self, call: Call) -> None:
         """Wait while older episodes or pending calls need the rest of the budget.
 
         Raises ``BudgetExhausted`` once it is spent, and for the first call of an episode that the
         rest would not finish. If no call is pending, the oldest waiting call is admitted after a
         second: an older episode may itself wait for it (for the same question in the cache).
         """
-        caller = EPISODE.get()
+        caller = call.episode
         self._check_call(caller)
         if not self._may_go(caller):
             waiter = (caller.number if caller else 0, asyncio.Event())
@@ -296,14 +264,58 @@ class Account:
             finally:
                 self._waiters.remove(waiter)
                 self._wake()
-        self.pending += 1
+        self._pending.add(call)
 
-    def landed(self) -> None:
-        self.pending -= 1
-        self._wake()
+    async def reserve(
+        self, call: Call, tokens: int, dollars: float, samples: int
+    ) -> LedgerRow:
+        """Record the maximum cost of a call's next request, before it is sent. Raises
+        ``BudgetExhausted`` for a repeated request, which is billed again."""
+        if call.billed:
+            self.check()
+        self._requests += 1
+        name = f"{self._session}-{self._requests}"
+        row = LedgerRow(
+            tokens, dollars, name, open=True, at=self._now(), samples=samples
+        )
+        call.requests.append(row)
+        self.write(row)
+        return row
 
-    async def payments_written(self) -> None:
-        """Wait until the caller's payments are in the ledger. In this class they already are."""
+    async def settle(
+        self, call: Call, request: LedgerRow, tokens: int | None, dollars: float | None
+    ) -> None:
+        """Record a request's bill; ``tokens`` is None if it was not billed."""
+        call.requests.remove(request)
+        if tokens is None:
+            self.write(LedgerRow(0, 0.0, request.call, at=self._now()))
+        else:
+            self.pay(tokens, dollars, call, request.call)
+
+    async def lose(self, call: Call, request: LedgerRow) -> tuple[int, float]:
+        """Count a request whose answer the server lost, and return its probable tokens and US
+        dollars."""
+        return self._lose(call, request, given_up=True)
+
+    def _lose(
+        self, call: Call, request: LedgerRow, given_up: bool = False
+    ) -> tuple[int, float]:
+        call.requests.remove(request)
+        seconds = self._now() - request.at
+        row = replace(request, seconds=seconds, at=self._now(), lost=given_up)
+        tokens, dollars = self.totals.lost(row)
+        self._count(call, tokens, None if call.price is None else dollars)
+        self.write(row)
+        return tokens, dollars
+
+    def landed(self, call: Call) -> None:
+        """End a call. Requests that it has not settled were cancelled, and may have been billed."""
+        self._pending.discard(call)
+        try:
+            for request in [*call.requests]:
+                self._lose(call, request)
+        finally:
+            self._wake()
 
     def check(self) -> None:
         """Raise ``BudgetExhausted`` once a limit is reached."""
@@ -320,43 +332,46 @@ class Account:
         if self.on_retried is not None:
             self.on_retried(self.retries)
 
-    def release(self, call: str) -> None:
-        self.write(LedgerRow(0, 0.0, call))
-
-    async def reserve(self, row: LedgerRow) -> None:
-        """Record the maximum cost of a call, before its request is sent."""
-        self.write(row)
-
     def write(self, row: LedgerRow) -> None:
+        self.totals.add(row)
         if self.ledger is not None:
             self.ledger.write(row)
 
-    def add_unsettled(self, tokens: int, dollars: float) -> None:
-        """Add a completed request of a pending call; subtract it when the call is settled."""
-        self._unsettled = self._unsettled[0] + tokens, self._unsettled[1] + dollars
-
-    def pay(self, tokens: int, dollars: float | None, call: str = "") -> None:
-        """Add a billed call; ``dollars`` is None if the price is unknown.
+    def pay(
+        self,
+        tokens: int,
+        dollars: float | None,
+        call: Call | None = None,
+        request: str = "",
+    ) -> None:
+        """Add a billed request; ``dollars`` is None if the price is unknown. Without ``call``, the
+        current episode pays.
 
         Raises ``RecordingError`` if it cannot be written: the budget must survive a crash.
         """
-        tokens, cost = (
-            max(0, tokens),
-            max(0.0, dollars or 0.0),
-        )  # a server may send negative counts
-        with self._lock:
-            was_spent = self.used >= 1.0
+        tokens = max(0, tokens)  # a server may send negative counts
+        dollars = None if dollars is None else max(0.0, dollars)
+        self._count(call or Call(self), tokens, dollars)
+        self.write(LedgerRow(tokens, dollars or 0.0, request, at=self._now()))
+
+    def _count(self, call: Call, tokens: int, dollars: float | None) -> None:
+        if self.used >= 1.0 and not call.late:
+            call.late = True
+            self.late += 1
+        if not call.billed:
+            call.billed = True
             self.calls += 1
-            self.tokens += tokens
-            self.dollars += cost
-            self.unpriced += dollars is None
-            if was_spent:
-                self.late += 1
-        share = self._share(tokens, cost)
-        self._max_call_share = max(share, self._max_call_share or 0.0)
-        if (meter := EPISODE.get()) is not None:
-            self.estimate.paid(meter, share)
-        self.write(LedgerRow(tokens, cost, call))
+        self.tokens += tokens
+        self.dollars += dollars or 0.0
+        self.unpriced += dollars is None
+        share = self._share(tokens, dollars or 0.0)
+        call.share += share
+        self._max_call_share = max(call.share, self._max_call_share or 0.0)
+        if call.episode is not None:
+            self.estimate.paid(call.episode, share)
+
+    def _now(self) -> float:
+        return round(time.monotonic() - self._opened_at, 3)
 
     def _share(self, tokens: float, dollars: float) -> float:
         shares = [0.0]
@@ -441,69 +456,27 @@ class Account:
         return f"{limit} is spent ({amount} used{late_calls})"
 
 
-# A pending call, with its completed and pending requests.
-
-
 class Call:
-    """A pending call: an upper bound of its bill at any time, and the part in the ledger."""
+    """A model call: the episode that pays for it, the price of its tokens, and its bill.
 
-    def __init__(self, account: Account, price: Price | None) -> None:
-        self._account, self._price = account, price
-        self._id = secrets.token_hex(6)
-        self._completed, self._pending = Usage(), list[Usage]()
-        self._reserved = self._unsettled = (0, 0.0)
-        self.announced = False
-        self.estimate: Usage | None = None
-        """Estimate of the full call, for models that do not announce their requests."""
+    ``requests`` are those in progress. ``announced`` is true if the model announces its requests
+    with :class:`sending`; ``total`` is the reservation for the call of a model that does not.
+    """
 
-    @property
-    def usage(self) -> Usage:
-        return sum(
-            self._pending, self._completed if self.estimate is None else self.estimate
-        )
-
-    async def send(self, cap: Usage) -> None:
-        """Add a pending request to the reserved amount. Raises ``BudgetExhausted``."""
-        self.estimate, self.announced = None, True
-        if self._completed:
-            self._account.check()  # a repeated request is billed again
-        self._pending.append(cap)
-        await self.reserve()
-
-    async def reserve(self) -> None:
-        tokens, dollars = self._tokens_and_dollars(self.usage)
-        if tokens > self._reserved[0] or dollars > self._reserved[1]:
-            self._reserved = (
-                max(tokens, self._reserved[0]),
-                max(dollars, self._reserved[1]),
-            )
-            await self._account.reserve(LedgerRow(*self._reserved, self._id, open=True))
-
-    def received(self, cap: Usage, billed: Usage) -> None:
-        self._pending.remove(cap)
-        self._completed += billed
-        tokens, dollars = self._tokens_and_dollars(billed)
-        self._unsettled = self._unsettled[0] + tokens, self._unsettled[1] + dollars
-        self._account.add_unsettled(tokens, dollars)
-
-    def settle(self, usage: Usage | None, cost: float | None = None) -> None:
-        """Close the call; ``usage`` is None if nothing was billed."""
-        tokens, dollars = self._unsettled
-        self._account.add_unsettled(-tokens, -dollars)
-        if usage is not None:
-            cost = self.price(usage) if cost is None else cost
-            self._account.pay(usage.prompt + usage.completion, cost, self._id)
-        elif self._reserved[0]:
-            self._account.release(self._id)
-
-    def price(self, usage: Usage) -> float | None:
-        return None if self._price is None else self._price.of(usage)
-
-    def _tokens_and_dollars(self, usage: Usage) -> tuple[int, float]:
-        return usage.prompt + usage.completion, self.price(usage) or 0.0
+    def __init__(self, account: Account, price: Price | None = None) -> None:
+        self.name = secrets.token_hex(6)
+        self.account = account
+        self.price = price
+        self.episode = EPISODE.get()
+        self.requests: list[LedgerRow] = []
+        self.cost = None if price is None else 0.0
+        self.share = 0.0
+        self.billed = self.late = self.announced = False
+        self.total: sending | None = None
 
 
 _CALL: ContextVar[Call | None] = ContextVar("wayword_call", default=None)
+"""The call that a model backend is making. Backends of users do not take it as an argument."""
 
 
 class sending:  # noqa: N801 - a context manager, used as a verb
@@ -514,38 +487,88 @@ class sending:  # noqa: N801 - a context manager, used as a verb
     ...         answer = await server.post(prompt)
     ...         request.billed = Usage(answer.prompt_tokens, answer.completion_tokens)
 
-    ``cap`` is an upper estimate, which is written to the run's ledger before the request and counts
-    if the request is cancelled or the process killed. ``billed`` is the actual usage, set inside
-    the block; after a ``ModelError``, the error's ``billed`` counts instead.
+    ``cap`` is an upper estimate, for a request of ``samples``, which is written to the run's ledger
+    before the request. If the request is cancelled or the process killed, its probable bill counts:
+    see :mod:`wayword.models.middleware.ledger`. ``billed`` is the actual usage, set inside the
+    block; after a ``ModelError``, the error's ``billed`` counts instead. Raises
+    ``BudgetExhausted`` before a repeated request.
     """
 
-    def __init__(self, cap: Usage) -> None:
-        self._cap, self._call = cap, _CALL.get()
-        self.billed = cap
+    def __init__(self, cap: Usage, samples: int = 1) -> None:
+        self._cap = cap
+        self._samples = samples
+        self._call: Call | None = None
+        self._row: LedgerRow | None = None
+        self.billed: Usage | None = cap
+        self.cost: float | None = None
+        """US dollars, for a backend that knows them; by default, the price of ``billed``."""
 
     async def __aenter__(self) -> sending:
-        if self._call is not None:
-            await self._call.send(self._cap)
+        self._call = call = _CALL.get()
+        if call is None:
+            return self
+        if call.total is not self:
+            call.announced = True
+            if call.total is not None:
+                await call.total._settle(None)
+                call.total = None
+        dollars = call.price.of(self._cap) if call.price else 0.0
+        tokens = self._cap.prompt + self._cap.completion
+        self._row = await call.account.reserve(call, tokens, dollars, self._samples)
         return self
 
     async def __aexit__(
         self, _: object, error: BaseException | None, __: object
     ) -> None:
-        if self._call is not None and isinstance(error, ModelError | None):
-            billed = self.billed if error is None else error.billed
-            self._call.received(self._cap, billed or Usage())
+        if error is None:
+            await self._settle(self.billed)
+        elif isinstance(error, ModelError) and error.lost and error.billed:
+            error.billed = await self._lose(error.billed)
+        elif isinstance(error, ModelError):
+            await self._settle(error.billed)
+        # any other error leaves the request open: Account.landed counts it as cancelled
+
+    async def _lose(self, most: Usage) -> Usage:
+        """Leave the request open in the ledger, and return its probable usage."""
+        call = self._call
+        row = self._row
+        self._row = None
+        if call is None or row is None:
+            return most
+        tokens, dollars = await call.account.lose(call, row)
+        if call.cost is not None:
+            call.cost += dollars
+        prompt = min(most.prompt, tokens)
+        return Usage(prompt, tokens - prompt, estimated=True)
+
+    async def _settle(self, billed: Usage | None) -> None:
+        call = self._call
+        row = self._row
+        self._row = None
+        if call is None or row is None:
+            return
+        if billed is None:
+            await call.account.settle(call, row, None, None)
+            return
+        cost = self.cost
+        if cost is None and call.price is not None:
+            cost = call.price.of(billed)
+        if call.cost is not None:
+            call.cost += cost or 0.0
+        await call.account.settle(call, row, billed.prompt + billed.completion, cost)
 
 
 class PaidModel(Wrapper):
     """A model with a budget, whose answers have a ``cost`` (None if the price is unknown). Every
-    call is recorded in the ledger, also after a billed failure, or a cancellation (at the estimate
-    of its pending requests). Raises ``BudgetExhausted``."""
+    request is recorded in the ledger, also after a billed failure or a cancellation. Raises
+    ``BudgetExhausted``."""
 
     def __init__(
         self, inner: Model, account: Account | None = None, price: Price | None = None
     ) -> None:
         super().__init__(inner)
-        self._account, self._price = account or Account(), price
+        self._account = account or Account()
+        self._price = price
         self._announces = False  # true once the model has used ``sending``
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
@@ -554,42 +577,39 @@ class PaidModel(Wrapper):
             sampling.max_tokens * sampling.n,
             estimated=True,
         )
-        return await self._paid(cap, lambda: self._inner.complete(prompt, sampling))
+        total = sending(cap, sampling.n)
+        return await self._paid(total, lambda: self._inner.complete(prompt, sampling))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         option_characters = sum(map(len, options))
         cap = Usage(
             rough_tokens(prompt) * len(options), option_characters, estimated=True
         )
-        return await self._paid(cap, lambda: self._inner.choose(prompt, options))
+        total = sending(cap)
+        return await self._paid(total, lambda: self._inner.choose(prompt, options))
 
-    async def _paid(self, cap: Usage, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        await self._account.admit()
+    async def _paid(
+        self, total: sending, ask: Callable[[], Awaitable[Answer]]
+    ) -> Answer:
         call = Call(self._account, self._price)
+        await self._account.admit(call)
         token = _CALL.set(call)
         try:
-            if not self._announces:
-                call.estimate = cap
-                await call.reserve()
-            answer = await ask()
-        except ModelError as error:
-            call.settle(error.billed)
-            await self._account.payments_written()
-            raise
-        except (
-            BaseException
-        ):  # cancelled, or the budget was exhausted between two requests
-            call.settle(call.usage or None)
-            raise
-        else:
-            cost = call.price(answer.usage) if answer.cost is None else answer.cost
-            call.settle(None if answer.cached else answer.usage, cost)
-            await self._account.payments_written()
-            return replace(answer, cost=cost)
+            if self._announces:
+                answer = await ask()
+            else:
+                call.total = total
+                async with total:
+                    answer = await ask()
+                    total.billed = None if answer.cached else answer.usage
+                    total.cost = answer.cost
+            if answer.cost is None:
+                answer = replace(answer, cost=call.cost)
+            return answer
         finally:
             self._announces |= call.announced
             _CALL.reset(token)
-            self._account.landed()
+            self._account.landed(call)
 
 
 def rough_tokens(prompt: Prompt) -> int:

@@ -68,10 +68,8 @@ _GROWN = 1.25
 class Refused(ModelError):
     """Error of a server that refuses a request: a changed one may be accepted."""
 
-    def __init__(
-        self, line: str, refusal: ServerRefusal, *, billed: Usage | None
-    ) -> None:
-        super().__init__(line, fatal=refusal.kind in _END_RUN, billed=billed)
+    def __init__(self, line: str, refusal: ServerRefusal) -> None:
+        super().__init__(line, fatal=refusal.kind in _END_RUN)
         self.refusal = refusal
 
 
@@ -106,8 +104,6 @@ class Connection:
                 owner = f"${settings.key_env}" if name == "Authorization" else name
                 line = f"{owner} contains a character that is not allowed in a header"
                 raise UsageError(f"{line}; copy it again")
-        # replies with usage, and the maximum tokens of a sample
-        self._counted_answers = self._most_tokens = 0
         # characters and tokens of the prompt with the largest count
         self._longest = (0, 0)
         self.shortened_prompts = 0
@@ -121,21 +117,15 @@ class Connection:
         ``billed`` is an upper estimate of what the server may charge for it.
         """
         prompt = rough_tokens(request.prompt) + len(request.form) // 2
-        async with sending(
-            Usage(prompt, self._max_tokens(request), estimated=True)
-        ) as transfer:
+        written = request.limit * request.samples
+        cap = Usage(prompt, written, estimated=True)
+        async with sending(cap, request.samples) as transfer:
             reply = await self._send(request)
-            transfer.billed = used = answers.usage(
-                reply, request, partial(self._estimate, request)
-            )
-        if not used.estimated:
-            self._counted_answers += 1
-            self._most_tokens = max(
-                self._most_tokens, -(-used.completion // request.samples)
-            )
-            if self._is_shortened(request.prompt, used.prompt):
-                self.shortened_prompts += 1
-                used = replace(used, estimated=True)
+            estimate = partial(self._estimate, request)
+            transfer.billed = used = answers.usage(reply, request, estimate)
+        if not used.estimated and self._is_shortened(request.prompt, used.prompt):
+            self.shortened_prompts += 1
+            used = replace(used, estimated=True)
         return reply, used
 
     def _is_shortened(self, prompt: Prompt, tokens: int) -> bool:
@@ -160,18 +150,18 @@ class Connection:
                     read_bytes, is_complete = await _read_body(response)
         except TimeoutError:
             line = f"{self.address} did not reply within {self._settings.timeout:g} s"
-            billed = self._estimate(request, cut=True)
-            raise ModelError(line, retryable=True, billed=billed) from None
+            billed = self._estimate(request)
+            raise ModelError(line, retryable=True, billed=billed, lost=True) from None
         except Exception as error:  # noqa: BLE001 - errors of aiohttp and of its libraries
             failure = model_error(error, self.address, self._proxy)
             if not failure.fatal:  # the server may have received the request
-                failure.billed = self._estimate(request)
+                failure.billed, failure.lost = self._estimate(request), True
             raise failure from None
         status = response.status
         if status < 300 and not is_complete:
             size = f"{MOST_BYTES // 1_000_000} MB"
             line = f"the reply is larger than {size}; lower the agent's max_tokens"
-            raise ModelError(line, billed=self._estimate(request, cut=True))
+            raise ModelError(line, billed=self._estimate(request))
         text = read_bytes.decode("utf-8-sig", errors="replace")
         reply = _parsed(text)
         problem = text if reply is None else _error(reply, status)
@@ -193,20 +183,28 @@ class Connection:
         text: str,
     ) -> ModelError:
         """Return the error for a refusal, with its remedy and its bill."""
+        error = self._error(status, refusal, headers, text)
+        is_unreadable = status < 300 and refusal.kind == "unknown"
+        if status in _WORKED_CODES or refusal.billed or is_unreadable:
+            error.billed = self._estimate(request)
+            error.lost = refusal.billed != "limit"
+        return error
+
+    def _error(
+        self,
+        status: int,
+        refusal: ServerRefusal,
+        headers: Mapping[str, str],
+        text: str,
+    ) -> ModelError:
         line = f"{self.address} replied {status}: {refusal.message}"
-        billed = None
-        if status in _WORKED_CODES or refusal.billed:
-            billed = self._estimate(request, cut=refusal.billed == "limit")
         if refusal.kind == "overloaded":
             wait = retry_after(headers, text)
             away = status in _AWAY_CODES
-            return ModelError(
-                line, retryable=True, retry_after=wait, away=away, billed=billed
-            )
+            return ModelError(line, retryable=True, retry_after=wait, away=away)
         if status < 300 and refusal.kind == "unknown":
-            billed = self._estimate(request)
             line = f"{self.address} sent an unreadable reply: {refusal.message[:120]}"
-            return ModelError(line, retryable=True, billed=billed)
+            return ModelError(line, retryable=True)
         if refusal.kind == "wrong key":
             line = f"{self.address} refused the key ({status}): {refusal.message}"
         slots = {
@@ -216,7 +214,7 @@ class Connection:
         }
         if refusal.remedy:
             line += f"; {refusal.remedy.format(**slots)}"
-        return Refused(line, refusal, billed=billed)
+        return Refused(line, refusal)
 
     @property
     def _supposed_address(self) -> str:
@@ -224,19 +222,14 @@ class Connection:
             return ""
         return f", which usually ends in /v1: {self.address.rstrip('/')}/v1"
 
-    def _estimate(self, request: Request, cut: bool = False) -> Usage:
-        """Return an upper estimate for a request whose reply has no counts. ``cut``: the answer may
-        have used all tokens that it was allowed."""
+    def _estimate(self, request: Request) -> Usage:
+        """Return an upper estimate for a request whose reply has no counts: an answer as long as
+        the request allows."""
         tokens = estimated_tokens(request.prompt)
-        tokens += estimated_tokens(request.form) if request.form else 0
-        written = request.limit * request.samples if cut else self._max_tokens(request)
+        if request.form:
+            tokens += estimated_tokens(request.form)
+        written = request.limit * request.samples
         return Usage(answers.upward(tokens), written, estimated=True)
-
-    def _max_tokens(self, request: Request) -> int:
-        """Return a likely maximum of the answer's tokens: above those of all answers so far."""
-        count = self._counted_answers
-        most = self._most_tokens * (1.25 + 4 / count) if count else request.limit
-        return request.samples * min(request.limit, math.ceil(most))
 
     async def window(self, model: str, patience: float = 10.0) -> int:
         """Return the context length that the server states for a model, 0 if it states none."""

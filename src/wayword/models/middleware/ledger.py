@@ -1,0 +1,234 @@
+"""Ledger of a run (``calls.jsonl``): a row for each billed request, and the totals of all rows.
+
+The ledger survives a crash of the process. It has one row per write::
+
+    {"tokens": 4930, "dollars": 0.0141, "call": "5f0c2a91-7", "open": true, "at": 12.031}
+    {"tokens": 1204, "dollars": 0.0019, "call": "5f0c2a91-7", "at": 13.378}
+
+The first row is written before a request and reserves the most that it may cost; the second one
+settles it. A row replaces the open row of the same ``call``; all other rows are added. Names begin
+with the session's, and ``at`` counts seconds within it. Rows without ``call`` are sums of merged or
+older ledgers.
+
+A request whose answer was lost stays open. It has been billed, or may have been: its process was
+killed, it was cancelled (then its row is written again with its ``seconds``), or a gateway gave up
+on it while the model worked on (``lost``). It counts at the cost that it probably had, by the run's
+other requests (:func:`expected_cost`). So no bill is forgotten, and reservations do not use up a
+budget that the bills leave. Later requests improve these estimates.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from statistics import fmean, linear_regression, pvariance
+from typing import NamedTuple, Protocol
+
+# Requests that are remembered, the latest ones: their mean is exact to about 4%.
+_MAX_REMEMBERED = 1000
+
+# Standard errors added to the expected cost of lost requests: the bill is lower 39 times in 40.
+_MARGIN = 2.0
+
+# Ratio of reservations of one kind: prompts of a run differ less in length than token limits.
+_SIMILAR = 1.5
+
+# A model works on after a gateway has given up on it. Only the longer answers are lost this way.
+# Their mean is two to three times the length at that moment, for lognormal and Pareto lengths and
+# limits of 1 to 20 times that length.
+_WORKS_ON = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """Row of a run's ledger; see the module's docstring."""
+
+    tokens: int
+    dollars: float
+    call: str = ""
+    open: bool = False
+    at: float = 0.0
+    seconds: float = 0.0
+    lost: bool = False
+    samples: int = 0
+
+    @property
+    def session(self) -> str:
+        return self.call.partition("-")[0]
+
+
+class Ledger(Protocol):
+    """Storage for the rows of a run."""
+
+    def write(self, row: LedgerRow) -> None:
+        """Append a row durably. Raises ``RecordingError``."""
+
+
+class Totals:
+    """Total tokens and US dollars of a ledger, including requests that were never settled."""
+
+    def __init__(self) -> None:
+        self._tokens = 0
+        self._dollars = 0.0
+        self._open: dict[str, LedgerRow] = {}
+        self._finished = deque[tuple[LedgerRow, LedgerRow]](maxlen=_MAX_REMEMBERED)
+        self._given_up = deque[float](maxlen=_MAX_REMEMBERED)
+        self._last: dict[str, float] = {}  # time of each session's last row
+        self._estimated = 0
+
+    def add(self, row: LedgerRow) -> None:
+        reserved = self._open.pop(row.call, None)
+        self._last[row.session] = max(row.at, self._last.get(row.session, 0.0))
+        if row.lost:
+            self._given_up.append(row.seconds)
+        if row.open:
+            self._open[row.call] = row
+            return
+        self._tokens += row.tokens
+        self._dollars += row.dollars
+        if reserved is not None and row.tokens:  # refused requests cost nothing
+            self._finished.append((reserved, row))
+
+    @property
+    def tokens(self) -> int:
+        return self._tokens + self._lost(self._open.values())[0]
+
+    @property
+    def dollars(self) -> float:
+        return self._dollars + self._lost(self._open.values())[1]
+
+    def lost(self, row: LedgerRow) -> tuple[int, float]:
+        """Return the tokens and US dollars that one more lost request has probably cost."""
+        self._estimated += 1
+        return self._lost([row], self._estimated - 1)
+
+    def _lost(self, rows: Iterable[LedgerRow], earlier: int = 0) -> tuple[int, float]:
+        rows = [self._with_duration(row) for row in rows]
+        ended = [
+            (replace(start, seconds=end.at - start.at), end)
+            for start, end in self._finished
+        ]
+        tokens = expected_cost(
+            [TimedBill(row.seconds, row.tokens, row.samples) for row in rows],
+            [
+                TimedBill(row.seconds, row.tokens, row.samples, end.tokens)
+                for row, end in ended
+            ],
+            self._given_up,
+            earlier,
+        )
+        dollars = expected_cost(
+            [TimedBill(row.seconds, row.dollars, row.samples) for row in rows],
+            [
+                TimedBill(row.seconds, row.dollars, row.samples, end.dollars)
+                for row, end in ended
+            ],
+            self._given_up,
+            earlier,
+        )
+        return round(tokens), dollars
+
+    def _with_duration(self, row: LedgerRow) -> LedgerRow:
+        if row.seconds:
+            return row
+        killed_at = self._last.get(row.session, 0.0)
+        return replace(row, seconds=max(0.0, killed_at - row.at))
+
+
+class TimedBill(NamedTuple):
+    """A request: its duration, its reservation and its bill, in tokens or dollars."""
+
+    seconds: float
+    reserved: float
+    samples: int = 1
+    cost: float = 0.0
+
+    @property
+    def kind(self) -> int:
+        """Requests of about the same reservation are of one kind: a model and a token limit."""
+        return round(math.log(self.reserved) / math.log(_SIMILAR))
+
+
+def expected_cost(
+    lost: Iterable[TimedBill],
+    finished: Iterable[TimedBill],
+    given_up: Iterable[float] = (),
+    earlier: int = 0,
+) -> float:
+    """Return the probable cost of lost requests.
+
+    A request that had been in progress for some time is one of the longer ones of its kind. It is
+    expected to cost as much as the ``finished`` ones that took longer still. It may also be one of
+    those that a gateway gives up: its cost by then is that of finished ones of the same duration,
+    and it works on. ``given_up`` are the durations of these, which say how many of the longer ones
+    they are: all of them, if the gateway gives up after a fixed time.
+
+    Without any finished requests, all of the reservation counts, and for the first few a part of
+    it. Two standard errors of the sum are added, less those that ``earlier`` estimates contain.
+    """
+    lost = sorted((each for each in lost if each.reserved), reverse=True)
+    finished = sorted((each for each in finished if each.reserved), reverse=True)
+    given_up = sorted(given_up)
+    limit = sum(request.reserved for request in lost)
+    if not lost or not finished:
+        return limit
+    kinds = defaultdict[int, list[TimedBill]](list)
+    for request in finished:
+        kinds[request.kind].append(request)
+
+    expected = 0.0
+    variance = 0.0
+    for kind in {request.kind for request in lost}:
+        similar = kinds.get(kind, finished)
+        worked_on = _extrapolation(similar)
+        spread = pvariance(each.cost for each in similar)
+        longer = 0
+        longer_cost = 0.0
+        # both lists from the longest to the shortest: the costs of longer requests are summed up
+        for request in lost:
+            if request.kind != kind:
+                continue
+            while longer < len(similar) and similar[longer].seconds > request.seconds:
+                longer_cost += similar[longer].cost
+                longer += 1
+            count = 1 + len(given_up) - bisect_right(given_up, request.seconds)
+            cost = longer_cost + count * worked_on(request)
+            cost = min(request.reserved, cost / (longer + count))
+            cost += (request.reserved - cost) / len(similar) ** 2
+            expected += cost
+            variance += spread
+    # Errors of the sum, and of the means that its terms are taken from.
+    variance *= 1.0 + len(lost) / len(finished)
+    margin = sqrt(variance)
+    if earlier:
+        total = len(lost) + earlier
+        margin *= sqrt(total / len(lost)) - sqrt(earlier / len(lost))
+    return min(limit, expected + _MARGIN * margin)
+
+
+def _extrapolation(finished: Sequence[TimedBill]) -> Callable[[TimedBill], float]:
+    """Return a function that estimates the cost of a request that ended later than it was lost.
+
+    The line through the finished requests has the cost of a second of one sample as its slope. Its
+    offset is the cost of the prompt, and of the shorter ones of several samples.
+    """
+    mean = fmean(each.cost for each in finished)
+    speed = 0.0
+    offset = mean
+    if len({each.seconds for each in finished}) > 1:
+        times = [each.seconds for each in finished]
+        speed, offset = linear_regression(times, [each.cost for each in finished])
+
+    def worked_on(request: TimedBill) -> float:
+        by_then = max(mean, offset + speed * request.seconds)
+        longest = min(by_then, max(0.0, speed * request.seconds))
+        # the longest of several samples is so long already that little of it is to come
+        longest /= sqrt(max(1, request.samples))
+        cost = by_then + (_WORKS_ON - 1.0) * longest
+        return min(request.reserved, cost)
+
+    return worked_on

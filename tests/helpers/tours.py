@@ -17,6 +17,12 @@ COLOURS = {"hall": (200, 20, 20), "lab": (20, 20, 200)}
 
 def walked_tour(folder: Path) -> Path:
     """The folder of a run of ``gold`` from the hall to the lab."""
+    settings = {"dataset": {"folder": str(painted_tour(folder))}}
+    return run(Plan("gold", "tour", settings=settings, out=folder / "run")).path
+
+
+def painted_tour(folder: Path) -> Path:
+    """A tour of two places with pictures and captions. Returns its folder."""
     tour = folder / "tour"
     (tour / "pictures").mkdir(parents=True)
     for name, colour in COLOURS.items():
@@ -38,5 +44,4 @@ def walked_tour(folder: Path) -> Path:
         path = tour / "seen" / f"{name}.json"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(dict.fromkeys(places, told)))
-    settings = {"dataset": {"folder": str(tour)}}
-    return run(Plan("gold", "tour", settings=settings, out=folder / "run")).path
+    return tour

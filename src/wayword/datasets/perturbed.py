@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from random import Random
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -22,9 +22,12 @@ from wayword.core.action import STOP, Action
 from wayword.core.dataset import DrawnTasks, Task, of_ids
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError
-from wayword.core.perceiver import Percept, need
+from wayword.core.geometry import absolute, sector
+from wayword.core.model import Image
+from wayword.core.perceiver import Perceiver, Percept, need
 from wayword.core.world import SLIPPED, Feedback, World
 from wayword.datasets.procedural.tables import Table
+from wayword.perception.panorama import blank
 from wayword.worlds.indoor.graph import ViewpointGraph, build
 
 Rate = Annotated[float, Ge(0), Le(1)]
@@ -35,8 +38,9 @@ _table: Callable[[str], Table[tuple[str, ...]]] = partial(Table, "perturbations"
 class Perturbations:
     """Rates from 0 to 1, drawn by ``seed``. Of the instruction: ``typos`` in words of four letters
     or more, ``paraphrase`` of known phrases, ``landmarks`` by another name. Of the
-    observation of a place: ``captions_missing``, ``captions_wrong`` (those of another direction),
-    and ``orders``, a sign in the scene that gives orders. ``doors``: blocked passages off the
+    observation of a place: ``captions_missing``, ``captions_wrong`` (those of the opposite
+    direction), both of words and of pictures, and ``orders``, a sign in the scene that gives
+    orders. ``doors``: blocked passages off the
     reference path. ``failing``: actions, except ``stop``, that change nothing."""
 
     typos: Rate = 0.0
@@ -52,6 +56,17 @@ class Perturbations:
     def rng(self, *key: object) -> Random:
         """Return the random generator of one draw."""
         return Random("/".join(map(str, (self.seed, *key))))
+
+    def change_of_sight(
+        self, scene: str, place: str, sector: int
+    ) -> Literal["missing", "wrong", ""]:
+        """Return what happens to the words and the picture of a direction."""
+        rng = self.rng("captions", scene, place, sector)
+        if rng.random() < self.captions_missing:
+            return "missing"
+        if rng.random() < self.captions_wrong:
+            return "wrong"
+        return ""
 
     def active(self) -> dict[str, float]:
         """Return the rates above 0, and the seed if it is not 0."""
@@ -154,10 +169,10 @@ def _perturbed_perceiver(base: Any, rates: Perturbations) -> Any:
             percept: Percept = super().perceive(scene, place)
             sectors = list(percept.sectors)
             for number, part in enumerate(percept.sectors):
-                rng = rates.rng("captions", scene, place, number)
-                if rng.random() < rates.captions_missing:
+                change = rates.change_of_sight(scene, place, number)
+                if change == "missing":
                     sectors[number] = replace(part, caption="", sightings=())
-                elif rng.random() < rates.captions_wrong:
+                elif change == "wrong":
                     other = percept.sectors[(number + len(sectors) // 2) % len(sectors)]
                     sectors[number] = replace(part, caption=other.caption)
             rng = rates.rng("orders", scene, place)
@@ -174,7 +189,26 @@ def _perturbed_perceiver(base: Any, rates: Perturbations) -> Any:
                 tuple(sectors), percept.summary if sectors == [*percept.sectors] else ""
             )
 
-    return PerturbedPerceiver
+    class PerturbedPictures(PerturbedPerceiver):
+        def picture(
+            self,
+            scene: str,
+            place: str,
+            heading: float,
+            width: float,
+            elevation: float = 0.0,
+        ) -> Image:
+            """Return the picture of what the words say: none of a missing direction, and that
+            of the opposite direction where the words are wrong."""
+            sectors = len(super().perceive(scene, place).sectors)
+            change = rates.change_of_sight(scene, place, sector(heading, sectors))
+            if change == "wrong":
+                heading = absolute(heading + 180.0)
+            image: Image = super().picture(scene, place, heading, width, elevation)
+            return blank(image) if change == "missing" else image
+
+    shows_pictures = base.picture is not Perceiver.picture
+    return PerturbedPictures if shows_pictures else PerturbedPerceiver
 
 
 def _close_passages(graph: Any, task: Task, rates: Perturbations) -> ViewpointGraph:

@@ -31,7 +31,7 @@ from wayword.core.action import Action, Decision, Rejection
 from wayword.core.agent import check_family
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
-from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
+from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampling
 from wayword.core.recording import Log
 from wayword.core.rollout import Setup, actor_seed, seat
 from wayword.core.trajectory import Step
@@ -274,6 +274,17 @@ def _stop_loop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> Non
     loop.close()
 
 
+def _content(message: Message) -> Json:
+    """Return a message's text or, with pictures, its parts in the chat format of OpenAI."""
+    if not message.images:
+        return message.content
+    pictures = [
+        {"type": "image_url", "image_url": {"url": image.url}}
+        for image in message.images
+    ]
+    return [{"type": "text", "text": message.content}, *pictures]
+
+
 async def _cancel(tasks: Collection[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
@@ -328,7 +339,9 @@ class AgentPrompts(ActorView):
         prompt = self._question.prompt if self._question else ""
         if isinstance(prompt, str):
             return prompt
-        return [{"role": each.role, "content": each.content} for each in prompt]
+        return [
+            {"role": message.role, "content": _content(message)} for message in prompt
+        ]
 
     def read(self, answer: Answer) -> Decision | Rejection | None:
         question = self._question

@@ -197,6 +197,7 @@ def layout(name: str) -> ViewLayout:
 # Reading picture files, and encoding pictures for messages.
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
+GRAY = 128  # of 255: a picture without content is neither dark nor bright
 
 
 def read(source: Path | BinaryIO, name: str = "") -> Picture:
@@ -221,6 +222,11 @@ def encode(picture: Picture, quality: int = 90) -> Image:
     buffer = io.BytesIO()
     _pillow().fromarray(picture).save(buffer, "JPEG", quality=quality)
     return Image(buffer.getvalue(), "image/jpeg")
+
+
+def blank(image: Image) -> Image:
+    """Return a gray picture of the same size."""
+    return encode(np.full_like(read(io.BytesIO(image.data), "picture"), GRAY))
 
 
 def picture_at(stem: Path) -> Path | None:

@@ -13,15 +13,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from helpers.records import records, rewrite
 from helpers.small_scan import write_scan
 from wayword.bench import ladders, page, real
+from wayword.bench.verify import Verified
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.metrics.indoor import IndoorScorer
 from wayword.metrics.scoring import Clustered, scorer
 from wayword.models.middleware import prices
 from wayword.runs import codec
-from wayword.runs.record import RunFolder
 
 VERSION = ladders.open_bench()
 R2R = VERSION.real[0]
@@ -187,30 +188,22 @@ def test_splits_and_tracks_are_corrected_apart(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_runs_on_published_data_verify_if_they_are_of_the_sample(
-    played: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    played: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, data = played["gold"], played["data"]
     card = ladders.read_card(folder)
-    assert page.check_card(folder, card, data) == ("", [])
-    entry = ladders.Contender(
-        small_version(R2R), "gold", tracks=("follow",), quick=True
-    )
-    plan = replace(entry.real_plan(R2R, data=data), on="r2r:val_seen")
-    run = RunFolder.read(real.sample_folder(folder, plan.on))
-    assert real.is_of_sample(plan, run)
-    assert not real.is_of_sample(replace(plan, shuffle=VERSION.seed + 1), run)
-    assert not real.is_of_sample(
-        replace(plan, limit=1), run
-    )  # two episodes are not drawn
-    monkeypatch.setattr(
-        ladders, "open_bench", lambda *_: replace(VERSION, seed=VERSION.seed + 1)
-    )
-    header = {**card, "tracks": {}}
-    samples = ladders.recorded_samples(
-        ladders.recorded_entry(folder, header), header, data
-    )
-    other = ladders.foreign_run(replace(entry, tracks=("follow",)), samples)
-    assert other == "real/r2r-val_seen is not a run of the version's sample"
+    assert page.check_card(folder, card, data) == Verified()
+    lost = tmp_path / "lost"
+    shutil.copytree(folder, lost)
+    run = real.sample_folder(lost, "r2r:val_seen")
+    rewrite(run, records(run)[1:])
+    ladders.write_card(lost, ladders.read_card(lost))
+    found = page.check_card(lost, ladders.read_card(lost), data)
+    assert found.reason.startswith("real/r2r-val_seen: episode")
+    other = replace(VERSION, seed=VERSION.seed + 1)
+    monkeypatch.setattr(ladders, "open_bench", lambda *_: other)
+    found = page.check_card(folder, card, data)
+    assert "is not the version's: 'dataset_settings.seed'" in found.reason
 
 
 def test_a_card_whose_published_files_are_not_here_says_so_and_verifies_the_rest(
@@ -220,7 +213,7 @@ def test_a_card_whose_published_files_are_not_here_says_so_and_verifies_the_rest
     (tmp_path / "empty").mkdir()
     page.write_board(tmp_path / "cards", tmp_path / "site", tmp_path / "empty")
     board = (tmp_path / "site" / "index.html").read_text()
-    assert 'data-verified="yes"' in board
+    assert 'data-verified="part"' in board
     assert "all but r2r:val_seen" in board
     text = (tmp_path / "site" / "card-000.html").read_text()
     assert "not checked here, because their files are missing: r2r:val_seen." in text
@@ -228,7 +221,7 @@ def test_a_card_whose_published_files_are_not_here_says_so_and_verifies_the_rest
     assert "all but" not in (tmp_path / "site" / "index.html").read_text()
     assert "not checked here" not in (tmp_path / "site" / "card-000.html").read_text()
     monkeypatch.setattr(
-        page, "verify", lambda run, data: [("house_1", "step 2: other pose")]
+        "wayword.bench.verify.verify", lambda *_: [("house_1", "step 2: other pose")]
     )
     page.write_board(tmp_path / "cards", tmp_path / "site", tmp_path / "empty")
     assert 'data-verified="no"' in (tmp_path / "site" / "index.html").read_text()

@@ -27,13 +27,12 @@ from wayword.bench.real import (
     REAL,
     ROW_HEAD,
     RealSet,
-    is_of_plan,
-    is_of_sample,
     real_rows,
     sample_folder,
 )
 from wayword.core.errors import UsageError, suggest
 from wayword.core.files import reading
+from wayword.core.shapes import Shapes, check_shape, parse_untrusted
 from wayword.metrics.intervals import (
     ALPHA,
     Floats,
@@ -379,10 +378,8 @@ def level_runs(folder: Path) -> list[Path]:
 
 def _date(folder: Path) -> str:
     """The day on which the last run of a level began."""
-    started = [
-        RunFolder.read(run).config.get("started", "") for run in level_runs(folder)
-    ]
-    return max((str(each)[:10] for each in started), default="")
+    started = [RunFolder.read(run).config["started"] for run in level_runs(folder)]
+    return max((each[:10] for each in started), default="")
 
 
 def recorded_entry(folder: Path, header: Mapping[str, Any]) -> Contender:
@@ -405,20 +402,6 @@ def recorded_samples(
             if on.partition(":")[0] == real.name and is_run(run):
                 plans[run] = replace(entry.real_plan(real, data=data), on=on)
     return plans
-
-
-def foreign_run(entry: Contender, samples: Mapping[Path, Plan]) -> str:
-    """The first run of another dataset, settings or limit than the version's, empty if all are the
-    version's."""
-    for track in entry.chosen():
-        for length, plan in entry.plans(track):
-            run = plan.out
-            if run and is_run(run) and not is_of_plan(plan, RunFolder.read(run)):
-                return f"{track.name}/{length:03d} is not a run of the version's level"
-    for run, plan in samples.items():
-        if not is_of_sample(plan, RunFolder.read(run)):
-            return f"{REAL}/{run.name} is not a run of the version's sample"
-    return ""
 
 
 def _horizons(fitted: Horizon, track: Track) -> dict[str, Any]:
@@ -474,26 +457,74 @@ def write_card(folder: Path, card: Mapping[str, Any]) -> Path:
     return path
 
 
-def read_card(folder: Path) -> dict[str, Any]:
-    """The card of a folder, computed again where its runs are there. Raises ``UsageError``."""
-    path = folder / CARD if folder.is_dir() else folder
+def read_stored(path: Path) -> dict[str, Any]:
+    """The card in a file as it was written. Raises ``UsageError`` or ``RecordingError`` for a file
+    that is not a card."""
     if not path.is_file():
-        raise UsageError(f"{folder}: has no {CARD}; play with wayword bench")
+        raise UsageError(f"{path.parent}: has no {CARD}; play with wayword bench")
     with reading(str(path), "play the bench again"):
-        card: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        header = {key: value for key, value in card.items() if key not in _COMPUTED}
-        names = header.get("tracks", {})
-        header["tracks"] = {
-            name: {key: row[key] for key in ("lengths", "unit")}
-            for name, row in names.items()
-        }
-        if "real" in card:
-            header["real"] = [
-                {key: row[key] for key in ROW_HEAD} for row in card["real"]
-            ]
+        card: dict[str, Any] = parse_untrusted(path.read_bytes())
+        check_shape(path, {"card": card}, {"card": {}})
+        check_shape(path, card, SHAPES)
+        open_bench(card["bench"])
+        render(card)  # raises for whatever else is missing or malformed
+    return card
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """The card of a folder, computed again where its runs are there. Raises ``UsageError`` or
+    ``RecordingError``."""
+    path = folder / CARD if folder.is_dir() else folder
+    card = read_stored(path)
+    header = {key: value for key, value in card.items() if key not in _COMPUTED}
+    header["tracks"] = {
+        name: {key: row[key] for key in ("lengths", "unit")}
+        for name, row in card["tracks"].items()
+    }
+    if "real" in card:
+        header["real"] = [{key: row[key] for key in ROW_HEAD} for row in card["real"]]
     return make_card(path.parent, header) if level_runs(path.parent) else card
 
 
+SHAPES: Shapes = {
+    "bench": "",
+    "quick": False,
+    "private": False,
+    "agent": "",
+    "model": "",
+    "settings": {},
+    "wayword": "",
+    "commit": "",
+    "date": "",
+    "success": [],
+    "tokens": 0,
+    "dollars": 0.0,
+    "tracks": {},
+    "tracks.*": {},
+    "tracks.*.lengths": [],
+    "tracks.*.lengths.*": 0,
+    "tracks.*.unit": "",
+    "tracks.*.levels": [],
+    "tracks.*.levels.*": {},
+    "tracks.*.levels.*.length": 0,
+    "tracks.*.levels.*.episodes": 0,
+    "tracks.*.levels.*.solved": 0,
+    "tracks.*.levels.*.lost": "",
+    "robust": [],
+    "robust.*": {},
+    "robust.*.kind": "",
+    "robust.*.tracks": [],
+    "robust.*.tracks.*": "",
+    "real": [],
+    "real.*": {},
+    "real.*.dataset": "",
+    "real.*.named": "",
+    "real.*.missing": [],
+    "real.*.missing.*": "",
+    "real.*.episodes": 0,
+    "real.*.sample": 0,
+}
+"""Fields of a card, with examples of their types."""
 _COMPUTED = ("success", "tokens", "dollars", "date", "robust")
 
 # Output.
@@ -513,7 +544,9 @@ def estimate(triple: Sequence[float | str]) -> tuple[str, str]:
 
 
 def percents(triple: Sequence[float]) -> tuple[str, str]:
-    """A rate and its interval as texts."""
+    """A rate and its interval as texts. Raises ``ValueError`` for numbers that are no rates."""
+    if not all(abs(value) <= 1 for value in triple):
+        raise ValueError(f"rates are between -1 and 1, got {list(triple)!r:.60}")
     value, low, high = (f"{100 * v:.0f}" for v in triple)
     return f"{value}%", f"[{low}, {high}]"
 
@@ -600,6 +633,7 @@ def _bar(level: Mapping[str, Any], quick: bool) -> str:
         highest = QUICK_HOPELESS if quick else HOPELESS
         return f"  {level['length']:>4} not played: the levels before it are below {highest:.0%}"
     rate, low, high = level["success"]
+    percents(level["success"])
     full = round(_BAR * rate)
     counts = f"{level['solved']}/{level['episodes']}"
     return (

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +19,11 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from wayword.bench import ladders
-from wayword.bench.real import absence
-from wayword.core.errors import UsageError, WaywordError
+from wayword.bench.verify import UNPROVEN, check_card
+from wayword.core.errors import DataError, RecordingError, UsageError
+from wayword.core.files import reading
 from wayword.core.visible import visible
 from wayword.runs.record import RunFolder, is_run
-from wayword.runs.verify import verify
 from wayword.viewer import pages
 
 PAGE = "card.html"
@@ -149,70 +148,49 @@ def _card_page(
     )
 
 
-def check_card(
-    folder: Path, card: Mapping[str, Any], data: Path | None = None
-) -> tuple[str, list[str]]:
-    """Why a card is not verified, empty if it is: its runs replay to the recorded scores, they are
-    of the version's levels, and the card is what they give; and the published splits that were not
-    checked, because their files are not on this machine."""
-    unchecked: list[str] = []
-    if not (runs := ladders.level_runs(folder)):
-        return "its runs are not here", unchecked
-    try:
-        stored = json.loads((folder / ladders.CARD).read_text(encoding="utf-8"))
-        entry = ladders.recorded_entry(folder, stored)
-        samples = ladders.recorded_samples(entry, stored, data)
-        for run, plan in list(samples.items()):
-            if absence(plan):
-                unchecked.append(plan.on)
-                del samples[run]
-        if ladders.read_card(folder) != stored:
-            return "its numbers are not those of its runs", unchecked
-        if not card["private"] and (wrong := ladders.foreign_run(entry, samples)):
-            return wrong, unchecked
-        runs += sorted(
-            path.parent for path in folder.glob(f"{ladders.ROBUST}/*/*/run.json")
-        )
-        for run in (*runs, *samples):
-            for episode, difference in verify(RunFolder.read(run), data):
-                if difference:
-                    where = f"{run.parent.name}/{run.name}, episode {episode}"
-                    return f"{where}: {difference}", unchecked
-    except (OSError, ValueError, KeyError, WaywordError) as error:
-        return f"its runs cannot be replayed: {error}", unchecked
-    return "", unchecked
-
-
-def write_board(folder: Path, out: Path, data: Path | None = None) -> Path:
-    """Write a board of all cards below a folder: ``index.html``, and a page a card. Raises
-    ``UsageError`` where there is no card."""
+def write_board(
+    folder: Path,
+    out: Path,
+    data: Path | None = None,
+    salts: Sequence[str] = (),
+    trusted: Sequence[Path] = (),
+) -> Path:
+    """Write a board of all cards below a folder: ``index.html``, and a page a card. ``salts`` are
+    those of private twins, ``trusted`` files that cards name. Raises ``UsageError`` where there is
+    no card."""
     paths = sorted(folder.rglob(ladders.CARD))
     if not paths:
         raise UsageError(f"{folder}: holds no {ladders.CARD}; play with wayword bench")
     out.mkdir(parents=True, exist_ok=True)
-    rows, named = [], set[str]()
+    rows: list[dict[str, Any]] = []
+    unreadable: list[str] = []
     for number, path in enumerate(paths):
         try:
-            card = json.loads(path.read_text(encoding="utf-8"))
-            reason, unchecked = check_card(path.parent, card, data)
-            file = f"card-{number:03d}.html"
-            text = _card_page(card, {}, reason, unchecked, "index.html")
-            rows.append(
-                {"card": card, "file": file, "unverified": reason, "unchecked": unchecked,
-                 "cells": _cells(card)}
-            )  # fmt: skip
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UsageError(f"{path}: is not a card ({error!r}); remove it") from error
-        named |= set(card["tracks"])
+            with reading(str(path), "remove it"):
+                card = ladders.read_stored(path)
+                found = check_card(path.parent, card, data, salts, trusted)
+                text = _card_page(card, {}, found.reason, found.unchecked, "index.html")
+        except (UsageError, DataError, RecordingError) as error:
+            unreadable.append(str(error))
+            continue
+        file = f"card-{number:03d}.html"
+        rows.append(
+            {"card": card, "file": file, "unverified": found.reason,
+             "unchecked": found.unchecked, "cells": _cells(card)}
+        )  # fmt: skip
         (out / file).write_text(text, encoding="utf-8")
+    if not rows:
+        raise UsageError(unreadable[0])
     rows.sort(key=lambda row: (bool(row["unverified"]), -row["card"]["success"][0]))
     path = out / "index.html"
-    versions = sorted({str(row["card"]["bench"]) for row in rows})
+    versions = sorted({row["card"]["bench"] for row in rows})
+    named = {name for row in rows for name in row["card"]["tracks"]}
     names = [track.name for track in ladders.open_bench().tracks if track.name in named]
-    path.write_text(
-        _render("board.html", rows=rows, tracks=names, versions=versions),
-        encoding="utf-8",
-    )
+    text = _render(
+        "board.html", rows=rows, tracks=names, versions=versions, unreadable=unreadable,
+        unproven=UNPROVEN,
+    )  # fmt: skip
+    path.write_text(text, encoding="utf-8")
     return path
 
 

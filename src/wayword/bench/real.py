@@ -24,8 +24,8 @@ from wayword.core.errors import DataError, UsageError
 from wayword.metrics.intervals import bootstrap, rate_interval
 from wayword.metrics.scoring import Clustered, scorer
 from wayword.runs.active import choose
-from wayword.runs.plan import Plan, data_folder, open_dataset, split_name
-from wayword.runs.record import RecordedRun, is_run
+from wayword.runs.plan import Plan, data_folder, open_dataset
+from wayword.runs.record import is_run
 from wayword.settings import make
 
 REAL = "real"
@@ -152,24 +152,3 @@ def _numbers(
         "value": triple(bootstrap(values, clusters)[0]),
         **effort([scores for *_, scores in played]),
     }
-
-
-def is_of_plan(plan: Plan, run: RecordedRun) -> bool:
-    """True if a run has the agent, dataset, order, step limit and dataset settings of a plan."""
-    identity, dataset, drawn = (
-        run.config["identity"],
-        open_dataset(plan),
-        plan.group("dataset"),
-    )
-    found = [identity[key] for key in ("agent", "dataset", "shuffle", "max_steps")]
-    settings = {key: identity["dataset_settings"].get(key) for key in drawn}
-    expected = [plan.agent, split_name(plan, dataset), plan.shuffle, dataset.max_steps]
-    return found == expected and settings == drawn
-
-
-def is_of_sample(plan: Plan, run: RecordedRun) -> bool:
-    """True if a run is of a plan, and has no episode that the plan does not draw."""
-    tasks = open_dataset(plan).tasks
-    drawn = {tasks[n].episode.id for n in choose(plan, tasks)}
-    tried = {*run.index.ids(), *(failure.episode_id for failure in run.failures())}
-    return is_of_plan(plan, run) and tried <= drawn

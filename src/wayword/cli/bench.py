@@ -23,6 +23,7 @@ from wayword.cli.running import (
     ModelName,
     Rpm,
     Set,
+    Trusted,
     print_notices,
 )
 
@@ -348,10 +349,16 @@ def write_board(
     folder: Annotated[Path, Argument(help="A folder with cards below it.")],
     out: Annotated[Path, Option(help="Folder of the pages.")] = Path("site"),
     data: Data = None,
+    salt: Annotated[
+        list[str] | None,
+        Option(help="The salt of a private twin, to verify it; may be repeated."),
+    ] = None,
+    trusted: Trusted = None,
 ) -> None:
     """Write a static page of all cards below a folder, sortable and filtered in the browser.
 
-    Every recorded action is replayed: a card whose runs do not verify is shown as unverified.
+    Every recorded action is replayed: a card whose runs do not verify is shown as unverified. A
+    private twin is verified only with its salt.
 
     \b
     Example:
@@ -359,7 +366,7 @@ def write_board(
     """
     from wayword.bench import page
 
-    show.echo(page.write_board(folder, out, data))
+    show.echo(page.write_board(folder, out, data, salt or (), trusted or ()))
 
 
 @app.command("compare")

@@ -59,7 +59,7 @@ def plan_of(
 ) -> Plan:
     """The plan that opens a run's data. It has the run's perceiver only if that is installed."""
     name, colon, split = identity["dataset"].partition(":")
-    part = _part("dataset", name, identity["dataset_checksum"], trusted)
+    part = trusted_part("dataset", name, identity["dataset_checksum"], trusted)
     values = _with_files(
         registry.load("dataset", part).Settings,
         identity["dataset_settings"],
@@ -77,7 +77,9 @@ def plan_of(
     return Plan("recorded", f"{part}{colon}{split}", settings=settings, data=data)
 
 
-def _part(kind: registry.Kind, name: str, checksum: str, trusted: Trusted) -> str:
+def trusted_part(
+    kind: registry.Kind, name: str, checksum: str, trusted: Trusted
+) -> str:
     """The name of an installed part, or the trusted file with its checksum. Raises
     ``UsageError``."""
     if (kind, name) in registry.CLASSES or name in registry.names(kind):

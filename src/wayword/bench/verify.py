@@ -1,0 +1,230 @@
+"""Verify a card: its runs are those of the version, complete, and replay to its numbers.
+
+A card is verified if all of this holds: its header is the version's; the runs of each level, of the
+robust block and of the samples of published data have the settings that the card and the version
+give (agent, models, dataset, seed, limit of steps, perturbation) and every episode of the plan;
+ladders end where the rule ends them; every run verifies (:mod:`wayword.runs.verify`); and the card
+is what the runs give. A private twin needs its salt. No file that a card names is opened, unless
+the user trusts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from wayword.bench import ladders
+from wayword.bench.outcomes import results
+from wayword.bench.real import REAL, absence
+from wayword.core import registry
+from wayword.core.dataset import task_id
+from wayword.core.errors import WaywordError
+from wayword.runs.active import choose
+from wayword.runs.config import difference
+from wayword.runs.opening import Trusted, trusted_part
+from wayword.runs.plan import (
+    RESERVED,
+    Plan,
+    open_agent,
+    open_dataset,
+    perturbations,
+    split_name,
+)
+from wayword.runs.record import RecordedRun, is_run
+from wayword.runs.verify import UNPROVEN, verify
+from wayword.settings import make
+
+__all__ = ["UNPROVEN", "Verified", "check_card"]
+_CHOICES = {"model", "models"}
+"""Groups of settings that a card may have: the others change the episodes."""
+_SAME = ("model_identity", "prompts_checksum", "agent_checksum", "wayword")
+"""Fields of the identity in which all runs of a card must agree."""
+
+
+class Unverified(Exception):
+    """The reason why a card is not verified."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The result of a check. ``reason`` is empty if the card is verified; ``unchecked`` are the
+    published splits whose files are not on this machine."""
+
+    reason: str = ""
+    unchecked: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Check:
+    """The card that is checked, what the user gave, and the runs seen so far."""
+
+    folder: Path
+    card: Mapping[str, Any]
+    data: Path | None
+    salts: Sequence[str]
+    trusted: Trusted
+    unchecked: list[str] = field(default_factory=list)
+    first: Mapping[str, Any] | None = None
+
+    def run(self) -> None:
+        """Raise ``Unverified`` for the first problem."""
+        if not ladders.level_runs(self.folder):
+            raise Unverified("its runs are not here")
+        entry = self._entry()
+        header = {**entry.header(), "agent": self.card["agent"]}
+        for key, value in header.items():
+            if key != "wayword" and self._of_header(key) != value:
+                raise Unverified(f"its {key} is not the version's or the player's")
+        if ladders.read_card(self.folder) != self.card:
+            raise Unverified("its numbers are not those of its runs")
+        for track in entry.chosen():
+            self._ladder(track, list(entry.plans(track, data=self.data)))
+            if self.card["robust"]:
+                for kind, plan in entry.robust_plans(track, data=self.data):
+                    self._check(f"{ladders.ROBUST}/{kind}/{track.name}", plan)
+        samples = ladders.recorded_samples(entry, self.card, self.data)
+        for path, plan in samples.items():
+            if absence(plan):
+                self.unchecked.append(plan.on)
+            else:
+                self._check(f"{REAL}/{path.name}", replace(plan, out=path))
+
+    def _of_header(self, key: str) -> Any:
+        value = self.card.get(key)
+        if key != "tracks":
+            return value
+        return {
+            name: {"lengths": row["lengths"], "unit": row["unit"]}
+            for name, row in self.card["tracks"].items()
+        }
+
+    def _entry(self) -> ladders.Contender:
+        """The player that the card describes, with the salt of its runs."""
+        card = self.card
+        if groups := sorted(set(RESERVED) & set(card["settings"]) - _CHOICES):
+            raise Unverified(f"its settings have the group {groups[0]!r}")
+        entry = ladders.recorded_entry(self.folder, card)
+        first = RecordedRun(ladders.level_runs(self.folder)[0]).config["identity"]
+        checksum = str(first.get("agent_checksum") or "")
+        agent = trusted_part("agent", card["agent"], checksum, self.trusted)
+        backend = card["model"].partition(":")[0]
+        if card["model"] and backend not in registry.names("model"):
+            raise Unverified(f"its model's backend {backend!r} is not installed")
+        entry = replace(entry, agent=agent)
+        if not card["private"]:
+            return entry
+        seed = first["dataset_settings"].get("seed")
+        for salt in self.salts:
+            salted = replace(entry, salt=salt)
+            _, plan = next(salted.plans(salted.chosen()[0]))
+            if plan.group("dataset")["seed"] == seed:
+                return salted
+        raise Unverified("it is a private twin; give its salt with --salt")
+
+    def _ladder(self, track: ladders.Track, plans: Sequence[tuple[int, Plan]]) -> None:
+        solved: list[int] = []
+        tried: list[int] = []
+        for length, plan in plans:
+            name = f"{track.name}/{length:03d}"
+            if len(solved) > 1 and ladders.is_hopeless(
+                solved, tried, self.card["quick"]
+            ):
+                if plan.out is not None and is_run(plan.out):
+                    raise Unverified(f"{name} was played after the ladder had ended")
+                continue
+            path = self._check(name, plan)
+            won = [outcome for _, outcome, _ in results(path, track)]
+            solved.append(sum(won))
+            tried.append(len(won))
+
+    def _check(self, name: str, plan: Plan) -> Path:
+        """Check one run, and return its folder."""
+        path = plan.out
+        if path is None or not is_run(path):
+            raise Unverified(f"{name} is missing")
+        run = RecordedRun(path)
+        identity = run.config["identity"]
+        changed = difference(
+            {"identity": {key: identity.get(key) for key in self._expected(plan)}},
+            {"identity": self._expected(plan)},
+        )
+        if changed:
+            key, recorded, expected = changed
+            raise Unverified(
+                f"{name} is not the version's: {key!r} is {recorded!r:.60}, expected "
+                f"{expected!r:.60}"
+            )
+        self.first = self.first or identity
+        for key in _SAME:
+            if identity.get(key) != self.first.get(key):
+                raise Unverified(
+                    f"{name} has another {key!r} than the card's first run"
+                )
+        if identity.get("wayword") != self.card["wayword"]:
+            raise Unverified(f"{name} is of another version of wayword than the card")
+        if absent := next(iter(_missing(plan, run)), None):
+            raise Unverified(f"{name}: episode {absent!r} is missing")
+        for episode, problem in verify(run, self.data, self.trusted):
+            if problem:
+                where = f"{name}, episode {episode}" if episode else name
+                raise Unverified(f"{where}: {problem}")
+        return path
+
+    def _expected(self, plan: Plan) -> dict[str, Any]:
+        """The part of a run's identity that follows from the plan."""
+        dataset = open_dataset(plan)
+        cls: Any = type(dataset)
+        data_settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
+        models = {"main": plan.model} if plan.model else {}
+        return {
+            "agent": self.card["agent"],
+            "settings": asdict(open_agent(plan, dataset).settings),
+            "actors": {},
+            "models": {**models, **_role_models(plan)},
+            "dataset": split_name(plan, dataset),
+            "dataset_settings": asdict(data_settings),
+            "perturb": perturbations(plan).active(),
+            "max_steps": dataset.max_steps,
+            "seed": plan.seed,
+            "shuffle": plan.shuffle,
+            **dict.fromkeys(("shard", "ask", "remember", "perceiver", "continues")),
+        }
+
+
+def _role_models(plan: Plan) -> dict[str, str]:
+    """The name of each role's model in the group ``models``."""
+    names = {}
+    for role, group in plan.group("models").items():
+        name = group.get("name", plan.model) if isinstance(group, Mapping) else group
+        names[role] = str(name)
+    return names
+
+
+def _missing(plan: Plan, run: RecordedRun) -> Iterator[str]:
+    """The ids of a plan's episodes that a run has not tried."""
+    tasks = open_dataset(plan).tasks
+    tried = {*run.index.ids(), *run.index.failed()}
+    names = (task_id(tasks, number) for number in choose(plan, tasks))
+    return (name for name in names if name not in tried)
+
+
+def check_card(
+    folder: Path,
+    card: Mapping[str, Any],
+    data: Path | None = None,
+    salts: Sequence[str] = (),
+    trusted: Trusted = (),
+) -> Verified:
+    """Check the card of a folder. ``salts`` are those of private twins, ``trusted`` the files named
+    by ``--with``."""
+    check = _Check(folder, card, data, salts, trusted)
+    reason = ""
+    try:
+        check.run()
+    except Unverified as error:
+        reason = str(error)
+    except (OSError, ValueError, KeyError, TypeError, WaywordError) as error:
+        reason = f"its runs cannot be replayed: {error}"
+    return Verified(reason, tuple(check.unchecked))

@@ -1,0 +1,325 @@
+"""Cards that were changed so that a player looks better: none of them is verified."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from helpers.looping import for_each
+from helpers.records import records, rewrite
+from wayword.bench import ladders
+from wayword.bench.verify import check_card
+from wayword.cli.app import app
+from wayword.runs.plan import Plan
+from wayword.runs.running import run as play
+
+SALT = "a private salt"
+Forge = Callable[[Path], None]
+
+
+def bench(out: Path, *options: str) -> Path:
+    words = [
+        "bench",
+        "--agent",
+        "random",
+        "--quick",
+        "--tracks",
+        "follow",
+        "--out",
+        str(out),
+    ]
+    done = CliRunner().invoke(app, [*words, *options], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return out
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return bench(tmp_path_factory.mktemp("public") / "card", "--robust")
+
+
+@pytest.fixture(scope="module")
+def private(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return bench(tmp_path_factory.mktemp("private") / "card", "--salt", SALT)
+
+
+def card_of(folder: Path) -> dict[str, Any]:
+    return ladders.read_stored(folder / ladders.CARD)
+
+
+def reason_of(folder: Path, *salts: str) -> str:
+    return check_card(folder, card_of(folder), salts=salts).reason
+
+
+def recomputed(folder: Path) -> None:
+    """Write the card that the changed runs give."""
+    ladders.write_card(folder, ladders.read_card(folder))
+
+
+def changed(folder: Path, **fields: Any) -> None:
+    ladders.write_card(folder, {**card_of(folder), **fields})
+
+
+def identity_changed(run: Path, **fields: Any) -> None:
+    config = json.loads((run / "run.json").read_text())
+    config["identity"] |= fields
+    (run / "run.json").write_text(json.dumps(config))
+
+
+LEVELS = ("follow/004", "follow/008", "follow/016")
+
+
+def solved_only(folder: Path) -> None:
+    for name in LEVELS:
+        won = [each for each in records(folder / name) if each["scores"]["sdtw"] >= 0.5]
+        rewrite(folder / name, won or records(folder / name)[:1])
+    recomputed(folder)
+
+
+def one_lost_episode_removed(folder: Path) -> None:
+    rewrite(folder / LEVELS[1], records(folder / LEVELS[1])[1:])
+    recomputed(folder)
+
+
+def last_episode_removed(folder: Path) -> None:
+    rewrite(folder / LEVELS[0], records(folder / LEVELS[0])[:-1])
+    recomputed(folder)
+
+
+def level_removed(folder: Path) -> None:
+    shutil.rmtree(folder / LEVELS[0])
+    recomputed(folder)
+
+
+def level_copied(folder: Path) -> None:
+    shutil.rmtree(folder / LEVELS[2])
+    shutil.copytree(folder / LEVELS[0], folder / LEVELS[2])
+    recomputed(folder)
+
+
+def private_for_show(folder: Path) -> None:
+    for name in LEVELS[1:]:
+        shutil.rmtree(folder / name)
+        shutil.copytree(folder / LEVELS[0], folder / name)
+    changed(folder, private=True)
+    recomputed(folder)
+
+
+def private_with_the_public_episodes(folder: Path) -> None:
+    changed(folder, private=True)
+
+
+def score_of_a_level(folder: Path) -> None:
+    first, *others = records(folder / LEVELS[0])
+    first["scores"]["sdtw"] = 1.0
+    rewrite(folder / LEVELS[0], [first, *others])
+    recomputed(folder)
+
+
+def longer_limit(folder: Path) -> None:
+    shutil.rmtree(folder / LEVELS[0])
+    plan = _plan(LEVELS[0], folder)
+    play(
+        Plan(
+            "random",
+            plan.on,
+            settings=plan.settings,
+            limit=8,
+            max_steps=99,
+            out=plan.out,
+        )
+    )
+    recomputed(folder)
+
+
+def other_seed(folder: Path) -> None:
+    shutil.rmtree(folder / LEVELS[0])
+    plan = _plan(LEVELS[0], folder)
+    play(Plan("random", plan.on, settings=plan.settings, limit=8, seed=3, out=plan.out))
+    recomputed(folder)
+
+
+def oracle_plays_a_level(folder: Path) -> None:
+    shutil.rmtree(folder / LEVELS[2])
+    plan = _plan(LEVELS[2], folder)
+    play(Plan("gold", plan.on, settings=plan.settings, limit=8, out=plan.out))
+    recomputed(folder)
+
+
+def oracle_renamed(folder: Path) -> None:
+    oracle_plays_a_level(folder)
+    first = json.loads((folder / LEVELS[0] / "run.json").read_text())["identity"]
+    identity_changed(folder / LEVELS[2], agent="random", settings=first["settings"])
+
+
+def model_of_one_level(folder: Path) -> None:
+    identity_changed(folder / LEVELS[1], models={"main": "openai:other"})
+
+
+def identity_of_one_level(folder: Path) -> None:
+    identity_changed(
+        folder / LEVELS[1], model_identity={"main": "another quantization"}
+    )
+
+
+def version_of_one_level(folder: Path) -> None:
+    identity_changed(folder / LEVELS[1], wayword="9.9.9")
+
+
+def perturbed_level(folder: Path) -> None:
+    identity_changed(folder / LEVELS[1], perturb={"typos": 0.0})
+
+
+def perceiver_of_a_level(folder: Path) -> None:
+    identity_changed(folder / LEVELS[1], perceiver={"name": "./evil.py"})
+
+
+def robust_run_missing(folder: Path) -> None:
+    shutil.rmtree(folder / "robust" / "doors")
+    recomputed(folder)
+
+
+def robust_without_perturbation(folder: Path) -> None:
+    target = folder / "robust" / "typos" / "follow"
+    shutil.rmtree(target)
+    shutil.copytree(folder / "follow" / "008", target)
+    recomputed(folder)
+
+
+def robust_episodes_removed(folder: Path) -> None:
+    target = folder / "robust" / "orders" / "follow"
+    rewrite(target, records(target)[2:])
+    recomputed(folder)
+
+
+def robust_score(folder: Path) -> None:
+    target = folder / "robust" / "failing" / "follow"
+    first, *others = records(target)
+    first["scores"]["sdtw"] = 1.0
+    rewrite(target, [first, *others])
+    recomputed(folder)
+
+
+def other_agent(folder: Path) -> None:
+    changed(folder, agent="react")
+
+
+def other_model(folder: Path) -> None:
+    changed(folder, model="openai:gpt-9")
+
+
+def settings_of_others(folder: Path) -> None:
+    changed(folder, settings={"perceiver": "./evil.py"})
+
+
+def whole_bench(folder: Path) -> None:
+    changed(folder, quick=False)
+
+
+def longer_levels(folder: Path) -> None:
+    card = card_of(folder)
+    card["tracks"]["follow"]["lengths"] = [40, 80, 160]
+    ladders.write_card(folder, card)
+    recomputed(folder)
+
+
+def other_unit(folder: Path) -> None:
+    card = card_of(folder)
+    card["tracks"]["follow"]["unit"] = "miles"
+    ladders.write_card(folder, card)
+    recomputed(folder)
+
+
+def success_up(folder: Path) -> None:
+    changed(folder, success=[1.0, 1.0, 1.0])
+
+
+def horizon_up(folder: Path) -> None:
+    card = card_of(folder)
+    card["tracks"]["follow"]["h50"] = ["> 64", "> 64", "> 64"]
+    ladders.write_card(folder, card)
+
+
+def tokens_down(folder: Path) -> None:
+    changed(folder, tokens=-1)
+
+
+def no_robust_loss(folder: Path) -> None:
+    card = card_of(folder)
+    card["robust"][0]["loss"] = [-1.0, -1.0, -1.0]
+    ladders.write_card(folder, card)
+
+
+def _plan(level: str, folder: Path) -> Plan:
+    entry = ladders.recorded_entry(folder, card_of(folder))
+    plans = dict(entry.plans(entry.chosen()[0]))
+    return plans[int(level.rpartition("/")[2])]
+
+
+REFUSED: dict[Forge, str] = {
+    solved_only: "is missing",
+    one_lost_episode_removed: "is missing",
+    last_episode_removed: "is missing",
+    level_removed: "follow/004 is missing",
+    level_copied: "'dataset_settings.length' is 4, expected 16",
+    private_for_show: "private twin; give its salt",
+    private_with_the_public_episodes: "private twin; give its salt",
+    score_of_a_level: "score 'sdtw'",
+    longer_limit: "'max_steps' is 99, expected 12",
+    other_seed: "'seed' is 3, expected 0",
+    oracle_plays_a_level: "'agent' is 'gold', expected 'random'",
+    oracle_renamed: "field 'sees_answer'",
+    model_of_one_level: "'models.main'",
+    identity_of_one_level: "another 'model_identity'",
+    version_of_one_level: "another 'wayword'",
+    perturbed_level: "'perturb.typos'",
+    perceiver_of_a_level: "'perceiver.name'",
+    robust_run_missing: "robust/doors/follow is missing",
+    robust_without_perturbation: "robust/typos/follow is not the version's: 'perturb.typos'",
+    robust_episodes_removed: "robust/orders/follow: episode",
+    robust_score: "score 'sdtw'",
+    other_agent: "its runs cannot be replayed",
+    other_model: "'models.main'",
+    settings_of_others: "its settings have the group 'perceiver'",
+    whole_bench: "its tracks is not",
+    longer_levels: "its tracks is not",
+    other_unit: "its tracks is not",
+    success_up: "its numbers are not those of its runs",
+    horizon_up: "its numbers are not those of its runs",
+    tokens_down: "its numbers are not those of its runs",
+    no_robust_loss: "its numbers are not those of its runs",
+}
+
+
+def test_honest_cards_are_verified(public: Path, private: Path) -> None:
+    assert reason_of(public) == ""
+    assert reason_of(private, "another", SALT) == ""
+
+
+def test_a_private_twin_is_verified_only_with_its_salt(
+    private: Path, tmp_path: Path
+) -> None:
+    assert reason_of(private) == "it is a private twin; give its salt with --salt"
+    assert reason_of(private, "another").endswith("--salt")
+    copy = tmp_path / "card"
+    shutil.copytree(private, copy)
+    level_copied(copy)
+    assert "'dataset_settings.length'" in reason_of(copy, SALT)
+    changed(copy, private=False)
+    assert "'dataset_settings.seed'" in reason_of(copy, SALT)
+
+
+@for_each("forge", list(REFUSED), ids=lambda forge: forge.__name__)
+def test_a_forged_card_is_not_verified(
+    forge: Forge, public: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / forge.__name__
+    shutil.copytree(public, copy)
+    forge(copy)
+    assert REFUSED[forge] in reason_of(copy)

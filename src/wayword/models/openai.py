@@ -44,13 +44,18 @@ from wayword.models.servers.answers import Unranked, ranked
 from wayword.models.servers.connection import Connection, Refused
 from wayword.models.servers.profile import Profile, profile_of
 from wayword.models.servers.refusals import ServerRefusal, learn
-from wayword.models.servers.requests import HEADERS, Request, ServerSettings, request
+from wayword.models.servers.requests import (
+    HEADERS,
+    LEAST_ROOM,
+    Request,
+    ServerSettings,
+    request,
+)
 
 _HOSTED = "https://api.openai.com/v1"
 _NEXT_PROMPT = "\n\n(The text breaks off here. Which of the following comes next?)"
 _REPEAT_PROMPT = "That is none of the options. Answer with exactly one of them:\n"
 _MOST_REQUESTS = 4  # until the server accepts the fields of a call
-_LEAST_ROOM = 64  # tokens of an answer: with less, the prompt is too long
 _ABSENT_ROUTE = ("wrong address", "unknown", "field unknown")
 """Meanings of a refusal of raw text, which mean the same for a server without its route."""
 _UNREADABLE = (
@@ -112,6 +117,7 @@ class OpenAIModel(Model):
             asyncio.Lock
         )
         self._fatal_refusal: ModelError | None = None
+        self._asks_window = not self._profile.window
         self._ranks = False  # true once the server has returned log-probabilities
         self._changed: set[str] = set()  # traits, by refusals
         self.lessons: list[str] = []
@@ -139,9 +145,9 @@ class OpenAIModel(Model):
         """Ask the server for the window if the profile has none."""
         import aiohttp  # noqa: F401 - takes 0.2 s, which would delay the first call of all episodes
 
-        if not self._profile.window:
+        if self._asks_window:
             size = await self._server.window(self._model)
-            self._profile = replace(self._profile, window=size)
+            self._profile = replace(self._profile, window=size or self._profile.window)
 
     @property
     def identity(self) -> str:
@@ -342,7 +348,7 @@ class OpenAIModel(Model):
                 changed = self._learn_from(refusal, request) or changed
                 if refusal.kind == "prompt too long":
                     left = refusal.window - refusal.prompt if refusal.prompt else 0
-                    if _LEAST_ROOM <= left < request.limit:
+                    if LEAST_ROOM <= left < request.limit:
                         room, changed = left, True
                     elif changed:  # the window may leave room for the answer alone
                         changed = build(self._profile).limit < request.limit
@@ -365,17 +371,20 @@ class OpenAIModel(Model):
                 self._fatal_refusal = error
             raise
         bill.usage += used
+        if self._server.shortened_prompts and self._asks_window:
+            # Ollama states the window that is in force only once the model is loaded
+            await self.prepare()
+            self._asks_window = False
         return reply
 
     def _learn_from(self, refusal: ServerRefusal, request: Request) -> bool:
         """Change the profile by the lesson of a refusal; False if there is none."""
-        is_auto = self._settings.text_as == "auto" and self._profile.completions
-        if not request.chat and is_auto and refusal.kind in _ABSENT_ROUTE:
-            changes = {"completions": False}
-            return self._learn(changes, "raw text is sent as a message", refusal)
         if self._settings.extra.keys() & {*refusal.fields}:
             return False  # the user's own fields are not left out silently
         lesson = learn(refusal, self._profile, request.body)
+        is_auto = self._settings.text_as == "auto" and not request.chat
+        if lesson is None and is_auto and refusal.kind in _ABSENT_ROUTE:
+            lesson = {"completions": False}, "raw text is sent as a message"
         return lesson is not None and self._learn(*lesson, refusal)
 
     def _learn(

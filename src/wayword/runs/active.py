@@ -196,12 +196,12 @@ def open_models(
 
 
 def model_notices(models: Mapping[str, Model]) -> list[str]:
-    """Notices about what models learnt from refusals, and their warnings."""
+    """Notices about how requests were adapted to servers, and warnings of models."""
     refused = dict.fromkeys(line for model in models.values() for line in model.lessons)
     warnings = dict.fromkeys(
         line for model in models.values() for line in model.warnings
     )
-    notice = "the server refused a request, which is now sent differently: "
+    notice = "requests were adapted to the server: "
     return [*(notice + line for line in refused), *warnings]
 
 

@@ -220,8 +220,33 @@ def continued(prompt: str, option: str) -> tuple[str, str]:
 
 # Reasoning text of a model, separated from its answer.
 
+_MARKS = tuple(
+    (re.compile(pattern, re.DOTALL), replacement)
+    for pattern, replacement in (
+        # gpt-oss: channels, of which only `final` is the answer; some servers drop the marks
+        (r"(?:<\|start\|>\w*)?<\|channel\|>final.*?<\|message\|>", "</think>"),
+        (r"(?:<\|start\|>\w*)?<\|channel\|>\w+.*?<\|message\|>", "<think>"),
+        (r"\Aanalysis(.*?)assistantfinal", r"<think>\1</think>"),
+        (r"<\|channel>thought\s|<unused94>thought\s", "<think>"),  # Gemma, MedGemma
+        (r"<channel\|>|<unused95>", "</think>"),
+        ("◁(/?)think▷", r"<\1think>"),  # Kimi
+        (r"<\|START_THINKING\|>|<\|begin_of_thought\|>", "<think>"),  # Cohere
+        (r"<\|END_THINKING\|>|<\|end_of_thought\|>", "</think>"),
+        (r"<\|think\|>", "<think>"),  # Solar
+        (r"<\|end\|><\|begin\|>assistant<\|content\|>", "</think>"),
+        (r"\AHere is my thought process:(.*?)Here is my response:", r"<think>\1</think>"),
+        (r"\[BEGIN FINAL RESPONSE\]", "</think>"),  # Apriel
+        (r"\[END FINAL RESPONSE\]|<\|(?:START|END)_(?:RESPONSE|TEXT)\|>", ""),
+        (r"<\|(?:begin|end)_of_(?:box|solution)\|>", ""),  # GLM
+        # ends of turns, which are no text
+        (r"(?:\s*(?:<\|(?:im_end|eot_id|eom_id|end\w*|return|END_OF_TURN_TOKEN)\|>"
+         r"|<end_of_turn>|</s>|<｜end▁of▁sentence｜>))+\s*\Z", ""),
+    )
+)  # fmt: skip
+"""Marks of models' own formats, which servers without a parser of them leave in the answer, and the
+tag that stands for each."""
 _THINK_TAG = re.compile(
-    r"<(/?)(?:\w{1,12}:)?(?:think|thinking|reasoning)>|\[(/?)THINK\]", re.I
+    r"<(/?)(?:\w{1,12}[:_])?(?:think|thinking|thought|reasoning)>|\[(/?)THINK\]", re.I
 )
 
 
@@ -235,10 +260,13 @@ def split_thought(text: str) -> tuple[str, str]:
     the prompt, as with some chat templates. Blocks do not nest, as a thought may quote a tag. Tags
     inside a JSON answer are part of its strings.
     """
+    for mark, stands_for in _MARKS:
+        text = mark.sub(stands_for, text)
     if text.lstrip().startswith("{"):
         return text, ""
     answer, reasoning = list[str](), list[str]()
-    is_open, end = False, 0
+    is_open = False
+    end = 0
     for tag in _THINK_TAG.finditer(text):
         piece, end = text[end : tag.start()], tag.end()
         is_closing = "/" in tag.groups()

@@ -52,35 +52,51 @@ class Sample:
     finish: str = ""
 
 
+_REASONING = (
+    *("reasoning_content", "reasoning", "thinking", "thought", "thoughts"),
+    *("reasoning_text", "reasoning_details", "thinking_blocks"),
+)
+"""Fields of a message with its reasoning."""
+
+
 def sample(choice: Mapping[str, Any], request: Request) -> Sample:
     """Return a sample: its text unwrapped, matched with the options and cut at stop sequences."""
-    text, reasoning = choice.get("text"), ""
+    text = _text(choice.get("text"))
+    reasoning = ""
     if request.chat:
         message = _object(choice, "message")
-        text, calls = message.get("content"), message.get("tool_calls")
-        if isinstance(text, list):  # parts, as some servers send them
-            parts = [part.get("text") for part in text if isinstance(part, Mapping)]
-            text = "".join(part for part in parts if isinstance(part, str))
-        if (
-            "tools" in request.body
-            and not text
-            and isinstance(calls, list)
-            and len(calls) == 1
-        ):
-            text = _object(calls[0], "function").get("arguments")
-        text = message.get("refusal") if text is None else text
-        thought = message.get("reasoning_content") or message.get("reasoning") or ""
-        reasoning = thought if isinstance(thought, str) else ""
-    text = redacted(text) if isinstance(text, str) else ""
-    if request.chat:
-        text, inline = split_thought(text)
-        reasoning = reasoning or inline
+        content = message.get("content")
+        parts = content if isinstance(content, list) else [content]
+        thoughts = [part for part in parts if _is_thought(part)]
+        text = _text([part for part in parts if part not in thoughts])
+        calls = _as_list(message.get("tool_calls"))
+        if not text and "tools" in request.body and len(calls) == 1:
+            text = _text(_object(calls[0], "function").get("arguments"))
+        text = text or _text(message.get("refusal"))
+        text, inline = split_thought(redacted(text))
+        reasons = (_text(message.get(name)) for name in _REASONING)
+        reasoning = _text(thoughts) or next(filter(None, reasons), "") or inline
+    text = redacted(text)
     if request.wrapped:
         text = _unwrap(text)
     if request.options:
         text = matched(text, request.options) or text
     text, finish = cut(text, str(choice.get("finish_reason") or ""), request.stops)
     return Sample(text, redacted(reasoning), finish)
+
+
+def _is_thought(part: object) -> bool:
+    kind = part.get("type") if isinstance(part, Mapping) else ""
+    return kind in ("thinking", "reasoning", "redacted_thinking")
+
+
+def _text(value: object) -> str:
+    """Return a field's text, which may be in the parts of a list."""
+    if isinstance(value, list):
+        return "".join(map(_text, value))
+    if isinstance(value, Mapping):
+        return "".join(_text(value.get(n)) for n in ("text", "thinking", "summary"))
+    return value if isinstance(value, str) else ""
 
 
 def _unwrap(text: str) -> str:

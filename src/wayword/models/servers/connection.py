@@ -344,10 +344,14 @@ def _proxy_for(parts: SplitResult) -> str:
     proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
     # as a server's address, 0.0.0.0 stands for this machine
     is_direct = is_loopback(host) or host in ("0.0.0.0", "::") or proxy_bypass(host)
-    for entry in proxies.get("no", "").split(","):
-        with suppress(ValueError):  # proxy_bypass takes names only
-            network = ipaddress.ip_network(entry.strip(), strict=False)
+    for entry in re.split(
+        r"[\s,]+", proxies.get("no", "")
+    ):  # proxy_bypass takes names only
+        with suppress(ValueError):
+            network = ipaddress.ip_network(entry, strict=False)
             is_direct = is_direct or ipaddress.ip_address(host) in network
+        name = re.sub(r"^\*?\.|:\d+$", "", entry)
+        is_direct = is_direct or (bool(name) and f".{host}".endswith(f".{name}"))
     if not proxy or is_direct:
         return ""
     if "://" not in proxy:
@@ -474,7 +478,18 @@ def retry_after(
         moment = parsedate_to_datetime(headers["retry-after"]).timestamp()
         return max(0.0, moment - (time.time() if now is None else now))
     found = _WAIT.search(text)
-    if found is None:
-        return None
-    parts = re.findall(r"([\d.]*\d)\s?(ms|h|m|s)", found[1], re.IGNORECASE)
-    return sum(float(amount) * _SECONDS[unit.lower()] for amount, unit in parts)
+    waits = [found[1]] if found else []
+    for (
+        name,
+        value,
+    ) in headers.items():  # the limits that are reached: when each is reset
+        left = headers.get(re.sub("reset", "remaining", name, flags=re.IGNORECASE))
+        if "ratelimit" in name.lower() and left == "0" and "reset" in name.lower():
+            waits.append(value)
+    return max(filter(None, map(_seconds, waits)), default=None)
+
+
+def _seconds(text: str) -> float | None:
+    """Return a duration in seconds: ``1m2.5s``, None for other texts."""
+    parts = re.findall(r"([\d.]*\d)\s?(ms|h|m|s)", text, re.IGNORECASE)
+    return sum(float(amount) * _SECONDS[unit.lower()] for amount, unit in parts) or None

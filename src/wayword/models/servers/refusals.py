@@ -4,7 +4,7 @@
     >>> refusal.kind, refusal.fields
     ('field unknown', ('stop',))
     >>> learn(refusal, Profile(), {"stop": ["."]})
-    ({'without': ('stop',)}, 'stop is left out')
+    ({'without': ('stop',)}, 'without stop')
 
 The wordings are data: ``models/refusals.toml``, a closed table. A lesson is learnt once and never
 reversed.
@@ -230,7 +230,7 @@ def _left_out(names: Sequence[str], profile: Profile) -> Lesson:
         without = changes.get("without", profile.without)
         trait, value = _LEFT_OUT.get(name, ("without", (*without, name)))
         changes[trait] = value
-    words = f"{' and '.join(names)} is left out"
+    words = f"without {', '.join(names)}".replace("lengths", "lengths in schemas")
     if "limit" in changes:
         words = f"{changes['limit']} replaces {names[0]}"
     return changes, words

@@ -119,6 +119,7 @@ class Request:
 
 _FORMS = ("json_schema", "grammar", "choices")
 _DIALECT_FIELDS = frozenset({"json_schema", "grammar", "structured_outputs"})
+LEAST_ROOM = 64  # tokens of an answer: with less, the prompt is too long
 _MARGIN = 1.2  # estimates of a prompt's tokens are rarely lower than the count by more
 
 
@@ -227,7 +228,7 @@ def _limit(
         total = min(total, profile.output)
     if profile.window:
         room = profile.window - math.ceil(_MARGIN * estimated_tokens(prompt))
-        total = min(total, max(room, answer))
+        total = min(total, max(room, LEAST_ROOM))
     return total
 
 

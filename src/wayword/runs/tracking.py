@@ -53,9 +53,11 @@ class Tracker:
             options["resume"] = "allow"
         if run_id and kind == "wandb":  # trackio resumes by the name
             options |= {"id": run_id, "allow_val_change": True}
-        self._library.init(
+        # Trackio's own functions find the run only in the context that opened it.
+        opened = self._library.init(
             project=project_name, name=name, config=dict(config), **options
         )
+        self._library = opened or self._library
 
     def _open_mlflow(
         self, project: str, name: str, config: Mapping[str, Json], run_id: str

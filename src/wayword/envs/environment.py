@@ -54,6 +54,10 @@ RECENT, SOLVED = (
 )  # a curriculum's next level begins at 16 successes in 20 episodes
 
 
+PICKLED_FIELDS = ("_rng", "_next", "_stride", "level", "_recent")
+"""Fields of an environment that its episode does not determine."""
+
+
 @dataclass(frozen=True)
 class EnvironmentOptions:
     """Options of :func:`make`, which documents them."""
@@ -326,6 +330,32 @@ class Environment:
         # a replay counts an ended episode again
         other.level, other._recent = self.level, self._recent.copy()
         return other
+
+    def __deepcopy__(self, memo: Any) -> Environment:
+        """Copy for planners that know :func:`copy.deepcopy` alone: :meth:`clone`."""
+        return self.clone()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the options and the answers so far, not the world: unpickling plays them again. An
+        ``executor`` stays behind."""
+        game = self._game
+        episode = None if game is None else (game.dataset, game.task, game.max_steps)
+        return {
+            "options": replace(self.options, executor=None),
+            "dataset": self.dataset,
+            "episode": episode,
+            "answers": list(self.answers),
+            "fields": {name: getattr(self, name) for name in PICKLED_FIELDS},
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["options"], state["dataset"])  # type: ignore[misc]
+        if state["episode"] is not None:
+            self._begin(TaskGame(*state["episode"]))
+            for answer in state["answers"]:
+                self.step(answer)
+        # a replay counts an ended episode again
+        self.__dict__.update(state["fields"])
 
     def restore(self, saved: Environment) -> None:
         """Go back to the state of a clone."""

@@ -140,11 +140,25 @@ class WaywordEnv(gymnasium.Env[str, Any]):
     ) -> None:
         self.inner: Environment = make(dataset, dataset=shared, **options)
         self.render_mode = render_mode
+        self._text = ""
+        self._make_spaces()
+
+    def _make_spaces(self) -> None:
         self.observation_space = FreeText()
         self._has_menu = self.inner.options.actions == "menu"
         space = MenuNumber if self._has_menu else FreeText
+        # It lists this environment's legal actions, so a copy makes its own.
         self.action_space: gymnasium.Space[Any] = space(self._legal_actions)
-        self._text = ""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(vars(self))
+        for name in ("observation_space", "action_space"):
+            state.pop(name)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_spaces()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

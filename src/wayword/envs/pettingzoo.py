@@ -18,7 +18,7 @@ then.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -88,6 +88,12 @@ class _MultiActorEnv:
     def action_space(self, agent: str) -> Space[Any]:
         """Any text, or for menus a number; a sample is a legal action."""
         return self.action_spaces[agent]
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        raise UsageError(
+            "PettingZoo environments are not copied; play one actor of "
+            "wayword.envs.make(...), whose clone() and pickle are exact"
+        )
 
     def render(self) -> None:
         """Do nothing: observations are texts."""

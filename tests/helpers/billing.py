@@ -27,7 +27,7 @@ FAULTS = (*FREE, *FAILED, "cut JSON", "endless", "uncounted", "odd cache")
 """Faults at random."""
 GIVEN_UP = (*["gateway timeout", "reset", "half a body"] * 10, "silent")
 """What a gateway makes of an answer that takes too long. The model works on, and all is billed."""
-SPEED = 2000.0
+SPEED = 1000.0
 """Tokens a second of a sample; all samples are written at once."""
 MEDIAN, SPREAD = 40.0, 1.0
 """Of the lengths of samples in tokens, which are lognormal: one in ten has more than 140."""

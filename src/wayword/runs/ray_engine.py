@@ -460,11 +460,16 @@ class Bank:
         return await self._account.reserve(call, tokens, dollars, samples)
 
     async def settle(
-        self, name: str, row: LedgerRow, tokens: int | None, dollars: float | None
+        self,
+        name: str,
+        row: LedgerRow,
+        tokens: int | None,
+        dollars: float | None,
+        failed: bool,
     ) -> None:
         """Count and record a request's bill. Raises ``RecordingError``."""
         _, call = self._calls[name]
-        await self._account.settle(call, row, tokens, dollars)
+        await self._account.settle(call, row, tokens, dollars, failed)
 
     async def lose(self, name: str, row: LedgerRow) -> tuple[int, float]:
         """Count and record a request whose answer was lost. Raises ``RecordingError``."""
@@ -510,9 +515,16 @@ class SharedAccount(Account):
         return row
 
     async def settle(
-        self, call: Call, request: LedgerRow, tokens: int | None, dollars: float | None
+        self,
+        call: Call,
+        request: LedgerRow,
+        tokens: int | None,
+        dollars: float | None,
+        failed: bool = False,
     ) -> None:
-        await _answer(self._bank.settle.remote(call.name, request, tokens, dollars))
+        await _answer(
+            self._bank.settle.remote(call.name, request, tokens, dollars, failed)
+        )
 
     async def lose(self, call: Call, request: LedgerRow) -> tuple[int, float]:
         lost: tuple[int, float] = await _answer(

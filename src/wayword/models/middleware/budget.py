@@ -283,14 +283,19 @@ class Account:
         return row
 
     async def settle(
-        self, call: Call, request: LedgerRow, tokens: int | None, dollars: float | None
+        self,
+        call: Call,
+        request: LedgerRow,
+        tokens: int | None,
+        dollars: float | None,
+        failed: bool = False,
     ) -> None:
         """Record a request's bill; ``tokens`` is None if it was not billed."""
         call.requests.remove(request)
         if tokens is None:
             self.write(LedgerRow(0, 0.0, request.call, at=self._now()))
         else:
-            self.pay(tokens, dollars, call, request.call)
+            self.pay(tokens, dollars, call, replace(request, lost=failed))
 
     async def lose(self, call: Call, request: LedgerRow) -> tuple[int, float]:
         """Count a request whose answer the server lost, and return its probable tokens and US
@@ -342,7 +347,7 @@ class Account:
         tokens: int,
         dollars: float | None,
         call: Call | None = None,
-        request: str = "",
+        request: LedgerRow | None = None,
     ) -> None:
         """Add a billed request; ``dollars`` is None if the price is unknown. Without ``call``, the
         current episode pays.
@@ -352,7 +357,16 @@ class Account:
         tokens = max(0, tokens)  # a server may send negative counts
         dollars = None if dollars is None else max(0.0, dollars)
         self._count(call or Call(self), tokens, dollars)
-        self.write(LedgerRow(tokens, dollars or 0.0, request, at=self._now()))
+        request = request or LedgerRow(0, 0.0)
+        self.write(
+            LedgerRow(
+                tokens,
+                dollars or 0.0,
+                request.call,
+                at=self._now(),
+                lost=request.lost,
+            )
+        )
 
     def _count(self, call: Call, tokens: int, dollars: float | None) -> None:
         if self.used >= 1.0 and not call.late:
@@ -525,7 +539,7 @@ class sending:  # noqa: N801 - a context manager, used as a verb
         elif isinstance(error, ModelError) and error.lost and error.billed:
             error.billed = await self._lose(error.billed)
         elif isinstance(error, ModelError):
-            await self._settle(error.billed)
+            await self._settle(error.billed, failed=True)
         # any other error leaves the request open: Account.landed counts it as cancelled
 
     async def _lose(self, most: Usage) -> Usage:
@@ -541,7 +555,7 @@ class sending:  # noqa: N801 - a context manager, used as a verb
         prompt = min(most.prompt, tokens)
         return Usage(prompt, tokens - prompt, estimated=True)
 
-    async def _settle(self, billed: Usage | None) -> None:
+    async def _settle(self, billed: Usage | None, failed: bool = False) -> None:
         call = self._call
         row = self._row
         self._row = None
@@ -555,7 +569,8 @@ class sending:  # noqa: N801 - a context manager, used as a verb
             cost = call.price.of(billed)
         if call.cost is not None:
             call.cost += cost or 0.0
-        await call.account.settle(call, row, billed.prompt + billed.completion, cost)
+        tokens = billed.prompt + billed.completion
+        await call.account.settle(call, row, tokens, cost, failed)
 
 
 class PaidModel(Wrapper):

@@ -25,7 +25,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from statistics import fmean, linear_regression, pvariance
+from statistics import correlation, fmean, pstdev, pvariance
 from typing import NamedTuple, Protocol
 
 # Requests that are remembered, the latest ones: their mean is exact to about 4%.
@@ -83,14 +83,15 @@ class Totals:
     def add(self, row: LedgerRow) -> None:
         reserved = self._open.pop(row.call, None)
         self._last[row.session] = max(row.at, self._last.get(row.session, 0.0))
-        if row.lost:
-            self._given_up.append(row.seconds)
         if row.open:
             self._open[row.call] = row
+            if row.lost:
+                self._given_up.append(row.seconds)
             return
         self._tokens += row.tokens
         self._dollars += row.dollars
-        if reserved is not None and row.tokens:  # refused requests cost nothing
+        # refused requests cost nothing, and the bills of other failures are estimates
+        if reserved is not None and row.tokens and not row.lost:
             self._finished.append((reserved, row))
 
     @property
@@ -214,14 +215,18 @@ def _extrapolation(finished: Sequence[TimedBill]) -> Callable[[TimedBill], float
     """Return a function that estimates the cost of a request that ended later than it was lost.
 
     The line through the finished requests has the cost of a second of one sample as its slope. Its
-    offset is the cost of the prompt, and of the shorter ones of several samples.
+    offset is the cost of the prompt, and of the shorter ones of several samples. Waiting times blur
+    it. Least squares would be too flat, and the ratio of the deviations too steep where there are
+    outliers: the slope is their geometric mean.
     """
-    mean = fmean(each.cost for each in finished)
+    costs = [each.cost for each in finished]
+    times = [each.seconds for each in finished]
     speed = 0.0
-    offset = mean
-    if len({each.seconds for each in finished}) > 1:
-        times = [each.seconds for each in finished]
-        speed, offset = linear_regression(times, [each.cost for each in finished])
+    if len({*costs}) > 1 and len({*times}) > 1:
+        correlated = max(0.0, correlation(times, costs))
+        speed = sqrt(correlated) * pstdev(costs) / pstdev(times)
+    mean = fmean(costs)
+    offset = mean - speed * fmean(times)
 
     def worked_on(request: TimedBill) -> float:
         by_then = max(mean, offset + speed * request.seconds)

@@ -12,7 +12,7 @@ import pytest
 
 from helpers.records import members
 from wayword.core.errors import RecordingError, UsageError
-from wayword.models.middleware.budget import LedgerRow
+from wayword.models.middleware.ledger import LedgerRow
 from wayword.runs import Plan, reports, run
 from wayword.runs.config import CALLS, Spending
 from wayword.runs.record import RunFolder, merge

@@ -15,7 +15,8 @@ import pytest
 from helpers.loopback import Loopback, chat, serving
 from wayword.core.errors import RecordingError
 from wayword.models.middleware import rate
-from wayword.models.middleware.budget import LedgerRow
+from wayword.models.middleware.ledger import LedgerRow
+from wayword.models.middleware.prices import Price
 from wayword.runs import Plan, run
 from wayword.runs.config import CALLS, Session, Spending, add_session, billed, sessions
 from wayword.runs.record import RunFolder
@@ -278,3 +279,51 @@ def test_a_closed_stream_is_no_traceback(tmp_path: Path) -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == f"wayword: {tmp_path}/none: no such folder\n"
+
+
+def test_prices_that_fall_between_sessions_are_named_and_the_higher_ones_count(
+    tmp_path: Path,
+) -> None:
+    table = tmp_path / "prices.yaml"
+    out = tmp_path / "run"
+
+    def session(entry: str, limit: int) -> tuple[float, list[str]]:
+        """Dollars of a session's calls by the ledger, and its notices about prices."""
+        table.write_text(f"openai:m: {entry}\n", encoding="utf-8")
+        before = billed(out)[1]
+        result = run(_plan(server, out, limit=limit, prices=table))
+        lines = [line for line in result.notices if "the price of openai:m" in line]
+        return billed(out)[1] - before, lines
+
+    with serving(_answer) as server:
+        first, no_lines = session("{input: 2, output: 8}", 2)
+        asked = len(server.asked)
+        second, lines = session("{input: 0, output: 0}", 4)
+        third, other_lines = session("{input: 3, output: 1}", 6)
+    assert first == pytest.approx(asked * (50 * 2 + 5 * 8) / 1e6)
+    assert no_lines == []
+    assert second > 0
+    assert "was input 2, output 8 in an earlier session" in lines[0]
+    assert "is now input 0, output 0; the higher one counts" in lines[0]
+    assert other_lines
+    per_call = (50 * 3 + 5 * 8) / 1e6  # each of the prices at its highest
+    assert third / per_call == pytest.approx(round(third / per_call))
+
+
+def test_models_without_prices_write_none(tmp_path: Path) -> None:
+    with serving(_answer) as server:
+        run(_plan(server, tmp_path / "run", limit=1))
+    assert "prices" not in (tmp_path / "run" / CALLS).read_text()
+
+
+def test_folding_a_log_keeps_its_prices(tmp_path: Path) -> None:
+    log = Spending(tmp_path)
+    log.use_prices({"m": Price(2.0, 8.0, write=2.5), "free": Price(0.0, 0.0)})
+    for _ in range(20_002):
+        log.write(LedgerRow(1, 0.0))
+    log.close()
+    for _ in range(2):
+        again = Spending(tmp_path)
+        assert again.totals.tokens == 20_002
+        assert again.prices == {"m": Price(2.0, 8.0, write=2.5)}
+    assert len((tmp_path / CALLS).read_text().splitlines()) == 2

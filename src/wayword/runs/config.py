@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.episode import Json
-from wayword.core.errors import DataError, RecordingError
+from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.core.files import cache_folder, keep, sha256
 from wayword.core.metric import Metric
 from wayword.core.secrets import environment_secrets, redacted
@@ -25,7 +25,9 @@ from wayword.core.shapes import (
 )
 from wayword.metrics import scoring
 from wayword.models.middleware.ledger import LedgerRow, Totals
+from wayword.models.middleware.prices import Price
 from wayword.runs import codec
+from wayword.settings import make
 
 NAME = "run.json"
 
@@ -161,20 +163,34 @@ _COMPACT = (
 
 
 class Spending:
-    """The run folder's log of billed calls; ``totals`` are those of all earlier sessions. The file
-    is created at the first call."""
+    """The run folder's log of billed calls; ``totals`` and ``prices`` are those of all earlier
+    sessions. The file is created at the first call, with a row of the ``prices`` in use."""
 
     def __init__(self, run: Path) -> None:
         self._path = run / CALLS
         self._lines: codec.Appender | None = None
-        self.totals, lines = _read_ledger(run)
+        self.totals, self.prices, lines = _read_ledger(run)
+        self._new_prices: dict[str, Price] = {}
         if lines > _COMPACT:
             total = LedgerRow(self.totals.tokens, self.totals.dollars)
-            codec.write_atomically(self._path, self._line(total))
+            rows = [self._line(total)]
+            if self.prices:
+                rows.append(self._prices_line(self.prices))
+            codec.write_atomically(self._path, b"".join(rows))
+
+    def use_prices(self, prices: Mapping[str, Price | None]) -> None:
+        """Record these prices with the first call, so that later sessions notice a change."""
+        for name, price in prices.items():
+            is_free = price is None or not (price.input or price.output)
+            if price is not None and not is_free and self.prices.get(name) != price:
+                self._new_prices[name] = price
 
     def write(self, row: LedgerRow) -> None:
         if self._lines is None:
             self._lines = _appending(self._path)
+        if self._new_prices:
+            self._lines.append(self._prices_line(self._new_prices))
+            self._new_prices = {}
         self._lines.append(self._line(row))
 
     def close(self) -> None:
@@ -190,30 +206,51 @@ class Spending:
         kept = {k: v for k, v in fields.items() if v or k in ("tokens", "dollars")}
         return codec.dump(kept) + b"\n"
 
+    @staticmethod
+    def _prices_line(prices: Mapping[str, Price]) -> bytes:
+        stated = {
+            name: {k: v for k, v in asdict(price).items() if v is not None}
+            for name, price in prices.items()
+        }
+        return codec.dump({"tokens": 0, "dollars": 0.0, "prices": stated}) + b"\n"
+
 
 def billed(run: Path) -> tuple[int, float]:
     """Tokens and US dollars of all billed calls, including those of unfinished episodes. Raises
     ``RecordingError``."""
-    totals, _ = _read_ledger(run)
+    totals, *_ = _read_ledger(run)
     return totals.tokens, totals.dollars
 
 
-def _read_ledger(run: Path) -> tuple[Totals, int]:
-    """Totals of the log of billed calls, and its number of lines. Raises ``RecordingError``."""
+def _read_ledger(run: Path) -> tuple[Totals, dict[str, Price], int]:
+    """Totals of the log of billed calls, the prices of its models, and its number of lines. Raises
+    ``RecordingError``."""
     path = run / CALLS
     totals = Totals()
+    prices: dict[str, Price] = {}
     number = 0
     for number, line in codec.read_lines(path):
         tokens, dollars, at, seconds, samples = (
             _number(path, number, line, field)
             for field in ("tokens", "dollars", "at", "seconds", "samples")
         )
+        if isinstance(line.get("prices"), dict):
+            prices |= _prices(path, number, line["prices"])
         call = str(line.get("call", ""))
         is_open = line.get("open") is True
         is_lost = line.get("lost") is True
         row = LedgerRow(int(tokens), dollars, call, is_open, at, seconds, is_lost)
         totals.add(replace(row, samples=int(samples)))
-    return totals, number
+    return totals, prices, number
+
+
+def _prices(path: Path, number: int, entries: Mapping[str, Any]) -> dict[str, Price]:
+    try:
+        return {name: make(Price, entry, name) for name, entry in entries.items()}
+    except (UsageError, TypeError, AttributeError) as error:
+        raise RecordingError(
+            f"{path}: line {number}: {error}; delete that line"
+        ) from None
 
 
 def _number(path: Path, number: int, line: Mapping[str, Json], field: str) -> float:

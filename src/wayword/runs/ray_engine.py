@@ -172,7 +172,7 @@ class _Driver:
         )
         ended, limit = list(account.estimate.ended), account.estimate.limit
         self._bank = bank.remote(
-            str(path.absolute()), budget, ended, limit, plan.rpm or 0
+            str(path.absolute()), budget, ended, limit, plan.rpm or 0, account.prices
         )
         player = ray.remote(
             num_cpus=1,
@@ -374,12 +374,14 @@ class Bank:
         ended: Sequence[float],
         turns: int,
         per_minute: float,
+        prices: Mapping[str, Price | None],
     ) -> None:
         self._run, self._account, self._per_minute = (
             Path(run),
             Account(**budget),
             per_minute,
         )
+        self._account.prices |= prices
         self._account.estimate.ended[:], self._account.estimate.limit = ended, turns
         self._limiters: dict[str, Limiter] = {}
         self._meters: dict[int, tuple[str, Meter]] = {}
@@ -397,12 +399,14 @@ class Bank:
             )
         self._bills = configs.Spending(self._run)
         self._account.resume(self._bills, self._bills.totals)
+        self._bills.use_prices(self._account.prices)
 
-    async def join(self, seat: int, player: str) -> None:
-        """Register the process of a seat; the one before died."""
+    async def join(self, seat: int, player: str) -> dict[str, Price | None]:
+        """Register the process of a seat; the one before died. Returns the prices of models."""
         before, self._players[seat] = self._players.get(seat, player), player
         if before != player:
             await self.lost(before)
+        return self._account.prices
 
     async def lost(self, dead: str) -> None:
         """End the calls of a process that died; they may have been billed."""
@@ -568,7 +572,7 @@ class Player:
             self._bank,
             SharedAccount(self._bank, self._name),
         )
-        await _answer(bank.join.remote(self._seat, self._name))
+        prices = await _answer(bank.join.remote(self._seat, self._name))
         self._dataset = dataset = open_dataset(plan)
         agent = open_agent(plan, dataset)
 
@@ -576,6 +580,7 @@ class Player:
             return SimpleNamespace(admit=lambda: _answer(bank.turn.remote(model)))
 
         self._models = open_models(plan, model_choices(plan, agent), account, limiter)
+        account.prices |= prices
         for model in self._models.values():
             await model.prepare()
         identity = plain(config_of(plan, dataset, agent, self._models))

@@ -262,6 +262,8 @@ async def _play(
     account.expect(zip((prompt + completion).tolist(), costs.tolist(), strict=True))
     spending = Spending(path)
     account.resume(spending, spending.totals)
+    active.notices += account.keep_prices(spending.prices)
+    spending.use_prices(account.prices)
     done = active.done
     began, started = (
         time.perf_counter(),

@@ -13,7 +13,7 @@ import asyncio
 import secrets
 import time
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from math import inf, sqrt
@@ -174,6 +174,7 @@ class Account:
         self.max_tokens, self.max_dollars = max_tokens, max_dollars
         self.tokens, self.dollars = tokens, dollars
         self.ledger, self.on_retried = ledger, on_retried
+        self.prices: dict[str, Price | None] = {}  # by the model's name
         self.totals = Totals()  # for the cost of requests that are cancelled
         self.estimate = Estimate()
         self.calls = self.unpriced = self.retries = self.late = 0
@@ -205,6 +206,20 @@ class Account:
         self.totals = totals
         self.tokens += totals.tokens
         self.dollars += totals.dollars
+
+    def keep_prices(self, earlier: Mapping[str, Price]) -> list[str]:
+        """Raise prices that are lower than in earlier sessions of the run. Returns notices."""
+        notices = []
+        for name, before in earlier.items():
+            now = self.prices.get(name)
+            if name not in self.prices or now == before:
+                continue
+            self.prices[name] = before if now is None else before.higher(now)
+            notices.append(
+                f"the price of {name} was {before} in an earlier session of this run, and is now "
+                f"{now or 'unknown'}; the higher one counts (start a new run to use the new one)"
+            )
+        return notices
 
     def begin(self) -> None:
         """Start the caller's episode: all calls made in this context are part of it.
@@ -583,7 +598,7 @@ class PaidModel(Wrapper):
     ) -> None:
         super().__init__(inner)
         self._account = account or Account()
-        self._price = price
+        self._account.prices[inner.name] = price
         self._announces = False  # true once the model has used ``sending``
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
@@ -606,7 +621,7 @@ class PaidModel(Wrapper):
     async def _paid(
         self, total: sending, ask: Callable[[], Awaitable[Answer]]
     ) -> Answer:
-        call = Call(self._account, self._price)
+        call = Call(self._account, self._account.prices[self._inner.name])
         await self._account.admit(call)
         token = _CALL.set(call)
         try:

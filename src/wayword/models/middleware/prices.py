@@ -6,7 +6,7 @@ The cost of a model without a price is unknown, not 0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
@@ -42,9 +42,7 @@ class Price:
     write_hour: Dollars | None = None
 
     def of(self, usage: Usage) -> float:
-        cached = self.input if self.cached is None else self.cached
-        write = 1.25 * self.input if self.write is None else self.write
-        write_hour = 2.0 * self.input if self.write_hour is None else self.write_hour
+        cached, write, write_hour = self._cache_prices
         fresh = self.input
         if usage.estimated and self.write is not None:
             fresh = max(self.input, self.write)
@@ -56,6 +54,30 @@ class Price:
             + usage.completion * self.output
         )
         return total / 1e6
+
+    @property
+    def _cache_prices(self) -> tuple[float, float, float]:
+        """Prices of prompt tokens from the cache, written to it, and written for an hour."""
+        return (
+            self.input if self.cached is None else self.cached,
+            1.25 * self.input if self.write is None else self.write,
+            2.0 * self.input if self.write_hour is None else self.write_hour,
+        )
+
+    def higher(self, other: Price) -> Price:
+        """Return the higher one of each of the prices."""
+        cached, write, write_hour = map(max, self._cache_prices, other._cache_prices)
+        return Price(
+            max(self.input, other.input),
+            max(self.output, other.output),
+            cached,
+            None if self.write is other.write is None else write,
+            write_hour,
+        )
+
+    def __str__(self) -> str:
+        set_prices = {k: v for k, v in asdict(self).items() if v is not None}
+        return ", ".join(f"{name} {value:g}" for name, value in set_prices.items())
 
 
 @dataclass(frozen=True, slots=True)

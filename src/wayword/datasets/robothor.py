@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from wayword.core.files import (
     SOURCES,
     cached_json,
     find_any,
+    parse_at,
     read_bytes,
     read_field,
     require_data,
@@ -183,7 +183,7 @@ class Robothor(SolvableSearches):
         )
         if index >= len(records):
             raise DataError(path, where, "is missing", "fetch it again")
-        record = json.loads(records[index])
+        record = parse_at(path, where, records[index])
         name = read_field(path, where, record, "id", str)
         label = read_field(path, where, record, "object_type", str)
         x, y = robothor.point_of(path, where, record, "initial_position")

@@ -77,15 +77,15 @@ def _generated(folder: Path, number: int, places: int = 117) -> Path:
         free = [j in nearest for j in range(places)]
         records.append(
             {
-                "image_id": f"v{i}",
+                "image_id": f"viewpoint{i:023d}",
                 "pose": pose,
                 "visible": free,
                 "included": True,
                 "unobstructed": free,
             }
         )
-    path = folder / f"scan{number}_connectivity.json"
-    path.write_text(json.dumps(records))
+    path = folder / f"scan{number}_connectivity.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(records).encode()))
     return path
 
 

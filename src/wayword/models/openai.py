@@ -105,13 +105,13 @@ class OpenAIModel(Model):
         self.name: str = f"openai:{name}"
         address = base_url or _HOSTED
         key = os.environ.get(settings.key_env, "")
+        is_hosted = (urlsplit(address).hostname or "").endswith("api.openai.com")
+        self._profile = profile_of(name, settings.profile, is_hosted)
+        self._server = Connection(address, key, self._settings)
         if not key and not is_loopback_url(address) and HEADERS not in settings.extra:
             raise UsageError(
                 f"{self.name}: set ${settings.key_env}, or the setting 'base_url' to a local server"
             )
-        is_hosted = (urlsplit(address).hostname or "").endswith("api.openai.com")
-        self._profile = profile_of(name, settings.profile, is_hosted)
-        self._server = Connection(address, key, self._settings)
         self._accepted_shapes: set[tuple[str, ...]] = set()
         self._shape_locks: defaultdict[tuple[str, ...], asyncio.Lock] = defaultdict(
             asyncio.Lock

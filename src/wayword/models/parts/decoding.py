@@ -245,6 +245,10 @@ _MARKS = tuple(
 )  # fmt: skip
 """Marks of models' own formats, which servers without a parser of them leave in the answer, and the
 tag that stands for each."""
+_SURROGATES = re.compile(
+    r"(\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|\\ud[89a-f][0-9a-f]{2}", re.IGNORECASE
+)
+"""Escaped surrogates in a JSON answer: a pair, or an unpaired one, which no file can hold."""
 _THINK_TAG = re.compile(
     r"<(/?)(?:\w{1,12}[:_])?(?:think|thinking|thought|reasoning)>|\[(/?)THINK\]", re.I
 )
@@ -260,6 +264,7 @@ def split_thought(text: str) -> tuple[str, str]:
     the prompt, as with some chat templates. Blocks do not nest, as a thought may quote a tag. Tags
     inside a JSON answer are part of its strings.
     """
+    text = _SURROGATES.sub(lambda found: found[1] or r"\ufffd", text)
     for mark, stands_for in _MARKS:
         text = mark.sub(stands_for, text)
     if text.lstrip().startswith("{"):

@@ -58,11 +58,11 @@ _END_RUN = frozenset({"no credit", "wrong key", "wrong address", "field unknown"
 """Refusals that every other call would get, if nothing can be learnt from them."""
 
 # A prompt of at least so many characters is shortened by the server if it counts fewer tokens than
-# a token for so many characters (agents' prompts have 2.5 to 4.5), or no more than for one that is
-# shorter by a quarter.
+# one for so many characters (agents' prompts have 2.5 to 4.5); for a prompt that is longer than the
+# one with the largest count so far, but has hardly more tokens, than one for fewer.
 _LONG_PROMPT = 4000
 _CHARACTERS_PER_TOKEN = 9
-_GROWN = 1.25
+_IF_FLAT = 6
 
 
 class Refused(ModelError):
@@ -136,9 +136,13 @@ class Connection:
         if characters < _LONG_PROMPT or any(message.images for message in messages):
             return False
         longest, most = self._longest
-        self._longest = max((longest, most), (characters, tokens), key=itemgetter(1))
-        is_flat = tokens <= most and characters > _GROWN * longest
-        return is_flat or characters > _CHARACTERS_PER_TOKEN * tokens
+        grown = characters - longest
+        is_flat = grown > 0 and grown > _CHARACTERS_PER_TOKEN * (tokens - most)
+        most_characters = _IF_FLAT if is_flat else _CHARACTERS_PER_TOKEN
+        if characters > most_characters * tokens:
+            return True
+        self._longest = max(self._longest, (characters, tokens), key=itemgetter(1))
+        return False
 
     async def _send(self, request: Request) -> Any:
         body = json.dumps(request.body).encode()
@@ -456,7 +460,7 @@ def _redirect(status: int, headers: Mapping[str, str], address: str) -> ModelErr
 
 _WAIT = re.compile(
     r"(?:retry.?delay|(?:try again|retry)\b[^\d.]{0,12} (?:in|after))\W{0,4}"
-    r"((?:\d[\d.]*\s?(?:ms|h|m|s)\w*\s?)+)",
+    r"((?:\d[\d.]*\s?(?:ms|h|m|s)[a-z]*\s?)+)",
     re.IGNORECASE,
 )
 """A wait in the text of an error: ``Please try again in 1m2.5s``, ``"retryDelay": "5s"``."""

@@ -39,7 +39,9 @@ Kind = Literal[
 ]
 TABLE = Path(__file__).parent.parent / "refusals.toml"
 
-_ECHOES = frozenset({"input", "ctx", "body", "request", "failed_generation", "url"})
+_ECHOES = frozenset(
+    {"input", "ctx", "body", "request", "failed_generation", "callstack"}
+)
 """Values of an error that repeat the request, whose text proves nothing."""
 _MESSAGES = ("message", "msg", "error", "detail", "status_msg", "title", "raw")
 _MOST_TOKENS = 10**9  # of a window: a larger one is a server's error

@@ -1,0 +1,63 @@
+"""An error inside a reply of status 200."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.loopback import serving
+from helpers.served_runs import asked
+from wayword.core.errors import ModelError
+
+
+def _in_choice(code: int, text: str) -> dict[str, Any]:
+    error = {"code": code, "message": text}
+    message = {"role": "assistant", "content": "half"}
+    choice = {"message": message, "finish_reason": "error", "error": error}
+    return {"choices": [choice]}
+
+
+REPLIES: dict[str, tuple[dict[str, Any], bool, bool]] = {
+    # reply, fatal, retried
+    "key": ({"error": {"message": "No auth credentials", "code": 401}}, True, False),
+    "credit": (
+        {"error": {"message": "Insufficient credits", "code": 402}},
+        True,
+        False,
+    ),
+    "rate": ({"error": {"message": "Rate limit exceeded", "code": 429}}, False, True),
+    "text": ({"error": "upstream error"}, False, True),
+    "null choices": (
+        {"choices": None, "error": {"message": "x", "code": "502"}},
+        False,
+        True,
+    ),
+    "own fields": (
+        {"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}},
+        True,
+        False,
+    ),
+    "choice": (_in_choice(502, "provider disconnected"), False, True),
+    "choice with a key": (_in_choice(401, "invalid api key"), True, False),
+    "finish": (
+        {"choices": [{"message": {"content": "x"}, "finish_reason": "error"}]},
+        False,
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_an_error_is_never_an_answer(name: str) -> None:
+    reply, fatal, retried = REPLIES[name]
+    with serving(lambda *_: (200, reply)) as server:
+        error = asked(server.address)
+    assert isinstance(error, ModelError)
+    assert (error.fatal, error.retryable) == (fatal, retried)
+
+
+def test_an_answer_with_an_empty_error_is_an_answer() -> None:
+    choice = {"message": {"content": "hi"}, "error": None, "finish_reason": "stop"}
+    with serving(lambda *_: (200, {"choices": [choice], "error": None})) as server:
+        assert not isinstance(asked(server.address), ModelError)

@@ -1,0 +1,29 @@
+"""One refusal, one meaning."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wayword.models.servers.profile import Profile
+from wayword.models.servers.refusals import learn, read
+
+ROWS = tomllib.loads(Path(__file__).with_name("cases.toml").read_text())["case"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["name"] for row in ROWS])
+def test_a_wording_has_one_meaning(row: dict[str, Any]) -> None:
+    body = {"max_tokens": 4496, "temperature": 0.0, **row.get("sent", {})}
+    refusal = read(400, {"error": {"message": row["text"]}}, tuple(body))
+    assert refusal.kind == row["is"]
+    lesson = learn(refusal, Profile(), body)
+    changes = json.loads(json.dumps(lesson[0])) if lesson else {}
+    assert row.get("changes", {}).items() <= changes.items()
+    if not refusal.teaches:
+        assert changes == row.get("changes", {})
+    if "room" in row:
+        assert refusal.window - refusal.prompt == row["room"]

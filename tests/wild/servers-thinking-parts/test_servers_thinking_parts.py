@@ -1,0 +1,33 @@
+"""Reasoning in parts of the content and in fields of many names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from wayword.models.servers.answers import sample
+from wayword.models.servers.requests import Request
+
+REQUEST = Request("/chat/completions", {}, "Go on.", limit=100)
+TEXT = {"type": "text", "text": "left"}
+THOUGHT = [{"type": "text", "text": "hm"}]
+MESSAGES: list[dict[str, Any]] = [
+    {"content": [{"type": "thinking", "thinking": THOUGHT}, TEXT]},
+    {"content": [{"type": "thinking", "thinking": "hm"}, TEXT]},
+    {"content": [{"type": "reasoning", "text": "hm"}, TEXT]},
+    {"content": "left", "reasoning_content": "hm"},
+    {"content": "left", "reasoning": "hm"},
+    {"content": "left", "thinking": "hm"},
+    {
+        "content": "left",
+        "reasoning_details": [{"type": "reasoning.text", "text": "hm"}],
+    },
+    {"content": "left", "thinking_blocks": [{"type": "thinking", "thinking": "hm"}]},
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_text_and_reasoning_are_separate(message: dict[str, Any]) -> None:
+    found = sample({"message": message, "finish_reason": "stop"}, REQUEST)
+    assert (found.text, found.reasoning) == ("left", "hm")

@@ -1,0 +1,74 @@
+"""The wait that a server requests, wherever it is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.loopback import refusal
+from helpers.served_runs import good, played
+from wayword.models.servers.connection import retry_after
+
+
+@pytest.mark.parametrize(
+    ("headers", "text", "seconds"),
+    [
+        ({}, "Please retry in 5.1s.", 5.1),
+        ({}, "'retryDelay': '5s'", 5.0),
+        ({}, "Please try again in 1m2.5s", 62.5),
+        ({}, "Please try again in 6ms.", 0.006),
+        ({}, "please retry after 25s, resets at Wed", 25.0),
+        ({}, "try again in 20 seconds", 20.0),
+        ({}, "try again in 2 hours", 7200.0),
+        ({}, "slow down", None),
+        ({"retry-after": "7"}, "try again in 20s", 7.0),
+        (
+            {
+                "x-ratelimit-reset-requests": "1m0s",
+                "x-ratelimit-remaining-requests": "0",
+            },
+            "",
+            60.0,
+        ),
+        (
+            {"x-ratelimit-reset-tokens": "9s", "x-ratelimit-remaining-tokens": "5"},
+            "",
+            None,
+        ),
+    ],
+)
+def test_a_wait_is_read(
+    headers: dict[str, str], text: str, seconds: float | None
+) -> None:
+    assert retry_after(headers, text) == (seconds and pytest.approx(seconds))
+
+
+def test_a_wrong_key_in_a_list_ends_the_run(tmp_path: Path) -> None:
+    error = {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}
+    run = played(
+        lambda *_: (400, [{"error": error}]), tmp_path / "run", model="gemini-2.5-flash"
+    )
+    assert "API key not valid; set $OPENAI_API_KEY" in run.outcome.unusable
+    assert len(run.server.asked) == 1
+
+
+def test_a_quota_of_a_minute_is_waited_out(tmp_path: Path) -> None:
+    quota = {"code": 429, "message": "You exceeded your current quota. Please retry in 0.1s.",
+             "status": "RESOURCE_EXHAUSTED"}  # fmt: skip
+    count = [0]
+
+    def answer(route: str, body: dict[str, Any], headers: object) -> tuple[int, Any]:
+        count[0] += 1
+        return (429, [{"error": quota}]) if count[0] == 2 else good(body)
+
+    run = played(answer, tmp_path / "run", retries=3)
+    assert (run.outcome.finished, run.server.refused) == (3, 1)
+
+
+def test_a_wait_of_a_day_is_named_and_not_waited_for(tmp_path: Path) -> None:
+    text = "Rate limit exceeded: free-models-per-day. Please try again in 20h0m."
+    run = played(lambda *_: (429, refusal(text)), tmp_path / "run", retries=3)
+    assert len(run.server.asked) == 3
+    assert any("72000 s" in line for line in [*run.notices, run.outcome.unusable])

@@ -40,7 +40,10 @@ _SIMILAR = 1.5
 # A model works on after a gateway has given up on it. Only the longer answers are lost this way.
 # Their mean is two to three times the length at that moment, for lognormal and Pareto lengths and
 # limits of 1 to 20 times that length.
-_WORKS_ON = 3.0
+_WORKS_ON = 2.5
+
+# The same for the longest of the killed requests, which were not chosen by their length.
+_GOES_ON = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,10 @@ class Totals:
             for start, end in self._finished
         ]
         tokens = expected_cost(
-            [TimedBill(row.seconds, row.tokens, row.samples) for row in rows],
+            [
+                TimedBill(row.seconds, row.tokens, row.samples, killed=not row.lost)
+                for row in rows
+            ],
             [
                 TimedBill(row.seconds, row.tokens, row.samples, end.tokens)
                 for row, end in ended
@@ -123,7 +129,10 @@ class Totals:
             earlier,
         )
         dollars = expected_cost(
-            [TimedBill(row.seconds, row.dollars, row.samples) for row in rows],
+            [
+                TimedBill(row.seconds, row.dollars, row.samples, killed=not row.lost)
+                for row in rows
+            ],
             [
                 TimedBill(row.seconds, row.dollars, row.samples, end.dollars)
                 for row, end in ended
@@ -147,6 +156,7 @@ class TimedBill(NamedTuple):
     reserved: float
     samples: int = 1
     cost: float = 0.0
+    killed: bool = False
 
     @property
     def kind(self) -> int:
@@ -163,10 +173,11 @@ def expected_cost(
     """Return the probable cost of lost requests.
 
     A request that had been in progress for some time is one of the longer ones of its kind. It is
-    expected to cost as much as the ``finished`` ones that took longer still. It may also be one of
-    those that a gateway gives up: its cost by then is that of finished ones of the same duration,
-    and it works on. ``given_up`` are the durations of these, which say how many of the longer ones
-    they are: all of them, if the gateway gives up after a fixed time.
+    expected to cost as much as those that took longer still: the ``finished`` ones, and the killed
+    ones at what they are expected to cost (Kaplan-Meier estimate). It may also be one of those that
+    a gateway gives up: its cost by then is that of finished ones of the same duration, and it works
+    on. ``given_up`` are the durations of these, which say how many of the longer ones they are: all
+    of them, if the gateway gives up after a fixed time.
 
     Without any finished requests, all of the reservation counts, and for the first few a part of
     it. Two standard errors of the sum are added, less those that ``earlier`` estimates contain.
@@ -187,21 +198,28 @@ def expected_cost(
         similar = kinds.get(kind, finished)
         worked_on = _extrapolation(similar)
         spread = pvariance(each.cost for each in similar)
+        seen = 0
         longer = 0
         longer_cost = 0.0
         # both lists from the longest to the shortest: the costs of longer requests are summed up
         for request in lost:
             if request.kind != kind:
                 continue
-            while longer < len(similar) and similar[longer].seconds > request.seconds:
-                longer_cost += similar[longer].cost
+            while seen < len(similar) and similar[seen].seconds > request.seconds:
+                longer_cost += similar[seen].cost
                 longer += 1
-            count = 1 + len(given_up) - bisect_right(given_up, request.seconds)
+                seen += 1
+            count = len(given_up) - bisect_right(given_up, request.seconds)
+            if not request.killed or not longer:
+                count += 1  # the request itself
             cost = longer_cost + count * worked_on(request)
             cost = min(request.reserved, cost / (longer + count))
             cost += (request.reserved - cost) / len(similar) ** 2
             expected += cost
             variance += spread
+            if request.killed:  # it would have taken longer than the next ones
+                longer_cost += cost
+                longer += 1
     # Errors of the sum, and of the means that its terms are taken from.
     variance *= 1.0 + len(lost) / len(finished)
     margin = sqrt(variance)
@@ -233,7 +251,8 @@ def _extrapolation(finished: Sequence[TimedBill]) -> Callable[[TimedBill], float
         longest = min(by_then, max(0.0, speed * request.seconds))
         # the longest of several samples is so long already that little of it is to come
         longest /= sqrt(max(1, request.samples))
-        cost = by_then + (_WORKS_ON - 1.0) * longest
+        factor = _GOES_ON if request.killed else _WORKS_ON
+        cost = by_then + (factor - 1.0) * longest
         return min(request.reserved, cost)
 
     return worked_on

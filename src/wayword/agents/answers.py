@@ -571,7 +571,9 @@ class StrategyRecipe(AnswerForm):
         self, reply: Reply, read: AnswerFields, legal: Legal
     ) -> Action | Refusal:
         words = [text for text in read.all(self.action.key) if isinstance(text, str)]
-        if len(words) > 1 or (words and legal.has_line(read.before)):
+        if len(words) > 1 or (
+            words and any(map(legal.whole, read.before.splitlines()))
+        ):
             return Refusal("several_actions", SEVERAL_ACTIONS)
         if words:
             values = [v for name in _ARGUMENT_FIELDS for v in read.all(name)]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -27,7 +27,7 @@ from wayword.agents.answers import (
     StrategyRecipe,
     one_line,
 )
-from wayword.agents.legal import Legal, offered
+from wayword.agents.legal import Legal
 from wayword.agents.pages import Prompts
 from wayword.agents.strategies import examples
 from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, parse_state
@@ -40,6 +40,41 @@ from wayword.core.trajectory import STATE
 from wayword.core.world import Feedback, Observation
 from wayword.verbalize import generic
 from wayword.verbalize.generic import Verbalizer
+
+# The options of a constrained answer.
+
+_NAME_FORM = (
+    "[A-Za-z0-9_ -]{1,40}"  # matches any argument, including names not seen yet
+)
+_NAME_TOKEN = re.compile(r"[\w-]+")
+
+
+def offered(space: ActionSpace, text: str, most: int) -> ActionSpace:
+    r"""Return the space for a constrained answer: it lists actions whose arguments occur in
+    ``text`` (at most ``most``, the shortest ones); the others are covered by patterns.
+
+    A schema that listed all objects seen so far would give the model a memory beyond its prompt.
+
+    >>> space = ActionSpace((Action("goto", ("mug_1",)), Action("goto", ("cup_2",)), STOP))
+    >>> shown = offered(space, "Before you: mug_1.", 10)
+    >>> [str(action) for action in shown.listed], shown.forms
+    (['goto[mug_1]', 'stop'], ('goto\\[[A-Za-z0-9_ -]{1,40}\\]',))
+    """
+    known = set(_NAME_TOKEN.findall(text))
+    in_view = [
+        action
+        for action in space.listed
+        if known.issuperset(_NAME_TOKEN.findall(" ".join(action.arguments)))
+    ]
+    listed = set(sorted(in_view, key=lambda action: len(str(action)))[:most])
+    hidden = {(a.name, len(a.arguments)): None for a in space.listed if a not in listed}
+    forms = [
+        rf"{verb}\[{', '.join([_NAME_FORM] * count)}\]" if count else verb
+        for verb, count in hidden
+    ]
+    shown = tuple(action for action in space.listed if action in listed)
+    return replace(space, listed=shown, forms=(*space.forms, *forms))
+
 
 _SIGNATURE = re.compile(r"([a-z_]+)(?:\[([^\]]*)\])?")
 

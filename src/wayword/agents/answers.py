@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import dropwhile, islice, takewhile
@@ -53,7 +54,6 @@ LONGEST_THOUGHT = 2_000  # characters of a thought that are kept
 
 # Reply: the answer itself, apart from the reasoning around it.
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _UNFINISHED_WORD = re.compile(r"[^\s\])}\"'`.!?;,]*")
 """The broken last word, matched in the reversed text: a search from the front is quadratic."""
 _CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
@@ -156,8 +156,6 @@ def _without_tokens(text: str) -> str:
 
 def sanitized(text: str) -> str:
     """Return the text without lone surrogates, which cannot be encoded in requests and files."""
-    if _SURROGATE.search(text) is None:
-        return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -204,18 +202,14 @@ def fields(text: str, names: Collection[str]) -> AnswerFields:
     """
     text = text[:LONGEST]
     values: dict[str, list[Json]] = {}
-    objects: list[dict[str, Json]] = []
     outside = []  # the text between the objects
     end = 0
-    for value, start, object_end in islice(_objects(text, set(names)), MOST_VALUES):
+    for value, start, object_end in _decoded("{", text, lambda v: v.keys() & names):
         outside.append(text[end:start])
         end = object_end
-        if value not in objects:
-            objects.append(value)
-            for name in value.keys() & names:
-                given = value[name]
-                new = given if isinstance(given, _Repeats) else [given]
-                values.setdefault(name, []).extend(new)
+        for name, given in value.pairs:
+            if name in names and given not in values.get(name, ()):
+                values.setdefault(name, []).append(given)
     rest = FENCE.sub("", "\n".join([*outside, text[end:]]))
     labels = list(islice(_label_pattern(tuple(names)).finditer(rest), MOST_VALUES))
     label_ends = [*(label.start() for label in labels[1:]), len(rest)]
@@ -235,7 +229,7 @@ def fields(text: str, names: Collection[str]) -> AnswerFields:
     if labels:
         before = rest[: labels[0].start()]
     values = {name: each[:MOST_VALUES] for name, each in values.items()}
-    return AnswerFields(values, FENCE.sub("", before).strip(), bool(objects))
+    return AnswerFields(values, FENCE.sub("", before).strip(), bool(outside))
 
 
 @lru_cache(maxsize=64)
@@ -264,83 +258,51 @@ def items(text: str) -> list[str]:
     Lines before the list are skipped; the first line without a marker ends it.
     """
     text = text[:LONGEST]
-    decoder = json.JSONDecoder(strict=False)
-    for start in [match.start() for match in re.finditer(r"\[", text)][:50]:
-        try:
-            value, _ = decoder.raw_decode(text, start)
-        except ValueError:
-            continue
-        except (
-            RecursionError
-        ):  # takes milliseconds, and the next bracket raises it again
-            break
-        if (
-            isinstance(value, list)
-            and value
-            and all(isinstance(item, str) for item in value)
-        ):
-            return [sanitized(item) for item in value]
+    for value, _, _ in _decoded("[", text, _is_list_of_texts):
+        return list(value)
     lines = text.splitlines()
     from_first = dropwhile(lambda line: not MARKER.match(line), lines)
     return [strip_marker(line) for line in takewhile(MARKER.match, from_first)]
 
 
-class _Repeats(list[Any]):
-    """The values of a key that occurs several times in an object, with different values."""
+def _is_list_of_texts(value: Any) -> bool:
+    return bool(value) and all(isinstance(item, str) for item in value)
 
 
-def _objects(text: str, names: set[str]) -> Iterator[tuple[dict[str, Json], int, int]]:
-    """Yield each outermost JSON object with one of the fields, and its start and end.
+class _Object(dict[str, Any]):
+    """A decoded JSON object; ``pairs`` keep the values of repeated keys."""
 
-    Inside an object without these fields, nested ones are decoded again, which could take quadratic
-    time: the search ends after decoding four times the length of the longest answer.
-    """
-    budget = 4 * LONGEST
-    decoder = json.JSONDecoder(object_pairs_hook=_unique_keys, strict=False)
-    start = text.find("{")
-    while start >= 0 and budget > 0:
-        search_from = start + 1
-        try:
-            value, end = decoder.raw_decode(text, start)
-        except json.JSONDecodeError as error:
-            value, end = None, error.pos
-        except ValueError:  # a number of thousands of digits
-            value, end = None, len(text)
-        except (
-            RecursionError
-        ):  # a thousand open brackets are not an answer, and take milliseconds
+    def __init__(self, pairs: Sequence[tuple[str, Any]]) -> None:
+        self.pairs = [(_WORD_GAP.sub("_", k.strip().lower()), v) for k, v in pairs]
+        super().__init__(self.pairs)
+
+
+_WORD_GAP = re.compile(r"[\s_]+")
+_LONE_ESCAPE = re.compile(
+    r"\\u(?:d[89ab]..(?!\\ud[c-f])|(?<!\\ud[89ab]..\\u)d[c-f]..)", re.I
+)
+"""A lone surrogate as a JSON escape, which hides in ASCII."""
+_MOST_BRACKETS = 30  # brackets that are tried as the beginning of a JSON value
+_DECODER = json.JSONDecoder(object_pairs_hook=_Object, strict=False)
+
+
+def _decoded(
+    bracket: str, text: str, fits: Callable[[Any], object]
+) -> Iterator[tuple[Any, int, int]]:
+    """Yield each outermost JSON value that begins with a bracket and fits, its start and end. The
+    limit on attempts bounds the time for text that is full of brackets."""
+    text = _LONE_ESCAPE.sub(r"\\ufffd", text)
+    end = 0
+    for _ in range(_MOST_BRACKETS):
+        start = text.find(bracket, end)
+        if start < 0:
             return
-        budget -= max(
-            32, end - start
-        )  # a failed attempt takes about as long as 32 characters
-        if isinstance(value, dict) and names & value.keys():
-            yield value, start, end
-            search_from = end
-        start = text.find("{", search_from)
-
-
-def _unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    values: dict[str, Json] = {}
-    for written, value in pairs:
-        key, value = (
-            re.sub(r"[\s_]+", "_", sanitized(written).strip().lower()),
-            _sanitize(value),
-        )
-        if key in values and values[key] != value:
-            old = values[key]
-            values[key] = _Repeats(
-                [*(old if isinstance(old, _Repeats) else [old]), value]
-            )
-        else:
-            values[key] = value
-    return values
-
-
-def _sanitize(value: Json) -> Json:
-    """Remove lone surrogates from decoded values: JSON escapes can hide them in ASCII."""
-    if isinstance(value, str):
-        return sanitized(value)
-    return [_sanitize(item) for item in value] if type(value) is list else value
+        end = start + 1
+        with suppress(ValueError, RecursionError):
+            value, after = _DECODER.raw_decode(text, start)
+            if fits(value):
+                yield value, start, after
+                end = after
 
 
 # AnswerForm: the fields of an answer, declared once.
@@ -613,21 +575,17 @@ def _parts_of(values: Sequence[Json], section: Field) -> dict[str, str]:
     """Return the parts of a section: fields of an object, or ``name: words`` on separate lines or
     between semicolons."""
     names = [name for name, _ in section.parts]
-    part_start = rf"(?:^|[;\n])[ \t>*#_\-]{{0,8}}({'|'.join(names)})[ \t*_]{{0,4}}[:=]"
+    label = rf"(?i)(?:^|[;\n])[ \t>*#_\-]{{0,8}}({'|'.join(names)})[ \t*_]{{0,4}}[:=]"
     parts: dict[str, str] = {}
     for value in values if names else ():
-        if isinstance(value, dict):
-            pairs = [(name, value[name]) for name in names if name in value]
-        else:
-            body = str(value)
-            part_labels = list(re.finditer(part_start, body, re.I))
-            part_ends = [*(label.start() for label in part_labels[1:]), len(body)]
-            pairs = [
-                (label[1].lower(), body[label.end() : end].strip(" \t\r\n;*"))
-                for label, end in zip(part_labels, part_ends, strict=False)
-            ]
-        for name, words in pairs:
-            parts.setdefault(name, one_line(words, LONGEST))
+        given = value
+        if not isinstance(given, dict):
+            _, *pieces = re.split(label, str(value))
+            pairs = zip(pieces[::2], pieces[1::2], strict=True)
+            given = {name.lower(): text.strip(" \t\r\n;*") for name, text in pairs}
+        for name in names:
+            if name in given:
+                parts.setdefault(name, one_line(given[name], LONGEST))
     return parts
 
 

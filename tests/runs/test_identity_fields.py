@@ -98,6 +98,7 @@ OTHERS: Mapping[str, Any] = {
     "seed": 1,
     "decoding": "free",
     "summaries": "recorded",
+    "endings": "any",
     "captions": False,
     "objects": False,
     "distances": False,

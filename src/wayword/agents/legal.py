@@ -306,8 +306,8 @@ class Legal:
         option = self._option(line)
         if option is None or not option.is_whole or option.value not in self._space:
             return None
-        is_named = option.is_call or self._space.knows(option.value)
-        return option.value if is_named else None
+        is_call = option.is_call and option.value.name in self._verbs
+        return option.value if is_call or self._space.knows(option.value) else None
 
     def takes_text(self, verb: str) -> bool:
         return _snake(verb) in self._space.open_verbs

@@ -21,6 +21,7 @@ help:
 	@echo 'make bench    speed as ratios against plain reference implementations'
 	@echo 'make lint     only ruff, mypy and the import contract'
 	@echo 'make install  the environment of these commands, in .venv'
+	@echo 'make extra-NAME  adds an extra to .venv, such as extra-mcp or extra-ray (wayword doctor lists them)'
 
 install: .venv/installed
 
@@ -33,6 +34,10 @@ $(UV):
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv
 	@$(UV) pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[local]' --group dev
 	@touch $@
+
+# An extra of pyproject.toml, such as `make extra-mcp`; `wayword doctor` lists them.
+extra-%: install
+	@$(UV) pip install --quiet --python $(BIN)/python -e '.[$*]'
 
 demo: install
 	@$(BIN)/wayword demo

@@ -10,7 +10,7 @@ dozen, and must find out by trial which thing each task means. The curve is prin
 The action is a plan of one line. With ``--tools`` it is a call of the tool ``act`` instead, in an
 environment of each rollout's own, and what came of it goes into the chat: ``environment_factory``.
 
-Needs: pip install 'wayword[trl]'; for --tools TRL 1.16 and transformers 5.15 or later.
+Needs: make extra-trl; for --tools TRL 1.16 and transformers 5.15 or later.
 """
 
 from __future__ import annotations

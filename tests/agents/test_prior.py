@@ -114,9 +114,7 @@ def test_absent_libraries_name_the_way_out(monkeypatch: pytest.MonkeyPatch) -> N
     for name in ("onnxruntime", "tokenizers"):
         with monkeypatch.context() as without:
             without.setitem(sys.modules, name, None)
-            with pytest.raises(
-                UsageError, match=rf"need {name}: pip install 'wayword\[prior\]'"
-            ):
+            with pytest.raises(UsageError, match=rf"need {name}: .*extra-prior"):
                 TextSimilarity(*parts).embed(["mug"])
 
 

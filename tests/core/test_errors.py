@@ -12,7 +12,7 @@ from wayword.core.errors import UsageError, needing
 def test_a_library_that_is_not_there_is_named_with_the_command_that_installs_it() -> (
     None
 ):
-    line = r"^it needs this: pip install 'wayword\[local\]'$"
+    line = r"^it needs this: make -C \S+ extra-local$"
     with pytest.raises(UsageError, match=line), needing("it needs this", "local"):
         import nowhere_to_be_found  # type: ignore[import-not-found]  # noqa: F401
 

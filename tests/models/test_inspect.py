@@ -20,7 +20,7 @@ INSTALLED = importlib.util.find_spec("inspect_ai") is not None
 
 @pytest.mark.skipif(INSTALLED, reason="Inspect is installed")
 def test_without_inspect_the_extra_is_named() -> None:
-    with pytest.raises(UsageError, match=r"pip install 'wayword\[inspect\]'"):
+    with pytest.raises(UsageError, match=r"extra-inspect"):
         open_model("inspect:mockllm/model")
 
 

@@ -185,5 +185,5 @@ def test_without_the_packages_the_way_out_is_named(
         return object() if name in ("torch", "transformers") else real(name)
 
     monkeypatch.setattr("wayword.perception.networks.eyes.import_module", without)
-    with pytest.raises(UsageError, match=r"pip install 'wayword\[vision\]'"):
+    with pytest.raises(UsageError, match=r"extra-vision"):
         TransformersEncoder("any")

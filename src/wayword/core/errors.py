@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -88,9 +90,25 @@ def suggest(name: str, options: list[str]) -> str:
     return f"there are: {shorten(', '.join(sorted(options)), 400, placeholder=more) or 'none'}"
 
 
+def install_command(extra: str) -> str:
+    """Return a command that adds an extra to the environment of this process.
+
+    ``make extra-NAME`` where uv made the environment, as it has no pip of its own; else pip with
+    the interpreter that runs. A copy that was installed without its clone names the clone.
+    """
+    from importlib.util import find_spec
+
+    clone = Path(__file__).parents[3]
+    if not (clone / "pyproject.toml").is_file():
+        return f"pip install '.[{extra}]' in a clone of Wayword"
+    if find_spec("pip") is None:
+        return f"make -C {quote(str(clone))} extra-{extra}"
+    return f"{quote(sys.executable)} -m pip install -e {quote(f'{clone}[{extra}]')}"
+
+
 def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
     """Return the import error of an optional library, with the command that installs it."""
-    line = f"module {error.name!r} is not installed; pip install 'wayword[{extra}]'"
+    line = f"module {error.name!r} is not installed: {install_command(extra)}"
     return ModuleNotFoundError(line, name=error.name, path=error.path)
 
 
@@ -99,15 +117,15 @@ def needing(what: str, extra: str) -> Iterator[None]:
     """Turn a failed import of an optional library, missing or unloadable, into a one-line
     ``UsageError``. ``extra`` may be a full command.
 
-    >>> with needing("levels of BabyAI need minigrid", "babyai"):
-    ...     import minigrid_is_not_here
+    >>> with needing("ssd needs OpenCV", "pip install opencv-python-headless"):
+    ...     import opencv_is_not_here
     Traceback (most recent call last):
-    wayword.core.errors.UsageError: levels of BabyAI need minigrid: pip install 'wayword[babyai]'
+    wayword.core.errors.UsageError: ssd needs OpenCV: pip install opencv-python-headless
     """
     try:
         yield
     except ModuleNotFoundError:
-        remedy = extra if " " in extra else f"pip install 'wayword[{extra}]'"
+        remedy = extra if " " in extra else install_command(extra)
         raise UsageError(f"{what}: {remedy}") from None
     except ImportError as error:
         problem = " ".join(str(error).split())[:200]

@@ -21,7 +21,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
-from wayword.core.errors import ModelError, UsageError, needing
+from wayword.core.errors import ModelError, UsageError, install_command, needing
 from wayword.core.model import (
     Choice,
     Completion,
@@ -101,7 +101,7 @@ class HfModel(Model):
         self._settings = settings or HfSettings()
         for package in ("torch", "transformers"):
             if importlib.util.find_spec(package) is None:
-                remedy = "pip install 'wayword[hf]'"
+                remedy = install_command("hf")
                 raise UsageError(f"{self.name}: {package} is not installed; {remedy}")
         self._pool = ThreadPoolExecutor(
             1, "wayword-hf"

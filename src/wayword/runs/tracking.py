@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from wayword.core.episode import Json
-from wayword.core.errors import UsageError, suggest
+from wayword.core.errors import UsageError, install_command, suggest
 from wayword.core.secrets import redacted
 from wayword.runs.active import OnProgress
 from wayword.runs.plan import Plan
@@ -150,7 +150,7 @@ def check_tracker(spec: str) -> None:
     try:
         import_module(kind)
     except ImportError:
-        remedy = f"pip install 'wayword[{EXTRAS[kind]}]'"
+        remedy = install_command(EXTRAS[kind])
         raise UsageError(f"--track {spec}: {kind} is not installed: {remedy}") from None
 
 

@@ -30,7 +30,9 @@ def test_hints_in_the_docs_name_extras_that_exist() -> None:
     named = {
         (page.name, extra)
         for page in PAGES
-        for extra in re.findall(r"make extra-([a-z]\w*)", page.read_text(encoding="utf-8"))
+        for extra in re.findall(
+            r"make extra-([a-z]\w*)", page.read_text(encoding="utf-8")
+        )
     }
     assert len(named) >= 15
     unknown = {pair for pair in named if pair[1] not in declared()}

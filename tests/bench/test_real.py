@@ -19,8 +19,6 @@ from wayword.bench import ladders, page, real
 from wayword.bench.verify import Verified
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
-from wayword.metrics.indoor import IndoorScorer
-from wayword.metrics.scoring import Clustered, scorer
 from wayword.models.middleware import prices
 from wayword.runs import codec
 
@@ -277,21 +275,14 @@ def test_a_wrong_setting_is_named_and_is_no_missing_file(
     assert head["missing"] == ["no data folder (--data or WAYWORD_DATA)"]
 
 
-def test_episodes_are_clustered_as_their_scorer_does_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    units = {each.name: each.units for each in VERSION.real}
+def test_samples_have_the_clusters_of_their_datasets() -> None:
+    units = {each.name: each.clusters.unit for each in VERSION.real}
     assert units == {
-        "r2r": "paths",
-        "map2seq": "routes",
-        "robothor": "scenes",
-        "household": "trajectories",
+        "r2r": "path",
+        "map2seq": "episode",
+        "robothor": "scene",
+        "household": "trajectory",
     }
-    for each in VERSION.real:  # the version names a unit where the scorer has none
-        assert (each.clustered is None) == (each.unit != "episodes"), each.name
-    monkeypatch.setattr(IndoorScorer, "cluster", lambda _, episode: episode[0])
-    assert isinstance(scorer("indoor"), Clustered)
-    assert R2R.cluster_of("5593_2") == "5"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from wayword.core.episode import Episode, Reference
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.metrics.predictions import trajectory_from_places
-from wayword.metrics.scoring import Clustered, Judged, scorer
+from wayword.metrics.scoring import Judged, scorer
 from wayword.worlds.indoor.world import ObjectReference
 
 Split = Callable[..., Any]
@@ -113,20 +113,3 @@ def test_an_episode_under_way_stands_where_its_actor_is(
     assert (found.success, found.met, found.parts) == (success, int(success), 1)
     assert (found.distance, found.unit) == (away, "m")
     assert judge.standing(dataset, Task(task.episode, Reference("1_0")), world) is None
-
-
-@pytest.mark.parametrize(
-    ("episode", "path"),
-    [
-        ("1438_2", "1438"),
-        ("7_5_0", "7_5"),
-        ("home_3", "home"),
-        ("12", "12"),
-        ("a_b", "a_b"),
-    ],
-)
-def test_instructions_for_one_path_are_one_cluster(episode: str, path: str) -> None:
-    judge = scorer("indoor")
-    assert isinstance(judge, Clustered)
-    assert judge.cluster(episode) == path
-    assert judge.clustered == "path"

@@ -1,240 +1,177 @@
-"""Intervals cover what they say they cover, and p-values are small as often as they should be."""
+"""Intervals are those of the textbook where there is one, and agree with their p-values."""
 
 from __future__ import annotations
 
-from itertools import product
-from math import comb, inf, isnan, nan
+from math import inf, isnan, nan
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
-from wayword.core.dataset import Task
-from wayword.core.episode import Episode, PathReference, Reference
 from wayword.metrics.intervals import (
-    MAX_RESAMPLED,
+    FEWEST,
+    MAX_DRAWN,
+    POSITIVE,
+    RATE,
+    Floats,
     Interval,
-    bootstrap,
-    by_path,
+    MeanEstimate,
+    estimates,
     holm,
-    permutation_test,
+    mean_intervals,
     rate_interval,
 )
 
+DIFFERENCE = (-1.0, 1.0)
+ANY = (-inf, inf)
 
-def test_about_95_of_100_intervals_hold_the_truth() -> None:
-    # Each column is an experiment of its own: 80 episodes, a success rate of 0.3.
-    values = (np.random.default_rng(1).random((80, 600)) < 0.3).astype(float)
-    held = [found.low <= 0.3 <= found.high for found in bootstrap(values)]
-    assert 0.92 <= np.mean(held) <= 0.975
+
+def outcomes(hits: int, misses: int) -> Floats:
+    return np.repeat([1.0, 0.0], [hits, misses])
+
+
+def estimate(
+    values: Floats, bounds: tuple[float, float], clusters: list[int] | None = None
+) -> MeanEstimate:
+    return estimates(values[:, None], [bounds], clusters)[0]
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 30), (1, 10), (9, 10), (30, 30), (7, 50)])
+def test_a_rate_has_the_clopper_pearson_interval(hits: int, n: int) -> None:
+    exact = binomtest(hits, n).proportion_ci()
+    found = rate_interval(outcomes(hits, n - hits))
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
+
+
+def test_identical_episodes_of_a_cluster_count_once() -> None:
+    once = rate_interval(outcomes(3, 17))
+    repeated = np.repeat(outcomes(3, 17), 3)
+    clusters = np.repeat(np.arange(20), 3).tolist()
+    found = rate_interval(repeated, clusters)
+    assert found.mean == once.mean
+    assert (found.low, found.high) == pytest.approx((once.low, once.high), abs=0.01)
+
+
+def test_the_p_value_of_success_is_that_of_mcnemars_exact_test() -> None:
+    for wins, losses, ties in [(6, 0, 24), (9, 2, 5), (4, 4, 0), (24, 10, 300)]:
+        values = np.repeat([1.0, -1.0, 0.0], [wins, losses, ties])
+        exact = binomtest(wins, wins + losses).pvalue
+        assert estimate(values, DIFFERENCE).p() == pytest.approx(exact, abs=0.01)
+
+
+def test_a_sweep_of_few_clusters_has_the_p_value_of_an_exact_enumeration() -> None:
+    for clusters in range(5, 10):
+        values = np.ones(3 * clusters)
+        owners = np.repeat(np.arange(clusters), 3).tolist()
+        enumerated = 2 / 2**clusters
+        found = estimate(values, DIFFERENCE, owners).p()
+        assert found == pytest.approx(enumerated, rel=0.2)
+
+
+def test_equal_and_opposite_runs_have_intervals_with_a_width() -> None:
+    same = estimate(np.zeros(10), DIFFERENCE)
+    assert same.p() == 1.0
+    assert same.interval().low < -0.2 < 0.2 < same.interval().high
+    opposite = estimate(np.ones(10), DIFFERENCE)
+    assert 0.3 < opposite.interval().low < 0.9
+    assert opposite.interval().high == 1.0
+
+
+def test_a_mean_without_bounds_has_an_interval_from_thirty_clusters_on() -> None:
+    values = np.random.default_rng(0).normal(5, 1, FEWEST)
+    (enough,) = mean_intervals(values[:, None], [POSITIVE])
+    (too_few,) = mean_intervals(values[1:, None], [POSITIVE])
+    (pairs,) = mean_intervals(
+        values[:, None], [POSITIVE], np.repeat(range(15), 2).tolist()
+    )
+    assert enough.low < enough.mean < enough.high
+    assert isnan(too_few.low)
+    assert isnan(pairs.low)
+    assert isnan(estimate(values[1:], ANY).p())
 
 
 def test_the_width_is_that_of_the_textbook() -> None:
-    values = np.random.default_rng(2).normal(5.0, 2.0, (400, 1))
-    (found,) = bootstrap(values)
-    assert found.mean == pytest.approx(values.mean())
-    assert found.half == pytest.approx(1.96 * values.std() / 20, rel=0.08)
+    values = np.random.default_rng(2).normal(5.0, 2.0, (4_000, 1))
+    (found,) = mean_intervals(values, [POSITIVE])
+    assert found.half == pytest.approx(1.96 * values.std() / 4_000**0.5, rel=0.15)
 
 
-def test_the_same_seed_gives_the_same_interval_and_another_another() -> None:
-    values = np.random.default_rng(3).random((50, 2))
-    assert bootstrap(values, seed=7) == bootstrap(values, seed=7)
-    assert bootstrap(values, seed=7) != bootstrap(values, seed=8)
+def test_many_clusters_have_the_same_interval_as_fewer_drawn_ones() -> None:
+    rng = np.random.default_rng(5)
+    many = (rng.random(MAX_DRAWN + 1) < 0.01).astype(float)
+    clusters = list(range(MAX_DRAWN + 1))
+    clusters[-1] = 0  # one pair of episodes that share a cluster
+    drawn = rate_interval(many[:-2], [*range(MAX_DRAWN - 2), 0])
+    found = rate_interval(many, clusters)
+    assert found.half == pytest.approx(drawn.half, rel=0.05)
+    none = rate_interval(np.zeros(MAX_DRAWN + 2), [0, *range(MAX_DRAWN + 1)])
+    assert 2e-4 < none.high < 5e-4
 
 
-def test_copies_of_an_episode_make_no_interval_narrower_when_clustered() -> None:
-    # 60 paths with three identical instructions each: the interval of 60, not of 180.
-    paths = np.random.default_rng(4).random((60, 1))
-    episodes = np.repeat(paths, 3, axis=0)
-    clusters = np.repeat(np.arange(60), 3).tolist()
-    (honest,) = bootstrap(episodes, clusters)
-    (naive,) = bootstrap(episodes)
-    (single,) = bootstrap(paths)
-    assert honest.half == pytest.approx(single.half, rel=0.1)
-    assert honest.half / naive.half == pytest.approx(3**0.5, rel=0.1)
-    assert honest.mean == pytest.approx(naive.mean)
-
-
-def test_clusters_of_different_sizes_leave_the_mean_over_episodes() -> None:
-    values = np.array([[1.0], [0.0], [0.0], [0.0]])
-    (found,) = bootstrap(values, ["a", "b", "b", "b"])
+def test_the_mean_is_over_episodes_with_a_value() -> None:
+    values = np.array([[1.0], [0.0], [nan], [0.0], [0.0]])
+    (found,) = mean_intervals(values, [RATE], ["a", "b", "b", "b", "b"])
     assert found.mean == 0.25
-    assert (found.low, found.high) == (0.0, 1.0)
 
 
-def test_missing_and_endless_values_spoil_no_other_metric() -> None:
-    values = np.array(
-        [[1.0, nan, inf, nan], [0.0, 4.0, 1.0, nan], [1.0, 6.0, 2.0, nan]]
-    )
-    rate, partial, endless, absent = bootstrap(values)
-    assert rate == bootstrap(values[:, :1])[0]
-    assert partial.mean == 5.0
-    assert 4.0 <= partial.low <= partial.high <= 6.0
-    assert endless.mean == inf
-    assert isnan(endless.low)
-    assert isnan(absent.mean)
+@pytest.mark.parametrize(
+    "values", [[], [0.5], [nan, 0.5], [nan, nan], [0.5, inf]], ids=str
+)
+def test_nothing_is_claimed_of_too_little(values: list[float]) -> None:
+    column = np.array(values, dtype=float).reshape(-1, 1)
+    (found,) = mean_intervals(column, [POSITIVE])
+    assert isnan(found.low)
+    assert isnan(found.high)
+    assert isnan(estimates(column, [DIFFERENCE])[0].p())
 
 
-def test_one_episode_or_none_has_no_interval() -> None:
-    (one,) = bootstrap(np.array([[0.5]]))
-    assert one.mean == 0.5
-    assert isnan(one.low)
-    assert isnan(bootstrap(np.zeros((0, 1)))[0].mean)
-    (same_cluster,) = bootstrap(np.array([[0.0], [1.0]]), ["x", "x"])
-    assert isnan(same_cluster.high)
+def test_one_cluster_gives_no_interval() -> None:
+    assert isnan(rate_interval(outcomes(2, 2), ["x"] * 4).low)
 
 
-def test_clusters_whose_hashes_are_equal_are_two() -> None:
-    assert hash(-1) == hash(-2)
-    for one, other in ((-1, -2), (("scene", -1), ("scene", -2)), (0, 2**61 - 1)):
-        (two,) = bootstrap(np.array([[0.0], [1.0], [1.0]]), [one, other, other])
-        assert (two.low, two.high) == (0.0, 1.0)
-
-
-def test_clusters_must_match_the_episodes() -> None:
+def test_clusters_must_be_as_many_as_episodes() -> None:
     with pytest.raises(ValueError, match="2 clusters for 3 episodes"):
-        bootstrap(np.zeros((3, 1)), ["a", "b"])
+        rate_interval(outcomes(1, 2), ["a", "b"])
 
 
-def test_chance_alone_is_significant_one_time_in_twenty() -> None:
-    differences = np.random.default_rng(5).normal(0.0, 1.0, (40, 800))
-    chances = np.array(
-        [p for _, p in permutation_test(differences, permutations=2_000)]
-    )
-    assert 0.03 <= (chances < 0.05).mean() <= 0.075
+def test_draws_are_seeded() -> None:
+    values = np.random.default_rng(3).random((50, 2))
+    both = [RATE, RATE]
+    assert mean_intervals(values, both, seed=7) == mean_intervals(values, both, seed=7)
+    assert mean_intervals(values, both, seed=7) != mean_intervals(values, both, seed=8)
 
 
-def test_a_true_difference_is_found() -> None:
-    differences = np.random.default_rng(6).normal(0.7, 1.0, (60, 1))
-    assert permutation_test(differences)[0][1] < 0.001
+def test_an_interval_excludes_zero_exactly_where_p_is_below_its_level() -> None:
+    rng = np.random.default_rng(11)
+    for number in range(60):
+        shift = rng.normal(0, 0.3)
+        found = estimate(np.clip(rng.normal(shift, 0.5, 12), -1, 1), DIFFERENCE)
+        for alpha in (0.05, 0.05 / 7, 0.05 / 12):
+            interval = found.interval(alpha)
+            excluded = interval.low > 0 or interval.high < 0
+            assert excluded == (found.p() < alpha), number
 
 
-def test_p_values_of_tiny_samples_are_those_of_counting() -> None:
-    # Three pairs, all won by 1: of the 8 ways to swap them, 2 are as extreme (+++ and ---).
-    assert permutation_test(np.ones((3, 1)))[0][1] == pytest.approx(2 / 8, abs=0.02)
-    # As one cluster they swap together, and both ways are as extreme.
-    assert permutation_test(np.ones((3, 1)), ["a", "a", "a"])[0][1] == 1.0
-    assert permutation_test(np.zeros((3, 1)))[0][1] == 1.0
-    assert isnan(permutation_test(np.full((3, 1), nan))[0][1])
-
-
-def test_episodes_cluster_by_path() -> None:
-    def task(name: str, scene: str, path: str) -> Task:
-        return Task(Episode(name, "", scene, {}), PathReference(name, tuple(path)))
-
-    tasks = [task("1_0", "s", "AB"), task("1_1", "s", "AB"), task("2_0", "s", "BC")]
-    tasks += [
-        task("3_0", "t", "AB"),
-        Task(Episode("4_0", "", "t", {}), Reference("4_0")),
-    ]
-    assert len(set(by_path(tasks))) == 4
-    assert by_path(tasks)[0] == by_path(tasks)[1]
-
-
-def test_a_permutation_test_is_seeded_and_turns_whole_clusters() -> None:
-    differences = np.array([[1.0], [0.4], [2.0], [-0.7], [0.5], [0.1]])
-    clusters = ["a", "b", "a", "b", "c", "c"]
-    ((interval, one),) = permutation_test(differences, clusters)
-    assert [(interval, one)] == permutation_test(differences, clusters)
-    assert [one] != [p for _, p in permutation_test(differences, clusters, seed=1)]
-    sums = [3.0, -0.3, 0.6]
-    every = [abs(sum(s * t for s, t in zip(sums, signs, strict=True)))
-             for signs in product((-1, 1), repeat=3)]  # fmt: skip
-    assert one == pytest.approx(
-        np.mean([total >= 3.3 - 1e-9 for total in every]), abs=0.02
-    )
-    assert permutation_test(differences)[0][1] < one, (
-        "episodes alone have more ways to differ"
-    )
-
-
-def test_so_many_resamples_are_drawn_as_are_asked_for() -> None:
-    values = np.arange(40.0)[:, None]
-    (few,), (many,) = bootstrap(values, resamples=2), bootstrap(values)
-    assert few.half < many.half
-    assert bootstrap(values, seed=0, resamples=2) == [few]
-
-
-RATES = np.linspace(0.02, 0.98, 97)
-
-
-@pytest.mark.parametrize("n", [10, 13, 18, 30, 75, 200])
-def test_a_rate_of_single_episodes_is_covered_at_any_rate(n: int) -> None:
-    # Exact: the binomial probabilities of the counts whose intervals hold the rate.
-    found = [rate_interval(np.repeat([1.0, 0.0], [k, n - k])) for k in range(n + 1)]
-    chances = np.array(
-        [[comb(n, k) * p**k * (1 - p) ** (n - k) for p in RATES] for k in range(n + 1)]
-    )
-    held = [[each.low <= p <= each.high for p in RATES] for each in found]
-    assert (chances * held).sum(axis=0).min() >= 0.95
-    assert found[0] == Interval(0.0, 0.0, pytest.approx(1 - 0.025 ** (1 / n)))
-    assert found[n].high == 1.0
-    assert not found[1].is_symmetric
-    assert found[n // 2].is_symmetric
-
-
-@pytest.mark.parametrize("alike", [0.0, 0.3, 0.6, 1.0])
-@pytest.mark.parametrize(("count", "size"), [(10, 3), (40, 10)])
-def test_a_rate_of_clusters_is_covered_however_alike_their_episodes_are(
-    count: int, size: int, alike: float
-) -> None:
-    rng = np.random.default_rng(0)
-    clusters = np.repeat(np.arange(count), size).tolist()
-    for p in (0.02, 0.05, 0.12, 0.5, 0.9, 0.98):
-        held = 0
-        for _ in range(300):
-            shared = rng.random(count) < p
-            own = rng.random((count, size)) < p
-            copies = (
-                rng.random((count, size)) < alike**0.5
-            )  # pairs of a cluster correlate so
-            values = np.where(copies, shared[:, None], own).ravel().astype(float)
-            found = rate_interval(values, clusters)
-            held += found.low <= p <= found.high
-        assert held >= 0.93 * 300, p
-
-
-def test_a_rate_of_clusters_counts_as_one_of_independent_episodes() -> None:
-    values = np.repeat([1.0, 0.0], [12, 18])
-    single = rate_interval(values[::3], range(10))
-    assert rate_interval(values, np.repeat(np.arange(10), 3).tolist()) == single
-    whole, mixed = rate_interval(values), rate_interval(values, [*range(10)] * 3)
-    assert (mixed.low, mixed.high) == pytest.approx((whole.low, whole.high), abs=0.01)
-    assert rate_interval(np.append(values, nan)) == whole
-    assert isnan(rate_interval(values, ["a"] * 30).low)
-
-
-def test_an_interval_of_a_difference_and_its_p_value_never_disagree() -> None:
-    rng, significant = np.random.default_rng(9), set()
-    for n in (7, 12, 30):
-        differences = rng.choice([-1.0, 0.0, 1.0], (n, 40), p=[0.1, 0.5, 0.4])
-        for found, p in permutation_test(differences, permutations=999):
-            assert (found.low <= 0.0 <= found.high) == (p >= 0.05), (n, found, p)
-            significant.add(p < 0.05)
-    assert significant == {True, False}
-    normal = rng.normal(0.0, 1.0, (25, 600))
-    held = [found.low <= 0.0 <= found.high for found, _ in permutation_test(normal)]
-    assert np.mean(held) >= 0.93
-    ((few, _),) = permutation_test(np.ones((5, 1)) + rng.random((5, 1)))
-    assert (few.low, few.high) == (-inf, inf), "five pairs can reject nothing"
-
-
-def test_p_values_of_several_tests_are_corrected() -> None:
-    assert holm([0.01, 0.04, nan, 0.03]) == pytest.approx(
+def test_holm_corrects_p_values_and_names_the_level_of_their_intervals() -> None:
+    corrected = holm([0.01, 0.04, nan, 0.03])
+    assert [p for p, _ in corrected] == pytest.approx(
         [0.03, 0.06, nan, 0.06], nan_ok=True
     )
-    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert [p for p, _ in holm([0.6, 0.7])] == [1.0, 1.0]
+    # Bonferroni's level, but where Holm rejects and Bonferroni does not, that of Holm's step
+    levels = [alpha for _, alpha in holm([0.001, 0.02, 0.03])]
+    assert levels == pytest.approx([0.05 / 3, 0.05 / 2, 0.05])
 
 
-def test_of_many_episodes_the_interval_is_the_normal_one() -> None:
-    values = np.random.default_rng(8).exponential(2.0, (MAX_RESAMPLED + 2, 2))
-    values[:7, 1] = nan
-    resampled = bootstrap(values[:-2])
-    clustered = bootstrap(
-        np.repeat(values, 2, axis=0), np.repeat(np.arange(len(values)), 2)
-    )
-    for normal, drawn, twice in zip(
-        bootstrap(values), resampled, clustered, strict=True
-    ):
-        assert normal.low == pytest.approx(drawn.low, rel=0.005)
-        assert normal.high == pytest.approx(drawn.high, rel=0.005)
-        assert twice.half == pytest.approx(normal.half)
+def test_the_detectable_difference_is_found_in_four_of_five_samples() -> None:
+    rng = np.random.default_rng(4)
+    pilot = estimate(rng.normal(0, 1, 200), ANY)
+    gap = pilot.detectable()
+    shown = [estimate(rng.normal(gap, 1, 200), ANY).p() < 0.05 for _ in range(100)]
+    assert 0.65 <= np.mean(shown) <= 0.95
+
+
+def test_symmetric_means_that_both_ends_are_as_far() -> None:
+    assert Interval(0.5, 0.4, 0.6).is_symmetric
+    assert not Interval(0.5, 0.4, 0.7).is_symmetric
+    assert Interval(1.0, 0.5, 1.5).times(100) == Interval(100, 50, 150)

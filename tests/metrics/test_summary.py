@@ -103,9 +103,9 @@ def test_a_rate_that_never_varies_has_an_interval_with_a_width(mean: float) -> N
     assert abs(values["tc"].high - values["tc"].low) == pytest.approx(
         1 - 0.025 ** (1 / 20)
     )
-    assert values["steps"].half == 0.0, "no rate: nothing bounds it"
+    assert math.isnan(values["steps"].half), "no rate: nothing bounds it"
     half_done = [{"tc": 0.5}] * 20
-    assert summarize("r", half_done, family="street", of=20).values["tc"].half == 0.0
+    assert summarize("r", half_done, family="street", of=20).values["tc"].half > 0.05
 
 
 def test_success_is_what_the_family_says() -> None:

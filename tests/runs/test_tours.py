@@ -106,10 +106,16 @@ def test_who_remembers_gains_over_a_tour_and_who_forgets_does_not(
     run(plan(player, kept))
     run(plan(player, forgot, ""))
     written = report(kept, forgot, form="json")
-    kept_halves, forgot_halves, first_half, second_half = differences(written.text)
+    kept_halves, forgot_halves, first_half, second_half, gains = differences(
+        written.text
+    )
     for key in ("sr", "spl", "ndtw"):
         assert kept_halves[key]["n"] == 16
-        assert kept_halves[key]["low"] > 0.0, (key, kept_halves[key])
+        assert kept_halves[key]["difference"] > 0.1, (key, kept_halves[key])
+        assert gains[key]["n"] == 16
+        assert gains[key]["difference"] == pytest.approx(
+            kept_halves[key]["difference"] - forgot_halves[key]["difference"]
+        )
         assert forgot_halves[key]["low"] < 0.0 < forgot_halves[key]["high"], (
             forgot_halves[key]
         )
@@ -139,7 +145,7 @@ def test_frontier_llm_goes_to_what_it_has_seen_before(tmp_path: Path) -> None:
         ["success_challenge", "steps"],
         form="json",
     )
-    _, _, first_half, second_half = differences(written.text)
+    _, _, first_half, second_half, _ = differences(written.text)
     assert first_half["steps"]["difference"] == 0.0
     assert second_half["steps"]["difference"] < 0.0
     assert second_half["success_challenge"]["second"] == 1.0

@@ -190,12 +190,12 @@ def test_flips_come_first_and_their_walks_and_causes_are_asked_for(top: Path) ->
     assert content.flips(names[:1]) == ""
 
 
-def test_a_difference_is_coloured_by_the_interval_that_is_corrected() -> None:
+def test_a_difference_is_coloured_where_its_interval_excludes_zero() -> None:
     lines = tuple(
         MetricDifference(
             HIGHER, 9, 5.0, 6.0, Interval(1.0, low, 2.0 - low), 4, 3, 2, 0.04
         )
-        for low in (0.1, 0.9, 0.1)
+        for low in (-0.1, 0.9, -0.1)
     )
     pair = RunPair(
         ("a", "b"), ("a", "b"), (), Comparison("a", "b", 9, 0, 0, lines), ({}, {})
@@ -203,9 +203,7 @@ def test_a_difference_is_coloured_by_the_interval_that_is_corrected() -> None:
     page = Page.parse(compare_page([pair], Sources(None, {}), {}))
     cells = page.all("td", data_label="difference")
     kinds = [(each.attributes["class"] or "").split()[1:] for each in cells]
-    assert kinds == [[], ["good"], []], (
-        "0.1 to 1.9 is no longer above 0 for three metrics"
-    )
+    assert kinds == [[], ["good"], []], "0 is inside -0.1 to 2.1"
 
 
 LOWER, HIGHER, NEITHER = (

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version as installed
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,13 @@ import numpy as np
 import yaml
 
 from wayword.bench.checksums import level_checksums
-from wayword.bench.horizon import Attempt, Horizon, horizon, interval, resample
+from wayword.bench.horizon import (
+    Attempt,
+    Horizon,
+    horizon,
+    mean_success,
+    place_means,
+)
 from wayword.bench.outcomes import cost, effort, results, total, triple
 from wayword.bench.real import (
     REAL,
@@ -35,10 +42,10 @@ from wayword.core.files import reading
 from wayword.core.shapes import Shapes, check_shape, parse_untrusted
 from wayword.metrics.intervals import (
     ALPHA,
-    Floats,
     Interval,
+    MeanEstimate,
+    estimates,
     holm,
-    permutation_test,
     rate_interval,
 )
 from wayword.metrics.table import latex, markdown
@@ -47,6 +54,8 @@ from wayword.runs.record import RunFolder, is_run
 from wayword.settings import merge
 
 CARD = "card.json"
+DIFFERENCE = (-1.0, 1.0)
+"""Bounds of the difference of two outcomes."""
 ROBUST = "robust"
 """The folder of perturbed runs, ``robust/KIND/TRACK``."""
 PERTURBED_TEXTS = ("typos", "paraphrase", "landmarks", "failing")
@@ -286,8 +295,10 @@ def outcomes(
 
 def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
     """A row for each perturbation: success with and without it on the same episodes of the tracks'
-    middle levels, and the loss with its interval, paired by episode."""
+    middle levels, and the loss with its interval, paired by episode. Intervals and p-values are
+    corrected for the number of perturbations (Holm)."""
     rows = []
+    losses = []
     for kind, rate in bench.robust.items():
         pairs, tracks, played = list[tuple[str, bool, bool]](), [], []
         for track in bench.tracks:
@@ -307,15 +318,20 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
             tracks.append(track.name)
         if pairs:
             gaps = np.array([[float(before) - float(won)] for _, before, won in pairs])
-            ((loss, p),) = permutation_test(gaps, [where for where, *_ in pairs])
+            losses += estimates(gaps, [DIFFERENCE], [where for where, *_ in pairs])
             clean_rate, rate_now = (
                 float(np.mean([pair[n] for pair in pairs])) for n in (1, 2)
             )
             rows.append(
                 {"kind": kind, "rate": rate, "tracks": tracks, "episodes": len(pairs),
                  "clean": round(clean_rate, 4), "perturbed": round(rate_now, 4),
-                 "loss": triple(loss, -1.0), "p": round(p, 4), **cost(played)}
+                 **cost(played)}
             )  # fmt: skip
+    for row, loss, (p, alpha) in zip(
+        rows, losses, holm([loss.p() for loss in losses]), strict=True
+    ):
+        row |= {"loss": triple(loss.interval(alpha), -1.0)}
+        row |= {"p": round(p, 4), "p_raw": round(loss.p(), 4)}
     return rows
 
 
@@ -328,7 +344,7 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
     """The card of the runs in a folder, whose ``header`` says what they are of. Published data
     count in no number but their own."""
     bench, tracks = open_bench(header["bench"]), {}
-    means: list[Floats] = []
+    means: list[float] = []
     for track in bench.tracks:
         if track.name not in header["tracks"]:
             continue
@@ -339,15 +355,11 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
         attempts = [
             Attempt(level, place(name), name, won) for level, name, won, _ in played
         ]
-        fitted = horizon(track.lengths, attempts, track.floor or None)
-        solved, tried = resample(attempts, len(track.lengths))
-        means.append(
-            (solved / np.maximum(tried, 1)).mean(axis=1)
-        )  # levels not played count as 0
+        means += place_means(attempts, len(track.lengths)).values()
         tracks[track.name] = {
             **header["tracks"][track.name],
-            **_horizons(fitted, track),
-            "success": triple(interval(means[-1])),
+            **_horizon(horizon(track.lengths, attempts, track.floor or None), track),
+            "success": triple(mean_success(attempts, len(track.lengths))),
             "levels": [
                 _level(played, n, length) for n, length in enumerate(track.lengths)
             ],
@@ -362,7 +374,9 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
         key: sum(level.get(key) or 0 for level in total)
         for key in ("tokens", "dollars")
     }
-    overall = triple(interval(np.mean(means, axis=0)))
+    overall = None  # a mean over some tracks would not compare with one over others
+    if len(tracks) == len(bench.tracks):
+        overall = triple(rate_interval(np.array(means)))
     sums |= {"date": _date(folder), "robust": robust}
     if "real" in header:
         size = sample_size(bench, header["quick"])
@@ -404,23 +418,20 @@ def recorded_samples(
     return plans
 
 
-def _horizons(fitted: Horizon, track: Track) -> dict[str, Any]:
-    """The horizons, in the ladder's unit: numbers, or the texts ``< 2`` and ``> 64``."""
+def _horizon(fitted: Horizon, track: Track) -> dict[str, Any]:
+    """The horizon in the ladder's unit: numbers, or the texts ``< 2`` and ``> 64``."""
 
     def bounded(length: float) -> float | str:
         if length <= 0:
             return f"< {track.lengths[0]}"
         return f"> {track.lengths[-1]}" if math.isinf(length) else round(length, 2)
 
-    lines = {"h50": fitted.h50, "h80": fitted.h80}
+    h50 = fitted.h50
     return {
-        **{
-            key: [bounded(v) for v in (at.mean, at.low, at.high)]
-            for key, at in lines.items()
-        },
-        "ceiling": round(fitted.ceiling, 2),
-        "slope": round(fitted.slope, 2),
-        "isotonic": bounded(fitted.crossing),
+        "h50": [bounded(value) for value in (h50.mean, h50.low, h50.high)],
+        "ceiling": triple(fitted.ceiling),
+        "monotone": fitted.is_monotone,
+        "floor": list(track.floor),
     }
 
 
@@ -529,22 +540,36 @@ _COMPUTED = ("success", "tokens", "dollars", "date", "robust")
 
 # Output.
 
-HEAD = ("Track", "H50", "95%", "H80", "95%", "Success", "95%")
+HEAD = ("Track", "H50", "95%", "Best level", "95%", "Success", "95%")
+NO_HORIZON = "no horizon"
+BELOW = "below the ladder"
 
 
 def _cells(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
-    ends = [cell for key in ("h50", "h80") for cell in estimate(row[key])]
-    return (name, *ends, *percents(row["success"]))
+    return (
+        name,
+        *estimate(row["h50"]),
+        *percents(row["ceiling"]),
+        *percents(row["success"]),
+    )
 
 
-def estimate(triple: Sequence[float | str]) -> tuple[str, str]:
-    """A horizon and its interval as texts."""
-    value, low, high = (v if isinstance(v, str) else f"{v:.3g}" for v in triple)
+def estimate(h50: Sequence[float | str]) -> tuple[str, str]:
+    """A horizon and its interval as texts. It is below the ladder where success never exceeds one
+    half. There is none where the interval is the whole ladder: success does not fall."""
+    value, low, high = (v if isinstance(v, str) else f"{v:.3g}" for v in h50)
+    if value.startswith("<"):
+        value = BELOW
+    elif low.startswith("<") and high.startswith(">"):
+        value = NO_HORIZON
     return value, f"[{low}, {high}]"
 
 
-def percents(triple: Sequence[float]) -> tuple[str, str]:
-    """A rate and its interval as texts. Raises ``ValueError`` for numbers that are no rates."""
+def percents(triple: Sequence[float] | None) -> tuple[str, str]:
+    """A rate and its interval as texts; dashes where it is not stated. Raises ``ValueError`` for
+    numbers that are no rates."""
+    if triple is None:
+        return "–", ""
     if not all(abs(value) <= 1 for value in triple):
         raise ValueError(f"rates are between -1 and 1, got {list(triple)!r:.60}")
     value, low, high = (f"{100 * v:.0f}" for v in triple)
@@ -576,14 +601,19 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
         return latex(HEAD, 1, rows, [title(card)])
     lines = [title(card), ""]
     for name, row in card["tracks"].items():
-        _, h50, h50_range, h80, h80_range, success, success_range = _cells(name, row)
+        _, h50, h50_range, best, best_range, success, success_range = _cells(name, row)
         lines.append(
-            f"{name} ({row['unit']}): H50 {h50} {h50_range}, H80 {h80} {h80_range}"
+            f"{name} ({row['unit']}): H50 {h50} {h50_range}, best level {best} {best_range}"
         )
+        if not row["monotone"]:
+            lines.append("  success rises with length: the horizon is of its last fall")
         lines += [_bar(level, card["quick"]) for level in row["levels"]]
         lines.append(f"  success {success} {success_range} over all levels\n")
-    success, success_range = percents(card["success"])
-    lines.append(f"mean success over levels and tracks: {success} {success_range}")
+    if card["success"]:
+        success, success_range = percents(card["success"])
+        lines.append(f"mean success over levels and tracks: {success} {success_range}")
+    else:
+        lines.append("no total: it needs all tracks")
     if card.get("robust"):
         lines.append("")
     lines += [
@@ -645,35 +675,55 @@ def _bar(level: Mapping[str, Any], quick: bool) -> str:
 @dataclass(frozen=True, slots=True)
 class TrackDifference:
     """The second player's success less the first's on the episodes of a track, or of a published
-    split, that both tried; ``p`` is of a paired permutation test, ``holm`` is corrected for the
-    number of tracks, or of splits."""
+    split, that both tried, in a number of ``places``. ``holm`` and ``difference`` are corrected for
+    the number of tracks, or of splits; ``p`` is not."""
 
     track: str
     shared: int
+    places: int
     difference: Interval
     p: float
     holm: float
 
 
 def compare_cards(first: Path, second: Path) -> list[TrackDifference]:
-    """Differences by track, paired by episode. Raises ``UsageError`` where nothing is shared."""
+    """The difference over all shared tracks, if there are several, and those by track, paired by
+    episode. Raises ``UsageError`` where nothing is shared."""
     cards = [read_card(folder) for folder in (first, second)]
     if cards[0]["bench"] != cards[1]["bench"]:
         raise UsageError(f"{first} and {second} are of two versions of the bench")
     found = []
+    totals = [dict[str, float](), dict[str, float]()]
     for track in open_bench(cards[0]["bench"]).tracks:
         if not all(track.name in card["tracks"] for card in cards):
             continue  # a folder may have further runs, of a command with other tracks
-        wins = [
-            {name: won for _, name, won, _ in outcomes(each, track)}
-            for each in (first, second)
-        ]
+        played = [list(outcomes(each, track)) for each in (first, second)]
+        wins = [{name: float(won) for _, name, won, _ in each} for each in played]
         found.append((track.name, wins, place))
-    if not (compared := _differences(found)):
+        for means, each in zip(totals, played, strict=True):
+            means |= place_totals(track, each)
+    compared = _differences(found)
+    if not compared:
         raise UsageError(
             f"{first} and {second} share no episode; compare folders with runs"
         )
+    if len(compared) > 1:
+        compared[:0] = _differences([(ALL_TRACKS, totals, str)])
     return compared
+
+
+ALL_TRACKS = "all tracks"
+
+
+def place_totals(
+    track: Track, played: Sequence[tuple[int, str, bool, dict[str, float]]]
+) -> dict[str, float]:
+    """The mean success of each place of a track over its levels."""
+    attempts = [
+        Attempt(level, place(name), name, won) for level, name, won, _ in played
+    ]
+    means = place_means(attempts, len(track.lengths))
+    return {f"{track.name}/{where}": mean for where, mean in means.items()}
 
 
 def compare_real(first: Path, second: Path) -> list[TrackDifference]:
@@ -690,41 +740,81 @@ def compare_real(first: Path, second: Path) -> list[TrackDifference]:
             if all(on in names for names in splits):
                 paths = [sample_folder(each, on) for each in (first, second)]
                 wins = [
-                    {n: w for n, w, _ in results(p, real)} for p in paths if is_run(p)
+                    {n: float(w) for n, w, _ in results(p, real)}
+                    for p in paths
+                    if is_run(p)
                 ]
                 found.append((on, wins, real.cluster_of))
     return _differences(found)
 
 
 def _differences(
-    found: Sequence[tuple[str, Sequence[Mapping[str, bool]], Callable[[str], str]]],
+    found: Sequence[tuple[str, Sequence[Mapping[str, float]], Callable[[str], str]]],
 ) -> list[TrackDifference]:
     """Paired tests of named pairs of outcomes by episode; those without shared episodes are left
     out."""
-    rows: list[tuple[str, int, Interval, float]] = []
+    rows: list[tuple[str, int, int, MeanEstimate]] = []
     for label, wins, cluster in found:
-        shared = (
-            [name for name in wins[0] if name in wins[-1]] if len(wins) == 2 else []
-        )
-        if shared:
-            gaps = np.array(
-                [[float(wins[1][name]) - float(wins[0][name])] for name in shared]
-            )
-            ((change, p),) = permutation_test(gaps, [cluster(name) for name in shared])
-            rows.append((label, len(shared), change, p))
-    corrected = holm([p for *_, p in rows])
+        if len(wins) == 2 and (shared := [name for name in wins[0] if name in wins[1]]):
+            owners = [cluster(name) for name in shared]
+            estimate = _difference(wins[0], wins[1], shared, owners)
+            rows.append((label, len(shared), len(set(owners)), estimate))
+    corrected = holm([estimate.p() for *_, estimate in rows])
     return [
-        TrackDifference(*row, each) for row, each in zip(rows, corrected, strict=True)
+        TrackDifference(label, shared, places, each.interval(alpha), each.p(), p)
+        for (label, shared, places, each), (p, alpha) in zip(
+            rows, corrected, strict=True
+        )
     ]
+
+
+def _difference(
+    first: Mapping[str, float],
+    second: Mapping[str, float],
+    shared: Sequence[str],
+    owners: Sequence[str],
+) -> MeanEstimate:
+    gaps = np.array([[second[name] - first[name]] for name in shared])
+    return estimates(gaps, [DIFFERENCE], owners)[0]
+
+
+def ranks(
+    players: Sequence[Mapping[str, float]], cluster: Callable[[str], str]
+) -> list[int]:
+    """The rank of each player by success on the episodes (or places) that two share: one more than
+    the number of players that are significantly better, with Holm's correction over the pairs."""
+    pairs = []
+    for a, b in combinations(range(len(players)), 2):
+        shared = [name for name in players[a] if name in players[b]]
+        if shared:
+            owners = [cluster(name) for name in shared]
+            pairs.append((a, b, _difference(players[a], players[b], shared, owners)))
+    better = [0] * len(players)
+    corrected = holm([estimate.p() for *_, estimate in pairs])
+    for (a, b, estimate), (p, _) in zip(pairs, corrected, strict=True):
+        if p < ALPHA:
+            better[a if estimate.mean > 0 else b] += 1
+    return [1 + number for number in better]
 
 
 def render_comparison(first: Path, second: Path) -> str:
     """The horizons of two players and their differences, a line a track."""
     cards = [read_card(folder) for folder in (first, second)]
     lines = [f"first:  {title(cards[0])}", f"second: {title(cards[1])}", ""]
-    for row in compare_cards(first, second):
+    rows = compare_cards(first, second)
+    for row in rows:
+        if row.track == ALL_TRACKS:
+            lines.append(f"{row.track}: {_change(row, 'places')}")
+            continue
         h50s = [" ".join(estimate(card["tracks"][row.track]["h50"])) for card in cards]
         lines.append(f"{row.track}: H50 {h50s[0]} -> {h50s[1]}; {_change(row)}")
+    tracks = [row for row in rows if row.track != ALL_TRACKS]
+    clearest = clearest_p(min(row.places for row in tracks), len(tracks))
+    if clearest >= ALPHA:
+        lines.append(
+            f"too few places for a difference on one of {len(tracks)} tracks: the clearest has a "
+            f"corrected p of {clearest:.3f}; play without --quick, or fewer --tracks"
+        )
     if real := compare_real(first, second):
         lines += [
             "",
@@ -734,10 +824,16 @@ def render_comparison(first: Path, second: Path) -> str:
     return "\n".join(lines)
 
 
-def _change(row: TrackDifference) -> str:
+def clearest_p(places: int, tracks: int) -> float:
+    """The corrected p-value of a track where one player wins everything in all places, and the
+    other one nothing."""
+    return tracks * 2 * 0.5**places
+
+
+def _change(row: TrackDifference, items: str = "episodes") -> str:
     gap = row.difference.times(100)
     verdict = "" if row.holm >= ALPHA else " *"
     return (
         f"success {gap.mean:+.0f} points [{gap.low:+.0f}, {gap.high:+.0f}] on {row.shared} "
-        f"episodes, p {row.p:.3f}, Holm {row.holm:.3f}{verdict}"
+        f"{items}, p {row.p:.3f}, Holm {row.holm:.3f}{verdict}"
     )

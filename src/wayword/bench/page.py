@@ -176,34 +176,77 @@ def write_board(
         file = f"card-{number:03d}.html"
         rows.append(
             {"card": card, "file": file, "unverified": found.reason,
-             "unchecked": found.unchecked, "cells": _cells(card)}
+             "unchecked": found.unchecked, "cells": _cells(card), "folder": path.parent,
+             "rank": 0}
         )  # fmt: skip
         (out / file).write_text(text, encoding="utf-8")
     if not rows:
         raise UsageError(unreadable[0])
-    rows.sort(key=lambda row: (bool(row["unverified"]), -row["card"]["success"][0]))
+    _rank(rows)
+    rows.sort(key=lambda row: (bool(row["unverified"]), row["rank"] or len(rows)))
     path = out / "index.html"
     versions = sorted({row["card"]["bench"] for row in rows})
     named = {name for row in rows for name in row["card"]["tracks"]}
     names = [track.name for track in ladders.open_bench().tracks if track.name in named]
     text = _render(
-        "board.html", rows=rows, tracks=names, versions=versions, unreadable=unreadable,
-        unproven=UNPROVEN,
+        "board.html", groups=_groups(rows), tracks=names, versions=versions,
+        unreadable=unreadable, unproven=UNPROVEN, percents=ladders.percents,
     )  # fmt: skip
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def _cells(card: Mapping[str, Any]) -> dict[str, tuple[str, float]]:
-    """Each track's horizon as text and as a number to sort by."""
-    return {
-        name: (_text(row["h50"]), _order(row["h50"][0]))
-        for name, row in card["tracks"].items()
-    }
+def _groups(rows: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The rows of complete cards, and those of quick cards."""
+    kinds = {"Cards": False, "Quick cards: three levels of eight episodes": True}
+    groups = []
+    for name, quick in kinds.items():
+        members = [row for row in rows if row["card"]["quick"] == quick]
+        if members:
+            groups.append((name, members))
+    return groups
 
 
-def _text(triple: Sequence[float | str]) -> str:
-    return ladders.estimate(triple)[0]
+def _rank(rows: Sequence[dict[str, Any]]) -> None:
+    """Set the rank of each row within a track, and in total if its card has all tracks. Only
+    verified cards of the same version are ranked, quick ones among themselves."""
+    groups: dict[tuple[str, bool], list[dict[str, Any]]] = {}
+    for row in rows:
+        card = row["card"]
+        if not row["unverified"] and not card["private"]:
+            groups.setdefault((card["bench"], card["quick"]), []).append(row)
+    for (version, _), members in groups.items():
+        totals = [dict[str, float]() for _ in members]
+        for track in ladders.open_bench(version).tracks:
+            playing = [n for n, row in enumerate(members) if track.name in row["cells"]]
+            players = []
+            for number in playing:
+                played = list(ladders.outcomes(members[number]["folder"], track))
+                players.append({name: float(won) for _, name, won, _ in played})
+                totals[number] |= ladders.place_totals(track, played)
+            for number, rank in zip(
+                playing, ladders.ranks(players, ladders.place), strict=True
+            ):
+                members[number]["cells"][track.name]["rank"] = rank
+        complete = [n for n, row in enumerate(members) if row["card"]["success"]]
+        ranks = ladders.ranks([totals[number] for number in complete], str)
+        for number, rank in zip(complete, ranks, strict=True):
+            members[number]["rank"] = rank
+
+
+def _cells(card: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Each track's horizon and success as texts, and the horizon as a number to sort by. The rank
+    is set later, 0 for a card that is not ranked."""
+    cells = {}
+    for name, row in card["tracks"].items():
+        value, ends = ladders.estimate(row["h50"])
+        cells[name] = {
+            "h50": f"{value} {ends}",
+            "success": " ".join(ladders.percents(row["success"])),
+            "order": _order(row["h50"][0]),
+            "rank": 0,
+        }
+    return cells
 
 
 def _order(value: float | str) -> float:

@@ -9,7 +9,6 @@ path, trajectory or scene are not independent.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,9 +19,10 @@ import numpy as np
 from wayword.bench.checksums import checksums
 from wayword.bench.outcomes import effort, results, triple
 from wayword.core import registry
+from wayword.core.dataset import INDEPENDENT, Clusters
 from wayword.core.errors import DataError, UsageError
-from wayword.metrics.intervals import bootstrap, rate_interval
-from wayword.metrics.scoring import Clustered, scorer
+from wayword.metrics.intervals import RATE, mean_intervals, rate_interval
+from wayword.metrics.summary import plural
 from wayword.runs.active import choose
 from wayword.runs.plan import Plan, data_folder, open_dataset
 from wayword.runs.record import is_run
@@ -37,35 +37,25 @@ ROW_HEAD = ("dataset", "named", "missing")
 @dataclass(frozen=True, slots=True)
 class RealSet:
     """A published dataset next to a ``track``. ``success`` is the score that means success, and
-    ``metric`` another one that the dataset reports. Where the scorer does not cluster episodes, the
-    group of the pattern ``cluster`` is the part of an id that names its ``unit`` (a plural)."""
+    ``metric`` another one that the dataset reports."""
 
     name: str
     track: str
     splits: tuple[str, ...]
     success: str
     metric: str
-    cluster: str = "(.+)"
-    unit: str = "episodes"
     at_least: float = 1.0
     settings: Mapping[str, Any] = field(default_factory=dict)
     checksums: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
-    def clustered(self) -> Clustered | None:
-        """The scorer of the dataset's family, None if its episodes are independent."""
-        judge = scorer(registry.load("dataset", self.name).family)
-        return judge if isinstance(judge, Clustered) else None
-
-    @property
-    def units(self) -> str:
-        return f"{self.clustered.clustered}s" if self.clustered else self.unit
+    def clusters(self) -> Clusters:
+        """The dependence between the dataset's episodes."""
+        stated: Clusters | None = registry.load("dataset", self.name).clusters
+        return stated or INDEPENDENT
 
     def cluster_of(self, episode: str) -> str:
-        if self.clustered:
-            return str(self.clustered.cluster(episode))
-        match = re.fullmatch(self.cluster, episode)
-        return match[1] if match else episode
+        return self.clusters.of(episode)
 
 
 def sample_folder(folder: Path, on: str) -> Path:
@@ -145,10 +135,10 @@ def _numbers(
     return {
         "episodes": len(played),
         "clusters": len(set(clusters)),
-        "unit": real.units,
+        "unit": plural(real.clusters.unit),
         "solved": int(won.sum()),
         "success": triple(rate_interval(won, clusters)),
         "metric": real.metric,
-        "value": triple(bootstrap(values, clusters)[0]),
+        "value": triple(mean_intervals(values, [RATE], clusters)[0]),
         **effort([scores for *_, scores in played]),
     }

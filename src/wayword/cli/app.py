@@ -103,6 +103,7 @@ for command in (  # in the order of the help; a command has the name of its func
         reporting.merge,
         reporting.verify,
         reporting.compare,
+        reporting.power,
         reporting.tours,
     ),
     *(reporting.score, reporting.export, viewing.view, viewing.runs),

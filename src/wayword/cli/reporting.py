@@ -20,6 +20,13 @@ FormatOption = Annotated[
     Literal["rich", "json", "csv", "markdown", "latex"],
     Option("--format", help="Output format."),
 ]
+Cluster = Annotated[
+    str,
+    Option(
+        help="What dependent episodes share, for intervals: scene, episode; default: the "
+        "dataset's own, such as path."
+    ),
+]
 Metrics = Annotated[
     str, Option(help="Only these metrics, by key or column: sr,spl,Cost")
 ]
@@ -45,6 +52,7 @@ def table(
     wide: Annotated[
         bool, Option("--wide", help="Show every column, however wide.")
     ] = False,
+    cluster: Cluster = "",
     data: Data = None,
     trusted: Trusted = None,
 ) -> None:
@@ -63,7 +71,17 @@ def table(
     keys = metric_names(metrics)
     show.echo(
         reports.table(
-            runs, form, keys, together, pool, show.notice, by, data, wide, trusted or ()
+            runs,
+            form,
+            keys,
+            together,
+            pool,
+            show.notice,
+            by,
+            data,
+            wide,
+            trusted or (),
+            cluster,
         )
     )
 
@@ -131,11 +149,13 @@ def compare(
     ],
     form: FormatOption = "rich",
     metrics: Metrics = "",
+    cluster: Cluster = "",
+    data: Data = None,
 ) -> None:
     """Compare the first run with the others by episode: differences with intervals, wins, p-values.
 
-    Runs that differ only in their seeds are pooled. If there are several comparisons, p-values are
-    corrected by Holm's method.
+    Runs that differ only in their seeds are pooled. Success is corrected for the number of other
+    runs, all other metrics for the number of metrics and runs, by Holm's method.
 
     \b
     Examples:
@@ -145,7 +165,7 @@ def compare(
     from wayword.runs import reports
     from wayword.runs.results import metric_names
 
-    _print_written(reports.compare(runs, form, metric_names(metrics)))
+    _print_written(reports.compare(runs, form, metric_names(metrics), cluster, data))
 
 
 def tours(
@@ -182,6 +202,7 @@ def score(
     data: Data = None,
     set_: Annotated[list[str] | None, Option("--set", help="dataset.KEY=VALUE")] = None,
     form: FormatOption = "rich",
+    cluster: Cluster = "",
 ) -> None:
     """Score predictions of any other system.
 
@@ -199,8 +220,35 @@ def score(
 
     plan = Plan("score", on, settings=parse(set_ or []), data=data)
     with show.waiting(f"{on}: reading the data …"):
-        scored = reports.score(file, plan, form, per_episode)
+        scored = reports.score(file, plan, form, per_episode, cluster)
     _print_written(scored)
+
+
+def power(
+    runs: Annotated[
+        list[Path] | None,
+        Argument(help="Runs to compare, or folders of runs; default: runs/."),
+    ] = None,
+    on: Annotated[
+        str, Option("--on", help="Dataset and split, such as r2r:val_unseen.")
+    ] = "houses",
+    difference: Annotated[
+        float, Option(help="The difference to show, in points of success.")
+    ] = 5.0,
+    data: Data = None,
+) -> None:
+    """Compute the episodes that a comparison needs to show a difference.
+
+    The variance comes from pairs of runs on the split; without any, it is assumed.
+
+    \b
+    Examples:
+      wayword power --on houses --difference 5
+      wayword power runs/navgpt runs/mapgpt --on r2r:val_unseen --difference 3
+    """
+    from wayword.runs.power import report
+
+    show.echo(report(on, difference, runs or [Path("runs")], data))
 
 
 def _print_written(written: Report) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import (
@@ -50,6 +51,37 @@ class Task:
 
     episode: Episode
     reference: Reference
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Dependence between the episodes of a dataset: those of a cluster share a ``unit``.
+
+    >>> Clusters("path", r"(.+)_[0-9]+").of("5593_2")
+    '5593'
+
+    The cluster of an episode is group 1 of ``pattern`` in its id, the id itself without a match;
+    with ``field``, the field of ``Episode.extra``. Intervals and tests take clusters as units.
+    """
+
+    unit: str
+    pattern: str = "(.+)"
+    field: str = ""
+
+    def of(self, episode_id: str) -> str:
+        """Return the cluster of an episode by its id."""
+        match = re.fullmatch(self.pattern, episode_id)
+        return match[1] if match else episode_id
+
+    def of_task(self, task: Task) -> str:
+        """Return the cluster of a task's episode."""
+        if self.field:
+            return str(task.episode.extra.get(self.field))
+        return self.of(task.episode.id)
+
+
+INDEPENDENT = Clusters("episode")
+"""For datasets whose episodes share nothing but their scenes."""
 
 
 class DrawnTasks(Sequence[Task]):
@@ -171,6 +203,10 @@ class Dataset(ABC):
     """True if its worlds are outside this program, such as a robot: episodes cannot be replayed."""
     max_steps: ClassVar[int] = 30
     """Maximum turns per actor; the episode is cut off after that."""
+    clusters: ClassVar[Clusters | None] = None
+    """Which episodes depend on each other, such as instructions for the same path, or
+    ``INDEPENDENT``. None, unstated, counts as independent; the contract test then fails if episodes
+    share their start and answer."""
     slack: ClassVar[int] = 3
     """Allowed turns per unit of an episode's ``length``, for episodes with a set length."""
     folder: Any

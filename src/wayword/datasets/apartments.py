@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
-from wayword.core.dataset import DrawnTasks, Task
+from wayword.core.dataset import Clusters, DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import UsageError
 from wayword.core.geometry import Point, bearing, path_length, relative
@@ -80,6 +80,7 @@ class Apartments(SolvableSearches):
 
     Settings = ApartmentsSettings
     family = objectnav.family
+    clusters = Clusters("scene", r"(.*?)(?:_[A-Z][A-Za-z]+)?_\d+")
     splits = ("test", "train")
     max_steps = 500
     settings: ApartmentsSettings

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
-from wayword.core.dataset import DrawnTasks, Task, Training
+from wayword.core.dataset import INDEPENDENT, DrawnTasks, Task, Training
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError, suggest
 from wayword.settings import Checked
@@ -168,6 +168,7 @@ class Grounding(SolvableLevels):
 
     Settings = GroundingSettings
     family = babyai.family
+    clusters = INDEPENDENT
     splits = STREAMS
     max_steps = 500
     settings: GroundingSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from wayword.core.dataset import Task
+from wayword.core.dataset import Clusters, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.datasets.procedural.homes import episodes as homes
@@ -52,6 +52,7 @@ class Household(homes.SourcedTasks):
     """
 
     name = "household"
+    clusters = Clusters("trajectory", r"(trial_.+)_\d+")
     Settings = HouseholdSettings
     splits = (*homes.GENERATED, *alfred.SPLITS)
     published_train = "train"

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Le
 
 from wayword.core.dataset import (
+    Clusters,
     DrawnItems,
     DrawnTasks,
     SolvableWalks,
@@ -212,6 +213,7 @@ class Houses(SolvableWalks):
 
     Settings = HousesSettings
     family = indoor.family
+    clusters = Clusters("path", r"(.+)_\d+")
     splits = ("test", "train")
     max_steps = 15
     settings: HousesSettings

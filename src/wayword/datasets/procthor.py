@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 from annotated_types import Ge
 
-from wayword.core.dataset import DrawnTasks, Task
+from wayword.core.dataset import Clusters, DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_field, read_json_lines, require_data
@@ -62,6 +62,7 @@ class Procthor(SolvableSearches):
 
     Settings = ProcthorSettings
     family = objectnav.family
+    clusters = Clusters("scene", r"(.*?)(?:_[A-Z][A-Za-z]+)?_\d+")
     splits = ("val", "train", "test")
     max_steps = 500
     caveats: tuple[str, ...] = (

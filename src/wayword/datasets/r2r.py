@@ -19,7 +19,14 @@ from random import Random
 from typing import Any, ClassVar, Literal
 
 from wayword.core.action import STOP, Action
-from wayword.core.dataset import DrawnTasks, SolvableWalks, Task, Training, listed
+from wayword.core.dataset import (
+    Clusters,
+    DrawnTasks,
+    SolvableWalks,
+    Task,
+    Training,
+    listed,
+)
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import (
@@ -93,6 +100,7 @@ class R2R(SolvableWalks):
     name: ClassVar[str] = "r2r"
     Settings = R2RSettings
     family = indoor.family
+    clusters = Clusters("path", r"(.+)_\d+")
     splits: ClassVar[tuple[str, ...]] = (
         "val_seen",
         "val_unseen",
@@ -444,6 +452,7 @@ class RxR(R2R):
     )
     max_steps = 30
     annotation_files = ("rxr_{}_guide.jsonl",)
+    clusters = Clusters("path", field="path_id")
 
     def _read(self, part: str) -> Iterator[Task]:
         path, names = self._annotations(part), dict[str, str]()
@@ -475,6 +484,8 @@ class Reverie(R2R):
     splits = ("val_seen", "val_unseen", "train", "test")
     max_steps = 20
     annotation_files = ("REVERIE_{}.json",)
+    # The middle part is the object: instructions for two objects of a path share the walk.
+    clusters = Clusters("path", r"(.+?)_.+")
 
     def open(self) -> None:
         super().open()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core import registry
-from wayword.core.dataset import Task
+from wayword.core.dataset import INDEPENDENT, Task
 from wayword.core.episode import Episode, Extra, Reference
 from wayword.core.errors import UsageError
 from wayword.settings import FileName, make
@@ -63,6 +63,7 @@ class RobotTasks(SolvableSearches):
 
     Settings = RobotSettings
     family = objectnav.family
+    clusters = INDEPENDENT
     splits = ("live",)
     max_steps = 200
     live = True

@@ -11,7 +11,7 @@ from math import gcd
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from wayword.core.dataset import DrawnTasks, Task
+from wayword.core.dataset import Clusters, DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError
 from wayword.core.files import (
@@ -73,6 +73,7 @@ class Robothor(SolvableSearches):
 
     Settings = RobothorSettings
     family = objectnav.family
+    clusters = Clusters("scene", r"(.*?)(?:_[A-Z][A-Za-z]+)?_\d+")
     splits: ClassVar[tuple[str, ...]] = ("train", "val", "debug", "test")
     max_steps = 500
     name = "robothor"

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from wayword.core import files
-from wayword.core.dataset import SolvableWalks, Task, Training
+from wayword.core.dataset import INDEPENDENT, SolvableWalks, Task, Training
 from wayword.core.episode import Episode, Extra, PathReference
 from wayword.core.errors import DataError, UsageError
 from wayword.worlds import street
@@ -67,6 +67,7 @@ class StreetRoutes(SolvableWalks):
 
     Settings = StreetSettings
     family = street.family
+    clusters = INDEPENDENT
     splits = SPLITS
     max_steps = 55
     name: ClassVar[str]

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from wayword.core.dataset import SolvableWalks, Task
+from wayword.core.dataset import INDEPENDENT, SolvableWalks, Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import read_field, read_json
@@ -59,6 +59,7 @@ class Tour(SolvableWalks):
 
     Settings = TourSettings
     family = indoor.family
+    clusters = INDEPENDENT
     splits = ("all",)
     max_steps = 15
     settings: TourSettings

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Le
 
 from wayword.core.dataset import (
+    INDEPENDENT,
     DrawnItems,
     DrawnTasks,
     SolvableWalks,
@@ -243,6 +244,7 @@ class Towns(SolvableWalks):
 
     Settings = TownsSettings
     family = street.family
+    clusters = INDEPENDENT
     splits = ("test", "train")
     max_steps = 55
     settings: TownsSettings

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from wayword.core.dataset import DrawnTasks, Task
+from wayword.core.dataset import INDEPENDENT, DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.settings import Checked, Count
 from wayword.worlds import two_phase
@@ -72,6 +72,7 @@ class TwoPhase(SolvableTwoPhase):
 
     Settings = TwoPhaseSettings
     family = two_phase.family
+    clusters = INDEPENDENT
     splits = ("test",)
     max_steps = 10
     settings: TwoPhaseSettings

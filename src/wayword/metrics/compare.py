@@ -8,8 +8,10 @@
     (2, 1, 1, 1)
 
 Only episodes that both runs finished are compared; the others are counted. A difference is the
-second run's value minus the first's. Its p-value comes from a two-sided paired permutation test per
-metric, without correction for the number of metrics.
+second run's value minus the first's. Intervals and p-values are of one method
+(:mod:`~wayword.metrics.intervals`) and agree. The tests of the primary metric (success) are one
+family, with a test per rival; those of all other metrics and rivals are another. Holm's correction
+applies within a family.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import json
 import math
 import textwrap
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -27,8 +29,17 @@ from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.metric import Metric
 from wayword.metrics import scoring
-from wayword.metrics.intervals import ALPHA, Floats, Interval, holm, permutation_test
-from wayword.metrics.summary import Row
+from wayword.metrics.intervals import (
+    ALPHA,
+    FEWEST,
+    Bounds,
+    Floats,
+    Interval,
+    MeanEstimate,
+    estimates,
+    holm,
+)
+from wayword.metrics.summary import Row, plural
 from wayword.metrics.table import (
     console_text,
     csv_text,
@@ -46,10 +57,20 @@ Scores = Mapping[str, Mapping[str, float]]
 TIE = 1e-9  # smaller differences are rounding errors and count as ties
 
 
+METHOD = "Bayesian bootstrap with Gaffke's bound; McNemar's exact test for success of episodes"
+PRIMARY = "primary"
+SECONDARY = "secondary"
+"""Families of tests."""
+
+
 @dataclass(frozen=True, slots=True)
 class MetricDifference:
     """A metric over the ``n`` episodes that have it in both runs. In ``wins``, the second run is
-    better (higher, for a metric without a better direction), in ``losses`` worse."""
+    better (higher, for a metric without a better direction), in ``losses`` worse.
+
+    ``p`` and ``difference`` are corrected for the ``tests`` of its ``family``; ``p_raw`` is not.
+    ``detectable`` is the smallest difference that is significant in 80% of such comparisons.
+    """
 
     metric: Metric
     n: int
@@ -60,14 +81,19 @@ class MetricDifference:
     losses: int
     ties: int
     p: float
+    p_raw: float = math.nan
+    family: str = SECONDARY
+    tests: int = 1
+    detectable: float = math.nan
+    estimate: MeanEstimate | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Two runs side by side; ``only_first`` and ``only_second`` count unshared episodes.
 
-    ``clusters`` is the number of clusters that were resampled and swapped as a unit, ``unit`` their
-    name (``"path"``). The p-values are corrected for ``tests``. ``items`` names what is paired.
+    ``clusters`` is the number of independent clusters, ``unit`` what the episodes of one share
+    (``"path"``; empty if episodes are independent). ``items`` names what is paired.
     """
 
     first: str
@@ -78,7 +104,6 @@ class Comparison:
     lines: tuple[MetricDifference, ...]
     clusters: int = 0
     unit: str = ""
-    tests: int = 1
     items: str = "episodes"
 
 
@@ -93,9 +118,13 @@ def compare(
     clusters: Mapping[str, Hashable] | None = None,
     unit: str = "",
     items: str = "episodes",
+    primary: str = "",
+    widest: float = 1.0,
 ) -> Comparison:
     """Compare two runs on the episodes (or other ``items``) they share. ``clusters`` maps each to
-    the path or scene (``unit``) of its cluster. Raises ``UsageError`` if none is shared."""
+    the path or scene (``unit``) of its cluster; ``primary`` is the key of the primary metric, by
+    default the family's success. A rate's difference is at most ``widest``. Raises ``UsageError``
+    if no episode is shared."""
     shared = [episode for episode in first if episode in second]
     if not shared:
         problem = f"{first_name} and {second_name} have no finished episode in common"
@@ -112,28 +141,41 @@ def compare(
         )
         for scores in (first, second)
     )
-    groups = [clusters.get(e, e) for e in shared] if clusters is not None else None
+    owners = [clusters.get(e, e) if clusters is not None else e for e in shared]
     with np.errstate(invalid="ignore"):
         differences = after - before
     same = (before == after) & np.isinf(before)  # inf - inf: both unreachable
     differences[same] = 0.0
-    tests = permutation_test(differences, groups)
-    lines = [
-        _line(metric, before[:, k], after[:, k], differences[:, k], *tests[k])
-        for k, metric in enumerate(compared)
-        if not np.isnan(differences[:, k]).all()
-    ]
-    unshared = len(first) - len(shared), len(second) - len(shared)
-    drawn = (len(set(groups)), unit) if groups and unit else (0, "")
-    return Comparison(
+    found = estimates(
+        differences, [_bounds(metric, widest) for metric in compared], owners
+    )
+    success = primary or scoring.success_of(family)
+    lines = []
+    for k, metric in enumerate(compared):
+        if not np.isnan(differences[:, k]).all():
+            line = _line(metric, before[:, k], after[:, k], differences[:, k], found[k])
+            if metric.key == success:
+                line = replace(line, family=PRIMARY)
+            lines.append(line)
+    result = Comparison(
         first_name,
         second_name,
         len(shared),
-        *unshared,
+        len(first) - len(shared),
+        len(second) - len(shared),
         tuple(lines),
-        *drawn,
-        items=items,
+        len(set(owners)),
+        unit,
+        items,
     )
+    return corrected([result])[0]
+
+
+def _bounds(metric: Metric, widest: float) -> Bounds:
+    """Return the lowest and highest possible difference."""
+    if metric.kind != "rate":
+        widest = math.inf
+    return (-widest, widest)
 
 
 def _line(
@@ -141,26 +183,56 @@ def _line(
     before: Floats,
     after: Floats,
     difference: Floats,
-    interval: Interval,
-    p: float,
+    estimate: MeanEstimate,
 ) -> MetricDifference:
     both = ~np.isnan(difference)
-    if metric.kind == "rate":
-        interval = Interval(
-            interval.mean, max(interval.low, -1.0), min(interval.high, 1.0)
-        )
     gain = -difference[both] if metric.better == "lower" else difference[both]
     return MetricDifference(
         metric,
         n=int(both.sum()),
         first=float(before[both].mean()),
         second=float(after[both].mean()),
-        difference=interval,
+        difference=estimate.interval(),
         wins=int((gain > TIE).sum()),
         losses=int((gain < -TIE).sum()),
         ties=int((np.abs(gain) <= TIE).sum()),
-        p=p,
+        p=estimate.p(),
+        p_raw=estimate.p(),
+        estimate=estimate,
     )
+
+
+def corrected(results: Sequence[Comparison]) -> list[Comparison]:
+    """Return comparisons with p-values and intervals corrected in two families: the primary metric
+    over all rivals, and all other metrics over all rivals."""
+    families: dict[str, list[MetricDifference]] = {PRIMARY: [], SECONDARY: []}
+    for result in results:
+        for line in result.lines:
+            families[line.family].append(line)
+    queues = {}
+    for name, lines in families.items():
+        queues[name] = iter(_corrected_lines(lines))
+    return [
+        replace(result, lines=tuple(next(queues[line.family]) for line in result.lines))
+        for result in results
+    ]
+
+
+def _corrected_lines(lines: Sequence[MetricDifference]) -> list[MetricDifference]:
+    """Return the lines of one family with corrected p-values and intervals."""
+    chances = [line.p_raw for line in lines]
+    tests = sum(not math.isnan(p) for p in chances)
+    changed = []
+    for line, (p, alpha) in zip(lines, holm(chances), strict=True):
+        interval = line.difference
+        detectable = math.nan
+        if line.estimate is not None:
+            interval = line.estimate.interval(alpha)
+            detectable = line.estimate.detectable(alpha)
+        changed.append(
+            replace(line, p=p, difference=interval, tests=tests, detectable=detectable)
+        )
+    return changed
 
 
 def render(
@@ -185,7 +257,7 @@ def heading(result: Comparison) -> str:
     """Return a sentence with the number of compared episodes and of those left out."""
     text = f"{result.shared} shared {result.items}"
     if result.unit and result.clusters < result.shared:
-        text += f" in {result.clusters} {result.unit}s, which are resampled and swapped as units"
+        text += f" in {result.clusters} {plural(result.unit)}, which count as units"
     if result.only_first or result.only_second:
         text += f"; not compared: {result.only_first} only in {result.first}, "
         text += f"{result.only_second} only in {result.second}"
@@ -195,12 +267,34 @@ def heading(result: Comparison) -> str:
 HEAD = ("Metric", "First", "Second", "Difference [95%]", "Better", "Worse", "Same", "p")
 
 
-def _note(result: Comparison) -> str:
-    holm = (
-        f", with Holm's correction for {result.tests} runs" if result.tests > 1 else ""
-    )
+def _notes(result: Comparison) -> list[str]:
+    """Return how to read the numbers, and what the primary metric could have shown."""
+    notes = ["Difference: second minus first; its interval excludes 0 where p < 0.05."]
+    primary = [line for line in result.lines if line.family == PRIMARY]
+    notes += [_power_note(line) for line in primary if line.p >= ALPHA]
+    for name in (PRIMARY, SECONDARY):
+        lines = [
+            line for line in result.lines if line.family == name and line.tests > 1
+        ]
+        if lines:
+            which = lines[0].metric.label if name == PRIMARY else "Other metrics"
+            notes.append(f"{which}: Holm's correction for {lines[0].tests} tests.")
+    if any(math.isnan(line.difference.half) for line in result.lines):
+        notes.append(
+            f"No interval: a metric without bounds, fewer than {FEWEST} pairs."
+        )
+    return notes
+
+
+def _power_note(line: MetricDifference) -> str:
+    """Return the smallest difference that a comparison of this size can show."""
+    name = line.metric.label
+    if line.metric.kind == "rate" and line.detectable >= 1:
+        return f"{name}: not significant; too few episodes to show any difference."
+    gap = number(line.metric, line.detectable)
     return (
-        f"Difference: second minus first. p: two-sided paired permutation test{holm}."
+        f"{name}: not significant; a true difference of {gap} would be significant in 80% of "
+        "such comparisons."
     )
 
 
@@ -237,7 +331,7 @@ def _to_terminal(result: Comparison, width: int) -> str:
         for line in result.lines:
             table.add_row(*_cells(line))
         return console_text(
-            "\n".join([*head, ""]), table, f"\n{_note(result)}", width=width
+            "\n".join([*head, ""]), table, "\n".join(["", *_notes(result)]), width=width
         )
     lines = [
         part
@@ -248,12 +342,14 @@ def _to_terminal(result: Comparison, width: int) -> str:
         name, first, second, change, better, worse, same, chance = _cells(line)
         lines += ["", f"{name}  {first} -> {second}  {change}"]
         lines += [f"  better {better}, worse {worse}, same {same}, p {chance}"]
-    return "\n".join([*lines, "", *textwrap.wrap(_note(result), width)]) + "\n"
+    return (
+        "\n".join([*lines, "", *textwrap.wrap(" ".join(_notes(result)), width)]) + "\n"
+    )
 
 
 def _to_markdown(result: Comparison) -> str:
     head = f"{result.second} against {result.first}: {heading(result)}\n\n"
-    return head + markdown(HEAD, 1, map(_cells, result.lines))
+    return head + markdown(HEAD, 1, map(_cells, result.lines), _notes(result))
 
 
 def _to_latex(result: Comparison) -> str:
@@ -262,14 +358,24 @@ def _to_latex(result: Comparison) -> str:
         HEAD,
         1,
         list(map(_cells, result.lines)),
-        (*named, heading(result), _note(result)),
+        (*named, heading(result), *_notes(result)),
     )
 
 
 def _to_json(results: Sequence[Comparison]) -> str:
-    keys, records = ("first", "second", "shared", "only_first", "only_second"), []
+    keys = (
+        "first",
+        "second",
+        "shared",
+        "only_first",
+        "only_second",
+        "clusters",
+        "unit",
+    )
+    records = []
     for result in results:
         record = {key: getattr(result, key) for key in keys}
+        record["method"] = METHOD
         records.append({**record, "metrics": list(map(_line_json, result.lines))})
     content = records[0] if len(records) == 1 else {"comparisons": records}
     return json.dumps(content, indent=2, allow_nan=False)
@@ -278,40 +384,28 @@ def _to_json(results: Sequence[Comparison]) -> str:
 def _to_csv(results: Sequence[Comparison]) -> str:
     records = []
     for result in results:
-        runs = (
-            {"first_run": result.first, "second_run": result.second}
-            if result.tests > 1
-            else {}
-        )
-        records += [{**runs, **_line_json(line)} for line in result.lines]
+        runs: dict[str, Json] = {}
+        if len(results) > 1:
+            runs = {"first_run": result.first, "second_run": result.second}
+        shared = {"clusters": result.clusters, "unit": result.unit, "method": METHOD}
+        records += [{**runs, **_line_json(line), **shared} for line in result.lines]
     return csv_text(records, "metric")
 
 
 def _line_json(line: MetricDifference) -> dict[str, Json]:
     gap = line.difference
     numbers = {"first": line.first, "second": line.second, "difference": gap.mean}
-    numbers |= {"low": gap.low, "high": gap.high, "p": line.p}
+    numbers |= {"low": gap.low, "high": gap.high, "p": line.p, "p_raw": line.p_raw}
+    numbers["detectable"] = line.detectable
     counts = {"n": line.n, "wins": line.wins, "losses": line.losses, "ties": line.ties}
     return {
         "metric": line.metric.key,
         **{k: finite(v) for k, v in numbers.items()},
         **counts,
+        "family": line.family,
+        "tests": line.tests,
+        "correction": "Holm" if line.tests > 1 else "none",
     }
-
-
-def corrected(results: Sequence[Comparison]) -> list[Comparison]:
-    """Return comparisons with the p-values of each metric corrected for their number (Holm)."""
-    chances: dict[str, list[float]] = {}
-    for result in results:
-        for line in result.lines:
-            chances.setdefault(line.metric.key, []).append(line.p)
-    queues = {key: iter(holm(values)) for key, values in chances.items()}
-    lines = [
-        tuple(replace(line, p=next(queues[line.metric.key])) for line in result.lines)
-        for result in results
-    ]
-    pairs = zip(results, lines, strict=True)
-    return [replace(result, lines=each, tests=len(results)) for result, each in pairs]
 
 
 def mark_best(
@@ -319,11 +413,12 @@ def mark_best(
     scored: Sequence[Scores],
     clusters: Mapping[str, Hashable] | None = None,
 ) -> list[Row]:
-    """Return the rows with ``best`` set: the metrics in which a run is significantly better than
-    every other run without access to the answer (paired test on shared episodes, p < 0.05 with
-    Holm's correction). ``scored`` are the scores of each row's episodes."""
+    """Return the rows with ``best`` set: the metrics in which a run is better than every other run
+    without access to the answer (paired tests on shared episodes, all with p < 0.05; Holm's
+    correction over the metrics other than success). ``scored`` are the scores of each row's
+    episodes."""
     rivals = [at for at, row in enumerate(rows) if not row.sees_answer]
-    tests: dict[tuple[int, str], list[float]] = {}
+    chances: dict[tuple[int, str], list[float]] = {}
     for a, b in combinations(rivals, 2):
         if not set(scored[a]) & set(scored[b]):
             continue
@@ -334,12 +429,19 @@ def mark_best(
             gain = line.difference.mean * (1 if line.metric.better == "higher" else -1)
             if gain and line.metric.better:
                 winner = (a if gain > 0 else b, line.metric.key)
-                tests.setdefault(winner, []).append(line.p)
-    best = [
-        won
-        for won, chances in tests.items()
-        if len(chances) == len(rivals) - 1 and max(holm(chances)) < ALPHA
-    ]
+                chances.setdefault(winner, []).append(line.p_raw)
+    # A run is best where its least clear comparison is significant; one run leads in a metric.
+    leads = {
+        winner: max(each)
+        for winner, each in chances.items()
+        if len(each) == len(rivals) - 1 and not any(map(math.isnan, each))
+    }
+    others = [lead for lead in leads if lead[1] != rows[lead[0]].success]
+    for lead, (p, _) in zip(
+        others, holm([leads[each] for each in others]), strict=True
+    ):
+        leads[lead] = p
+    best = [winner for winner, p in leads.items() if p < ALPHA]
     return [
         replace(row, best=frozenset(key for winner, key in best if winner == at))
         for at, row in enumerate(rows)

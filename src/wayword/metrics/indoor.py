@@ -11,7 +11,7 @@ in the scorers of the HAMT family and NavGPT's release.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise, repeat
 from typing import Any
 
@@ -45,12 +45,6 @@ class IndoorScorer:
     """
 
     metrics = METRICS
-    clustered = "path"
-
-    def cluster(self, episode_id: str) -> Hashable:
-        """Return the id of the path; episodes ``{path}_{k}`` are instructions for the same one."""
-        stem, _, index = episode_id.rpartition("_")
-        return stem if stem and index.isdigit() else episode_id
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """Return the metrics of each pair; empty if the split's references are not public.

@@ -24,8 +24,7 @@ of a random stop).
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -62,8 +61,6 @@ METRICS = definitions.OBJECTNAV + tuple(
     for name in TYPES
 )  # fmt: skip
 
-_SCENE = re.compile(r"(.*?)(?:_[A-Z][A-Za-z]+)?_\d+")
-
 
 class ObjectNavScorer(EpisodeScorer):
     """Scores searches by the objects that were truly in view at the end.
@@ -76,13 +73,6 @@ class ObjectNavScorer(EpisodeScorer):
     """
 
     metrics = METRICS
-    clustered = "scene"
-
-    def cluster(self, episode_id: str) -> Hashable:
-        """Return the scene: ``FloorPlan_Train1_1`` for ``FloorPlan_Train1_1_Mug_0``, ``home_3`` for
-        ``home_3_7``."""
-        match = _SCENE.fullmatch(episode_id)
-        return match[1] if match else episode_id
 
     def score_episode(
         self, dataset: Any, task: Task, trajectory: Trajectory

@@ -7,7 +7,7 @@ outside the package has its own: see :class:`~wayword.core.world.Family`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -116,18 +116,6 @@ class Judged(Protocol):
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Return the interim score; None if the episode's answer is not public."""
-
-
-@runtime_checkable
-class Clustered(Protocol):
-    """A scorer of a family whose episodes are not independent of each other."""
-
-    @property
-    def clustered(self) -> str:
-        """The property that episodes of a cluster share: ``"path"``, ``"scene"``."""
-
-    def cluster(self, episode_id: str) -> Hashable:
-        """Return the cluster of an episode; intervals resample clusters, not episodes."""
 
 
 class EpisodeScorer(ABC):

@@ -12,7 +12,15 @@ import numpy as np
 
 from wayword.core.metric import Metric
 from wayword.metrics import scoring
-from wayword.metrics.intervals import Floats, Interval, bootstrap, rate_interval
+from wayword.metrics.intervals import (
+    FEWEST,
+    POSITIVE,
+    RATE,
+    Floats,
+    Interval,
+    mean_intervals,
+    rate_interval,
+)
 
 COUNTED = ("calls", "prompt_tokens", "reused_tokens", "completion_tokens")
 TOTALLED = (*COUNTED, "cost", "seconds")
@@ -69,10 +77,11 @@ class Row:
     ``checksum`` is the split's. ``values`` holds each metric's mean over episodes and its 95%
     interval, by key. ``totals`` holds sums over the run (None: unknown), and ``wall_seconds`` if
     known. ``sees_answer``: one of the run's agents uses the reference. ``metrics`` are the family's
-    own. ``clustered`` is the unit that intervals resample (``"scene"``), ``runs`` the number of
-    pooled runs (seeds), and ``caveats`` the assumptions behind every score of the row. ``success``
-    is the key of the success metric; ``best`` are the metrics in which the run is significantly
-    better than all other rows.
+    own. ``clustered`` is what dependent episodes share (``"scene"``, empty for independent ones),
+    ``clusters`` the number of independent units, ``runs`` the number of pooled runs (seeds),
+    ``distinct`` their distinct episodes, ``counts`` the episodes of metrics that not all have, and
+    ``caveats`` the assumptions behind every score of the row. ``success`` is the key of the success
+    metric; ``best`` are the metrics in which the run is significantly better than all other rows.
     """
 
     name: str
@@ -89,6 +98,9 @@ class Row:
     totals: Mapping[str, float | None] = field(default_factory=dict)
     sees_answer: bool = False
     clustered: str = ""
+    clusters: int = 0
+    distinct: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
     runs: int = 1
     caveats: tuple[str, ...] = ()
     success: str = "sr"
@@ -128,15 +140,15 @@ def summarize(
     table = scores if isinstance(scores, Scores) else Scores.of(scores)
     owners = None if clusters is None else list(clusters)
     own = None if owners is None else owners[: len(table)]
-    rates = {
-        key: column for key, column in table.columns.items() if kinds.get(key) == "rate"
-    }
-    intervals = {
-        key: found for key, column in rates.items() if (found := _rate(column, own))
-    }
-    if others := {key: c for key, c in table.columns.items() if key not in intervals}:
-        means = bootstrap(np.column_stack([*others.values()]), own, seed=seed)
-        intervals |= dict(zip(others, means, strict=True))
+    count = len(table) if own is None else len(set(own))
+    intervals: dict[str, Interval] = {}
+    if table.columns:
+        values = np.column_stack([*table.columns.values()])
+        bounds = [
+            RATE if kinds.get(key) == "rate" else POSITIVE for key in table.columns
+        ]
+        found = mean_intervals(values, bounds, own, seed=seed)
+        intervals = dict(zip(table.columns, found, strict=True))
     success = success or scoring.success_of(family)
     if failed and success in table.columns:
         at = next((n for n, m in enumerate(family_metrics) if m.key == success), -1)
@@ -149,9 +161,9 @@ def summarize(
         column = np.append(table.columns[success], np.zeros(failed))
         if owners is not None:  # failed episodes without a given cluster are their own
             owners += [object() for _ in range(len(column) - len(owners))]
-        intervals[zeros.key] = (
-            _rate(column, owners) or bootstrap(column[:, None], owners, seed=seed)[0]
-        )
+        intervals[zeros.key] = rate_interval(column, owners)
+    counts = {key: len(table.column(key)) for key in table.columns}
+    counts = {key: count for key, count in counts.items() if count < len(table)}
     totals = {key: table.total(key) for key in TOTALLED if key in table.columns}
     if "calls" in totals and totals.setdefault("cost", None) is None:
         intervals.pop("cost", None)  # a mean over only the known prices would mislead
@@ -159,14 +171,8 @@ def summarize(
         totals["wall_seconds"] = wall_seconds
     return Row(
         name, family, tuple(family_metrics), len(table), of, intervals, failed, totals=totals,
-        success=success, **fields,
+        success=success, clusters=count, counts=counts, **fields,
     )  # fmt: skip
-
-
-def _rate(column: Floats, clusters: Sequence[Hashable] | None) -> Interval | None:
-    """Return the interval of a rate if every value is 0, 1 or NaN, else None."""
-    all_or_nothing = ((column == 0) | (column == 1) | np.isnan(column)).all()
-    return rate_interval(column, clusters) if all_or_nothing else None
 
 
 LOST_ADVICE = (
@@ -192,17 +198,24 @@ def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
 
 def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
     """Return the notes, one per line after an empty line; ``hidden`` are labels of columns."""
-    lines, alone = [""], len(rows) == 1
-    unit = next((row.clustered or "episode" for row in rows if row.n), "")
-    if any(not math.isnan(value.half) for row in rows for value in row.values.values()):
-        scenes = (
-            ", by resampling scenes"
-            if any(r.clustered == "scene" for r in rows)
-            else ""
+    lines = [""]
+    alone = len(rows) == 1
+    played = [row for row in rows if row.n]
+    units = dict.fromkeys(plural(row.clustered) for row in played if row.clustered)
+    if any(math.isfinite(each.half) for row in rows for each in row.values.values()):
+        over = f", with {' and '.join(units)} as units" if units else ""
+        lines.append(f"± half of the 95% interval{over}; [low, high] if asymmetric.")
+    elif played:
+        lines.append(
+            f"No intervals: they need at least two {next(iter(units), 'episodes')}."
         )
-        lines.append(f"± half of the 95% interval{scenes}; [low, high] if asymmetric.")
-    elif unit:
-        lines.append(f"No intervals: they need at least two {unit}s.")
+    if few := _without_interval(played):
+        most = next(iter(units), "episodes")
+        lines.append(
+            f"Too few {most} (below {FEWEST}) for intervals of metrics without bounds, such as "
+            f"{few}."
+        )
+    lines += [line for row in played if (line := _subsets(row, alone))]
     lines += [f"Note: {line}" for line in caveats(rows)]
     if names := [row.name for row in rows if row.sees_answer]:
         lines.append(f"Upper bound (uses ground truth): {', '.join(names)}.")
@@ -221,6 +234,34 @@ def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
             f"Hidden columns (terminal too narrow): {', '.join(hidden)}. See --wide."
         )
     return "\n".join(lines)
+
+
+def _subsets(row: Row, alone: bool) -> str:
+    """Return the metrics of a row that not all of its episodes have, with their number."""
+    names = {key: metric.label for key, metric in scoring.by_key(row.metrics).items()}
+    parts = [
+        f"{names[key]} {n:,}" for key, n in row.counts.items() if key in names and n
+    ]
+    whose = "" if alone else f"{row.name}: "
+    return f"{whose}Episodes with the metric: {', '.join(parts)}." if parts else ""
+
+
+def plural(unit: str) -> str:
+    """Return the plural of a unit: ``"trajectories"``."""
+    return f"{unit[:-1]}ies" if unit.endswith("y") else f"{unit}s"
+
+
+def _without_interval(rows: Sequence[Row]) -> str:
+    """Return the label of the first metric without an interval because clusters are too few."""
+    for row in rows:
+        for metric in scoring.by_key(row.metrics).values():
+            value = row.values.get(metric.key)
+            # the mean of values that are all 0 is no estimate: an agent without a model
+            if value is None or not value.mean or not math.isfinite(value.mean):
+                continue
+            if row.clusters < FEWEST and metric.kind != "rate":
+                return metric.label
+    return ""
 
 
 def caveats(rows: Sequence[Row]) -> list[str]:

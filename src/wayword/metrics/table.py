@@ -208,11 +208,17 @@ def to_json(rows: Sequence[Row]) -> str:
     for row, text in zip(rows, labels(rows), strict=True):
         record = {**_head(row), "sees_answer": row.sees_answer}
         record |= {"settings": text} if text else {}
-        record |= {"clustered": row.clustered} if row.clustered else {}
+        if row.clustered:
+            record |= {"clustered": row.clustered, "clusters": row.clusters}
         record |= {"runs": row.runs} if row.runs > 1 else {}
         record |= {"caveats": list(row.caveats)} if row.caveats else {}
         record["metrics"] = {
-            key: {"mean": finite(v.mean), "low": finite(v.low), "high": finite(v.high)}
+            key: {
+                "mean": finite(v.mean),
+                "low": finite(v.low),
+                "high": finite(v.high),
+                **({"n": row.counts[key]} if key in row.counts else {}),
+            }
             for key in keys
             if (v := row.values.get(key)) is not None
         }
@@ -365,9 +371,10 @@ def csv_text(records: Sequence[Mapping[str, Json]], first: str = "run") -> str:
 
 def episodes(row: Row) -> str:
     """Return the row's count of episodes: ``1021``, ``30 of 1021``, ``28 of 1021, 2 failed``."""
-    played = row.n // row.runs
+    played = row.distinct or row.n
     part = str(played) if played == row.of else f"{played} of {row.of}"
-    part = f"{part}, {row.runs} runs" if row.runs > 1 else part
+    if row.runs > 1:
+        part = f"{part}, {row.n} in {row.runs} runs"
     return f"{part}, {row.failed} failed" if row.failed else part
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from wayword.core.dataset import Task
 from wayword.core.episode import PathReference
 from wayword.core.metric import Metric
-from wayword.metrics.intervals import Floats, by_path
+from wayword.metrics.intervals import Floats
 from wayword.metrics.scoring import Pair, walked_places
 from wayword.worlds.indoor import SUCCESS_METRES
 
@@ -34,7 +34,10 @@ def tours_of(tasks: Sequence[Task]) -> dict[str, Tour]:
     """Return the tour of each episode id. A tour contains each path of its scene once; R2R
     describes each path three times, so its scenes have three tours."""
     counts, tours = Counter[Hashable](), dict[str, Tour]()
-    for task, path in zip(tasks, by_path(tasks), strict=True):
+    for task in tasks:
+        path: Hashable = task.episode.id
+        if isinstance(task.reference, PathReference):
+            path = task.episode.scene, task.reference.path
         tours[task.episode.id] = task.episode.scene, counts[path]
         counts[path] += 1
     return tours

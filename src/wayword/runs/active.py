@@ -27,7 +27,14 @@ from wayword.core import registry
 from wayword.core import trajectory as notes
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.agent import Demonstration, Demonstrations
-from wayword.core.dataset import Dataset, DrawnTasks, Task, of_ids, task_id
+from wayword.core.dataset import (
+    INDEPENDENT,
+    Dataset,
+    DrawnTasks,
+    Task,
+    of_ids,
+    task_id,
+)
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.model import Model
 from wayword.core.recording import Continued
@@ -263,6 +270,7 @@ def config_of(
         "episodes_in_split": len(dataset.tasks),
         "left_out": plans.omitted(dataset),
         "caveats": [*plans.caveats(dataset, agent), *chosen],
+        "clusters": asdict(dataset.clusters or INDEPENDENT),
         "perception": perceiver.name if perceiver else "",
         "checksums": checksums.each(dataset.files),
         "versions": dict(plans.versions()),

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from wayword.core import registry
+from wayword.core.dataset import INDEPENDENT, Clusters
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.core.files import cache_folder, keep, sha256
@@ -488,6 +490,24 @@ def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
     except TypeError as error:
         raise RecordingError(
             f"run.json: field 'metrics' is malformed ({error})"
+        ) from None
+
+
+def clusters_of(config: Mapping[str, Any]) -> Clusters:
+    """The clusters of a run's episodes: the present definition of a shipped dataset, as runs
+    recorded before it have none; else the recorded one."""
+    name = str(config["identity"]["dataset"]).partition(":")[0]
+    if name in registry.names("dataset"):
+        clusters: Clusters | None = registry.load("dataset", name).clusters
+        return clusters or INDEPENDENT
+    recorded = config.get("clusters")
+    if not isinstance(recorded, Mapping):
+        return INDEPENDENT
+    try:
+        return Clusters(**recorded)
+    except TypeError as error:
+        raise RecordingError(
+            f"run.json: field 'clusters' is malformed ({error})"
         ) from None
 
 

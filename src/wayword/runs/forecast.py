@@ -28,6 +28,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
+from statistics import fmean, stdev
 from typing import Any
 
 from wayword.agents.answers import ARGUMENT
@@ -68,7 +69,8 @@ class Forecast:
     its token limit; it and ``dollars`` are None without known prices. ``measured`` is the number of
     finished episodes that the estimate is based on. ``hours`` is the wall time with ``concurrency``
     episodes and the run's rate limit; None for a rehearsal. ``window`` is the model's context in
-    tokens. ``unprofiled`` models might reason: their thinking is not counted.
+    tokens. ``unprofiled`` models might reason: their thinking is not counted. ``range`` is the 95%
+    interval of ``dollars`` by the spread of the episodes that it is based on.
     """
 
     episodes: int
@@ -84,6 +86,7 @@ class Forecast:
     first_calls: tuple[ModelCall, ...] = ()
     window: int = 0
     unprofiled: tuple[str, ...] = ()
+    range: tuple[float, float] = (0.0, math.inf)
 
 
 def forecast(plan: plans.Plan, rehearsed: int = REHEARSED) -> Forecast:
@@ -147,7 +150,9 @@ class _Stage:
         }
         main = "main" if "main" in choices else next(iter(choices), "")
         calls = prompt_tokens = completion_tokens = dollars = max_dollars = 0.0
+        costs = []
         for trajectory, factor in rehearsals:
+            before = dollars
             for call in trajectory.calls():
                 if call.answer is None:
                     continue
@@ -172,6 +177,7 @@ class _Stage:
                     max_dollars += factor * price.of(
                         Usage(prompt, thinking + max(text, limit))
                     )
+            costs.append(dollars - before)
         scale = episodes / max(1, len(rehearsals))
         unpriced = tuple(
             choices[role][0] for role, price in prices.items() if price is None
@@ -184,6 +190,7 @@ class _Stage:
             None if unpriced else dollars * scale,
             None if unpriced else max_dollars * scale,
             unpriced,
+            range=dollars_range(costs, episodes),
             unprofiled=tuple(
                 name
                 for name, settings in choices.values()
@@ -314,6 +321,15 @@ def _measured(
             similar.completion_tokens or 1
         )
     priced = all("cost" in each for each in scores)
+    dollars, likely, most = estimate.dollars, estimate.range, estimate.max_dollars
+    if priced:
+        costs = [each["cost"] for each in scores]
+        dollars = prompt_scale * sum(costs)
+        # the others may be longer, as for the mean
+        longer = prompt_scale * len(scores) / estimate.episodes
+        low, high = dollars_range(costs, estimate.episodes)
+        likely = (longer * low, longer * high)
+        most = None if most is None else max(most, dollars)
     concurrency = plan.concurrency * (plan.workers if plan.engine else 1)
     minutes = max(seconds / 60 / concurrency, calls / plan.rpm if plan.rpm else 0)
     return replace(
@@ -321,13 +337,38 @@ def _measured(
         calls=calls / len(scores),
         prompt_tokens=round(prompt_scale * prompt),
         completion_tokens=round(completion_scale * completion),
-        dollars=prompt_scale * sum(e["cost"] for e in scores)
-        if priced
-        else estimate.dollars,
+        dollars=dollars,
+        max_dollars=most,
+        range=likely,
         measured=len(scores),
         hours=scale * minutes / 60,
         concurrency=concurrency,
     )
+
+
+def dollars_range(costs: Sequence[float], episodes: int) -> tuple[float, float]:
+    """Return the 95% interval of the dollars of ``episodes`` episodes, given the cost of some.
+
+    Costs of episodes are taken as log-normal (Olsson 2005, "Confidence intervals for the mean of a
+    log-normal distribution", the modified Cox method), because few of them say too little without
+    a shape. Without two costs above 0, nothing is known.
+    """
+    from scipy.special import stdtrit
+
+    logs = [math.log(cost) for cost in costs if cost > 0]
+    count = len(logs)
+    if count < 2:
+        return 0.0, math.inf
+    variance = stdev(logs) ** 2
+    center = fmean(logs) + variance / 2
+    # 1 / episodes: the mean of the run itself varies about that of its dataset
+    spread = variance * (1 / count + 1 / max(1, episodes)) + variance**2 / (
+        2 * (count - 1)
+    )
+    half = float(stdtrit(count - 1, 0.975)) * math.sqrt(spread)
+    paid = count / len(costs)
+    total = episodes * paid * math.exp(center)
+    return total * math.exp(-half), total * math.exp(half)
 
 
 def lines(estimate: Forecast) -> list[str]:
@@ -376,10 +417,13 @@ def _dollars(estimate: Forecast) -> str:
     if estimate.dollars is None:
         names = ", ".join(dict.fromkeys(estimate.unpriced))
         return f"cost: unknown (no price for {names}; add one with --prices)"
-    limit = ""
-    if estimate.max_dollars and not estimate.measured:
+    low, high = estimate.range
+    likely = limit = ""
+    if math.isfinite(high) and high > low:
+        likely = f" (95%: ${low:.2f} to ${high:.2f})"
+    if estimate.max_dollars:
         limit = f"; at most ${estimate.max_dollars:.2f} if every answer reaches its token limit"
-    return f"cost: ${estimate.dollars:.2f}{limit}"
+    return f"cost: ${estimate.dollars:.2f}{likely}{limit}"
 
 
 def row_lines(named: Sequence[tuple[str, Forecast]]) -> list[str]:
@@ -395,7 +439,12 @@ def row_lines(named: Sequence[tuple[str, Forecast]]) -> list[str]:
             values = [getattr(each, key) for _, each in named]
             sums[key] = None if None in values else sum(values)
         unpriced = tuple(name for _, each in named for name in each.unpriced)
-        total = replace(named[0][1], **sums, unpriced=unpriced, measured=0)
+        # Errors of forecasts may share a cause, so that their ends are added.
+        ends = [sum(each.range[end] for _, each in named) for end in (0, 1)]
+        likely = (ends[0], ends[1])
+        total = replace(
+            named[0][1], **sums, unpriced=unpriced, measured=0, range=likely
+        )
         rows.append(f"total: {_tokens(total)}, {_dollars(total)}")
     return rows
 

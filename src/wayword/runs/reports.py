@@ -15,8 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wayword.core import registry
-from wayword.core.dataset import Task
+from wayword.core.dataset import INDEPENDENT, Task, of_ids
 from wayword.core.episode import PathReference
 from wayword.core.errors import DataError, RecordingError, UsageError, suggest
 from wayword.core.files import reading, short_path
@@ -24,8 +23,7 @@ from wayword.core.metric import Metric
 from wayword.metrics import accounting, predictions
 from wayword.metrics import compare as comparing
 from wayword.metrics import table as tables
-from wayword.metrics.intervals import by_path
-from wayword.metrics.scoring import Clustered, scorer
+from wayword.metrics.scoring import scorer
 from wayword.metrics.summary import Row, Scores, marks, summarize
 from wayword.runs import config as configs
 from wayword.runs.index import EPISODES
@@ -48,7 +46,8 @@ class Report:
 @dataclass(frozen=True)
 class _ScoredRun:
     """A run, or a part of it: the scores of finished episodes, and the ids of failed ones. ``of``
-    is the number of episodes in its split."""
+    is the number of episodes in its split, ``owners`` maps ids to clusters, whose episodes share a
+    ``unit``."""
 
     run: RecordedRun
     config: Mapping[str, Any]
@@ -56,6 +55,8 @@ class _ScoredRun:
     failed: Sequence[str]
     of: int
     name: str
+    unit: str
+    owners: Mapping[str, Hashable]
 
 
 def table(
@@ -69,11 +70,13 @@ def table(
     data: Path | None = None,
     wide: bool = False,
     trusted: Trusted = (),
+    cluster: str = "",
 ) -> str:
     """Table with a row per run, one table per family of worlds or a single one (``together``).
 
     ``pool`` merges the rows of runs that differ only in their seeds; ``by`` splits them by
-    ``scene`` or reference ``length``. A run that cannot be read is left out and reported to
+    ``scene`` or reference ``length``. ``cluster`` is what dependent episodes share, by default
+    what their dataset says. A run that cannot be read is left out and reported to
     ``on_damaged``; without that function, or if no run can be read, its error is raised
     (``RecordingError`` or ``DataError``).
     """
@@ -83,7 +86,7 @@ def table(
         try:
             run = RunFolder.read(path)
             run.require("family", "dataset", "models", "data_checksum")
-            readable.append(_scored_run(run))
+            readable.append(_scored_run(run, cluster, data))
         except (RecordingError, DataError) as error:
             errors.append(error)
     if errors and (on_damaged is None or not readable):
@@ -99,7 +102,10 @@ def table(
     rows = [_row(group) for group in groups]
     if form == "latex":
         scored = [dict(_pooled_scores(group)) for group in groups]
-        rows = comparing.mark_best(rows, scored, _clusters(rows[0].family, scored))
+        owners = {
+            name: owner for each in readable for name, owner in each.owners.items()
+        }
+        rows = comparing.mark_best(rows, scored, owners)
     if keys:
         values = {str(number): row.values for number, row in enumerate(rows)}
         selected = _only(values, keys, tables.metrics_of(rows)).values()
@@ -157,14 +163,6 @@ def _pooled_scores(
                 values.setdefault(name, {}).setdefault(key, []).append(value)
     for name, by_key in values.items():
         yield name, {key: sum(each) / len(each) for key, each in by_key.items()}
-
-
-def _clusters(
-    family: str, scored: Sequence[Mapping[str, object]]
-) -> dict[str, Hashable]:
-    grouping = _clustered(family)
-    names = dict.fromkeys(name for scores in scored for name in scores)
-    return {name: grouping.cluster(name) if grouping else name for name in names}
 
 
 def pooled(runs: Sequence[RecordedRun]) -> Row:
@@ -281,12 +279,12 @@ def _compared(
     for name, finished in zip(names, (left, right), strict=True):
         if not finished:
             raise UsageError(f"{name} has no finished episodes to compare")
-    grouping, metrics = _clustered(one["family"]), configs.metrics_of(one)
+    metrics = configs.metrics_of(one)
     columns = (*metrics, *accounting.METRICS)
     comparison = comparing.compare(
         names[0], _only(left, keys, columns), names[1], _only(right, keys, columns),
-        family=one["family"], metrics=metrics, clusters=_clusters(one["family"], [left]),
-        unit=grouping.clustered if grouping else "",
+        family=one["family"], metrics=metrics, clusters=first[0].owners,
+        unit=first[0].unit, primary=configs.success_of(one),
     )  # fmt: skip
     identities = one["identity"], two["identity"]
     fields = dict.fromkeys(key for identity in identities for key in identity)
@@ -295,9 +293,13 @@ def _compared(
 
 
 def compare(
-    runs: Sequence[Path], form: str = "rich", keys: Sequence[str] = ()
+    runs: Sequence[Path],
+    form: str = "rich",
+    keys: Sequence[str] = (),
+    cluster: str = "",
+    data: Path | None = None,
 ) -> Report:
-    """Compare the first run with each of the others by episode.
+    """Compare the first run with each of the others by episode. ``cluster`` as in :func:`table`.
 
     The runs in a folder are pooled if they differ only in their seeds. Raises ``UsageError`` if two
     runs have no episode in common.
@@ -305,7 +307,10 @@ def compare(
     groups: list[tuple[str, list[_ScoredRun]]] = []
     for path in runs:
         within = _seed_groups(
-            [_scored_run(RunFolder.read(p)) for p in _run_folders([path])]
+            [
+                _scored_run(RunFolder.read(p), cluster, data)
+                for p in _run_folders([path])
+            ]
         )
         single = len(within) == 1
         for each in within:
@@ -327,9 +332,14 @@ def compare(
 
 
 def score(
-    file: Path, plan: Plan, form: str = "rich", per_episode: bool = False
+    file: Path,
+    plan: Plan,
+    form: str = "rich",
+    per_episode: bool = False,
+    cluster: str = "",
 ) -> Report:
-    """Score the predictions of another system. Raises ``DataError`` for a malformed file."""
+    """Score the predictions of another system. ``cluster`` as in :func:`table`. Raises
+    ``DataError`` for a malformed file."""
     dataset = open_dataset(plan)
     predicted = predictions.read(file, dataset)
     scores = predicted.score(dataset)
@@ -353,6 +363,11 @@ def score(
             }
             lines.append(json.dumps({"episode": name, **finite}))
         return Report("\n".join(lines), tuple(notices))
+    clusters = dataset.clusters or INDEPENDENT
+    owners: list[Hashable] = [clusters.of_task(task) for task, _ in predicted.pairs]
+    unit = cluster or clusters.unit
+    if cluster == "scene":
+        owners = [task.episode.scene for task, _ in predicted.pairs]
     row = summarize(
         file.name,
         scores,
@@ -362,7 +377,8 @@ def score(
         of=predicted.of,
         dataset=shown_split(plan, dataset),
         checksum=configs.Checksums().combined(dataset.files),
-        clusters=by_path([task for task, _ in predicted.pairs]),
+        clusters=owners,
+        clustered="" if unit == INDEPENDENT.unit else unit,
     )
     return Report(tables.render([row], form, _width()), tuple(notices))
 
@@ -384,7 +400,9 @@ def _run_folders(paths: Sequence[Path | str]) -> list[Path]:
 _NEVER_NEGATIVE = ("ratio", "metres", "count", "hops", "seconds", "tokens", "dollars")
 
 
-def _scored_run(run: RecordedRun) -> _ScoredRun:
+def _scored_run(
+    run: RecordedRun, cluster: str = "", data: Path | None = None
+) -> _ScoredRun:
     """A run with its scores, ordered by episode. Raises ``RecordingError`` for impossible ones."""
     run.require("family")
     with reading(str(run.path / configs.NAME), "give another folder"):
@@ -419,7 +437,10 @@ def _scored_run(run: RecordedRun) -> _ScoredRun:
             raise RecordingError(
                 f"{run.path / EPISODES}: {problem}; give the folder of one run"
             )
-        return _ScoredRun(run, config, scored, sorted(failed), of, run.path.name)
+        unit, owners = _owners(run, [*scored.ids, *failed], cluster, data)
+        return _ScoredRun(
+            run, config, scored, sorted(failed), of, run.path.name, unit, owners
+        )
 
 
 def _row(runs: Sequence[_ScoredRun]) -> Row:
@@ -431,7 +452,7 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
             first.config["identity"],
             first.config["family"],
         )
-        grouping, agent = _clustered(family), cast_of(identity)
+        agent = cast_of(identity)
         names = [name for each in runs for name in each.scored.ids]
         failed = [name for each in runs for name in each.failed]
         scored = first.scored
@@ -439,7 +460,8 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
             scored = Scores.of(
                 [row for each in runs for _, row in each.scored.pairs()], names
             )
-        owners = [grouping.cluster(n) if grouping else n for n in (*names, *failed)]
+        owner_of = {name: owner for each in runs for name, owner in each.owners.items()}
+        owners = [owner_of.get(name, name) for name in (*names, *failed)]
         # A killed session is not logged: without it, the wall time is unknown.
         logged = [
             session for each in runs for session in configs.sessions(each.run.path)
@@ -453,7 +475,7 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
             success=configs.success_of(config),
             of=first.of,
             failed=len(failed),
-            clusters=owners if grouping or len(runs) > 1 else None,
+            clusters=owners,
             wall_seconds=sum(s.seconds for s in logged)
             if complete and len(runs) == 1
             else None,
@@ -462,9 +484,10 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
             dataset=config.get("split") or identity["dataset"],
             checksum=identity["data_checksum"],
             sees_answer=bool(config.get("sees_answer")),
-            clustered=grouping.clustered if grouping else "",
+            clustered="" if first.unit == INDEPENDENT.unit else first.unit,
             caveats=(*configs.caveats_of(config), *marks(scored)),
             runs=len(runs),
+            distinct=len(set(names)),
             settings=_settings(identity, pooled=len(runs) > 1),
         )
         # Show the bill if it exceeds the cost of finished episodes by more than rounding (0.0001).
@@ -495,9 +518,25 @@ def _settings(identity: Mapping[str, Any], pooled: bool) -> dict[str, str]:
     return {k: str(v) for k, v in settings.items() if not (pooled and k in SEEDS)}
 
 
-def _clustered(family: str) -> Clustered | None:
-    family_scorer = scorer(family) if family in registry.names("family") else None
-    return family_scorer if isinstance(family_scorer, Clustered) else None
+def _owners(
+    run: RecordedRun, names: Sequence[str], cluster: str, data: Path | None
+) -> tuple[str, dict[str, Hashable]]:
+    """What dependent episodes share, and the cluster of each id. Raises ``UsageError`` for an
+    unknown ``cluster``, and for one that is only known with the dataset's files."""
+    clusters = configs.clusters_of(run.config)
+    if cluster not in ("", "episode", "scene", clusters.unit):
+        options = list(dict.fromkeys(["episode", clusters.unit, "scene"]))
+        raise UsageError(f"--cluster {cluster}: {suggest(cluster, options)}")
+    if cluster == "episode":
+        clusters = INDEPENDENT
+    elif cluster == "scene" != clusters.unit or clusters.field:
+        # Ids do not name it.
+        tasks = of_ids(dataset_of(run, data).tasks, set(names))
+        if cluster == "scene":
+            return cluster, {name: task.episode.scene for name, task in tasks.items()}
+        owners = {name: clusters.of_task(task) for name, task in tasks.items()}
+        return clusters.unit, dict(owners)
+    return clusters.unit, {name: clusters.of(name) for name in names}
 
 
 def _only(

@@ -29,7 +29,7 @@ from wayword.core import registry
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.metrics import table as tables
-from wayword.metrics.intervals import Interval, bootstrap
+from wayword.metrics.intervals import POSITIVE, Interval, mean_intervals
 from wayword.models.middleware.prices import load_prices
 from wayword.runs.plan import Plan, data_folder, open_dataset
 from wayword.runs.record import RunFolder
@@ -421,7 +421,7 @@ def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
                 values = np.array(
                     [[1000.0 * s["seconds"] / s["steps"]] for s in scores]
                 )
-                ours[key] = bootstrap(values)[0]
+                ours[key] = mean_intervals(values, [POSITIVE])[0]
         elif key in pool.values:
             scale, value = 100.0 if key in rates else 1.0, pool.values[key]
             ours[key] = Interval(
@@ -482,7 +482,11 @@ def render(
 
 def _cell(ours: Interval | None, published: float | None) -> str:
     mean = "–" if ours is None else f"{ours.mean:.2f}"
-    spread = "" if ours is None or math.isnan(ours.low) else f" ±{ours.half:.2f}"
+    spread = ""
+    if ours is not None and not math.isnan(ours.low):
+        spread = f" [{ours.low:.2f}, {ours.high:.2f}]"
+        if ours.is_symmetric:
+            spread = f" ±{ours.half:.2f}"
     return f"{mean}{spread}\n({'–' if published is None else f'{published:g}'})"
 
 
@@ -496,7 +500,9 @@ def _notes(rows: Sequence[ReproducedRow]) -> list[str]:
             missing.setdefault(row.missing, []).append(row.name)
     played = sum(not row.missing for row in rows)
     lines = (
-        ["Ours ± half of the 95% interval (published). Differences:"] if played else []
+        ["Ours ± half of the 95% interval, or its ends (published). Differences:"]
+        if played
+        else []
     )
     for line, names in differs.items():
         lines.append(

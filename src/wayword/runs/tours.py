@@ -29,7 +29,7 @@ from wayword.core.rollout import Outcome, Setup, first_error, rollout
 from wayword.core.rollout import run as run_episodes
 from wayword.metrics import accounting
 from wayword.metrics import compare as comparing
-from wayword.metrics.intervals import bootstrap
+from wayword.metrics.intervals import rate_interval
 from wayword.metrics.table import label, number
 from wayword.metrics.tours import TOUR_NDTW, Tour, tour_ndtw, tours_of
 from wayword.runs.active import ActiveRun
@@ -108,7 +108,8 @@ def report(
     data: Path | None = None, trusted: Trusted = (),
 ) -> Report:  # fmt: skip
     """Compare the second half of a run's tours with the first and, given a run that forgets, both
-    runs in each half. Raises ``UsageError`` if no scene has two finished episodes."""
+    runs in each half, and the gains of both from half to half. Raises ``UsageError`` if no scene
+    has two finished episodes."""
     runs = {str(each): RunFolder.read(each) for each in (path, other) if each}
     run, dataset = runs[str(path)], dataset_of(runs[str(path)], data, trusted)
     tour_of = tours_of(dataset.tasks)
@@ -139,29 +140,55 @@ def report(
             tour: ids[(len(ids) + 1) // 2 :] for tour, ids in tours.items()
         },
     }
+    gains = {}
     tables = []
     for name, scores in scored.items():
-        (first, before), (second, after) = (
-            (
-                f"{name}, {half}",
-                {str(tour): _means(scores, ids) for tour, ids in by_tour.items()},
-            )
-            for half, by_tour in halves.items()
+        before, after = (
+            {str(tour): _means(scores, ids) for tour, ids in by_tour.items()}
+            for by_tour in halves.values()
         )
+        gains[name] = _gains(before, after)
+        first, second = (f"{name}, {half}" for half in halves)
         tables.append(compare(first, before, second, after, items="tours"))
-    for half, by_tour in halves.items() if other else ():
-        ids = list(chain.from_iterable(by_tour.values()))
-        kept, forgot = (
-            {name: scores[name] for name in ids if name in scores}
-            for scores in scored.values()
-        )
-        tables.append(compare(f"{other}, {half}", forgot, f"{path}, {half}", kept))
     notices = [f"{len(tours)} tours with {sum(map(len, tours.values()))} episodes"]
+    if other is None:
+        notices.append(
+            "later episodes may be easier: compare with the same run without --remember"
+        )
+    else:
+        for half, by_tour in halves.items():
+            ids = list(chain.from_iterable(by_tour.values()))
+            kept, forgot = (
+                {name: scores[name] for name in ids if name in scores}
+                for scores in scored.values()
+            )
+            tables.append(compare(f"{other}, {half}", forgot, f"{path}, {half}", kept))
+        # What the second half gains over the first, less what it gains without memory: the order
+        # of episodes is the same in both runs, so it cancels.
+        names = f"{other}, gain", f"{path}, gain"
+        both = (gains[str(other)], gains[str(path)])
+        tables.append(
+            compare(names[0], both[0], names[1], both[1], items="tours", widest=2.0)
+        )
     if hasattr(dataset, "graph"):
         notices += [
             f"{name}: {_tour_ndtw(dataset, each, tours)}" for name, each in runs.items()
         ]
     return Report(comparing.render(tables, form), tuple(notices))
+
+
+def _gains(
+    before: Mapping[str, Mapping[str, float]], after: Mapping[str, Mapping[str, float]]
+) -> dict[str, dict[str, float]]:
+    """The second half's mean less the first's, of each tour and metric that both have."""
+    return {
+        tour: {
+            key: after[tour][key] - value
+            for key, value in means.items()
+            if key in after[tour]
+        }
+        for tour, means in before.items()
+    }
 
 
 def _means(
@@ -187,6 +214,6 @@ def _tour_ndtw(
         ]
         values += [tour_ndtw(dataset, pairs)] * len(pairs)
         scenes += [scene] * len(pairs)
-    (interval,) = bootstrap(np.array(values)[:, None], scenes)
+    interval = rate_interval(np.array(values), scenes)
     ends = f"{number(TOUR_NDTW, interval.low)} to {number(TOUR_NDTW, interval.high)}"
     return f"{label(TOUR_NDTW)} {number(TOUR_NDTW, interval.mean)} ({ends})"

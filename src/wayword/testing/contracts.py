@@ -7,13 +7,13 @@ import json
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from wayword.agents.person import PERSON, Person, Style
 from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.agent import Agent, Shared, Toolkit
-from wayword.core.dataset import Dataset, task_id
+from wayword.core.dataset import INDEPENDENT, Dataset, Task, task_id
 from wayword.core.episode import Episode, Reference
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, user
 from wayword.core.rollout import Setup, rollout
@@ -152,6 +152,27 @@ def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
         assert not leaked, f"{episode.id}: the episode leaks {sorted(leaked)}"
     for name, path in dataset.files.items():
         assert path.is_file(), f"{name}: {path} is in files but does not exist"
+    _check_clusters(dataset, [tasks[number] for number in range(min(30, len(tasks)))])
+
+
+def _check_clusters(dataset: Dataset, tasks: Sequence[Task]) -> None:
+    """Check that a dataset says which episodes depend on each other: those with the same start and
+    answer do, unless it states that they are independent."""
+    first: dict[str, Task] = {}
+    for task in tasks:
+        answer = replace(task.reference, episode_id="")
+        source = repr((task.episode.scene, task.episode.start, answer))
+        other = first.setdefault(source, task)
+        if other is task:
+            continue
+        pair = f"{other.episode.id} and {task.episode.id}"
+        assert dataset.clusters is not None, (
+            f"{pair} share their start and answer: state the dataset's clusters, or INDEPENDENT"
+        )
+        same = dataset.clusters.of_task(other) == dataset.clusters.of_task(task)
+        assert same or dataset.clusters == INDEPENDENT, (
+            f"{pair} share their start and answer, but not their cluster"
+        )
 
 
 # Contract of a model backend.

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from difflib import unified_diff
 from functools import partial
 from itertools import zip_longest
-from statistics import NormalDist
 from urllib.parse import quote
 
 import numpy as np
@@ -64,18 +63,13 @@ class RunPair:
     @property
     def differences(self) -> Sequence[tuple[Metric, Sequence[tuple[str, str]], str]]:
         """Rows of the table of differences: labeled cells, and the class that colors the difference
-        if the interval excludes 0 after Bonferroni's correction."""
-        # The interval is 95% wide: widened to 1 - 0.05 / tests by the normal quantiles' ratio.
-        tests, quantile = max(1, len(self.comparison.lines)), NormalDist().inv_cdf
-        wider, rows = quantile(1 - 0.025 / tests) / quantile(0.975), []
+        if its interval, corrected within its family of tests, excludes 0."""
+        rows = []
         for line in self.comparison.lines:
             metric, gap = line.metric, line.difference
             between = f"{value(metric, gap.low)} to {value(metric, gap.high)}"
-            low, high = (
-                gap.mean + wider * (end - gap.mean) for end in (gap.low, gap.high)
-            )
             better = gap.mean < 0 if metric.better == "lower" else gap.mean > 0
-            sure = (low > 0 or high < 0) and metric.better
+            sure = (gap.low > 0 or gap.high < 0) and metric.better
             wins, losses = (
                 f"{n:,}" if metric.better else "–" for n in (line.wins, line.losses)
             )

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 from annotated_types import Ge, Gt, Le
 
-from wayword.core.dataset import DrawnTasks, Task, Training
+from wayword.core.dataset import INDEPENDENT, DrawnTasks, Task, Training
 from wayword.core.episode import Episode, Extra, Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.files import Memo, sha256, source_checksum
@@ -177,6 +177,7 @@ class SourcedTasks(SolvableHousehold):
     name: ClassVar[str]
     Settings: ClassVar[type[Any]]
     family = household.family
+    clusters = INDEPENDENT
     splits: ClassVar[tuple[str, ...]] = GENERATED
     published_train: ClassVar[str] = ""
     redrawn: ClassVar[str] = ""

@@ -1,0 +1,128 @@
+"""Power: the episodes that a comparison of two runs needs.
+
+    wayword power --on r2r:val_unseen --difference 5 [RUNS]
+
+Two runs are compared by the differences of their episodes. The standard error of the mean
+difference falls with the square root of the number of episodes, so runs at hand tell how many of
+them show a difference, with p < 0.05 in 80% of cases. Without runs, agents with an SR of 50% and a
+few correlations are assumed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from wayword.core.errors import DataError, RecordingError, UsageError
+from wayword.metrics.intervals import estimates
+from wayword.runs import config as configs
+from wayword.runs.plan import Plan, open_dataset, split_name
+from wayword.runs.record import RunFolder, is_run
+
+DETECTABLE = 2.8
+"""Standard errors of a difference that is significant (1.96) in 80% of cases (0.84)."""
+ASSUMED = (0.0, 0.3, 0.5, 0.7)
+"""Correlations of success between two agents, without runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two runs on ``shared`` episodes: their correlation of success, and the standard error of the
+    mean difference of one episode, so that n episodes have it divided by the root of n."""
+
+    names: tuple[str, str]
+    shared: int
+    correlation: float
+    unit_error: float
+
+
+def episodes_for(difference: float, unit_error: float) -> int:
+    """Return the episodes that show a difference (a fraction of 1)."""
+    return math.ceil((DETECTABLE * unit_error / difference) ** 2)
+
+
+def shown_by(episodes: int, unit_error: float) -> float:
+    """Return the smallest difference that this number of episodes shows."""
+    return DETECTABLE * unit_error / math.sqrt(episodes)
+
+
+def assumed_error(correlation: float, rate: float = 0.5) -> float:
+    """Return the standard error of the difference of one episode between two agents."""
+    return math.sqrt(2 * rate * (1 - rate) * (1 - correlation))
+
+
+def pairs_of(runs: Sequence[Path], split: str, success: str) -> list[Pair]:
+    """Return the pairs of runs on a split that share at least ten episodes and differ in some."""
+    scored = []
+    for path in runs:
+        try:
+            run = RunFolder.read(path)
+            if str(run.config["identity"]["dataset"]) != split:
+                continue
+            scores = {
+                name: row[success] for name, row in run.scores() if success in row
+            }
+            scored.append((path.name, scores, configs.clusters_of(run.config)))
+        except (RecordingError, DataError, KeyError):
+            continue  # a damaged run says nothing
+    pairs = []
+    for (one, first, clusters), (two, second, _) in combinations(scored, 2):
+        shared = [name for name in first if name in second]
+        before = np.array([first[name] for name in shared])
+        after = np.array([second[name] for name in shared])
+        if len(shared) < 10 or not (before != after).any():
+            continue
+        owners = [clusters.of(name) for name in shared]
+        (found,) = estimates((after - before)[:, None], [(-1.0, 1.0)], owners)
+        error = found.interval().half / 1.96 * math.sqrt(len(shared))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            correlation = float(np.corrcoef(before, after)[0, 1])
+        pairs.append(Pair((one, two), len(shared), correlation, error))
+    return pairs
+
+
+def report(on: str, difference: float, runs: Sequence[Path], data: Path | None) -> str:
+    """Return the episodes that a difference (in points of the success metric) needs. Raises
+    ``UsageError`` for a difference that is not above 0 and below 100."""
+    if not 0 < difference < 100:
+        raise UsageError(
+            f"--difference must be between 0 and 100 points, got {difference:g}"
+        )
+    plan = Plan("power", on, data=data)
+    dataset = open_dataset(plan)
+    split = split_name(plan, dataset)
+    success = dataset.family.success
+    size = len(dataset.tasks)
+    folders = [path for path in runs if is_run(path)]
+    for path in runs:
+        if path.is_dir() and not is_run(path):
+            folders += sorted(each.parent for each in path.glob(f"*/{configs.NAME}"))
+    pairs = pairs_of(folders, split, success)
+    head = f"{split}, {success.upper()}: {size:,} episodes"
+    lines = [f"{head}; p < 0.05 in 80% of comparisons"]
+    for pair in pairs:
+        name = f"{pair.names[0]} and {pair.names[1]} ({pair.shared} shared episodes)"
+        lines.append(_line(name, pair.correlation, pair.unit_error, difference, size))
+    if not pairs:
+        lines.append(
+            "no two runs on this split at hand; for agents with success of 50%:"
+        )
+        for correlation in ASSUMED:
+            error = assumed_error(correlation)
+            lines.append(_line("assumed", correlation, error, difference, size))
+    return "\n".join(lines)
+
+
+def _line(name: str, correlation: float, error: float, points: float, size: int) -> str:
+    needed = episodes_for(points / 100, error)
+    enough = "" if needed <= size else ", more than the split has"
+    least = 100 * shown_by(size, error)
+    return (
+        f"{name}: correlation {correlation:.2f}; {points:g} points need {needed:,} episodes"
+        f"{enough}; the whole split shows {least:.1f} points"
+    )

@@ -1,0 +1,538 @@
+"""Coverage of printed intervals, and the size of printed tests, by simulation.
+
+    PYTHONPATH=. python tools/coverage.py [--short] [--only skewed,paired] [--repeats 1000]
+
+Draws episodes whose true mean, difference or horizon is known, hands their scores to the functions
+that print tables, comparisons and cards, and counts how often the printed interval holds the truth,
+and how often a test without an effect has p < 0.05. Wanted: at least 93% and at most 6% in each
+row from 10 episodes on, or no interval ("too few"). ``--short`` is the form in the test suite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayword.bench.horizon import Attempt, horizon, mean_success
+from wayword.core import registry
+from wayword.core.metric import Kind, Metric
+from wayword.metrics.compare import MetricDifference, compare
+from wayword.metrics.intervals import Floats, Interval
+from wayword.metrics.summary import summarize
+from wayword.runs.forecast import dollars_range
+
+HELD = 0.93
+REJECTED = 0.06
+Rng = np.random.Generator
+Draw = Callable[[Rng, int], NDArray[Any]]
+"""A number of episodes -> their scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A row of the table. ``held`` is the share of printed intervals that hold the truth (NaN: none
+    was printed), ``rejected`` the share of p < 0.05 without an effect (NaN: there is an effect)."""
+
+    section: str
+    name: str
+    held: float
+    rejected: float = math.nan
+    width: float = math.nan
+
+    @property
+    def is_good(self) -> bool:
+        return not (self.held < HELD or self.rejected > REJECTED)
+
+    def __str__(self) -> str:
+        held = "too few" if math.isnan(self.held) else f"{self.held:.1%}"
+        line = f"{self.section:<10} {self.name:<58} {held:>8}"
+        if not math.isnan(self.width):
+            line += f"  width {self.width:<8.3g}"
+        if not math.isnan(self.rejected):
+            line += f"  p<0.05 {self.rejected:.1%}"
+        return line if self.is_good else f"{line}  MISSED"
+
+
+def metric(kind: Kind) -> Metric:
+    return Metric("score", "Score", kind, "higher", "a simulated score")
+
+
+def printed(
+    values: Floats, kind: Kind, clusters: Sequence[str] | None = None
+) -> Interval:
+    """Return the interval that a table prints."""
+    scores = [{"score": value} for value in values.tolist()]
+    row = summarize(
+        "run", scores, family="indoor", metrics=[metric(kind)], of=len(scores),
+        clusters=clusters, success="score",
+    )  # fmt: skip
+    return row.values["score"]
+
+
+def compared(
+    first: Floats,
+    second: Floats,
+    kinds: Sequence[Kind],
+    clusters: Sequence[str] | None = None,
+) -> Sequence[MetricDifference]:
+    """Return the lines that a comparison prints, of scores (episodes, metrics)."""
+    metrics = [
+        Metric(f"score{n}", f"Score {n}", kind, "higher", "a simulated score")
+        for n, kind in enumerate(kinds)
+    ]
+    runs = []
+    for table in (first, second):
+        rows = enumerate(table.tolist())
+        runs.append(
+            {str(n): {f"score{k}": v for k, v in enumerate(row)} for n, row in rows}
+        )
+    owners = None
+    if clusters is not None:
+        owners = {str(n): owner for n, owner in enumerate(clusters)}
+    found = compare(
+        "first",
+        runs[0],
+        "second",
+        runs[1],
+        family="indoor",
+        metrics=metrics,
+        clusters=owners,
+    )
+    return found.lines
+
+
+def summary_cell(
+    section: str, name: str, truth: float, intervals: Sequence[Interval]
+) -> Cell:
+    """Summarize repetitions of one interval."""
+    shown = [each for each in intervals if not math.isnan(each.low)]
+    if len(shown) < len(intervals) / 2:
+        return Cell(section, name, math.nan)
+    slack = 1e-9
+    held = [each.low - slack <= truth <= each.high + slack for each in shown]
+    width = float(np.median([each.high - each.low for each in shown]))
+    return Cell(section, name, float(np.mean(held)), width=width)
+
+
+def test_cell(
+    section: str, name: str, truth: float, lines: Sequence[MetricDifference]
+) -> Cell:
+    """Summarize repetitions of one comparison."""
+    cell = summary_cell(section, name, truth, [line.difference for line in lines])
+    if truth or math.isnan(cell.held):
+        return cell
+    rejected = float(np.mean([line.p < 0.05 for line in lines]))
+    return Cell(section, name, cell.held, rejected, cell.width)
+
+
+# Rates and clusters.
+
+
+def rates(repeats: int) -> Iterator[Cell]:
+    for n, rate in product((10, 18, 30, 100, 500), (0.02, 0.1, 0.3, 0.5, 0.925)):
+        rng = np.random.default_rng((1, n, int(1000 * rate)))
+        found = [
+            printed((rng.random(n) < rate).astype(float), "rate")
+            for _ in range(repeats)
+        ]
+        yield summary_cell("rates", f"SR {rate:g}, n {n}", rate, found)
+
+
+def clustered_outcomes(
+    rng: Rng, rate: float, correlation: float, sizes: Sequence[int]
+) -> tuple[Floats, list[str]]:
+    """Draw outcomes of clusters: with ``correlation`` as the chance that an episode has the outcome
+    of its cluster. Return outcomes and clusters."""
+    values, owners = [], []
+    for number, size in enumerate(sizes):
+        common = rng.random() < rate
+        for _ in range(size):
+            copied = rng.random() < math.sqrt(correlation)
+            values.append(float(common if copied else rng.random() < rate))
+            owners.append(f"c{number}")
+    return np.array(values), owners
+
+
+def clustered(repeats: int) -> Iterator[Cell]:
+    shapes = {"10 x 3": [3] * 10, "30 x 3": [3] * 30, "11 x 20": [20] * 11,
+              "40, of 1 to 6": [1, 1, 1, 2, 2, 3, 4, 6] * 5}  # fmt: skip
+    for (name, sizes), rate, correlation in product(
+        shapes.items(), (0.05, 0.3, 0.6), (0.0, 0.5, 1.0)
+    ):
+        rng = np.random.default_rng(
+            (2, len(sizes), int(100 * rate), int(10 * correlation))
+        )
+        found = []
+        for _ in range(repeats):
+            values, owners = clustered_outcomes(rng, rate, correlation, sizes)
+            found.append(printed(values, "rate", owners))
+        label = f"{name} episodes, SR {rate:g}, correlation {correlation:g}"
+        yield summary_cell("clustered", label, rate, found)
+
+
+def dataset_clusters(name: str, ids: Sequence[str]) -> list[str]:
+    """Return the clusters that tables use for episodes of a dataset."""
+    stated = registry.load("dataset", name).clusters
+    return [stated.of(each) for each in ids]
+
+
+def published(repeats: int) -> Iterator[Cell]:
+    """Shapes of ALFRED's valid_seen split (251 trajectories of about three annotations) and of
+    REVERIE's (142 paths, 501 pairs of a path and an object)."""
+    shapes = {}
+    alfred_ids = [
+        f"trial_T2019_{n:06d}_{k}"
+        for n in range(251)
+        for k in range(4 if n % 4 == 0 else 3)
+    ]
+    shapes["household"] = (alfred_ids, [name.rpartition("_")[0] for name in alfred_ids])
+    reverie_ids = [
+        f"{path}_{thing}_{k}"
+        for path in range(142) for thing in range(3 if path % 2 else 4) for k in range(3)
+    ]  # fmt: skip
+    shapes["reverie"] = (reverie_ids, [name.partition("_")[0] for name in reverie_ids])
+    for (name, (ids, sources)), correlation in product(shapes.items(), (0.5, 1.0)):
+        counts = np.unique(sources, return_counts=True)[1].tolist()
+        owners = dataset_clusters(name, ids)
+        for rate in (0.2, 0.823):
+            rng = np.random.default_rng(
+                (3, len(ids), int(10 * correlation), int(100 * rate))
+            )
+            found = []
+            lines: list[MetricDifference] = []
+            for _ in range(max(50, repeats // 4)):
+                values, _ = clustered_outcomes(rng, rate, correlation, counts)
+                other, _ = clustered_outcomes(rng, rate, correlation, counts)
+                found.append(printed(values, "rate", owners))
+                columns = values[:, None], other[:, None]
+                lines += compared(*columns, ["rate"], owners)
+            label = f"{name}, SR {rate:g}, correlation {correlation:g}"
+            yield summary_cell("published", label, rate, found)
+            yield test_cell("published", f"{label}, difference", 0.0, lines)
+
+
+def new_scenes(repeats: int) -> Iterator[Cell]:
+    """R2R's 11 unseen scenes as a sample of scenes: scenes differ on the logit scale."""
+    for spread, rate in product((0.35, 0.8), (0.3, 0.6)):
+        rng = np.random.default_rng((4, int(100 * spread), int(10 * rate)))
+        center = math.log(rate / (1 - rate))
+        many = 1 / (1 + np.exp(-(center + spread * rng.standard_normal(1_000_000))))
+        truth = float(many.mean())
+        found = []
+        for _ in range(repeats):
+            scenes = 1 / (1 + np.exp(-(center + spread * rng.standard_normal(11))))
+            owners = np.repeat(np.arange(11), 60)
+            values = (rng.random(660) < scenes[owners]).astype(float)
+            found.append(printed(values, "rate", [f"s{n}" for n in owners]))
+        label = f"11 scenes x 60, SD {spread:g}, SR {rate:g}, --cluster scene"
+        yield summary_cell("scenes", label, truth, found)
+
+
+# Means of other metrics.
+
+
+def mixture(share: float, usual: Draw, rare: Draw) -> Draw:
+    """Draw the first with a probability of ``share``, else the second."""
+
+    def draw(rng: Rng, n: int) -> Floats:
+        drawn = np.where(rng.random(n) < share, usual(rng, n), rare(rng, n))
+        return np.asarray(drawn, dtype=np.float64)
+
+    return draw
+
+
+def lognormal(sigma: float) -> Draw:
+    return lambda rng, n: 0.01 * rng.lognormal(0, sigma, n)
+
+
+SKEWED: Mapping[str, tuple[Kind, Draw]] = {
+    "SPL of a good agent": (
+        "rate", mixture(0.9, lambda rng, n: 1 - rng.beta(0.5, 6, n), lambda rng, n: np.zeros(n))),
+    "SPL of a poor agent": (
+        "rate", mixture(0.85, lambda rng, n: np.zeros(n), lambda rng, n: rng.beta(4, 2, n))),
+    "nDTW": ("rate", lambda rng, n: rng.beta(3, 3, n)),
+    "NE, SR 0.6": (
+        "metres", mixture(0.6, lambda rng, n: rng.gamma(2, 0.6, n),
+                          lambda rng, n: 3 + rng.gamma(1.5, 3, n))),
+    "NE, SR 0.85": (
+        "metres", mixture(0.85, lambda rng, n: rng.gamma(1, 0.6, n),
+                          lambda rng, n: 3 + rng.gamma(1.5, 3, n))),
+    "steps, 10% at the limit": (
+        "count", mixture(0.9, lambda rng, n: rng.poisson(6, n) + 1.0,
+                         lambda rng, n: np.full(n, 30.0))),
+    "TL": ("metres", lambda rng, n: rng.normal(10, 3, n)),
+    "seconds": ("seconds", lambda rng, n: rng.exponential(5, n)),
+    "cost, sigma 0.5": ("dollars", lognormal(0.5)),
+    "cost, sigma 1": ("dollars", lognormal(1.0)),
+    "cost, sigma 1.5": ("dollars", lognormal(1.5)),
+}  # fmt: skip
+
+
+@cache
+def true_mean(name: str) -> float:
+    _, draw = SKEWED[name]
+    return float(draw(np.random.default_rng(5), 2_000_000).mean())
+
+
+def skewed(repeats: int) -> Iterator[Cell]:
+    for (name, (kind, draw)), n in product(SKEWED.items(), (10, 30, 100)):
+        truth = true_mean(name)
+        rng = np.random.default_rng((5, n))
+        found = [printed(draw(rng, n), kind) for _ in range(repeats)]
+        yield summary_cell("skewed", f"{name}, n {n}", truth, found)
+
+
+# Paired differences.
+
+
+def paired(repeats: int) -> Iterator[Cell]:
+    rates_of_pairs = ((0.0, 0.0), (0.02, 0.02), (0.1, 0.1), (0.3, 0.3), (0.05, 0.0), (0.1, 0.02),
+                      (0.3, 0.1), (0.6, 0.1), (0.95, 0.0))  # fmt: skip
+    for n, (gains, losses) in product((10, 30, 100, 300), rates_of_pairs):
+        rng = np.random.default_rng((6, n, int(100 * gains), int(100 * losses)))
+        lines: list[MetricDifference] = []
+        for _ in range(repeats):
+            drawn = rng.random(n)
+            before = ((drawn >= gains) & (drawn < gains + losses)).astype(float)
+            after = (drawn < gains).astype(float)
+            lines += compared(before[:, None], after[:, None], ["rate"])
+        label = f"SR, gains {gains:g}, losses {losses:g}, n {n}"
+        yield test_cell("paired", label, gains - losses, lines)
+    for sizes, gains, losses in product(([3] * 10, [3] * 40), (0.1, 0.3), (0.1,)):
+        rng = np.random.default_rng((7, len(sizes), int(10 * gains)))
+        lines = []
+        for _ in range(repeats):
+            drawn = np.repeat(rng.random(len(sizes)), sizes)
+            own = rng.random(len(drawn)) < 0.3
+            drawn = np.where(own, rng.random(len(drawn)), drawn)
+            before = ((drawn >= gains) & (drawn < gains + losses)).astype(float)
+            after = (drawn < gains).astype(float)
+            owners = [f"c{n}" for n in np.repeat(np.arange(len(sizes)), sizes)]
+            lines += compared(before[:, None], after[:, None], ["rate"], owners)
+        label = f"SR, gains {gains:g}, losses {losses:g}, {len(sizes)} clusters of 3"
+        yield test_cell("paired", label, gains - losses, lines)
+    # The second run costs the same on average, with another spread: differences are skewed.
+    for (name, (kind, draw)), n in product(SKEWED.items(), (10, 30, 100)):
+        truth = true_mean(name)
+        rng = np.random.default_rng((8, n))
+        lines = []
+        for _ in range(repeats):
+            before = draw(rng, n)
+            after = (
+                np.full(n, truth)
+                if kind == "rate"
+                else rng.normal(truth, truth / 20, n)
+            )
+            lines += compared(before[:, None], after[:, None], [kind])
+        yield test_cell("paired", f"{name} against its mean, n {n}", 0.0, lines)
+
+
+def families(repeats: int) -> Iterator[Cell]:
+    """Equal agents over 12 metrics and two rivals: some p < 0.05, and all intervals together."""
+    from wayword.metrics.compare import corrected
+
+    metrics: list[Kind] = [*["rate"] * 4, *["metres"] * 8]  # type: ignore[list-item]
+    for n, correlation, rivals in product((30, 100), (0.0, 0.7), (1, 2)):
+        rng = np.random.default_rng((9, n, int(10 * correlation), rivals))
+        wrong = []
+        together = []
+        for _ in range(repeats // 2):
+            results = []
+            base = correlated(rng, n, correlation)
+            for rival in range(rivals):
+                scores = correlated(rng, n, correlation)
+                table = [
+                    {
+                        str(e): {f"s{k}": row[k] for k in range(12)}
+                        for e, row in enumerate(each)
+                    }
+                    for each in (base.tolist(), scores.tolist())
+                ]
+                definitions = [
+                    Metric(f"s{k}", f"S{k}", kind, "higher", "")
+                    for k, kind in enumerate(metrics)
+                ]
+                results.append(
+                    compare("a", table[0], f"b{rival}", table[1], family="indoor",
+                            metrics=definitions)
+                )  # fmt: skip
+            lines = [line for each in corrected(results) for line in each.lines]
+            wrong.append(any(line.p < 0.05 for line in lines))
+            together.append(
+                all(line.difference.low <= 0 <= line.difference.high for line in lines)
+            )
+        label = f"12 metrics, {rivals} rivals, n {n}, correlation {correlation:g}"
+        yield Cell("families", label, float(np.mean(together)), float(np.mean(wrong)))
+
+
+def correlated(rng: Rng, n: int, correlation: float) -> Floats:
+    """Draw scores (episodes, 12): four from 0 to 1, the others without bounds."""
+    common = rng.standard_normal((n, 1))
+    scores = math.sqrt(correlation) * common
+    scores = scores + math.sqrt(1 - correlation) * rng.standard_normal((n, 12))
+    scores[:, :4] = scores[:, :4] > 0.3
+    return np.asarray(scores)
+
+
+def agreement(repeats: int) -> Iterator[Cell]:
+    """Random comparisons: p < 0.05 exactly where the interval excludes 0, corrected ones too."""
+    rng = np.random.default_rng(10)
+    agree = []
+    for _ in range(2 * repeats):
+        n = int(rng.integers(2, 80))
+        kinds: list[Kind] = ["rate", "rate", "metres", "metres"]
+        shift = rng.normal(0, 0.3)
+        before = rng.random((n, 4))
+        after = np.clip(before + shift + rng.normal(0, 0.3, (n, 4)), 0, 1)
+        before[:, 0] = before[:, 0] > 0.5
+        after[:, 0] = after[:, 0] > 0.5
+        owners = None
+        if rng.random() < 0.5:
+            owners = [f"c{k}" for k in rng.integers(0, max(2, n // 2), n)]
+        lines = compared(before, after, kinds, owners)
+        line = lines[int(rng.integers(len(lines)))]
+        gap = line.difference
+        excluded = gap.low > 0 or gap.high < 0
+        agree.append(excluded == (line.p < 0.05))
+    name = f"{sum(agree)} of {len(agree)} comparisons agree"
+    yield Cell("agreement", name, float(np.mean(agree)))
+
+
+# The bench.
+
+LENGTHS = (2, 4, 8, 16, 32, 64)
+PLACES = 16
+Curve = Callable[[float], float]
+"""The length of a task -> the probability of success."""
+
+
+def decaying(ceiling: float, half: float) -> Curve:
+    return lambda length: ceiling * 0.5 ** (length / half)
+
+
+def between(*rates: float) -> Curve:
+    """Interpolate the success of levels, over the logarithm of the length."""
+    return lambda length: float(np.interp(math.log2(length), np.log2(LENGTHS), rates))
+
+
+def logistic(center: float) -> Curve:
+    return lambda length: 0.97 / (1 + (length / center) ** 2)
+
+
+CURVES: Mapping[str, Curve] = {
+    **{f"ceiling {u:g}, half at {h:g}": decaying(u, h)
+       for u, h in product((1.0, 0.75, 0.4, 0.25), (6.6, 13.5, 34.3))},
+    "threshold at 12": lambda length: 0.97 if length <= 12 else 0.02,
+    "logistic at 10": logistic(10),
+    "logistic at 40": logistic(40),
+    "not monotone": between(0.35, 0.9, 0.95, 0.6, 0.15, 0.02),
+    "late rise": between(0.9, 0.2, 0.1, 0.2, 0.3, 0.2),
+    "guesser, 0.25": lambda length: 0.25,
+    "guesser, 0.5": lambda length: 0.5,
+    "guesser, 0.75": lambda length: 0.75,
+}  # fmt: skip
+
+
+def horizon_of(curve: Curve, share: float = 0.5) -> float:
+    """Return the longest length with at least this success: 0 below the ladder, infinite beyond."""
+    lengths = np.geomspace(LENGTHS[0], LENGTHS[-1], 2_001)
+    solved = [length for length in lengths.tolist() if curve(length) >= share]
+    if not solved:
+        return 0.0
+    return math.inf if solved[-1] == lengths[-1] else solved[-1]
+
+
+def attempts_of(rng: Rng, curve: Curve) -> list[Attempt]:
+    """Draw one attempt at each level in each place; places differ a little."""
+    attempts = []
+    for place in range(PLACES):
+        easier = rng.normal(0, 0.05)
+        for level, length in enumerate(LENGTHS):
+            rate = curve(length)
+            if 0.1 < rate < 0.9:
+                rate += easier
+            won = bool(rng.random() < rate)
+            attempts.append(Attempt(level, f"p{place}", f"p{place}_{level}", won))
+    return attempts
+
+
+def horizons(repeats: int) -> Iterator[Cell]:
+    for number, (name, curve) in enumerate(CURVES.items()):
+        rng = np.random.default_rng((11, number))
+        truth = horizon_of(curve)
+        held = []
+        for _ in range(repeats):
+            found = horizon(LENGTHS, attempts_of(rng, curve)).h50
+            if name == "guesser, 0.5":  # it has no horizon, so none may be claimed
+                held.append(found.low == 0 and found.high == math.inf)
+            else:
+                held.append(found.low <= truth <= found.high)
+        yield Cell("horizons", f"H50, {name}, truth {truth:.3g}", float(np.mean(held)))
+
+
+def bench_means(repeats: int) -> Iterator[Cell]:
+    """Success of tracks: the mean over the levels of 16 places."""
+    curves = {"flat 0": lambda length: 0.0, "flat 0.02": lambda length: 0.02,
+              "flat 0.98": lambda length: 0.98, "half at 13.5": decaying(1, 13.5)}  # fmt: skip
+    for number, (name, curve) in enumerate(curves.items()):
+        rng = np.random.default_rng((12, number))
+        truth = float(np.mean([curve(length) for length in LENGTHS]))
+        found = [
+            mean_success(attempts_of(rng, curve), len(LENGTHS)) for _ in range(repeats)
+        ]
+        cell = summary_cell("bench", f"success of a track, {name}", truth, found)
+        degenerate = sum(each.low == each.high for each in found)
+        if degenerate:
+            cell = Cell(cell.section, f"{cell.name}, {degenerate} without a width", 0.0)
+        yield cell
+
+
+def forecasts(repeats: int) -> Iterator[Cell]:
+    """Dollars of 100 episodes, estimated from the first few of them."""
+    for sigma, pilot in product((0.3, 0.8, 1.2), (5, 10, 30)):
+        rng = np.random.default_rng((13, pilot, int(10 * sigma)))
+        found = []
+        for _ in range(repeats):
+            costs = lognormal(sigma)(rng, 100).tolist()
+            low, high = dollars_range(costs[:pilot], 100)
+            total = sum(costs)
+            found.append(Interval(1.0, low / total, high / total))
+        label = f"100 episodes from {pilot}, sigma {sigma:g}, share of the total"
+        yield summary_cell("forecasts", label, 1.0, found)
+
+
+SECTIONS: Mapping[str, Callable[[int], Iterator[Cell]]] = {
+    "rates": rates, "clustered": clustered, "published": published, "scenes": new_scenes,
+    "skewed": skewed, "paired": paired, "families": families, "agreement": agreement,
+    "horizons": horizons, "bench": bench_means, "forecasts": forecasts,
+}  # fmt: skip
+SHORT = 200
+"""Repetitions of the short form. With fixed seeds its rows do not vary."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="")
+    parser.add_argument("--repeats", type=int, default=1_000)
+    parser.add_argument("--short", action="store_true")
+    options = parser.parse_args()
+    names = [name for name in options.only.split(",") if name] or list(SECTIONS)
+    repeats = SHORT if options.short else options.repeats
+    missed = 0
+    for name in names:
+        for cell in SECTIONS[name](repeats):
+            print(cell, flush=True)
+            missed += not cell.is_good
+    print(f"{missed} rows missed")
+
+
+if __name__ == "__main__":
+    main()

@@ -174,7 +174,7 @@ def test_where_all_episodes_are_shared_none_is_left_out_and_nothing_may_be_compa
 def test_narrow_terminals_get_two_lines_a_metric(found: Comparison) -> None:
     lines = render(found, "rich", width=60).splitlines()
     assert max(map(len, lines)) <= 60
-    at = lines.index("SR %  50.0 -> 75.0  25.0 [-69.4, 90.4]")
+    at = lines.index("SR %  50.0 -> 75.0  25.0 [-69.6, 90.6]")
     assert lines[at + 1].startswith("  better 2, worse 1, same 1, p ")
 
 
@@ -191,7 +191,7 @@ def test_terminal(found: Comparison) -> None:
 def test_markdown(found: Comparison) -> None:
     text = render(found, "markdown")
     assert text.startswith("second against first: 4 shared episodes; not compared:")
-    assert "| SR % | 50.0 | 75.0 | 25.0 [-69.4, 90.4] | 2 | 1 | 1 |" in text
+    assert "| SR % | 50.0 | 75.0 | 25.0 [-69.6, 90.6] | 2 | 1 | 1 |" in text
 
 
 def test_latex_sets_every_number_in_math_mode() -> None:

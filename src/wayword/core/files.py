@@ -10,6 +10,7 @@ import math
 import os
 import secrets
 import signal
+import tempfile
 import traceback
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -28,8 +29,24 @@ def cache_folder() -> Path:
     """Return ``$WAYWORD_CACHE``, else the user's cache folder. All its content can be rebuilt."""
     if named := os.environ.get("WAYWORD_CACHE"):
         return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "wayword"
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "wayword"
+    try:
+        return Path.home() / ".cache" / "wayword"
+    except RuntimeError:  # a container's user without an entry in passwd, and no $HOME
+        return _temporary_folder()
+
+
+@cache
+def _temporary_folder() -> Path:
+    """A folder for this user's cached files, which no other user has made."""
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    folder = Path(tempfile.gettempdir()) / f"wayword-{user}"
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if folder.stat().st_uid == user and not folder.is_symlink():
+            return folder
+    return Path(tempfile.mkdtemp(prefix="wayword-"))
 
 
 def short_path(path: Path | str) -> str:

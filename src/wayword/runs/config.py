@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -412,6 +413,8 @@ def same_run(run: Path, recorded: dict[str, Json], current: dict[str, Json]) -> 
     if changed := difference(recorded, current):
         field, old, new = changed
         change = f"{field!r} was {old!r} and is now {new!r}"
+        if field == "wayword":
+            change = f"version {old} of wayword wrote it, and {new} may do other things"
         if field in ("agent_checksum", "dataset_checksum"):
             name = str(
                 dict(_leaves(current["identity"]))[field.removesuffix("_checksum")]
@@ -452,9 +455,25 @@ def difference(
     )
     for field in [*new, *old]:
         values = old.get(field, "(absent)"), new.get(field, "(absent)")
-        if values[0] != values[1]:
+        is_same_series = field == "wayword" and series(values[0]) == series(values[1])
+        if values[0] != values[1] and not is_same_series:
             return field, *values
     return None
+
+
+def series(version: Json) -> str:
+    """The first version of the series of a version of Wayword. Versions of a series do the same,
+    which golden files prove (``tests/meta/test_series.py``), so their runs can be resumed. A
+    development version or release candidate is a series of its own.
+
+    >>> series("0.1.4"), series("0.2.0"), series("1.3.2"), series("0.2.0.dev3")
+    ('0.1.0', '0.2.0', '1.0.0', '0.2.0.dev3')
+    """
+    released = re.fullmatch(r"(\d+)\.(\d+)(\.\d+)*", str(version))
+    if released is None:
+        return str(version)
+    major, minor = released[1], released[2]
+    return f"0.{minor}.0" if major == "0" else f"{major}.0.0"
 
 
 _EMPTY: tuple[Json, ...] = (None, "", {})

@@ -44,7 +44,7 @@ from wayword.core.perceiver import Perceiver
 from wayword.core.world import World
 from wayword.datasets.perturbed import Perturbations, perturbed
 from wayword.models.parts.weights import is_small, trained_settings
-from wayword.runs.config import Checksums, pictures_checksum
+from wayword.runs.config import Checksums, pictures_checksum, series
 from wayword.settings import check, load_yaml, make, merge
 
 RESERVED = ("model", "models", "dataset", "actors", "perceiver", "perturb")
@@ -277,7 +277,10 @@ def data_folder(named: Path | None) -> Path | None:
         return folder.absolute()  # files are read later, perhaps from another folder
     from platformdirs import user_data_path
 
-    folder = user_data_path("wayword")
+    try:
+        folder = user_data_path("wayword")
+    except RuntimeError:  # a container's user without an entry in passwd, and no $HOME
+        return None
     return folder if folder.is_dir() else None
 
 
@@ -635,7 +638,7 @@ def identity(
         },
         "seed": plan.seed,
         "max_steps": plan.max_steps or dataset.max_steps,
-        "wayword": version("wayword"),
+        "wayword": series(version("wayword")),
         "shuffle": plan.shuffle,
         "shard": plan.shard,
         **optional,

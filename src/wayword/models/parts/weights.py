@@ -29,7 +29,10 @@ def weights_folder() -> Path:
         return Path(named)
     import platformdirs
 
-    return Path(platformdirs.user_data_path("wayword")) / "models"
+    try:
+        return Path(platformdirs.user_data_path("wayword")) / "models"
+    except RuntimeError:  # a container's user without an entry in passwd, and no $HOME
+        return cache_folder() / "models"
 
 
 # Published weights. The files are found by path and the packages are never imported, because that

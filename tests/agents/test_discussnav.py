@@ -284,7 +284,7 @@ def test_constrained_predictions_offer_only_directions_with_a_way() -> None:
         return [json.dumps(given)]
 
     main = Voice(answer)
-    settings = DiscussNavSettings(samples=2)
+    settings = DiscussNavSettings(samples=2, scene="asked")
     trajectory = play(DiscussNav, settings, council(main))
     offered = [w.json_schema["properties"]["prediction"]["enum"] for w in main.wanted]  # type: ignore[index]
     assert offered == [["1"], ["1", "4", "7", "10"]]
@@ -368,9 +368,7 @@ def test_the_prediction_itself_must_come() -> None:
 
 
 def test_the_scene_expert_is_asked_by_type_in_all_directions_at_once() -> None:
-    settings = DiscussNavSettings(
-        decoding="free"
-    )  # asked is the default, as in the paper
+    settings = DiscussNavSettings(decoding="free", scene="asked")
     voices = council(by_step([go(1)], [go("Stop")]))
     trajectory = play(DiscussNav, settings, voices, max_steps=1)
     asked = voices["scene"].prompts

@@ -42,6 +42,7 @@ def play(
     begin = {"x": 1.0, "y": 1.5, "heading": 0.0, **start}
     episode = Episode("1", "Go ahead and turn right.", "flat", begin)
     dataset: Any = SimpleNamespace(
+        needs_stop=True,
         family=objectnav.family,
         world=lambda episode: ObjectNavWorld.of(flat()),
         perceiver=lambda: None,

@@ -81,7 +81,7 @@ def test_a_context_that_has_no_room_for_examples_refuses_the_run(
     with pytest.raises(
         UsageError, match=r"0 of 2 examples fit.* raise context, or lower shots"
     ):
-        first_prompts(tmp_path / "run", "iqa", {}, shots=2, context=1100)
+        first_prompts(tmp_path / "run", "iqa", {}, shots=2, context=600)
 
 
 def test_examples_may_be_drawn_for_each_episode(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def rank(text: str) -> list[float]:
     target = re.search(r"searches a home for this: (.+?)\. It has", text)[1]  # type: ignore[index]
     kind = max((name for name in ROOMS if target.endswith(name)), key=len)
     scores = []
-    for metres, near in re.findall(r"(?m)^\d+\. ([\d.]+) m away, near: (.+)$", text):
+    for metres, near in re.findall(r"(?m)^\d+\. ([\d.]+) m .*?near: (.+)$", text):
         names = [name for name in near.split(", ") if name in ROOMS]
         room = dict.fromkeys(FURNITURE, 1.0)
         for name in names:

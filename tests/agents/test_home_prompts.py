@@ -39,13 +39,15 @@ def test_a_body_states_its_own_limits() -> None:
     prompt = told(SmallFlat(body=body))
     for words in (
         "Your view is 90° wide, centered on the direction you face, and 3 m deep",
-        "at most 0.8 m away, and hold 2 objects at a time",
+        "You can touch what you see within 0.8 m, and hold 2 objects at a time",
         "move_ahead: go 0.5 m in the direction you face",
-        "pan_left: turn by 45 degrees to the left",
+        "pan_left, pan_right: turn by 45 degrees",
         "rooms: kitchen, hall",
     ):
         assert words in prompt, words
-    assert "pan_left: step aside by 0.25 m" in told(SmallFlat(body=Body(pan_degrees=0)))
+    assert "pan_left, pan_right: step aside by 0.25 m" in told(
+        SmallFlat(body=Body(pan_degrees=0))
+    )
 
 
 def test_a_body_without_hands_is_told_so() -> None:
@@ -99,9 +101,9 @@ def test_what_cannot_be_done_is_not_listed() -> None:
 
 def test_each_task_tells_its_rules() -> None:
     told_of = {
-        Household: "at most 1.5 m away",
-        InteractiveQuestions: "stop[yes], stop[no]",
-        MaWah: "All of you share the job",
+        Household: "within 1.5 m",
+        InteractiveQuestions: "yes, no, or a number",
+        MaWah: "You share the job",
     }
     for dataset, words in told_of.items():
         assert words in told(dataset(settings=dataset.Settings(homes=1, episodes=1)))

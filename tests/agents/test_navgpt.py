@@ -164,8 +164,8 @@ def test_history_over_the_budget_drops_whole_steps_and_says_so() -> None:
     trajectory = play(NavGPT, settings, {"main": model}, max_steps=10)
     notes = [note for step in trajectory.steps for note in step.notes]
     assert {note.kind for note in notes} == {"history_dropped"}
-    assert "steps are left out here.)" in model.prompts[-1]
-    assert model.prompts[-1].count("You are an embodied agent") == 1
+    assert "steps are not shown.)" in model.prompts[-1]
+    assert model.prompts[-1].count("You navigate a building") == 1
     assert all(isinstance(step.decision, Decision) for step in trajectory.steps)
 
 
@@ -250,7 +250,7 @@ def test_own_prompts_replace_the_shipped_ones(tmp_path: Path) -> None:
         NavGPT, NavGPTSettings(decoding="free", prompts=str(tmp_path)), {"main": model}
     )
     assert "Follow me." in model.prompts[0]
-    assert "embodied agent" not in model.prompts[0]
+    assert "You navigate a building" not in model.prompts[0]
 
 
 def test_an_unknown_slot_in_an_own_prompt_ends_the_run_with_its_name(
@@ -331,7 +331,7 @@ def test_constrained_prompts_know_no_tool() -> None:
 def test_a_wrong_way_may_be_gone_back() -> None:
     model = Scripted([STOP])
     play(NavGPT, FREE, {"main": model})
-    assert "go back to a viewpoint you visited" in model.prompts[0]
+    assert "After a wrong turn, go back." in model.prompts[0]
     assert "do not go back" not in model.prompts[0]
 
 
@@ -461,7 +461,7 @@ def test_a_chat_over_the_budget_drops_whole_steps_and_says_so() -> None:
     assert {note.kind for step in played.steps for note in step.notes} == {
         "history_dropped"
     }
-    assert "steps are left out here.)" in str(asked[-1][1])
+    assert "steps are not shown.)" in str(asked[-1][1])
     assert str(asked[-1]).count("Instruction: ") == 1
 
 

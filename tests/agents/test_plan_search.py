@@ -68,11 +68,11 @@ def careless(prompt: Prompt, sampling: Sampling) -> str:
 
 def next_action(fixed: str, asked: str, steps: str, thing: str, place: str) -> str:
     known = dict.fromkeys(re.findall(r"\b[a-z]\w*_\d+\b", asked))
-    held = re.search(r"You hold (\w+_\d+)", asked)
+    held = re.search(r", holding (\w+_\d+)", asked)
     if re.search(rf"put {thing}_\d+ (?:in|on) it", steps):
         return "stop"
     if doors := re.findall(
-        r"Closed on the way: (door_\d+)", steps.splitlines()[-1] if steps else ""
+        r"Closed on it: (door_\d+)", steps.splitlines()[-1] if steps else ""
     ):
         return f"goto[{doors[0]}]"
     if door := re.search(r"You went to (door_\d+)\.$", steps):
@@ -92,7 +92,7 @@ def rate(steps: str, block: str, thing: str) -> int:
         return 10 if is_put else 0
     progress = [
         is_put and 9,
-        bool(re.search(rf"You hold {thing}_\d+", block)) and 6,
+        bool(re.search(rf", holding {thing}_\d+", block)) and 6,
         bool(re.search(rf"\b{thing}_\d+", steps + block)) and 3,
         bool(re.search("You (?:explored|checked|opened|went to)", block)),
     ]
@@ -143,7 +143,7 @@ def test_trying_changes_nothing_in_the_world() -> None:
     )
     played = play(SmallFlat(), model, calls=2, depth=1)
     assert actions(played)[0] == "turn_left"
-    assert "You hold nothing." in model.prompts[2].partition("Now: ")[2]
+    assert ", holding nothing." in model.prompts[2].partition("Now: ")[2]
 
 
 def turning(prompt: Prompt, sampling: Sampling) -> str:

@@ -120,11 +120,10 @@ EXPECTED = {
         "testing_question": "{scene} {instruction} {pairs}",
     },
     "langsuite": {
-        "act/rules_household": "Home of {view_steps} steps, {side_degrees} and {side_degrees}, "
+        "act/system": "Home of {view_steps} steps, {side_degrees} and {side_degrees}, "
         "{capacity} in hand.\nJob: wipe.\n> Act: stop []\nStart?",
         "react/task": "Job: {instruction}",
         "react_emmem/observation": "View: {observation}",
-        "act/agent": "",
     },
 }
 

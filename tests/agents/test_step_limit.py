@@ -53,7 +53,7 @@ def decisions(name: str, **settings: Any) -> list[str]:
 def test_every_prompt_states_the_limit_once(name: str) -> None:
     prompts = decisions(name)
     assert prompts
-    assert [len(re.findall(r"ends after 3 ", prompt)) for prompt in prompts] == [
+    assert [len(re.findall(r"You have 3 actions", prompt)) for prompt in prompts] == [
         1
     ] * len(prompts)
     assert not any(re.search(r"(?i)\bleft[^.\n]*: \d", prompt) for prompt in prompts)
@@ -70,5 +70,5 @@ def test_a_counted_limit_says_how_many_are_left(name: str) -> None:
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_hidden_limit_is_nowhere(name: str) -> None:
     assert not any(
-        "ends after" in prompt for prompt in decisions(name, step_limit="hidden")
+        "You have 3" in prompt for prompt in decisions(name, step_limit="hidden")
     )

@@ -99,7 +99,7 @@ def test_a_world_without_a_voice_is_told_field_by_field() -> None:
     answers = ["Action: press", "Action: stop"]
     trajectory, model = play_in(Lamp(), ReAct, answers, decoding="free")
     assert done(trajectory) == ["press", "stop"]
-    assert "brackets:\npress\nstop\n" in model.prompts[0]
+    assert "in brackets\npress\nstop\n" in model.prompts[0]
     assert "Observation: Result: ok, light: True.\nlamp: on" in model.prompts[1]
 
 
@@ -142,9 +142,9 @@ def test_open_verbs_are_answered_with_an_argument_of_their_own() -> None:
 def test_only_the_verbs_of_the_body_are_told() -> None:
     body = Body(actions=("turn_left", "go_grab", "stop"))
     _, model = play_in(SmallFlat(body=body), Act, ["Action: stop"], decoding="free")
-    told = model.prompts[0].partition("brackets:\n")[2].partition("\n\n")[0]
+    told = model.prompts[0].partition("in brackets\n")[2].partition("\n\n")[0]
     verbs = [line.partition(":")[0] for line in told.splitlines()]
-    assert verbs == ["turn_left", "go_grab[object]", "stop[answer]"]
+    assert verbs == ["go_grab[object]", "turn_left", "stop[answer]"]
 
 
 def test_rules_of_the_task_come_with_the_episode() -> None:
@@ -152,7 +152,7 @@ def test_rules_of_the_task_come_with_the_episode() -> None:
         _, model = play_in(
             SmallFlat(extra={"rules": rules}), Act, ["stop"], decoding="free"
         )
-        assert "\n\nAnswer yes or no.\n\nThe actions" in model.prompts[0]
+        assert "\nGOAL\nAnswer yes or no.\n" in model.prompts[0]
         assert "Wait." not in model.prompts[0]
 
 
@@ -182,7 +182,7 @@ def test_a_long_history_loses_whole_steps_and_says_so() -> None:
     }
     last = model.prompts[-1]
     assert last.count("Task: Go ahead and turn right.") == 1
-    assert "steps are left out here.)\n\nObservation:" in last
+    assert "steps are not shown.)\n\nObservation:" in last
     roles = [line for line in last.splitlines() if line in ("<user>", "<assistant>")]
     assert roles == ["<user>", "<assistant>"] * (len(roles) // 2) + ["<user>"]
     assert trajectory.ended != "failed"
@@ -200,14 +200,15 @@ def test_rejections_are_told_back_and_shown_short() -> None:
         s.decision.kind for s in trajectory.steps if isinstance(s.decision, Rejection)
     ]
     assert kinds == ["unknown", "too_long"]
-    assert "That was no action: goto[kitchen] is not possible here" in model.prompts[1]
+    assert "Not an action: goto[kitchen] is not possible here" in model.prompts[1]
     assert len(model.prompts[2]) < len(model.prompts[1]) + 2000
 
 
 def test_own_state_can_be_told_at_the_start_only() -> None:
     answers = ["Action: turn_left"] * 3
-    _, always = play_in(SmallFlat(), Act, answers, 3, decoding="free")
-    _, start = play_in(SmallFlat(), Act, answers, 3, decoding="free", own_state="start")
+    free: dict[str, Any] = {"decoding": "free", "view": "full"}
+    _, always = play_in(SmallFlat(), Act, answers, 3, **free)
+    _, start = play_in(SmallFlat(), Act, answers, 3, **free, own_state="start")
     assert always.prompts[-1].count("You are in the kitchen, facing") == 3
     assert start.prompts[-1].count("You are in the kitchen, facing") == 1
     assert start.prompts[-1].count("You turned left.") == 2

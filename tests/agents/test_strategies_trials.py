@@ -95,7 +95,7 @@ def test_the_lesson_stands_below_the_task_and_prompts_grow_within_a_trial() -> N
         assert longer.startswith(shorter)
     assert reflection.startswith(one[-1])
     task = "Task: Go ahead and turn right."
-    told = f"Your notes from then:\nAfter trial 1: {LESSON}\n\nObservation: You are at"
+    told = f"Your notes:\nAfter trial 1: {LESSON}\n\nObservation: You are at"
     assert told in two[0].partition(task)[2]
     assert two[0].partition(task)[0] == one[0].partition(task)[0], (
         "what comes before is reused"
@@ -103,11 +103,11 @@ def test_the_lesson_stands_below_the_task_and_prompts_grow_within_a_trial() -> N
     assert "After trial" not in "".join(one)
     assert reflection.endswith(
         "You stopped.\n"
-        "The trial is over: it was ended by a stop. Turns taken: 3.\n"
-        "It has failed: the task is not done.\n"
-        "You may try the same task again, from the same start. Do not act now; look back on "
+        "The trial is over: you stopped. Actions taken: 3.\n"
+        "It failed: the task is not done.\n"
+        "You can try the same task again from the same start. Do not act now; look back on "
         "this trial. In a few sentences, say where it went wrong and why, and what you will do "
-        "differently next time. Name actions, places and objects as they are called here.\n"
+        "differently. Name actions, places and objects as they are named here.\n"
         'Answer with these sentences on one line that begins with "Lesson:".'
     )
 
@@ -151,7 +151,7 @@ def test_a_model_that_judges_itself_is_told_nothing_and_ends_its_trials() -> Non
     )
     assert len(trajectory.trials()) == 2
     assert trajectory.verdict == Verdict(1, 5, None, "stopped", 2)
-    assert "You do not learn whether it has succeeded." in model.prompts[3]
+    assert "You do not learn if it succeeded." in model.prompts[3]
     assert [note.kind for note in trajectory.notes()] == ["lesson", "self_judged"]
     (scores,) = score(house, [(house.tasks[0], trajectory)])
     assert (scores["trials"], scores["verdicts"], scores["sr_first"]) == (2, 0, 0.0)
@@ -181,7 +181,7 @@ def test_an_agent_that_is_not_to_be_told_is_not_told_even_where_there_is_a_judge
     _, model = play_in(
         SmallHouse(), Reflexion, answers, decoding="free", verdict="self", judge=never
     )
-    assert "You do not learn whether" in model.prompts[1]
+    assert "You do not learn if" in model.prompts[1]
 
 
 def test_the_last_three_lessons_are_kept_short_and_on_one_line() -> None:
@@ -268,7 +268,7 @@ def test_a_long_trial_is_cut_to_fit_before_it_is_reflected_on() -> None:
     )  # fmt: skip
     (first,) = trajectory.earlier
     assert "history_dropped" in {note.kind for note in first.closing_notes}
-    assert "steps are left out here.)" in model.prompts[4]
+    assert "steps are not shown.)" in model.prompts[4]
     assert "Task: Go ahead and turn right." in model.prompts[4]
 
 
@@ -290,7 +290,7 @@ def test_the_world_begins_anew_and_given_steps_are_given_again() -> None:
         SmallFlat(), Reflexion, answers, judge=never, decoding="free", trials=2
     )
     assert trajectory.start == trajectory.earlier[0].start
-    assert model.prompts[3].count("You hold nothing") == 1
+    assert model.prompts[3].count(", holding nothing.") == 1
     answers = ["Action: stop", "Lesson: no", "Action: stop"]
     town, model = play_in(
         Towns(), Reflexion, answers, judge=never, decoding="free", trials=2

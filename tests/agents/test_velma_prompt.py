@@ -34,6 +34,7 @@ NAMES = ["a park", "Corner Shop"]
 WITH_LANDMARKS = """\
 Follow the route description and stop where it ends!
 Action Space: forward, left, right, turn_around, stop
+You have 12 actions, including the stop. Then the walk ends where you are.
 
 Navigation Instructions:
 "Pass the park and turn right at the 'Corner Shop'. Stop at the second tree."

@@ -27,6 +27,8 @@ Play = Generator[str, str, None]
 
 Spot = tuple[float, float]
 _SEEN = re.compile(r"(\w+?_\d+) \(([^()]*?)(?:, )?(\d+\.\d) m\)")
+_PARTS = re.compile(r"; |\n|(?:On your left|Ahead|On your right): ")
+_GROUP = re.compile(r"(?:on|in) (\w+_\d+): ")
 _NAME = re.compile(r"\b[a-z]\w*_\d+\b")
 _SAME = re.compile(r"\ba ([a-z ]+?),? (?:is )?a (\w+_\w+)")
 _NUMBERS = {"knives": "knife", "watches": "watch", "loaves": "loaf"}
@@ -92,8 +94,9 @@ class Notes:
         """From the fixed part of a prompt: the rooms, and what everyday words stand for."""
         found = re.search(r"rooms: (.+)", fixed)
         rooms = found.group(1).split(", ") if found else []
-        tail = fixed.partition("stand for names: ")[2].split(".")[0]
-        words = dict(re.findall(r"an? ([\w ]+?) (?:is )?an? (\w+)", tail))
+        tail = fixed.partition("Synonyms: ")[2].split(".")[0]
+        words = dict(re.findall(r"([\w ]+?) = (\w+)", tail))
+        words = {word.strip(): name for word, name in words.items()}
         return cls(rooms, words, others="The others are" in fixed)
 
     def read(self, told: str) -> str:
@@ -101,15 +104,22 @@ class Notes:
         self.said = told
         here = re.search(r"You are in (?:the )?(.+?), facing", told)
         self.here = here.group(1) if here else self.here
-        held = re.search(r"You hold (\w+_\d+)", told)
-        self.holding = held.group(1) if held else ""
+        held = re.search(r"facing .+?, holding (\w+)", told)
+        if held:
+            self.holding = held.group(1).removeprefix("nothing")
         self.away.clear()
-        for name, about, metres in _SEEN.findall(told):
+        groups = [
+            (_GROUP.match(part), _SEEN.findall(part)) for part in _PARTS.split(told)
+        ]
+        seen = [(on[1] if on else "", each) for on, those in groups for each in those]
+        for on, _ in groups:
+            if on:
+                self.place |= dict.fromkeys(_NAME.findall(on.string[on.end() :]), on[1])
+                for name in _NAME.findall(on.string[on.end() :]):
+                    self.room.setdefault(name, self.here)
+        for on, (name, about, metres) in seen:
             self.away[name] = float(metres)
             parts = about.split(", ")
-            on = next(
-                (p.split()[1] for p in parts if re.match(r"(on|in) \w+_\d+$", p)), ""
-            )
             if on:
                 self.place[name] = on
                 self.spot.pop(name, None)
@@ -159,9 +169,10 @@ class House:
         first = told.split("\n")[0]
         bad = (
             "There is no",
-            "That was no",
-            "You know of no",
-            "The way is",
+            "Not an action",
+            "You have seen no",
+            "You know no",
+            "The path is",
             "You do not",
         )
         good = (
@@ -174,15 +185,17 @@ class House:
         if good and verb == "go_explore":
             self.notes.explored.add(inside)
             seen = first.partition("There you saw: ")[2].partition(". Of these")
-            for name, on in re.findall(r"(\w+_\d+)(?: \((?:on|in) (\w+)\))?", seen[0]):
-                self.notes.room[name] = inside
-                if on:
-                    self.notes.place[name] = on
+            for part in seen[0].split("; "):
+                on = _GROUP.match(part)
+                for name in _NAME.findall(part[on.end() :] if on else part):
+                    self.notes.room[name] = inside
+                    if on:
+                        self.notes.place[name] = on[1]
             self.notes.open |= dict.fromkeys(_NAME.findall(seen[2]), False)
         if good and verb == "go_check":
             self.notes.looked.add(inside)
             self.notes.open[inside] = True
-            for name in _NAME.findall(first.partition(" it: ")[2]):
+            for name in _NAME.findall(first.partition("you see: ")[2]):
                 self.notes.place[name] = inside
                 self.notes.room[name] = self.notes.room.get(inside, self.notes.here)
         return good
@@ -193,7 +206,7 @@ class House:
         for _ in range(12):
             if (yield from self.do(action)):
                 return True
-            if "There is no way" not in self.notes.said:
+            if "There is no path" not in self.notes.said:
                 return False
             shut = re.findall(r"door_\d+", self.notes.said.split("\n")[0])
             if (

@@ -152,7 +152,8 @@ def test_misplaced_and_fixed_strict(
     mug: str, book: str, pen: str, misplaced: float, fixed: float
 ) -> None:
     where = {"mug": mug, "book": book, "pen": pen, "safe": ""}
-    state = {"objects": {name: {"in": at, "open": False} for name, at in where.items()}}
+    objects = {name: {"in": at, "open": False} for name, at in where.items()}
+    state = {"objects": objects, "actors": {"agent": {"stopped": True}}}
     found = score_state(_rearrangement(), state)
     put_right = (mug == "shelf") + (book == "bed")
     assert (found.pop("sr"), found.pop("goal_sr")) == (put_right == 2, put_right / 2)
@@ -226,7 +227,8 @@ def test_of_a_team_the_worker_s_and_its_helpers_actions_weigh_on_the_path() -> N
     task = Task(Episode("1", "Bring the mug.", "flat", {}), meant)
     steps = [Step(actor, {}, stop, Feedback(), {}) for actor in ("ann", "bob", "guide")]
     actors = {
-        name: {"low_level": n} for name, n in (("ann", 5), ("bob", 7), ("guide", 90))
+        name: {"low_level": n, "stopped": True}
+        for name, n in (("ann", 5), ("bob", 7), ("guide", 90))
     }
     objects = {"mug": {"in": "shelf", "open": False}}
     walk = Trajectory("1", {}, steps, {"actors": actors, "objects": objects})

@@ -112,8 +112,8 @@ def repeated(prompt: Any, sampling: Any) -> str:
     """An answer that states what the prompt tells last, and does something legal at random."""
     told = "\n".join(message.content for message in prompt)
     place = re.findall(r"You are (?:in the|at) (.+?), facing", told)
-    facing = re.findall(r"(?:facing|You face) (.+?)\.\n", told)
-    holding = re.findall(r"You hold (.+?)\.\n", told)
+    facing = re.findall(r"(?:facing|You face) (.+?)(?:\.|, holding .+)\n", told)
+    holding = re.findall(r", holding (.+?)\.\n", told)
     parts = {"place": place, "facing": facing, "holding": holding}
     state = {name: found[-1] for name, found in parts.items() if found}
     actions = sampling.json_schema["properties"]["action"]["enum"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from helpers.small_flat import LampSeen
 from helpers.small_house import SmallHouse, SmallPerceiver
+from wayword.agents.pages import Prompts
+from wayword.agents.strategies import strategy
 from wayword.core import registry
 from wayword.core.action import Action
 from wayword.core.world import Feedback
@@ -15,7 +15,6 @@ from wayword.verbalize import generic
 from wayword.worlds.street.world import StreetObservation
 
 EVERY = [registry.load("verbalizer", name) for name in registry.names("verbalizer")]
-PROMPTS = Path(generic.__file__).parents[1] / "agents" / "strategies" / "prompts"
 
 
 def test_a_viewpoint_is_told_with_what_a_perceiver_sees_and_without() -> None:
@@ -112,12 +111,12 @@ def test_a_rejection_is_told_the_same_in_every_world() -> None:
     )
     for voice in (generic.PLAIN, *EVERY):
         assert (
-            generic.feedback(told, voice)
-            == "That was no action: there is no action 'fly'."
+            generic.feedback(told, voice) == "Not an action: there is no action 'fly'."
         )
 
 
 def test_every_voice_has_its_rules_and_its_actions() -> None:
+    prompts = Prompts(strategy.__file__, page=strategy.Strategy.page)
     for voice in (generic.PLAIN, *EVERY):
-        assert (PROMPTS / f"rules_{voice.name}.txt").is_file()
-        assert (PROMPTS / f"actions_{voice.name}.txt").is_file()
+        for block in ("goal", "rules", "actions", "example"):
+            assert f"{block}_{voice.name}" in prompts

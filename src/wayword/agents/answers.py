@@ -349,6 +349,22 @@ class Field:
     def key(self) -> str:
         return self.label.lower().replace(" ", "_")
 
+    @property
+    def blank(self) -> Json:
+        """A value that shows its JSON type."""
+        if self.parts:
+            return {name: "..." for name, _ in self.parts}
+        if self.flag:
+            return False
+        return ["...", "..."] if self.many else "..."
+
+    @property
+    def described(self) -> str:
+        """What to write, on one line."""
+        if not self.parts:
+            return self.about
+        return "; ".join(f"{name}: {about}" for name, about in self.parts)
+
     def schema(self, length: int) -> Json:
         """Return its JSON schema for about ``length`` characters, a quarter of it per list item."""
         length = self.length or length
@@ -397,15 +413,28 @@ class AnswerForm:
     def __init__(self, *fields: Field) -> None:
         self.fields = fields
 
-    def request(self, constrained: bool) -> str:
+    def request(self, constrained: bool, argument: str = "", **examples: Json) -> str:
+        """Ask for an answer of this form, as a JSON object or as labeled lines.
+
+        The JSON object is shown with ``examples`` of fields, by key. ``argument`` describes the
+        field of that name, for actions that take free text.
+        """
         if constrained:
-            listed = "; ".join(f'"{field.key}", {field.about}' for field in self.fields)
-            return f"Answer with one JSON object: {listed}."
-        lines = (
+            example = {
+                field.key: examples.get(field.key, field.blank) for field in self.fields
+            }
+            lines = [f"{field.key}: {field.described}" for field in self.fields]
+            if argument:
+                example[ARGUMENT] = ""
+                lines.append(f"{ARGUMENT}: {argument}")
+            shown = json.dumps(example, ensure_ascii=False)
+            head = "ANSWER with one JSON object, for example"
+            return "\n".join([head, shown, *lines])
+        lines = [
             f"{f.label}:\n1. {f.about}\n2. ..." if f.many else f"{f.label}: {f.about}"
             for f in self.fields
-        )
-        return "\n".join(["Answer in exactly this form:", *lines])
+        ]
+        return "\n".join(["ANSWER in exactly this form:", *lines])
 
     def schema(self, length: int) -> Mapping[str, Json]:
         """Return the JSON schema of a constrained answer, about ``length`` characters per field."""

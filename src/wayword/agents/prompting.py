@@ -49,12 +49,13 @@ class PromptSettings:
 
 
 class StepCount:
-    """Step limit and steps left as shown in prompts; 0 if hidden or unknown. ``taken``: the number
-    of steps so far."""
+    """Step limit and steps left as shown in prompts; 0 if hidden or unknown. ``needs_stop``: an
+    episode without a stop fails. ``taken``: the number of steps so far."""
 
     def __init__(self, toolkit: Toolkit, settings: PromptSettings) -> None:
         self._shown = settings.step_limit
         self.limit = 0 if self._shown == "hidden" else toolkit.max_steps or 0
+        self.needs_stop = toolkit.needs_stop
         self.taken = 0
 
     def left(self, tried: int = 0) -> int:
@@ -139,7 +140,7 @@ class PromptBudget:
     """Maximum tokens of the prompts (``context``) and answers (``answer``) of an episode.
 
     0 means as many as the main model's context window allows: 7/8 of it for a prompt, because
-    token counts are estimates, and 1/32 for an answer, but at least ``default_answer``.
+    token counts are estimates, and 1/8 for an answer, from ``default_answer`` to 2,000.
     ``is_limited``: a setting or the model limits the prompt. ``characters_per_token`` is 3 at
     first, then measured on the model's own counts. ``reuses_prefix``: the model has reported tokens
     from a prefix cache.
@@ -157,7 +158,7 @@ class PromptBudget:
         window = 0 if main is None else main.window
         self.is_limited = bool(context or window)
         self.context = context or window * 7 // 8 or default_context
-        self.answer = answer or max(default_answer, min(LONGEST_ANSWER, window // 32))
+        self.answer = answer or max(default_answer, min(LONGEST_ANSWER, window // 8))
         self.characters_per_token = 3.0
         self.reuses_prefix = False
 

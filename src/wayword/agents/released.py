@@ -316,14 +316,10 @@ def _langsuite(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
         label = before.rpartition("\n")[2]
         form = "Act: one action"
         imported = {
-            "rules_household": intro.fill(**slots),
+            "system": intro.fill(**slots),
             agent: replace(
                 intro, text=form if agent == "act" else f"Thought: why\n{form}"
             ),
-            **{
-                name: replace(intro, text="")
-                for name in ("agent", "actions", "answer_free")
-            },
             "task": replace(
                 filled, text=filled.text.partition(f"\n{label}")[0].strip()
             ),

@@ -96,7 +96,8 @@ class Toolkit:
     ``note`` records a visible event in the trajectory: ``toolkit.note("lost", times=3)``.
     ``shared`` caches values for all episodes of a run, such as the text of in-context examples.
     ``demonstrations(count, seed)`` draws solved training episodes. ``max_steps`` is the number of
-    turns after which the episode ends, 0 if unknown.
+    turns after which the episode ends, 0 if unknown. ``needs_stop``: an episode that ends
+    there, without a stop, has failed.
     """
 
     models: Mapping[str, Model] = field(default_factory=dict)
@@ -106,6 +107,7 @@ class Toolkit:
     shared: Shared = field(default_factory=Shared)
     demonstrations: Demonstrations = _no_demonstrations
     max_steps: int = 0
+    needs_stop: bool = False
 
     def model(self, role: str = "main") -> Model:
         """Return the model for a role, by default the main one."""

@@ -207,6 +207,8 @@ class Dataset(ABC):
     """Which episodes depend on each other, such as instructions for the same path, or
     ``INDEPENDENT``. None, unstated, counts as independent; the contract test then fails if episodes
     share their start and answer."""
+    needs_stop: ClassVar[bool] = False
+    """True if an episode that is cut off has failed; otherwise the state at its end counts."""
     slack: ClassVar[int] = 3
     """Allowed turns per unit of an episode's ``length``, for episodes with a set length."""
     folder: Any

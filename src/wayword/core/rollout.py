@@ -222,6 +222,7 @@ def seat(
         shared=setup.shared,
         demonstrations=setup.demonstrations or dataset.demonstrations,
         max_steps=setup.max_steps,
+        needs_stop=setup.dataset.needs_stop,
     )
     agent = setup.make_agent(toolkit, actor)
     check_family(type(agent), dataset.family.name, type(dataset).__name__)

@@ -23,6 +23,7 @@ from wayword.agents.strategies import strategy
 from wayword.agents.strategies.strategy import (
     LONGEST_REMEMBERED,
     Strategy,
+    catalog_of,
     instruction,
     system_text,
 )
@@ -153,10 +154,13 @@ class Words(ActorView):
                 episode,
                 self._actor,
                 space,
+                actions=catalog_of(self._prompts, self._verbalizer, space),
                 decoding="free",
                 form=self._recipe.text,
                 limit=self._game.max_steps or 0,
+                needs_stop=self._game.dataset.needs_stop,
                 shots=False,
+                tells_changes=False,
             )
         return self._rules
 

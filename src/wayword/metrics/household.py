@@ -45,7 +45,7 @@ class HouseholdScorer(EpisodeScorer):
         ['sr', 'goal_sr', 'sr_strict', 'misplaced']
 
     An episode gets only the metrics of its kind of task, path-weighted ones only if the expert
-    solves it. An episode that failed before its end scores 0.
+    solves it. An episode that failed before its end scores 0. Success needs a stop.
     """
 
     metrics = METRICS
@@ -79,7 +79,7 @@ class HouseholdScorer(EpisodeScorer):
             right = bool(answer_is_right(state, reference.answer))
             return Standing(right, int(right))
         met, parts = reference.met(state), reference.parts()
-        return Standing(met == parts, met, parts)
+        return Standing(met == parts and has_stopped(state), met, parts)
 
 
 def score_state(
@@ -90,12 +90,19 @@ def score_state(
         right = answer_is_right(state, reference.answer)
         return {"sr": right, f"acc_{reference.kind}": right, "acc": right}
     share = reference.met(state) / reference.parts() if state else 0.0
-    scores = {"sr": float(share == 1.0), "goal_sr": share}
+    succeeded = share == 1.0 and has_stopped(state)
+    scores = {"sr": float(succeeded), "goal_sr": share}
     if f"sr_{reference.kind}" in _KEYS:  # the tasks of ALFRED have a column each
         scores[f"sr_{reference.kind}"] = scores["sr"]
     if isinstance(reference, RearrangementReference):
         scores |= rearranged(reference, state)
     return scores
+
+
+def has_stopped(state: Mapping[str, Json]) -> bool:
+    """True if an actor ended the task: a house that was merely left as requested is no success."""
+    actors: Mapping[str, Json] = state.get("actors", {})
+    return any(bool(record.get("stopped")) for record in actors.values())
 
 
 def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
@@ -138,7 +145,7 @@ def rearranged(
     fixed = reference.met(state)
     disturbed = sum(1 - other.met(state) for other in reference.others)
     return {
-        "sr_strict": float(fixed == displaced and not disturbed),
+        "sr_strict": float(fixed == displaced and not disturbed and has_stopped(state)),
         "misplaced": (displaced - fixed + disturbed) / displaced,
         "fixed_strict": 0.0 if disturbed else fixed / displaced,
     }

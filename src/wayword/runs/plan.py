@@ -43,7 +43,7 @@ from wayword.core.model import Model
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import World
 from wayword.datasets.perturbed import Perturbations, perturbed
-from wayword.models.parts.weights import is_small, trained_settings
+from wayword.models.parts.weights import is_chat, is_small, trained_settings
 from wayword.runs.config import Checksums, pictures_checksum, series
 from wayword.settings import check, load_yaml, make, merge
 
@@ -401,6 +401,8 @@ def _parts(
     check_family(cls, dataset.family.name, plan.dataset_name, name)
     if is_small(plan.model) and not trained_settings(plan.model, name):
         settings = {**getattr(cls, "small_model", {}), **settings}
+    elif is_chat(plan.model):
+        settings = {**getattr(cls, "chat_model", {}), **settings}
     return AgentParts(cls, make(cls.Settings, settings, name), name)
 
 

@@ -46,7 +46,8 @@ class Verbalizer:
 
     ``self_state`` returns the actor's own state, as values and as a sentence. ``around`` describes
     its surroundings, with the dataset's perceiver if there is one. ``briefing`` returns the slots
-    of the rules and the list of actions.
+    of the rules and the list of actions. ``changes`` describes surroundings without what is in a
+    memory of the messages so far, made by ``memory``; None: the family is always described in full.
     """
 
     name: str
@@ -54,6 +55,8 @@ class Verbalizer:
     around: Callable[[Any, Perceiver | None], str]
     feedback: Callable[[Feedback], str]
     briefing: Callable[[ActionSpace], Mapping[str, str]] = lambda space: {}
+    memory: Callable[[], Any] | None = None
+    changes: Callable[[Any, Any], str] | None = None
 
 
 def verbalizer(observation: Observation) -> Verbalizer:
@@ -66,7 +69,8 @@ def verbalizer(observation: Observation) -> Verbalizer:
 def feedback(result: Feedback, verbalizer: Verbalizer) -> str:
     """Return the result of a decision as a sentence; may be empty."""
     if result.status == "rejected":
-        return f"That was no action: {result.details.get('reason', 'it could not be read')}."
+        reason = result.details.get("reason", "it could not be read")
+        return f"Not an action: {reason}."
     if result.status == SLIPPED:
         return "The action failed by chance and changed nothing. You can try it again."
     return verbalizer.feedback(result)

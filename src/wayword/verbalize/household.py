@@ -5,13 +5,17 @@ Templates only: ``sentences.toml`` for results, ``describe`` for a full observat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wayword.core.action import ActionSpace
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import COMPASS, SelfState, Verbalizer, sentences
-from wayword.worlds.household.observation import HouseholdObservation
+from wayword.worlds.household.observation import (
+    HouseholdObservation,
+    SeenDoor,
+    SeenObject,
+)
 from wayword.worlds.household.route import HAND_REACH
 from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import UNSEEN_DOOR, HouseholdActions
@@ -36,37 +40,124 @@ def spot_words(spot: tuple[float, float]) -> str:
     return f"{' and '.join(parts)} of the middle" if parts else "in the middle"
 
 
-def _view_text(view: HouseholdObservation) -> str:
-    by_side: dict[str, list[str]] = {side: [] for side in SIDES}
+class KnownObjects:
+    """The objects that one actor's messages have described, and how."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, tuple[str, ...]] = {}
+        self._holders: dict[str, tuple[str, str]] = {}  # preposition and furniture
+        self._own: tuple[object, ...] = ()
+
+    def hear(self, result: Feedback) -> None:
+        """Take in the objects that a sentence on an action's result names."""
+        details = result.details
+        if not result.ok:
+            return
+        for name in details.get("seen", ()):
+            # doors are described with the rooms that they lead to
+            if not name.startswith("door_"):
+                is_closed = name in details.get("closed", ())
+                self._states.setdefault(name, ("closed",) if is_closed else ())
+        for name, (preposition, holder) in details.get("places", {}).items():
+            self._holders[name] = (preposition, holder)
+        if details.get("action") in ("go_check", "open"):
+            holder = str(details.get("receptacle") or details.get("object"))
+            for name in details.get("contents", ()):
+                self._states.setdefault(name, ())
+                self._holders[name] = (str(details.get("preposition", "in")), holder)
+
+    def notice(self, seen: SeenObject) -> bool:
+        """Take in an object in view; return False if it is as it was described."""
+        state = (*seen.attributes, *map(str, seen.spot or ()))
+        is_same = self._states.get(seen.name) == state
+        # Where its furniture is out of sight, an object is taken to be still there.
+        if seen.container:
+            holder = (seen.preposition, seen.container)
+            is_same = is_same and self._holders.get(seen.name) == holder
+            self._holders[seen.name] = holder
+        self._states[seen.name] = state
+        return not is_same
+
+    def notice_self(self, *own: object) -> bool:
+        """Take in the actor's own state; return False if it is as it was described."""
+        before, self._own = self._own, own
+        return before != own
+
+    def notice_door(self, door: SeenDoor) -> bool:
+        """Take in a door in view; return False if it is as it was described."""
+        state = ("open" if door.open else "closed",)
+        is_same = self._states.get(door.name) == state
+        self._states[door.name] = state
+        return not is_same
+
+    def forget(self, name: str) -> None:
+        """Forget an object that was taken: it is described again where it is put."""
+        self._states.pop(name, None)
+        self._holders.pop(name, None)
+
+
+def _changes_text(view: HouseholdObservation, known: KnownObjects) -> str:
+    for held in view.holding:
+        known.forget(held.name)
+    return _view_text(view, known)
+
+
+def _view_text(view: HouseholdObservation, known: KnownObjects | None = None) -> str:
+    """Return what is in view, by thirds of the view. Objects on the same furniture are grouped, so
+    that its name is said once. Objects that are ``known`` and unchanged are left out, and so are
+    distances of objects on furniture, for actors that find their own way."""
+    alone: dict[str, list[str]] = {side: [] for side in SIDES}
+    on_furniture: dict[str, dict[str, list[str]]] = {side: {} for side in SIDES}
     for door in view.doors:
-        state = "open" if door.open else "closed"
-        beyond = " and ".join(
-            definite_room(room) for room in door.rooms if room != view.room
-        )
-        to = f"to {beyond}, " if beyond else ""
-        by_side[door.direction].append(
-            f"{door.name} ({state}, {to}{door.distance:.1f} m)"
-        )
+        if known is None or known.notice_door(door):
+            alone[door.direction].append(_door_text(door, view.room))
     for other in view.others:
         carried = f"holds {join_names(other.holding)}, " if other.holding else ""
-        by_side[other.direction].append(
-            f"{other.name} ({carried}{other.distance:.1f} m)"
-        )
+        alone[other.direction].append(f"{other.name} ({carried}{other.distance:.1f} m)")
     for seen in view.objects:
-        notes = "".join(f"{state}, " for state in seen.attributes)
-        where = f"{seen.preposition} {seen.container}, " if seen.container else ""
-        where += f"{spot_words(seen.spot)}, " if seen.container and seen.spot else ""
-        by_side[seen.direction].append(
-            f"{seen.name} ({notes}{where}{seen.distance:.1f} m)"
-        )
-    sides = [
-        f"{SIDES[side]}: {', '.join(labels)}."
-        for side, labels in by_side.items()
-        if labels
-    ]
-    lines = sides or ["You see nothing."]
+        if known is not None and not known.notice(seen):
+            continue
+        notes = list(seen.attributes)
+        if seen.container and seen.spot:
+            notes.append(spot_words(seen.spot))
+        if known is None or not seen.container:
+            notes.append(f"{seen.distance:.1f} m")
+        label = f"{seen.name} ({', '.join(notes)})" if notes else seen.name
+        if seen.container:
+            holder = f"{seen.preposition} {seen.container}"
+            on_furniture[seen.direction].setdefault(holder, []).append(label)
+        else:
+            alone[seen.direction].append(label)
+    lines = []
+    for side, title in SIDES.items():
+        parts = [", ".join(alone[side])] if alone[side] else []
+        parts += [
+            f"{to}: {', '.join(names)}" for to, names in on_furniture[side].items()
+        ]
+        if parts:
+            lines.append(f"{title}: {'; '.join(parts)}.")
+    if not lines:
+        lines = ["You see no objects." if known is None else "You see nothing new."]
     lines += [f"{message.sender} says: {message.text}" for message in view.messages]
     return "\n".join(lines)
+
+
+def _door_text(door: SeenDoor, room: str) -> str:
+    state = "open" if door.open else "closed"
+    beyond = " and ".join(definite_room(other) for other in door.rooms if other != room)
+    to = f"to {beyond}, " if beyond else ""
+    return f"{door.name} ({state}, {to}{door.distance:.1f} m)"
+
+
+def _explored(names: Sequence[str], places: Mapping[str, tuple[str, str]]) -> str:
+    """Return objects seen in a room, grouped by furniture: ``desk_1; on desk_1: mug_1, cd_1``."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(" ".join(places.get(name, ())), []).append(name)
+    alone = groups.pop("", [])
+    parts = [", ".join(alone)] if alone else []
+    parts += [f"{place}: {', '.join(those)}" for place, those in groups.items()]
+    return "; ".join(parts) or "nothing"
 
 
 def feedback(result: Feedback) -> str:
@@ -80,6 +171,8 @@ def feedback(result: Feedback) -> str:
             verb = "open_receptacle"
         elif verb == "stop" and details.get("answer"):
             verb = "stop_answer"
+        elif verb == "go_explore" and not details.get("closed"):
+            verb = "go_explore_open"
     elif status == "no_path" and details.get("doors"):
         verb = "doors"
     slots: dict[str, Any] = {
@@ -87,9 +180,8 @@ def feedback(result: Feedback) -> str:
         for key, value in details.items()
         if key not in ("spot", "places")
     }
-    if places := details.get("places"):
-        where = {name: f"{name} ({' '.join(place)})" for name, place in places.items()}
-        slots["seen"] = join_names([where.get(name, name) for name in details["seen"]])
+    if "seen" in details:
+        slots["seen"] = _explored(details["seen"], details.get("places", {}))
     if UNSEEN_DOOR in (doors := details.get("doors", ())):
         named = [
             "a door that you have not seen" if d == UNSEEN_DOOR else d for d in doors
@@ -112,7 +204,7 @@ def briefing(space: ActionSpace) -> dict[str, str]:
     household = space if isinstance(space, HouseholdActions) else None
     body = household.body if household else Body()
     name_rule = (
-        "Names such as mug_1 are given in the order in which objects are first seen"
+        "Objects are named, as in mug_1, in the order in which they are first seen"
     )
     if household and household.fixed_names:
         name_rule = (
@@ -120,18 +212,14 @@ def briefing(space: ActionSpace) -> dict[str, str]:
             "use it exactly."
         )
     elif household and household.shared_names:
-        name_rule += (
-            " by any of you, and are the same for all of you; use them exactly."
-        )
+        name_rule += " by any of you; use these names exactly."
     else:
-        name_rule += "; use them exactly."
+        name_rule += "; use these names exactly."
     capacity = body.inventory_capacity
-    held, pronoun = (
-        ("one object", "it") if capacity == 1 else (f"{capacity} objects", "them")
-    )
+    held = "one object" if capacity == 1 else f"{capacity} objects"
     touch_rule = (
-        f"You can touch only what you see and what is at most {body.manipulation_distance:g} m "
-        f"away, and hold {held} at a time, with what is in {pronoun}."
+        f"You can touch what you see within {body.manipulation_distance:g} m, and hold {held} at a "
+        "time, with the contents."
     )
     if household and household.has_spots:
         touch_rule += (
@@ -143,14 +231,11 @@ def briefing(space: ActionSpace) -> dict[str, str]:
     if {"pick_up", "put", "go_grab", "go_put"}.isdisjoint(body.actions):
         touch_rule = "You have no hands: you look and move only."
     door_rule = (
-        "A closed door blocks the path, also of actions that walk several steps: open it first; "
-        "a closed container hides what is in it until you open it."
+        "A closed door blocks the path, also of actions that walk several steps: "
+        "open it first."
     )
     if body.radius == 0:
-        door_rule = (
-            "Walls, furniture and closed doors do not stop you; a closed container hides what is "
-            "in it until it is opened."
-        )
+        door_rule = "Walls, furniture and closed doors do not stop you."
     return {
         "view": (
             f"Your view is {body.view_angle:.0f}° wide, centered on the direction you face, and "
@@ -165,7 +250,7 @@ def briefing(space: ActionSpace) -> dict[str, str]:
         else "step aside",
         "aside_by": ""
         if body.pan_degrees
-        else f" by {body.step:g} m, facing the same way,",
+        else f" by {body.step:g} m, facing the same way",
         "rooms": ", ".join(household.rooms) if household else "as you see them named",
         "view_steps": f"{body.view_distance / body.step:.0f}",
         "side_degrees": f"{body.view_angle / 2:g}",
@@ -204,13 +289,19 @@ def _state(view: HouseholdObservation) -> tuple[SelfState, str]:
         notes += [f"with {join_names(item.contents)}"] if item.contents else []
         held.append(f"{item.name} ({', '.join(notes)})" if notes else item.name)
     place = (
-        f"You are in {definite_room(view.room)}, facing {facing_words(view.heading)}."
+        f"You are in {definite_room(view.room)}, facing {facing_words(view.heading)}"
     )
     names = tuple(item.name for item in view.holding)
     state = SelfState(spoken_room(view.room), view.heading, names)
-    return state, f"{place}\nYou hold {join_names(held)}."
+    return state, f"{place}, holding {join_names(held)}."
 
 
 verbalizer = Verbalizer(
-    "household", _state, lambda view, _: _view_text(view), feedback, briefing
+    "household",
+    _state,
+    lambda view, _: _view_text(view),
+    feedback,
+    briefing,
+    KnownObjects,
+    _changes_text,
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 from textwrap import shorten
 
@@ -119,10 +119,15 @@ def _joined(*parts: str) -> str:
     return ", ".join(filter(None, parts))
 
 
-SHORT_CAPTION, FEW_OBJECTS = 40, 2
+SHORT_CAPTION, FEW_OBJECTS = 60, 4
 """Characters of a direction's caption, and number of its objects, in a numbered list."""
 _OPENING = re.compile(
-    r"^The (?:scene|room|image) (?:depicts|shows|contains|features|consists of) "
+    r"^(?:The|This) (?:scene|room|image|area|space) (?:depicts|shows|contains|features|has|"
+    r"consists of|includes) |^There (?:is|are) |^(?:You|We) (?:can )?see "
+)
+# A caption is cut before one of these, never in a phrase.
+_BOUNDARY = re.compile(
+    r"[,.;:] | (?:and|with|that|which|where|while|on|in|at|of|to|from|next|above|behind|against) "
 )
 _TRAILING_NUMBER = re.compile(r"[ _]+\d+$")
 
@@ -142,9 +147,11 @@ def numbered_exits(
     percept: Percept,
     detail: Detail,
     visited: Collection[str],
+    mentioned: Set[str] = frozenset(),
 ) -> str:
-    """Return the exits as a list numbered from 1, one line each with a short caption (cut at a
-    comma) and objects. Later exits in the same direction refer to the caption of the first."""
+    """Return the exits as a list numbered from 1, one line each with a short caption and objects,
+    those with ``mentioned`` words first. Later exits in the same direction refer to the caption of
+    the first."""
     lines = []
     first: dict[int, int] = {}
     for number, exit_ in enumerate(exits, 1):
@@ -156,13 +163,12 @@ def numbered_exits(
             scene = f"as {first_number}"
         else:
             part = percept.sectors[index]
-            full_caption = _OPENING.sub("", part.caption.strip().rstrip("."))
-            caption = shorten(full_caption, SHORT_CAPTION, placeholder="")
-            if len(caption) < len(full_caption) and "," in caption:
-                caption = caption.rpartition(",")[0]
+            caption = short_caption(part.caption)
             names = list(
                 dict.fromkeys(_TRAILING_NUMBER.sub("", s.name) for s in part.sightings)
             )
+            # objects of the instruction first
+            names.sort(key=lambda name: mentioned.isdisjoint(name.lower().split()))
             objects = (
                 f"near {', '.join(names[:FEW_OBJECTS])}"
                 if detail.objects and names
@@ -176,14 +182,27 @@ def numbered_exits(
     return "\n".join(lines)
 
 
-def turn(before: float, after: float) -> str:
-    """Return a sentence on the turn of a move (headings in degrees) in NavGPT's words."""
-    degrees, start, end = (
-        relative(after, before),
-        relative(before, 0.0),
-        relative(after, 0.0),
-    )
-    return f"Turn heading direction {degrees:.2f} degrees from {angle(start)} to {angle(end)}."
+def short_caption(caption: str) -> str:
+    """Return the beginning of a caption, up to the end of a phrase.
+
+    >>> short_caption("There are a chair and a table in the middle of a room with tall windows.")
+    'a chair and a table in the middle of a room'
+    """
+    text = _OPENING.sub("", " ".join(caption.split()).rstrip("."))
+    if len(text) <= SHORT_CAPTION:
+        return text
+    ends = [match.start() for match in _BOUNDARY.finditer(text[: SHORT_CAPTION + 1])]
+    return text[: ends[-1]] if ends else shorten(text, SHORT_CAPTION, placeholder="")
+
+
+def turn_slots(before: float, after: float) -> dict[str, str]:
+    """Return the turn of a move (headings in degrees) as NavGPT writes it: ``degrees``, and the
+    headings ``start`` and ``end`` from north, such as ``right 36.16``."""
+    return {
+        "degrees": f"{relative(after, before):.2f}",
+        "start": angle(relative(before, 0.0)),
+        "end": angle(relative(after, 0.0)),
+    }
 
 
 def _state(view: IndoorObservation) -> tuple[SelfState, str]:

@@ -91,17 +91,17 @@ def test_the_way_is_blocked_by_name() -> None:
     world = start(flat(shut=True), (2.0, 1.5, 0.0), (3.5, 1.5, 90.0))
     while (told := act(world, "move_ahead", "agent_1")).ok:
         pass
-    assert feedback(told) == "The way is blocked by table_1."
+    assert feedback(told) == "The path is blocked by table_1."
     while (told := act(world, "move_ahead", "agent_2")).ok:
         pass
-    assert feedback(told) == "The way is blocked by door_1."
+    assert feedback(told) == "The path is blocked by door_1."
     act(world, "turn_right", "agent_1")
     act(world, "turn_right", "agent_1")
     for verb in ("move_ahead", "move_ahead", "turn_left", *["move_ahead"] * 3):
         assert act(world, verb, "agent_1").ok
     while (told := act(world, "move_ahead", "agent_1")).ok:
         pass
-    assert feedback(told) == "The way is blocked by agent_2."
+    assert feedback(told) == "The path is blocked by agent_2."
 
 
 def test_things_move_with_what_they_are_in() -> None:
@@ -347,7 +347,7 @@ def test_nobody_leaves_the_house_by_the_front_door() -> None:
     assert world.observe("agent").doors[0].rooms == ("room",)
     while (told := act(world, "move_ahead")).ok:
         pass
-    assert feedback(told) == "The way is blocked by the edge of the house."
+    assert feedback(told) == "The path is blocked by the edge of the house."
     assert act(world, "go_explore room").ok
 
 

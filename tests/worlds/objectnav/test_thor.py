@@ -198,6 +198,7 @@ def test_an_episode_of_frontier_exploration_is_judged_by_thors_own_sight() -> No
     episode = Episode("1", "Find the vase.", "flat", start, extra={"target": "vase"})
     task = Task(episode, ObjectNavReference("1", frozenset({"vase"}), (), 5.0))
     dataset: Any = SimpleNamespace(
+        needs_stop=True,
         family=objectnav.family,
         world=lambda episode: thor(),
         perceiver=lambda: None,

@@ -62,7 +62,8 @@ class DiscussNavSettings(prompting.PromptSettings):
     ``analysis``, ``perception``, ``completion``, ``testing``: the groups of experts; turning one
     off gives an ablation of Table II (without ``testing``, most votes win). ``scene``: a model is
     ``asked`` about each direction and sees its picture, or reads the recorded sentences if there
-    are no pictures; or the prompt contains the ``recorded`` sentences and no model is asked.
+    are no pictures; or the prompt contains the ``recorded`` sentences and no model is asked;
+    ``auto`` asks if there are pictures.
     ``scene_memory``: reuse the scene expert's answers at a viewpoint visited before, instead of
     asking again (12 of the 15 calls of a step). ``tags``: in object-goal navigation and on robots,
     the detector that names the objects in each direction: a simulated one (``yolo``, ``perfect``;
@@ -77,7 +78,7 @@ class DiscussNavSettings(prompting.PromptSettings):
     perception: bool = True
     completion: bool = True
     testing: bool = True
-    scene: Literal["recorded", "asked"] = "asked"
+    scene: Literal["auto", "recorded", "asked"] = "auto"
     tags: str = "yolo"
     scene_memory: bool = True
     samples: Annotated[int, Ge(1)] = 5
@@ -98,7 +99,7 @@ class DiscussNav(prompting.PromptAgent):
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
         if perceiver is None:
             return detector_called(settings.tags).caveats if settings.tags else ()
-        if settings.scene == "asked" and "picture" in perceiver.capabilities:
+        if settings.scene != "recorded" and "picture" in perceiver.capabilities:
             return ()
         return (
             f"discussnav reads text ({perceiver.name}); the paper's models see pictures",
@@ -187,11 +188,15 @@ class DiscussNav(prompting.PromptAgent):
     async def _look(self, directions: tuple[Direction, ...]) -> tuple[Direction, ...]:
         if not self._settings.perception:
             return tuple(replace(d, captions=(), tags=()) for d in directions)
-        asks_expert, words = self._settings.scene == "asked", self._surroundings.source
+        words = self._surroundings.source
+        has_pictures = self._surroundings.picture(directions[0]) is not None
+        asks_expert = self._settings.scene == "asked"
+        if self._settings.scene == "auto":
+            asks_expert = has_pictures
         types = self._analysis.types
         if not self._has_looked:
             source = f"a model that reads the {words}" if asks_expert else words
-            if asks_expert and self._surroundings.picture(directions[0]):
+            if asks_expert and has_pictures:
                 source = "a vision model"
             self._toolkit.note(SCENE_EXPERT, source=source)
         self._has_looked = True
@@ -264,6 +269,7 @@ class DiscussNav(prompting.PromptAgent):
             goal=self._surroundings.goal,
             decoding=self._settings.decoding,
             limit=self._steps.limit,
+            needs_stop=self._steps.needs_stop,
         )
 
         def walk(trajectory: str) -> str:

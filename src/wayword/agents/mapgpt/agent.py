@@ -42,6 +42,12 @@ NOTED_WITHIN = (
     3.0  # metres from a place within which objects are noted: the radius of success
 )
 MOST_NOTED = 60  # visited places with a note in the prompt, the latest ones
+EXAMPLE = {
+    "thought": "The kitchen is done; the stairs come next, and place 3 is at their foot.",
+    "plan": "Go up by place 3; if there is no bedroom, come back and try place 5.",
+    "action": "goto[place 3]",
+}
+"""An answer, in the prompt."""
 _GOTO = re.compile(r"goto\[([^\]]*)\]")
 
 
@@ -218,8 +224,9 @@ class MapGPT(PromptAgent):
             "system",
             goal="object" if isinstance(view, ObjectsObservation) else "route",
             remembers=self._remembers,
-            form=self._recipe.request(self._constrained),
+            form=self._recipe.request(self._constrained, **EXAMPLE),
             limit=self._steps.limit,
+            needs_stop=self._steps.needs_stop,
         )
         unvisited = "\n".join(self._map.unvisited()[-MOST_DESCRIBED:]) or "none"
         around = indoor.verbalizer.around(view, self._perceiver)
@@ -230,7 +237,8 @@ class MapGPT(PromptAgent):
         notes = [*self._map.notes.values()][-MOST_NOTED:] if shows_notes else []
         shown = view.neighbors if self._shows_pictures else ()
         names = enumerate((self._map.name(neighbor.viewpoint) for neighbor in shown), 1)
-        pictures = "; ".join(f"picture {number}: {name}" for number, name in names)
+        # "image": a picture can be an object of the building
+        images_text = "; ".join(f"image {number}: {name}" for number, name in names)
 
         def walk(steps: str) -> str:
             return self._prompts.fill(
@@ -247,7 +255,7 @@ class MapGPT(PromptAgent):
                 around=around,
                 actions=", ".join(map(str, actions)),
                 left=self._steps.left(),
-                pictures=pictures,
+                images=images_text,
             )
 
         self._budget.fit(self._history, len(fixed) + len(walk("")), self._budget.answer)

@@ -193,7 +193,10 @@ class NavGPT(PromptAgent):
     ) -> tuple[Conversation, list[str]]:
         if self._chat is None:
             fixed = self._prompts.fill(
-                "system_numbered", goal=self._goal_kind, limit=self._steps.limit
+                "system_numbered",
+                goal=self._goal_kind,
+                limit=self._steps.limit,
+                needs_stop=self._steps.needs_stop,
             )
             self._chat = Conversation(fixed, self._opening)
         self._visited.add(view.viewpoint)
@@ -201,7 +204,12 @@ class NavGPT(PromptAgent):
             exit_ for exit_ in indoor.sort_clockwise(view) if exit_.viewpoint in legal
         ]
         listed = indoor.numbered_exits(
-            exits, view.heading, percept, self._detail, self._visited
+            exits,
+            view.heading,
+            percept,
+            self._detail,
+            self._visited,
+            frozenset(re.findall(r"\w+", self._instruction.lower())),
         )
         self._message_text = self._prompts.fill(
             "now_numbered", event=self._event, exits=listed, left=self._steps.left()
@@ -255,9 +263,12 @@ class NavGPT(PromptAgent):
         if isinstance(decision, Rejection):
             self._event = f"That was no legal move: {decision.reason}."
         elif "heading" in feedback.details:
-            details = feedback.details
-            turn_text = indoor.turn if self._chat is None else indoor.walk_feedback
-            self._event = turn_text(details["heading_before"], details["heading"])
+            headings = feedback.details["heading_before"], feedback.details["heading"]
+            self._event = self._prompts.fill(
+                "turned",
+                walked=indoor.walk_feedback(*headings),
+                **indoor.turn_slots(*headings),
+            )
 
     def _messages(self, view: IndoorObservation, description: str) -> list[Message]:
         principle = self._prompts.fill(
@@ -266,6 +277,7 @@ class NavGPT(PromptAgent):
             objects=self._settings.objects,
             decoding=self._settings.decoding,
             limit=self._steps.limit,
+            needs_stop=self._steps.needs_stop,
         )
 
         def walk(steps: str) -> str:

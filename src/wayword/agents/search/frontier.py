@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from wayword.agents.search.costmap import frontiers
+from wayword.agents.search.costmap import CELL, frontiers
 from wayword.agents.search.searcher import NextPoint, Searcher, SearchSettings
 from wayword.core.agent import Toolkit
 from wayword.core.geometry import Point, absolute
@@ -36,6 +36,17 @@ class FrontierSettings(SearchSettings):
     resolution: float = 60.0
     least: int = 3
     reach: float = 1.2
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Frontier:
+    """A border of the explored floor: ``metres`` of route to the ``point`` to view it from, its
+    ``middle`` and its ``width`` in metres."""
+
+    metres: float
+    point: Point
+    middle: Point = (0.0, 0.0)
+    width: float = 0.0
 
 
 class FrontierAgent(Searcher):
@@ -73,16 +84,17 @@ class FrontierAgent(Searcher):
             self._viewed_points.append(best.point)
         return best
 
-    async def pick(self, options: Sequence[tuple[float, Point]]) -> NextPoint:
-        """Choose one of ``options``: route length (metres) and viewing point of each frontier."""
-        return NextPoint(min(options)[1], f"The nearest of {len(options)} frontiers.")
+    async def pick(self, options: Sequence[Frontier]) -> NextPoint:
+        """Choose one of the frontiers."""
+        nearest = min(options)
+        return NextPoint(nearest.point, f"The nearest of {len(options)} frontiers.")
 
-    def _options(self) -> list[tuple[float, Point]]:
-        """Return the route length to each reachable frontier and the nearest point to view it from,
-        where no full turn was made before."""
+    def _options(self) -> list[Frontier]:
+        """Return the reachable frontiers, each with the nearest point to view it from, where no
+        full turn was made before."""
         places, xs, ys, metres = self.costmap.reachable(self.view.x, self.view.y)
         nearest_first = np.argsort(metres, kind="stable")
-        options: list[tuple[float, Point]] = []
+        options: list[Frontier] = []
         for group in frontiers(
             self.costmap.free, self.costmap.explored, self.settings.least
         ):
@@ -101,7 +113,10 @@ class FrontierAgent(Searcher):
             for n in nearest_first[is_close[nearest_first]]:
                 point = float(xs[n]), float(ys[n])
                 if self._is_off(point, SPENT_RADIUS):
-                    options.append((float(metres[n]), point))
+                    row, column = np.mean(cells, axis=0).round().astype(int)
+                    middle = self.costmap.point(int(row), int(column))
+                    width = len(cells) * CELL
+                    options.append(Frontier(float(metres[n]), point, middle, width))
                     break
         return options
 

@@ -16,8 +16,11 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -27,16 +30,18 @@ from wayword.agents.answers import ask, read_pick
 from wayword.agents.pages import Prompts
 from wayword.agents.prompting import Temperature
 from wayword.agents.search.costmap import Costmap
-from wayword.agents.search.frontier import FrontierAgent, FrontierSettings
+from wayword.agents.search.frontier import Frontier, FrontierAgent, FrontierSettings
 from wayword.agents.search.lgx import ListingSettings
 from wayword.agents.search.searcher import NextPoint, point_ahead
 from wayword.core.action import Rejection
 from wayword.core.agent import Toolkit
-from wayword.core.geometry import Point, absolute
+from wayword.core.geometry import Point, absolute, bearing, sector
 from wayword.core.model import user
 from wayword.core.trajectory import ASKED
+from wayword.verbalize.generic import COMPASS
 from wayword.worlds.objectnav.observation import View
 
+SAME_FRONTIER = 1.5  # metres between viewing points of frontiers that can be one
 SAME_OBJECT = 0.8  # metres within which detections with the same name are one object
 MOST_OBJECTS = 6  # objects listed near a frontier, nearest first
 MOST_FRONTIERS = 10  # frontiers listed, nearest first
@@ -62,6 +67,25 @@ class FrontierLLMSettings(FrontierSettings, ListingSettings):
     max_tokens: Annotated[int, Ge(1)] = 200
     temperature: Temperature = 0.0
     prompts: str = ""
+
+
+@cache
+def _rooms() -> Mapping[str, frozenset[str]]:
+    text = files(__package__).joinpath("rooms.toml").read_text(encoding="utf-8")
+    return {room: frozenset(names) for room, names in tomllib.loads(text).items()}
+
+
+def likely_room(names: Sequence[str]) -> str:
+    """Return the room that objects tell, empty if they tell none.
+
+    >>> likely_room(["bread", "toaster", "counter top"]), likely_room(["book"])
+    ('probably a kitchen', '')
+    """
+    votes = {room: len(words & set(names)) for room, words in _rooms().items()}
+    best = max(votes, key=votes.__getitem__)
+    if not votes[best]:
+        return ""
+    return f"probably {'an' if best[0] in 'aeiou' else 'a'} {best}"
 
 
 class FrontierLLM(FrontierAgent):
@@ -108,18 +132,42 @@ class FrontierLLM(FrontierAgent):
             chosen = await super().choose(views)
         return chosen
 
-    async def pick(self, options: Sequence[tuple[float, Point]]) -> NextPoint:
-        listed = sorted(options)[:MOST_FRONTIERS]
+    def _near(self, point: Point) -> list[str]:
+        """Return the kinds of objects seen near a point, nearest first."""
+        by_distance = sorted((math.dist(point, at), name) for name, at in self._objects)
+        names = [name for away, name in by_distance if away <= self.settings.near]
+        return list(dict.fromkeys(names))
+
+    def _merged(self, options: Sequence[Frontier]) -> list[Frontier]:
+        """Return the frontiers, nearest first, without those that a model cannot tell from a nearer
+        one: seen from almost the same point, near the same objects."""
+        merged: list[Frontier] = []
+        for option in sorted(options):
+            near = set(self._near(option.point)[:MOST_OBJECTS])
+            for index, other in enumerate(merged):
+                is_close = math.dist(other.point, option.point) <= SAME_FRONTIER
+                if is_close and near == set(self._near(other.point)[:MOST_OBJECTS]):
+                    merged[index] = replace(other, width=other.width + option.width)
+                    break
+            else:
+                merged.append(option)
+        return merged
+
+    async def pick(self, options: Sequence[Frontier]) -> NextPoint:
+        listed = self._merged(options)[:MOST_FRONTIERS]
         near, lines = list[str](), list[str]()
-        for number, (metres, point) in enumerate(listed, 1):
-            by_distance = sorted(
-                (math.dist(point, at), name) for name, at in self._objects
-            )
-            names = (name for away, name in by_distance if away <= self.settings.near)
-            near.append(
-                ", ".join([*dict.fromkeys(names)][:MOST_OBJECTS]) or "nothing yet"
-            )
-            lines.append(f"{number}. {metres:.1f} m away, near: {near[-1]}")
+        for number, frontier in enumerate(listed, 1):
+            names = self._near(frontier.point)
+            near.append(", ".join(names[:MOST_OBJECTS]) or "nothing yet")
+            position = (self.view.x, self.view.y)
+            to = COMPASS[sector(bearing(position, frontier.middle))]
+            parts = [
+                f"{frontier.metres:.1f} m to the {to}",
+                f"{frontier.width:.1f} m wide",
+                likely_room(names),
+                f"near: {near[-1]}",
+            ]
+            lines.append(f"{number}. {', '.join(filter(None, parts))}")
         numbers = [str(number) for number in range(1, len(listed) + 1)]
         text = self._prompts.fill(
             "frontiers",
@@ -127,10 +175,12 @@ class FrontierLLM(FrontierAgent):
             near=f"{self.settings.near:g}",
             frontiers="\n".join(lines),
             visits="\n".join(list(self._visits)[-MOST_VISITS:]),
+            left=self.actions_left(),
         )
         rejection, answer = None, numbers[0]
         if len(listed) > 1:
-            picked = await self._ask(text, numbers, [metres for metres, _ in listed])
+            metres = [frontier.metres for frontier in listed]
+            picked = await self._ask(text, numbers, metres)
             rejection = picked if isinstance(picked, Rejection) else None
             answer = picked.said[:200] if isinstance(picked, Rejection) else picked
             self.toolkit.note(
@@ -139,7 +189,7 @@ class FrontierLLM(FrontierAgent):
         index = 0 if rejection else numbers.index(answer)
         self._visits[f"- {near[index]}"] = None
         thought = f"Frontier {numbers[index]} of {len(listed)}, near: {near[index]}"
-        return NextPoint(listed[index][1], thought, rejection)
+        return NextPoint(listed[index].point, thought, rejection)
 
     async def _ask(
         self, text: str, numbers: Sequence[str], metres: Sequence[float]

@@ -79,10 +79,12 @@ class ListingSettings(SearchSettings):
     ``scene``: the detector that lists the scene's objects: ``yolo``, another preset, or a network
     for real pictures (``detr:WEIGHTS``). ``scene_quality`` changes the parameters of a simulated
     one (``--set scene_quality.recall=0.5``). Its errors are independent of those of ``grounding``.
+    ``step_limit``: prompts state the number of actions left, or not, as in the papers.
     """
 
     scene: str = "yolo"
     scene_quality: Mapping[str, float] = field(default_factory=dict)
+    step_limit: Literal["counted", "hidden"] = "counted"
 
     def detectors(self) -> tuple[Perceiver, ...]:
         scene = detector_called(
@@ -226,7 +228,10 @@ class LGX(ListingSearcher):
             )
         slots = {name.lower(): caption for name, caption in self.captions.items()}
         slots |= {"target": self.target, "objects": ", ".join(names)}
-        question = user(self._prompts.fill(settings.prompt, **slots))
+        text = self._prompts.fill(settings.prompt, **slots)
+        if left := self.actions_left():
+            text = f"{self._prompts.fill('steps_left', left=left)}\n{text}"
+        question = user(text)
         model = self.toolkit.model()
         limits = settings.max_tokens, settings.temperature
         seed = rng.getrandbits(31) if settings.temperature else None

@@ -310,7 +310,7 @@ class Searcher(Agent):
         self.settings, self.toolkit = settings, toolkit
         self.detectors: Sequence[Perceiver] = settings.detectors()
         self.detector = self.detectors[0]
-        self.target, self.turns = "", 0
+        self.target, self.turns, self._taken = "", 0, 0
         self.costmap = Costmap(0.0, 0.0, settings.radius)
         self.earlier_map: Costmap | None = None
         """The map of the scene's earlier episodes, if it is remembered."""
@@ -378,7 +378,15 @@ class Searcher(Agent):
         action = self._next_run() or rotate(self.settings.resolution)
         return Decision(action, choice.thought, choice.fallback_for)
 
+    def actions_left(self) -> int:
+        """Return the actions left as prompts state them, 0 if they do not."""
+        limit = self.toolkit.max_steps
+        if getattr(self.settings, "step_limit", "hidden") == "hidden" or not limit:
+            return 0
+        return max(1, limit - self._taken)
+
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        self._taken += 1
         """After a collision, clear the route; the next ``act`` marks the cell ahead as blocked."""
         if isinstance(decision, Rejection) or feedback.status == "rejected":
             return

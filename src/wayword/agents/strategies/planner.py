@@ -36,8 +36,12 @@ FIND = "find"
 SEEING = frozenset(
     {FIND, "go_explore", "go_check", "open"}
 )  # they reveal objects not seen yet
+MOST_PLACES = 8  # named in one search
 MOST_REVISIONS = 2  # new plans within a turn, before the answer costs a step
 MOST_EXAMPLES = 5  # actions that are possible instead, in a reason
+# of an answer, in the prompt
+EXAMPLE = "mug_1 is in the kitchen; the desk must be in a bedroom."
+EXAMPLE_PLAN = ["go_grab[mug_1]", "find[desk_1, bedroom]", "go_put[desk_1]", "stop"]
 NAME, TEXT = "[A-Za-z0-9_ -]{1,40}", "[^]]{1,200}"  # match any name, and any words
 
 
@@ -292,7 +296,9 @@ class PlannerAgent(AnyWorldAgent):
             ),
         )
         fixed = self._system_text(
-            space, searches=can_search, form=form.request(self._constrained)
+            space,
+            searches=can_search,
+            form=form.request(self._constrained, thought=EXAMPLE, plan=EXAMPLE_PLAN),
         )
         state, around = verbalizer.self_state(view)[1], verbalizer.around(view, None)
         now = joined(state, around, gap="\n")
@@ -360,7 +366,7 @@ class PlannerAgent(AnyWorldAgent):
 
 def _pattern(space: HouseholdActions, can_search: bool, menu: str) -> str:
     """Return a regular expression for the steps of a plan: every verb of the body, any names."""
-    forms = [rf"{FIND}\[{NAME}(, {NAME})?(, {NAME})?\]"] if can_search else []
+    forms = [rf"{FIND}\[{NAME}(, {NAME}){{0,{MOST_PLACES}}}\]"] if can_search else []
     forms += [rf"{verb}\[{TEXT}\]" for verb in space.open_verbs]
     if menu == "seen":
         return pattern(ActionSpace(space.listed, forms=tuple(forms)))

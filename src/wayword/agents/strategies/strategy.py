@@ -88,23 +88,35 @@ def system_text(
     /,
     **slots: object,
 ) -> str:
-    """Return the system message of an episode. The rules and actions of a family are on its page in
-    the folder ``worlds``; ``slots`` are the others of the agent's page.
+    """Return the system message of an episode. Goal and rules of a family are on its page in the
+    folder ``worlds``; ``slots`` are the others of the agent's page.
     """
     briefing = voice.briefing(space)
-    goal = task_rules(episode, actor)
-    if not goal and f"goal_{voice.name}" in prompts:
-        goal = prompts[f"goal_{voice.name}"]
-    catalog = prompts.fill(f"actions_{voice.name}", **briefing)
     return prompts.fill(
         "system",
+        goal=task_rules(episode, actor) or prompts[f"goal_{voice.name}"],
         rules=prompts.fill(f"rules_{voice.name}", **briefing),
         actor=actor,
         others=", ".join(name for name in episode.actors if name != actor),
-        goal=goal,
-        actions=action_lines(catalog, space),
-        **slots,
+        **{**briefing, **slots},
     )
+
+
+def catalog_of(
+    prompts: Prompts, voice: Verbalizer, space: ActionSpace, argument: bool = False
+) -> str:
+    """Return the actions of a space, from the catalog of the family's page. See
+    :func:`action_lines`."""
+    catalog = prompts.fill(f"actions_{voice.name}", **voice.briefing(space))
+    return action_lines(catalog, space, argument)
+
+
+def example_of(prompts: Prompts, voice: Verbalizer, actions: str) -> tuple[str, str]:
+    """Return a thought and an action for the example of an answer; ``actions`` as in the prompt."""
+    verbs = set(re.findall(r"^[a-z_]+", actions, re.MULTILINE))
+    text = prompts.fill(f"example_{voice.name}", verbs=verbs)
+    thought, action = text.splitlines()
+    return thought, action
 
 
 def instruction(episode: Episode, actor: str) -> str:
@@ -118,13 +130,14 @@ def task_rules(episode: Episode, actor: str) -> str:
     return str(given.get(actor, "") if isinstance(given, Mapping) else given).strip()
 
 
-def action_lines(catalog: str, space: ActionSpace) -> str:
+def action_lines(catalog: str, space: ActionSpace, argument: bool = False) -> str:
     """Return the catalog's lines for the available verbs, then the verbs that it lacks.
 
-    A line reads ``put[object, receptacle]: put down what you hold``.
+    A line reads ``put[object, receptacle]: put down what you hold``. With ``argument``, free text
+    is a field of its own: ``chat (argument: message): send a message``.
     """
     signatures = {(action.name, bool(action.arguments)) for action in space.listed}
-    lines: list[str] = []
+    lines: dict[str, list[str]] = {}  # description -> actions that share it
     described: set[str] = set()
     for line in catalog.splitlines():
         if (match := _SIGNATURE.match(line)) is None:
@@ -138,19 +151,26 @@ def action_lines(catalog: str, space: ActionSpace) -> str:
         else:  # listed, or legal with any name or number
             accepted = (Action(verb, (word,) * count) in space for word in ("x", "0"))
             is_usable = (verb, count > 0) in signatures or any(accepted)
-        if is_usable:
-            lines.append(line)
-            described.add(verb)
+        if not is_usable:
+            continue
+        head, _, about = line.partition(": ")
+        if argument and verb in space.open_verbs:
+            head = f"{verb} (argument: {slots})"
+        lines.setdefault(about, []).append(head)
+        described.add(verb)
     verbs = dict.fromkeys(
         [*(action.name for action in space.listed), *space.open_verbs]
     )
-    return "\n".join([*lines, *(verb for verb in verbs if verb not in described)])
+    texts = [f"{', '.join(heads)}: {about}" for about, heads in lines.items()]
+    return "\n".join([*texts, *(verb for verb in verbs if verb not in described)])
 
 
 LONGEST_REMEMBERED = (
     200  # most legal actions kept, to reject later "was possible earlier"
 )
 ECHO_LENGTH = 300  # characters of a rejected answer that the chat shows
+FULL_VIEW_TURNS = 10  # turns between full views
+LOOK = Action("look")  # answered by a full view, without a step
 STOP_SEQUENCES = ("\nObservation:",)
 """A free answer that goes on with this label invents the next observation."""
 
@@ -168,7 +188,12 @@ class AnyWorldAgent(prompting.PromptAgent):
         self._verbalizer, self._actor = generic.PLAIN, ""
 
     def _system_text(self, space: ActionSpace, **slots: object) -> str:
-        slots["limit"] = self._steps.limit
+        slots = {
+            "limit": self._steps.limit,
+            "needs_stop": self._steps.needs_stop,
+            "actions": catalog_of(self._prompts, self._verbalizer, space),
+            **slots,
+        }
         about = self._prompts, self._verbalizer, self._episode, self._actor, space
         return system_text(*about, **slots)
 
@@ -208,7 +233,9 @@ class StrategySettings(prompting.PromptSettings):
     a constrained answer: ``all`` legal ones (the default with a small local model), or only those
     on objects ``in_view``, at most 200; names of others must then be recalled. ``own_state``: show
     the agent's place, heading and held objects ``always``, or only at the ``start``, as in most
-    tasks of LangSuitE.
+    tasks of LangSuitE. ``view``: in homes, describe all that is in view at every turn (``full``),
+    or only what has changed, and all of it every ten turns and when the model asks to ``look``
+    (``changes``; not without actions that find their own way).
 
     ``shots``: number of solved training episodes shown as examples. They are drawn with the seed
     ``examples``, once per ``run`` or for each ``episode`` (``draw``). Examples take at most half of
@@ -220,6 +247,7 @@ class StrategySettings(prompting.PromptSettings):
     decoding: Literal["constrained", "free"] = "constrained"
     menu: Literal["in_view", "all"] = "in_view"
     own_state: Literal["always", "start"] = "always"
+    view: Literal["changes", "full"] = "changes"
     shots: prompting.NotNegative = 0
     examples: int = 0
     draw: Literal["run", "episode"] = "run"
@@ -234,7 +262,11 @@ class Strategy(AnyWorldAgent):
 
     recipe: ClassVar[str] = ""
     Settings: ClassVar[type[StrategySettings]] = StrategySettings
-    small_model: ClassVar[Mapping[str, Json]] = {"menu": "all", "thought_length": 200}
+    small_model: ClassVar[Mapping[str, Json]] = {
+        "menu": "all",
+        "thought_length": 200,
+        "view": "full",
+    }
 
     def __init__(self, settings: StrategySettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
@@ -246,6 +278,11 @@ class Strategy(AnyWorldAgent):
         self._earlier_actions: set[Action] = set()
         self._opening_moves: list[str] = []
         self._message_text = self._answer = self._feedback = ""
+        self._dropped = 0  # steps that were dropped at the last full view
+        self._memory: Any = (
+            None  # of what messages have described; None: views are full
+        )
+        self._in_view = ""
 
     async def begin(self, episode: Episode) -> None:
         """Reset for the episode. Opening actions given by the dataset are taken first."""
@@ -253,6 +290,7 @@ class Strategy(AnyWorldAgent):
         self._conversation = None
         self._earlier_actions.clear()
         self._message_text = self._answer = self._feedback = ""
+        self._memory = None
         self._opening_moves = [str(word) for word in episode.extra.get("opening", ())]
 
     async def act(
@@ -261,6 +299,8 @@ class Strategy(AnyWorldAgent):
         if self._opening_moves:
             return Decision(Action(self._opening_moves.pop(0)))
         chat = self._chat(observation, space)
+        if self._memory is not None:
+            space = replace(space, listed=(*space.listed, LOOK))
         legal = Legal(space, self._earlier_actions)
         # At two characters per token, an answer that fills all parts is within the token limit.
         text_count = (
@@ -274,12 +314,22 @@ class Strategy(AnyWorldAgent):
             rooms = self._verbalizer.briefing(space).get(
                 "rooms", ""
             )  # named in the rules
-            shown = offered(space, f"{self._message_text} {rooms}", MOST_LISTED)
+            shown = offered(space, f"{self._in_view} {rooms}", MOST_LISTED)
         schema = self._recipe.schema_for(shown, length) if self._constrained else None
-        reply = await self._ask(
-            chat, schema, () if self._constrained else STOP_SEQUENCES
-        )
+        stop = () if self._constrained else STOP_SEQUENCES
+        reply = await self._ask(chat, schema, stop)
         answer = self._recipe.decision(reply, legal)
+        if isinstance(answer.outcome, Decision) and answer.outcome.action == LOOK:
+            # A look takes no action: the answer is the full view, and the question comes again.
+            chat.add(self._message_text, reply.text.strip())
+            self._message_text = self._prompts.fill(
+                "observation", observation=self._in_view, left=self._steps.left()
+            )
+            reply = await self._ask(chat, schema, stop)
+            answer = self._recipe.decision(reply, legal)
+            if isinstance(answer.outcome, Decision) and answer.outcome.action == LOOK:
+                refused = reply.reject("no_action", "you have just looked")
+                answer = replace(answer, outcome=refused)
         requested = {
             name for section in self._recipe.sections for name, _ in section.parts
         }
@@ -319,6 +369,8 @@ class Strategy(AnyWorldAgent):
         self._steps.taken += 1
         if self._conversation is not None:  # None during opening actions
             self._feedback = generic.feedback(feedback, self._verbalizer)
+            if self._memory is not None:
+                self._memory.hear(feedback)
             self._conversation.add(self._message_text, self._answer or "(no answer)")
 
     def answer(
@@ -387,20 +439,66 @@ class Strategy(AnyWorldAgent):
             self._recipe = StrategyRecipe("\n".join(stated), type(self).__name__)
             self._actor = str(getattr(observation, "actor", self._episode.actors[0]))
             example_turns = self._examples()
+            finds_its_way = any(action.name == "goto" for action in space.listed)
+            states_itself = any(field.parts for field in self._recipe.fields)
+            if (
+                self._settings.view == "changes"
+                and finds_its_way
+                and not states_itself  # its own state is compared with the true one
+            ):
+                self._memory = self._verbalizer.memory and self._verbalizer.memory()
+            actions = catalog_of(
+                self._prompts, self._verbalizer, space, self._constrained
+            )
             fixed = self._system_text(
                 space,
+                # opening moves of the dataset count as actions
+                limit=max(1, self._steps.limit - self._steps.taken)
+                if self._steps.limit
+                else 0,
+                actions=actions,
                 decoding=self._settings.decoding,
-                form=self._recipe.text,
-                nested=any(field.parts for field in self._recipe.fields),
-                verbs=" or ".join(space.open_verbs),
+                form=self._form_text(space, actions),
                 shots=bool(example_turns),
+                omits_thoughts=self._omits_sections(example_turns),
+                tells_changes=self._memory is not None,
             )
             self._conversation = prompting.Conversation(
                 fixed, self._opening(self._episode), example_turns
             )
-        started = bool(self._conversation.turns)
-        self._message_text = self._message(observation, self._feedback, started, space)
+        turns = self._conversation.turns
+        started = bool(turns)
+        voice, history = self._verbalizer, self._conversation.history
+        self._in_view = voice.around(observation, self._toolkit.perceiver)
+        # All that is in view, at times and after older descriptions were dropped.
+        is_full = not len(turns) % FULL_VIEW_TURNS or history.dropped != self._dropped
+        if voice.memory and self._memory is not None and is_full:
+            self._memory, self._dropped = voice.memory(), history.dropped
+        self._message_text = self._message(
+            observation, self._feedback, started, space, self._memory
+        )
         return self._conversation
+
+    def _form_text(self, space: ActionSpace, actions: str) -> str:
+        """Return the form of an answer: labeled lines, or a JSON object with an example."""
+        if not self._constrained:
+            return self._recipe.text
+        thought, action = example_of(self._prompts, self._verbalizer, actions)
+        argument = ""
+        if space.open_verbs:
+            verbs = " or ".join(space.open_verbs)
+            argument = f'the text of {verbs}, "action" being the name alone; else empty'
+        examples = {
+            "thought": thought,
+            "plan": thought,
+            self._recipe.action.key: action,
+        }
+        return self._recipe.request(True, argument, **examples)
+
+    def _omits_sections(self, turns: Sequence[prompting.Turn]) -> bool:
+        """True if answers of examples leave out sections, whose texts no solver has written."""
+        answer = turns[0][1].lower() if turns else ""
+        return any(section.key not in answer for section in self._recipe.sections)
 
     def _task(self, episode: Episode) -> str:
         return self._prompts.fill("task", instruction=instruction(episode, self._actor))
@@ -463,11 +561,17 @@ class Strategy(AnyWorldAgent):
         feedback: str,
         started: bool,
         space: ActionSpace | None,
+        memory: Any = None,
     ) -> str:
         voice = generic.verbalizer(observation)
         hides_state = started and self._settings.own_state == "start"
-        state = "" if hides_state else voice.self_state(observation)[1]
-        lines = [feedback, state, voice.around(observation, self._toolkit.perceiver)]
+        own, state = voice.self_state(observation)
+        if voice.changes and memory is not None:
+            view = voice.changes(observation, memory)
+            hides_state = hides_state or not memory.notice_self(own.place, own.holding)
+        else:
+            view = voice.around(observation, self._toolkit.perceiver)
+        lines = [feedback, "" if hides_state else state, view]
         return self._prompts.fill(
             "observation",
             observation=prompting.joined(*lines, gap="\n"),

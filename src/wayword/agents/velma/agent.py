@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -26,8 +26,15 @@ import numpy as np
 from annotated_types import Ge
 
 from wayword.agents import clauses
-from wayword.agents.answers import FENCE, Reply, fields, items, replies
-from wayword.agents.legal import Refusal, pick
+from wayword.agents.answers import (
+    FENCE,
+    Reply,
+    StrategyRecipe,
+    fields,
+    items,
+    replies,
+)
+from wayword.agents.legal import Legal, Refusal, pick
 from wayword.agents.pages import Prompts
 from wayword.agents.prompting import (
     NotNegative,
@@ -45,9 +52,9 @@ from wayword.core.action import (
     RejectionKind,
 )
 from wayword.core.agent import Agent, Demonstration, SharedKey, Toolkit
-from wayword.core.episode import Episode
+from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
-from wayword.core.model import Sampling
+from wayword.core.model import Sampling, user
 from wayword.core.perceiver import Perceiver
 from wayword.core.trajectory import EXAMPLES_DROPPED
 from wayword.core.world import Feedback
@@ -196,10 +203,12 @@ class VelmaSettings:
     describe the traffic flow at the start if the agent must turn first and the scorer knows it.
 
     ``decoding``: ``choose`` ranks the five action words; ``complete`` lets the model write, also
-    several actions, which are taken until something new is seen. ``max_tokens`` and
-    ``temperature`` are those of ``complete``. ``context``: maximum tokens of a prompt; examples are
-    dropped to stay below. 0: as many as fit the model's context window. ``follow``: also ask if the
-    current leg is done (needs ``shots=0`` and ``decoding=choose``). ``glosses``: explain each
+    several actions, which are taken until something new is seen; ``reasoned`` asks for a thought
+    and an action, as a JSON object (the default with a chat model). ``max_tokens`` and
+    ``temperature`` are those of written answers. ``step_limit``: the prompt states the maximum
+    number of steps, and what is not described. ``context``: maximum tokens of a prompt; examples
+    are dropped to stay below. 0: as many as fit the model's context window. ``follow``: also ask if
+    the current leg is done (needs ``shots=0`` and ``decoding=choose``). ``glosses``: explain each
     action, as the released prompt does. ``prompts``: a folder of texts that replace the shipped
     ones, also the sentences ``junction``, ``landmark``, ``flow_with`` and ``flow_against``.
     """
@@ -215,7 +224,8 @@ class VelmaSettings:
     clip: str = "laion/CLIP-ViT-bigG-14-laion2B-39B-b160k"
     tau: float = TAU
     traffic: bool = True
-    decoding: Literal["choose", "complete"] = "choose"
+    decoding: Literal["choose", "complete", "reasoned"] = "choose"
+    step_limit: Literal["stated", "hidden"] = "stated"
     max_tokens: Annotated[int, Ge(4)] = 80
     temperature: Temperature = 0.0
     context: NotNegative = 0
@@ -243,6 +253,10 @@ class Velma(Agent):
     families: ClassVar[frozenset[str]] = frozenset({"street"})
     needs_model: ClassVar[bool] = True
     roles: ClassVar[tuple[str, ...]] = ("landmarks",)
+    chat_model: ClassVar[Mapping[str, Json]] = {
+        "decoding": "reasoned",
+        "max_tokens": 400,
+    }
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
@@ -280,12 +294,17 @@ class Velma(Agent):
                 "velma: landmarks=model has no effect without visibility scores; set "
                 "scores=recorded or scores=neural, or remove landmarks=model"
             )
+        sees_nothing = self._scorer is None or settings.landmarks == "none"
+        self._is_blind = sees_nothing and settings.step_limit == "stated"
         self._examples: list[str] = []
         self._landmarks: tuple[str, ...] = ()
         self._opening_moves: list[str] = []
         self._next_actions: list[str] = []
         self._walk, self._number = "", 1
         self._cue_written = self._is_turned = self._noted_no_scores = False
+        # Weights that follow the legs of a route are trained without a limit.
+        is_stated = settings.step_limit == "stated" and not settings.follow
+        self._limit = toolkit.max_steps if is_stated else 0
 
     async def begin(self, episode: Episode) -> None:
         if self._scorer is None and self._settings.scores == "dataset":
@@ -314,6 +333,8 @@ class Velma(Agent):
             return Decision(Action(self._next_actions.pop(0)))
         if self._settings.decoding == "choose":
             return await self._choose()
+        if self._settings.decoding == "reasoned":
+            return await self._reason()
         self._fit()
         temperature = self._settings.temperature
         reply = (await self._budget.ask(self.prompt, None, temperature, STOPS))[0]
@@ -343,6 +364,8 @@ class Velma(Agent):
             glosses=self._settings.glosses,
             examples=self._examples,
             walk=self._walk,
+            limit=self._limit,
+            is_blind=self._is_blind,
         )
 
     def _append_view(self, view: StreetObservation) -> None:
@@ -399,6 +422,27 @@ class Velma(Agent):
         if not choice.other_text:
             return Decision(Action(choice.best))
         return self._decide(read_actions(choice.other_text, self._number))
+
+    async def _reason(self) -> Decision:
+        """Ask for a thought and the next action; the walk keeps the action alone."""
+        self._fit()
+        form = StrategyRecipe(self._prompts["form"], "velma")
+        example = {"thought": "Two lights are behind me; at the next one I turn."}
+        question = self._prompts.fill(
+            "reasoned",
+            number=self._number,
+            form=form.request(True, **example, action="forward"),
+        )
+        messages = [user(f"{self.prompt}\n\n{question}")]
+        space = ActionSpace(tuple(Action(word) for word in WORDS))
+        # At two characters per token, an answer of full length is within the token limit.
+        schema = form.schema_for(space, 2 * self._budget.answer)
+        temperature = self._settings.temperature
+        reply = (await self._budget.ask(messages, schema, temperature))[0]
+        outcome = form.decision(reply, Legal(space)).outcome
+        if isinstance(outcome, Rejection):
+            return Decision(FALLBACK, fallback_for=outcome)
+        return outcome
 
     def _decide(self, words: list[str] | Rejection) -> Decision:
         if isinstance(words, Rejection):

@@ -226,6 +226,11 @@ def is_small(model: str) -> bool:
     return path.is_file() and path.stat().st_size < SMALL
 
 
+def is_chat(model: str) -> bool:
+    """True for models that are reached by chat messages: agents then ask them to reason."""
+    return model.partition(":")[0] in ("openai", "inspect")
+
+
 # ``wayword models list``, ``fetch`` and ``check``.
 
 

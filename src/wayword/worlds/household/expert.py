@@ -148,6 +148,8 @@ class SolvableHousehold(Dataset):
     else with high-level skills. L* counts low-level actions of a body that has every action;
     examples use only the actions of the dataset's own bodies."""
 
+    needs_stop = True
+
     solutions = ("expert", "skills")
 
     def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:

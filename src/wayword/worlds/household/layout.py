@@ -262,6 +262,8 @@ def first_obstacle(
     door)``, ``("body", actor)``, or ``("edge", -1)`` of the house; None if the line is free."""
     p, q = line
     nearby = layout.near(*p, math.dist(p, q) + radius)
+    if not radius:  # a body without a radius passes through everything
+        return None if _is_indoors(nearby.rooms, q) else ("edge", -1)
     radius -= SLACK
     for number, leaf in nearby.doors:
         if closed_doors[number] and geo.segment_distance(p, q, *leaf) < radius:
@@ -287,10 +289,13 @@ def first_obstacle(
             p, q, (west - radius, south - radius, east + radius, north + radius)
         ):
             return "furniture", number
-    indoors = any(geo.inside_polygon(*q, room.polygon) for room in nearby.rooms) or any(
-        geo.polygon_distance(*q, room.polygon) < DOORWAY_MARGIN for room in nearby.rooms
+    return None if _is_indoors(nearby.rooms, q) else ("edge", -1)
+
+
+def _is_indoors(rooms: Sequence[Room], point: Point) -> bool:
+    return any(geo.inside_polygon(*point, room.polygon) for room in rooms) or any(
+        geo.polygon_distance(*point, room.polygon) < DOORWAY_MARGIN for room in rooms
     )
-    return None if indoors else ("edge", -1)
 
 
 def can_stand(

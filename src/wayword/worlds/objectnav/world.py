@@ -223,6 +223,8 @@ class SolvableSearches(Dataset):
     """Object searches. ``shortest`` leads to the nearest position with a target in view within the
     reference's distance, ``gold`` along the published path; both end facing a target."""
 
+    needs_stop = True
+
     solutions = ("shortest", "gold")
 
     def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:

@@ -23,7 +23,7 @@ import math
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 from statistics import correlation, fmean, pstdev, pvariance
 from typing import NamedTuple, Protocol
@@ -78,7 +78,7 @@ class Totals:
         self._tokens = 0
         self._dollars = 0.0
         self._open: dict[str, LedgerRow] = {}
-        self._finished = deque[tuple[LedgerRow, LedgerRow]](maxlen=_MAX_REMEMBERED)
+        self._finished = deque[tuple[TimedBill, TimedBill]](maxlen=_MAX_REMEMBERED)
         self._given_up = deque[float](maxlen=_MAX_REMEMBERED)
         self._last: dict[str, float] = {}  # time of each session's last row
         self._estimated = 0
@@ -95,7 +95,7 @@ class Totals:
         self._dollars += row.dollars
         # refused requests cost nothing, and the bills of other failures are estimates
         if reserved is not None and row.tokens and not row.lost:
-            self._finished.append((reserved, row))
+            self._finished.append(_bills(reserved, row.at - reserved.at, row))
 
     @property
     def tokens(self) -> int:
@@ -111,42 +111,21 @@ class Totals:
         return self._lost([row], self._estimated - 1)
 
     def _lost(self, rows: Iterable[LedgerRow], earlier: int = 0) -> tuple[int, float]:
-        rows = [self._with_duration(row) for row in rows]
-        ended = [
-            (replace(start, seconds=end.at - start.at), end)
-            for start, end in self._finished
-        ]
-        tokens = expected_cost(
-            [
-                TimedBill(row.seconds, row.tokens, row.samples, killed=not row.lost)
-                for row in rows
-            ],
-            [
-                TimedBill(row.seconds, row.tokens, row.samples, end.tokens)
-                for row, end in ended
-            ],
-            self._given_up,
-            earlier,
-        )
-        dollars = expected_cost(
-            [
-                TimedBill(row.seconds, row.dollars, row.samples, killed=not row.lost)
-                for row in rows
-            ],
-            [
-                TimedBill(row.seconds, row.dollars, row.samples, end.dollars)
-                for row, end in ended
-            ],
-            self._given_up,
-            earlier,
+        lost = [_bills(row, self._duration(row)) for row in rows]
+        tokens, dollars = (
+            expected_cost(
+                [bills[unit] for bills in lost],
+                [bills[unit] for bills in self._finished],
+                self._given_up,
+                earlier,
+            )
+            for unit in (0, 1)
         )
         return round(tokens), dollars
 
-    def _with_duration(self, row: LedgerRow) -> LedgerRow:
-        if row.seconds:
-            return row
+    def _duration(self, row: LedgerRow) -> float:
         killed_at = self._last.get(row.session, 0.0)
-        return replace(row, seconds=max(0.0, killed_at - row.at))
+        return row.seconds or max(0.0, killed_at - row.at)
 
 
 class TimedBill(NamedTuple):
@@ -162,6 +141,17 @@ class TimedBill(NamedTuple):
     def kind(self) -> int:
         """Requests of about the same reservation are of one kind: a model and a token limit."""
         return round(math.log(self.reserved) / math.log(_SIMILAR))
+
+
+def _bills(
+    row: LedgerRow, seconds: float, settled: LedgerRow | None = None
+) -> tuple[TimedBill, TimedBill]:
+    """Return a request's bill in tokens, and in dollars."""
+    end = settled or LedgerRow(0, 0.0)
+    return (
+        TimedBill(seconds, row.tokens, row.samples, end.tokens, not row.lost),
+        TimedBill(seconds, row.dollars, row.samples, end.dollars, not row.lost),
+    )
 
 
 def expected_cost(

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from math import inf, sqrt
-from operator import itemgetter
+from operator import itemgetter, neg
 
 from wayword.core.action import Decision, Rejection
 from wayword.core.errors import BudgetExhausted, ModelError
@@ -34,24 +34,22 @@ from wayword.core.model import (
 from wayword.models.middleware.ledger import Ledger, LedgerRow, Totals
 from wayword.models.middleware.prices import Price
 
-_TYPICAL_MARGIN = (
-    1.25  # reserve more than a typical episode's cost, because episodes differ
-)
+# Reserve more than a typical episode's cost, because episodes differ.
+_TYPICAL_MARGIN = 1.25
 
 _SPREAD = 4.0
 """Safety margin on the highest cost so far: + 400% after one call, + 200% after two, and so on,
 because the output of reasoning models varies tenfold. For turns, the margin falls with the square
 root of the longest episode so far, because histories grow."""
 
-_CONFIDENCE = (
-    0.9  # share of running episodes that should end within the amount reserved for them
-)
+# Share of running episodes that should end within the amount reserved for them.
+_CONFIDENCE = 0.9
 
-_MAX_ENDED = (
-    256  # costs of ended episodes that are kept; at twice the number, half are dropped
-)
+# Costs of ended episodes that are kept; at twice the number, half are dropped.
+_MAX_ENDED = 256
 
-_STALL_S = 1.0  # longest wait for older episodes while no call is pending
+# Longest wait for older episodes while no call is pending, in seconds.
+_STALL_S = 1.0
 
 
 @dataclass(slots=True)
@@ -68,10 +66,14 @@ class Meter:
 class Estimate:
     """Estimate of the share of the budget that an episode needs.
 
-    The first episodes to end are the shortest. Running ones are therefore included as censored data
-    (Kaplan-Meier estimator, with one more episode that never ends). The 90th percentile is known
-    after nine ended episodes at the earliest; until then, and for episodes longer than any ended
+    An episode that has cost some share already is expected to end at the share below which 90% of
+    the episodes end that cost at least as much. The first episodes to end are the cheapest. The
+    running ones, which will cost more than now, are therefore included: as censored data of a
+    Kaplan-Meier estimate, with one more episode that never ends. The 90th percentile is known after
+    nine ended episodes at the earliest. Until then, and for episodes that cost more than any ended
     one, all ``limit`` turns (0: unknown) are expected. ``ended``: shares, ascending.
+
+    Source: https://en.wikipedia.org/wiki/Kaplan-Meier_estimator
     """
 
     def __init__(self) -> None:
@@ -100,37 +102,41 @@ class Estimate:
 
     def remaining_need(self, running: Iterable[Meter]) -> Callable[[Meter], float]:
         """Return a function that estimates an episode's remaining share, given all running ones."""
-        taken = sorted(meter.share for meter in running if meter.share)
-        negated, survival = (
-            list[float](),
-            1.0,
-        )  # negative, because bisect needs ascending values
-        for rank, share in enumerate(self.ended):
-            remaining = (
-                1 + len(self.ended) - rank + len(taken) - bisect_left(taken, share)
-            )
-            survival *= 1.0 - 1.0 / remaining
-            negated.append(-survival)
+        survival = self._survival(running)
 
         def need(meter: Meter) -> float:
+            cap = self._all_turns(meter)
             rank = bisect_right(self.ended, meter.share)
-            current = -negated[rank - 1] if rank else 1.0
-            end = bisect_left(
-                negated, (_CONFIDENCE - 1.0) * current - 1e-9, rank
-            )  # 1e-9: rounding
-            if self.limit:  # the episode may use all its turns
-                turn = max(
-                    self._paid / max(1, self._turns), meter.share / max(1, meter.turns)
-                )
-                cap = max(0, self.limit - meter.turns) * turn
-                cap *= 1.0 + _SPREAD / sqrt(self._max_turns)
-            else:
-                cap = max(2.0 * self._largest_share - meter.share, 0.5 * meter.share)
-            return (
-                min(cap, self.ended[end] - meter.share) if end < len(negated) else cap
-            )
+            reached = survival[rank - 1] if rank else 1.0
+            last_tenth = (1.0 - _CONFIDENCE) * reached + 1e-9  # 1e-9: rounding
+            # bisect needs ascending values
+            end = bisect_left(survival, -last_tenth, rank, key=neg)
+            if end == len(survival):
+                return cap
+            return min(cap, self.ended[end] - meter.share)
 
         return need
+
+    def _survival(self, running: Iterable[Meter]) -> list[float]:
+        """Return the probabilities that an episode costs more than each of the ended ones."""
+        running_shares = sorted(meter.share for meter in running if meter.share)
+        survival = []
+        probability = 1.0
+        for rank, share in enumerate(self.ended):
+            running_longer = len(running_shares) - bisect_left(running_shares, share)
+            longer = len(self.ended) - rank + running_longer + 1
+            probability *= 1.0 - 1.0 / longer
+            survival.append(probability)
+        return survival
+
+    def _all_turns(self, meter: Meter) -> float:
+        """Return the share that an episode needs if it uses all its turns."""
+        if not self.limit:
+            return max(2.0 * self._largest_share - meter.share, 0.5 * meter.share)
+        mean = self._paid / max(1, self._turns)
+        turn = max(mean, meter.share / max(1, meter.turns))
+        turn *= 1.0 + _SPREAD / sqrt(self._max_turns)
+        return max(0, self.limit - meter.turns) * turn
 
     def at_most(self, episodes: int) -> float:
         turns = episodes * self.limit if self.limit else inf

@@ -764,7 +764,7 @@ def read_choice(
 
 
 _ARRIVED = re.compile(
-    r"\b(?:finish(?:ed)?|stop(?:ped|ping)?|done|arrived|reached|completed?|yes|success\w*"
+    r"\b(?:finish(?:ed)?|stop(?:ped|ping)?|done|arrived|reached|completed?|accomplished|yes|success\w*"
     r"|there(?! (?:is|are))|here|at (?:the |my |our )?(?:goal|destination|target|end))\b"
 )
 _ONWARD = re.compile(
@@ -785,8 +785,9 @@ def _unfinished(text: str, legal: Collection[str]) -> tuple[RejectionKind, str] 
             "'Final Answer:' ends the walk and names no place; give that or an action"
         )
         return "several_actions", reason
+    line = text.split("\n", 1)[0]
     says_arrived = False
-    for number, clause in enumerate(clauses(text.split("\n", 1)[0])):
+    for number, clause in enumerate(clauses(line)):
         arrived = _ARRIVED.search(clause)
         onward = _ONWARD.search(clause)
         if not (arrived or onward):
@@ -803,7 +804,7 @@ def _unfinished(text: str, legal: Collection[str]) -> tuple[RejectionKind, str] 
         says_arrived = True
         if number == 0 and len(clause.split()) <= 2:
             break
-    if says_arrived:
+    if says_arrived and "?" not in line:
         return None
     return "no_action", f"the final answer does not say that you have arrived; {form}"
 

@@ -377,9 +377,11 @@ class Legal:
         return action
 
     def _argument(self, word: str) -> str:
-        """Return a listed argument as it is listed, without a keyword; others as written."""
+        """Return a listed argument as it is listed, without a keyword and a remark in brackets;
+        others as written."""
         word = word.strip(AROUND)
-        for form in (word, _ARGUMENT_LEAD.sub("", word, count=1).strip(AROUND + "{}")):
+        plain = _ARGUMENT_LEAD.sub("", word, count=1).strip(AROUND + "{}")
+        for form in (word, plain, plain.partition("(")[0]):
             matches = self._arguments.get(_snake(form), [])
             if word in matches or len(matches) == 1:
                 return word if word in matches else matches[0]

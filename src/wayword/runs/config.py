@@ -430,11 +430,13 @@ def moved_servers(
     recorded: Mapping[str, Json], current: Mapping[str, Json]
 ) -> list[str]:
     """Notices of models on this machine that were at another address in an earlier session."""
-    before: Any = recorded.get("servers") or {}
-    now: Any = current.get("servers") or {}
+    before = recorded.get("servers")
+    now = current.get("servers")
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return []
     return [
-        f"the role {role!r} was at {before[role]} in an earlier session and is at {now[role]} now; "
-        "if it is another model, give another folder with --out"
+        f"the role {role!r} was at {before[role]!r:.60} in an earlier session and is at "
+        f"{now[role]!r:.60} now; if it is another model, give another folder with --out"
         for role in now
         if role in before and before[role] != now[role]
     ]

@@ -1,82 +1,33 @@
-"""Validity of the bench: levels that the expert solves, chance, coverage of the horizon's interval.
+"""Validity of the bench: levels that the expert solves, chance, and policies without any skill.
 
-    PYTHONPATH=. python tools/horizon_validity.py coverage [--seeds 40] [--tracks follow,find]
     PYTHONPATH=. python tools/horizon_validity.py levels [--tracks act]
     PYTHONPATH=. python tools/horizon_validity.py floor [--repeats 25] [--shortest 64]
+    PYTHONPATH=. python tools/horizon_validity.py policies [--tracks ask]
 
-``coverage``: a player strays for good with probability p at each step, so its horizon is
-ln 1/2 / ln(1 - p); in half of the rows it also fails a quarter of the episodes whatever their
-length. Reports in how many seeds the interval holds the truth. ``levels``: plays every episode's
-expert, and prints the checksums of the version. ``floor``: the success of the agent ``random``
-over the version's episodes, as many times as ``--repeats`` with other seeds, at levels from
-``--shortest`` on.
+``levels``: plays every episode's expert, and prints the checksums of the version. ``floor``: the
+success of the agent ``random`` over the version's episodes, as many times as ``--repeats`` with
+other seeds, at levels from ``--shortest`` on. ``policies``: constant answers, an immediate stop,
+the first or last listed action, and one action repeated, all of which must be below the ladder.
+Coverage of intervals is measured by ``tools/coverage.py``.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import math
 from dataclasses import replace
-from itertools import pairwise
-
-import numpy as np
 
 from wayword.bench import checksums, ladders
 from wayword.bench.horizon import Attempt, horizon
 from wayword.bench.ladders import Track
-from wayword.core.action import Decision
+from wayword.core.action import STOP, Action, ActionSpace, Decision
 from wayword.core.game import Game
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics import scoring
 from wayword.runs.plan import open_agent, open_dataset
 
-CHANCES = (0.02, 0.05, 0.1, 0.2)
-FAILING = (0.0, 0.25)
-
-
-def attempts(
-    lengths: tuple[int, ...], chance: float, failing: float, episodes: int, seed: int
-) -> list[Attempt]:
-    """Attempts of a player that strays with that chance at each step."""
-    rng = np.random.default_rng((seed, episodes))
-    return [
-        Attempt(
-            level,
-            f"place {number}",
-            f"{level}/{number}",
-            bool(rng.random() < (1 - failing) * (1 - chance) ** length),
-        )
-        for level, length in enumerate(lengths)
-        for number in range(episodes)
-    ]
-
-
-def coverage(track: Track, episodes: int, seeds: int) -> None:
-    lengths = track.lengths
-    for failing in FAILING:
-        medians = []
-        for chance in CHANCES:
-            exact = true = math.log(0.5) / math.log(1 - chance)
-            true = (
-                math.inf if true > lengths[-1] else 0.0 if true < lengths[0] else true
-            )
-            found = [
-                horizon(lengths, attempts(lengths, chance, failing, episodes, seed)).h50
-                for seed in range(seeds)
-            ]
-            held = sum(each.low <= true <= each.high for each in found)
-            medians.append(float(np.median([each.mean for each in found])))
-            print(
-                f"{track.name} {lengths[0]} to {lengths[-1]}, p={chance:g}, {failing:.0%} failing: "
-                f"true {exact:.1f}, median {medians[-1]:.1f}, held {held} of {seeds}",
-                flush=True,
-            )
-        ordered = all(a >= b for a, b in pairwise(medians))
-        print(
-            f"{track.name}, {failing:.0%} failing: players in order: {ordered}",
-            flush=True,
-        )
+ANSWERS = ("0", "1", "2", "3")
+"""Constant answers on ``ask``; elsewhere a policy that stops does so without one."""
 
 
 def levels(track: Track) -> None:
@@ -120,25 +71,70 @@ def floor(track: Track, repeats: int, shortest: int) -> None:
         print(f"{track.name}: floor {rates}, {played} episodes a level", flush=True)
 
 
+def policies(track: Track) -> None:
+    """Print the episodes that policies without any skill solve at each level, and their horizon."""
+    names = (
+        [*(f"answer {each}" for each in ANSWERS)] if track.name == "ask" else ["stop"]
+    )
+    for name in [*names, "first", "last", "repeat"]:
+        attempts = []
+        for level, (_, plan) in enumerate(entry("random").plans(track)):
+            dataset = open_dataset(plan)
+            for task in dataset.tasks:
+                game = Game(
+                    dataset.world(task.episode), task.episode, dataset.max_steps
+                )
+                repeated: dict[str, Action] = {}
+                for actor in game.turns():
+                    space = game.world.action_space(actor)
+                    chosen = choice(name, space, repeated.get(actor))
+                    repeated[actor] = chosen
+                    game.act(actor, Decision(chosen))
+                (scores,) = scoring.score(dataset, [(task, game.finished())])
+                won = scores.get(track.success, 0.0) >= track.at_least
+                place = ladders.place(task.episode.id)
+                attempts.append(Attempt(level, place, task.episode.id, won))
+        found = horizon(track.lengths, attempts, track.floor or None)
+        solved = [
+            sum(each.success for each in attempts if each.level == level)
+            for level in range(len(track.lengths))
+        ]
+        ends = [found.h50.mean, found.h50.low, found.h50.high]
+        text = "below the ladder" if found.h50.mean == 0 else f"H50 {ends}"
+        print(f"{track.name}, {name}: {solved} solved, {text}", flush=True)
+
+
+def choice(policy: str, space: ActionSpace, before: Action | None) -> Action:
+    """Return the action of a policy: a constant answer, a stop, the first or last listed action, or
+    the first one that moves, repeated while it is legal."""
+    if policy.startswith("answer "):
+        return Action("stop", (policy.partition(" ")[2],))
+    listed = list(space.listed)
+    if policy == "stop" and STOP in space:
+        return STOP
+    if policy == "repeat" and before is not None and before in space:
+        return before
+    moves = [action for action in listed if action.name != "stop"] or [STOP]
+    if policy == "last":
+        return listed[-1] if listed else STOP
+    return moves[0]
+
+
 def entry(agent: str) -> ladders.Contender:
     return ladders.Contender(ladders.open_bench(), agent)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("coverage", "levels", "floor"))
+    parser.add_argument("what", choices=("levels", "floor", "policies"))
     parser.add_argument("--tracks", default="")
-    parser.add_argument("--episodes", type=int, default=0)
-    parser.add_argument("--seeds", type=int, default=40)
     parser.add_argument("--repeats", type=int, default=25)
     parser.add_argument("--shortest", type=int, default=0)
     options = parser.parse_args()
     names = tuple(name for name in options.tracks.split(",") if name)
     for track in replace(entry("gold"), tracks=names).chosen():
-        if options.what == "coverage":
-            coverage(
-                track, options.episodes or ladders.open_bench().episodes, options.seeds
-            )
+        if options.what == "policies":
+            policies(track)
         elif options.what == "levels":
             levels(track)
         else:

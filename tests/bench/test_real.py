@@ -181,7 +181,9 @@ def test_splits_and_tracks_are_corrected_apart(monkeypatch: pytest.MonkeyPatch) 
     (split,) = ladders.compare_real(Path("first"), Path("second"))
     assert split.p < 0.1  # three tests in one family would triple it
     assert split.holm == split.p
-    for track in ladders.compare_cards(Path("first"), Path("second")):
+    total, *tracks = ladders.compare_cards(Path("first"), Path("second"))
+    assert total.holm == total.p, "the primary comparison is not corrected"
+    for track in tracks:
         assert track.holm == pytest.approx(2 * track.p)
 
 

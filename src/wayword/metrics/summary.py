@@ -79,7 +79,8 @@ class Row:
     known. ``sees_answer``: one of the run's agents uses the reference. ``metrics`` are the family's
     own. ``clustered`` is what dependent episodes share (``"scene"``, empty for independent ones),
     ``clusters`` the number of independent units, ``runs`` the number of pooled runs (seeds),
-    ``distinct`` their distinct episodes, ``counts`` the episodes of metrics that not all have, and
+    ``distinct`` their distinct episodes, ``counts`` the episodes of metrics that not all have,
+    ``sample`` how a part of a split was chosen (``"first"``, ``"random"``), and
     ``caveats`` the assumptions behind every score of the row. ``success`` is the key of the success
     metric; ``best`` are the metrics in which the run is significantly better than all other rows.
     """
@@ -101,6 +102,7 @@ class Row:
     clusters: int = 0
     distinct: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
+    sample: str = ""
     runs: int = 1
     caveats: tuple[str, ...] = ()
     success: str = "sr"
@@ -214,6 +216,11 @@ def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
         lines.append(
             f"Too few {most} (below {FEWEST}) for intervals of metrics without bounds, such as "
             f"{few}."
+        )
+    if first := [row.name for row in played if row.sample == "first"]:
+        whose = "" if len(first) == len(rows) else f" ({', '.join(first)})"
+        lines.append(
+            f"The first episodes of a split are no random sample{whose}: --shuffle 0 draws one."
         )
     lines += [line for row in played if (line := _subsets(row, alone))]
     lines += [f"Note: {line}" for line in caveats(rows)]

@@ -211,6 +211,7 @@ def to_json(rows: Sequence[Row]) -> str:
         if row.clustered:
             record |= {"clustered": row.clustered, "clusters": row.clusters}
         record |= {"runs": row.runs} if row.runs > 1 else {}
+        record |= {"sample": row.sample} if row.sample else {}
         record |= {"caveats": list(row.caveats)} if row.caveats else {}
         record["metrics"] = {
             key: {

@@ -488,6 +488,7 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
             caveats=(*configs.caveats_of(config), *marks(scored)),
             runs=len(runs),
             distinct=len(set(names)),
+            sample=_sample(first, len({*names, *failed})),
             settings=_settings(identity, pooled=len(runs) > 1),
         )
         # Show the bill if it exceeds the cost of finished episodes by more than rounding (0.0001).
@@ -495,6 +496,13 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
         exceeds = dollars > (row.totals.get("cost") or 0.0) + 0.0001
         more = {"billed": dollars} if exceeds else {}
         return replace(row, totals={**row.totals, **more})
+
+
+def _sample(run: _ScoredRun, played: int) -> str:
+    """How the played part of a split was chosen, empty for all of it or a part by ``--by``."""
+    if played >= run.of or run.name != run.run.path.name:
+        return ""
+    return "first" if run.config["identity"].get("shuffle") is None else "random"
 
 
 def _settings(identity: Mapping[str, Any], pooled: bool) -> dict[str, str]:

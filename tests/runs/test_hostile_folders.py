@@ -7,26 +7,34 @@ it says how it is called.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import io
+import json
 import shlex
+import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, get_type_hints
+from urllib.parse import quote
 
 import pytest
 import typer
 
 from helpers import hostile
-from helpers.sampling import some
+from helpers.sampling import LONG, some
 from wayword import cli
 from wayword.cli.app import app
 from wayword.core.visible import visible
+from wayword.viewer.app import application
+from wayword.viewer.content import Content
+from wayword.viewer.library import Library
 
 SECONDS = 2.0
+CARDS = Path(cli.__file__).parents[1] / "bench" / "cards"
 CALLS = {
     "run": [
         "random --continue {run}:test-s0-r9-0000_0_0:1 --out {out}",
@@ -125,7 +133,7 @@ def test_every_command_that_reads_a_path_is_tried() -> None:
             reads = "Path" in str(hint) and field not in {*OWN_PATHS, "trusted"}
             assert not reads or "{" in calls, f"`{name}` reads {field}"
             if "Path" in str(hint) and field == "trusted":
-                assert "{run" in calls, name
+                assert "{run" in calls or "{card" in calls, name
 
 
 class Site:
@@ -186,38 +194,203 @@ def check(site: Site, words: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int,
     return code, output
 
 
-def _templates(kind: str) -> list[tuple[str, str]]:
+def templates(kind: str) -> list[str]:
+    """The calls that open a hostile ``kind``."""
     return [
-        (name, template)
-        for name, templates in CALLS.items()
-        for template in templates
+        f"{name} {template}"
+        for name, listed in CALLS.items()
+        for template in listed
         if f"{{{kind}" in template
     ]
 
 
-def _case(case: tuple[str, str]) -> str:
-    return case[0]
+def pairs(names: Iterable[str], kind: str, every: int) -> Iterator[tuple[str, str]]:
+    """Hostile items with calls: each item with each call in the long form, else some items with
+    some calls, so that every call and every kind of item has its turn."""
+    calls = templates(kind)
+    for number, name in enumerate(some(list(names), every)):
+        chosen = calls if LONG else [calls[number % len(calls)]]
+        yield from ((name, each) for each in chosen)
 
 
-def run_cases(site: Site) -> list[tuple[str, str]]:
-    cases = [(name, f"{c} {t}") for name in site.runs for c, t in _templates("run")]
-    return list(some(cases, 23))
-
-
-def test_no_command_runs_or_trips_over_a_hostile_run(
-    site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def try_all(
+    site: Site, cases: Iterable[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    """Run the calls, and report every one that fails."""
     failures = []
-    for name, template in run_cases(site):
-        top = site.fresh("runs")
-        site.runs[name](top / "run")
-        words = template.format(
-            run=top / "run", runs=top, good=site.good, out=site.fresh("out")
-        )
+    for name, words in cases:
         try:
             check(site, words, monkeypatch)
         except AssertionError as error:
             failures.append(f"{name}: {error}")
             site.sentinel.unlink(missing_ok=True)
     assert not failures, "\n".join([f"{len(failures)} failed", *failures])
+
+
+def test_no_command_runs_or_trips_over_a_hostile_run(
+    site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def cases() -> Iterator[tuple[str, str]]:
+        for name, template in pairs(site.runs, "run", 4):
+            top = site.fresh("runs")
+            site.runs[name](top / "run")
+            out = site.fresh("out")
+            words = template.format(run=top / "run", runs=top, good=site.good, out=out)
+            yield name, words
+
+    try_all(site, cases(), monkeypatch)
+
+
+def test_no_command_runs_or_trips_over_a_hostile_file(
+    site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    evil_task = site.evil.with_suffix(".yaml")
+    evil_task.write_text("instruction: x\n", encoding="utf-8")
+    card = json.loads((CARDS / "random" / "card.json").read_text(encoding="utf-8"))
+    texts = {
+        "recipe": ("recipe.yaml", hostile.recipes(site.evil)),
+        "task": ("task.yaml", hostile.TASKS),
+        "card": ("card.json", hostile.hostile_cards(card, site.evil)),
+    }
+
+    def cases() -> Iterator[tuple[str, str]]:
+        for kind, (file, contents) in texts.items():
+            for name, template in pairs(contents, kind, 4 if kind == "card" else 1):
+                path = site.fresh(file)
+                path.write_text(contents[name], encoding="utf-8")
+                shown = path.parent if kind == "card" else path
+                words = template.format(**{kind: shown}, out=site.fresh("out"))
+                yield f"{kind} {name}", words
+        folders = hostile.prompt_folders(site.fresh("prompts"))
+        for name, template in pairs(folders, "prompts", 1):
+            words = template.format(prompts=folders[name], out=site.fresh("out"))
+            yield f"prompts {name}", words
+        weights = hostile.weights_folder(site.fresh("weights"), site.sentinel)
+        for template in templates("weights"):
+            for path in (weights, weights / "model.onnx", weights / "model.gguf"):
+                yield "weights", template.format(weights=path, out=site.fresh("out"))
+
+    try_all(site, cases(), monkeypatch)
+
+
+def get(site: Any, path: str, query: str = "") -> tuple[int, dict[str, str], str]:
+    """Status, headers and body of a page, asked of the application without a socket."""
+    parts: list[Any] = []
+    asked = iter([{"type": "http.request", "body": b"", "more_body": False}])
+
+    async def receive() -> Any:
+        return next(asked, {"type": "http.disconnect"})
+
+    async def send(message: Any) -> None:
+        parts.append(message)
+
+    scope = {
+        "type": "http", "method": "GET", "path": path, "raw_path": path.encode(),
+        "query_string": query.encode(), "headers": [(b"host", b"127.0.0.1:1")], "scheme": "http",
+        "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 2), "root_path": "",
+        "http_version": "1.1",
+    }  # fmt: skip
+    asyncio.run(site(scope, receive, send))
+    headers = {key.decode(): value.decode() for key, value in parts[0]["headers"]}
+    body = b"".join(part.get("body", b"") for part in parts[1:])
+    return parts[0]["status"], headers, body.decode()
+
+
+def test_no_page_runs_or_trips_over_a_hostile_run(site: Site) -> None:
+    top = site.fresh("runs")
+    names = list(some(list(site.runs), 30))
+    for number, name in enumerate(names):
+        site.runs[name](top / f"run{number}")
+    shutil.copytree(site.good, top / "good")
+    pages = application(Content(Library([top])))
+    routes = [
+        route.path
+        for route in pages._app.routes  # type: ignore[attr-defined]
+        if "GET" in route.methods and "{game}" not in route.path
+    ]
+    assert any("{run}" in route for route in routes)
+    failures = []
+    for route in routes:
+        is_of_runs = "{run}" in route or "compare" in route
+        for number, name in enumerate(names if is_of_runs else [""]):
+            run = f"run{number}"
+            for episode in ("test-s0-r9-0000_0_0", f"e{hostile.CONTROL}"):
+                query = f"id={quote(episode)}&step=1&run={run}&run=good&q=x"
+                began = time.process_time()
+                status, _, body = get(pages, route.replace("{run}", run), query)
+                took = time.process_time() - began
+                is_bad = status >= 500 or took > SECONDS or "Traceback" in body
+                if is_bad or body != visible(body):
+                    line = f"{route}, {name}: {status}, {took:.1f} s: {body[:80]!r}"
+                    failures.append(line)
+            if site.sentinel.exists():
+                failures.append(f"{route} ran {name}")
+                site.sentinel.unlink()
+    assert not failures, "\n".join([f"{len(failures)} failed", *failures[:40]])
+    status, _, home = get(pages, "/", "all=1")
+    assert status == 200
+    assert all(f"run{number}" in home for number in range(len(names))), "a row each"
+
+
+def test_an_address_with_two_slashes_leads_nowhere_else(site: Site) -> None:
+    content = Content(Library([site.good]))
+    for pages, query in (
+        (application(content), ""),
+        (application(content, token="secret"), "token=secret"),
+    ):
+        for path in (
+            "//evil.example/",
+            "//evil.example/run",
+            "/\\evil.example",
+            "///x//",
+        ):
+            status, headers, _ = get(pages, path, query)
+            target = headers.get("location", "")
+            assert not target.startswith(("//", "/\\")), path
+            assert "evil" not in target, path
+            assert status == 404, path
+
+
+MINE = """from wayword.core.registry import load
+
+
+class Mine(load("dataset", "houses")):
+    '''My houses.'''
+
+
+dataset = Mine
+"""
+TRUSTING = (
+    "verify run",
+    "tours run",
+    "export run --out x.jsonl",
+    "table run --by scene",
+    "view run --write --out pages",
+    "run random --continue run:test-s0-r9-0000_0_0:1 --out on",
+)
+"""Commands that need the dataset of a run."""
+
+
+def test_the_users_own_file_is_opened_with_the_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = tmp_path / "mine.py"
+    mine.write_text(MINE, encoding="utf-8")
+    settings = "--set dataset.houses=1 --set dataset.episodes=9 --limit 4"
+    code, _ = call(f"run oracle --on ./mine.py {settings} --out run", monkeypatch)
+    assert code == 0
+    for words in TRUSTING:
+        code, output = call(words, monkeypatch)
+        assert (code == 0) == words.startswith("view"), words  # pages without maps
+        assert "--with FILE" in output, words
+        code, output = call(f"{words} --with {mine}", monkeypatch)
+        assert code == 0, output
+        assert "--with FILE" not in output, words
+    mine.write_text(f"{MINE}# changed\n", encoding="utf-8")
+    code, output = call(f"verify run --with {mine}", monkeypatch)
+    assert code == 2
+    assert "has changed since" in output

@@ -222,6 +222,7 @@ def run(
         f"{Path(agent).stem} on {', '.join(names['on'])}: reading the data …"
     )
     context.call_on_close(slow.cancel)
+    from wayword.core.errors import RecordingError
     from wayword.core.files import short_path
     from wayword.runs import sweep as sweeping
     from wayword.runs.opening import check_recipe
@@ -282,7 +283,12 @@ def run(
         else:
             result = carry_out(recipe, recipe.track, person, slow)
             complete = result.outcome.complete
-            show.echo(table([result.path]))
+            try:
+                show.echo(table([result.path]))
+            except RecordingError as error:
+                if not complete:
+                    raise
+                show.notice(f"all episodes were stored, but there is no table: {error}")
             show.echo(f"\n{url_of(result.path) or short_path(result.path)}")
     if not complete:
         raise typer.Exit(1)

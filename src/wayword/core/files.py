@@ -344,10 +344,11 @@ def read_field(
     return value
 
 
-_READER_ERRORS = (
+READER_ERRORS = (
     *(KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError),
     *(AssertionError, RecursionError, MemoryError),
 )
+"""Errors of code that reads malformed data."""
 FETCH_AGAIN = "fetch it again"
 _NUMBER_VARIABLES = ("number", "index", "line", "row")
 _NAME_VARIABLES = ("where", "task_id", "episode_id", "name", "scan", "scene")
@@ -362,7 +363,7 @@ def reading(what: str, remedy: str = FETCH_AGAIN) -> Iterator[None]:
     """
     try:
         yield
-    except _READER_ERRORS as error:
+    except READER_ERRORS as error:
         frames = [
             frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)
         ][::-1]

@@ -10,6 +10,11 @@ _HIDDEN = re.compile(
 """Control characters, marks that turn the direction of writing, and halves of surrogate pairs."""
 
 
+def escaped(json_text: str) -> str:
+    """JSON with these characters as escapes, so that it has the same values."""
+    return _HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text)
+
+
 def visible(text: str) -> str:
     """Make invisible characters visible: ``\\0`` as ``␀``, U+202E as ``⟨U+202E⟩``."""
 

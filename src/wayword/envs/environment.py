@@ -221,7 +221,7 @@ class Environment:
         options: Mapping[str, Any] | None = None,
     ) -> TaskGame:
         """The game that :meth:`reset` would begin."""
-        settings = dict(options or {})
+        settings = checked_options(options)
         episode = settings.pop("episode", episode)
         if self.options.curriculum and episode is None:
             settings = {**self.options.curriculum[self.level], **settings}
@@ -472,6 +472,18 @@ class Environment:
             "reward_terms": dict(terms),
             **self._view.extra(),
         }
+
+
+def checked_options(options: object) -> dict[str, Any]:
+    """The ``options`` of a reset as a new dict. Raises ``UsageError`` if they are not a mapping of
+    names."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping) or not all(isinstance(k, str) for k in options):
+        raise UsageError(
+            f"options must be a mapping, such as {{'episode': ID}}, got {options!r:.80}"
+        )
+    return dict(options)
 
 
 def as_integer(name: str, value: SupportsIndex, expected: str) -> int:

@@ -23,7 +23,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from wayword.core.errors import UsageError, missing
-from wayword.envs.environment import make
+from wayword.envs.environment import checked_options, make
 from wayword.envs.game import Info, TaskGame
 from wayword.envs.rewards import RewardMeter
 from wayword.envs.views import Structured, Words
@@ -110,7 +110,9 @@ class _MultiActorEnv:
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
         # PettingZoo's own test gives options={"options": 1} to every environment
         given = {
-            name: value for name, value in (options or {}).items() if name != "options"
+            name: value
+            for name, value in checked_options(options).items()
+            if name != "options"
         }
         self._game = game = self._env.draw(seed, None, given)
         self.agents = list(game.world.actors)

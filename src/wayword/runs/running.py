@@ -28,7 +28,7 @@ from wayword.agents.person import (
 )
 from wayword.core.agent import Shared
 from wayword.core.dataset import Dataset
-from wayword.core.errors import UsageError
+from wayword.core.errors import RecordingError, UsageError
 from wayword.core.model import Model
 from wayword.core.recording import Continued
 from wayword.core.rollout import Outcome
@@ -300,11 +300,13 @@ async def _play(
         )
     finally:
         active.reporter.write(active.done, over=True)
+        seconds = time.perf_counter() - began
         try:
             spending.close()
-        finally:
-            seconds = time.perf_counter() - began
             add_session(path, Session(started, seconds, active.done - done))
+        except RecordingError as error:
+            # the episodes are stored: only a table's wall time needs this file
+            active.notices.append(f"the session's wall time was not recorded: {error}")
 
 
 def _bill(models: Mapping[str, Model], account: Account, outcome: Outcome) -> list[str]:

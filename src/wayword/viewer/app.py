@@ -480,6 +480,9 @@ class Guard:
 
     def _refused(self, scope: Scope, headers: Mapping[str, str]) -> Response | None:
         """Return the refusal of a request, or None. A request with the token sets a cookie."""
+        if scope["path"].startswith(("//", "/\\")):
+            # as the address of a redirect, this would be another server
+            return PlainTextResponse("no such page", 404)
         host, origin = headers.get("host", ""), headers.get("origin")
         name = (
             host.partition("]")[0] + "]"

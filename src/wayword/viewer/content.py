@@ -29,7 +29,7 @@ from wayword.core.episode import Json
 from wayword.core.errors import RecordingError, UsageError, WaywordError
 from wayword.core.secrets import redacted
 from wayword.core.trajectory import Step, Trajectory
-from wayword.core.visible import visible
+from wayword.core.visible import escaped, visible
 from wayword.core.world import Feedback
 from wayword.metrics.causes import find_causes
 from wayword.runs.opening import Trusted
@@ -411,7 +411,8 @@ class Content:
         steps = trajectory.get("steps", [])
         if not 1 <= number <= len(steps):
             raise UsageError(f"episode {episode!r} has no step {step}")
-        return redacted(json.dumps(steps[number - 1], indent=1, ensure_ascii=False))
+        text = json.dumps(steps[number - 1], indent=1, ensure_ascii=False)
+        return escaped(redacted(text))
 
     def experts(self, name: str, episode: str) -> str:
         """Return the expert's action at each step, as JSON."""

@@ -34,6 +34,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from wayword.core.action import Action
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, UsageError
+from wayword.core.files import READER_ERRORS
 from wayword.core.geometry import absolute, bearing, relative
 from wayword.core.world import Feedback
 from wayword.settings import Checked
@@ -96,6 +97,7 @@ SATURATED = {"<u2": 65535, "<i2": 32767}
 FARTHEST_MEDIAN = 100.0
 """Metres. No depth camera or laser of a robot sees so far with half of its rays."""
 MIN_QUATERNION = 0.1  # length below which a quaternion is no rounded rotation
+MAX_QUATERNION = 10.0  # length above which it is none
 UNMEASURED_SECONDS = 2.0
 """Wait for a frame that measured something: a camera starts with black frames."""
 
@@ -110,8 +112,8 @@ def naming_field(topic: str, field: str) -> Iterator[None]:
     """Turn the errors of reading a message into a ``DataError``."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        problem = f"is missing or malformed ({type(error).__name__}: {error})"
+    except READER_ERRORS as error:
+        problem = f"is missing or malformed ({type(error).__name__}: {error!s:.80})"
         remedy = "check the topic's type with `ros2 topic info`"
         raise DataError(topic, f"field {field!r}", problem, remedy) from error
 
@@ -128,7 +130,8 @@ def parse_place(message: Message, topic: str) -> Place:
         pose = message["pose"]
         pose = pose.get("pose", pose)
         x, y = float(pose["position"]["x"]), float(pose["position"]["y"])
-    yaw = math.degrees(yaw_of(pose["orientation"], topic, "pose"))
+        orientation = pose["orientation"]
+    yaw = math.degrees(yaw_of(orientation, topic, "pose"))
     if not math.isfinite(x) or not math.isfinite(y):
         raise DataError(topic, "field 'pose'", "is not finite")
     return x, y, round(absolute(90.0 - yaw), 6)
@@ -140,7 +143,7 @@ def yaw_of(quaternion: Message, topic: str, field: str) -> float:
     with naming_field(topic, field):
         x, y, z, w = (float(quaternion[axis]) for axis in "xyzw")
     length = math.hypot(x, y, z, w)
-    if not math.isfinite(length) or length < MIN_QUATERNION:
+    if not MIN_QUATERNION <= length <= MAX_QUATERNION:
         problem = (
             f"has the quaternion ({x:g}, {y:g}, {z:g}, {w:g}), which is no rotation"
         )

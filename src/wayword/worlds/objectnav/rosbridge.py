@@ -11,16 +11,20 @@ from __future__ import annotations
 
 import json
 import secrets
+import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, WaywordError, needing
+from wayword.core.files import READER_ERRORS
 from wayword.core.loopback import is_loopback
+from wayword.core.shapes import parse_untrusted
+from wayword.core.visible import visible
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
@@ -86,6 +90,10 @@ class Link:
         self._latest: dict[
             str, tuple[Mapping[str, Json], float]
         ] = {}  # message, time received
+        self._pending: set[str] = set()
+        """Requests that wait for an answer. Any other answer is dropped."""
+        self.malformed: dict[str, str] = {}
+        """Topic -> problem of the first message that could not be read."""
         self._answers: dict[str, Mapping[str, Json]] = {}
         self._with_feedback: set[str] = set()
         self._interruption: str | None = None
@@ -184,20 +192,20 @@ class Link:
         """
         if self._interruption is not None:
             raise InterruptedError(self._interruption)
-        request_id = f"wayword:{secrets.token_hex(6)}"
-        header = {"id": request_id, "action": action}
-        self._send({"op": "send_action_goal", **header, "action_type": kind, "feedback": True,
-                    "args": args})  # fmt: skip
-        try:
-            answer = self._answer(request_id, action, timeout)
-        except TimeoutError:
-            self._send({"op": "cancel_action_goal", **header})
-            raise TimeoutError(request_id in self._with_feedback) from None
-        except (InterruptedError, KeyboardInterrupt):
-            self.clear_interrupt()
-            with suppress(LinkLost):
+        with self._request() as request_id:
+            header = {"id": request_id, "action": action}
+            self._send({"op": "send_action_goal", **header, "action_type": kind,
+                        "feedback": True, "args": args})  # fmt: skip
+            try:
+                answer = self._answer(request_id, action, timeout)
+            except TimeoutError:
                 self._send({"op": "cancel_action_goal", **header})
-            raise
+                raise TimeoutError(request_id in self._with_feedback) from None
+            except (InterruptedError, KeyboardInterrupt):
+                self.clear_interrupt()
+                with suppress(LinkLost):
+                    self._send({"op": "cancel_action_goal", **header})
+                raise
         status, values = answer.get("status"), answer.get("values")
         if answer.get("result") is not True:
             return "refused", str(values)[:200] or "the goal was rejected"
@@ -209,17 +217,31 @@ class Link:
         reason = "aborted" if status == ABORTED else f"ended with status {status}"
         if message := result.get("error_msg"):
             reason = f"{reason}: {message}"[:200]
-        is_unexplained = result.get("error_code", 0) in UNEXPLAINED_CODES
+        code = result.get("error_code")
+        is_unexplained = not isinstance(code, int) or code in UNEXPLAINED_CODES
         return "aborted" if is_unexplained else "blocked", reason
 
     def call(
         self, service: str, kind: str, args: Mapping[str, Json], timeout: float
     ) -> Mapping[str, Json]:
         """Call a service. Raises ``LinkLost`` and ``TimeoutError``."""
+        with self._request() as request_id:
+            self._send({"op": "call_service", "id": request_id, "service": service,
+                        "type": kind, "args": args})  # fmt: skip
+            return self._answer(request_id, service, timeout)
+
+    @contextmanager
+    def _request(self) -> Iterator[str]:
+        """The id of a new request, whose answer is kept until the end of the ``with`` block."""
         request_id = f"wayword:{secrets.token_hex(6)}"
-        self._send({"op": "call_service", "id": request_id, "service": service, "type": kind,
-                    "args": args})  # fmt: skip
-        return self._answer(request_id, service, timeout)
+        self._pending.add(request_id)
+        try:
+            yield request_id
+        finally:
+            with self._changed:
+                self._pending.discard(request_id)
+                self._answers.pop(request_id, None)
+                self._with_feedback.discard(request_id)
 
     def interrupt(self, reason: str = "") -> None:
         """End the current or next wait with ``InterruptedError``, from a handler or listener."""
@@ -284,8 +306,8 @@ class Link:
     def _store_message(self, text: str | bytes) -> None:
         """Store a message's content; ignore anything outside the protocol."""
         message: Json = None
-        with suppress(ValueError, RecursionError):
-            message = json.loads(text)
+        with suppress(ValueError):
+            message = parse_untrusted(text)
         if isinstance(message, dict):
             with self._changed:
                 op, request_id, content = (
@@ -298,23 +320,31 @@ class Link:
                     and isinstance(content, dict)
                 ):
                     self._latest[topic] = content, time.monotonic()
-                    with suppress(
-                        WaywordError
-                    ):  # malformed: the reader of the topic raises it
+                    try:
                         self.listener(topic, content)
+                    except (WaywordError, *READER_ERRORS) as error:
+                        # the next message may be intact, so the reader goes on
+                        self._warn(topic, error)
                 elif op == "status" and message.get("level") == "error":
                     self._server_error = str(content)[:200]
-                elif op in ("action_result", "service_response") and isinstance(
-                    request_id, str
-                ):
+                elif not isinstance(request_id, str) or request_id not in self._pending:
+                    return  # an answer to another client, or to a request that was given up
+                elif op in ("action_result", "service_response"):
                     self._answers[request_id] = message
-                elif op == "action_feedback" and isinstance(request_id, str):
+                elif op == "action_feedback":
                     self._with_feedback.add(request_id)
                 self._changed.notify_all()
 
+    def _warn(self, topic: str, error: Exception) -> None:
+        """Print the first problem of a topic's messages."""
+        if topic not in self.malformed:
+            self.malformed[topic] = " ".join(str(error).split())[:200]
+            line = f"robot: a message on {topic} is ignored: {self.malformed[topic]}"
+            sys.stderr.write(f"{visible(line)}\n")
+
     def _answer(self, request_id: str, name: str, timeout: float) -> Mapping[str, Json]:
         self.wait(lambda: "" if request_id in self._answers else name, timeout)
-        return self._answers.pop(request_id)
+        return self._answers[request_id]
 
     def _send(self, message: Mapping[str, Json]) -> None:
         _, errors = _websockets()

@@ -34,6 +34,8 @@ _MAX_VALUES = (
     100_000  # per YAML text: nine lines of aliases can expand to a billion values
 )
 
+_LARGEST = 2**63  # whole numbers below this fit every array
+
 _MAX_QUOTED = 80  # characters of an invalid value shown in an error
 
 
@@ -185,6 +187,8 @@ def load_yaml(text: str) -> Any:
         remaining[0] -= 1
         if id(value) in above or remaining[0] < 0:
             raise yaml.YAMLError("aliases form a cycle or expand to too many values")
+        if isinstance(value, int) and abs(value) >= _LARGEST:
+            raise yaml.YAMLError("a whole number must be below 2**63")
         if isinstance(value, dict | list):
             inner = value.values() if isinstance(value, dict) else value
             for item in inner:

@@ -209,7 +209,7 @@ def trained_settings(model: str, agent: str) -> dict[str, Any]:
         if not isinstance(record, dict) or not {"agent", "settings"} <= set(record):
             return {}  # an unrelated JSON file
         return dict(record["settings"]) if record["agent"] == agent else {}
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise UsageError(
             f"{path}: not the settings of trained weights ({error})"
         ) from None

@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import secrets
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -116,12 +119,42 @@ def start_server(path: Path, settings: EngineSettings, key: str) -> Any:
     params.verbosity = 0
     try:
         server = xllamacpp.Server(params)
-    except (RuntimeError, ValueError) as error:
-        raise UsageError(f"{path}: llama.cpp cannot load it: {error}") from None
+    except (RuntimeError, ValueError):
+        raise UsageError(f"{path}: {_why_not_loaded(path)}") from None
     # Deleting a server before its loop has started would block forever. After one completion, the
     # loop is known to run.
     server.handle_completions({"prompt": "a", "n_predict": 1})
     return server
+
+
+_LOAD = """
+import sys, xllamacpp
+params = xllamacpp.CommonParams()
+params.model.path, params.n_ctx, params.verbosity = sys.argv[1], 256, 2
+params.fit_params = params.warmup = params.ui = False
+xllamacpp.Server(params)
+"""
+
+
+def _why_not_loaded(path: Path) -> str:
+    """Return why llama.cpp cannot load a file, with a remedy. Only its log has the reason, so the
+    file is loaded again in a process whose log can be read, and which may die without memory."""
+    with suppress(subprocess.TimeoutExpired):
+        tried = subprocess.run(
+            [sys.executable, "-c", _LOAD, str(path)], capture_output=True, timeout=60
+        )
+        found = re.search(rb"error loading model: (.*)", tried.stderr)
+        reason = found[1].decode(errors="replace").strip() if found else ""
+        if re.search("incomplete|corrupt|end of file|failed to (?:read|load)", reason):
+            size = path.stat().st_size
+            return f"the file is incomplete ({size:,} bytes); download it again"
+        if reason and not re.search("alloc|memory|mmap", reason):
+            return f"llama.cpp cannot load it: {reason}"
+    size_mib = path.stat().st_size // 2**20
+    return (
+        "llama.cpp cannot load it, probably for lack of memory: the weights need "
+        f"{size_mib:,} MiB; free some, lower model.context or model.slots, or use a smaller model"
+    )
 
 
 def _check_reply(answer: dict[str, Any]) -> dict[str, Any]:

@@ -196,18 +196,21 @@ def tours(
 
 
 def score(
-    file: Annotated[Path, Argument(help="R2R submission JSON, or JSON Lines.")],
+    file: Annotated[Path, Argument(help="Predictions: JSON or JSON Lines.")],
     on: Annotated[str, Option("--on", help="Dataset and split, such as r2r:val_seen.")],
     per_episode: Annotated[bool, Option(help="One JSON line per episode.")] = False,
     data: Data = None,
     set_: Annotated[list[str] | None, Option("--set", help="dataset.KEY=VALUE")] = None,
     form: FormatOption = "rich",
+    wide: Annotated[
+        bool, Option("--wide", help="Show every column, however wide.")
+    ] = False,
     cluster: Cluster = "",
 ) -> None:
     """Score predictions of any other system.
 
-    FILE is R2R's submission format, a list of {"instr_id", "trajectory"}, or JSON Lines with an
-    id (id, instr_id or path_id) and a trajectory or actions; it may be gzipped (.gz).
+    FILE is a submission of R2R, RxR or REVERIE, a result file of NavGPT, VLN-DUET or VELMA, or
+    any list, mapping or JSON Lines with an id and a trajectory or actions; it may be gzipped.
 
     \b
     Examples:
@@ -220,7 +223,7 @@ def score(
 
     plan = Plan("score", on, settings=parse(set_ or []), data=data)
     with show.waiting(f"{on}: reading the data …"):
-        scored = reports.score(file, plan, form, per_episode, cluster)
+        scored = reports.score(file, plan, form, per_episode, cluster, wide)
     _print_written(scored)
 
 

@@ -337,8 +337,9 @@ def score(
     form: str = "rich",
     per_episode: bool = False,
     cluster: str = "",
+    wide: bool = False,
 ) -> Report:
-    """Score the predictions of another system. ``cluster`` as in :func:`table`. Raises
+    """Score the predictions of another system. ``cluster`` and ``wide`` as in :func:`table`. Raises
     ``DataError`` for a malformed file."""
     dataset = open_dataset(plan)
     predicted = predictions.read(file, dataset)
@@ -380,7 +381,8 @@ def score(
         clusters=owners,
         clustered="" if unit == INDEPENDENT.unit else unit,
     )
-    return Report(tables.render([row], form, _width()), tuple(notices))
+    width = WIDE if wide else _width()
+    return Report(tables.render([row], form, width), tuple(notices))
 
 
 def _run_folders(paths: Sequence[Path | str]) -> list[Path]:

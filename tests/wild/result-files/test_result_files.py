@@ -13,6 +13,8 @@ from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError
 from wayword.metrics import predictions
+from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.reports import score
 from wayword.worlds.indoor.world import ObjectReference
 
 WALK = ["s", "b", "c"]
@@ -132,3 +134,15 @@ def test_an_object_that_is_no_id_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps([record]), encoding="utf-8")
     with pytest.raises(DataError, match="field 'pred_objid': is not an object's id"):
         predictions.read(path, ObjectHouse())
+
+
+def test_a_table_of_predictions_shows_every_column_if_wide(tmp_path: Path) -> None:
+    plan = Plan("score", "houses")
+    task = open_dataset(plan).tasks[0]
+    path = tmp_path / "p.json"
+    places = list(task.reference.path)  # type: ignore[attr-defined]
+    record = {"instr_id": task.episode.id, "trajectory": places}
+    path.write_text(json.dumps([record]), encoding="utf-8")
+    shown = score(path, plan, wide=True).text
+    assert "--wide" not in shown
+    assert "CLS" in shown

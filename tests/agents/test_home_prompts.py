@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.small_flat import SmallFlat, play_in
-from wayword.agents.strategies.agents import Act
+from wayword.agents.strategies.agents import Act, ReAct
 from wayword.agents.strategies.strategy import offered
 from wayword.core.action import Action, ActionSpace
 from wayword.core.errors import UsageError
@@ -202,3 +202,24 @@ def test_of_a_long_menu_the_shortest_are_listed() -> None:
         "goto[b]",
     ]
     assert all(re.fullmatch(shown.forms[0], str(action)) for action in names)
+
+
+def test_a_look_shows_all_that_is_in_view_and_takes_no_action() -> None:
+    answers = [
+        "Action: turn_left",
+        "Action: turn_right",
+        "Action: look",
+        "Action: stop",
+    ]
+    played, model = play_in(SmallFlat(), ReAct, answers, decoding="free")
+    assert [str(action) for action in played.actions("agent")] == [
+        "turn_left",
+        "turn_right",
+        "stop",
+    ]
+    seen = "on table_1: mug_1 (dirty"
+    views = [prompt.rpartition("Observation: ")[2] for prompt in model.prompts]
+    assert [seen in view for view in views] == [True, False, False, True]
+    twice = ["Action: look", "Action: look"]
+    played, _ = play_in(SmallFlat(), ReAct, twice, 1, decoding="free")
+    assert "you have just looked" in str(played.steps[0].decision)

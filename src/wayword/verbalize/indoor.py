@@ -192,7 +192,11 @@ def short_caption(caption: str) -> str:
     if len(text) <= SHORT_CAPTION:
         return text
     ends = [match.start() for match in _BOUNDARY.finditer(text[: SHORT_CAPTION + 1])]
-    return text[: ends[-1]] if ends else shorten(text, SHORT_CAPTION, placeholder="")
+    if not ends:
+        return shorten(text, SHORT_CAPTION, placeholder="")
+    first, period, rest = text[: ends[-1]].rpartition(". ")
+    # the first words of a sentence say nothing
+    return first if period and len(rest.split()) <= 2 else first + period + rest
 
 
 def turn_slots(before: float, after: float) -> dict[str, str]:

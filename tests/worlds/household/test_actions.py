@@ -209,7 +209,7 @@ def test_ask_reaches_the_answerer() -> None:
     answers = ScriptedAnswers(["in the fridge"])
     world = start(flat(), (2.0, 1.5, 0.0), answerer=answers)
     told = world.step("agent", Action("ask", ("where is the apple?",)))
-    assert feedback(told) == "You were answered: in the fridge"
+    assert feedback(told) == "The answer: in the fridge"
     assert answers.asked == [("agent", "where is the apple?")]
     assert act(world, "ask again").status == "no_answer"
 
@@ -354,3 +354,15 @@ def test_nobody_leaves_the_house_by_the_front_door() -> None:
 def test_nobody_is_anything_to_itself() -> None:
     world = start(flat(), (2.0, 1.5, 0.0))
     assert act(world, "goto agent").status == "no_such_object"
+
+
+def test_a_body_without_a_radius_passes_through_all_but_the_edge_of_the_house() -> None:
+    solid = start(flat(), (2.0, 1.5, 0.0))
+    ghost = start(flat(), (2.0, 1.5, 0.0), body=Body(radius=0.0))
+    told = [
+        [feedback(act(world, "move_ahead")) for _ in range(12)]
+        for world in (solid, ghost)
+    ]
+    assert "The path is blocked by table_1." in told[0]
+    assert "The path is blocked by table_1." not in told[1]
+    assert told[1][-1] == "The path is blocked by the edge of the house."

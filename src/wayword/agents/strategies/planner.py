@@ -39,6 +39,7 @@ SEEING = frozenset(
 MOST_PLACES = 8  # named in one search
 MOST_REVISIONS = 2  # new plans within a turn, before the answer costs a step
 MOST_EXAMPLES = 5  # actions that are possible instead, in a reason
+OPENED_DOORS = "Closed doors on the path of a step are found and opened for you."
 # of an answer, in the prompt
 EXAMPLE = "mug_1 is in the kitchen; the desk must be in a bedroom."
 EXAMPLE_PLAN = ["go_grab[mug_1]", "find[desk_1, bedroom]", "go_put[desk_1]", "stop"]
@@ -298,6 +299,7 @@ class PlannerAgent(AnyWorldAgent):
         fixed = self._system_text(
             space,
             searches=can_search,
+            **({"doors": OPENED_DOORS} if can_search else {}),
             form=form.request(self._constrained, thought=EXAMPLE, plan=EXAMPLE_PLAN),
         )
         state, around = verbalizer.self_state(view)[1], verbalizer.around(view, None)

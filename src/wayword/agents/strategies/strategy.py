@@ -91,14 +91,14 @@ def system_text(
     """Return the system message of an episode. Goal and rules of a family are on its page in the
     folder ``worlds``; ``slots`` are the others of the agent's page.
     """
-    briefing = voice.briefing(space)
+    briefing = {**voice.briefing(space), **slots}
     return prompts.fill(
         "system",
         goal=task_rules(episode, actor) or prompts[f"goal_{voice.name}"],
         rules=prompts.fill(f"rules_{voice.name}", **briefing),
         actor=actor,
         others=", ".join(name for name in episode.actors if name != actor),
-        **{**briefing, **slots},
+        **briefing,
     )
 
 
@@ -169,6 +169,18 @@ LONGEST_REMEMBERED = (
     200  # most legal actions kept, to reject later "was possible earlier"
 )
 ECHO_LENGTH = 300  # characters of a rejected answer that the chat shows
+
+
+def with_look(space: ActionSpace) -> ActionSpace:
+    """Return a space that also has the action ``look``."""
+    return replace(
+        space,
+        listed=(*space.listed, LOOK),
+        accepts=lambda action: action == LOOK or action in space,
+        named=lambda action: action == LOOK or space.knows(action),
+    )
+
+
 FULL_VIEW_TURNS = 10  # turns between full views
 LOOK = Action("look")  # answered by a full view, without a step
 STOP_SEQUENCES = ("\nObservation:",)
@@ -300,7 +312,7 @@ class Strategy(AnyWorldAgent):
             return Decision(Action(self._opening_moves.pop(0)))
         chat = self._chat(observation, space)
         if self._memory is not None:
-            space = replace(space, listed=(*space.listed, LOOK))
+            space = with_look(space)
         legal = Legal(space, self._earlier_actions)
         # At two characters per token, an answer that fills all parts is within the token limit.
         text_count = (

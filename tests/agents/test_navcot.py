@@ -48,8 +48,10 @@ def test_each_idea_can_be_left_out(settings: dict[str, Any], fields: list[str]) 
     (call,) = played.calls()
     assert call.sampling.json_schema is not None  # type: ignore[union-attr]
     assert call.sampling.json_schema["required"] == fields  # type: ignore[union-attr]
-    asked = model.prompts[0].partition("in this order:\n")[2].partition("\n\n")[0]
-    assert [line.partition(":")[0].lower() for line in asked.splitlines()] == fields
+    asked = model.prompts[0].partition("for example\n")[2].partition("\n<")[0]
+    example, *lines = asked.splitlines()
+    assert list(json.loads(example)) == fields
+    assert [line.partition(":")[0] for line in lines] == fields
 
 
 class Reader(honest.Honest):

@@ -334,6 +334,17 @@ def test_choose_constrained_names_a_winner(serving: Any, reply: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("prompt", [HELLO, "1. "], ids=["chat", "raw text"])
+def test_choose_without_log_probabilities_wastes_no_call(
+    serving: Any, reply: Any, prompt: Prompt
+) -> None:
+    answer = said("left")
+    answer["choices"][0]["text"] = " left"
+    asked = Asked(serving, reply(answer))
+    choice = asked.choose(prompt, ["left", "right"])
+    assert (choice.best, choice.picked, len(asked.server.asked)) == ("left", True, 1)
+
+
 def refusal(message: str, code: str = "") -> dict[str, Any]:
     return {"error": {"message": message, "code": code, "type": code}}
 

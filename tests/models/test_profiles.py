@@ -342,3 +342,27 @@ def test_a_users_own_field_that_is_refused_names_the_way_out() -> None:
     ):
         complete(server, HELLO, Sampling(), extra={"mood": "good"})
     assert caught.value.fatal
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [
+        ("Qwen/Qwen2.5-7B-Instruct", 32768),
+        ("meta-llama/Llama-3.3-70B-Instruct", 131072),
+        ("mistralai/Mistral-Small-3.2", 131072),
+        ("google/gemma-3-27b-it", 131072),
+        ("deepseek-ai/DeepSeek-V3", 65536),
+        ("zai-org/GLM-4.6", 131072),
+        ("moonshotai/Kimi-K2", 131072),
+        ("never-heard-of", 32768),
+    ],
+)
+def test_a_window_that_no_server_states_is_the_familys(name: str, tokens: int) -> None:
+    model = OpenAIModel(name, OpenAIModel.Settings("http://127.0.0.1:9/v1"))
+    assert model.window == tokens
+
+
+def test_thinking_takes_at_most_half_of_a_window() -> None:
+    profile = {"window": 4096, "thinking": 8192}
+    settings = OpenAIModel.Settings("http://127.0.0.1:9/v1", profile=profile)
+    assert OpenAIModel("m", settings).window == 2048

@@ -95,6 +95,7 @@ class OpenAIModel(Model):
     def __init__(self, name: str, settings: ServerSettings | None = None) -> None:
         settings = settings or ServerSettings()
         base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL", "")
+        base_url = base_url.strip()
         if urlsplit(base_url).username or urlsplit(base_url).password:
             raise UsageError(
                 f"openai:{name}: the address contains a user name or password, which would be "

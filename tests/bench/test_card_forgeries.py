@@ -17,6 +17,7 @@ from wayword.bench import ladders
 from wayword.bench.verify import check_card
 from wayword.cli.app import app
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run as play
 
 SALT = "a private salt"
@@ -256,6 +257,27 @@ def no_robust_loss(folder: Path) -> None:
     ladders.write_card(folder, card)
 
 
+def more_episodes(folder: Path) -> None:
+    plan = _plan(LEVELS[0], folder)
+    play(Plan("random", plan.on, settings=plan.settings, limit=12, out=plan.out))
+    recomputed(folder)
+
+
+def failure_outside_the_sample(folder: Path) -> None:
+    with RunFolder.open(
+        folder / LEVELS[0], RunFolder.read(folder / LEVELS[0]).config
+    ) as run:
+        run.fail("test-s9-r9-0000_0_0", "a failure")
+    recomputed(folder)
+
+
+def failure_instead_of_an_episode(folder: Path) -> None:
+    run = folder / LEVELS[0]
+    rewrite(run, records(run)[1:])
+    rewrite(run, [{"episode": "another", "reason": "x"}], "failures.jsonl.gz")
+    recomputed(folder)
+
+
 def _plan(level: str, folder: Path) -> Plan:
     entry = ladders.recorded_entry(folder, card_of(folder))
     plans = dict(entry.plans(entry.chosen()[0]))
@@ -263,6 +285,9 @@ def _plan(level: str, folder: Path) -> Plan:
 
 
 REFUSED: dict[Forge, str] = {
+    more_episodes: "is not of the plan",
+    failure_outside_the_sample: "is not of the plan",
+    failure_instead_of_an_episode: "is missing",
     solved_only: "is missing",
     one_lost_episode_removed: "is missing",
     last_episode_removed: "is missing",
@@ -313,6 +338,28 @@ def test_a_private_twin_is_verified_only_with_its_salt(
     assert "'dataset_settings.length'" in reason_of(copy, SALT)
     changed(copy, private=False)
     assert "'dataset_settings.seed'" in reason_of(copy, SALT)
+
+
+def test_a_failed_episode_counts_as_tried_and_lost(
+    public: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "card"
+    shutil.copytree(public, copy)
+    run = copy / LEVELS[0]
+    first, *others = records(run)
+    rewrite(run, others)
+    name = first["episode"]
+    rewrite(
+        run, [{"episode": name, "reason": "out of memory"}] * 2, "failures.jsonl.gz"
+    )
+    track = ladders.recorded_entry(copy, card_of(copy)).chosen()[0]
+    outcomes = {
+        name: won for level, name, won, _ in ladders.outcomes(copy, track) if not level
+    }
+    assert len(outcomes) == len(others) + 1
+    assert outcomes[name] is False
+    level = ladders.read_card(copy)["tracks"]["follow"]["levels"][0]
+    assert level["episodes"] == len(others) + 1
 
 
 @for_each("forge", list(REFUSED), ids=lambda forge: forge.__name__)

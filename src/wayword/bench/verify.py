@@ -10,7 +10,7 @@ the user trusts it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -164,8 +164,8 @@ class _Check:
                 )
         if identity.get("wayword") != self.card["wayword"]:
             raise Unverified(f"{name} is of another version of wayword than the card")
-        if absent := next(iter(_missing(plan, run)), None):
-            raise Unverified(f"{name}: episode {absent!r} is missing")
+        if problem := _choice_problem(plan, run):
+            raise Unverified(f"{name}: {problem}")
         for episode, problem in verify(run, self.data, self.trusted):
             if problem:
                 where = f"{name}, episode {episode}" if episode else name
@@ -202,12 +202,18 @@ def _role_models(plan: Plan) -> dict[str, str]:
     return names
 
 
-def _missing(plan: Plan, run: RecordedRun) -> Iterator[str]:
-    """The ids of a plan's episodes that a run has not tried."""
+def _choice_problem(plan: Plan, run: RecordedRun) -> str:
+    """The first episode that a plan demands and a run has not tried, or the other way round."""
     tasks = open_dataset(plan).tasks
-    tried = {*run.index.ids(), *run.index.failed()}
-    names = (task_id(tasks, number) for number in choose(plan, tasks))
-    return (name for name in names if name not in tried)
+    demanded = [task_id(tasks, number) for number in choose(plan, tasks)]
+    tried = [*run.index.ids(), *run.index.failed()]
+    for name in demanded:
+        if name not in tried:
+            return f"episode {name!r} is missing"
+    for name in tried:
+        if name not in demanded:
+            return f"episode {name!r} is not of the plan"
+    return ""
 
 
 def check_card(

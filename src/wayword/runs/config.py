@@ -65,7 +65,7 @@ class Checksums:
     def of(self, path: Path) -> str:
         """SHA-256 of a file in hex. Raises ``DataError`` if it cannot be read."""
         try:
-            if path.exists() and not path.is_file():  # a pipe would wait for ever
+            if path.is_fifo():  # would wait for a writer for ever
                 raise DataError(path, "", "is not a regular file", "remove it")
             status = path.stat()
             key = (path.absolute(), status.st_size, status.st_mtime_ns)

@@ -104,7 +104,7 @@ docs: install
 	$(BIN)/mkdocs build --quiet --strict
 
 bench: install
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --record
 
 constraints: $(UV)
 	$(UV) pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-annotate \

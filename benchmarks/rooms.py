@@ -26,6 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks._rows import Rows
 from wayword.core.action import Action
 from wayword.core.episode import Episode
 from wayword.core.geometry import unit
@@ -36,7 +37,6 @@ from wayword.worlds.household.world import HouseholdWorld
 
 SIZES = (30, 80, 300, 1000)
 STEPS, ROUNDS, PLAIN_STEPS = 200, 15, {30: 40, 80: 40, 300: 40, 1000: 40}
-LIMIT_MS, FLAT, AT_80, AT_1000 = 0.15, 3.0, 12.0, 22.0
 MOVES = ("move_ahead", "move_ahead", "turn_left", "turn_right", "pan_left", "pan_right")
 TABLES = ("counter", "table", "shelf", "cabinet")
 THINGS = ("apple", "mug", "knife", "bowl", "book")
@@ -371,18 +371,13 @@ def main() -> int:
             f"{row.objects:7d} {row.seen:8.1f} {row.ours:9.3f} {row.plain:10.2f} {ratio:7.0f}"
         )
     by_size = {row.objects: row for row in rows}
+    verdicts = Rows("rooms")
+    verdicts.add("ms_at_80", by_size[80].ours, at_most=0.15)
     growth = by_size[1000].ours / by_size[30].ours
-    checks = {
-        f"at most {LIMIT_MS} ms at 80 objects": by_size[80].ours <= LIMIT_MS,
-        f"at most {FLAT:g} times as long at 1,000 as at 30 ({growth:.2f})": growth
-        <= FLAT,
-        f"{AT_80:g} times plain at 80": by_size[80].plain / by_size[80].ours >= AT_80,
-        f"{AT_1000:g} times plain at 1,000": by_size[1000].plain / by_size[1000].ours
-        >= AT_1000,
-    }
-    for check, kept in checks.items():
-        print(f"{'kept  ' if kept else 'MISSED'} {check}")
-    return 0 if all(checks.values()) else 1
+    verdicts.add("growth_from_30_to_1000", growth, at_most=3)
+    verdicts.add("step_at_80", by_size[80].plain / by_size[80].ours, at_least=15)
+    verdicts.add("step_at_1000", by_size[1000].plain / by_size[1000].ours, at_least=22)
+    return verdicts.exit_code()
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from benchmarks._rows import Rows
 from benchmarks._server import slow_server
 from wayword.core.action import Action, ActionSpace, Decision
 from wayword.core.agent import Agent, Demonstration, Toolkit
@@ -39,8 +40,6 @@ from wayword.runs.config import Spending
 STEPS, DELAY, ROUNDS = 10, 0.2, 3
 EPISODES, BUDGETS = (20, 200), (0, 10**7)
 """Episodes, all at once; budgets in tokens, 0 for none (the episodes take 202,000)."""
-WITHIN, OVERHEAD_MS = 1.3, 0.2
-"""Bounds: times the ideal; the loop's own share of a call."""
 GO = Action("go")
 
 
@@ -212,22 +211,13 @@ def measure() -> dict[str, float]:
 def main() -> int:
     """Print the ratios; 1 where a bound is broken."""
     found = measure()
-    for name, ratio in found.items():
-        if name.startswith("of_ideal"):
-            number = name.split("_")[2]
-            budget = "with a budget" if name.endswith("budget") else "without a budget"
-            print(
-                f"{number} episodes × {STEPS} steps beside a {1000 * DELAY:.0f} ms server, ",
-                end="",
-            )
-            print(f"{budget}: {ratio:.3f}× the ideal (at most {WITHIN}×)")
-    print(
-        f"run loop a model call: {found['overhead_ms']:.3f} ms (under {OVERHEAD_MS} ms)"
-    )
-    slow = any(
-        ratio > WITHIN for name, ratio in found.items() if name.startswith("of_ideal")
-    )
-    return int(slow or found["overhead_ms"] >= OVERHEAD_MS)
+    rows = Rows("server_concurrency")
+    rows.add("ideal_20", found["of_ideal_20"], at_most=1.15)
+    rows.add("ideal_20_budget", found["of_ideal_20_budget"], at_most=1.15)
+    rows.add("ideal_200", found["of_ideal_200"], at_most=1.3)
+    rows.add("ideal_200_budget", found["of_ideal_200_budget"], at_most=1.3)
+    rows.add("overhead_ms", found["overhead_ms"], at_most=0.2)
+    return rows.exit_code()
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmarks._rows import Rows
 from wayword.agents.velma.agent import Velma, VelmaSettings
 from wayword.core.dataset import Task
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
@@ -26,7 +27,7 @@ from wayword.datasets.towns import Towns
 from wayword.models.local import LocalModel, LocalSettings
 from wayword.worlds.street.moves import WORDS
 
-STEPS, TOKENS_BOUND, TIME_BOUND = 40, 10.0, 8.0
+STEPS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +115,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(
             f"{name:<11} {each.evaluated:>8,} of {each.whole:,} tokens, {each.seconds:7.1f} s"
         )
-    tokens, seconds = fresh.evaluated / kept.evaluated, fresh.seconds / kept.seconds
-    print(f"{tokens:.1f} times fewer tokens (at least {TOKENS_BOUND:g} wanted)")
-    print(f"{seconds:.1f} times less time (at least {TIME_BOUND:g} wanted)")
-    return 0 if tokens >= TOKENS_BOUND and seconds >= TIME_BOUND else 1
+    rows = Rows("velma_prefix")
+    rows.add("fewer_tokens", fresh.evaluated / kept.evaluated, at_least=10)
+    rows.add("faster", fresh.seconds / kept.seconds, at_least=8)
+    return rows.exit_code()
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from benchmarks._rows import Rows
 from wayword.core.dataset import task_id
 from wayword.runs.codec import line_in, member
 from wayword.runs.plan import Plan, open_dataset
@@ -38,8 +39,6 @@ from wayword.runs.record import Line, RunFolder
 from wayword.runs.running import run
 
 PLAYED, FEW, MANY, PAGES = 50, 5_000, 100_000, 1_000
-ROWS, FILTER, EPISODE, ANSWER, GROWTH = 1.0, 0.1, 0.2, 0.3, 0.05
-"""Bounds: seconds, and the share by which memory may grow."""
 
 READY = """() => {
   const rows = document.querySelectorAll("#episodes tbody tr").length;
@@ -146,34 +145,11 @@ def served(folder: Path) -> Iterator[Served]:
         server.end()
 
 
-class Bounds:
-    """Prints each figure beside its bound, and keeps whether all held."""
-
-    held = True
-
-    def tell(
-        self, what: str, found: float, bound: float, cpu: float | None = None
-    ) -> None:
-        """A time, and the processor time in it: the rest is waiting for a core."""
-        self.held &= found < bound
-        took = "" if cpu is None else f"{1000 * cpu:,.0f} ms of processor time"
-        verdict = "held" if found < bound else "MISSED"
-        line = f"{what:<54}{1000 * found:>8,.0f} ms  bound {1000 * bound:>6,.0f} ms  {verdict:<7}"
-        print(f"{line} {took}".rstrip(), flush=True)
-
-    def grown(self, before: float, after: float) -> None:
-        """Megabytes before and after."""
-        share = after / before - 1
-        self.held &= share < GROWTH
-        verdict = "held" if share < GROWTH else "MISSED"
-        print(f"memory grew by {share:.1%}, bound {GROWTH:.0%}: {verdict}", flush=True)
-
-
 def page_of(name: str, episode: str) -> str:
     return f"/run/{name}/episode?id={quote(episode, safe='')}"
 
 
-def episodes(server: Served, name: str, ids: list[str], bounds: Bounds) -> None:
+def episodes(server: Served, name: str, ids: list[str], rows: Rows) -> None:
     """The pages of 20 episodes, once the first has opened the dataset."""
     rng = random.Random(0)
     first = server.ask(page_of(name, ids[0]))[0]
@@ -183,31 +159,30 @@ def episodes(server: Served, name: str, ids: list[str], bounds: Bounds) -> None:
         for each in rng.sample(ids, 20)
     ]
     took, cpu = (sorted(column) for column in zip(*asked, strict=True))
-    middle = statistics.median(cpu)
-    bounds.tell(
-        "an episode's page, median of 20", statistics.median(took), EPISODE, middle
-    )
-    bounds.tell("an episode's page, the slowest of 20", took[-1], EPISODE, cpu[-1])
+    print(f"an episode's page: {1e3 * statistics.median(cpu):.0f} ms of processor time")
+    rows.add("page_median_s", statistics.median(took), at_most=0.2)
+    rows.add("page_slowest_s", took[-1], at_most=0.2)
 
 
-def answers(server: Served, bounds: Bounds) -> None:
+def answers(server: Served, rows: Rows) -> None:
     """The run of 100,000: its page, and rows from every part of it."""
     took, text = server.ask("/run/many/")
     print(f"first look at {MANY:,} episodes, reads their index: {took:.2f} s")
     print(f"its page: {len(text) / 1024:.0f} KiB")
-    again = server.ask("/run/many/")[0]
-    bounds.tell("the page of 100,000 episodes, again", again, ANSWER, server.took)
-    for what, query in (
-        ("rows from the middle", "from=50000"), ("sorted", "sort=ne&down=1"),
-        ("filtered by words and outcome", "q=0001&outcome=failure"),
-    ):  # fmt: skip
+    rows.add("many_again_s", server.ask("/run/many/")[0], at_most=0.3)
+
+    def ask(query: str) -> float:
         took, text = server.ask(f"/run/many/rows?{query}")
-        told = json.loads(text)
-        assert told["rows"], what
-        bounds.tell(f"100,000: {what} ({told['total']:,})", took, ANSWER, server.took)
+        assert json.loads(text)["rows"], query
+        return took
+
+    rows.add("many_from_middle_s", ask("from=50000"), at_most=0.3)
+    rows.add("many_sorted_s", ask("sort=ne&down=1"), at_most=0.3)
+    filtered = ask("q=0001&outcome=failure")
+    rows.add("many_filtered_s", filtered, at_most=0.3)
 
 
-def in_a_browser(server: Served, bounds: Bounds) -> None:
+def in_a_browser(server: Served, rows: Rows) -> None:
     """What a person waits for; left out where no chromium is on PATH."""
     chromium = shutil.which("chromium")
     if chromium is None:
@@ -218,23 +193,24 @@ def in_a_browser(server: Served, bounds: Bounds) -> None:
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page()
-        for name, of in (("few", FEW), ("many", MANY)):
+        shown: dict[str, float] = {}
+        filtered: dict[str, float] = {}
+        for name in ("few", "many"):
             page.goto(f"{server.address}/run/{name}/", wait_until="commit")
-            shown = page.wait_for_function(READY, polling=20).json_value()
-            bounds.tell(f"{of:,} episodes in the browser: rows are there", shown, ROWS)
-            took = 0.0
+            shown[name] = page.wait_for_function(READY, polling=20).json_value()
+            times = []
             for words in ("0001", "kitchen" if name == "few" else "0002", "17"):
-                took = max(took, page.evaluate(TYPED, words))
+                times.append(page.evaluate(TYPED, words))
                 page.evaluate(TYPED, "")  # two filters may find as many
-            bounds.tell(
-                f"{of:,} episodes in the browser: a filter",
-                took,
-                FILTER if name == "few" else ROWS,
-            )
+            filtered[name] = max(times)
+        rows.add("browser_few_s", shown["few"], at_most=1)
+        rows.add("browser_many_s", shown["many"], at_most=1)
+        rows.add("browser_few_filter_s", filtered["few"], at_most=0.1)
+        rows.add("browser_many_filter_s", filtered["many"], at_most=1)
         browser.close()
 
 
-def memory(server: Served, few: list[str], many: list[str], bounds: Bounds) -> None:
+def memory(server: Served, few: list[str], many: list[str], rows: Rows) -> None:
     """Pages of all kinds, a thousand, after as many as fill what is kept: 64 houses of a dataset,
     so 125 episodes of each run."""
     rng = random.Random(1)
@@ -254,11 +230,11 @@ def memory(server: Served, few: list[str], many: list[str], bounds: Bounds) -> N
     print(
         f"the server holds {before:.0f} MB after {PAGES // 2} pages, {after:.0f} after {PAGES} more"
     )
-    bounds.grown(before, after)
+    rows.add("memory_growth", after / before - 1, at_most=0.05)
 
 
 def main() -> int:
-    bounds = Bounds()
+    rows = Rows("viewer")
     with tempfile.TemporaryDirectory() as folder:
         top, began = (
             Path(sys.argv[1] if len(sys.argv) > 1 else folder),
@@ -275,13 +251,12 @@ def main() -> int:
                 f"first look at {FEW:,} episodes: {took:.2f} s, {len(text) / 1024:.0f} KiB"
             )
             again = server.ask("/run/few/")[0]
-            bounds.tell("5,000 rows, served again", again, ROWS, server.took)
-            episodes(server, "few", few, bounds)
-            answers(server, bounds)
-            in_a_browser(server, bounds)
-            memory(server, few, many, bounds)
-    print("all bounds held" if bounds.held else "bounds were missed")
-    return not bounds.held
+            rows.add("few_again_s", again, at_most=1)
+            episodes(server, "few", few, rows)
+            answers(server, rows)
+            in_a_browser(server, rows)
+            memory(server, few, many, rows)
+    return rows.exit_code()
 
 
 if __name__ == "__main__":

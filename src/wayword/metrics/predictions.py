@@ -26,7 +26,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -258,7 +258,7 @@ def _trajectory(
         raise DataError(
             path, at, "cannot be scored: this dataset needs the field 'actions'"
         )
-    places = [
+    places = _pose_places(value) or [
         p for number, item in enumerate(value) for p in _places(path, at, number, item)
     ]
     if not places:
@@ -280,6 +280,18 @@ def _trajectory(
         stop = Decision(Action("stop", (str(value),)))
         trajectory.steps.append(Step("agent", {}, stop, Feedback(), {key: walk[-1]}))
     return trajectory, illegal
+
+
+def _pose_places(items: list[Any]) -> list[str]:
+    """Return the places of a walk of poses, as most files have it; empty for other forms."""
+    try:
+        places, *angles = zip(*items, strict=True)
+    except (TypeError, ValueError):
+        return []
+    is_pose = set(map(type, chain(*angles))) <= {int, float}
+    is_named = set(map(type, places)) == {str}
+    has_lists = set(map(type, items)) == {list} and 0 < len(angles) <= 2
+    return list(places) if is_pose and is_named and has_lists else []
 
 
 def _places(path: Path, at: str, number: int, item: Any) -> list[str]:

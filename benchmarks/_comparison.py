@@ -27,7 +27,9 @@ from wayword.metrics.predictions import trajectory_from_places
 from wayword.metrics.scoring import scorer
 def walks(on, key, count):
     name, _, split = on.partition(":")
-    dataset = registry.load("dataset", name)(split, Path(DATA))
+    cls = registry.load("dataset", name)
+    settings = getattr(cls, "Settings", None) or getattr(cls, "settings_class", None)
+    dataset = cls(split, Path(DATA), *([settings()] if settings else []))
     tasks = dataset.tasks
     tasks = [tasks[number] for number in range(min(count, len(tasks)))]
     pairs = []
@@ -40,7 +42,8 @@ def walks(on, key, count):
 CODE = {
     "street_load_cold": f"{_STREET}for _ in range(5): graph(None)",
     "street_load_warm": f"{_STREET}for _ in range(100): graph(Path(CACHE))",
-    "street_scores_800": f"{_SCORED}dataset, pairs = walks('touchdown:unseen_dev', 'panorama', 800)\n"
+    "street_scores_800": f"{_SCORED}"
+    "dataset, pairs = walks('touchdown:unseen_dev', 'panorama', 800)\n"
     "for pair in pairs: scorer('street').score(dataset, [pair])",
     "r2r_scores_together": f"{_SCORED}dataset, pairs = walks('r2r:val_seen', 'viewpoint', 1021)\n"
     "for _ in range(20): scorer('indoor').score(dataset, pairs)",

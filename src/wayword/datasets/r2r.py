@@ -43,7 +43,7 @@ from wayword.core.game import ActionPlan
 from wayword.core.geometry import absolute, plain_sum
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import World
-from wayword.datasets.procedural.homes.episodes import read_rules
+from wayword.datasets.sources.rules import read_rules
 from wayword.perception import recorded
 from wayword.settings import FileName
 from wayword.worlds import indoor

@@ -33,6 +33,7 @@ from wayword.datasets.procedural.homes.objects import (
 )
 from wayword.datasets.procedural.tables import Table
 from wayword.datasets.sources import ithor, thor
+from wayword.datasets.sources.rules import read_rules
 from wayword.verbalize.household import spot_words
 from wayword.worlds.household.goals import RearrangementReference, Restored
 from wayword.worlds.household.layout import Layout
@@ -612,7 +613,7 @@ class Rearrangement(homes.SourcedTasks):
         )
 
     def rules(self) -> str:
-        return homes.read_rules(f"rearrangement_{self.settings.request}")
+        return read_rules(f"rearrangement_{self.settings.request}")
 
 
 def _episode_id(scene: str, arrangement: str) -> str:

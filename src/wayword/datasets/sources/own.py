@@ -31,6 +31,7 @@ from wayword.datasets.procedural.homes import furniture
 from wayword.datasets.procedural.homes import home as plans
 from wayword.datasets.procedural.homes.home import Home
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement, arrange
+from wayword.datasets.sources.rules import read_rules
 from wayword.settings import load_yaml
 from wayword.worlds.household import goals
 from wayword.worlds.household.expert import SolvableHousehold
@@ -651,7 +652,7 @@ def _read_task(path: Path, text: str, name: str) -> TaskFile:
     required = tuple(
         _condition(path, n, e, draft, named) for n, e in enumerate(entry.goal, 1)
     )
-    name, rules = entry.name or name, entry.rules or homes.read_rules("household")
+    name, rules = entry.name or name, entry.rules or read_rules("household")
     start = _pose(path, entry.start, home)
     episode = Episode(name, entry.instruction, home.name, start, extra={"rules": rules})
     accepted = entry.accepted or {}

@@ -9,8 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
-from importlib import resources
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Protocol
 
@@ -24,6 +23,7 @@ from wayword.core.game import PlanningFailed
 from wayword.datasets.procedural.homes import home as plans
 from wayword.datasets.procedural.homes.home import Home, home_name
 from wayword.datasets.procedural.homes.objects import Arrangement, arrange
+from wayword.datasets.sources.rules import read_rules
 from wayword.settings import Checked, Count
 from wayword.worlds import household
 from wayword.worlds.household.expert import (
@@ -243,13 +243,6 @@ class SourcedTasks(SolvableHousehold):
             self if self.split == train else type(self)(train, self.folder, settings)
         )
         return Training(source, source.tasks)
-
-
-@cache
-def read_rules(name: str) -> str:
-    """Return the rules of a task in words; empty if it has none."""
-    text = resources.files("wayword.datasets") / "rules" / f"{name}.txt"
-    return text.read_text(encoding="utf-8").strip() if text.is_file() else ""
 
 
 Draw = Callable[[random.Random, Arrangement, str], Task | None]

@@ -1,0 +1,48 @@
+"""Homes say what changed: an honest player solves as much, and reads less."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from helpers import honest_player as honest
+from wayword.agents.strategies.agents import Act
+from wayword.core.rollout import Setup, rollout
+from wayword.datasets.household import Household
+from wayword.datasets.iqa import InteractiveQuestions
+from wayword.metrics.household import score_state
+
+EPISODES = 4
+
+
+def played(dataset: Any, script: Any, view: Any) -> tuple[float, int]:
+    """Solved episodes, and the characters of all messages."""
+    solved, characters = 0.0, 0
+    for task in dataset.tasks:
+        model = honest.Honest(script)
+        settings = Act.Settings(decoding="free", context=100_000, view=view)
+        setup = Setup(
+            dataset,
+            lambda toolkit, actor, chosen=settings: Act(chosen, toolkit),
+            {"main": model},
+            max_steps=150,
+        )
+        ended = asyncio.run(rollout(task, setup))
+        solved += score_state(task.reference, ended.state)["sr"]
+        characters += sum(len(prompt[-1].content) for prompt in model.prompts)  # type: ignore[union-attr]
+    return solved, characters
+
+
+@pytest.mark.parametrize(
+    ("kind", "script"),
+    [(Household, honest.household), (InteractiveQuestions, honest.question)],
+)
+def test_changes_are_enough_and_shorter(kind: Any, script: Any) -> None:
+    dataset = kind(settings=kind.Settings(homes=2, episodes=EPISODES))
+    solved, characters = played(dataset, script, "full")
+    solved_by_changes, fewer = played(dataset, script, "changes")
+    assert solved_by_changes >= solved >= EPISODES - 1
+    # The full views are grouped by furniture, too.
+    assert fewer <= 0.7 * characters, fewer / characters

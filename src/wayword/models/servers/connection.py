@@ -173,7 +173,8 @@ class Connection:
             return reply
         if 300 <= status < 400:
             raise _redirect(status, response.headers, self.address)
-        refusal = read(_code(problem) or status, problem, request.fields)
+        status = _code(problem) or status
+        refusal = read(status, problem, request.fields)
         if problem is reply and refusal.kind == "unknown" and status < 300:
             return reply  # without choices, but with a count of tokens
         raise self._failure(status, refusal, response.headers, request, str(problem))
@@ -348,9 +349,8 @@ def _proxy_for(parts: SplitResult) -> str:
     proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
     # as a server's address, 0.0.0.0 stands for this machine
     is_direct = is_loopback(host) or host in ("0.0.0.0", "::") or proxy_bypass(host)
-    for entry in re.split(
-        r"[\s,]+", proxies.get("no", "")
-    ):  # proxy_bypass takes names only
+    # proxy_bypass takes names only
+    for entry in re.split(r"[\s,]+", proxies.get("no", "")):
         with suppress(ValueError):
             network = ipaddress.ip_network(entry, strict=False)
             is_direct = is_direct or ipaddress.ip_address(host) in network

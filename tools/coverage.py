@@ -519,7 +519,7 @@ SECTIONS: Mapping[str, Callable[[int], Iterator[Cell]]] = {
     "agreement": agreement, "horizons": horizons, "bench": bench_means, "forecasts": forecasts,
 }  # fmt: skip
 SHORT: Mapping[str, Callable[[], Iterator[Cell]]] = {
-    "rates": lambda: rates(400), "skewed": lambda: skewed(40), "horizons": lambda: horizons(100),
+    "rates": lambda: rates(400), "skewed": lambda: skewed(30), "horizons": lambda: horizons(100),
     "paired": lambda: paired(20, (10, 30)), "bench": lambda: bench_means(40),
     "forecasts": lambda: forecasts(200), "agreement": lambda: agreement(40),
 }  # fmt: skip

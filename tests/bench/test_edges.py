@@ -1,22 +1,43 @@
-"""The ends of a ladder: a horizon exactly at the longest or the shortest level is a number."""
+"""The ends of a ladder: beyond the longest level a horizon is infinite, at it it is a number."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
+import pytest
 
-from wayword.bench.horizon import Fits
+from wayword.bench.horizon import Attempt, horizon, isotonic_crossing
 
-
-def fits(h50: float) -> Fits:
-    values = np.array([h50])
-    return Fits(values, np.array([1.0]), np.array([1.0]), 4.0, 64.0)
+LENGTHS = [2, 4, 8, 16]
 
 
-def test_a_horizon_at_an_end_of_the_ladder_is_finite_and_one_beyond_is_not() -> None:
-    for length in (4.0, 5.0, 63.0, 64.0):
-        assert fits(length).at(0.5)[0] == length
-    assert fits(64.01).at(0.5)[0] == math.inf
-    assert fits(3.99).at(0.5)[0] == 0.0
-    assert fits(64.0).at(0.8)[0] == 64.0 * math.log(0.8) / math.log(0.5)
+def attempts(*solved: int, of: int = 16) -> list[Attempt]:
+    return [
+        Attempt(level, place, f"{place}/{level}", place < wins)
+        for level, wins in enumerate(solved)
+        for place in range(of)
+    ]
+
+
+def test_a_crossing_within_the_last_level_is_finite() -> None:
+    tried = [16] * 4
+    assert isotonic_crossing(LENGTHS, [1, 1, 1, 0.5], tried, 0.5) == math.inf
+    assert isotonic_crossing(LENGTHS, [1, 1, 1, 0.49], tried, 0.5) < 16
+    assert isotonic_crossing(LENGTHS, [0.49, 0, 0, 0], tried, 0.5) == 0.0
+    assert isotonic_crossing(LENGTHS, [1, 0.5, 0, 0], tried, 0.5) == pytest.approx(4)
+    unplayed = isotonic_crossing(
+        LENGTHS, [1, 0, math.nan, math.nan], [16, 16, 0, 0], 0.5
+    )
+    assert 2 < unplayed < 4
+
+
+def test_the_ends_of_an_interval_are_levels_or_beyond_the_ladder() -> None:
+    all_solved = horizon(LENGTHS, attempts(16, 16, 16, 16)).h50
+    assert (all_solved.mean, all_solved.low, all_solved.high) == (math.inf,) * 3
+    last_lost = horizon(LENGTHS, attempts(16, 16, 16, 0)).h50
+    assert (last_lost.low, last_lost.high) == (8.0, 16.0)
+    assert 8 < last_lost.mean < 16
+    last_unclear = horizon(LENGTHS, attempts(16, 16, 16, 8)).h50
+    assert (last_unclear.low, last_unclear.high) == (8.0, math.inf)
+    none_solved = horizon(LENGTHS, attempts(0, 0, 0, 0)).h50
+    assert (none_solved.mean, none_solved.low, none_solved.high) == (0.0, 0.0, 0.0)

@@ -13,6 +13,7 @@ import pytest
 
 from helpers.looping import for_each
 from helpers.records import records, rewrite
+from wayword.core import registry
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
@@ -394,3 +395,70 @@ def test_a_continued_episode_verifies_even_under_a_lower_limit(
     )
     run(plan)
     assert differences(tmp_path / "on") == []
+
+
+def test_turns_in_another_order_are_refused(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run(Plan("random", "ma_household", limit=1, max_steps=3, out=out))
+    forger = Forger(out)
+    steps = steps_of(forger.episodes[0])
+    actors = [step["actor"] for step in steps]
+    assert len(set(actors)) == 2
+    steps[0], steps[1] = steps[1], steps[0]
+    forger.save()
+    assert differences(out) == [f"step 1: it was the turn of {actors[0]!r}"]
+
+
+def test_verdicts_of_trials_are_judged_again(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    plan = Plan(
+        "reflexion", "houses", "scripted:noise", {"trials": 3, "verdict": "judge"}, limit=3,
+        max_steps=3, out=out,
+    )  # fmt: skip
+    run(plan)
+    assert differences(out) == []
+    forger = Forger(out)
+    tried = next(each for each in forger.episodes if each["trajectory"].get("earlier"))
+    first = tried["trajectory"]["earlier"][0]
+    first["verdict"]["succeeded"] = True
+    forger.save()
+    assert "trial 1: its verdict is False, recorded as True" in differences(out)
+    del first["verdict"]
+    forger.save()
+    assert "trial 1: was played again without a verdict" in differences(out)
+
+
+def test_caveats_of_the_dataset_cannot_be_left_out(
+    played: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    houses = registry.load("dataset", "houses")
+    monkeypatch.setattr(houses, "caveats", ("walls are inferred",))
+    assert differences(played) == [
+        "run.json: field 'caveats' lacks 'walls are inferred'"
+    ]
+
+
+def test_a_failed_episode_is_part_of_the_set(played: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(played, copy)
+    forger = Forger(copy)
+    (first, *forger.episodes) = forger.episodes
+    forger.save()
+    assert any("is missing" in line for line in differences(copy))
+    failure = {"episode": first["episode"], "reason": "out of memory"}
+    rewrite(copy, [failure], "failures.jsonl.gz")
+    assert differences(copy) == []
+
+
+def test_a_run_with_a_robot_is_never_replayed(played: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(played, copy)
+    forger = Forger(copy)
+    forger.identity["dataset"] = "robot:live"
+    forger.identity["dataset_settings"] = {"target": "mug", "url": "ws://127.0.0.1:9/"}
+    forger.episodes = forger.episodes[:1]
+    forger.episodes[0]["episode"] = "1_mug"
+    forger.episodes[0]["trajectory"]["episode_id"] = "1_mug"
+    forger.save()
+    expected = "cannot be replayed: a run with a robot cannot be replayed"
+    assert any(line.startswith(expected) for line in differences(copy))

@@ -1,0 +1,34 @@
+"""The history of goal conditions has an entry after exactly the steps that changed one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wayword.core.game import Game
+from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
+from wayword.runs.running import run
+from wayword.viewer.data import open_sources
+from wayword.viewer.document import conditions, replay
+
+
+def test_each_entry_has_the_conditions_after_its_step(tmp_path: Path) -> None:
+    run(Plan("expert", "household", limit=4, out=tmp_path / "run"))
+    recorded = RunFolder.read(tmp_path / "run")
+    changes = 0
+    for record in recorded.records():
+        sources = open_sources(recorded, [record.episode_id], None)
+        progress, _, history, _ = replay(record.trajectory, sources)
+        task = sources.tasks[record.episode_id]
+        game = Game(sources.world(record.episode_id), task.episode)
+        states = [conditions(task.reference, game.world.now())]
+        for step in record.trajectory.steps:
+            game.act(step.actor, step.decision)
+            states.append(conditions(task.reference, game.world.now()))
+        met = [sum(now for _, now, _ in state) for state in states]
+        changed = {0} | {n for n in range(1, len(met)) if met[n] != met[n - 1]}
+        assert set(history) == changed
+        assert all(history[n] == states[n] for n in changed)
+        assert list(progress.values) == met
+        changes += len(changed) - 1
+    assert changes > 3

@@ -1,0 +1,33 @@
+"""An object that moves takes along what is in or on it, in all three dimensions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wayword.runs.plan import Plan, open_dataset
+
+
+def test_contents_move_with_their_holder_and_nothing_else_does() -> None:
+    dataset = open_dataset(Plan("expert", "household"))
+    moved = 0
+    for task in dataset.tasks[:2]:
+        world = dataset.world(task.episode)
+        world.reset(task.episode)
+        entities = world.house.entities
+        for holder in range(entities.objects):
+            members = entities.with_contents(holder)
+            if len(members) < 2:
+                continue
+            moved += 1
+            before = np.stack([entities.x, entities.y, entities.bottom]).copy()
+            x, y, bottom = before[:, holder] + (1.0, -2.0, 0.5)
+            entities.place(holder, x, y, bottom)
+            after = np.stack([entities.x, entities.y, entities.bottom])
+            shift = np.zeros_like(before)
+            shift[:, members] = np.array([[1.0], [-2.0], [0.5]])
+            assert after == pytest.approx(before + shift)
+            middles = entities.bottom[members] + entities.height[members] / 2
+            assert entities.mid_height[members] == pytest.approx(middles)
+            entities.place(holder, *before[:, holder])
+    assert moved > 10

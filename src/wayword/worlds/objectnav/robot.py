@@ -311,7 +311,8 @@ class Transforms:
         self._parents: dict[str, tuple[str, list[float], list[float], float]] = {}
 
     def add(self, message: Message, topic: str) -> None:
-        """Add the transforms of a ``TFMessage``; those on ``tf_static`` never expire."""
+        """Add the transforms of a ``TFMessage``; those on ``tf_static`` never expire. As in tf2,
+        one that is not finite or no rotation is ignored, and the others are read."""
         is_static = topic.endswith("_static")
         received = math.inf if is_static else time.monotonic()
         with naming_field(topic, "transforms"):
@@ -319,15 +320,16 @@ class Transforms:
                 shift, turn = (
                     each["transform"][key] for key in ("translation", "rotation")
                 )
-                yaw_of(turn, topic, "transforms")  # refuses what is no rotation
                 entry = (
                     str(each["header"]["frame_id"]).lstrip("/"),
                     [float(shift[axis]) for axis in "xyz"],
                     [float(turn[axis]) for axis in "xyzw"],
                     received,
                 )
-                if not all(map(math.isfinite, entry[1])):
-                    raise ValueError(f"the translation {entry[1]} is not finite")
+                length = math.hypot(*entry[2])
+                is_finite = math.isfinite(length + sum(entry[1]))
+                if not is_finite or length < MIN_QUATERNION:
+                    continue
                 self._parents[str(each["child_frame_id"]).lstrip("/")] = entry
 
     def place(self, frame: str, body: str, after: float) -> Place | None:

@@ -31,7 +31,7 @@ ASSUMED = (0.0, 0.3, 0.5, 0.7)
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class RunPairVariance:
     """Two runs on ``shared`` episodes: their correlation of success, and the standard error of the
     mean difference of one episode, so that n episodes have it divided by the root of n."""
 
@@ -56,7 +56,7 @@ def assumed_error(correlation: float, rate: float = 0.5) -> float:
     return math.sqrt(2 * rate * (1 - rate) * (1 - correlation))
 
 
-def pairs_of(runs: Sequence[Path], split: str, success: str) -> list[Pair]:
+def pairs_of(runs: Sequence[Path], split: str, success: str) -> list[RunPairVariance]:
     """Return the pairs of runs on a split that share at least ten episodes and differ in some."""
     scored = []
     for path in runs:
@@ -82,7 +82,7 @@ def pairs_of(runs: Sequence[Path], split: str, success: str) -> list[Pair]:
         error = found.interval().half / 1.96 * math.sqrt(len(shared))
         with np.errstate(invalid="ignore", divide="ignore"):
             correlation = float(np.corrcoef(before, after)[0, 1])
-        pairs.append(Pair((one, two), len(shared), correlation, error))
+        pairs.append(RunPairVariance((one, two), len(shared), correlation, error))
     return pairs
 
 

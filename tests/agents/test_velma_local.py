@@ -51,7 +51,8 @@ def test_each_prompt_token_is_evaluated_once() -> None:
 
 
 def test_a_completion_answers_several_steps_of_a_quiet_street() -> None:
-    settings = replace(VelmaSettings(shots=2), decoding="complete", draw="run")
+    small = VelmaSettings(shots=2, **Velma.small_model)
+    settings = replace(small, decoding="complete", draw="run")
     trajectory = walk(settings)
     assert trajectory.error == ""
     assert len(list(trajectory.calls())) < len(trajectory.steps) - 1

@@ -253,6 +253,8 @@ class Velma(Agent):
     families: ClassVar[frozenset[str]] = frozenset({"street"})
     needs_model: ClassVar[bool] = True
     roles: ClassVar[tuple[str, ...]] = ("landmarks",)
+    # A small model that reads of a limit writes one action at a time.
+    small_model: ClassVar[Mapping[str, Json]] = {"step_limit": "hidden"}
     chat_model: ClassVar[Mapping[str, Json]] = {
         "decoding": "reasoned",
         "max_tokens": 400,

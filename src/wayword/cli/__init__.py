@@ -5,6 +5,7 @@ The library is imported inside the commands that need it, so that ``wayword --he
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import re
@@ -49,7 +50,10 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(141)
     except OSError as error:
-        _say(f"{error.filename or 'system'}: {error.strerror or error}")
+        _say(_system_problem(error))
+        sys.exit(2)
+    except MemoryError:
+        _say("out of memory; lower --concurrency, or raise the limit (ulimit -v)")
         sys.exit(2)
     except Exception as error:
         name = type(
@@ -64,6 +68,23 @@ def main() -> None:
         else:
             raise
         sys.exit(2)
+
+
+def _system_problem(error: OSError) -> str:
+    """An error of the system in one line, with the remedy where there is one."""
+    remedies = {
+        errno.EMFILE: "raise the limit of open files (ulimit -n)",
+        errno.ENOSPC: "free some space",
+        errno.EDQUOT: "free some space, or ask for a larger quota",
+        errno.EAGAIN: "raise the limit of processes (ulimit -u)",
+    }
+    where = error.filename or "system"
+    remedy = remedies.get(error.errno or 0, "")
+    if error.errno == errno.ENOENT and not error.filename:
+        where = "the current folder"
+        remedy = "it was removed: change to another one"
+    line = f"{where}: {error.strerror or error}"
+    return f"{line}; {remedy}" if remedy else line
 
 
 def _usage(error: Any) -> str:

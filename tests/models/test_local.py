@@ -290,7 +290,7 @@ def test_files_that_are_no_weights(
         LocalModel(str(foreign))
     foreign.write_bytes(b"GGUF" + b"\0" * 100)
     model = LocalModel(str(foreign))
-    with pytest.raises(UsageError, match=r"llama\.cpp cannot load it"):
+    with pytest.raises(UsageError, match=r"the file is incomplete"):
         asyncio.run(model.complete("x", Sampling()))
     monkeypatch.setenv("WAYWORD_MODELS", str(tmp_path))
     (tmp_path / SMOLLM2.file).write_bytes(b"GGUF, but short")

@@ -57,7 +57,7 @@ _NAME_LEAD = re.compile(
     r"|action|id|is|go|goto|move|head|walk|to|towards?)(?![^\W_])|[\s:=#*\"'`_{])+)",
     re.I,
 )
-_NAME_CALL = re.compile(r"\W*(?:action )?[A-Za-z]\w*\s?[\[(]([^\[\]()]*)[\])]", re.I)
+_NAME_CALL = re.compile(r"\W*(?:action )?[A-Za-z]\w*[\[(]([^\[\]()]*)[\])]", re.I)
 _HEAD_END = re.compile(
     r"[,;:!?(#\"`*”」|<\n。，；！？（]|\.(?=\W|$)|\s[-–—/→]|->"
     r"|\b(?:because|since|as|is|which|so|here|now|and|then|or)\b",

@@ -44,11 +44,11 @@ CODE = {
     "street_load_warm": f"{_STREET}for _ in range(100): graph(Path(CACHE))",
     "street_scores_800": f"{_SCORED}"
     "dataset, pairs = walks('touchdown:unseen_dev', 'panorama', 800)\n"
-    "for pair in pairs: scorer('street').score(dataset, [pair])",
+    "by = scorer('street')\nfor pair in pairs: by.score(dataset, [pair])",
     "r2r_scores_together": f"{_SCORED}dataset, pairs = walks('r2r:val_seen', 'viewpoint', 1021)\n"
     "for _ in range(20): scorer('indoor').score(dataset, pairs)",
     "r2r_scores_apart": f"{_SCORED}dataset, pairs = walks('r2r:val_seen', 'viewpoint', 1021)\n"
-    "for pair in pairs: scorer('indoor').score(dataset, [pair])",
+    "by = scorer('indoor')\nfor pair in pairs: by.score(dataset, [pair])",
 }
 """Row -> Python; ``DATA`` and ``CACHE`` are folders."""
 COMMANDS = {

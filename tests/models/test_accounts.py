@@ -472,6 +472,38 @@ def test_a_failure_is_settled_at_its_bill_and_one_without_a_bill_at_nothing() ->
     assert (server.ledger.tokens, account.tokens, account.calls) == (128, 128, 1)
 
 
+def test_the_ledger_says_which_bills_are_no_evidence() -> None:
+    """Those of failures are estimates; lost answers stay open, with the time that they took."""
+    script = [
+        Usage(80, 5),
+        ModelError("400", billed=Usage(100, 20)),
+        ModelError("504", billed=Usage(100, 20), lost=True),
+        None,
+    ]
+    server, account = Server(*script), Account()
+    paid(server, account, calls=4)
+    *_, counted, _, failed, _, given_up, _, cancelled = server.ledger.rows
+    assert not (counted.open or counted.lost or failed.open)
+    assert failed.lost
+    assert given_up.open
+    assert given_up.lost
+    assert cancelled.open
+    assert not cancelled.lost
+    assert account.calls == 4
+
+
+def test_a_lost_answer_s_usage_and_cost_are_those_in_the_ledger() -> None:
+    lost = ModelError("504", billed=Usage(100, 20), lost=True)
+    server, account = Server(*[Usage(80, 5)] * 9, lost), Account()
+    paid(server, account, calls=9)
+    (error,) = paid(server, account)
+    assert isinstance(error, ModelError)
+    assert error.billed is not None
+    assert error.billed.estimated
+    assert 85 <= error.billed.prompt + error.billed.completion < 120
+    assert account.tokens == 9 * 85 + error.billed.prompt + error.billed.completion
+
+
 def test_a_model_that_announces_nothing_is_reserved_for_as_a_whole() -> None:
     server, account = Server(Usage(5, 5), None, announces=False), Account()
     answer, stopped = paid(server, account, n=2, calls=2)

@@ -152,10 +152,14 @@ class InspectModel(Model):
             name, text = type(error).__name__, " ".join(redacted(str(error)).split())
             is_fatal = any(part in name.lower() for part in _FATAL)
             is_free = is_fatal or any(part in name.lower() for part in _FREE)
-            billed = None if is_free else cap  # it may have failed after generating
+            is_lost = not is_free  # it may have failed after generating
             line = f"{self.name}: {name}: {text[:300]}"
             raise ModelError(
-                line, retryable=not is_fatal, fatal=is_fatal, billed=billed
+                line,
+                retryable=not is_fatal,
+                fatal=is_fatal,
+                billed=cap if is_lost else None,
+                lost=is_lost,
             ) from None
 
     def _message(self, message: Message) -> Any:

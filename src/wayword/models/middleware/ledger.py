@@ -25,7 +25,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from statistics import correlation, fmean, pstdev, pvariance
+from statistics import correlation, fmean, median, pstdev, pvariance
 from typing import NamedTuple, Protocol
 
 # Requests that are remembered, the latest ones: their mean is exact to about 4%.
@@ -41,6 +41,10 @@ _SIMILAR = 1.5
 # Their mean is two to three times the length at that moment, for lognormal and Pareto lengths and
 # limits of 1 to 20 times that length.
 _WORKS_ON = 2.5
+
+# An answer that a gateway has cut off is longer than those that it has let pass. Where waiting
+# times hide the lengths, it counts as so many times the longest of these.
+_STILL_LONGER = 1.5
 
 # The same for the longest of the killed requests, which were not chosen by their length.
 _GOES_ON = 1.5
@@ -182,12 +186,15 @@ def expected_cost(
     for request in finished:
         kinds[request.kind].append(request)
 
+    cut_off = _share_cut_off(finished, given_up)
     expected = 0.0
     variance = 0.0
     for kind in {request.kind for request in lost}:
         similar = kinds.get(kind, finished)
         worked_on = _extrapolation(similar)
         spread = pvariance(each.cost for each in similar)
+        longest = sorted(each.cost for each in similar)[-1 - len(similar) // 50]
+        usual = median(each.seconds for each in similar)
         seen = 0
         longer = 0
         longer_cost = 0.0
@@ -203,7 +210,10 @@ def expected_cost(
             if not request.killed or not longer:
                 count += 1  # the request itself
             cost = longer_cost + count * worked_on(request)
-            cost = min(request.reserved, cost / (longer + count))
+            cost /= longer + count
+            if not request.killed and request.seconds > usual:
+                cost = max(cost, cut_off * _STILL_LONGER * longest)
+            cost = min(request.reserved, cost)
             cost += (request.reserved - cost) / len(similar) ** 2
             expected += cost
             variance += spread
@@ -217,6 +227,19 @@ def expected_cost(
         total = len(lost) + earlier
         margin *= sqrt(total / len(lost)) - sqrt(earlier / len(lost))
     return min(limit, expected + _MARGIN * margin)
+
+
+def _share_cut_off(finished: Sequence[TimedBill], given_up: Sequence[float]) -> float:
+    """Return the share of given-up requests that a gateway cut off for their length, at least.
+
+    These have all taken longer than usual, and of the others one half.
+    """
+    if not given_up:
+        return 0.0
+    usual = median(each.seconds for each in finished)
+    late = len(given_up) - bisect_right(given_up, usual)
+    error = 1.0 / sqrt(len(given_up))
+    return max(0.0, 2.0 * late / len(given_up) - 1.0 - error)
 
 
 def _extrapolation(finished: Sequence[TimedBill]) -> Callable[[TimedBill], float]:

@@ -483,7 +483,9 @@ def test_the_ledger_says_which_bills_are_no_evidence() -> None:
     server, account = Server(*script), Account()
     paid(server, account, calls=4)
     *_, counted, _, failed, _, given_up, _, cancelled = server.ledger.rows
-    assert not (counted.open or counted.lost or failed.open)
+    assert not counted.open
+    assert not counted.lost
+    assert not failed.open
     assert failed.lost
     assert given_up.open
     assert given_up.lost

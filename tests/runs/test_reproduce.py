@@ -138,6 +138,8 @@ def test_rows_carry_what_the_released_code_ran() -> None:
         assert row.settings["shots"] == 1
         for source in row.sources:
             name = source.split.partition(":")[0]
+            state = {**row.settings, **source.settings}.get("own_state", "always")
+            assert state == ("always" if name == "ma_wah" else "start"), row.name
             if name.startswith("grounding"):
                 continue
             settings = make(
@@ -168,6 +170,10 @@ def test_rows_carry_what_the_released_code_ran() -> None:
     assert sorted(prompts) == sorted(get_args(PromptName))
     remarks = {row.name: row.differs for row in rows("lgx/table-3")}
     assert len(remarks["LGX, captions"]) == 2
+    for name in ("lgx/table-1", "lgx/table-3"):
+        for row in rows(name):  # rate and path length by one definition of success
+            assert set(row.published) == {"success_grounded", "spl_grounded"}
+            assert row.published["spl_grounded"] <= row.published["success_grounded"]
     velma = [
         row
         for name in ("table-2", "table-3", "figure-5")

@@ -308,6 +308,13 @@ OBJECTNAV = (
         "share of the episode's views with a target in view",
     ),
     Metric(
+        "spl_grounded",
+        "SPL grounded",
+        "rate",
+        "higher",
+        "success_grounded x l / max(p, l)",
+    ),
+    Metric(
         "spl_visible",
         "SPL visible",
         "rate",

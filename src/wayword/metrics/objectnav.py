@@ -39,6 +39,12 @@ from wayword.metrics.scoring import EpisodeScorer, Standing
 from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.world import ObjectNavReference
 
+GROUNDED_SCORES = {
+    "success_visible": "success_grounded",
+    "spl_visible": "spl_grounded",
+}
+"""Scores of a target in view, and their names in LGX's definition: 0 after giving up."""
+
 RELEASED = 2.0
 """``TARGET_DIST`` of LGX's released code, metres."""
 TYPES = (
@@ -97,7 +103,9 @@ class ObjectNavScorer(EpisodeScorer):
                 share = best / max(traveled, best) if best > 0 else float(not traveled)
                 scores[f"spl_{name}"] = success * share
         gave_up = bool(trajectory.noted(GAVE_UP))
-        scores["success_grounded"] = scores["success_visible"] * (not gave_up)
+        for seen, grounded in GROUNDED_SCORES.items():
+            if seen in scores:
+                scores[grounded] = 0.0 if gave_up else scores[seen]
         if reference.middles:
             end = (float(state.get("x", math.inf)), float(state.get("y", math.inf)))
             near = min(math.dist(end, middle) for middle in reference.middles)

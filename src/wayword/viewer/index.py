@@ -39,6 +39,7 @@ ACCOUNT = (
 _MAIN = ("sr", "tc", "ne", "spd", "spl", "ndtw", "goal_sr", "psr")
 _EFFICIENCY = (
     "spl",
+    "spl_grounded",
     "spl_visible",
     "spl_challenge",
     "plw_sr",

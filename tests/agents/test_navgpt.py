@@ -362,10 +362,20 @@ def test_a_steep_way_is_told_to_lead_up_or_down() -> None:
     ]
     way = Neighbor("top", 0.0, 28.0, 2.0)
     seen = IndoorObservation("small", "s", 0.0, 0.0, (way,))
-    told = indoor.observation(
-        seen, Percept(tuple(Sector(45.0 * n, 45.0, "") for n in range(8)))
-    )
+    percept = Percept(tuple(Sector(45.0 * n, 45.0, "") for n in range(8)))
+    told = indoor.observation(seen, percept)
     assert "{'top': 'right 0.00, up 28, 2.00m'}" in told
+    flat = indoor.Detail(slopes=False)
+    assert "{'top': 'right 0.00, 2.00m'}" in indoor.observation(seen, percept, flat)
+    numbered = indoor.numbered_exits([way], 0.0, percept, flat, ())
+    assert numbered == "1. front, 2 m"
+
+
+def test_slopes_are_explained_only_where_they_are_shown() -> None:
+    for slopes in (True, False):
+        model = Scripted([STOP])
+        play(NavGPT, replace(FREE, slopes=slopes), {"main": model})
+        assert ("means stairs or a ramp" in model.prompts[0]) == slopes
 
 
 NUMBERED = NavGPTSettings(decoding="numbered")

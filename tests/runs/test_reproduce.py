@@ -159,6 +159,7 @@ def test_rows_carry_what_the_released_code_ran() -> None:
             assert row.steps == (100 if name.startswith("ma_") else 50)
     navgpt = [row for n in (1, 2, 3) for row in rows(f"navgpt/table-{n}")]
     assert {row.steps for row in [*navgpt, rows("discussnav/table-1")[1]]} == {10}
+    assert not any(row.settings["slopes"] for row in navgpt)
     assert rows("navgpt/table-3")[0].published["sr"] == pytest.approx(15.97 - 4.86)
     asked = [
         row for n in (1, 3, 4) for row in rows(f"lgx/table-{n}") if row.agent == "lgx"

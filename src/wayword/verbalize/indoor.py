@@ -38,12 +38,18 @@ DIRECTIONS = {
 @dataclass(frozen=True, slots=True)
 class Detail:
     """Parts of a description, as in NavGPT's Table 3: captions, objects, and objects' distances;
-    and the neighboring viewpoints, which summaries of a place leave out."""
+    the neighboring viewpoints, which summaries of a place leave out; and the slopes of their exits,
+    which NavGPT does not describe."""
 
     captions: bool = True
     objects: bool = True
     distances: bool = True
     neighbors: bool = True
+    slopes: bool = True
+
+    def slope(self, elevation: float) -> str:
+        """Return the slope of an exit as :func:`slope` does; empty if slopes are left out."""
+        return slope(elevation) if self.slopes else ""
 
 
 STEEP_DEGREES = (
@@ -93,7 +99,7 @@ def observation(
             for exit_ in exits:
                 side, steep = (
                     angle(relative(exit_.heading, facing)),
-                    slope(exit_.elevation),
+                    detail.slope(exit_.elevation),
                 )
                 reachable[exit_.viewpoint] = _joined(
                     side, steep, f"{exit_.distance:.2f}m"
@@ -156,7 +162,7 @@ def numbered_exits(
     first: dict[int, int] = {}
     for number, exit_ in enumerate(exits, 1):
         label = DIRECTIONS[8][sector(relative(exit_.heading, facing), 8)].lower()
-        steep = slope(exit_.elevation).partition(" ")[0]
+        steep = detail.slope(exit_.elevation).partition(" ")[0]
         visited_note = "visited" if exit_.viewpoint in visited else ""
         index = sector(exit_.heading, len(percept.sectors))
         if (first_number := first.setdefault(index, number)) != number:

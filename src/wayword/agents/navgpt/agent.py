@@ -59,10 +59,11 @@ class NavGPTSettings(PromptSettings):
     ``summaries`` then has no effect). ``summaries`` describes past viewpoints by the ``recorded``
     sentence, or by one that the model of the role ``summary`` writes ``online``. ``captions``,
     ``objects``, ``distances``: parts of descriptions; turning them off gives the ablations of
-    Table 3. ``history``: show the steps so far; if off, only the result of the last step.
-    ``max_tokens`` is 400 by default, ``thought_length`` 50 with numbered exits. ``endings``: a
-    ``Final Answer:`` ends the walk only if it says that the agent has arrived (``arrived``; "not
-    there yet" is rejected), or always, as in the released code (``any``).
+    Table 3. ``slopes``: say which exits lead up or down; the paper and its code do not.
+    ``history``: show the steps so far; if off, only the result of the last step. ``max_tokens`` is
+    400 by default, ``thought_length`` 50 with numbered exits. ``endings``: a ``Final Answer:`` ends
+    the walk only if it says that the agent has arrived (``arrived``; "not there yet" is rejected),
+    or always, as in the released code (``any``).
     """
 
     decoding: Literal["constrained", "free", "numbered"] = "constrained"
@@ -70,6 +71,7 @@ class NavGPTSettings(PromptSettings):
     captions: bool = True
     objects: bool = True
     distances: bool = True
+    slopes: bool = True
     history: bool = True
     endings: Literal["arrived", "any"] = "arrived"
 
@@ -87,7 +89,10 @@ class NavGPT(PromptAgent):
         super().__init__(settings, toolkit)
         self._perceiver = need(toolkit.perceiver, "perceive", "navgpt")
         self._detail = indoor.Detail(
-            settings.captions, settings.objects, settings.distances
+            settings.captions,
+            settings.objects,
+            settings.distances,
+            slopes=settings.slopes,
         )
         self._chat: Conversation | None = None
         self._known_viewpoints: set[str] = set()
@@ -275,6 +280,7 @@ class NavGPT(PromptAgent):
             "system",
             goal=self._goal_kind,
             objects=self._settings.objects,
+            slopes=self._settings.slopes,
             decoding=self._settings.decoding,
             limit=self._steps.limit,
             needs_stop=self._steps.needs_stop,

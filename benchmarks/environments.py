@@ -34,7 +34,9 @@ from wayword.verbalize import generic
 HOMES: dict[str, Any] = {"homes": 4, "episodes": 8, "rooms": 1}
 NEW_HOMES = "household:generated_train"
 MOVES = ("move_ahead", "move_ahead", "turn_left", "turn_right", "pan_left", "pan_right")
-BLOCK, BLOCKS, ROUNDS = 4, 60, 25
+BLOCK = 4
+BLOCKS = 60
+ROUNDS = 25
 STEPS = 100_000
 """For memory."""
 GROWTH = 1.05
@@ -74,7 +76,8 @@ def against_bare() -> tuple[float, float]:
     """Milliseconds a step: bare, and through the environment."""
     env = make("household", settings=HOMES, max_steps=10**9)
     moves = walk()
-    plain, full = [math.inf] * BLOCKS, [math.inf] * BLOCKS
+    plain = [math.inf] * BLOCKS
+    full = [math.inf] * BLOCKS
     for number in range(ROUNDS):
         bare = Bare(env)
         env.reset(episode=0)
@@ -99,7 +102,9 @@ def resident() -> int:
 def memory(steps: int) -> float:
     """Memory at the end over memory after the first tenth, episodes of 200 steps one by one."""
     env = make("household", settings=HOMES, max_steps=200)
-    moves, tenths, over = walk(), list[int](), True
+    moves = walk()
+    tenths = list[int]()
+    over = True
     for n in range(1, steps + 1):
         if over:
             env.reset()
@@ -142,7 +147,8 @@ def scenes(count: int = 8, steps: int = 150, rounds: int = 3) -> tuple[float, fl
     Both play the same moves in the same homes, round by round in turns; the best round counts.
     Processor time, so that it holds on a busy machine; the other process needs a core of its own.
     """
-    moves, best = (walk() * steps)[:steps], [math.inf, math.inf]
+    moves = (walk() * steps)[:steps]
+    best = [math.inf, math.inf]
     options: dict[str, Any] = {"new_scenes": True, "max_steps": steps + 1}
     with ProcessPoolExecutor(1) as worker:
         sides = [make(NEW_HOMES, executor=each, **options) for each in (None, worker)]
@@ -194,7 +200,9 @@ def main() -> int:
     one, many = vectors()
     plain, ahead = scenes()
     bare, full = against_bare()
-    trip, growth, cores = round_trip(), memory(STEPS), len(os.sched_getaffinity(0))
+    trip = round_trip()
+    growth = memory(STEPS)
+    cores = len(os.sched_getaffinity(0))
     idle = cores > 1 and os.getloadavg()[0] < cores - 0.5
     print(f"bare world and words  {bare:7.3f} ms a step")
     print(

@@ -31,11 +31,10 @@ SCANS = 11
 
 def plain(path: Path) -> dict[str, dict[str, float]]:
     """All-pairs distances the way the common evaluation scripts compute them."""
-    text = (
-        gzip.decompress(path.read_bytes())
-        if path.suffix == ".gz"
-        else path.read_bytes()
-    )
+    if path.suffix == ".gz":
+        text = gzip.decompress(path.read_bytes())
+    else:
+        text = path.read_bytes()
     records = json.loads(text)
     graph = nx.Graph()
     for here in records:
@@ -91,7 +90,8 @@ def _generated(folder: Path, number: int, places: int = 117) -> Path:
 
 def best(work: Any, rounds: int = 3) -> tuple[float, Any]:
     """The least processor time of some rounds, and what the work gave."""
-    times, given = [], None
+    times = []
+    given = None
     for _ in range(rounds):
         began = time.process_time()
         given = work()

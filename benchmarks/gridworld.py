@@ -38,7 +38,9 @@ LEVELS = (
     "UnblockPickup",
     "Synth",
 )
-STEPS, BLOCK, ROUNDS = 400, 20, 25
+STEPS = 400
+BLOCK = 20
+ROUNDS = 25
 VERBS = ("move_ahead",) * 5 + ("turn_left", "turn_right", "pick_up", "drop", "toggle")
 
 
@@ -56,7 +58,8 @@ def bare(level: str) -> Any:
 
 def walk(level: str) -> list[str]:
     """Actions that do not end the level."""
-    rng, found = random.Random(level), []
+    rng = random.Random(level)
+    found = []
     env = bare(level)
     while len(found) < STEPS:
         found.append(rng.choice(VERBS))
@@ -95,11 +98,13 @@ def timed(step: Callable[[int], object], block: range) -> float:
 def measure(level: str) -> tuple[float, float]:
     """Microseconds a step: bare, and in words."""
     verbs = walk(level)
-    codes, actions = [CODES[verb] for verb in verbs], [Action(verb) for verb in verbs]
+    codes = [CODES[verb] for verb in verbs]
+    actions = [Action(verb) for verb in verbs]
     blocks = [range(first, first + BLOCK) for first in range(0, STEPS, BLOCK)]
     plain, worded = ([math.inf] * len(blocks) for _ in range(2))
     for _ in range(ROUNDS):
-        env, world = bare(level), ours(level)
+        env = bare(level)
+        world = ours(level)
         for n, block in enumerate(blocks):
             plain[n] = min(plain[n], timed(lambda k: env.step(codes[k]), block))  # noqa: B023
             spent = timed(lambda k: in_words(world, actions[k]), block)  # noqa: B023

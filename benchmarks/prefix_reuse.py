@@ -53,7 +53,8 @@ class Walk:
 
 def prompts() -> list[str]:
     """The prompt before each of the steps; each is the one before and two more lines."""
-    text, found = OPENING, []
+    text = OPENING
+    found = []
     for step in range(1, STEPS + 1):
         found.append(f"{text}{step}.")
         text += f"{step}. forward\nShop {step} is on your right.\n"
@@ -62,7 +63,10 @@ def prompts() -> list[str]:
 
 async def reusing(model: LocalModel) -> Walk:
     """The model as agents use it."""
-    began, best, read, longest = time.perf_counter(), [], 0, 0
+    began = time.perf_counter()
+    best = []
+    read = 0
+    longest = 0
     for prompt in prompts():
         choice = await model.choose(prompt, ACTIONS)
         best.append(choice.best)
@@ -74,9 +78,12 @@ async def reusing(model: LocalModel) -> Walk:
 def plain(model: LocalModel) -> Walk:
     """Every prompt from its start; the actions by their first tokens out of one pass."""
     engine = model._load_engine()
-    base, endings = OPENING, [continued("1.", action)[1] for action in ACTIONS]
+    base = OPENING
+    endings = [continued("1.", action)[1] for action in ACTIONS]
     first = [token for (token,) in map(engine.tokens, endings)]
-    began, best, read = time.perf_counter(), [], 0
+    began = time.perf_counter()
+    best = []
+    read = 0
     for prompt in prompts():
         base = prompt
         payload = {
@@ -120,7 +127,8 @@ def measure() -> dict[str, float]:
     }
 
 
-EPISODES, TURNS = 4, 8
+EPISODES = 4
+TURNS = 8
 
 
 class Walking(Wrapper):
@@ -138,7 +146,8 @@ class Walking(Wrapper):
             "arrived": {"enum": [False]},
         }
         schema = {**sampling.json_schema, "properties": properties}
-        began, processor = time.perf_counter(), time.process_time()
+        began = time.perf_counter()
+        processor = time.process_time()
         answer = await self._inner.complete(
             prompt, replace(sampling, json_schema=schema)
         )
@@ -159,7 +168,11 @@ def navgpt(
     dataset = open_dataset(Plan("navgpt", on, data=Path(data) if data else None))
     local = LocalModel("smollm2")
     local._load_engine()
-    model, read, needed, rejected, calls = Walking(local), 0, 0, 0, 0
+    model = Walking(local)
+    read = 0
+    needed = 0
+    rejected = 0
+    calls = 0
 
     async def play() -> None:
         nonlocal read, needed, rejected, calls

@@ -25,7 +25,8 @@ from wayword.core.rollout import Setup, rollout
 from wayword.models.scripted import ScriptedModel
 from wayword.runs.plan import Plan, open_dataset
 
-EPISODES, STEPS = 12, 8
+EPISODES = 12
+STEPS = 8
 
 
 class Wanderer:

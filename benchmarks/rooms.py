@@ -36,7 +36,9 @@ from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.household.world import HouseholdWorld
 
 SIZES = (30, 80, 300, 1000)
-STEPS, ROUNDS, PLAIN_STEPS = 200, 15, {30: 40, 80: 40, 300: 40, 1000: 40}
+STEPS = 200
+ROUNDS = 15
+PLAIN_STEPS = {30: 40, 80: 40, 300: 40, 1000: 40}
 MOVES = ("move_ahead", "move_ahead", "turn_left", "turn_right", "pan_left", "pan_right")
 TABLES = ("counter", "table", "shelf", "cabinet")
 THINGS = ("apple", "mug", "knife", "bowl", "book")
@@ -52,21 +54,26 @@ def house(objects: int) -> Scene:
     made = SceneBuilder(f"house-{objects}")
     cells = [(n % wide, n // wide) for n in range(rooms)]
     for n, (i, j) in enumerate(cells):
-        x, y = ROOM * i, ROOM * j
+        x = ROOM * i
+        y = ROOM * j
         made.room(
             f"room_{n}", [(x, y), (x + ROOM, y), (x + ROOM, y + ROOM), (x, y + ROOM)]
         )
     for i, j in cells:
-        x, y = ROOM * i, ROOM * j
+        x = ROOM * i
+        y = ROOM * j
         if (i + 1, j) in cells:
-            a, b = (x + ROOM, y + 1.5), (x + ROOM, y + 2.5)
+            a = (x + ROOM, y + 1.5)
+            b = (x + ROOM, y + 2.5)
             made.door(f"door|{i}|{j}|e", a, b, closed=rng.random() < 0.25)
         if (i, j + 1) in cells:
-            a, b = (x + 1.5, y + ROOM), (x + 2.5, y + ROOM)
+            a = (x + 1.5, y + ROOM)
+            b = (x + 2.5, y + ROOM)
             made.door(f"door|{i}|{j}|n", a, b, closed=rng.random() < 0.25)
     for n in range(objects):
         i, j = cells[n // 10 % rooms]
-        x, y = ROOM * i, ROOM * j
+        x = ROOM * i
+        y = ROOM * j
         if n % 10 < 3:
             tall = n % 10 == 0
             kind = "fridge" if tall else rng.choice(TABLES)
@@ -139,7 +146,10 @@ class Plain:
             for o in scene.objects
         }
         self.solid = [shapes[o.id].bounds for o in scene.objects if o.solid]
-        self.eye, self.range, self.radius, self.step_length = 1.5, 6.0, 0.2, 0.25
+        self.eye = 1.5
+        self.range = 6.0
+        self.radius = 0.2
+        self.step_length = 0.25
         self.tall = [
             (o, shapes[o.id], shapes[o.id].bounds)
             for o in scene.objects
@@ -151,7 +161,9 @@ class Plain:
         self.names: dict[str, str] = {}
         self.counts: dict[str, int] = {}
         middle = scene.rooms[len(scene.rooms) // 2].polygon[0]
-        self.x, self.y, self.heading = middle[0] + ROOM / 2, middle[1] + ROOM / 2, 0.0
+        self.x = middle[0] + ROOM / 2
+        self.y = middle[1] + ROOM / 2
+        self.heading = 0.0
         self.angle = 2 * math.degrees(math.atan(18 / 10))
 
     def full_step(self, action: Action) -> str:
@@ -168,10 +180,8 @@ class Plain:
         """Objects and doors in view, with their distances."""
         from shapely.geometry import Polygon
 
-        fan, bend = (
-            [(self.x, self.y)],
-            self.range / math.cos(math.radians(self.angle / 80)),
-        )
+        fan = [(self.x, self.y)]
+        bend = self.range / math.cos(math.radians(self.angle / 80))
         for k in range(41):
             east, north = unit(self.heading + self.angle * (k / 40 - 0.5))
             fan.append((self.x + bend * east, self.y + bend * north))
@@ -214,7 +224,8 @@ class Plain:
 
         east, north = unit(self.heading)
         end = self.x + self.step_length * east, self.y + self.step_length * north
-        way, grow = LineString([(self.x, self.y), end]), self.radius - 1e-6
+        way = LineString([(self.x, self.y), end])
+        grow = self.radius - 1e-6
         reach = self.step_length + self.radius
         for line, bounds in self.barriers:
             if self._in_range(bounds, reach) and line.distance(way) < grow:
@@ -225,22 +236,27 @@ class Plain:
                 grown = box(w - grow, s - grow, e + grow, n + grow)
                 if grown.intersects(way) and not grown.touches(way):
                     return False
-        self.x, self.y = round(end[0], 9), round(end[1], 9)
+        self.x = round(end[0], 9)
+        self.y = round(end[1], 9)
         return True
 
     def _target(self, thing: HouseObject) -> tuple[HouseObject, bool]:
-        target, hidden, at = thing, False, thing.parent
+        target = thing
+        hidden = False
+        at = thing.parent
         while at:
             holder = self.objects[at]
             if "openable" in holder.affordances:
-                target, hidden = holder, hidden or not holder.open
+                target = holder
+                hidden = hidden or not holder.open
             at = holder.parent
         return target, hidden
 
     def _nearest(
         self, center: tuple[float, float], half: tuple[float, float]
     ) -> tuple[float, float]:
-        wide, deep = half[0] - min(0.05, half[0]), half[1] - min(0.05, half[1])
+        wide = half[0] - min(0.05, half[0])
+        deep = half[1] - min(0.05, half[1])
         return (
             max(center[0] - wide, min(self.x, center[0] + wide)),
             max(center[1] - deep, min(self.y, center[1] + deep)),
@@ -314,7 +330,8 @@ class Row:
 
 def agree(scene: Scene, steps: list[Action]) -> float:
     """Raises where the two versions see different things; the mean number in view else."""
-    world, plain = start(scene), Plain(scene)
+    world = start(scene)
+    plain = Plain(scene)
     total = 0
     for action in steps:
         full_step(world, action)
@@ -346,14 +363,14 @@ def best(
 
 def measure(objects: int) -> Row:
     """One size, both versions."""
-    scene, steps = house(objects), walk()
+    scene = house(objects)
+    steps = walk()
     short = steps[: PLAIN_STEPS[objects]]
     seen = agree(scene, short)
 
     def ours() -> Callable[[Action], str]:
-        world = start(
-            scene
-        )  # a new world each round: nothing is remembered from the last one
+        # A new world each round: nothing is remembered from the last one
+        world = start(scene)
         return lambda action: full_step(world, action)
 
     fast = best(ours, steps, ROUNDS)

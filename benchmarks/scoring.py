@@ -42,7 +42,10 @@ from wayword.worlds import indoor
 from wayword.worlds.indoor import graph as viewpoints
 from wayword.worlds.indoor.graph import ViewpointGraph
 
-EPISODES, SCENES, VIEWPOINTS, ROUNDS = 2_000, 11, 117, 7
+EPISODES = 2_000
+SCENES = 11
+VIEWPOINTS = 117
+ROUNDS = 7
 
 STEPS = 4_000
 """Steps of an agent that went in circles."""
@@ -231,13 +234,15 @@ def make_walks() -> Walks:
 
 def race(plain: Callable[[], Any], batch: Callable[[], Any]) -> tuple[float, float]:
     """The least seconds of each. They take turns, and each turn of both takes as long."""
-    before, after = math.inf, math.inf
+    before = math.inf
+    after = math.inf
     for _ in range(ROUNDS):
         turn = seconds_of(plain)
         before = min(before, turn)
         while turn > 0:
             spent = seconds_of(batch)
-            after, turn = min(after, spent), turn - spent
+            after = min(after, spent)
+            turn = turn - spent
     return before, after
 
 
@@ -261,9 +266,11 @@ def stages(
         }
         for g, rows in zip(made.graphs, listed, strict=True)
     ]
-    walks, golds = made.indices(made.walks), made.indices(made.golds)
+    walks = made.indices(made.walks)
+    golds = made.indices(made.golds)
     packed = np.array(made.which), join(walks), join(golds)
-    pairs, graphs = made.pairs(), {graph.scan: graph for graph in made.graphs}
+    pairs = made.pairs()
+    graphs = {graph.scan: graph for graph in made.graphs}
     by_name = dict(zip(graphs, named, strict=True))
     tasks = [task for task, _ in pairs]
     whole = SimpleNamespace(graph=graphs.__getitem__, tasks=tasks, family=indoor.family)

@@ -37,7 +37,9 @@ from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.models.scripted import ScriptedModel
 from wayword.runs.config import Spending
 
-STEPS, DELAY, ROUNDS = 10, 0.2, 3
+STEPS = 10
+DELAY = 0.2
+ROUNDS = 3
 EPISODES, BUDGETS = (20, 200), (0, 10**7)
 """Episodes, all at once; budgets in tokens, 0 for none (the episodes take 202,000)."""
 GO = Action("go")
@@ -184,10 +186,8 @@ def _against_a_server(episodes: int, tokens: int) -> float:
 
 async def _overhead() -> float:
     """The best of five rounds, less what the model itself takes: seconds a call."""
-    model, sampling = (
-        ScriptedModel(answers=lambda prompt, sampling: "on"),
-        Sampling(max_tokens=1),
-    )
+    model = ScriptedModel(answers=lambda prompt, sampling: "on")
+    sampling = Sampling(max_tokens=1)
     calls = 50 * 40
     whole = min([await _seconds(model, 50, 40, 8) for _ in range(5)])
     began = time.perf_counter()

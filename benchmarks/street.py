@@ -46,7 +46,10 @@ from wayword.worlds.street.graph import load
 from wayword.worlds.street.moves import WORDS, Navigator
 from wayword.worlds.street.world import StreetWorld
 
-ROUNDS, TRAJECTORIES, STEPS, LENGTH = 7, 800, 400_000, 40
+ROUNDS = 7
+TRAJECTORIES = 800
+STEPS = 400_000
+LENGTH = 40
 WALK = ("forward",) * 8 + ("left", "right")
 """What perturbed walkers do, each as likely as another."""
 
@@ -134,7 +137,8 @@ def make_grid(folder: Path, side: int = 30, row: int = 16) -> tuple[Path, Path]:
                         links.setdefault(here, []).append(f"{here},{heading},{there}\n")
                         back = f"{there},{heading + 180},{here}\n"
                         links.setdefault(there, []).append(back)
-    nodes, edges = folder / "nodes.txt.gz", folder / "links.txt.gz"
+    nodes = folder / "nodes.txt.gz"
+    edges = folder / "links.txt.gz"
     lines = [
         f"{panorama},0,40.7{i:05d},-73.9{i:05d},seen\n"
         for i, panorama in enumerate(names.values())
@@ -157,7 +161,9 @@ class Walk:
 
 def walks(navigator: Navigator, count: int = TRAJECTORIES) -> list[Walk]:
     """Routes of 40 moves, and walks, half of which turn around somewhere on the way."""
-    rng, graph, made = random.Random(1), navigator.graph, list[Walk]()
+    rng = random.Random(1)
+    graph = navigator.graph
+    made = list[Walk]()
     while len(made) < count:
         panorama = rng.randrange(len(graph))
         if graph.degree(panorama) == 0:
@@ -168,7 +174,8 @@ def walks(navigator: Navigator, count: int = TRAJECTORIES) -> list[Walk]:
         states = route
         if rng.random() < 0.5:
             turn = rng.randrange(len(words))
-            words, states = [*words[:turn], "turn_around"], route[: turn + 1]
+            words = [*words[:turn], "turn_around"]
+            states = route[: turn + 1]
             states.append(navigator.step(states[-1], "turn_around"))
             words, states = stroll(rng, navigator, words, states, LENGTH)
         at = {"panorama": graph.ids[panorama], "heading": heading}
@@ -186,7 +193,8 @@ def stroll(
     length: int,
 ) -> tuple[list[str], list[int]]:
     """Words and states with more of them: forward, sometimes a turn at a junction."""
-    words, states = list(words), list(states)
+    words = list(words)
+    states = list(states)
     while len(words) < length:
         exits = navigator.graph.degree(navigator.panoramas[states[-1]])
         if exits < 2 and words and words[-1] != "turn_around":
@@ -224,7 +232,8 @@ def distances(nodes: Path, links: Path, cache: Path, rows: Rows) -> None:
     pairs = [
         (place[walk.states[-1]], place[walk.route[-1]]) for walk in walks(navigator)
     ]
-    starts, goals = [start for start, _ in pairs], [goal for _, goal in pairs]
+    starts = [start for start, _ in pairs]
+    goals = [goal for _, goal in pairs]
     named = [(graph.ids[start], graph.ids[goal]) for start, goal in pairs]
 
     def plainly() -> list[float]:
@@ -292,16 +301,16 @@ class PlainNavigator:
         before: str,
         arrived: bool,
     ) -> int:
-        out, ahead = list(around), heading
+        out = list(around)
+        ahead = heading
         if arrived:
             out = [way for way in out if around[way] != before]
             out.sort(key=lambda way: (way - heading + 179) % 360)
             half = len(out) // 2
-            ahead = (
-                out[half]
-                if len(out) % 2
-                else nearest(heading, out[half - 1 : half + 1])
-            )
+            if len(out) % 2:
+                ahead = out[half]
+            else:
+                ahead = nearest(heading, out[half - 1 : half + 1])
             if len(around) == 3 and word != "forward":
                 return out[0] if word == "left" else out[-1]
         if word == "forward":
@@ -346,7 +355,8 @@ def stepping(nodes: Path, links: Path, cache: Path, rows: Rows) -> None:
         for walk, todo, end in zip(made, chosen, ends, strict=True):
             world = StreetWorld(navigator, "released")
             world.reset(walk.episode)
-            step, began = world.step, time.thread_time()
+            step = world.step
+            began = time.thread_time()
             for action in todo:
                 step("agent", action)
             spent += time.thread_time() - began
@@ -370,12 +380,14 @@ def stepping(nodes: Path, links: Path, cache: Path, rows: Rows) -> None:
 
 def long_walk(navigator: Navigator) -> float:
     """Time of steps in one world, as a multiple of looking them up in a dictionary."""
-    graph, rng = navigator.graph, random.Random(2)
+    graph = navigator.graph
+    rng = random.Random(2)
     start = next(i for i in range(len(graph)) if graph.degree(i) > 2)
     words = [rng.choice((*WALK, "turn_around")) for _ in range(STEPS)]
     actions = {word: Action(word) for word in set(words)}
     chosen = [actions[word] for word in words]
-    world, table = StreetWorld(navigator), dict[tuple[int, str], int]()
+    world = StreetWorld(navigator)
+    table = dict[tuple[int, str], int]()
     episode = Episode(
         "1", "Go.", graph.name, {"panorama": graph.ids[start], "heading": 0}
     )
@@ -413,18 +425,19 @@ def plain_scores(
 
     near = [*nx.all_neighbors(streets.graph, route[-1]), route[-1]]
     spd = nx.dijkstra_path_length(streets.graph, walk[-1], route[-1])
-    due, done, reached = key_points(route), key_points(walk), walk[-1] in near
+    due = key_points(route)
+    done = key_points(walk)
+    reached = walk[-1] in near
     return float(reached), spd, (len({*due} & {*done}) + reached) / (len(due) + 1)
 
 
 def scoring(nodes: Path, links: Path, cache: Path, rows: Rows) -> None:
     load(nodes, links, cache).hops([0], [0])  # computed once for all processes
-    streets, graph = PlainStreets(nodes, links), load(nodes, links, cache)
+    streets = PlainStreets(nodes, links)
+    graph = load(nodes, links, cache)
     place = (navigator := Navigator(graph)).panoramas
-    dataset, scorer = (
-        cast("Dataset", SimpleNamespace(graph=lambda _: graph)),
-        StreetScorer(),
-    )
+    dataset = cast("Dataset", SimpleNamespace(graph=lambda _: graph))
+    scorer = StreetScorer()
     pairs = []
     for walk in walks(navigator):
         along, route = (

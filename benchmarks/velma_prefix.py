@@ -45,7 +45,8 @@ class Guide(Model):
     name = "guide"
 
     def __init__(self, words: Sequence[str]) -> None:
-        self._words, self.prompts = list(words), list[str]()
+        self._words = list(words)
+        self.prompts = list[str]()
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         self.prompts.append(str(prompt))

@@ -38,7 +38,10 @@ from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.record import Line, RunFolder
 from wayword.runs.running import run
 
-PLAYED, FEW, MANY, PAGES = 50, 5_000, 100_000, 1_000
+PLAYED = 50
+FEW = 5_000
+MANY = 100_000
+PAGES = 1_000
 
 READY = """() => {
   const rows = document.querySelectorAll("#episodes tbody tr").length;
@@ -81,7 +84,8 @@ def made(
     there = {line.episode_id for line in lines}
     with RunFolder.open(out, RunFolder.read(out).config) as folder:
         for number, name in enumerate(name for name in ids if name not in there):
-            line, text = lines[number % len(lines)], texts[number % len(lines)]
+            line = lines[number % len(lines)]
+            text = texts[number % len(lines)]
             text = text.replace(line.episode_id.encode(), name.encode())
             folder.write(Line(name, line.scores, "", line.ended, member(text)))
     return ids
@@ -103,7 +107,8 @@ class Served:
 
     def ask(self, path: str) -> tuple[float, bytes]:
         """Seconds until an answer was there whole, and the answer."""
-        began, before = time.perf_counter(), self.cpu()
+        began = time.perf_counter()
+        before = self.cpu()
         self._line.request("GET", path)
         response = self._line.getresponse()
         text = response.read()
@@ -236,10 +241,8 @@ def memory(server: Served, few: list[str], many: list[str], rows: Rows) -> None:
 def main() -> int:
     rows = Rows("viewer")
     with tempfile.TemporaryDirectory() as folder:
-        top, began = (
-            Path(sys.argv[1] if len(sys.argv) > 1 else folder),
-            time.perf_counter(),
-        )
+        top = Path(sys.argv[1] if len(sys.argv) > 1 else folder)
+        began = time.perf_counter()
         few = made("navgpt", "scripted:first", FEW, top / "few")
         many = made("random", "", MANY, top / "many")
         print(

@@ -151,7 +151,8 @@ def clustered_outcomes(
 ) -> tuple[Floats, list[str]]:
     """Draw outcomes of clusters: with ``correlation`` as the chance that an episode has the outcome
     of its cluster. Return outcomes and clusters."""
-    values, owners = [], []
+    values = []
+    owners = []
     for number, size in enumerate(sizes):
         common = rng.random() < rate
         for _ in range(size):
@@ -330,11 +331,10 @@ def paired_means(repeats: int) -> Iterator[Cell]:
         lines: list[MetricDifference] = []
         for _ in range(repeats):
             before = draw(rng, n)
-            after = (
-                np.full(n, truth)
-                if kind == "rate"
-                else rng.normal(truth, truth / 20, n)
-            )
+            if kind == "rate":
+                after = np.full(n, truth)
+            else:
+                after = rng.normal(truth, truth / 20, n)
             lines += compared(before[:, None], after[:, None], [kind])
         yield test_cell("paired", f"{name} against its mean, n {n}", 0.0, lines)
 

@@ -35,7 +35,8 @@ def main(data: str, scene: str) -> None:
     names, floors = floors_of(dataset.folder, apartment_of(scene))
     number = names.index(scene)
     high, wide = floors.free[number].shape
-    width, height = wide * SPACING * SCALE, high * SPACING * SCALE
+    width = wide * SPACING * SCALE
+    height = high * SPACING * SCALE
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'role="img" aria-label="{scene} as inferred"><style>{STYLE}</style>',
@@ -56,7 +57,8 @@ def _cells(cells: NDArray[np.bool_], kind: str) -> Iterator[str]:
     found = []
     for j in range(high):
         steps = np.diff(np.concatenate(([0], cells[j].astype(np.int8), [0])))
-        starts, ends = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
+        starts = np.flatnonzero(steps == 1)
+        ends = np.flatnonzero(steps == -1)
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             top = (high - 1 - j) * size
             found.append(
@@ -75,7 +77,8 @@ def _at(floors: Floors, x: float, y: float) -> tuple[float, float]:
 def _things(dataset: Robothor, scene: str, floors: Floors) -> Iterator[str]:
     for thing in dataset.place(scene).scene.objects:
         x, y = _at(floors, thing.x - thing.width / 2, thing.y + thing.depth / 2)
-        wide, deep = thing.width * SCALE, thing.depth * SCALE
+        wide = thing.width * SCALE
+        deep = thing.depth * SCALE
         title = thing.type.replace("_", " ")
         yield (
             f'<rect class="box" x="{x}" y="{y}" width="{wide:.1f}" height="{deep:.1f}">'

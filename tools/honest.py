@@ -74,7 +74,8 @@ class Honest(Agent):
     families = frozenset({"babyai", "household"})
 
     def __init__(self, settings: HonestSettings, toolkit: Toolkit) -> None:
-        self._settings, self._toolkit = settings, toolkit
+        self._settings = settings
+        self._toolkit = toolkit
         self._play: Play | None = None
         self._feedback = Feedback()
 
@@ -216,8 +217,11 @@ def _matches(instruction: str, color: str, of_kind: str) -> bool:
 def map_grid(episode: Episode) -> Play:
     """Map the squares in view, go to the target over squares that may be free, else to the nearest
     open door not passed yet, else to the nearest square whose surroundings were not in view."""
-    here, blocked, seen = (0, 0), set[Cell](), set[Cell]()
-    targets, doors = set[Cell](), set[Cell]()
+    here = (0, 0)
+    blocked = set[Cell]()
+    seen = set[Cell]()
+    targets = set[Cell]()
+    doors = set[Cell]()
     view, _ = yield Action("")
     while True:
         blocked |= {_square(here, view.heading, *square) for square in _blocks(view)}
@@ -322,7 +326,8 @@ def greedy_grid(episode: Episode, rng: Any) -> Play:
         aims += [o for o in view.objects if o.kind == "door" and o.ahead > 0]
         verb = rng.choice(["move_ahead"] * 6 + ["turn_left", "turn_right"])
         if aims:
-            ahead, right = aims[0].ahead, aims[0].right
+            ahead = aims[0].ahead
+            right = aims[0].right
             if ahead > 0 and (1, 0) not in blocked and (ahead > 1 or right == 0):
                 verb = "move_ahead"
             elif right:
@@ -334,7 +339,8 @@ def greedy_grid(episode: Episode, rng: Any) -> Play:
 
 # Homes, by steps.
 
-STEP, REACH = 0.25, 1.4
+STEP = 0.25
+REACH = 1.4
 Spot = tuple[float, float]
 
 
@@ -471,7 +477,8 @@ class Walker:
 
     def _door_towards(self, room: str) -> str:
         """The first door of the way with the fewest doors."""
-        ways, queue = {self.view.room: ""}, [self.view.room]
+        ways = {self.view.room: ""}
+        queue = [self.view.room]
         for here in queue:
             for door, sides in self.doors.items():
                 for there in sides:
@@ -490,7 +497,8 @@ class Walker:
             yield from self.do("open", door)
             yield from self.square()
         x, y = self.spots[door]
-        dx, dy = x - self.cell[0] * STEP, y - self.cell[1] * STEP
+        dx = x - self.cell[0] * STEP
+        dy = y - self.cell[1] * STEP
         sides = [(math.copysign(0.75, dx), 0.0), (0.0, math.copysign(0.75, dy))]
         sides.sort(key=lambda side: -abs(side[0] * dx + side[1] * dy))
         for east, north in sides:
@@ -560,7 +568,8 @@ def _find(
     me: Walker, phrase: Phrase, named: Sequence[str]
 ) -> Generator[Action, tuple[Any, Feedback], str]:
     """The nearest object of a kind, looked for in rooms, those ``named`` first, and containers."""
-    tried, ends = set[str](), set[str]()
+    tried = set[str]()
+    ends = set[str]()
     while True:
         if found := phrase.of(me.spots):
             return min(found, key=me.away)
@@ -580,9 +589,8 @@ def _find(
         elif (
             here == "hallway" and far and named and rooms[:1] and rooms[0] not in named
         ):
-            ends.add(
-                end := max(far, key=me.away)
-            )  # the named room's door may be further on
+            # The named room's door may be further on
+            ends.add(end := max(far, key=me.away))
             yield from me.walk(me.spots[end], lambda end=end: me.away(end) < 1.2)
         elif rooms:
             tried.add(rooms[0])
@@ -791,9 +799,8 @@ def lay_table(episode: Episode, rooms: tuple[str, ...], me: int, actors: int) ->
     where = furniture.of(n for n, r in waiter.room_of.items() if r == room)
     for phrase, many in parts[me::actors]:
         yield from waiter.bring(phrase, many, where[0] if where else "")
-    yield from waiter.do(
-        "go_explore", next(r for r in rooms if r != room)
-    )  # out of the way
+    # Out of the way
+    yield from waiter.do("go_explore", next(r for r in rooms if r != room))
 
 
 def greedy_table(episode: Episode, rooms: tuple[str, ...], rng: Any) -> Play:
@@ -846,11 +853,10 @@ def words_of(view: Any, episode: Episode, last: Sequence[str]) -> list[str]:
         ]
         doors = [o for o in view.objects if o.kind == "door" and o.ahead > 0]
         for name, found in ("aim", aims), ("door", doors):
-            seen = (
-                [f"{name} {found[0].ahead} {found[0].right}"]
-                if found
-                else [f"no {name}"]
-            )
+            if found:
+                seen = [f"{name} {found[0].ahead} {found[0].right}"]
+            else:
+                seen = [f"no {name}"]
             if found:
                 side = (found[0].right > 0) - (found[0].right < 0)
                 seen += [
@@ -917,7 +923,8 @@ def examples(name: str, on: str, episodes: int) -> Iterator[tuple[list[str], str
             replace(plan, on=on, settings=merge(plan.settings, drawn))
         )
         for task in dataset.tasks:
-            game, last = Game(dataset.world(task.episode), task.episode), ["", ""]
+            game = Game(dataset.world(task.episode), task.episode)
+            last = ["", ""]
             for action in dataset.solve(task):
                 verb = {"pick_up": "act", "put": "act"}.get(action.name, action.name)
                 view = game.observation("agent")

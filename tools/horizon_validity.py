@@ -34,7 +34,8 @@ def levels(track: Track) -> None:
     """Play every episode's expert; print each level's lengths, successes and checksum."""
     for length, plan in entry("gold").plans(track):
         dataset = open_dataset(plan)
-        steps, solved = [], 0
+        steps = []
+        solved = 0
         for task in dataset.tasks:
             actions = dataset.solve(task, track.solution)
             game = Game(dataset.world(task.episode), task.episode, dataset.max_steps)
@@ -58,7 +59,9 @@ def floor(track: Track, repeats: int, shortest: int) -> None:
     for length, plan in entry("random").plans(track):
         if length < shortest:
             continue
-        dataset, solved, played = open_dataset(plan), 0, 0
+        dataset = open_dataset(plan)
+        solved = 0
+        played = 0
         make_agent = open_agent(plan, dataset).make
         for seed in range(repeats):
             setup = Setup(dataset, make_agent, seed=seed, max_steps=dataset.max_steps)
@@ -73,9 +76,10 @@ def floor(track: Track, repeats: int, shortest: int) -> None:
 
 def policies(track: Track) -> None:
     """Print the episodes that policies without any skill solve at each level, and their horizon."""
-    names = (
-        [*(f"answer {each}" for each in ANSWERS)] if track.name == "ask" else ["stop"]
-    )
+    if track.name == "ask":
+        names = [*(f"answer {each}" for each in ANSWERS)]
+    else:
+        names = ["stop"]
     for name in [*names, "first", "last", "repeat"]:
         attempts = []
         for level, (_, plan) in enumerate(entry("random").plans(track)):

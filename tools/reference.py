@@ -86,9 +86,8 @@ def _parts(kind: Any) -> str:
 
 def _part(kind: str, name: str, part: Any) -> str:
     module = sys.modules[part.__module__]
-    shared = hasattr(
-        module, f"{kind}s"
-    )  # a module of several parts describes none of them
+    # A module of several parts describes none of them
+    shared = hasattr(module, f"{kind}s")
     about = "" if shared else _markdown(inspect.getdoc(module) or "")
     blocks = [f"## {name}", about, _markdown(inspect.getdoc(part) or "")]
     blocks += _facts(kind, part)
@@ -102,11 +101,10 @@ def _facts(kind: str, part: Any) -> list[str]:
     """Return a sentence with the class attributes of a part."""
     if kind == "agent":
         families = ", ".join(sorted(part.families)) or "all"
-        model = (
-            "Needs a language model."
-            if part.needs_model
-            else "Needs no language model."
-        )
+        if part.needs_model:
+            model = "Needs a language model."
+        else:
+            model = "Needs no language model."
         return [f"Families: {families}. {model}"]
     if kind == "dataset":
         splits = ", ".join(f"`{split}`" for split in part.splits)
@@ -126,9 +124,8 @@ def _settings(settings: Any) -> list[str]:
         return ["No settings."]
     head = ["| Setting | Type | Default |", "| --- | --- | --- |"]
     doc = inspect.getdoc(settings) or ""
-    own = (
-        "" if doc.startswith(f"{settings.__name__}(") else _markdown(doc)
-    )  # made by dataclass
+    # Made by dataclass
+    own = "" if doc.startswith(f"{settings.__name__}(") else _markdown(doc)
     return [own, "\n".join([*head, *rows])]
 
 
@@ -140,11 +137,9 @@ def _type(annotation: Any, hint: Any) -> str:
         return " or ".join(map(_limited, parts))
     if get_origin(hint) is Literal:
         return " or ".join(map(str, get_args(hint)))
-    return (
-        annotation
-        if isinstance(annotation, str)
-        else getattr(annotation, "__name__", "")
-    )
+    if isinstance(annotation, str):
+        return annotation
+    return getattr(annotation, "__name__", "")
 
 
 def _limited(hint: Any) -> str:

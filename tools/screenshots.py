@@ -33,7 +33,8 @@ from wayword.viewer.content import Content
 from wayword.viewer.library import Library
 
 ROOT = Path(__file__).parents[1]
-MAP, INSTRUCTION = "figure svg.map", ".instruction"
+MAP = "figure svg.map"
+INSTRUCTION = ".instruction"
 RUNS = (
     ("navgpt", "houses", "scripted:first", 8),
     ("oracle", "houses", "", 20),

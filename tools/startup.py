@@ -62,7 +62,8 @@ def start(split: str, cache: Path) -> Start:
         stream = process.stdout
         assert stream is not None
         said = os.read(stream.fileno(), 1)
-        first, first_cpu = time.perf_counter() - began, _cpu_so_far(process.pid)
+        first = time.perf_counter() - began
+        first_cpu = _cpu_so_far(process.pid)
         said += stream.read()
         _, status, used = os.wait4(process.pid, 0)
     lines = said.decode(errors="replace").strip().splitlines()
@@ -101,7 +102,8 @@ def main() -> int:
     slow = []
     for split in splits(given.names, given.splits):
         with tempfile.TemporaryDirectory() as cache:
-            cold, warm = start(split, Path(cache)), start(split, Path(cache))
+            cold = start(split, Path(cache))
+            warm = start(split, Path(cache))
         if warm.failure:
             print(f"{split:32} not run: {warm.failure[:90]}", flush=True)
             continue

@@ -41,7 +41,8 @@ class Straying(Agent):
     sees_answer = True
 
     def __init__(self, settings: StrayingSettings, toolkit: Toolkit) -> None:
-        self._settings, self._rng = settings, toolkit.rng
+        self._settings = settings
+        self._rng = toolkit.rng
         self._strayed = False
         self._plan: ActionPlan | None = None
         self._feedback = Feedback()

@@ -125,7 +125,8 @@ def walk(
         task = dataset.tasks[0]
         world = dataset.world(task.episode)
         world.reset(task.episode)
-    parts, model = entry("open_agent")(plan, dataset), entry("open_model")(plan.model)
+    parts = entry("open_agent")(plan, dataset)
+    model = entry("open_model")(plan.model)
     toolkit = entry("Toolkit")(
         models={"main": model},
         perceiver=dataset.perceiver(),
@@ -142,10 +143,11 @@ def walk(
         entry("table")([folder])
     content = entry("Content")(entry("Library")([folder]), data)
     where = folder.name, task.episode.id
+    # Earlier trees derive with the page
     with (
         entered() as derived,
         suppress(AttributeError),
-    ):  # earlier trees derive with the page
+    ):
         content.document(*where)
     with entered() as viewed:
         content.episode(*where)

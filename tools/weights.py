@@ -40,11 +40,10 @@ def problems(folder: Path) -> list[str]:
         if listed.get(name, now[name]) != now[name]
     ]
     for card in sorted({Path(name).with_suffix(".md").name for name in now}):
-        text = (
-            (folder / card).read_text(encoding="utf-8")
-            if (folder / card).is_file()
-            else ""
-        )
+        if (folder / card).is_file():
+            text = (folder / card).read_text(encoding="utf-8")
+        else:
+            text = ""
         said += [] if text else [f"{card}: the card is missing"]
         said += [
             f"{card}: no line {line!r}"

@@ -99,7 +99,8 @@ def gold_walks(agent: str, source: Source) -> list[Example]:
 def successes(weights: Path, source: Source, limit: int | None = None) -> list[bool]:
     """Success of each route of a source, in a fixed random order."""
     dataset, tasks = source.open(_data())
-    agent, is_success = registry.load("agent", "velma"), judge(dataset)
+    agent = registry.load("agent", "velma")
+    is_success = judge(dataset)
     settings = make(agent.Settings, SETTINGS["velma"], "velma")
     setup = Setup(
         dataset,
@@ -130,7 +131,8 @@ def scale(path: Path) -> None:
         walk for walk in gold_walks("velma", SEEN[1]) if walk.episode not in played
     ]
     random.Random(1).shuffle(examples)
-    points, weights = [], path.with_suffix(".json")
+    points = []
+    weights = path.with_suffix(".json")
     for count in (25, 50, 100, 200, 400, len(examples)):
         write("velma", fit("velma", examples[:count]), weights)
         results = successes(weights, HELD_OUT) + successes(
@@ -174,7 +176,9 @@ def figure(points: Sequence[tuple[int, float, float]]) -> str:
         f'<polyline points="{line}" fill="none" stroke="#1f5fa8" stroke-width="2"/>'
     )
     for count, share, margin in points:
-        x, top, bottom = x_of(count), y_of(share + margin), y_of(share - margin)
+        x = x_of(count)
+        top = y_of(share + margin)
+        bottom = y_of(share - margin)
         parts.append(f'<path d="M{x:.0f} {top:.0f}V{bottom:.0f}" stroke="#1f5fa8"/>')
         parts.append(f'<text x="{x:.0f}" y="280" text-anchor="middle">{count}</text>')
     parts.append(

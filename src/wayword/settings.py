@@ -30,9 +30,8 @@ FileName = Annotated[str, _NamesFile()]
 """The path of a file or folder. It is used if a user sets it, but not if a run folder names it: see
 :mod:`wayword.runs.opening`."""
 
-_MAX_VALUES = (
-    100_000  # per YAML text: nine lines of aliases can expand to a billion values
-)
+# Per YAML text: nine lines of aliases can expand to a billion values
+_MAX_VALUES = 100_000
 
 _LARGEST = 2**63  # whole numbers below this fit every array
 
@@ -82,7 +81,8 @@ def _validated(cls: type[Any], values: Mapping[str, Any], owner: str) -> Any:
     from pydantic import ValidationError
 
     for key, hint in get_type_hints(cls).items():
-        types, value = {hint, *get_args(hint)}, values.get(key)
+        types = {hint, *get_args(hint)}
+        value = values.get(key)
         if isinstance(value, bool) and bool not in types and types & {int, float}:
             raise UsageError(
                 f"{owner}{key} must be a number, got {value}"
@@ -93,13 +93,15 @@ def _validated(cls: type[Any], values: Mapping[str, Any], owner: str) -> Any:
         first, *others = error.errors()
         if first["type"] == "missing":
             raise UsageError(f"{owner}{first['loc'][-1]} is missing") from None
-        path, expected = first["loc"], [_expected(first)]
+        path = first["loc"]
+        expected = [_expected(first)]
         if same_field := [
             each for each in others if path[1:] and each["loc"][:-1] == path[:-1]
         ]:
             path = path[:-1]  # fields of several types have an error for each of them
             expected += map(_expected, same_field)
-        key, value = ".".join(map(str, path)), repr(first["input"])
+        key = ".".join(map(str, path))
+        value = repr(first["input"])
         value = value if len(value) <= _MAX_QUOTED else f"{value[:_MAX_QUOTED]}…"
         raise UsageError(
             f"{owner}{key} must be {' or '.join(expected)}, got {value}"
@@ -118,16 +120,17 @@ _TYPES = {
 
 def _expected(error: Mapping[str, Any]) -> str:
     """Return the expected value from a pydantic error: ``a whole number``, ``at least 1``."""
-    limits, text = error.get("ctx", {}), str(error["msg"])
+    limits = error.get("ctx", {})
+    text = str(error["msg"])
     for sign, words in (("ge", "at least"), ("le", "at most")):
         if sign in limits:
             return f"{words} {limits[sign]:,}"
     kind = re.match(r"Input (?:should be|is not) a valid (\w+)", text)
     if kind:
         return _TYPES.get(kind[1], f"a {kind[1]}")
-    return (
-        "a list" if "as a Sequence" in text else text.removeprefix("Input should be ")
-    )
+    if "as a Sequence" in text:
+        return "a list"
+    return text.removeprefix("Input should be ")
 
 
 @cache

@@ -74,7 +74,8 @@ def test_too_long_is_longer_than_what_is_read() -> None:
 
 
 def test_nothing_said_and_nothing_but_reasoning_are_told_apart() -> None:
-    silent, brooding = Reply(" \n").unreadable(), Reply("", "b or c?").unreadable()
+    silent = Reply(" \n").unreadable()
+    brooding = Reply("", "b or c?").unreadable()
     assert silent is not None
     assert brooding is not None
     assert (silent.kind, silent.reason) == ("empty", "the answer was empty")

@@ -19,7 +19,8 @@ EPISODES = 4
 
 def played(dataset: Any, script: Any, view: Any) -> tuple[float, int]:
     """Solved episodes, and the characters of all messages."""
-    solved, characters = 0.0, 0
+    solved = 0.0
+    characters = 0
     for task in dataset.tasks:
         model = honest.Honest(script)
         settings = Act.Settings(decoding="free", context=100_000, view=view)

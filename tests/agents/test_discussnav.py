@@ -68,10 +68,12 @@ class Clock:
 
     def round_trips(self) -> int:
         """The most calls of which each began after the one before had ended."""
-        count, until = 0, 0
+        count = 0
+        until = 0
         for began, ended in sorted(self.calls, key=lambda call: call[1]):
             if began > until:
-                count, until = count + 1, ended
+                count = count + 1
+                until = ended
         return count
 
 

@@ -52,7 +52,8 @@ def test_where_it_cannot_go_on_it_stops_and_a_note_says_why() -> None:
 def test_two_experts_in_one_home_do_not_stop_each_other() -> None:
     dataset = household()
     task = dataset.tasks[0]
-    goal, here = task.reference, task.episode.start["poses"]["agent"]
+    goal = task.reference
+    here = task.episode.start["poses"]["agent"]
     assert isinstance(goal, HouseholdReference)
     free = build_home(task.episode.scene).starts
     x, y = next(at for at in free if 0.6 < math.dist(at, (here["x"], here["y"])) < 1.2)

@@ -36,11 +36,9 @@ def rooms_of(kind: str) -> dict[str, float]:
         for room, pieces in FURNITURE.items():
             weights[room] += sum(share for name, share in pieces if name == kind)
     total = sum(weights.values())
-    return (
-        {room: weight / total for room, weight in weights.items() if weight}
-        if total
-        else {}
-    )
+    if total:
+        return {room: weight / total for room, weight in weights.items() if weight}
+    return {}
 
 
 ROOMS = {kind.replace("_", " "): rooms_of(kind) for kind in (*OBJECTS, *{

@@ -127,11 +127,10 @@ def test_the_questions_after_a_trial() -> None:
     for verdict in ("judge", "self", "none"):
         for decoding in ("free", "constrained"):
             agent: Any = registry.load("agent", "reflexion")
-            half = (
-                '{"action": "goto[b]"'
-                if decoding == "constrained"
-                else "Action: goto[b]"
-            )
+            if decoding == "constrained":
+                half = '{"action": "goto[b]"'
+            else:
+                half = "Action: goto[b]"
             played, model = play_in(
                 SmallHouse(), agent, says(half), 1, failed,
                 decoding=decoding, verdict=verdict, trials=2,

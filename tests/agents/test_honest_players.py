@@ -59,7 +59,8 @@ def play(dataset: Dataset, task: Task, model: honest.Honest) -> Trajectory:
 
 def solved(dataset: Dataset, script: Any, number: int = 0) -> dict[str, float]:
     """What an honest player's episode is worth; none of its answers may be refused."""
-    task, model = dataset.tasks[number], honest.Honest(script)
+    task = dataset.tasks[number]
+    model = honest.Honest(script)
     played = play(dataset, task, model)
     assert played.ended == "stopped", (played.ended, played.error, model.said[-5:])
     reference: Any = task.reference
@@ -120,8 +121,10 @@ def test_a_follower_who_reads_alone_does_what_the_scripted_commander_says(
     number: int,
 ) -> None:
     dataset = MaHousehold(settings=MaHousehold.Settings(homes=10, episodes=LONG or 1))
-    task, model = dataset.tasks[number], honest.Honest(honest.follower)
-    act, team = registry.load("agent", "act"), registry.load("agent", "team")
+    task = dataset.tasks[number]
+    model = honest.Honest(honest.follower)
+    act = registry.load("agent", "act")
+    team = registry.load("agent", "team")
 
     def build(toolkit: Toolkit, actor: str) -> Agent:
         if actor == "commander":
@@ -140,7 +143,8 @@ def test_a_follower_who_reads_alone_does_what_the_scripted_commander_says(
 @pytest.mark.parametrize("number", range(LONG or 2))
 def test_a_pair_shares_a_job(number: int) -> None:
     dataset = MaWah(settings=MaWah.Settings(homes=10, episodes=LONG or 2))
-    task, act = dataset.tasks[number], registry.load("agent", "act")
+    task = dataset.tasks[number]
+    act = registry.load("agent", "act")
     models = {actor: honest.Honest(honest.together) for actor in task.episode.actors}
 
     def build(toolkit: Toolkit, actor: str) -> Agent:
@@ -163,7 +167,8 @@ def test_a_pair_shares_a_job(number: int) -> None:
 @pytest.mark.parametrize("number", [8, 12, 16])
 def test_a_walk_by_its_instructions_clauses(number: int) -> None:
     dataset = Houses(settings=Houses.Settings())
-    task, model = dataset.tasks[number], honest.Honest(honest.route)
+    task = dataset.tasks[number]
+    model = honest.Honest(honest.route)
     played = play(dataset, task, model)
     reference: Any = task.reference
     assert played.ended == "stopped"
@@ -174,7 +179,8 @@ def test_a_walk_by_its_instructions_clauses(number: int) -> None:
 @pytest.mark.parametrize("number", range(3))
 def test_a_thing_is_found_in_a_generated_apartment(number: int) -> None:
     dataset = Apartments(settings=Apartments.Settings(homes=3, episodes=3, rooms=3))
-    task, model = dataset.tasks[number], honest.Honest(honest.search)
+    task = dataset.tasks[number]
+    model = honest.Honest(honest.search)
     played = play(dataset, task, model)
     assert played.ended == "stopped", (played.ended, model.said)
     (scores,) = score(dataset, [(task, played)])

@@ -57,7 +57,8 @@ def test_it_finds_six_goals_in_ten_in_houses_it_never_saw() -> None:
 
 def test_it_repeats_itself() -> None:
     houses = Houses("test", None, Houses.Settings())
-    first, again = walk(houses, 7), walk(houses, 7)
+    first = walk(houses, 7)
+    again = walk(houses, 7)
     assert first.actions("agent") == again.actions("agent")
 
 
@@ -100,11 +101,12 @@ class TwoBranches:
     width = 1
 
     def __init__(self) -> None:
+        # stop, first and second neighbor
         self.scores = [
             [-9.0, -0.1, -1.0],
             [-9.0],
             [0.0],
-        ]  # stop, first and second neighbor
+        ]
         self.histories: list[int] = []
 
     def __call__(self, inputs: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -173,7 +175,8 @@ def test_the_preexplored_setting_takes_a_shortest_path_and_says_what_it_explored
 def test_the_speaker_decides_between_candidates() -> None:
     houses = Houses("test", None, Houses.Settings())
     task = houses.tasks[0]
-    graph, candidates = houses.graph(task.episode.scene), set[str]()
+    graph = houses.graph(task.episode.scene)
+    candidates = set[str]()
 
     def last_place(favorite: str) -> str:
         class Favoring(PreexploredImitation):
@@ -211,7 +214,8 @@ def test_the_instruction_of_a_path_is_likelier_than_another_one() -> None:
         )
     ]
     assert isinstance(task.reference, PathReference)
-    goal, found = task.reference.goal, list[list[float]]()
+    goal = task.reference.goal
+    found = list[list[float]]()
 
     class Watched(PreexploredImitation):
         def _spoken(self, stop: Option) -> float:

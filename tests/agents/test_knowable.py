@@ -55,7 +55,8 @@ def test_every_state_that_is_asked_for_was_told(on: str) -> None:
     for step in played.steps:
         for call in step.calls:
             assert not isinstance(call.prompt, str)
-            form, now = call.prompt[0].content, call.prompt[-1].content
+            form = call.prompt[0].content
+            now = call.prompt[-1].content
             truth = true_parts(step.observation)
             for part in (PLACE, FACING, HOLDING):
                 wanted = f'"{part}"' in form or f"  {part}:" in form
@@ -77,11 +78,9 @@ def _told(part: str, truth: str, message: str) -> bool:
             compass and compass in words
         )
     if part == HOLDING:
-        return (
-            all(name in words for name in parse_names(truth))
-            if parse_names(truth)
-            else "nothing" in words
-        )
+        if parse_names(truth):
+            return all(name in words for name in parse_names(truth))
+        return "nothing" in words
     return truth.lower() in words
 
 
@@ -114,11 +113,13 @@ def _looked_at(
 ) -> tuple[set[str], set[str]]:
     """The ids that the actor has seen after the expert's walk; and what opens in the room that is
     asked about and has not stood open."""
-    reference, world = task.reference, dataset.world(task.episode)
+    reference = task.reference
+    world = dataset.world(task.episode)
     assert isinstance(world, HouseholdWorld)
     assert isinstance(reference, AnswerReference)
     game = Game(world, task.episode)
-    things, layout = world.house.entities, world.layout
+    things = world.house.entities
+    layout = world.layout
 
     def room(i: int) -> str:
         return layout.room_at(float(things.x[i]), float(things.y[i]))

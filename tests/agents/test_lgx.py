@@ -82,7 +82,8 @@ def test_the_seven_questions_are_the_golden_ones() -> None:
         questions = LGX(
             make(LGXSettings, {"prompt": name}, "lgx"), Toolkit({"main": model})
         )
-        questions.captions, questions.target = CAPTIONS, "cat-shaped mug"
+        questions.captions = CAPTIONS
+        questions.target = "cat-shaped mug"
         asyncio.run(questions.pick(NAMES))
         rendered.append(f"{name}\n{model.prompts[0]}\n")
     text = "\n".join(rendered)

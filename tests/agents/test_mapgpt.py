@@ -145,7 +145,8 @@ def explore(text: str) -> str:
     if not links:
         listed = re.findall(r"goto\[place (\d+)", around)
         return f"goto[place {max(map(int, listed))}]"
-    queue, first_steps = deque([here]), {here: here}
+    queue = deque([here])
+    first_steps = {here: here}
     while queue:
         place = queue.popleft()
         if place not in links:

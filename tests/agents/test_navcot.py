@@ -66,11 +66,10 @@ class Reader(honest.Honest):
 
 @pytest.mark.parametrize("number", [8, 12, 16])
 def test_a_walk_by_its_instructions_clauses(number: int) -> None:
-    dataset, settings = (
-        Houses(settings=Houses.Settings()),
-        NavCoTSettings(decoding="free"),
-    )
-    task, model = dataset.tasks[number], Reader(honest.route)
+    dataset = Houses(settings=Houses.Settings())
+    settings = NavCoTSettings(decoding="free")
+    task = dataset.tasks[number]
+    model = Reader(honest.route)
     setup = Setup(
         dataset, lambda tools, _: NavCoT(settings, tools), {"main": model}, max_steps=60
     )

@@ -170,7 +170,8 @@ def test_history_over_the_budget_drops_whole_steps_and_says_so() -> None:
 
 
 def test_summaries_can_be_written_online_by_a_model_of_their_own() -> None:
-    main, summary = Scripted([go("b"), STOP]), Scripted(["small hall with a lamp."])
+    main = Scripted([go("b"), STOP])
+    summary = Scripted(["small hall with a lamp."])
     settings = NavGPTSettings(decoding="free", summaries="online")
     trajectory = play(NavGPT, settings, {"main": main, "summary": summary})
     assert (
@@ -182,9 +183,10 @@ def test_summaries_can_be_written_online_by_a_model_of_their_own() -> None:
 @pytest.mark.parametrize("decoding", ["constrained", "numbered"])
 def test_without_history_prompts_hold_no_earlier_step(decoding: Any) -> None:
     for history in (True, False):
-        answers = (
-            ["b", "c", "finish"] if decoding == "constrained" else ["1", "1", "finish"]
-        )
+        if decoding == "constrained":
+            answers = ["b", "c", "finish"]
+        else:
+            answers = ["1", "1", "finish"]
         model = Scripted(
             [said(answer, f"Thought {n}.") for n, answer in enumerate(answers)]
         )

@@ -103,10 +103,8 @@ def test_what_a_careless_player_misses_is_found_by_trying() -> None:
     settings = Household.Settings(homes=6, episodes=6, kind="pick_and_place_simple")
     dataset = Household(settings=settings)
     for number in (1, 3):  # requests without closed containers
-        task, reference = (
-            dataset.tasks[number],
-            cast("Any", dataset.tasks[number].reference),
-        )
+        task = dataset.tasks[number]
+        reference = cast("Any", dataset.tasks[number].reference)
         searched = play(dataset, Scripted(careless), number, width=2, depth=8, calls=12)
         plain = play(dataset, Scripted(careless), number, width=1, depth=1, calls=2)
         worth = [
@@ -148,11 +146,9 @@ def test_trying_changes_nothing_in_the_world() -> None:
 
 def turning(prompt: Prompt, sampling: Sampling) -> str:
     """Two turns everywhere, the second of them a little better."""
-    return (
-        "Ratings: 5, 6"
-        if "The results:" in flat(prompt)
-        else "Actions: turn_left\nturn_right"
-    )
+    if "The results:" in flat(prompt):
+        return "Ratings: 5, 6"
+    return "Actions: turn_left\nturn_right"
 
 
 @pytest.mark.parametrize(

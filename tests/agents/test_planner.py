@@ -68,17 +68,16 @@ def plan(fixed: str, now: str) -> list[str]:
     def put(place: str) -> list[str]:
         return [f"go_put[{place}]"]
 
-    lower, words = task.lower(), honest.phrases(task)
+    lower = task.lower()
+    words = honest.phrases(task)
     how = next((v for v, said in honest._TREATED.items() if re.search(said, lower)), "")
     if "lamp" in lower:
         lamp = name(next(word for word in words if "lamp" in word))
         thing = name(next(word for word in words if "lamp" not in word))
         jobs = [[f"go_grab[{thing}]"], [f"goto[{lamp}]", f"toggle_on[{lamp}]"]]
     elif re.search(r"\b(two|pair)\b", lower):
-        thing, place = (
-            honest.singular(words[0].removeprefix("pair of ")),
-            name(words[-1]),
-        )
+        thing = honest.singular(words[0].removeprefix("pair of "))
+        place = name(words[-1])
         jobs = [
             [f"go_grab[{name(thing)}]"],
             put(place),
@@ -117,14 +116,10 @@ def play(
     agent: str, model: honest.Honest, number: int, **settings: Any
 ) -> tuple[Trajectory, float]:
     """An episode of the generated homes, and its success."""
-    dataset, made = (
-        Household(settings=Household.Settings()),
-        registry.load("agent", agent),
-    )
-    task, given = (
-        dataset.tasks[number],
-        {"decoding": "free", "context": 100_000, **settings},
-    )
+    dataset = Household(settings=Household.Settings())
+    made = registry.load("agent", agent)
+    task = dataset.tasks[number]
+    given = {"decoding": "free", "context": 100_000, **settings}
     setup = Setup(
         dataset,
         lambda toolkit, _: made(made.Settings(**given), toolkit),
@@ -138,7 +133,8 @@ def play(
 
 def test_a_third_of_the_calls_at_equal_success() -> None:
     """The same requests by players who read nothing but the prompt: step by step, and by plans."""
-    calls, solved = {"react": 0, "planner": 0}, {"react": 0.0, "planner": 0.0}
+    calls = {"react": 0, "planner": 0}
+    solved = {"react": 0.0, "planner": 0.0}
     for number in range(EPISODES):
         for agent, model in (
             ("react", honest.Honest(honest.household)),

@@ -99,7 +99,8 @@ def test_a_cascade_of_two(tmp_path: Path, agent: str) -> None:
         address = {"base_url": server.address}
         model = {"small": address, "large": address, "margin": 0.0}
         tree = {"model": model, "dataset": SMALL["houses"]}
-        name, out = f"cascade:openai:{MODEL},openai:{MODEL}", tmp_path / "run"
+        name = f"cascade:openai:{MODEL},openai:{MODEL}"
+        out = tmp_path / "run"
         plan = Plan(
             agent, "houses", name, tree, limit=2, max_steps=4, out=out, retries=0
         )
@@ -112,10 +113,8 @@ def test_a_cascade_of_two(tmp_path: Path, agent: str) -> None:
 def test_a_remembered_scene(tmp_path: Path, agent: str, on: str) -> None:
     with reasoning() as server:
         dataset = {**SMALL[on], "length": 6} if on == "houses" else SMALL[on]
-        tree, out = (
-            {"model": {"base_url": server.address}, "dataset": dataset},
-            tmp_path / "run",
-        )
+        tree = {"model": {"base_url": server.address}, "dataset": dataset}
+        out = tmp_path / "run"
         plan = Plan(agent, on, f"openai:{MODEL}", tree, limit=2, max_steps=STEPS.get(on, 4),
                     remember="scene", out=out, retries=0)  # fmt: skip
         check(server, out, run(plan).outcome)

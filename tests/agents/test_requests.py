@@ -18,15 +18,20 @@ from wayword.runs import Plan, run
 Request = tuple[str, float, int, tuple[str, ...], int, bool, str]
 """Role, temperature, most tokens, stop sequences, samples, if it is seeded, and its form."""
 
-JSON, FREE, LIST = "json", "free", "list"
+JSON = "json"
+FREE = "free"
+LIST = "list"
 OBSERVATION = ("\nObservation:",)
 INVENTED = ("\nThere is", "\nYou see", "\nNavigation")
 
 
 def request(role: str, sampling: Sampling) -> Request:
-    form = (
-        LIST if sampling.choices else JSON if sampling.json_schema is not None else FREE
-    )
+    if sampling.choices:
+        form = LIST
+    elif sampling.json_schema is not None:
+        form = JSON
+    else:
+        form = FREE
     return (
         role, sampling.temperature, sampling.max_tokens, sampling.stop, sampling.n,
         sampling.seed is not None, form,

@@ -9,7 +9,9 @@ from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
-ROOMS, HOMES, EPISODES = 1, 12, 90
+ROOMS = 1
+HOMES = 12
+EPISODES = 90
 
 
 def test_frontier_finds_every_kind_with_a_perfect_detector(tmp_path: Path) -> None:

@@ -92,7 +92,8 @@ def test_a_grounds_ways_are_legal_and_no_longer_than_networkx_finds(
             to = (j + dj, i + di)
             if to in cells and (j + dj, i) in cells and (j, i + di) in cells:
                 graph.add_edge((j, i), to, weight=math.hypot(dj, di))
-    start, goal = cells[0], cells[-1]
+    start = cells[0]
+    goal = cells[-1]
     way = ground.path((start[1], start[0]), [(goal[1], goal[0])])
     connected = start in graph and goal in graph and nx.has_path(graph, start, goal)
     assert (way is not None) == connected

@@ -30,11 +30,9 @@ def first(prompt: Prompt, sampling: Sampling) -> Any:
     import json
 
     schema = sampling.json_schema
-    return (
-        json.dumps(worded(smallest(json.loads(json.dumps(dict(schema))))))
-        if schema
-        else "Yes."
-    )
+    if schema:
+        return json.dumps(worded(smallest(json.loads(json.dumps(dict(schema))))))
+    return "Yes."
 
 
 def decisions(name: str, **settings: Any) -> list[str]:

@@ -42,17 +42,16 @@ def learner(lesson: str = LESSON) -> Callable[[Prompt, Sampling], str]:
 
     def answer(prompt: Prompt, sampling: Sampling) -> str:
         assert not isinstance(prompt, str)
-        opening, now = prompt[1].content, prompt[-1].content
+        opening = prompt[1].content
+        now = prompt[-1].content
         if "look back on this trial" in now:
             return f"Lesson: {lesson}"
         if 'at viewpoint "s"' in now:
             return "Action: goto[b]"
         if 'at viewpoint "b"' in now:
-            return (
-                "Action: goto[c]"
-                if "goto[c]" in opening.partition("After trial")[2]
-                else ("Action: goto[a]")
-            )
+            if "goto[c]" in opening.partition("After trial")[2]:
+                return "Action: goto[c]"
+            return "Action: goto[a]"
         return "Action: stop"
 
     return answer
@@ -88,7 +87,9 @@ def test_a_lesson_changes_how_the_second_trial_ends(agent: type[Reflexion]) -> N
 def test_the_lesson_stands_below_the_task_and_prompts_grow_within_a_trial() -> None:
     house = SmallHouse()
     _, model = play_in(house, Reflexion, learner(), decoding="free", judge=judge(house))
-    one, reflection, two = model.prompts[:3], model.prompts[3], model.prompts[4:]
+    one = model.prompts[:3]
+    reflection = model.prompts[3]
+    two = model.prompts[4:]
     for shorter, longer in zip(
         [*one[:-1], *two[:-1]], [*one[1:], *two[1:]], strict=True
     ):
@@ -188,11 +189,9 @@ def test_the_last_three_lessons_are_kept_short_and_on_one_line() -> None:
     lessons = iter(f"Number {n}:\n" + "so it is. " * 100 for n in range(1, 6))
 
     def answer(prompt: Prompt, sampling: Sampling) -> str:
-        return (
-            f"Lesson: {next(lessons)}"
-            if "look back" in str(prompt[-1])
-            else "Action: stop"
-        )
+        if "look back" in str(prompt[-1]):
+            return f"Lesson: {next(lessons)}"
+        return "Action: stop"
 
     trajectory, model = play_in(
         SmallHouse(), Reflexion, answer, decoding="free", trials=6, judge=never
@@ -224,9 +223,8 @@ def test_a_reflection_that_cannot_be_read_is_noted_and_breaks_nothing(
     assert len(trajectory.trials()) == 3
     told = {note.kind for note in trajectory.notes()}
     unread = decoding == "constrained" or verdict == "self"
-    rejected = (
-        unread or noise != "\x00"
-    )  # half an object is no lesson, odd signs are one
+    # Half an object is no lesson, odd signs are one
+    rejected = unread or noise != "\x00"
     assert ("reflection_rejected" in told) is rejected
     for note in trajectory.notes():
         assert len(json.dumps(note.details)) < 4000
@@ -273,8 +271,10 @@ def test_a_long_trial_is_cut_to_fit_before_it_is_reflected_on() -> None:
 
 
 def test_reflections_go_to_a_model_of_their_own_where_there_is_one() -> None:
-    main, other = Scripted(["Action: stop"]), Scripted(["Lesson: stay"])
-    house, settings = SmallHouse(), Reflexion.Settings(decoding="free", trials=2)
+    main = Scripted(["Action: stop"])
+    other = Scripted(["Lesson: stay"])
+    house = SmallHouse()
+    settings = Reflexion.Settings(decoding="free", trials=2)
     setup = Setup(
         house, lambda toolkit, actor: Reflexion(settings, toolkit),
         {"main": main, "reflection": other}, trials=2, judge=never,
@@ -307,11 +307,9 @@ def test_each_of_two_actors_reflects_on_its_own() -> None:
     def answer(prompt: Prompt, sampling: Sampling) -> str:
         assert isinstance(prompt[0], Message)
         who = "anna" if "You are anna" in prompt[0].content else "ben"
-        return (
-            f"Lesson: {who} was slow"
-            if "look back" in str(prompt[-1])
-            else "Action: stop"
-        )
+        if "look back" in str(prompt[-1]):
+            return f"Lesson: {who} was slow"
+        return "Action: stop"
 
     trajectory, model = play_in(
         pair, Reflexion, answer, judge=never, decoding="free", trials=2

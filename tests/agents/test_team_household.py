@@ -88,7 +88,8 @@ def said(trajectory: Trajectory, actor: str) -> list[Any]:
 def test_they_finish_and_each_command_is_answered_before_the_next() -> None:
     dataset = pairs()
     for task in dataset.tasks:
-        trajectory, reference = played(dataset, task), task.reference
+        trajectory = played(dataset, task)
+        reference = task.reference
         assert isinstance(reference, PlannedReference)
         assert trajectory.ended == "stopped", trajectory.error
         assert reference.met(trajectory.state) == reference.parts(), task.episode.id
@@ -106,7 +107,8 @@ def test_they_finish_and_each_command_is_answered_before_the_next() -> None:
 def test_bodies_that_know_errands_alone_finish_too() -> None:
     dataset = pairs(episodes=4, actions="high")
     for task in dataset.tasks:
-        trajectory, reference = played(dataset, task), task.reference
+        trajectory = played(dataset, task)
+        reference = task.reference
         assert isinstance(reference, PlannedReference)
         assert all(isinstance(step.decision, Decision) for step in trajectory.steps)
         assert reference.met(trajectory.state) == reference.parts(), task.episode.id

@@ -26,9 +26,10 @@ def _chat_only(
         if name in body:
             told = f"Unsupported parameter: '{name}' is not supported with this model."
             return 400, refusal(told, name, "unsupported_parameter")
-    said = (
-        json.dumps({"answer": "forward"}) if "response_format" in body else "1. forward"
-    )
+    if "response_format" in body:
+        said = json.dumps({"answer": "forward"})
+    else:
+        said = "1. forward"
     return 200, chat(said, reasoning_content="The street goes on.")
 
 

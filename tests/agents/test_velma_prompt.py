@@ -151,11 +151,10 @@ def test_the_flow_of_traffic_is_told_once_at_the_start(
 ) -> None:
     answers = ["forward", "turn_around", "stop"]
     _, script = play(SmallStreet(Eyes({}, flow)), answers)
-    start = (
-        f"Action Sequence:\n{line}\n1. forward\n2. turn"
-        if line
-        else "Sequence:\n1. forward"
-    )
+    if line:
+        start = f"Action Sequence:\n{line}\n1. forward\n2. turn"
+    else:
+        start = "Sequence:\n1. forward"
     assert start in script.prompts[-1]
     for other in (
         play(SmallStreet(Eyes({}, flow), opening=["forward"]), answers),

@@ -33,7 +33,8 @@ class Player(Model):
     name = "player"
 
     def __init__(self, done: Sequence[tuple[str, str]], ways: Sequence[str]) -> None:
-        self._done, self._ways = list(done), list(ways)
+        self._done = list(done)
+        self._ways = list(ways)
         self.prompts: list[str] = []
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
@@ -57,7 +58,8 @@ class Player(Model):
 
 def play(done: Sequence[tuple[str, str]], *ways: str) -> tuple[Trajectory, Player]:
     """A walk to c in the small house, by an instruction of two clauses."""
-    house, player = SmallHouse(), Player(done, ways)
+    house = SmallHouse()
+    player = Player(done, ways)
     first = house.tasks[0]
     episode = replace(
         first.episode, instruction="Go ahead, then turn right and walk to the lamp."

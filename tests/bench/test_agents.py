@@ -14,7 +14,8 @@ from wayword.runs.record import RunFolder
 
 HOMES = {"act", "together", "ask"}
 ALL = {track.name for track in ladders.open_bench().tracks}
-FIRST, CASCADE = "scripted:first", "cascade:scripted:noise,scripted:first"
+FIRST = "scripted:first"
+CASCADE = "cascade:scripted:noise,scripted:first"
 PLAYERS = [
     ("navcot", FIRST, {"follow"}),
     ("mapgpt", FIRST, {"follow"}),

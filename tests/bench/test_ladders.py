@@ -292,7 +292,8 @@ def test_ladders_are_played_at_once_within_one_budget(
     concurrency: int, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running: list[float] = []
-    seen, reserved = [], []
+    seen = []
+    reserved = []
 
     async def run_async(plan: Plan, on_progress: Any) -> RunResult:
         assert plan.max_dollars is not None

@@ -151,11 +151,10 @@ def test_a_card_is_of_the_published_schema(cards: Path) -> None:
                 "object": dict,
                 "array": list,
             }
-            expected = (
-                (int, float, str)
-                if isinstance(kind, list)
-                else types.get(kind, (int, float))
-            )
+            if isinstance(kind, list):
+                expected = (int, float, str)
+            else:
+                expected = types.get(kind, (int, float))
             if each is None:
                 assert {"type": "null"} in form["properties"][key]["oneOf"]
                 continue

@@ -38,13 +38,12 @@ def opened(track: str, **rates: float) -> Dataset:
 
 def parts(dataset: Dataset, task: Task) -> dict[str, Any]:
     """All that a player and the metrics get of an episode, by what a perturbation may change."""
-    episode, world, seer = (
-        task.episode,
-        dataset.world(task.episode),
-        dataset.perceiver(),
-    )
+    episode = task.episode
+    world = dataset.world(task.episode)
+    seer = dataset.perceiver()
     world.reset(episode)
-    actor, places = world.actors[0], getattr(task.reference, "path", ())
+    actor = world.actors[0]
+    places = getattr(task.reference, "path", ())
     percepts = seer is not None and "perceive" in seer.capabilities
     graph = getattr(world, "graph", None)
     return {
@@ -69,9 +68,10 @@ def solves(dataset: Dataset, task: Task, track: str) -> bool:
     actions = dataset.solve(task, how)
     for actor in game.turns():
         first = actor == world.actors[0]
-        action = (
-            actions[min(game.taken[actor], len(actions) - 1)] if first else actions[-1]
-        )
+        if first:
+            action = actions[min(game.taken[actor], len(actions) - 1)]
+        else:
+            action = actions[-1]
         game.act(actor, Decision(action))
     (scores,) = scoring.score(dataset, [(task, game.finished())])
     return scores[TRACKS[track].success] >= TRACKS[track].at_least
@@ -81,13 +81,12 @@ def solves(dataset: Dataset, task: Task, track: str) -> bool:
 def test_the_expert_solves_what_is_perturbed_and_nothing_else_changes(
     track: str, kind: str
 ) -> None:
-    clean, other = (
-        opened(track),
-        opened(track, **{kind: 0.3 if kind == "failing" else 0.8}),
-    )
+    clean = opened(track)
+    other = opened(track, **{kind: 0.3 if kind == "failing" else 0.8})
     changed: set[str] = set()
     for before, after in zip(clean.tasks[:TASKS], other.tasks[:TASKS], strict=True):
-        one, two = parts(clean, before), parts(other, after)
+        one = parts(clean, before)
+        two = parts(other, after)
         changed |= {name for name in one if one[name] != two[name]}
         assert solves(other, after, track)
     allowed = {"texts"} if kind in TEXTS else {"percepts"} if kind in SEEN else set()
@@ -96,14 +95,17 @@ def test_the_expert_solves_what_is_perturbed_and_nothing_else_changes(
 
 
 def test_a_failed_action_changes_nothing_and_its_rate_is_the_stated_one() -> None:
-    dataset, failed, tried = opened("follow", failing=0.3), 0, 0
+    dataset = opened("follow", failing=0.3)
+    failed = 0
+    tried = 0
     for task in dataset.tasks[:TASKS]:
         game = Game(dataset.world(task.episode), task.episode)
         for number in range(60):
             before = game.world.state()
             actions = game.space("agent").listed
             step = game.act("agent", Decision(actions[number % (len(actions) - 1)]))
-            tried, failed = tried + 1, failed + (step.feedback.status == "slipped")
+            tried = tried + 1
+            failed = failed + (step.feedback.status == "slipped")
             assert (game.world.state() == before) == (step.feedback.status == "slipped")
     assert 0.2 < failed / tried < 0.4
 
@@ -116,7 +118,9 @@ def test_rates_are_those_asked_for_and_a_seed_draws_others() -> None:
             for w in task.episode.instruction.split()
         ]
 
-    clean, some, other = words(), words(typos=0.2), words(typos=0.2, seed=1)
+    clean = words()
+    some = words(typos=0.2)
+    other = words(typos=0.2, seed=1)
     long = [n for n, word in enumerate(clean) if len(word.strip(".,")) > 3]
     share = sum(clean[n] != some[n] for n in long) / len(long)
     assert 0.15 < share < 0.25

@@ -70,7 +70,8 @@ def test_the_headline_is_the_same_with_and_without_published_data(
     played: dict[str, Any],
 ) -> None:
     for name in ("gold", "forward"):
-        without, card = played[f"{name} card"], ladders.read_card(played[name])
+        without = played[f"{name} card"]
+        card = ladders.read_card(played[name])
         assert "real" not in without
         assert {key: value for key, value in card.items() if key != "real"} == without
         lines = played[f"{name} alone"].splitlines()
@@ -190,7 +191,8 @@ def test_splits_and_tracks_are_corrected_apart(monkeypatch: pytest.MonkeyPatch) 
 def test_runs_on_published_data_verify_if_they_are_of_the_sample(
     played: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, data = played["gold"], played["data"]
+    folder = played["gold"]
+    data = played["data"]
     card = ladders.read_card(folder)
     assert page.check_card(folder, card, data) == Verified()
     lost = tmp_path / "lost"

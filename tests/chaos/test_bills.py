@@ -127,7 +127,8 @@ class Sessions:
     """Starts sessions of a run, and ends them."""
 
     def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
-        self._process, self.log = process, log
+        self._process = process
+        self.log = log
         assert self._line() == "ready"
 
     def start(self, command: Sequence[str]) -> int:
@@ -196,7 +197,8 @@ def _interrupted(case: Case, seed: int, sessions: Sessions, folder: Path) -> Boo
         command = _command(case, server, folder)
         for number in signals:
             until = server.requests + rng.randrange(1, 8 + 3 * case.concurrency)
-            child, over = sessions.start(command), False
+            child = sessions.start(command)
+            over = False
             while not over and server.requests < until:
                 over = sessions.ended(0.002)
             if not over:

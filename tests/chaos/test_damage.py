@@ -45,7 +45,8 @@ def test_damage_is_noticed_or_does_not_matter(
     count: Callable[[str, int], None],
 ) -> None:
     """With an index from before the damage, and without one."""
-    true, rng = _figures(whole), random.Random(3)
+    true = _figures(whole)
+    rng = random.Random(3)
     same = refused = fewer = 0
     for number in range(rounds(40, 4000)):
         folder = tmp_path / "damaged" / "run"
@@ -85,7 +86,8 @@ def test_a_damaged_index_changes_no_figure(
     count: Callable[[str, int], None],
 ) -> None:
     """Also one of more records, of fewer, and of another run in the same folder."""
-    true, rng = _figures(whole), random.Random(4)
+    true = _figures(whole)
+    rng = random.Random(4)
     folder = tmp_path / "run"
     others = [
         line.replace(b'"episode":"', b'"episode":"other-', 1) for line in lines(whole)
@@ -125,7 +127,8 @@ def _figures(folder: Path) -> dict[str, object]:
 
 
 def _damage(path: Path, rng: random.Random) -> str:
-    status, raw = path.stat(), bytearray(path.read_bytes())
+    status = path.stat()
+    raw = bytearray(path.read_bytes())
     kinds = ["flip", "flip", "flip", "cut", "zeros", "double", "swap", "lost"]
     damage = rng.choice(kinds if raw else ["double"])
     if path.suffix == ".gz":

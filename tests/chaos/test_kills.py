@@ -32,7 +32,8 @@ def test_nothing_finished_is_lost_or_doubled(
 ) -> None:
     agent = tmp_path / "slow.py"
     agent.write_text(SLOW, encoding="utf-8")
-    kills, folder = rounds(1, 500), 0
+    kills = rounds(1, 500)
+    folder = 0
     rng = random.Random(11)
     kept: set[str] = set()
     for _ in range(kills):
@@ -59,7 +60,8 @@ def test_nothing_finished_is_lost_or_doubled(
             assert len(RunFolder.read(out).scores()) == len(now)
         kept = now
         if len(kept) == EPISODES:
-            folder, kept = folder + 1, set()
+            folder = folder + 1
+            kept = set()
     count("kills", kills)
 
 

@@ -60,11 +60,12 @@ def test_a_mutated_file_is_read_or_refused_in_one_line(
     names = SOURCES[source](tmp_path / "whole")
     assert all(_load(name, tmp_path / "whole") == "read" for name in names)
     files = sorted(path for path in (tmp_path / "whole").rglob("*") if path.is_file())
-    rng, read, refused = random.Random(7), 0, 0
+    rng = random.Random(7)
+    read = 0
+    refused = 0
     for number in range(rounds(25, 1000)):
-        folder = (
-            tmp_path / f"broken{number}"
-        )  # another each time: readers remember by the path
+        # Another each time: readers remember by the path
+        folder = tmp_path / f"broken{number}"
         shutil.copytree(tmp_path / "whole", folder)
         path = folder / rng.choice(files).relative_to(tmp_path / "whole")
         told = mutate(path, rng)
@@ -73,7 +74,8 @@ def test_a_mutated_file_is_read_or_refused_in_one_line(
             assert "\n" not in outcome, (
                 f"round {number}, {path.name}, {told}: {outcome}"
             )
-            read, refused = read + (outcome == "read"), refused + (outcome != "read")
+            read = read + (outcome == "read")
+            refused = refused + (outcome != "read")
         shutil.rmtree(folder)
     assert refused > 0
     count(f"mutated loads of {source}", read + refused)

@@ -51,13 +51,13 @@ def test_a_mutated_published_file_is_read_or_refused_in_one_line(
         pytest.skip("the long form alone")
     monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
     files = opened_by(split, data)
-    rng, refused = random.Random(split), 0
+    rng = random.Random(split)
+    refused = 0
     for n in range(number):
         monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / f"cache{n}"))
         path = rng.choice(files)
-        folder = (
-            tmp_path / f"broken{n}"
-        )  # another each time: readers remember by the path
+        # Another each time: readers remember by the path
+        folder = tmp_path / f"broken{n}"
         how = mutate(linked(data, folder, path), rng)
         outcome = load(split, folder)
         assert "\n" not in outcome, f"round {n}, {path}, {how}: {outcome}"

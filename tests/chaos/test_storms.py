@@ -61,7 +61,8 @@ def _stormy(
     """A run against a server that sends a fault for that share of requests."""
     quick = RetryPolicy(retries=12, first=0.001, longest=0.002, max_failures=99)
     monkeypatch.setattr(opening.rate, "RetryPolicy", lambda retries: quick)
-    rng, lock = random.Random(seed), threading.Lock()
+    rng = random.Random(seed)
+    lock = threading.Lock()
 
     def answer(route: str, body: Any, headers: dict[str, str]) -> tuple[int, Any]:
         with lock:

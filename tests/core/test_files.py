@@ -17,7 +17,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 class Counting:
     def __init__(self, source: Path) -> None:
-        self.source, self.made = source, 0
+        self.source = source
+        self.made = 0
 
     def __call__(self) -> list[object]:
         self.made += 1

@@ -22,7 +22,8 @@ from wayword.core.trajectory import Step
 
 HOUSE = SmallHouse()
 TASK = HOUSE.tasks[0]
-B, C = Action("goto", ("b",)), Action("goto", ("c",))
+B = Action("goto", ("b",))
+C = Action("goto", ("c",))
 
 
 def started(max_steps: int | None = None) -> Game:
@@ -194,7 +195,8 @@ def test_a_plan_may_give_a_reason_for_each_action() -> None:
 
 def test_a_demonstration_is_played_by_everybody_or_by_the_first_actor() -> None:
     flat = SmallFlat(poses={"ann": (1.0, 1.5, 0.0), "bob": (3.0, 1.5, 180.0)})
-    episode, left = flat.tasks[0].episode, Action("turn_left")
+    episode = flat.tasks[0].episode
+    left = Action("turn_left")
     alone = Demonstration(episode, (left,), lambda: flat.world(episode))
     assert alone.decisions() == [("ann", Decision(left))]
     both = Demonstration(episode, (), alone.world, (("bob", left), ("ann", left)))

@@ -74,7 +74,8 @@ def test_a_thing_at_eye_level_appears_as_wide_as_high() -> None:
 
 
 def test_distances_to_segments_agree_one_by_one_and_at_once() -> None:
-    a, b = (-1.0, 0.5), (2.0, 3.0)
+    a = (-1.0, 0.5)
+    b = (2.0, 3.0)
     one_by_one = [point_segment_distance(*p, *a, *b) for p in POINTS]
     assert segment_distances(*np.array(POINTS).T, *a, *b) == pytest.approx(one_by_one)
     assert point_segment_distance(0, 2, *a, *b) == pytest.approx(0.5121475197)
@@ -91,7 +92,8 @@ def test_distance_to_a_box_is_nought_inside() -> None:
 def test_a_point_between_two_cells_belongs_to_the_upper_one_despite_rounding() -> None:
     below = 0.15 - 1e-12
     assert grid_index(below, 0.0, 0.1) == grid_index(0.15, 0.0, 0.1) == 2
-    cells, x = np.array([[False, False, True]]), np.array([below, 0.149])
+    cells = np.array([[False, False, True]])
+    x = np.array([below, 0.149])
     assert grid_lookup(cells, x, np.zeros(2), (0.0, 0.0), 0.1).tolist() == [True, False]
 
 

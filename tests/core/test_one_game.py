@@ -24,7 +24,8 @@ from wayword.envs.game import TaskGame
 from wayword.viewer.data import Sources
 
 LIMIT = 6
-LEFT, MUG = Action("turn_left"), Action("pick_up", ("mug",))
+LEFT = Action("turn_left")
+MUG = Action("pick_up", ("mug",))
 NOTHING = Rejection("empty", "the answer is empty", "", "hm")
 TURNS: dict[str, list[Decision | Rejection]] = {
     "ann": [
@@ -58,7 +59,8 @@ class Listed(Agent):
     needs_model: ClassVar[bool] = True
 
     def __init__(self, toolkit: Toolkit, actor: str) -> None:
-        self._toolkit, self._left = toolkit, list(TURNS[actor])
+        self._toolkit = toolkit
+        self._left = list(TURNS[actor])
         self.heard: list[Feedback] = []
 
     async def begin(self, episode: Episode) -> None:

@@ -175,7 +175,8 @@ def test_an_oracle_is_shown_the_answer_the_world_and_a_plan_for_its_actor() -> N
 
     halls = Watching()
     played(halls, make=Sage)
-    start, reference = {"ann": 0, "bob": 0}, halls.tasks[0].reference
+    start = {"ann": 0, "bob": 0}
+    reference = halls.tasks[0].reference
     assert shown == {actor: (reference, start, f"{actor} best e0 0") for actor in start}
 
 

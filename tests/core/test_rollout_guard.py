@@ -47,7 +47,8 @@ def houses() -> Dataset:
     ],
 )
 def test_an_illegal_action_becomes_a_rejection(houses: Dataset, action: Action) -> None:
-    Cheat.answer, Cheat.heard = action, []
+    Cheat.answer = action
+    Cheat.heard = []
     setup = Setup(
         houses, lambda toolkit, actor: Cheat(Cheat.Settings(), toolkit), max_steps=2
     )

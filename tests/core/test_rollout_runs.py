@@ -44,7 +44,8 @@ def test_every_episode_is_played_once_and_counted() -> None:
 
 @pytest.mark.parametrize(("concurrency", "most"), [(0, 1), (1, 1), (3, 3), (8, 5)])
 def test_so_many_episodes_are_under_way(concurrency: int, most: int) -> None:
-    now, highest = set[str](), 0
+    now = set[str]()
+    highest = 0
 
     async def answer(prompt: Prompt, sampling: Sampling) -> str:
         await asyncio.sleep(0)
@@ -90,7 +91,9 @@ class Dry(Model):
     name = "dry"
 
     def __init__(self, good: int, error: type[Exception]) -> None:
-        self.good, self.error, self.asked = good, error, 0
+        self.good = good
+        self.error = error
+        self.asked = 0
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         self.asked += 1
@@ -162,7 +165,8 @@ def test_agents_that_never_wait_let_the_others_have_their_turn(
         )
         await task
 
-    sleep, rests = asyncio.sleep, set[float]()
+    sleep = asyncio.sleep
+    rests = set[float]()
 
     async def resting(seconds: float) -> None:
         rests.add(seconds)

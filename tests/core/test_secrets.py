@@ -87,7 +87,8 @@ def test_names_that_only_look_like_those_of_secrets(name: str) -> None:
 
 
 def test_values_of_unknown_names_are_hidden_and_told_apart() -> None:
-    small, large = hidden("variant", "small"), hidden("variant", "large")
+    small = hidden("variant", "small")
+    large = hidden("variant", "large")
     assert small.startswith("[redacted ")
     assert small != large
     assert redacted("a small step") == "a small step", (

@@ -47,7 +47,8 @@ def detour() -> Task:
 
 
 def test_gold_is_the_published_way_and_shortest_a_shortest_one() -> None:
-    house, task = SmallHouse(), detour()
+    house = SmallHouse()
+    task = detour()
     assert [str(a) for a in house.solve(task, "shortest")] == [
         "goto[b]",
         "goto[c]",
@@ -137,10 +138,8 @@ def test_the_two_phase_test_is_solved() -> None:
 
 
 def test_a_task_without_a_public_answer_is_refused_by_name() -> None:
-    house, unknown = (
-        SmallHouse(),
-        Task(Episode("x", "Go.", "small", {}), Reference("x")),
-    )
+    house = SmallHouse()
+    unknown = Task(Episode("x", "Go.", "small", {}), Reference("x"))
     with pytest.raises(UsageError, match="episode x has no published goal to go to"):
         house.plan(unknown, house.world(unknown.episode), "agent", "shortest")
 

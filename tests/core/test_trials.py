@@ -67,7 +67,8 @@ class Trier(Agent):
 
 def played(**setup: Any) -> tuple[Trajectory, list[Trier]]:
     """An episode of the small house by a ``Trier``, and who played it."""
-    house, made = SmallHouse(), []
+    house = SmallHouse()
+    made = []
     own = {key: setup.pop(key) for key in ("wishes", "breaks_in") if key in setup}
 
     def build(toolkit: Toolkit, actor: str) -> Trier:
@@ -182,7 +183,8 @@ class Spent(Model):
 def test_a_budget_spent_in_any_trial_drops_the_episode(calls: int) -> None:
     from wayword.agents.strategies.agents import Reflexion
 
-    house, settings = SmallHouse(), Reflexion.Settings(decoding="free")
+    house = SmallHouse()
+    settings = Reflexion.Settings(decoding="free")
     setup = Setup(
         house, lambda toolkit, actor: Reflexion(settings, toolkit),
         {"main": Spent(calls)}, trials=3, judge=after(9),

@@ -89,7 +89,8 @@ def test_goals_name_every_thing_of_the_type_and_no_other(tmp_path: Path) -> None
         Inside(apples, table, (("heated", True),)),
     )
     kind, params, _ = TASKS[-1]
-    spoon, mug = ("Spoon|+02.80|+00.90|+02.60",), ("Mug|+02.20|+00.90|+02.60",)
+    spoon = ("Spoon|+02.80|+00.90|+02.60",)
+    mug = ("Mug|+02.20|+00.90|+02.60",)
     assert only(household(write(tmp_path / "stack", trajectory(kind, **params))))[
         1
     ].goals == (
@@ -158,6 +159,7 @@ def test_an_episode_is_an_annotation_and_tells_its_steps_on_request(
 def test_furniture_that_was_renamed_is_found_where_the_plan_names_it(
     tmp_path: Path,
 ) -> None:
+    # In cells of 0.25 m: (0.4, 0.3), the side table's place
     at = [
         1.6,
         1.6,
@@ -165,11 +167,9 @@ def test_furniture_that_was_renamed_is_found_where_the_plan_names_it(
         1.2,
         0.0,
         0.0,
-    ]  # in cells of 0.25 m: (0.4, 0.3), the side table's place
-    kind, cart = (
-        "pick_and_place_simple",
-        {"object_target": "Mug", "parent_target": "Cart"},
-    )
+    ]
+    kind = "pick_and_place_simple"
+    cart = {"object_target": "Mug", "parent_target": "Cart"}
     plan = [{"action": "PutObject", "coordinateReceptacleObjectId": ["Cart", at]}]
     dataset = household(write(tmp_path / "there", trajectory(kind, **cart, plan=plan)))
     assert only(dataset)[1].goals[0] == Inside(
@@ -181,7 +181,8 @@ def test_furniture_that_was_renamed_is_found_where_the_plan_names_it(
 
 
 def test_trajectories_without_what_they_are_about_are_counted(tmp_path: Path) -> None:
-    kind, movable = "pick_and_place_simple", "pick_and_place_with_movable_recep"
+    kind = "pick_and_place_simple"
+    movable = "pick_and_place_with_movable_recep"
     records = [
         trajectory(kind, "trial_1", object_target="Plate", parent_target="SideTable"),
         trajectory(kind, "trial_2", object_target="Mug", parent_target="Bed"),

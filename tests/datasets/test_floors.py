@@ -50,7 +50,8 @@ def at(floors: Floors, cells: np.ndarray, x: float, y: float) -> bool:
     return bool(cells[round((y - floors.y) / SPACING), round((x - floors.x) / SPACING)])
 
 
-TABLE, BED = (1.0, 1.0, 2.0, 1.6), (4.0, 0.5, 5.5, 2.0)
+TABLE = (1.0, 1.0, 2.0, 1.6)
+BED = (4.0, 0.5, 5.5, 2.0)
 
 
 @pytest.fixture(scope="module")

@@ -34,9 +34,9 @@ def _another_sum(values: Iterable[Any], /, start: Any = 0) -> Any:
     exact = all(isinstance(value, float) for value in listed) and isinstance(
         start, int | float
     )
-    return (
-        math.fsum([start, *listed]) if exact and listed else _plain_sum(listed, start)
-    )
+    if exact and listed:
+        return math.fsum([start, *listed])
+    return _plain_sum(listed, start)
 
 
 _plain_sum = builtins.sum

@@ -112,7 +112,8 @@ def test_the_contracts_hold(actions: str) -> None:
 
 
 def test_levels_take_turns_and_streams_share_no_draw() -> None:
-    test, train = grounding(episodes=64), grounding("train", episodes=64)
+    test = grounding(episodes=64)
+    train = grounding("train", episodes=64)
     assert [task.episode.scene for task in test.tasks] == [*LEVELS, *LEVELS]
     draws = [
         {(t.episode.scene, t.episode.start["seed"]) for t in each.tasks}
@@ -126,14 +127,16 @@ def test_no_train_episode_equals_a_test_episode() -> None:
     """Levels of few states draw many twice; the generator leaves those of the test split out."""
 
     def states(split: str, **settings: Any) -> list[str]:
-        dataset, found = grounding(split, levels="GoToObjS4", **settings), []
+        dataset = grounding(split, levels="GoToObjS4", **settings)
+        found = []
         for task in dataset.tasks:
             world = dataset.world(task.episode)
             world.reset(task.episode)
             found.append(json.dumps(world.state(), sort_keys=True))
         return found
 
-    test, train = {*states("test", episodes=500)}, states("train", episodes=40)
+    test = {*states("test", episodes=500)}
+    train = states("train", episodes=40)
     assert len(test) < 500
     assert len({*train}) > 10
     for found in (

@@ -24,7 +24,8 @@ def test_the_expert_solves_every_instruction_and_none_is_fulfilled_before(
 ) -> None:
     dataset = homes(kind=kind, homes=8, episodes=16)
     for task in dataset.tasks:
-        world, reference = dataset.world(task.episode), task.reference
+        world = dataset.world(task.episode)
+        reference = task.reference
         assert isinstance(reference, HouseholdReference)
         world.reset(task.episode)
         assert reference.met(world.state()) == 0, task.episode.instruction

@@ -26,10 +26,8 @@ def test_homes_have_the_rooms_asked_for_and_places_to_start_from(rooms: int) -> 
 
 
 def test_a_name_gives_the_same_home_again_and_another_name_another() -> None:
-    one, again = (
-        build_home(home_name("test", 0, 5, 3)),
-        build_home(home_name("test", 0, 5, 3)),
-    )
+    one = build_home(home_name("test", 0, 5, 3))
+    again = build_home(home_name("test", 0, 5, 3))
     assert one.scene == again.scene
     assert one.starts == again.starts
     assert build_home(home_name("train", 0, 5, 3)).scene.objects != one.scene.objects
@@ -48,7 +46,8 @@ def test_no_two_pieces_of_furniture_overlap_and_all_are_in_their_rooms(
     plan = draw_home_plan(rng, 9)
     pieces = furnish(rng, plan)
     for one, other in combinations(pieces, 2):
-        a, b = one.box, other.box
+        a = one.box
+        b = other.box
         apart = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
         assert apart, f"{one} overlaps {other}"
     for piece in pieces:
@@ -78,7 +77,8 @@ def test_things_lie_where_such_things_lie_within_their_receptacles(seed: int) ->
 
 
 def test_arrangements_differ_by_seed_and_share_the_furniture() -> None:
-    one, other = _arranged(0), _arranged(1)
+    one = _arranged(0)
+    other = _arranged(1)
     assert one.objects != other.objects
     furniture = [o for o in one.objects.values() if "pickupable" not in o.affordances]
     assert furniture == list(one.home.scene.objects)

@@ -31,16 +31,14 @@ def test_wings_join_up_and_no_two_rooms_overlap(count: int, seed: int) -> None:
     assert reached(plan) == set(range(count))
     for door in plan.doors:
         for room in (plan.rooms[number] for number in door.rooms):
-            along, low, high = (
-                (door.y, room.y0, room.y1)
-                if door.vertical
-                else (door.x, room.x0, room.x1)
-            )
-            across, edges = (
-                (door.x, (room.x0, room.x1))
-                if door.vertical
-                else (door.y, (room.y0, room.y1))
-            )
+            if door.vertical:
+                along, low, high = (door.y, room.y0, room.y1)
+            else:
+                along, low, high = (door.x, room.x0, room.x1)
+            if door.vertical:
+                across, edges = (door.x, (room.x0, room.x1))
+            else:
+                across, edges = (door.y, (room.y0, room.y1))
             assert across in edges, f"{door} is in no wall of {room}"
             assert low < along - door.width / 2
             assert along + door.width / 2 < high
@@ -48,7 +46,8 @@ def test_wings_join_up_and_no_two_rooms_overlap(count: int, seed: int) -> None:
 
 def reached(plan: FloorPlan) -> set[int]:
     """The rooms that doors lead to from the first."""
-    found, left = {0}, [0]
+    found = {0}
+    left = [0]
     while left:
         room = left.pop()
         new = {door.other(room) for door in plan.doors if room in door.rooms} - found
@@ -65,7 +64,8 @@ def test_the_expert_solves_tasks_in_large_homes(rooms: int, episodes: int) -> No
         GroundingHomes(settings=GroundingHomes.Settings(**given)),
     ):
         for task in dataset.tasks:
-            world, reference = dataset.world(task.episode), task.reference
+            world = dataset.world(task.episode)
+            reference = task.reference
             assert isinstance(reference, HouseholdReference)
             assert len(world.scene.rooms) == rooms
             world.reset(task.episode)

@@ -46,7 +46,8 @@ def test_the_expert_solves_every_episode_by_low_level_actions_that_all_succeed(
 ) -> None:
     dataset = household(kind=kind, episodes=EACH)
     for task in dataset.tasks:
-        world, reference = dataset.world(task.episode), goals(task.reference)
+        world = dataset.world(task.episode)
+        reference = goals(task.reference)
         world.reset(task.episode)
         assert reference.met(world.state()) < reference.parts(), (
             "not solved from the start"
@@ -67,7 +68,8 @@ def test_the_expert_solves_every_episode_by_low_level_actions_that_all_succeed(
 def test_homes_of_other_sizes_are_solved_too(rooms: int) -> None:
     dataset = household(rooms=rooms, homes=2, episodes=len(KINDS))
     for task in dataset.tasks:
-        world, reference = dataset.world(task.episode), goals(task.reference)
+        world = dataset.world(task.episode)
+        reference = goals(task.reference)
         world.reset(task.episode)
         play(world, "agent", reference)
         assert reference.met(world.state()) == reference.parts(), task.episode.id
@@ -104,7 +106,8 @@ def test_types_take_turns_and_the_first_episodes_lie_in_different_homes() -> Non
 
 
 def test_an_episode_means_the_same_for_any_number_of_episodes() -> None:
-    few, many = household(episodes=5), household(episodes=50)
+    few = household(episodes=5)
+    many = household(episodes=50)
     assert list(few.tasks) == list(many.tasks[:5])
     assert tuple(few.world(few.tasks[0].episode).scene.objects) == tuple(
         many.world(many.tasks[0].episode).scene.objects
@@ -154,7 +157,8 @@ def test_demonstrations_come_from_the_train_split_and_solve_it() -> None:
         t.episode.id: t for t in dataset.training().tasks if t.episode.id in wanted
     }
     for each in shown:
-        world, reference = each.world(), goals(train[each.episode.id].reference)
+        world = each.world()
+        reference = goals(train[each.episode.id].reference)
         world.reset(each.episode)
         for action in each.actions:
             world.step("agent", action)

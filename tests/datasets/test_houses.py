@@ -53,7 +53,8 @@ def test_a_gold_path_is_a_shortest_path_of_three_to_six_steps() -> None:
     houses = Houses("test", None, SMALL)
     for task in houses.tasks:
         assert isinstance(task.reference, PathReference)
-        graph, path = houses.graph(task.episode.scene), task.reference.path
+        graph = houses.graph(task.episode.scene)
+        path = task.reference.path
         assert 3 <= len(path) - 1 <= 6
         length = sum(graph.bearing(a, b)[2] for a, b in pairwise(path))
         assert length == pytest.approx(graph.distance(path[0], path[-1]))

@@ -89,7 +89,8 @@ class Follower:
     def __init__(self, dataset: Houses, task: Task) -> None:
         self.world = dataset.world(task.episode)
         self.world.reset(task.episode)
-        self.eyes, self.scene = dataset.perceiver(), task.episode.scene
+        self.eyes = dataset.perceiver()
+        self.scene = task.episode.scene
 
     @property
     def here(self) -> IndoorObservation:

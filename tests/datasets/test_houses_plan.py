@@ -49,7 +49,8 @@ def is_clear(
         return False
     (numbers,) = np.nonzero(inside >= 0)
     for change in np.flatnonzero(np.diff(inside[numbers])):
-        before, here = numbers[change], numbers[change + 1]
+        before = numbers[change]
+        here = numbers[change + 1]
         rooms = {inside[before], inside[here]}
         doors = [
             each for each, door in enumerate(plan.doors) if rooms == set(door.rooms)
@@ -63,7 +64,8 @@ def rooms_at(plan: FloorPlan, spots: NDArray[np.float64]) -> NDArray[np.intp]:
     """The room that each spot lies well inside of, -1 on a wall line or outside."""
     found = np.full(len(spots), -1)
     for number, room in enumerate(plan.rooms):
-        low, high = (room.x0 + 1e-9, room.y0 + 1e-9), (room.x1 - 1e-9, room.y1 - 1e-9)
+        low = (room.x0 + 1e-9, room.y0 + 1e-9)
+        high = (room.x1 - 1e-9, room.y1 - 1e-9)
         found[((spots > low) & (spots < high)).all(axis=1) & (found < 0)] = number
     return found
 
@@ -72,7 +74,8 @@ def ways(
     house: GeneratedHouse,
 ) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
     for i, j in house.graph.edges.tolist():
-        a, b = house.places[i], house.places[j]
+        a = house.places[i]
+        b = house.places[j]
         yield (a.x, a.y), (b.x, b.y)
 
 

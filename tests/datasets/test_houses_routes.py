@@ -99,7 +99,8 @@ def test_what_is_passed_lies_on_the_side_that_is_told(
     for stretch in route.stretches:
         if stretch.past is None:
             continue
-        thing, side = house.furniture[stretch.past[0]], stretch.past[1]
+        thing = house.furniture[stretch.past[0]]
+        side = stretch.past[1]
         spots = [house.place(v) for v in route.path[stretch.start : stretch.end + 1]]
         sides = set()
         for a, b in itertools.pairwise(spots):
@@ -120,7 +121,8 @@ def test_one_stops_beside_the_thing_or_in_the_doorway(
     told: tuple[GeneratedHouse, Route],
 ) -> None:
     house, route = told
-    last, goal = route.stretches[-1], house.place(route.path[-1])
+    last = route.stretches[-1]
+    goal = house.place(route.path[-1])
     if last.door is not None:
         assert goal.door == last.door
         return

@@ -65,7 +65,8 @@ def test_the_expert_answers_all_after_seeing_what_there_is_to_see(
     dataset: InteractiveQuestions,
 ) -> None:
     for task in dataset.tasks[:60]:
-        world, reference = dataset.world(task.episode), right(task.reference)
+        world = dataset.world(task.episode)
+        reference = right(task.reference)
         world.reset(task.episode)
         actions = play(world, "agent", reference)
         assert {action.name for action in actions} <= set(LOW_LEVEL)

@@ -188,7 +188,8 @@ def test_slices_are_one_sliced_thing_and_a_dish_needs_one_of_its_own() -> None:
 
 
 def test_two_dishes_never_count_the_same_thing() -> None:
-    plates, scene = ("plate|1", "plate|2"), kitchen()
+    plates = ("plate|1", "plate|2")
+    scene = kitchen()
     dish = Dish(plates, (("dirty", False),))
     two = Served((dish, dish))
     assert two.met(state(scene, plate__1={"dirty": False})) == 1
@@ -240,7 +241,8 @@ def test_the_expert_solves_each_of_the_twenty_five_and_none_is_solved_from_the_s
     kinds = Counter(planned(task.reference).kind for task in dataset.tasks)
     assert kinds == dict.fromkeys(TASKS, 1)
     for task in dataset.tasks:
-        world, reference = dataset.world(task.episode), planned(task.reference)
+        world = dataset.world(task.episode)
+        reference = planned(task.reference)
         world.reset(task.episode)
         assert reference.met(world.state()) < reference.parts(), task.episode.id
         rehearse(world, task.episode, reference)
@@ -259,7 +261,8 @@ def test_homes_that_lack_a_bathtub_get_the_next_task() -> None:
 
 
 def test_an_episode_means_the_same_for_any_number_of_episodes() -> None:
-    few, many = pairs(episodes=3), pairs(episodes=9)
+    few = pairs(episodes=3)
+    many = pairs(episodes=9)
     assert list(few.tasks) == list(many.tasks[:3])
     assert len({task.episode.id for task in many.tasks}) == 9
 

@@ -61,7 +61,8 @@ def test_jobs_ask_for_as_much_as_c_wah_does_and_none_of_it_is_done_at_first() ->
 def test_the_instruction_names_every_thing_the_place_and_the_room() -> None:
     dataset = jobs()
     for task in dataset.tasks:
-        reference, text = goals(task.reference), task.episode.instruction
+        reference = goals(task.reference)
+        text = task.episode.instruction
         world = dataset.world(task.episode)
         for goal in reference.goals:
             assert isinstance(goal, Inside | Held)
@@ -135,14 +136,16 @@ def test_things_have_one_name_for_all_but_each_sees_its_own_view() -> None:
 def test_one_actor_that_knows_the_house_can_do_it_alone() -> None:
     dataset = jobs(episodes=10, agents=1, actions="all")
     for task in dataset.tasks:
-        world, reference = dataset.world(task.episode), goals(task.reference)
+        world = dataset.world(task.episode)
+        reference = goals(task.reference)
         world.reset(task.episode)
         play(world, "agent_1", reference)
         assert reference.met(world.state()) == reference.parts(), task.episode.id
 
 
 def test_the_same_episode_every_time_and_for_any_number_of_episodes() -> None:
-    few, many = jobs(episodes=3), jobs(episodes=20)
+    few = jobs(episodes=3)
+    many = jobs(episodes=20)
     random.seed(1)
     assert list(few.tasks) == list(many.tasks[:3])
     one, two = (each.world(each.tasks[2].episode).scene for each in (few, many))
@@ -152,7 +155,8 @@ def test_the_same_episode_every_time_and_for_any_number_of_episodes() -> None:
 
 
 def test_jobs_for_more_actors_are_the_same_jobs() -> None:
-    two, three = jobs(agents=2), jobs(agents=3)
+    two = jobs(agents=2)
+    three = jobs(agents=3)
     for task, other in zip(two.tasks, three.tasks, strict=True):
         assert goals(task.reference).goals == goals(other.reference).goals
 

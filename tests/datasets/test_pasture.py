@@ -28,7 +28,8 @@ from wayword.worlds.objectnav.world import ObjectNavReference
 
 SCENE = "FloorPlan_Val1_1"
 MUG = "Mug|2.0|2.6"
-LOOKS, PLACE = "small, white, ceramic mug", "mug on a side table near a laptop"
+LOOKS = "small, white, ceramic mug"
+PLACE = "mug on a side table near a laptop"
 
 
 @pytest.fixture
@@ -79,7 +80,8 @@ def in_view(dataset: Pasture, task: Task) -> dict[str, str]:
 
 def test_a_description_is_looked_for_from_the_published_starts(folder: Path) -> None:
     publish(folder, "normal", object_id="Mug|+02.01|+00.72|+02.60")
-    looks, near = Pasture("appearance", folder), Pasture("spatial", folder)
+    looks = Pasture("appearance", folder)
+    near = Pasture("spatial", folder)
     task = looks.tasks[0]
     assert isinstance(task.reference, ObjectNavReference)
     assert task.episode.instruction == f"Find the {LOOKS}."

@@ -33,7 +33,8 @@ def test_the_expert_restores_every_home_and_disturbs_nothing(
 ) -> None:
     counts = set()
     for task in dataset.tasks:
-        world, reference = dataset.world(task.episode), wanted(task.reference)
+        world = dataset.world(task.episode)
+        reference = wanted(task.reference)
         world.reset(task.episode)
         start = world.state()
         assert reference.met(start) == 0, "everything named is out of place at first"
@@ -59,7 +60,8 @@ def test_requests_name_things_and_receptacles_that_are_the_only_ones(
 ) -> None:
     swung = 0
     for task in dataset.tasks[:30]:
-        world, reference = dataset.world(task.episode), wanted(task.reference)
+        world = dataset.world(task.episode)
+        reference = wanted(task.reference)
         specs = {o.id: o for o in world.scene.objects}
         rooms = {i: world.layout.room_at(o.x, o.y) for i, o in specs.items()}
         for goal in reference.goals:
@@ -78,7 +80,8 @@ def test_requests_name_things_and_receptacles_that_are_the_only_ones(
 
 def test_every_movable_thing_counts(dataset: Rearrangement) -> None:
     task = dataset.tasks[0]
-    world, reference = dataset.world(task.episode), wanted(task.reference)
+    world = dataset.world(task.episode)
+    reference = wanted(task.reference)
     moving = {
         o.id
         for o in world.scene.objects

@@ -90,7 +90,8 @@ def test_records_are_read_as_published(data: Path) -> None:
 
 def test_an_episode_succeeds_where_the_object_is_in_view(data: Path) -> None:
     go = [Action("goto", (place,)) for place in "abcd"]
-    named, other = Action("stop", ("5",)), Action("stop", ("9",))
+    named = Action("stop", ("5",))
+    other = Action("stop", ("9",))
     there = walked(data, *go[:3], named)
     assert (there["sr"], there["rgs"], there["spl_gold"], there["rgspl"]) == (
         1,

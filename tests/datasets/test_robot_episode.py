@@ -115,7 +115,8 @@ def test_a_drop_while_it_goes_leaves_the_robot_where_the_agent_thinks_it_is() ->
             trajectory = play(body)
         assert trajectory.ended == "stopped"
         assert statuses(trajectory)[:1] == ["lost"]
-        where, truth = trajectory.steps[-1].pose, body.base.pose()
+        where = trajectory.steps[-1].pose
+        truth = body.base.pose()
         assert (where["x"], where["y"]) == pytest.approx(
             (truth["x"], truth["y"]), abs=1e-3
         )
@@ -173,10 +174,8 @@ def test_a_detector_that_only_a_simulation_can_answer_moves_no_robot(
     with running(body) as url:
         chosen = RobotSettings(url=url, target="vase", **QUICK)
         dataset = RobotTasks(settings=chosen)
-        made, models = (
-            make(cls.Settings, settings, agent),
-            {"main": ScriptedModel("first")},
-        )
+        made = make(cls.Settings, settings, agent)
+        models = {"main": ScriptedModel("first")}
         setup = Setup(
             dataset, lambda toolkit, actor: cls(made, toolkit), models, max_steps=60
         )

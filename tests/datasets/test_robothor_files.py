@@ -94,11 +94,11 @@ def test_an_evaluated_split_opens_no_floor_where_others_have_enough_episodes(
     folder: Path,
 ) -> None:
     outside = episode(900, 3.5, 0.5)
-    outside["shortest_path"].insert(
-        1, point(6.0, 2.0, 0.0)
-    )  # a way that no other split knows
+    # A way that no other split knows
+    outside["shortest_path"].insert(1, point(6.0, 2.0, 0.0))
     write(folder, "debug", [outside])
-    debug, train = Robothor("debug", folder), Robothor("train", folder)
+    debug = Robothor("debug", folder)
+    train = Robothor("train", folder)
     assert not debug.place(SCENE).ground.at(6.0, 2.0)
     assert train.place(SCENE).ground.at(6.0, 2.0)
     assert "other splits' episodes" in debug.caveats[0]

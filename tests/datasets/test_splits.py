@@ -49,9 +49,8 @@ def hashes(name: str, split: str, settings: dict[str, Any]) -> list[str]:
             k: v for k, v in task.episode.start.items() if k != "seed"
         }
         state = world.state()
-        if (
-            graph := getattr(world, "graph", None)
-        ) is not None:  # its state is a place's name
+        # Its state is a place's name
+        if (graph := getattr(world, "graph", None)) is not None:
             place = start.pop("viewpoint", None) or start.pop("panorama")
             start["place"] = graph.index[place]
             state = graph.positions.tolist()

@@ -76,9 +76,11 @@ def test_the_scene_can_be_acted_in() -> None:
 
 @pytest.mark.parametrize("turn", [0.0, 20.0, 45.0, 70.0, 100.0, 200.0])
 def test_what_stands_askew_gets_back_its_own_sides(turn: float) -> None:
-    wide, deep = 1.0, 1.0 if turn == 45.0 else 0.5
+    wide = 1.0
+    deep = 1.0 if turn == 45.0 else 0.5
     t = math.radians(turn)
-    cos, sin = abs(math.cos(t)), abs(math.sin(t))
+    cos = abs(math.cos(t))
+    sin = abs(math.sin(t))
     box = (wide * cos + deep * sin, wide * sin + deep * cos, 0.8)
     found = furnish.upright_size(
         made("DiningTable", (0, 0, 0.4), box, "receptacle", heading=turn)

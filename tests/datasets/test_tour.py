@@ -91,9 +91,10 @@ class ColourModel(Model):
             listed = text.rpartition("Directions that can be moved in: ")[2].split(", ")
             given["prediction"] = "4" if "4" in listed else "1"
         else:
-            given["action"] = (
-                "lobby" if "'lobby'" in text.rpartition("Current")[2] else "lab"
-            )
+            if "'lobby'" in text.rpartition("Current")[2]:
+                given["action"] = "lobby"
+            else:
+                given["action"] = "lab"
             if "'lab'" in text.rpartition("Current")[2]:
                 given["action"] = "lab"
         return json.dumps(given)

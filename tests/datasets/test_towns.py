@@ -137,7 +137,8 @@ def test_gold_paths_are_walked_under_the_original_function_too() -> None:
     )
     for task in towns.tasks:
         path = task.reference.path  # type: ignore[attr-defined]
-        graph, heading = towns.graph(task.episode.scene), task.episode.start["heading"]
+        graph = towns.graph(task.episode.scene)
+        heading = task.episode.start["heading"]
         navigator = Navigator(graph, "original")
         state = navigator.start(graph.index[path[0]], heading)
         for word in gold_actions(graph, path, heading, "original"):

@@ -22,7 +22,8 @@ from wayword.worlds.street.world import StreetWorld
 
 TOWNS = Towns("test", None, TownsSettings(towns=10, episodes=200))
 NUMBERS = range(120)
-LEFT, RIGHT = "on your left", "on your right"
+LEFT = "on your left"
+RIGHT = "on your right"
 
 
 @cache
@@ -80,7 +81,8 @@ class Follower:
             if leg.light_number
             else (junctions < leg.junction_number)
         ):
-            junctions, lights = junctions + 1, lights + self.to_junction()
+            junctions = junctions + 1
+            lights = lights + self.to_junction()
         assert junctions == leg.junction_number, (
             "lights and intersections lead to the same junction"
         )

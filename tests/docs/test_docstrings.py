@@ -44,11 +44,9 @@ def test_examples_in_docstrings_and_comments_print_what_they_say(name: str) -> N
         if str(missing.name).split(".")[0] not in EXTRAS:
             raise
         pytest.skip(f"needs {missing.name}")
-    finder, runner = (
-        doctest.DocTestFinder(),
-        doctest.DocTestRunner(
-            optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-        ),
+    finder = doctest.DocTestFinder()
+    runner = doctest.DocTestRunner(
+        optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     )
     comments = _in_comments(MODULES[name].read_text(encoding="utf-8"))
     parsed = doctest.DocTestParser().get_doctest(

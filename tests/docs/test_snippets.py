@@ -58,9 +58,8 @@ def _python(path: Path, block: Block, namespace: dict[str, Any]) -> None:
     if block.title:
         Path(block.title).write_text(block.text + "\n", encoding="utf-8")
         return
-    padded = (
-        "\n" * (block.line - 1) + block.text
-    )  # so that a traceback names the page's line
+    # So that a traceback names the page's line
+    padded = "\n" * (block.line - 1) + block.text
     exec(compile(padded, str(path), "exec"), namespace)
 
 
@@ -91,7 +90,8 @@ def test_commands_named_in_the_text_exist(path: Path) -> None:
 
 
 def _check(where: str, arguments: list[str]) -> None:
-    command, rest = COMMAND, list(arguments)
+    command = COMMAND
+    rest = list(arguments)
     while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
         assert rest[0] in command.list_commands(None), (
             f"{where}: no command wayword {rest[0]}"
@@ -144,12 +144,13 @@ def test_files_named_in_the_text_exist(path: Path) -> None:
         r"`(\w+/[\w/]+\.(?:py|yaml|toml|txt))`", path.read_text(encoding="utf-8")
     )
     source = ROOT / "src" / "wayword"
+    # Docstrings name files beside them
     roots = (
         ROOT,
         ROOT / "src",
         source,
         source / path.stem,
-    )  # docstrings name files beside them
+    )
     gone = [f for f in named if not any((root / f).exists() for root in roots)]
     assert not gone, f"{name(path)}: no such files {gone}"
 

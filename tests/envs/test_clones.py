@@ -43,7 +43,8 @@ def test_answers_of_one_are_not_those_of_the_other(
 ) -> None:
     other = env.clone()
     player, onlooker = (other, env) if plays == "clone" else (env, other)
-    answers, steps = list(onlooker.answers), len(onlooker.game.trajectory.steps)
+    answers = list(onlooker.answers)
+    steps = len(onlooker.game.trajectory.steps)
     for answer in ("nonsense", "stop"):
         player.step(answer)
     assert onlooker.answers == answers == ["nonsense"]

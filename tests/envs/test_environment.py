@@ -48,11 +48,14 @@ def homes() -> Environment:
 def solved(env: Environment) -> tuple[list[str], float, Info]:
     """The expert's commands, the total reward, and the last info."""
     _, info = env.reset(episode=0)
-    said, total, over = [], 0.0, False
+    said = []
+    total = 0.0
+    over = False
     while not over:
         said.append(info["expert_action"])
         _, reward, ended, cut, info = env.step(said[-1])
-        total, over = total + reward, ended or cut
+        total = total + reward
+        over = ended or cut
     return said, total, info
 
 
@@ -86,7 +89,8 @@ def test_a_clone_goes_its_own_way_and_the_same_answers_give_the_same_words(
     seen, info = env.reset(episode=0)
     first = info["expert_action"]
     after, _, _, _, info = env.step(first)
-    second, told = info["admissible_commands"][0], [seen, after]
+    second = info["admissible_commands"][0]
+    told = [seen, after]
     other = env.clone()
     left = other.step(second)[0]
     told.append(env.step(second)[0])
@@ -336,11 +340,14 @@ def test_a_curriculum_raises_the_level_by_success() -> None:
     lengths = []
     for number in range(30):
         _, info = env.reset(seed=number)
-        moves, over, fails = 0, False, number % 5 == 0
+        moves = 0
+        over = False
+        fails = number % 5 == 0
         while not over:
             command = "stop" if fails else info["expert_action"]
             _, _, terminated, truncated, info = env.step(command)
-            moves, over = moves + 1, terminated or truncated
+            moves = moves + 1
+            over = terminated or truncated
         assert info["success"] is not fails
         if not fails:
             lengths.append((env.level, moves))

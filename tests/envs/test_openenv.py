@@ -27,9 +27,8 @@ def url() -> Iterator[str]:
         target=server.run, kwargs={"sockets": [bound]}, daemon=True
     )
     thread.start()
-    while (
-        not server.started
-    ):  # the socket is bound, and refuses until the server listens
+    # The socket is bound, and refuses until the server listens
+    while not server.started:
         assert thread.is_alive()
         time.sleep(0.01)
     yield f"ws://127.0.0.1:{bound.getsockname()[1]}/ws"

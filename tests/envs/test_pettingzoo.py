@@ -56,7 +56,8 @@ def test_who_stops_first_is_paid_for_the_teams_success() -> None:
     """The commander has told all it knows and stops; the follower solves the task."""
     env = parallel("ma_household", **ADVISED)
     _, infos = env.reset(seed=0)
-    paid, over = dict.fromkeys(env.agents, 0.0), {}
+    paid = dict.fromkeys(env.agents, 0.0)
+    over = {}
     waiting = 0
     while env.agents:
         waiting += len(env.agents) == 2 and infos["commander"]["steps"] == 1

@@ -38,9 +38,10 @@ def test_the_policy_is_asked_what_a_run_asks(agent: str) -> None:
                 asked = [{"role": one.role, "content": one.content} for one in asked]  # type: ignore[assignment]
             assert seen == asked
             assert call.answer is not None
-            said = (
-                call.answer.best if hasattr(call.answer, "best") else call.answer.text
-            )
+            if hasattr(call.answer, "best"):
+                said = call.answer.best
+            else:
+                said = call.answer.text
             seen, _, ended, cut, _ = env.step(said)
         assert ended or cut
         mine = env.trajectory()

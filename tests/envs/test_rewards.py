@@ -34,12 +34,15 @@ def test_progress_pays_the_way_covered_by_each_step_and_a_way_back_costs_it() ->
     env = make("houses", settings=HOUSE, reward=TERMS, max_steps=60, include=TOLD)
     _, info = env.reset(episode=0)
     whole = left = info["distance"]
-    start, paid, over = env.game.world.pose("agent")["viewpoint"], [], False
+    start = env.game.world.pose("agent")["viewpoint"]
+    paid = []
+    over = False
     said = [info["expert_action"], "sing", f"goto[{start}]"]
     while not over:
         words = said.pop(0) if said else info["expert_action"]
         _, reward, ended, cut, info = env.step(words)
-        over, terms = ended or cut, info["reward_terms"]
+        over = ended or cut
+        terms = info["reward_terms"]
         assert terms["progress"] == pytest.approx(
             2.0 * (left - info["distance"]) / whole
         )
@@ -62,10 +65,13 @@ def test_conditions_pay_when_they_come_to_hold_and_no_second_time() -> None:
         include=TOLD,
     )
     _, info = env.reset(episode=0)
-    share, over, gained = 0.0, False, 0
+    share = 0.0
+    over = False
+    gained = 0
     while not over:
         _, reward, ended, cut, info = env.step(info["expert_action"])
-        over, standing = ended or cut, env.game.standing()
+        over = ended or cut
+        standing = env.game.standing()
         assert standing is not None
         assert reward == pytest.approx(standing.met / standing.parts - share)
         gained += reward > 0
@@ -97,7 +103,8 @@ def test_a_clone_is_paid_from_where_it_was_made() -> None:
     env = make("houses", settings=HOUSE, reward={"progress": 1.0}, include=TOLD)
     _, info = env.reset(episode=0)
     env.step(info["expert_action"])
-    other, words = env.clone(), env.game.expert_action("agent")
+    other = env.clone()
+    words = env.game.expert_action("agent")
     assert words is not None
     assert other.step(words)[1] == pytest.approx(env.step(words)[1])
 
@@ -182,13 +189,17 @@ def test_policies_that_solve_nothing_are_paid_nothing(name: str) -> None:
     for policy, answer in DEGENERATE.items():
         for episode in range(len(env.tasks)):
             seen, _ = env.reset(episode=episode)
-            total, over, turn = 0.0, False, 0
+            total = 0.0
+            over = False
+            turn = 0
             while not over:
                 legal = env.game.legal_actions(env.actor)
                 seen, reward, terminated, truncated, _ = env.step(
                     answer(seen, legal, turn)
                 )
-                total, over, turn = total + reward, terminated or truncated, turn + 1
+                total = total + reward
+                over = terminated or truncated
+                turn = turn + 1
             assert total == 0.0, f"{policy}, episode {episode}"
 
 
@@ -238,7 +249,10 @@ def test_the_potential_keeps_returns_and_ends_at_zero() -> None:
     env = make("houses", settings=HOUSE, max_steps=6, **options)
     for policy in ("expert", "stop", "sing", "goto"):
         _, info = env.reset(episode=0)
-        whole, before, terms, over = info["distance"], 0.0, [], False
+        whole = info["distance"]
+        before = 0.0
+        terms = []
+        over = False
         while not over:
             expert = info["expert_action"]
             legal = env.game.legal_actions(env.actor)

@@ -40,12 +40,15 @@ class Crew:
     """Carries out one sub-goal after another."""
 
     def __init__(self, world: HouseholdWorld) -> None:
-        self.world, self.skills, self.held = world, Skills(world, "agent"), ""
+        self.world = world
+        self.skills = Skills(world, "agent")
+        self.held = ""
         self.objects = {o.id: o for o in world.scene.objects}
 
     def do(self, step: Mapping[str, Any]) -> None:
         """One ``planner_action``. Raises ``Stuck``."""
-        skills, action = self.skills, step["action"]
+        skills = self.skills
+        action = step["action"]
         if action == "PickupObject":
             self.held = self.named(step["objectId"], step["coordinateObjectId"])
             self.play(skills.take(self.held))

@@ -115,7 +115,8 @@ class _Reply:
         raw = json.dumps({"choices": choices, "usage": usage}).encode()
         self.length = len(raw) if self.fault == "half a body" else None
         half = self.fault in ("half a body", "cut JSON")
-        self.status, self.raw = 200, raw[: len(raw) // 2] if half else raw
+        self.status = 200
+        self.raw = raw[: len(raw) // 2] if half else raw
         if self.fault == "endless":
             self.raw = b" " * 1_200_000
         elif self.fault == "gateway timeout":
@@ -234,7 +235,9 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.books = books
         self.over = threading.Event()
-        self._rng, self._share, self._lock = rng, share, threading.Lock()
+        self._rng = rng
+        self._share = share
+        self._lock = threading.Lock()
         self._patience = patience
 
     def replied(self, body: Mapping[str, Any]) -> _Reply:

@@ -36,10 +36,13 @@ def blocks(path: Path) -> list[Block]:
     """Every fenced block of a page, in order."""
     found: list[Block] = []
     held: list[str] | None = None
-    info, start = "", 0
+    info = ""
+    start = 0
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if held is None and (match := _OPEN.match(line)):
-            held, info, start = [], match["info"], number + 1
+            held = []
+            info = match["info"]
+            start = number + 1
         elif held is not None and line.strip() == "```":
             title = _TITLE.search(info)
             language = info.split()[0] if info.split() else ""

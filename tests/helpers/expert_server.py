@@ -34,9 +34,8 @@ def expert(plans: Mapping[str, Sequence[str]]) -> Answerer:
         route: str, body: dict[str, Any], headers: dict[str, str]
     ) -> tuple[int, Any]:
         said = "\n".join(message["content"] for message in body["messages"])
-        latest = said.rpartition("Navigation Instructions:")[
-            2
-        ]  # VELMA's examples come before
+        # VELMA's examples come before
+        latest = said.rpartition("Navigation Instructions:")[2]
         plan = next((plan for told, plan in plans.items() if told in latest), ())
         form = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
         fields = form.get("properties", {})
@@ -57,9 +56,8 @@ def expert(plans: Mapping[str, Sequence[str]]) -> Answerer:
 def _value(name: str, form: Any, plan: Sequence[str], messages: Sequence[Any]) -> Any:
     latest = messages[-1]["content"]
     if name in ("action", "answer"):
-        numbers = re.findall(
-            r"(\d+)\.(?=\s*(?:\n\n\(The text|$))", latest
-        )  # VELMA's next one
+        # VELMA's next one
+        numbers = re.findall(r"(\d+)\.(?=\s*(?:\n\n\(The text|$))", latest)
         gone = sum(message["role"] == "assistant" for message in messages)
         return plan[min(int(numbers[-1]) - 1 if numbers else gone, len(plan) - 1)]
     if name == "prediction":
@@ -68,6 +66,6 @@ def _value(name: str, form: Any, plan: Sequence[str], messages: Sequence[Any]) -
         return len(re.findall(r"\[Step \d+\]", latest)) >= len(plan) - 1
     if form["type"] == "object":
         return dict.fromkeys(form["properties"], KNOWN)
-    return (
-        [LINE] * 2 if form["type"] == "array" else THOUGHT if name != "argument" else ""
-    )
+    if form["type"] == "array":
+        return [LINE] * 2
+    return THOUGHT if name != "argument" else ""

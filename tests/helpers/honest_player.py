@@ -41,7 +41,8 @@ class Honest(Model):
     name = "honest"
 
     def __init__(self, script: Callable[[str, str], Play]) -> None:
-        self._script, self._play = script, None
+        self._script = script
+        self._play = None
         self.said: list[str] = []
         self.prompts: list[Prompt] = []
 
@@ -50,7 +51,8 @@ class Honest(Model):
         self.prompts.append(prompt)
         words = [m.content for m in prompt if isinstance(m, Message)]
         if self._play is None:
-            fixed, first = words[0], words[1]
+            fixed = words[0]
+            first = words[1]
             task = first.split("Task: ", 1)[1].split("\n\nObservation: ")[0]
             self._play = self._script(fixed, task)
             next(self._play)
@@ -209,9 +211,8 @@ class House:
             if "There is no path" not in self.notes.said:
                 return False
             shut = re.findall(r"door_\d+", self.notes.said.split("\n")[0])
-            if (
-                not shut and self.notes.others
-            ):  # look for the door, or let somebody pass
+            # Look for the door, or let somebody pass
+            if not shut and self.notes.others:
                 unseen = "not seen" in self.notes.said.split("\n")[0]
                 yield from self.do(
                     f"go_explore[{rooms.pop(0)}]" if unseen and rooms else "wait"
@@ -428,7 +429,8 @@ def restore(fixed: str, task: str) -> Play:
         yield from _as_before(house, place, lids)
     for name, place in belongs.items():
         at = notes.place.get(name, FLOOR if name in notes.room else "")
-        goal, here = spots.get(name), notes.spot.get(name)
+        goal = spots.get(name)
+        here = notes.spot.get(name)
         if not at or (
             at == place and (not goal or not here or math.dist(goal, here) < 0.4)
         ):
@@ -591,7 +593,8 @@ def grounding(fixed: str, task: str) -> Play:
         return told
 
     def find(words: str) -> Generator[str, str, str]:
-        kind, color = words.split()[-1], words.split()[-2] if " " in words else ""
+        kind = words.split()[-1]
+        color = words.split()[-2] if " " in words else ""
         for _ in range(40):
             for name, what in known.items():
                 if what.endswith(kind) and what.startswith(color):
@@ -791,15 +794,19 @@ def street(prompt: str) -> str:
     )
     turns, last = _legs(route)
     crossed = lights = steps = 0
-    light_ahead, leg, due = False, 0, list[str]()
-    word, seen = "", list[str]()
+    light_ahead = False
+    leg = 0
+    due = list[str]()
+    word = ""
+    seen = list[str]()
     for line in walk.split("\n")[1:]:
         if re.match(r"\d+\. ?", line) is None:
             seen.append(line)
             continue
         here = " ".join(seen)
         if "-way intersection" in here:
-            crossed, lights = crossed + 1, lights + light_ahead
+            crossed = crossed + 1
+            lights = lights + light_ahead
         if seen or word == "forward":
             light_ahead = "a traffic light ahead" in here
         if not due and leg < len(turns):
@@ -808,13 +815,18 @@ def street(prompt: str) -> str:
                 "-way intersection" in here
                 and (lights if by_light else crossed) == count
             ):
-                due, leg, crossed, lights, steps = list(words), leg + 1, 0, 0, 0
+                due = list(words)
+                leg = leg + 1
+                crossed = 0
+                lights = 0
+                steps = 0
         if due:
             word = due.pop(0)
         elif leg == len(turns) and last(here, crossed, lights, steps):
             word = "stop"
         else:
-            word, steps = "forward", steps + 1
+            word = "forward"
+            steps = steps + 1
         seen = []
     return word
 
@@ -829,7 +841,10 @@ def _legs(route: str) -> tuple[list[tuple[list[str], int, bool]], Last]:
     """The turns of an instruction, each with its words, its number of crossings, and whether they
     are lights; and where to stop."""
     turns: list[tuple[list[str], int, bool]] = []
-    through, by_light, place, count = 0, False, "", 0
+    through = 0
+    by_light = False
+    place = ""
+    count = 0
     for sentence in re.split(r"\.[ \"]+", route):
         text = sentence.rstrip('."')
         turn = re.search(
@@ -853,7 +868,8 @@ def _legs(route: str) -> tuple[list[tuple[list[str], int, bool]], Last]:
         elif ahead := re.search(
             r"straight through the next ?(\w*) (light|intersection)s?$", text
         ):
-            through, by_light = _COUNTS.get(ahead[1], 1), ahead[2] == "light"
+            through = _COUNTS.get(ahead[1], 1)
+            by_light = ahead[2] == "light"
         elif stop := re.match(
             r"Stop (?:next to|in front of|beside) (.+) on your (\w+)$", text
         ):

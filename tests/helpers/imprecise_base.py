@@ -20,7 +20,9 @@ class ImpreciseBase:
     def __init__(
         self, base: SimulatedBase, short: float, turning: float, seed: int = 0
     ) -> None:
-        self.base, self.short, self.turning = base, short, turning
+        self.base = base
+        self.short = short
+        self.turning = turning
         self._rng = random.Random(seed)
 
     def start(self, episode: Episode) -> None:

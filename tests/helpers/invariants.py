@@ -19,9 +19,11 @@ def violations(house: House) -> list[str]:
 
 
 def _places(house: House) -> list[str]:
-    things, wrong = house.entities, []
+    things = house.entities
+    wrong = []
     for i in range(things.objects):
-        holder, seen = int(things.inside[i]), {i}
+        holder = int(things.inside[i])
+        seen = {i}
         if things.first_actor > holder >= things.objects or holder < FLOOR:
             wrong.append(f"{things.specs[i].id} is in {holder}, which holds nothing")
             continue
@@ -60,7 +62,8 @@ def _hands(house: House) -> list[str]:
 
 
 def _bodies(house: House) -> list[str]:
-    wrong, shut = [], house.entities.closed_doors.tolist()
+    wrong = []
+    shut = house.entities.closed_doors.tolist()
     for a in house.actors.values():
         if not can_stand(house.layout, a.body.radius, (a.x, a.y), shut):
             wrong.append(
@@ -76,7 +79,8 @@ def _bodies(house: House) -> list[str]:
 
 
 def _views(house: House) -> list[str]:
-    wrong, things = [], house.entities
+    wrong = []
+    things = house.entities
     for a in house.actors.values():
         for i in a.view.entities if not a.stopped else ():
             lids = [

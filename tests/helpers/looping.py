@@ -30,7 +30,8 @@ def for_each(
         def looped(**fixtures: Any) -> None:
             given = list(cases() if callable(cases) else cases)
             assert given, "there are no cases"
-            failed, first = [], None
+            failed = []
+            first = None
             for case in given:
                 try:
                     test(**{argument: case}, **fixtures)
@@ -46,8 +47,10 @@ def for_each(
         signature = inspect.signature(test)
         others = [p for name, p in signature.parameters.items() if name != argument]
         looped.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
-        looped.__name__, looped.__doc__ = test.__name__, test.__doc__
-        looped.__module__, looped.__qualname__ = test.__module__, test.__qualname__
+        looped.__name__ = test.__name__
+        looped.__doc__ = test.__doc__
+        looped.__module__ = test.__module__
+        looped.__qualname__ = test.__qualname__
         looped.__dict__.update(
             {k: v for k, v in test.__dict__.items() if k == "pytestmark"}
         )

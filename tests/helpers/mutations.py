@@ -17,7 +17,8 @@ ODD: list[Any] = [
 
 def mutate(path: Path, rng: random.Random) -> str:
     """Break the file somehow, and say how."""
-    zipped, raw = path.suffix == ".gz", path.read_bytes()
+    zipped = path.suffix == ".gz"
+    raw = path.read_bytes()
     path.unlink()  # the copy may be read-only
     way = rng.choice(
         ["value", "value", "value", "cut", "flip", "zeros", "empty", "zip"]
@@ -41,11 +42,10 @@ def mutate(path: Path, rng: random.Random) -> str:
             way += f" {_change(tree, rng)}"
             changed = json.dumps(tree).encode(errors="surrogatepass")
             whole = len(lines) == 1 or lines[1][:1] != b"{"
-            text = (
-                changed
-                if whole
-                else b"\n".join([*lines[:at], changed, *lines[at + 1 :]])
-            )
+            if whole:
+                text = changed
+            else:
+                text = b"\n".join([*lines[:at], changed, *lines[at + 1 :]])
     if way == "cut":
         text = text[: rng.randrange(len(text) + 1)]
     if way == "flip" and text:

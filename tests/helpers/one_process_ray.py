@@ -31,12 +31,10 @@ class Actor:
     def __init__(
         self, make: Callable[[], Any], dies: Dies, restarts: bool, retries: int
     ) -> None:
-        self._make, self._dies, self._restarts, self._retries = (
-            make,
-            dies,
-            restarts,
-            retries,
-        )
+        self._make = make
+        self._dies = dies
+        self._restarts = restarts
+        self._retries = retries
         self._inner = make()
         self._dead = False
         self._open: set[asyncio.Task[Any]] = set()
@@ -79,7 +77,8 @@ class Actor:
 
     def die(self, no_restart: bool = False) -> None:
         """As by ``kill -9``."""
-        calls, self._open = self._open, set()
+        calls = self._open
+        self._open = set()
         for task in calls:
             task.cancel()
         self._dead = no_restart or not self._restarts

@@ -37,11 +37,10 @@ class Scripted(Model):
         self.prompts.append(text)
         asked = len(self.prompts) - 1
         given = self._answers
-        answer = (
-            given(prompt, sampling)
-            if callable(given)
-            else given[min(asked, len(given) - 1)]
-        )
+        if callable(given):
+            answer = given(prompt, sampling)
+        else:
+            answer = given[min(asked, len(given) - 1)]
         return Completion(
             (answer,), ("stop",), Usage(len(text.split()), len(answer.split()))
         )

@@ -84,9 +84,9 @@ def _form_in_words(value: Any, style: str) -> str:
     if style == "plain":
         return text
     lead = "Sure, I look around and decide.\n\n"
-    return (
-        f"{lead}{text}" if style == "sentence" else f"{lead}```json\n{text}\n```\nDone."
-    )
+    if style == "sentence":
+        return f"{lead}{text}"
+    return f"{lead}```json\n{text}\n```\nDone."
 
 
 def _decorated(choice: str, style: str) -> str:

@@ -135,13 +135,11 @@ def check(server: Loopback, out: Path, outcome: Outcome) -> None:
 def _free(first: str, last: str) -> str:
     if found := re.findall(r"Navigable Viewpoints: \{'(\w+)'", last):  # NavGPT
         return f'Thought: I go on.\nAction: action_maker\nAction Input: "{found[-1]}"'
-    if found := re.findall(
-        r"Directions that can be moved in: (\d+)", last
-    ):  # DiscussNav
+    # DiscussNav
+    if found := re.findall(r"Directions that can be moved in: (\d+)", last):
         return f"Thought: I go on.\nPrediction: {found[-1]}"
-    if found := re.findall(
-        r"(\d+)\.(?=\s*(?:\n\n\(The text breaks off|$))", last
-    ):  # VELMA
+    # VELMA
+    if found := re.findall(r"(\d+)\.(?=\s*(?:\n\n\(The text breaks off|$))", last):
         return f"{found[-1]}. forward"
     form = re.split(r"(?:Answer|answer)[^\n]* form[^\n]*:\n", first)
     if len(form) > 1:  # labels, each on a line

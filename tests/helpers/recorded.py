@@ -96,9 +96,8 @@ completions = st.builds(
     st.floats(0, 9),
     st.booleans(),
 )
-floats = st.floats(
-    allow_nan=False
-)  # infinite ones included: an option that cannot come next
+# Infinite ones included: an option that cannot come next
+floats = st.floats(allow_nan=False)
 choices = st.builds(
     Choice,
     texts,

@@ -28,7 +28,8 @@ def records(folder: Path, name: str = EPISODES) -> list[dict[str, Any]]:
 
 def members(folder: Path, name: str = EPISODES) -> list[bytes]:
     """The gzip members of a file, by the sizes in their headers."""
-    raw, found = (folder / name).read_bytes(), []
+    raw = (folder / name).read_bytes()
+    found = []
     while raw:
         (size,) = struct.unpack_from("<I", raw, 16)
         found.append(raw[:size])
@@ -39,7 +40,8 @@ def members(folder: Path, name: str = EPISODES) -> list[bytes]:
 def torn(folder: Path) -> list[dict[str, Any]]:
     """The objects in whole lines; what a killed writer left behind them is passed over."""
     path = folder / EPISODES
-    raw, found = path.read_bytes() if path.is_file() else b"", []
+    raw = path.read_bytes() if path.is_file() else b""
+    found = []
     while len(raw) >= 24:
         (size,) = struct.unpack_from("<I", raw, 16)
         if size > len(raw):
@@ -61,11 +63,9 @@ def rewrite(
 
 def indexes() -> list[Path]:
     """The files of all indexes."""
-    return (
-        sorted((cache_folder() / "index").iterdir())
-        if (cache_folder() / "index").is_dir()
-        else []
-    )
+    if (cache_folder() / "index").is_dir():
+        return sorted((cache_folder() / "index").iterdir())
+    return []
 
 
 def forget() -> None:

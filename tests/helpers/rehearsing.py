@@ -26,10 +26,9 @@ def rehearse(
 ) -> list[Action]:
     """The expert's actions for an episode, with a body that is able to do all there is to do, or
     with its own where that walks by ``high``-level actions."""
-    actor = (
-        reference.worker
-        if isinstance(reference, PlannedReference)
-        else episode.actors[0]
-    )
+    if isinstance(reference, PlannedReference):
+        actor = reference.worker
+    else:
+        actor = episode.actors[0]
     world.reset(episode if high else with_able_bodies(episode, [actor]))
     return play(world, actor, reference, high)

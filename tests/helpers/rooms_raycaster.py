@@ -20,7 +20,8 @@ def visible(scene: Scene, state: Mapping[str, Any], body: Body, pose: Pose) -> s
     objects = {thing.id: thing for thing in scene.objects}
     found = set()
     for thing in scene.objects:
-        target, hidden = thing, bool(state["objects"][thing.id]["held"])
+        target = thing
+        hidden = bool(state["objects"][thing.id]["held"])
         at = state["objects"][thing.id]["in"]
         while at:
             if "openable" in objects[at].affordances:
@@ -51,16 +52,18 @@ def _aims(
     """The center of a thing, and the point of its box, drawn in by 5 cm, nearest to the eye."""
     if isinstance(thing, Door):
         (ax, ay), (bx, by) = thing.a, thing.b
-        cx, cy, wide, deep = (
-            (ax + bx) / 2,
-            (ay + by) / 2,
-            abs(bx - ax) / 2,
-            abs(by - ay) / 2,
-        )
+        cx = (ax + bx) / 2
+        cy = (ay + by) / 2
+        wide = abs(bx - ax) / 2
+        deep = abs(by - ay) / 2
     else:
         now = state["objects"][thing.id]
-        cx, cy, wide, deep = now["x"], now["y"], thing.width / 2, thing.depth / 2
-    wide, deep = wide - min(0.05, wide), deep - min(0.05, deep)
+        cx = now["x"]
+        cy = now["y"]
+        wide = thing.width / 2
+        deep = thing.depth / 2
+    wide = wide - min(0.05, wide)
+    deep = deep - min(0.05, deep)
     near = (
         max(cx - wide, min(pose[0], cx + wide)),
         max(cy - deep, min(pose[1], cy + deep)),
@@ -115,8 +118,10 @@ def _hides(
         or top <= max(body.eye, 1.0)
     ):
         return False
-    west, east = other.x - other.width / 2, other.x + other.width / 2
-    south, north = other.y - other.depth / 2, other.y + other.depth / 2
+    west = other.x - other.width / 2
+    east = other.x + other.width / 2
+    south = other.y - other.depth / 2
+    north = other.y + other.depth / 2
     for x, y in (eye, aim):
         if west <= x <= east and south <= y <= north:
             return False
@@ -135,7 +140,10 @@ def _meet(
     b: tuple[float, float],
 ) -> float | None:
     """How far along p–q it meets a–b, strictly between p and q; None where it does not."""
-    rx, ry, sx, sy = q[0] - p[0], q[1] - p[1], b[0] - a[0], b[1] - a[1]
+    rx = q[0] - p[0]
+    ry = q[1] - p[1]
+    sx = b[0] - a[0]
+    sy = b[1] - a[1]
     turn = rx * sy - ry * sx
     if turn == 0:
         return None

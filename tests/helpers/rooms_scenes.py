@@ -79,11 +79,10 @@ def start(
     **options: Any,
 ) -> HouseholdWorld:
     """A world in which ``agent`` (or ``agent_1``, ``agent_2`` …) stands at the given poses."""
-    names = (
-        ("agent",)
-        if len(poses) == 1
-        else tuple(f"agent_{n + 1}" for n in range(len(poses)))
-    )
+    if len(poses) == 1:
+        names = ("agent",)
+    else:
+        names = tuple(f"agent_{n + 1}" for n in range(len(poses)))
     begin = {
         name: {"x": x, "y": y, "heading": heading}
         for name, (x, y, heading) in zip(names, poses, strict=True)
@@ -114,7 +113,8 @@ def random_house(seed: int, rooms: int = 6, things: int = 60) -> Scene:
     house = SceneBuilder(f"random-{seed}-{rooms}-{things}")
     cells = [(n % wide, n // wide) for n in range(rooms)]
     for n, (i, j) in enumerate(cells):
-        x, y = 4.0 * i, 4.0 * j
+        x = 4.0 * i
+        y = 4.0 * j
         house.room(f"room_{n}", [(x, y), (x + 4, y), (x + 4, y + 4), (x, y + 4)])
     for i, j in cells:
         for i2, j2, a, b in (
@@ -126,7 +126,8 @@ def random_house(seed: int, rooms: int = 6, things: int = 60) -> Scene:
     holders = [""]
     for n in range(things):
         i, j = rng.choice(cells)
-        x, y = 4.0 * i + rng.uniform(0.3, 3.7), 4.0 * j + rng.uniform(0.3, 3.7)
+        x = 4.0 * i + rng.uniform(0.3, 3.7)
+        y = 4.0 * j + rng.uniform(0.3, 3.7)
         if n % 4 == 0:
             size = rng.uniform(0.3, 0.7), rng.uniform(0.3, 0.7), rng.uniform(0.4, 2.0)
             kinds = [
@@ -171,7 +172,8 @@ def random_house(seed: int, rooms: int = 6, things: int = 60) -> Scene:
 
 def free_poses(scene: Scene, count: int, seed: int, radius: float = 0.2) -> list[Pose]:
     """Random free poses, at least a metre apart, headings in whole pans."""
-    rng, layout = random.Random(seed), Layout(scene)
+    rng = random.Random(seed)
+    layout = Layout(scene)
     west, south, east, north = layout.bounds
     shut = [not door.open for door in scene.doors]
     found: list[Pose] = []

@@ -54,10 +54,8 @@ class Having:
 
 def install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make ``rclpy`` and the messages of the watchdog importable."""
-    empty, cancel = (
-        type("Empty", (), {}),
-        type("CancelGoal", (), {"Request": type("R", (), {})}),
-    )
+    empty = type("Empty", (), {})
+    cancel = type("CancelGoal", (), {"Request": type("R", (), {})})
     contents: dict[str, dict[str, Any]] = {
         "rclpy": {},
         "rclpy.node": {"Node": Node},

@@ -43,7 +43,8 @@ class Robot:
         faults: Mapping[int, str] | None = None,
         namespace: str = "",
     ) -> None:
-        self.base, self.faults = base, dict(faults or {})
+        self.base = base
+        self.faults = dict(faults or {})
         self.namespace = namespace
         self.results: dict[int, tuple[int, Message]] = {}
         self.goals = 0
@@ -157,7 +158,8 @@ class Robot:
                 self.base.rotate(-math.degrees(args["target_yaw"]) * share).status
                 == "ok"
             )
-        here, to = self.base.pose(), args["pose"]["pose"]["position"]
+        here = self.base.pose()
+        to = args["pose"]["pose"]["position"]
         x = here["x"] + share * (to["x"] - here["x"])
         y = here["y"] + share * (to["y"] - here["y"])
         return self.base.go_to(x, y).status == "ok"
@@ -200,7 +202,8 @@ class Robot:
         bearings = np.arange(-90.0, 90.1, step)[::-1]  # ROS counts counter-clockwise
         across = np.radians(heading + bearings)
         rays = np.stack([np.sin(across), np.cos(across)], axis=1)
-        eye, level = np.array((x, y, LASER)), np.zeros((1, 1))
+        eye = np.array((x, y, LASER))
+        level = np.zeros((1, 1))
         metres = self.base.place.surfaces.ranges(eye, rays, level, 8.0)[0]
         return {
             "header": {"frame_id": "laser"},

@@ -146,7 +146,8 @@ def play_in(
     **settings: Any,
 ) -> tuple[Trajectory, Scripted]:
     """The dataset's first episode with the given answers, and the model that gave them."""
-    model, chosen = Scripted(answers), agent.Settings(**settings)
+    model = Scripted(answers)
+    chosen = agent.Settings(**settings)
 
     def build(toolkit: Toolkit, actor: str) -> Agent:
         made: Agent = agent(chosen, toolkit)

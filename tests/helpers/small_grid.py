@@ -63,5 +63,6 @@ def redraw(level: Level, lines: list[str]) -> None:
             sign = lines[j][i] if j < len(lines) and i < len(lines[j]) else "."
             env.grid.set(CORNER + i, CORNER + j, thing(sign))
             if sign in FACING:
-                env.agent_pos, env.agent_dir = (CORNER + i, CORNER + j), FACING[sign]
+                env.agent_pos = (CORNER + i, CORNER + j)
+                env.agent_dir = FACING[sign]
     level.look()

@@ -29,7 +29,8 @@ class Hall(World):
     def __init__(self, ends: int = 99, unseen: bool = False) -> None:
         self.at: dict[str, int] = {}
         self.stopped: set[str] = set()
-        self.ends, self.unseen = ends, unseen
+        self.ends = ends
+        self.unseen = unseen
 
     def reset(self, episode: Episode) -> None:
         self.at = dict.fromkeys(self.actors, 0)

@@ -55,7 +55,8 @@ class Eyes(Perceiver):
     def __init__(
         self, scores: Mapping[tuple[str, int, str], float], flow: Any = None
     ) -> None:
-        self._scores, self._flow = scores, flow
+        self._scores = scores
+        self._flow = flow
 
     def perceive(self, scene: str, place: str) -> Percept:
         return Percept(())
@@ -90,7 +91,8 @@ class SmallStreet(Dataset):
     max_steps = 12
 
     def __init__(self, eyes: Perceiver | None = None, **extra: Any) -> None:
-        self._eyes, self._extra = eyes, extra
+        self._eyes = eyes
+        self._extra = extra
         self.navigator = Navigator(small_graph())
 
     @property

@@ -28,7 +28,8 @@ class Event:
     """An event; its depth is worked out when it is looked at."""
 
     def __init__(self, metadata: dict[str, Any], depth: Callable[[], Any]) -> None:
-        self.metadata, self._depth = metadata, depth
+        self.metadata = metadata
+        self._depth = depth
         self.frame = np.full((HIGH, WIDE, 3), 7, np.uint8)
 
     @cached_property
@@ -40,15 +41,19 @@ class Controller:
     """Stands in for ``ai2thor.controller.Controller``: ``reset``, ``step``, ``stop``."""
 
     def __init__(self, place: SimulatedScene, scene: str, **options: Any) -> None:
-        self.options, self.actions, self.stopped = options, list[str](), False
+        self.options = options
+        self.actions = list[str]()
+        self.stopped = False
         self._base = SimulatedBase(place, Camera(sight=options["visibilityDistance"]))
-        self._scene, self.horizon = scene, 0.0
+        self._scene = scene
+        self.horizon = 0.0
 
     def reset(self, scene: str) -> Any:
         self._scene = scene
         ground = self._base.place.ground
         free = np.argwhere(ground.free)[0]
-        x, y = ground.x + free[1] * ground.spacing, ground.y + free[0] * ground.spacing
+        x = ground.x + free[1] * ground.spacing
+        y = ground.y + free[0] * ground.spacing
         self._put(x, y, 0.0)
         return self._said("Initialize")
 
@@ -61,7 +66,8 @@ class Controller:
         elif action == "MoveAhead":
             return self._ahead(arguments["moveMagnitude"])
         elif action == "Teleport":
-            at, turned = arguments["position"], arguments["rotation"]
+            at = arguments["position"]
+            turned = arguments["rotation"]
             if not self._base.place.ground.at(at["x"], at["z"]):
                 return self._said(action, "Collided with: structure while teleporting")
             self._put(at["x"], at["z"], turned["y"])
@@ -79,10 +85,8 @@ class Controller:
         """THOR's agent goes the whole step or stays."""
         here = self._base.pose()
         angle = math.radians(here["heading"])
-        x, y = (
-            here["x"] + metres * math.sin(angle),
-            here["y"] + metres * math.cos(angle),
-        )
+        x = here["x"] + metres * math.sin(angle)
+        y = here["y"] + metres * math.cos(angle)
         if not self._base.place.ground.clear((here["x"], here["y"]), (x, y)):
             return self._said(
                 "MoveAhead", "structure is blocking Agent 0 from moving by (0, 0, 0.25)"
@@ -91,7 +95,8 @@ class Controller:
         return self._said("MoveAhead")
 
     def _said(self, action: str, error: str = "") -> Any:
-        here, eye = self._base.pose(), self._base.camera.eye
+        here = self._base.pose()
+        eye = self._base.camera.eye
         at = {"x": here["x"], "y": UP, "z": here["y"]}
         turned = {"x": 0.0, "y": here["heading"], "z": 0.0}
         metadata = {

@@ -80,7 +80,8 @@ def goals() -> tuple[Inside, ...]:
 
 def named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the flat a dataset that can be asked for by name."""
-    load, names = registry.load, registry.names
+    load = registry.load
+    names = registry.names
 
     def loaded(kind: registry.Kind, name: str) -> Any:
         return TwoInAFlat if (kind, name) == ("dataset", "flat") else load(kind, name)

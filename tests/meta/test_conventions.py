@@ -126,11 +126,10 @@ def test_no_file_names_a_package_registry_or_holds_a_key() -> None:
     for line in listed:
         path = ROOT / line
         if path.suffix in {".py", ".md", ".toml", ".txt", ".yaml", ".yml", ".json", ""}:
-            text = (
-                path.read_text(encoding="utf-8", errors="replace")
-                if path.is_file()
-                else ""
-            )
+            if path.is_file():
+                text = path.read_text(encoding="utf-8", errors="replace")
+            else:
+                text = ""
             assert not hosts.search(text), f"{line} names a package registry's host"
             assert not keys.search(text), f"{line} holds what looks like a key"
 

@@ -136,7 +136,8 @@ def test_a_way_found_where_there_was_none_is_a_win() -> None:
 
 def test_a_family_from_elsewhere_brings_its_metrics() -> None:
     own = Metric("dark", "Dark", "seconds", "lower", "seconds in the dark")
-    first, second = {"1": {"dark": 4.0, "sr": 0.0}}, {"1": {"dark": 1.0, "sr": 1.0}}
+    first = {"1": {"dark": 4.0, "sr": 0.0}}
+    second = {"1": {"dark": 1.0, "sr": 1.0}}
     (line,) = compare("a", first, "b", second, family="lamp", metrics=(own,)).lines
     assert (line.metric, line.wins, line.losses) == (own, 1, 0)
 
@@ -149,7 +150,8 @@ def test_a_p_value_has_three_digits_and_is_never_zero(
 ) -> None:
     line = replace(found.lines[0], p=p, difference=Interval(0.25))
     text = render(replace(found, lines=(line,)), "markdown").splitlines()
-    head, row = text[2], next(line for line in text if line.startswith("| SR"))
+    head = text[2]
+    row = next(line for line in text if line.startswith("| SR"))
     assert row == f"| SR % | 50.0 | 75.0 | 25.0 | 2 | 1 | 1 | {told} |", (
         "no interval, none shown"
     )
@@ -159,7 +161,8 @@ def test_a_p_value_has_three_digits_and_is_never_zero(
 def test_where_all_episodes_are_shared_none_is_left_out_and_nothing_may_be_compared() -> (
     None
 ):
-    first, second = {"1": {"odd": 1.0}}, {"1": {"odd": 2.0}, "2": {"odd": 1.0}}
+    first = {"1": {"odd": 1.0}}
+    second = {"1": {"odd": 2.0}, "2": {"odd": 1.0}}
     assert (
         heading(compare("a", first, "b", first, family="indoor"))
         == "1 shared episodes."

@@ -47,9 +47,9 @@ class Detour(Expert):
     async def act(
         self, observation: Observation, space: ActionSpace
     ) -> Decision | Rejection:
-        return (
-            self._first.pop(0) if self._first else await super().act(observation, space)
-        )
+        if self._first:
+            return self._first.pop(0)
+        return await super().act(observation, space)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         if not self._first:
@@ -204,8 +204,11 @@ def test_low_level_actions_stops_and_failed_turns_are_counted(
 ) -> None:
     """The agent: 5 actions carried out, a failed turn, and a stop. The guest: 7, a rejection, and
     a stop that was refused, which is one turn."""
-    done, failed, refused = Feedback(), Feedback("blocked"), Feedback("rejected")
-    go, stop = Decision(Action("goto", ("mug_1",))), Decision(Action("stop", ("yes",)))
+    done = Feedback()
+    failed = Feedback("blocked")
+    refused = Feedback("rejected")
+    go = Decision(Action("goto", ("mug_1",)))
+    stop = Decision(Action("stop", ("yes",)))
     turns = [
         ("agent", go, done),
         ("agent", go, failed),
@@ -222,7 +225,8 @@ def test_low_level_actions_stops_and_failed_turns_are_counted(
 
 
 def test_of_a_team_the_worker_s_and_its_helpers_actions_weigh_on_the_path() -> None:
-    goals, stop = (Restored("mug", "shelf", False),), Decision(STOP)
+    goals = (Restored("mug", "shelf", False),)
+    stop = Decision(STOP)
     meant = PlannedReference("1", "bring", goals, worker="ann", helpers=("bob",))
     task = Task(Episode("1", "Bring the mug.", "flat", {}), meant)
     steps = [Step(actor, {}, stop, Feedback(), {}) for actor in ("ann", "bob", "guide")]
@@ -238,7 +242,8 @@ def test_of_a_team_the_worker_s_and_its_helpers_actions_weigh_on_the_path() -> N
 
 
 def test_an_answer_under_way_is_right_once_it_is_given(dataset: Household) -> None:
-    judge, episode = scorer("household"), dataset.tasks[0].episode
+    judge = scorer("household")
+    episode = dataset.tasks[0].episode
     assert isinstance(judge, Judged)
     task = Task(episode, AnswerReference("q", "exists", (), 3, answer="no"))
     for said, right in (("No.", True), ("yes", False)):

@@ -40,7 +40,8 @@ def sought(split: Split) -> Judge:
             Episode("7_5_0", "Dust it.", "flat", {"viewpoint": places[0]}), meant
         )
         walk = trajectory_from_places("7_5_0", list(places), "viewpoint")
-        stop, where = Decision(Action("stop", named)), {"viewpoint": places[-1]}
+        stop = Decision(Action("stop", named))
+        where = {"viewpoint": places[-1]}
         walk.steps.append(Step("agent", {}, stop, Feedback(), where))
         found: dict[str, float] = scorer("indoor").score(split(), [(task, walk)])[0]
         return found
@@ -77,7 +78,8 @@ def test_another_object_or_none_is_no_grounding(
 
 
 def test_where_the_object_is_at_the_start_every_step_is_too_many(sought: Judge) -> None:
-    stays, strolls = sought("C", "5", gold="C"), sought("CDC", "5", gold="C")
+    stays = sought("C", "5", gold="C")
+    strolls = sought("CDC", "5", gold="C")
     assert (stays["spl"], stays["spl_gold"], stays["rgspl"]) == (1, 1, 1)
     assert (strolls["sr"], strolls["spl"], strolls["rgspl"]) == (1, 0, 0)
 
@@ -103,7 +105,8 @@ def test_an_episode_under_way_stands_where_its_actor_is(
     split: Split, goal: str, away: float, success: bool
 ) -> None:
     """At B: exactly 3 m off is not less than 3 m, as at the end."""
-    dataset, judge = split(("1_0", f"B{goal}")), scorer("indoor")
+    dataset = split(("1_0", f"B{goal}"))
+    judge = scorer("indoor")
     assert isinstance(judge, Judged)
     (task,) = dataset.tasks
     world = dataset.world(task.episode)

@@ -179,7 +179,8 @@ def test_a_search_under_way_stands_where_a_target_is() -> None:
 
     # At (3, 4), with a mug in view: 5 m from the one at the origin, 6 m from the other.
     asked = task(middles=((3.0, 10.0), (0.0, 0.0)))
-    going, done = standing(False, asked), standing(True, asked)
+    going = standing(False, asked)
+    done = standing(True, asked)
     assert (going.success, going.met, going.distance) == (False, 0, 5.0)
     assert (done.success, done.met, done.parts, done.distance) == (True, 1, 1, 5.0)
     assert standing(True, task()).distance is None

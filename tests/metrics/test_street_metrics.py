@@ -119,7 +119,8 @@ def test_a_route_of_one_panorama_has_the_goal_alone() -> None:
 
 
 def test_a_route_of_one_link_has_the_first_step_and_the_goal() -> None:
-    walked, stayed = scores("ab", route=("a", "b")), scores("a", route=("a", "b"))
+    walked = scores("ab", route=("a", "b"))
+    stayed = scores("a", route=("a", "b"))
     assert (walked["kpa"], walked["kpa_released"]) == (1, 1)
     # A stop at a is one link from the goal, and no first step. The released code has a, b, the
     # goal, and counts nothing begun by a walk of one panorama.
@@ -240,7 +241,8 @@ def test_a_walk_under_way_stands_so_many_links_from_the_goal(
 
 
 def test_gold_walks_the_route() -> None:
-    here, oracle = world(), GoldOracle(NoSettings(), Toolkit())
+    here = world()
+    oracle = GoldOracle(NoSettings(), Toolkit())
     assert oracle.sees_answer
     route = PathReference("1", ("a", "b", "c", "f"))
     asked = Task(task().episode, route)
@@ -255,7 +257,9 @@ def test_gold_walks_the_route() -> None:
 
 
 def test_what_cannot_be_walked_is_refused() -> None:
-    here, walks, unknown = world(), StreetTasks(), Task(task().episode, Reference("1"))
+    here = world()
+    walks = StreetTasks()
+    unknown = Task(task().episode, Reference("1"))
     with pytest.raises(UsageError, match="has no published path"):
         walks.plan(unknown, here, "agent", "gold")
     with pytest.raises(UsageError, match="has no published goal"):
@@ -269,7 +273,8 @@ def test_what_cannot_be_walked_is_refused() -> None:
 
 
 def test_forward_says_forward_39_times() -> None:
-    agent, here = ForwardAgent(NoSettings(), Toolkit()), world()
+    agent = ForwardAgent(NoSettings(), Toolkit())
+    here = world()
     asyncio.run(agent.begin(task().episode))
     said = []
     while "stop" not in said:

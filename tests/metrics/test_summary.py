@@ -135,7 +135,8 @@ def test_failed_episodes_are_also_given_as_zeros() -> None:
 
 
 def test_a_caveat_names_the_rows_that_not_all_share() -> None:
-    shared, own = "floors inferred", "stairs left out"
+    shared = "floors inferred"
+    own = "stairs left out"
     rows = [
         replace(row("a", sr=0.5), caveats=(shared, own)),
         replace(row("b", sr=0.5), caveats=(shared, own)),

@@ -80,11 +80,10 @@ class FakeServer:
         if reply.drop:
             writer.close()
             return
-        raw = (
-            reply.body
-            if isinstance(reply.body, bytes)
-            else json.dumps(reply.body).encode()
-        )
+        if isinstance(reply.body, bytes):
+            raw = reply.body
+        else:
+            raw = json.dumps(reply.body).encode()
         kind = {"content-type": "application/json", "content-length": str(len(raw))}
         fields = kind | reply.headers
         text = "".join(f"{name}: {value}\r\n" for name, value in fields.items())

@@ -119,9 +119,8 @@ def test_no_episode_begins_that_the_rest_would_not_finish() -> None:
         BudgetExhausted, match="100 tokens does not cover another episode"
     ):
         begun(account)  # it would be 115
-    fourth.run(
-        account.pay, 40, 0.0
-    )  # more than was kept: nothing is owed to it, nor by it
+    # More than was kept: nothing is owed to it, nor by it
+    fourth.run(account.pay, 40, 0.0)
     third.run(account.end, True)
     assert account.estimate.ended == pytest.approx([0.05, 0.1, 0.3])
     with pytest.raises(BudgetExhausted):
@@ -206,7 +205,8 @@ def test_what_nine_of_ten_episodes_need_is_known_after_nine() -> None:
             episode.run(account.pay, tokens / 5, 0.0)
             episode.run(account.stepped)
         episode.run(account.end, True)
-    rest, deep = account.estimate.remaining_need([]), 1 + 4 / 5**0.5
+    rest = account.estimate.remaining_need([])
+    deep = 1 + 4 / 5**0.5
     assert rest(Meter(99)) == pytest.approx(0.018)
     assert rest(Meter(99, 0.010, 5)) == pytest.approx(5 * 0.0028 * deep), (
         "eight are longer"
@@ -223,7 +223,9 @@ def test_an_episode_that_waits_to_begin_is_refused_once_the_rest_would_not_finis
 ):
     account = Account(max_tokens=100)
     account.estimate.limit = 10
-    first, second, third = begun(account), begun(account), begun(account)
+    first = begun(account)
+    second = begun(account)
+    third = begun(account)
     first.run(account.pay, 10, 0.0)
 
     async def run() -> None:
@@ -244,7 +246,8 @@ def test_an_episode_that_waits_to_begin_is_refused_once_the_rest_would_not_finis
 
 def test_an_episode_s_calls_are_its_own() -> None:
     account = Account(max_tokens=100)
-    first, second = begun(account), begun(account)
+    first = begun(account)
+    second = begun(account)
     for episode, tokens in ((first, 20), (second, 5), (first, 20)):
         episode.run(account.pay, tokens, 0.0)
     shares = [episode.run(EPISODE.get).share for episode in (first, second)]  # type: ignore[union-attr]
@@ -274,9 +277,8 @@ def test_beside_a_call_of_unknown_cost_no_other_is_made(limit: dict[str, int]) -
         other = asyncio.create_task(call_of(account))
         await _settle()
         assert (other.done(), account.pending) == (False, 1)
-        account.pay(
-            1, 0.1
-        )  # a tenth; two more at five times that would just fill the budget
+        # A tenth; two more at five times that would just fill the budget
+        account.pay(1, 0.1)
         account.landed(first_call)
         await _settle()
         assert (other.done(), account.pending) == (True, 1)
@@ -286,7 +288,8 @@ def test_beside_a_call_of_unknown_cost_no_other_is_made(limit: dict[str, int]) -
 
 def test_of_calls_that_wait_the_oldest_episode_s_goes_first() -> None:
     account = Account(max_tokens=100)
-    first, second = begun(account), begun(account)
+    first = begun(account)
+    second = begun(account)
 
     async def run() -> None:
         first_call = await call_of(account)
@@ -310,7 +313,8 @@ def test_a_younger_episode_waits_while_an_older_one_needs_what_is_left() -> None
     # the second would need 50.
     account = Account(max_tokens=100)
     account.expect([(40, 0.0)])
-    first, second = begun(account), begun(account)
+    first = begun(account)
+    second = begun(account)
     first.run(account.pay, 30, 0.0)
     account.pay(25, 0.0)
 
@@ -390,7 +394,9 @@ class Server(Model):
     def __init__(
         self, *script: Usage | ModelError | None, announces: bool = True
     ) -> None:
-        self.script, self.announces, self.ledger = list(script), announces, Listed()
+        self.script = list(script)
+        self.announces = announces
+        self.ledger = Listed()
         self.written_before: list[int] = []
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
@@ -423,7 +429,8 @@ class Server(Model):
 def paid(server: Server, account: Account, n: int = 1, calls: int = 1) -> list[object]:
     """The answers or errors of calls, one after the other; the last is cancelled if it hangs."""
     account.ledger = server.ledger
-    model, found = PaidModel(server, account, Price(1.0, 10.0)), list[object]()
+    model = PaidModel(server, account, Price(1.0, 10.0))
+    found = list[object]()
 
     async def go() -> None:
         for _ in range(calls):
@@ -441,7 +448,8 @@ def paid(server: Server, account: Account, n: int = 1, calls: int = 1) -> list[o
 def test_the_most_a_call_may_cost_is_written_before_it_goes_out_and_settled_after() -> (
     None
 ):
-    server, account = Server(Usage(80, 5), Usage(70, 4)), Account()
+    server = Server(Usage(80, 5), Usage(70, 4))
+    account = Account()
     first, second = paid(server, account, calls=2)
     assert isinstance(first, Completion)
     assert isinstance(second, Completion)
@@ -453,7 +461,8 @@ def test_the_most_a_call_may_cost_is_written_before_it_goes_out_and_settled_afte
 
 
 def test_each_further_request_of_a_call_raises_what_is_reserved() -> None:
-    server, account = Server(Usage(80, 5), Usage(80, 6), None), Account()
+    server = Server(Usage(80, 5), Usage(80, 6), None)
+    account = Account()
     paid(server, account, n=3)
     assert [row.tokens for row in server.ledger.rows if row.open][1:4] == [120] * 3
     assert server.written_before[:2] == [120, 85 + 120]
@@ -466,7 +475,8 @@ def test_each_further_request_of_a_call_raises_what_is_reserved() -> None:
 
 def test_a_failure_is_settled_at_its_bill_and_one_without_a_bill_at_nothing() -> None:
     billed = ModelError("500", billed=Usage(110, 18))
-    server, account = Server(billed, ModelError("429")), Account()
+    server = Server(billed, ModelError("429"))
+    account = Account()
     assert [str(error) for error in paid(server, account, calls=2)] == ["500", "429"]
     assert server.written_before == [120, 128 + 120]
     assert (server.ledger.tokens, account.tokens, account.calls) == (128, 128, 1)
@@ -480,7 +490,8 @@ def test_the_ledger_says_which_bills_are_no_evidence() -> None:
         ModelError("504", billed=Usage(100, 20), lost=True),
         None,
     ]
-    server, account = Server(*script), Account()
+    server = Server(*script)
+    account = Account()
     paid(server, account, calls=4)
     *_, counted, _, failed, _, given_up, _, cancelled = server.ledger.rows
     assert not counted.open
@@ -496,7 +507,8 @@ def test_the_ledger_says_which_bills_are_no_evidence() -> None:
 
 def test_a_lost_answer_s_usage_and_cost_are_those_in_the_ledger() -> None:
     lost = ModelError("504", billed=Usage(100, 20), lost=True)
-    server, account = Server(*[Usage(80, 5)] * 9, lost), Account()
+    server = Server(*[Usage(80, 5)] * 9, lost)
+    account = Account()
     paid(server, account, calls=9)
     (error,) = paid(server, account)
     assert isinstance(error, ModelError)
@@ -507,7 +519,8 @@ def test_a_lost_answer_s_usage_and_cost_are_those_in_the_ledger() -> None:
 
 
 def test_a_model_that_announces_nothing_is_reserved_for_as_a_whole() -> None:
-    server, account = Server(Usage(5, 5), None, announces=False), Account()
+    server = Server(Usage(5, 5), None, announces=False)
+    account = Account()
     answer, stopped = paid(server, account, n=2, calls=2)
     assert isinstance(answer, Completion)
     assert isinstance(stopped, asyncio.CancelledError)
@@ -517,7 +530,8 @@ def test_a_model_that_announces_nothing_is_reserved_for_as_a_whole() -> None:
 
 
 def test_no_request_is_made_again_once_the_budget_is_spent() -> None:
-    server, account = Server(*[Usage(80, 5)] * 9), Account(max_tokens=200)
+    server = Server(*[Usage(80, 5)] * 9)
+    account = Account(max_tokens=200)
     (error,) = paid(server, account, n=9)
     assert isinstance(error, BudgetExhausted)
     assert (len(server.written_before), account.tokens, account.used) == (3, 255, 1.275)

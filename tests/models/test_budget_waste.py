@@ -76,15 +76,14 @@ def spent(lengths: str, costs: str, worth: int, concurrency: int, seed: int) -> 
     ]
     account = Account(max_tokens=round(worth * mean(map(sum, episodes))))
     account.estimate.limit = TURNS
-    model, bills, queue = (
-        PaidModel(Billed(rng), account),
-        {True: 0, False: 0},
-        iter(episodes),
-    )
+    model = PaidModel(Billed(rng), account)
+    bills = {True: 0, False: 0}
+    queue = iter(episodes)
 
     async def work() -> None:
         for episode in queue:
-            taken, whole = 0, False
+            taken = 0
+            whole = False
             try:
                 account.begin()
                 for tokens in episode:
@@ -175,7 +174,8 @@ def test_an_episode_that_an_older_one_waits_for_goes_on(
 def test_a_budget_below_one_episode_is_spent_on_one(concurrency: int) -> None:
     rng = random.Random(3)
     account = Account(max_tokens=5_500)
-    model, calls = PaidModel(Billed(rng), account), [0] * concurrency
+    model = PaidModel(Billed(rng), account)
+    calls = [0] * concurrency
 
     async def work(number: int) -> None:
         account.begin()

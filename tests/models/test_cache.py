@@ -64,7 +64,8 @@ def test_equal_questions_are_asked_once_and_different_ones_are_told_apart(
     model = CachedModel(_counting(), AnswerCache(tmp_path / "sub" / "c.db"))
     picture = [Message("user", "x", (Image(b"1"),))]
     other = [Message("user", "x", (Image(b"2"),))]
-    cold, seeded = Sampling(), Sampling(temperature=1.0, seed=1)
+    cold = Sampling()
+    seeded = Sampling(temperature=1.0, seed=1)
     asked = [("x", cold), ("x", cold), ("y", cold), ("x", seeded), ("x", seeded)]
     asked += [(picture, cold), (other, cold), (picture, cold)]  # type: ignore[list-item]
     assert asyncio.run(_texts(model, *asked)) == [
@@ -149,7 +150,8 @@ class Told(Model):
     name = "told:1"
 
     def __init__(self, answer: Completion) -> None:
-        self.answer, self.calls = answer, 0
+        self.answer = answer
+        self.calls = 0
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         self.calls += 1
@@ -331,7 +333,8 @@ def test_two_processes_do_not_pay_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize("owner", ["999999999 {host} x", "1 {host} x", "7 elsewhere x"])
 def test_the_claim_of_a_dead_process_is_over(tmp_path: Path, owner: str) -> None:
     cache = AnswerCache(tmp_path / "c.db")
-    name, since = owner.format(host=socket.gethostname()), time.time()
+    name = owner.format(host=socket.gethostname())
+    since = time.time()
     cache._db.execute("INSERT INTO claims VALUES ('k', ?, ?)", (name, since))
     assert cache.claim("k") is owner.startswith("9")
     cache._db.execute(
@@ -344,7 +347,8 @@ def test_the_claim_of_a_dead_process_is_over(tmp_path: Path, owner: str) -> None
 
 
 def test_a_call_that_fails_lets_others_ask(tmp_path: Path) -> None:
-    one, other = AnswerCache(tmp_path / "c.db"), AnswerCache(tmp_path / "c.db")
+    one = AnswerCache(tmp_path / "c.db")
+    other = AnswerCache(tmp_path / "c.db")
     with pytest.raises(ModelError):
         asyncio.run(
             CachedModel(ScriptedModel(answers=[]), one).complete("x", Sampling())

@@ -168,10 +168,8 @@ def test_rankings(answer: Choice, large: int) -> None:
             return answer
 
     cascade = Cascade("scripted:first,scripted:first")
-    cascade.small, cascade.large = (
-        Ranker("first"),
-        ScriptedModel(answers=lambda *_: "b"),
-    )
+    cascade.small = Ranker("first")
+    cascade.large = ScriptedModel(answers=lambda *_: "b")
     ranked = asyncio.run(cascade.choose("x", ["a", "b"]))
     assert ranked.answered_by == ("large" if large else "small")
     assert ranked.best == ("b" if large else "a")
@@ -252,7 +250,8 @@ class Walker(Model):
 
     It is unsure of most wrong answers and of some right ones."""
 
-    accuracy, calls = 1.0, 0
+    accuracy = 1.0
+    calls = 0
 
     def __init__(self, name: str, settings: object = None) -> None:
         self.name = f"{type(self).__name__}:{name}"

@@ -60,7 +60,8 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
         here, False
     )
     path = tmp_path_factory.mktemp("tls") / "both.pem"
-    pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    pem = serialization.Encoding.PEM
+    form = serialization.PrivateFormat.PKCS8
     private = key.private_bytes(pem, form, serialization.NoEncryption())
     path.write_bytes(private + made.sign(key, hashes.SHA256()).public_bytes(pem))
     return path
@@ -132,9 +133,8 @@ def test_a_connection_is_used_again_and_left_without_a_word(
     model = OpenAIModel("m", given)
     asyncio.run(twice(model))
     assert len(_Handler.callers) == 1
-    asyncio.run(
-        twice(model)
-    )  # another event loop: the first one's connection is of no use
+    # Another event loop: the first one's connection is of no use
+    asyncio.run(twice(model))
     assert len(_Handler.callers) == 2
     asyncio.run(model.aclose())
     asyncio.run(twice(model := OpenAIModel("m", given)))

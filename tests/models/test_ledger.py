@@ -94,7 +94,9 @@ def test_requests_of_killed_sessions_cost_what_they_would_have(
     ratios = []
     for seed in range(20):
         rng = random.Random(seed)
-        finished, lost, truth = list[TimedBill](), list[TimedBill](), 0.0
+        finished = list[TimedBill]()
+        lost = list[TimedBill]()
+        truth = 0.0
         for _ in range(kills):
             over = rng.uniform(0.2, seconds)
             for _ in range(concurrency):
@@ -117,7 +119,9 @@ def test_requests_of_killed_sessions_cost_what_they_would_have(
 @pytest.mark.parametrize("patience", [1.2, 1.6, 2.5])
 def test_a_gateway_that_gives_up_leaves_the_long_ones(patience: float) -> None:
     for seed in range(10):
-        finished, lost, truth = list[TimedBill](), list[TimedBill](), 0.0
+        finished = list[TimedBill]()
+        lost = list[TimedBill]()
+        truth = 0.0
         for request in drawn(random.Random(seed), 600):
             if request.seconds < patience:
                 finished.append(request)

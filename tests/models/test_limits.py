@@ -120,7 +120,8 @@ def test_as_many_calls_are_made_at_once_as_the_rest_covers(
     left: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(budget, "_SPREAD", 0.0)  # all cost the same
-    inner, account = Metered(), Account(max_tokens=10 * (1 + left) + 5)
+    inner = Metered()
+    account = Account(max_tokens=10 * (1 + left) + 5)
     model = PaidModel(inner, account)
 
     async def go() -> None:
@@ -139,7 +140,8 @@ class Gone(Model):
     name = "gone:1"
 
     def __init__(self, retry_after: float | None) -> None:
-        self.asked, self.retry_after = 0, retry_after
+        self.asked = 0
+        self.retry_after = retry_after
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         await asyncio.sleep(0)
@@ -220,7 +222,8 @@ def test_of_two_prices_each_part_is_the_higher_one(name: str) -> None:
 
 
 def test_a_price_without_parts_is_compared_at_what_they_cost() -> None:
-    plain, cheap = Price(2.0, 8.0), Price(2.0, 8.0, cached=0.1, write_hour=3.0)
+    plain = Price(2.0, 8.0)
+    cheap = Price(2.0, 8.0, cached=0.1, write_hour=3.0)
     assert plain.higher(cheap) == Price(2.0, 8.0, cached=2.0, write_hour=4.0)
 
 

@@ -189,7 +189,8 @@ def test_the_deadline_is_for_the_whole_call() -> None:
 def test_a_log_probability_that_is_no_number_never_wins() -> None:
     assert Choice(("a", "b", "c"), (math.nan, -3.0, -2.0)).best == "c"
     top = [{"token": "left", "logprob": math.nan}, {"token": "right", "logprob": -1.0}]
-    answer, odd = chat("left"), {"token": ["a", "list"], "logprob": -2.0}
+    answer = chat("left")
+    odd = {"token": ["a", "list"], "logprob": -2.0}
     answer["choices"][0]["logprobs"] = {
         "content": [{**top[1], "top_logprobs": [*top, odd]}]
     }

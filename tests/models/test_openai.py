@@ -67,7 +67,9 @@ class Asked(Model):
     """One call against a fake server: the answer or error, and what the server saw."""
 
     def __init__(self, serving: Any, *replies: Any, **settings: object) -> None:
-        self.serving, self.replies, self.settings = serving, replies, settings
+        self.serving = serving
+        self.replies = replies
+        self.settings = settings
         self.server: Any = None
 
     def complete(
@@ -454,7 +456,8 @@ def test_one_model_serves_several_event_loops(serving: Any, reply: Any) -> None:
 
 def test_after_the_first_answer_of_a_shape_all_that_wait_go_at_once() -> None:
     """The server answers its first request, and then none until all others have come."""
-    came, everyone = [0], asyncio.Event()
+    came = [0]
+    everyone = asyncio.Event()
 
     async def answer(
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -35,7 +35,8 @@ class Failing(Model):
     name = "failing:1"
 
     def __init__(self, *told: ModelError | None) -> None:
-        self.told, self.calls = list(told), 0
+        self.told = list(told)
+        self.calls = 0
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         self.calls += 1
@@ -69,7 +70,8 @@ def asked(model: RetryingModel) -> Completion | ModelError:
 def test_a_few_seconds_worth_of_requests_go_at_once(
     per_minute: float, waits: list[float], clock: Any
 ) -> None:
-    limiter, found = Limiter(per_minute, clock=clock, sleep=clock.sleep), list[float]()
+    limiter = Limiter(per_minute, clock=clock, sleep=clock.sleep)
+    found = list[float]()
 
     async def run() -> None:
         for _ in waits:

@@ -51,9 +51,8 @@ def test_each_wording_has_one_meaning_and_one_lesson(row: dict[str, Any]) -> Non
     assert (lesson is None) == (row["changes"] is None)
     if lesson is not None:
         changes = json.loads(json.dumps(lesson[0]))
-        if (
-            not refusal.teaches
-        ):  # a refusal of one field changes the traits of that field alone
+        # A refusal of one field changes the traits of that field alone
+        if not refusal.teaches:
             assert changes == row["changes"]
         assert row["changes"].items() <= changes.items()
 

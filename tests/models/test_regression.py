@@ -23,14 +23,17 @@ def test_it_learns_when_a_leg_of_a_town_is_done(tmp_path: Path) -> None:
     player = ExampleMaker("velma", SETTINGS["velma"], source.data, dataset, near=True)
     walks = [asyncio.run(player.example(task, None, "ft")) for task in tasks]
     write("velma", fit("velma", walks[:18]), tmp_path / "street.json")
-    model, right, asked = RegressionModel(str(tmp_path / "street.json")), 0, 0
+    model = RegressionModel(str(tmp_path / "street.json"))
+    right = 0
+    asked = 0
     for walk in walks[18:]:
         for choice in walk.choices:
             if walk.text[: choice.at].endswith("Done?"):
                 best = asyncio.run(
                     model.choose(walk.text[: choice.at], ["no", "yes"])
                 ).best
-                right, asked = right + (best == choice.label.strip()), asked + 1
+                right = right + (best == choice.label.strip())
+                asked = asked + 1
     assert asked > 30
     assert right / asked > 0.8
     with pytest.raises(UsageError, match="follow=true"):

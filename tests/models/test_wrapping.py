@@ -132,7 +132,8 @@ def test_turns_are_in_the_order_of_asking(clock: Any) -> None:
 
 def test_the_budget_in_tokens_is_one_for_all_models() -> None:
     account = Account(max_tokens=250)
-    one, other = PaidModel(Flaky(), account), PaidModel(Flaky(), account)
+    one = PaidModel(Flaky(), account)
+    other = PaidModel(Flaky(), account)
     asyncio.run(one.complete("x", Sampling()))
     asyncio.run(other.choose("x", ["a"]))
     asyncio.run(one.complete("x", Sampling()))
@@ -166,7 +167,9 @@ class Dear(Model):
     name = "dear:1"
 
     def __init__(self, *tokens: int) -> None:
-        self.tokens, self.flying, self.most = list(tokens), 0, [0]
+        self.tokens = list(tokens)
+        self.flying = 0
+        self.most = [0]
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         self.flying += 1
@@ -195,7 +198,8 @@ def _all_at_once(model: Model, *prompts: str) -> list[Completion | BaseException
 
 @pytest.mark.parametrize(("budget", "spent"), [(5, 10), (10, 10), (25, 30), (400, 200)])
 def test_calls_at_once_do_not_pass_the_budget_together(budget: int, spent: int) -> None:
-    account, inner = Account(max_tokens=budget), Dear(10)
+    account = Account(max_tokens=budget)
+    inner = Dear(10)
     answers = _all_at_once(PaidModel(inner, account), *["x"] * 20)
     assert account.tokens == spent
     refused = [answer for answer in answers if not isinstance(answer, Completion)]
@@ -216,7 +220,8 @@ def test_calls_of_a_wide_budget_are_made_at_once() -> None:
 
 def test_calls_of_older_episodes_go_first() -> None:
     """Eight begin at once; whatever order they ask in, the oldest is finished first."""
-    account, done = Account(max_tokens=80), []
+    account = Account(max_tokens=80)
+    done = []
     model = PaidModel(Dear(10), account)
 
     async def episode(number: int) -> None:
@@ -347,7 +352,9 @@ class Away(Model):
     name = "away:1"
 
     def __init__(self, clock: Any, begin: float, end: float) -> None:
-        self.clock, self.begin, self.end = clock, begin, end
+        self.clock = clock
+        self.begin = begin
+        self.end = end
         self.refused = 0
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:

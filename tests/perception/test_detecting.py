@@ -51,7 +51,8 @@ def test_a_perfect_detector_sees_what_there_is_and_grounds_what_fits() -> None:
 
 def test_recall_falls_with_distance_and_rises_with_size() -> None:
     quality = Quality(recall=0.9, far=5.0, small=2.0)
-    near, far = noticed(quality, away=0.5), noticed(quality, away=5.0)
+    near = noticed(quality, away=0.5)
+    far = noticed(quality, away=5.0)
     assert near == pytest.approx(0.9 * np.exp(-0.1) * 5 / 7, abs=0.06)
     assert far == pytest.approx(0.9 * np.exp(-1.0) * 5 / 7, abs=0.06)
     assert noticed(quality, away=0.5, size=50.0) > near + 0.1

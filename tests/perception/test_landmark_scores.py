@@ -33,7 +33,8 @@ TRAINING = {"a park": [0.1, 0.2, 0.3], "Staples": [0.2, 0.2, 0.2]}
 class Views(StandardizedScorer):
     """Raw similarities: 0.2 plus a hundredth a degree of heading; counts its standards."""
 
-    name, identity = "views", "views-1"
+    name = "views"
+    identity = "views-1"
 
     def __init__(self, folder: Path | None = None) -> None:
         self.asked: list[str] = []

@@ -51,8 +51,10 @@ def expected_ray(
 ) -> np.ndarray:
     """Worked out by turning a pinhole's ray with two plain rotations, apart from our code."""
     focal = size[1] / 2 / np.tan(np.radians(width) / 2)
-    x, y = column - (size[1] - 1) / 2, (size[0] - 1) / 2 - row
-    rise, heading = np.radians(rise), np.radians(heading)
+    x = column - (size[1] - 1) / 2
+    y = (size[0] - 1) / 2 - row
+    rise = np.radians(rise)
+    heading = np.radians(heading)
     y, z = (
         y * np.cos(rise) + focal * np.sin(rise),
         focal * np.cos(rise) - y * np.sin(rise),

@@ -22,7 +22,9 @@ from wayword.perception.detectors import (
 from wayword.perception.panorama import encode
 from wayword.worlds.objectnav.observation import Camera, DepthImage, View
 
-HIGH, WIDE, FIELD = 60, 80, 80.0
+HIGH = 60
+WIDE = 80
+FIELD = 80.0
 
 
 class Fake(Perceiver):

@@ -27,7 +27,8 @@ from wayword.perception.survey import Memory, Surveyor, merge
 from wayword.runs import perceive as perceiving
 from wayword.runs.perceive import Perceiving, perceive
 
-RED, GREEN = (255, 0, 0), (0, 255, 0)
+RED = (255, 0, 0)
+GREEN = (0, 255, 0)
 
 
 class ColourEyes(Perceiver):

@@ -36,11 +36,13 @@ def true_answer(world: HouseholdWorld, kind: str, thing: str, place: str) -> str
 
 @pytest.mark.parametrize("split", ["val_seen", "train", "unseen_kitchens"])
 def test_published_answers_are_true_of_the_kitchen(data: Path, split: str) -> None:
-    dataset, asked = InteractiveQuestions(split, data), read_questions(data, split)
+    dataset = InteractiveQuestions(split, data)
+    asked = read_questions(data, split)
     assert len(dataset.tasks) == len(asked) == (76800 if split == "train" else 2400)
     step = len(asked) // 30 + 1
     for number in range(0, len(asked), step):
-        task, question = dataset.tasks[number], asked[number]
+        task = dataset.tasks[number]
+        question = asked[number]
         world = dataset.world(task.episode)
         world.reset(task.episode)
         thing = question.item.lower()
@@ -52,12 +54,11 @@ def test_published_answers_are_true_of_the_kitchen(data: Path, split: str) -> No
 
 
 def test_the_expert_sees_what_it_answers(data: Path) -> None:
-    dataset, asked = (
-        InteractiveQuestions("val_seen", data),
-        read_questions(data, "val_seen"),
-    )
+    dataset = InteractiveQuestions("val_seen", data)
+    asked = read_questions(data, "val_seen")
     for number in range(0, 2400, 111):
-        task, question = dataset.tasks[number], asked[number]
+        task = dataset.tasks[number]
+        question = asked[number]
         world = dataset.world(task.episode)
         actions = rehearse(world, task.episode, wanted(task))
         assert actions[-1].arguments == (question.answer,)

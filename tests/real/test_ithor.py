@@ -31,7 +31,8 @@ OUT_OF_REACH = {
 
 def out_of_reach(folder: Path, name: str) -> tuple[int, int]:
     """How many things to carry a room has, and how many no cell brings in view and reach."""
-    layout, cells = ithor.layout(folder, name), ithor.cells(folder, name).main
+    layout = ithor.layout(folder, name)
+    cells = ithor.cells(folder, name).main
     house = House(layout, {"agent": Body()}, {"agent": (*cells[0], 0.0)})
     trip = Trip(house, house.actors["agent"])
     things = [
@@ -99,7 +100,8 @@ def test_rooms_are_named_by_their_number(data: Path) -> None:
 def test_changes_move_small_things_and_share_the_layout(data: Path) -> None:
     name = "FloorPlan1"
     records = {record.label: record for record in ithor.records(data, name)}
-    apple, fridge = records["Apple"], records["Fridge"]
+    apple = records["Apple"]
+    fridge = records["Fridge"]
     inside = move_record(
         replace(apple, flags=apple.flags | {"isDirty"}), fridge.center, apple.heading
     )
@@ -107,7 +109,8 @@ def test_changes_move_small_things_and_share_the_layout(data: Path) -> None:
         inside if record is apple else record for record in ithor.records(data, name)
     ]
     scene = ithor.from_records(data, name, tuple(listed))
-    shared, own = ithor.layout(data, name), ithor.layout(data, name, scene)
+    shared = ithor.layout(data, name)
+    own = ithor.layout(data, name, scene)
     assert own.panels is shared.panels
     world = HouseholdWorld(scene, named=True, layout=own)
     x, y = ithor.cells(data, name).main[0]

@@ -29,7 +29,8 @@ def ssd() -> str:
 def test_photographs_become_observation_files(
     data: Path, ssd: str, tmp_path: Path
 ) -> None:
-    folder, out = tmp_path / "pictures", tmp_path / "seen"
+    folder = tmp_path / "pictures"
+    out = tmp_path / "seen"
     folder.mkdir()
     for name in PLACES:
         shutil.copy(data / "panoramas" / f"{name}.jpg", folder)
@@ -50,7 +51,9 @@ def test_photographs_become_observation_files(
     # The boxes are on the pictures, in a colour that the room does not have.
     with Pillow.open(out / "boxes" / "apartment.jpg") as sheet:
         pixels = np.asarray(sheet.convert("RGB")).astype(int)
-    red, green, blue = pixels[..., 0], pixels[..., 1], pixels[..., 2]
+    red = pixels[..., 0]
+    green = pixels[..., 1]
+    blue = pixels[..., 2]
     assert ((red > green + 60) & (red > blue + 90)).sum() > 200
 
     again = perceive(plan, lambda name, number, count: None)

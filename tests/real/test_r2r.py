@@ -108,7 +108,8 @@ def test_objects_of_the_pack_lie_in_their_sector_and_within_three_metres(
 def test_reverie_boxes_are_a_second_source_of_objects(data: Path) -> None:
     dataset = r2r(data, objects="reverie")
     scene = dataset.tasks[0].episode.scene
-    names, told = set(), 0
+    names = set()
+    told = 0
     for viewpoint in dataset.graph(scene).ids:
         for part in dataset.perceiver().perceive(scene, viewpoint).sectors:
             for seen in part.sightings:

@@ -27,7 +27,8 @@ def val(data: Path) -> Rearrangement:
 def solved(dataset: Rearrangement, tasks: Iterable[Task]) -> list[bool]:
     found = []
     for task in tasks:
-        world, reference = dataset.world(task.episode), task.reference
+        world = dataset.world(task.episode)
+        reference = task.reference
         assert isinstance(reference, RearrangementReference)
         world.reset(task.episode)
         start = world.state()
@@ -63,18 +64,18 @@ def test_requests_name_what_the_world_calls_so_from_the_start(
     val: Rearrangement,
 ) -> None:
     for task in val.tasks[:40]:
-        world, reference = val.world(task.episode), task.reference
+        world = val.world(task.episode)
+        reference = task.reference
         assert isinstance(reference, RearrangementReference)
         world.reset(task.episode)
         words = task.episode.instruction.lower()
         for goal in reference.goals:
             i = world.layout.index[goal.object]
             lid = "pickupable" not in world.scene.objects[i].affordances
-            named = (
-                [goal.object]
-                if lid or not goal.receptacle
-                else [goal.object, goal.receptacle]
-            )
+            if lid or not goal.receptacle:
+                named = [goal.object]
+            else:
+                named = [goal.object, goal.receptacle]
             assert all(str(world.name("agent", name)) in words for name in named)
 
 

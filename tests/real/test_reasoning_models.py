@@ -54,7 +54,8 @@ def test_a_cascade_of_two_plays_published_episodes(tmp_path: Path, data: Path) -
     with reasoning() as server:
         address = {"base_url": server.address}
         tree = {"model": {"small": address, "large": address, "margin": 0.0}}
-        model, out = f"cascade:openai:{MODEL},openai:{MODEL}", tmp_path / "run"
+        model = f"cascade:openai:{MODEL},openai:{MODEL}"
+        out = tmp_path / "run"
         plan = Plan(
             "act", "r2r:val_seen", model, tree, 2, max_steps=4, data=data, out=out
         )
@@ -66,7 +67,8 @@ def test_a_scene_is_remembered_in_published_episodes(
 ) -> None:
     """The second episode of a tour is asked about with the map and the notes of the first."""
     with reasoning() as server:
-        out, episodes = tmp_path / "run", ("5593_0", "4020_0")
+        out = tmp_path / "run"
+        episodes = ("5593_0", "4020_0")
         tree = {"model": {"base_url": server.address}}
         plan = Plan("mapgpt", "r2r:val_seen", f"openai:{MODEL}", tree, max_steps=3, data=data,
                     episodes=episodes, remember="scene", out=out)  # fmt: skip

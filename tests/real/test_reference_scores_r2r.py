@@ -29,7 +29,6 @@ def test_every_reference_trajectory_gets_the_released_scores(data: Path) -> None
     assert (found.of, found.missing) == (1021, 681)
     assert sum(found.illegal_moves) == 0
     for expected, scores in zip(released, found.score(dataset), strict=True):
-        expected["spl_gold"] = expected[
-            "spl"
-        ]  # the released scorer divides by the gold path
+        # The released scorer divides by the gold path
+        expected["spl_gold"] = expected["spl"]
         assert {key: scores[key] for key in keys} == pytest.approx(expected, abs=1e-6)

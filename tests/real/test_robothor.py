@@ -53,7 +53,8 @@ def test_every_published_episode_is_there(train: Robothor) -> None:
 def test_the_oracle_finds_things_in_all_scenes_about_as_far_as_published(
     train: Robothor,
 ) -> None:
-    found, ratios = [], []
+    found = []
+    ratios = []
     for task in some(train.tasks[SCENES : 2 * SCENES], 3):
         trajectory = play(train, ShortestPathOracle, NoSettings(), task)
         assert trajectory.ended == "stopped", trajectory.error
@@ -80,9 +81,11 @@ def test_every_target_type_can_be_grounded_in_its_scene(split: str, data: Path) 
         tasks = list(Robothor(split, data).tasks[:2400])
     except DataError:
         pytest.skip(f"no {split} episodes here")
-    dataset, checked = Robothor(split, data), set()
+    dataset = Robothor(split, data)
+    checked = set()
     for task in tasks:
-        reference, words = task.reference, task.episode.extra["target"]
+        reference = task.reference
+        words = task.episode.extra["target"]
         assert isinstance(reference, ObjectNavReference)
         if (task.episode.scene, words) in checked or (
             split == "test" and not reference.targets
@@ -112,7 +115,8 @@ def test_frontier_with_a_perfect_detector_reaches_every_target_type(
         tasks = list(dataset.tasks[:48])
     except DataError:
         pytest.skip(f"no {split} episodes here")
-    settings, reached = FrontierSettings(grounding="perfect"), set()
+    settings = FrontierSettings(grounding="perfect")
+    reached = set()
     sought = {task.episode.extra["target"] for task in tasks}
     assert len(sought) == {"train": 12, "val": 12, "debug": 1}[split]
     for task in tasks:

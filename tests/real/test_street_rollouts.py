@@ -43,7 +43,8 @@ def rollouts(data: Path, file: str) -> list[dict[str, Any]]:
 
 def states_of(dataset: Any, start: list[Any], words: list[str]) -> list[list[Any]]:
     """The states that the bare transition function goes through."""
-    navigator, graph = dataset.navigator, dataset.graph("")
+    navigator = dataset.navigator
+    graph = dataset.graph("")
     state = navigator.start(graph.index[start[0]], start[1])
     found = []
     for word in words:
@@ -65,7 +66,8 @@ def replayed(dataset: Any, task: Task, words: list[str]) -> Trajectory:
 @pytest.mark.parametrize("file", FILES)
 def test_rollouts_go_through_the_recorded_states(file: str, data: Path) -> None:
     name, split, count = FILES[file]
-    dataset, records = load(name, split, data), rollouts(data, file)
+    dataset = load(name, split, data)
+    records = rollouts(data, file)
     assert len(records) == count
     for record in records:
         assert record["states"][0] == record["start"]

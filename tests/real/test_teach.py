@@ -30,7 +30,8 @@ COUNTS = {
 
 
 def test_the_restated_tasks_are_the_published_ones(data: Path) -> None:
-    folder, own = data / FOLDER / "task_definitions", definitions()
+    folder = data / FOLDER / "task_definitions"
+    own = definitions()
     files = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     published = {
         d.task_name: d for d in TypeAdapter(list[Definition]).validate_python(files)
@@ -75,7 +76,8 @@ def test_the_expert_and_the_team_solve_tasks_in_published_rooms(
         return Team(TeamSettings(), toolkit)
 
     for task in dataset.tasks:
-        world, reference = dataset.world(task.episode), task.reference
+        world = dataset.world(task.episode)
+        reference = task.reference
         assert isinstance(reference, PlannedReference)
         rehearse(world, task.episode, reference)
         assert reference.met(world.state()) == reference.parts(), task.episode.id

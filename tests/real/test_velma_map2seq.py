@@ -64,7 +64,8 @@ def test_the_prompt_of_a_real_episode_is_the_golden_one(
     task = map2seq.tasks[0]
     world = map2seq.world(task.episode)
     world.reset(task.episode)
-    places, words = [], gold(map2seq, 0)[:GOLD_STEPS]
+    places = []
+    words = gold(map2seq, 0)[:GOLD_STEPS]
     for word in words:
         where = world.pose("agent")
         places.append((where["panorama"], where["heading"]))
@@ -157,13 +158,12 @@ def test_recorded_landmark_lists_are_read_for_every_route(map2seq: Map2seq) -> N
 class First:
     """A dataset whose first task is another's task of that number."""
 
-    family, max_steps = street.family, 55
+    family = street.family
+    max_steps = 55
 
     def __init__(self, whole: Map2seq, number: int = 0) -> None:
         self.tasks = [whole.tasks[number]]
-        self.world, self.graph, self.perceiver = (
-            whole.world,
-            whole.graph,
-            whole.perceiver,
-        )
+        self.world = whole.world
+        self.graph = whole.graph
+        self.perceiver = whole.perceiver
         self.demonstrations: Callable[..., Any] = whole.demonstrations

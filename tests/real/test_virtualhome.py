@@ -127,10 +127,8 @@ def test_furniture_stands_in_the_room_that_the_graph_says(
             room = home.graph.room_by_node.get(int(thing.id.split("|")[1]))
             if room is not None:
                 here = home.home.layout.room_at(thing.x, thing.y)
-                right, wrong = (
-                    right + (here == names[room]),
-                    wrong + (here != names[room]),
-                )
+                right = right + (here == names[room])
+                wrong = wrong + (here != names[room])
     assert right > 0.99 * (right + wrong), "north is Unity's z, and east its x"
 
 

@@ -50,7 +50,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_every_call_is_kept_as_it_was_asked(runs: list[Path], tmp_path: Path) -> None:
     card = export_calls(runs, tmp_path / "calls", {})
     kto = rows(tmp_path / "calls", "kto")
-    recorded, outcomes = [], []
+    recorded = []
+    outcomes = []
     for folder in runs:
         for record in RunFolder.read(folder).records():
             for step in record.trajectory.steps:

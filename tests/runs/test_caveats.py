@@ -69,7 +69,8 @@ def test_a_perceiver_of_the_users_brings_its_caveats(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Guess(Perceiver):
-        name, caveats = "guess", ("everything here is guessed",)
+        name = "guess"
+        caveats = ("everything here is guessed",)
 
         def __init__(self, settings: Any, own: Perceiver | None) -> None: ...
 

@@ -53,7 +53,9 @@ def test_a_limit_takes_the_first_episodes_of_the_dataset(
 def test_a_shuffle_is_a_fixed_order_of_the_whole_split(
     chosen: Any, every: list[str]
 ) -> None:
-    one, zero, other = chosen(shuffle=1), chosen(shuffle=0), chosen(shuffle=2)
+    one = chosen(shuffle=1)
+    zero = chosen(shuffle=0)
+    other = chosen(shuffle=2)
     assert sorted(one) == sorted(zero) == sorted(other) == sorted(every)
     assert len({tuple(order) for order in (every, one, zero, other)}) == 4
     assert chosen(shuffle=1) == one
@@ -86,7 +88,8 @@ def test_a_limit_counts_the_episodes_of_a_shard(chosen: Any) -> None:
 
 
 def test_a_higher_limit_resumes_the_same_order(chosen: Any, tmp_path: Path) -> None:
-    order, out = chosen(shuffle=5), tmp_path / "grows"
+    order = chosen(shuffle=5)
+    out = tmp_path / "grows"
     for limit in (4, 7):
         plan = Plan(
             "random", "houses", "", TREE, limit=limit, shuffle=5, concurrency=1, out=out

@@ -29,7 +29,8 @@ class Done:
 
 def wayword(*words: object) -> Done:
     """Run the command in this process: what a shell would see, without the start-up time."""
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     code = 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["wayword", *map(str, words)])

@@ -58,7 +58,8 @@ def walker(tmp_path: Path) -> Path:
 def test_a_run_killed_at_random_moments_ends_like_an_uninterrupted_one(
     walker: Path, tmp_path: Path
 ) -> None:
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    whole = tmp_path / "whole"
+    broken = tmp_path / "broken"
     subprocess.run(command(walker, whole), check=True, capture_output=True)
     kept: set[str] = set()
     rng = random.Random(4)

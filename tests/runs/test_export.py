@@ -58,7 +58,8 @@ def played(
     """The episode as a model that gives these answers plays it, and all it was asked."""
     dataset = open_dataset(Plan(agent, on, settings=SMALL if on == HOMES else {}))
     (task,) = [task for task in dataset.tasks if task.episode.id == episode]
-    cls, reader = load("agent", agent), Reader(answers)
+    cls = load("agent", agent)
+    reader = Reader(answers)
 
     def build(toolkit: Toolkit, actor: str) -> Agent:
         made: Agent = cls(cls.Settings(**settings), toolkit)
@@ -110,7 +111,8 @@ def test_decisions_are_asked_as_the_strategy_would_have_when_it_drops_old_steps(
     gold: Path, tmp_path: Path
 ) -> None:
     settings = {"context": 1400}
-    steps, chat = tmp_path / "steps.jsonl", tmp_path / "chat.jsonl"
+    steps = tmp_path / "steps.jsonl"
+    chat = tmp_path / "chat.jsonl"
     card = export([gold], steps, Export("act", "steps", settings))
     export([gold], chat, Export("act", "chat", settings))
     assert card.longer_than_context == 2
@@ -152,7 +154,8 @@ def test_nothing_is_invented_and_what_is_missing_is_told(
 def test_the_same_run_gives_the_same_bytes_and_a_card(
     gold: Path, tmp_path: Path
 ) -> None:
-    one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+    one = tmp_path / "one.jsonl"
+    two = tmp_path / "two.jsonl"
     card = export([gold], one, Export())
     export([gold], two, Export())
     assert one.read_bytes() == two.read_bytes()
@@ -241,11 +244,9 @@ def test_an_episode_that_goes_otherwise_now_is_left_out(
 
     def otherwise(self: HouseholdWorld, actor: str, action: Any) -> Feedback:
         done = step(self, actor, action)
-        return (
-            Feedback("blocked", {"by": "a cat"})
-            if action.name == "move_ahead"
-            else done
-        )
+        if action.name == "move_ahead":
+            return Feedback("blocked", {"by": "a cat"})
+        return done
 
     monkeypatch.setattr(HouseholdWorld, "step", otherwise)
     card = export([gold], tmp_path / "train.jsonl", Export())

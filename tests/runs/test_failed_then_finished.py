@@ -44,7 +44,8 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     ) -> RunResult:
         monkeypatch.setenv("STUMBLES", " ".join(stumbles))
         tree = {"dataset": {"houses": 2, "episodes": 6, "rooms": 6}}
-        mine, folder = str(tmp_path / "mine.py"), tmp_path / out
+        mine = str(tmp_path / "mine.py")
+        folder = tmp_path / out
         return run(Plan(mine, "houses", "", tree, limit, seed=seed, out=folder))
 
     return run_it

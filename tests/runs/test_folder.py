@@ -204,7 +204,8 @@ def test_a_run_without_a_field_does_not_hide_the_others(
 
     for name in "ab":
         run(Plan("oracle", "houses", limit=1, out=tmp_path / name))
-    file, left_out = tmp_path / "b" / "run.json", list[str]()
+    file = tmp_path / "b" / "run.json"
+    left_out = list[str]()
     config = json.loads(file.read_text())
     del (config if field in config else config["identity"])[field]
     file.write_text(json.dumps(config))

@@ -28,7 +28,8 @@ def test_it_is_the_sha256_of_the_content(tmp_path: Path) -> None:
 
 
 def test_the_combined_one_depends_on_names_and_content_alone(tmp_path: Path) -> None:
-    here, there = two(tmp_path / "here"), two(tmp_path / "there")
+    here = two(tmp_path / "here")
+    there = two(tmp_path / "there")
     combined = Checksums().combined(here)
     assert len(combined) == 12
     assert int(combined, 16) > 0

@@ -143,7 +143,8 @@ def test_keys_that_json_does_not_have_are_named() -> None:
 
 
 def test_a_percept_is_written_by_its_fields_without_what_it_lacks() -> None:
-    told, caption = walk("e", 2).trajectory, "a hall with a red door"
+    told = walk("e", 2).trajectory
+    caption = "a hall with a red door"
     for step in told.steps:
         step.percept = Percept((Sector(0.0, 45.0, caption, (Sighting("door", 12.0),)),))
     written = through_text(to_json(told))

@@ -47,9 +47,8 @@ def test_a_run_resumes_after_a_cut_at_every_byte_of_its_last_record(
         if not indexed:
             forget()
         recorded = RunFolder.read(tmp_path)
-        complete = content.startswith(
-            whole
-        )  # the last bytes of a record may be zeros themselves
+        # The last bytes of a record may be zeros themselves
+        complete = content.startswith(whole)
         names = ["e0", "e1"] if complete else ["e0"]
         assert [episode for episode, _ in recorded.scores()] == names
         assert [record.episode_id for record in recorded.records()] == names
@@ -81,7 +80,8 @@ def test_a_record_that_was_cut_short_does_not_make_the_index_again(
 
 
 def test_any_part_of_a_header_and_a_few_zeros_are_dropped(tmp_path: Path) -> None:
-    path, whole = tmp_path / "episodes.jsonl.gz", member(b"x" * 900)
+    path = tmp_path / "episodes.jsonl.gz"
+    whole = member(b"x" * 900)
     for size, zeros in product(range(26), range(20)):
         path.write_bytes(whole + whole[:size] + bytes(zeros))
         assert [each.line for each in read_members(path)] == [b"x" * 900], (size, zeros)

@@ -264,11 +264,10 @@ def test_a_search_is_rehearsed_to_its_own_end(tmp_path: Path) -> None:
 
 def _written(form: str, thought: str, place: str | None) -> str:
     if form == "free":
-        act = (
-            f'Action: action_maker\nAction Input: "{place}"'
-            if place
-            else "Final Answer: Finished!"
-        )
+        if place:
+            act = f'Action: action_maker\nAction Input: "{place}"'
+        else:
+            act = "Final Answer: Finished!"
         return f"Thought: {thought}\n{act}"
     return json.dumps({"thought": thought, "arrived": place is None, "action": place})
 

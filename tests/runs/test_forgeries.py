@@ -198,7 +198,8 @@ def other_actor(f: Forger) -> None:
 
 
 def trajectory_swapped(f: Forger) -> None:
-    lost, won = f.lost(), f.won()
+    lost = f.lost()
+    won = f.won()
     lost["trajectory"] = deepcopy(won["trajectory"])
     lost["scores"] = dict(won["scores"])
 

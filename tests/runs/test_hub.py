@@ -76,9 +76,8 @@ def test_pictures_are_a_table_of_their_own(tmp_path: Path) -> None:
     table = rows(out / "data" / "trajectory.jsonl")
     assert [row["action"] for row in table] == ["goto[lab]", "stop"]
     assert {row["instruction"] for row in table} == {"Go to the lab."}
-    for row, channel in zip(
-        table, (0, 2), strict=True
-    ):  # red in the hall, blue in the lab
+    # Red in the hall, blue in the lab
+    for row, channel in zip(table, (0, 2), strict=True):
         pixels = np.asarray(Pillow.open(out / str(row["image"])))
         assert pixels.mean(axis=(0, 1)).argmax() == channel
     assert "| `trajectory` | 2 |" in (out / "README.md").read_text(encoding="utf-8")

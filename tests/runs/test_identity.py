@@ -107,7 +107,8 @@ perceiver = Blank
 
 
 def test_a_perceiver_of_ones_own_replaces_the_datasets(tmp_path: Path) -> None:
-    mine, words = tmp_path / "mine.py", tmp_path / "words.txt"
+    mine = tmp_path / "mine.py"
+    words = tmp_path / "words.txt"
     mine.write_text(SEER)
     words.write_text("one")
     settings = {"perceiver": {"name": str(mine), "texts": str(words)}}
@@ -236,7 +237,8 @@ agent = Scored
 
 
 def test_an_edited_file_that_a_setting_names_is_another_run(tmp_path: Path) -> None:
-    mine, scores = tmp_path / "mine.py", tmp_path / "scores.jsonl"
+    mine = tmp_path / "mine.py"
+    scores = tmp_path / "scores.jsonl"
     mine.write_text(SCORED)
     scores.write_text("1\n")
     settings = {"scores_file": str(scores)}
@@ -254,13 +256,13 @@ def test_pictures_drawn_anew_are_others(
     monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
     scan = tmp_path / "pictures" / "scan"
     scan.mkdir(parents=True)
-    one, other = scan / "a.jpg", scan / "b.jpg"
+    one = scan / "a.jpg"
+    other = scan / "b.jpg"
     one.write_bytes(bytes(30_000))
     before = pictures_checksum(scan, [one])
     assert before == pictures_checksum(scan, [one]) != ""
-    one.write_bytes(
-        bytes(15_000) + b"x" + bytes(14_999)
-    )  # the same size, another middle
+    # The same size, another middle
+    one.write_bytes(bytes(15_000) + b"x" + bytes(14_999))
     changed = pictures_checksum(scan, [one])
     assert changed != before
     one.rename(other)

@@ -45,9 +45,8 @@ def test_the_merged_table_is_that_of_one_piece(
     assert (merged.episodes, merged.notices) == (9, ())
     assert _row(merged.path) == _row(whole)
     assert len(list(RunFolder.read(merged.path).records())) == 9
-    again = run(
-        replace(PLAN, out=merged.path)
-    )  # the same command without --shard goes on
+    # The same command without --shard goes on
+    again = run(replace(PLAN, out=merged.path))
     assert (again.resumed, again.outcome.finished) == (9, 0)
 
 
@@ -101,7 +100,8 @@ def test_of_a_single_folder_what_can_be_read_is_copied(
     """And the copy is the same run, which plays what was left out."""
     plan = replace(PLAN, shard="2/3", out=tmp_path / "copy")
     raw = shards[1] / "episodes.jsonl.gz"
-    whole, found = raw.read_bytes(), members(shards[1])
+    whole = raw.read_bytes()
+    found = members(shards[1])
     try:
         raw.write_bytes(found[0] + found[1][:40] + b"?" + found[1][41:] + found[2])
         with pytest.raises(RecordingError, match="record 2: is damaged"):

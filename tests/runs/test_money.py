@@ -134,7 +134,8 @@ def test_what_was_spent_survives_every_signal(
 
 def test_answers_from_the_cache_are_free_in_every_session(tmp_path: Path) -> None:
     """A budget counts what was billed, also where finished episodes hold other tokens."""
-    cache, out = tmp_path / "cache.db", tmp_path / "run"
+    cache = tmp_path / "cache.db"
+    out = tmp_path / "run"
     with serving(_answer) as server:
         run(_plan(server, tmp_path / "paid", limit=2, cache=cache))
         posts = len(server.asked)

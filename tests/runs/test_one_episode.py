@@ -133,10 +133,8 @@ def test_a_forged_score_is_found(recorded: Recorded, tmp_path: Path) -> None:
 
 
 def test_a_task_game_plays_it(recorded: Recorded) -> None:
-    trajectory, game = (
-        recorded.record.trajectory,
-        TaskGame(recorded.dataset, recorded.task, 30),
-    )
+    trajectory = recorded.record.trajectory
+    game = TaskGame(recorded.dataset, recorded.task, 30)
     for step in trajectory.steps:
         game.act(step.actor, step.decision)
     assert parts(game.trajectory.steps) == parts(trajectory.steps)
@@ -169,7 +167,8 @@ def test_an_environment_plays_it(recorded: Recorded, actions: str) -> None:
 def test_an_export_tells_each_step_as_it_was(
     recorded: Recorded, tmp_path: Path
 ) -> None:
-    trajectory, out = recorded.record.trajectory, tmp_path / "steps.jsonl"
+    trajectory = recorded.record.trajectory
+    out = tmp_path / "steps.jsonl"
     export([recorded.path], out, Export("act", "steps", everything=True))
     lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     done = [s for s in trajectory.steps if isinstance(s.decision, Decision)]
@@ -204,7 +203,8 @@ def test_a_person_in_the_browser_plays_it(recorded: Recorded, tmp_path: Path) ->
     (record,) = RunFolder.read(tmp_path / "played").records()
     legal = [step for step in trajectory.steps if isinstance(step.decision, Decision)]
     assert parts(record.trajectory.steps) == parts(legal)
-    found, known = record.scores, recorded.record.scores
+    found = record.scores
+    known = recorded.record.scores
     assert [found[key] for key in ("sr", "ne", "tl")] == [
         known[key] for key in ("sr", "ne", "tl")
     ]

@@ -163,7 +163,8 @@ def test_a_comparison_can_be_read_on_a_narrow_screen(width: int) -> None:
 def test_a_wait_is_explained_unless_it_is_over(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    over, long = notice_later("never shown"), notice_later("reading")
+    over = notice_later("never shown")
+    long = notice_later("reading")
     over.cancel()
     long.function(*long.args)
     long.cancel()

@@ -102,7 +102,8 @@ def test_a_player_that_is_not_restarted_leaves_its_episodes_to_the_others(
     tmp_path: Path, engine: Callable[..., RunResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first: dict[int, Any] = {}
-    begin, deaths = ray_engine.Player.open, list[Any]()
+    begin = ray_engine.Player.open
+    deaths = list[Any]()
 
     async def no_room(player: Any) -> str:
         if first.setdefault(player._seat, player) is not player:

@@ -52,7 +52,8 @@ def written(folder: Path, count: int = 4) -> Path:
 
 def replaced(file: Path, number: int, raw: bytes, keep_time: bool = False) -> None:
     """Put other bytes in the place of a record, as a failing disk or an editor does."""
-    status, found = file.stat(), members(file.parent)
+    status = file.stat()
+    found = members(file.parent)
     found[number] = raw
     file.write_bytes(b"".join(found))
     later = status.st_mtime_ns + (0 if keep_time else 10**9)

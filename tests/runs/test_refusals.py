@@ -27,7 +27,8 @@ KEY = "sk-live-7Qx9PzW2mN4vB8"
 def _plan(server: Loopback, out: Path, **more: Any) -> Plan:
     settings = {"model": {"base_url": server.address}, **more.pop("settings", {})}
     given = {"limit": 40, "concurrency": 8, "out": out, "retries": 2, **more}
-    agent, on = given.pop("agent", "navgpt"), given.pop("on", "houses")
+    agent = given.pop("agent", "navgpt")
+    on = given.pop("on", "houses")
     return Plan(agent, on, "openai:m", settings, **given)
 
 

@@ -102,7 +102,8 @@ def differences(text: str) -> list[dict[str, dict[str, float]]]:
 def test_who_remembers_gains_over_a_tour_and_who_forgets_does_not(
     player: str, tmp_path: Path
 ) -> None:
-    kept, forgot = tmp_path / "kept", tmp_path / "forgot"
+    kept = tmp_path / "kept"
+    forgot = tmp_path / "forgot"
     run(plan(player, kept))
     run(plan(player, forgot, ""))
     written = report(kept, forgot, form="json")
@@ -235,7 +236,8 @@ agent = Chain
 def test_a_failed_episode_leaves_no_memory_and_is_played_again_at_the_end(
     tmp_path: Path,
 ) -> None:
-    agent, fail = tmp_path / "chain.py", tmp_path / "fail"
+    agent = tmp_path / "chain.py"
+    fail = tmp_path / "fail"
     agent.write_text(CHAIN, encoding="utf-8")
     dataset = {"houses": 1, "episodes": 4, "length": 6}
     ids = [

@@ -41,10 +41,8 @@ ANSWERS = "scripted:first"
 def played(
     out: Path, agent: str = "reflexion", on: str = "houses", **more: Any
 ) -> RunResult:
-    settings, model = (
-        {"trials": 2, **more.pop("settings", {})},
-        more.pop("model", ANSWERS),
-    )
+    settings = {"trials": 2, **more.pop("settings", {})}
+    model = more.pop("model", ANSWERS)
     given: dict[str, Any] = {"limit": 4, "max_steps": 3, "out": out, **more}
     return run(Plan(agent, on, model, settings, **given))
 
@@ -154,7 +152,8 @@ def test_a_run_killed_between_trials_ends_like_an_uninterrupted_one(
 ) -> None:
     agent = tmp_path / "slow.py"
     agent.write_text(SLOW_LEARNER, encoding="utf-8")
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    whole = tmp_path / "whole"
+    broken = tmp_path / "broken"
 
     def command(out: Path) -> list[str]:
         asked = [

@@ -125,7 +125,8 @@ def test_a_base_of_ones_own_is_a_file_with_settings(tmp_path: Path) -> None:
     assert list(dataset.files.values()) == [tmp_path / "cart.py"], (
         "for the run's checksum"
     )
-    one, two = dataset.world(task.episode), dataset.world(task.episode)
+    one = dataset.world(task.episode)
+    two = dataset.world(task.episode)
     one.reset(task.episode)
     assert one.observe("agent").heading == 90.0
     two.reset(task.episode)

@@ -38,7 +38,8 @@ def test_a_place_where_a_clause_ends_belongs_to_the_next() -> None:
 
 def test_things_that_are_named_pull_a_clause_to_their_step() -> None:
     told = "Go to the sofa. Go into the kitchen."
-    sofa, kitchen = step(words="sofa lamp"), step(words="kitchen oven")
+    sofa = step(words="sofa lamp")
+    kitchen = step(words="kitchen oven")
     assert laid(told, sofa, kitchen, kitchen) == [1, 2, 2]
     assert laid(told, sofa, sofa, kitchen) == [1, 1, 2]
 
@@ -91,7 +92,9 @@ def test_clauses_that_share_a_stretch_divide_it() -> None:
 
 
 def test_in_streets_a_clause_with_a_turn_ends_where_it_is_made() -> None:
-    forward, left, right = Action("forward"), Action("left"), Action("right")
+    forward = Action("forward")
+    left = Action("left")
+    right = Action("right")
     actions = [forward] * 4 + [left] + [forward] * 3 + [right] + [forward] * 5 + [STOP]
     made = turns_of(actions)
     assert made == [(4, "left"), (7, "right")]
@@ -110,7 +113,8 @@ def test_a_turn_that_was_not_made_shares_its_stretch() -> None:
 
 def test_views_with_captions_lay_published_clauses_along_the_path() -> None:
     house = SmallHouse()
-    (task, places) = house.tasks[0], len(house.tasks[0].reference.path)
+    task = house.tasks[0]
+    places = len(house.tasks[0].reference.path)
     told = [Clause("Wait.", 0), Clause("Walk on past many things and more of them.", 6)]
     by_words = align_clauses(house, task, told, places)
     assert align(house, task, told, places) != by_words

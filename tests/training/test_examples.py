@@ -112,7 +112,8 @@ def test_every_prompt_of_a_generated_house_extends_the_last(
 
 
 def test_labels_stand_at_the_token_before_the_choice() -> None:
-    house, pieces = SmallHouse(), Pieces()
+    house = SmallHouse()
+    pieces = Pieces()
     example = played("walker", {}, house, house.tasks[0])
     encoded = encode(example, pieces)
     assert [pieces.text(number) for number in encoded.labels] == [
@@ -183,7 +184,8 @@ def test_a_source_is_cut_into_two_halves_that_share_nothing() -> None:
     def names(source: Source) -> set[str]:
         return {task.episode.id for task in source.open(None)[1]}
 
-    most, rest = names(replace(whole, skip=3)), names(replace(whole, only=3))
+    most = names(replace(whole, skip=3))
+    rest = names(replace(whole, only=3))
     assert len(most) == 4
     assert not most & rest
     assert most | rest == names(whole)

@@ -13,7 +13,9 @@ from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
 from wayword.training.examples import Guide, near_goal
 
-FORWARD, LEFT, RIGHT = Action("forward"), Action("left"), Action("right")
+FORWARD = Action("forward")
+LEFT = Action("left")
+RIGHT = Action("right")
 NEAR = frozenset({"j", "e1", "e2"})
 
 

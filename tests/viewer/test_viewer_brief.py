@@ -29,7 +29,8 @@ def walk(*words: str, actors: tuple[str, ...] = ("agent",)) -> Trajectory:
     """An episode of these actions, each actor's in turn."""
     trajectory = Trajectory("one", {actor: {"x": 0, "y": 0} for actor in actors})
     for number, word in enumerate(words):
-        actor, decision = actors[number % len(actors)], Decision(Action(word))
+        actor = actors[number % len(actors)]
+        decision = Decision(Action(word))
         trajectory.steps.append(
             Step(actor, {}, decision, Feedback("ok"), {"x": 0, "y": 0})
         )
@@ -94,7 +95,8 @@ def test_the_expert_of_a_two_phase_test_goes_on_from_where_one_is() -> None:
     world.reset(task.episode)
     episode = Trajectory(task.episode.id, {"agent": world.pose("agent")})
     for thing in ("hallway", "tv"):
-        seen, action = world.observe("agent"), Action("go", (thing,))
+        seen = world.observe("agent")
+        action = Action("go", (thing,))
         feedback = world.step("agent", action)
         step = Step("agent", seen, Decision(action), feedback, world.pose("agent"))
         episode.steps.append(step)

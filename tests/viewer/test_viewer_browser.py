@@ -191,10 +191,8 @@ def test_the_clause_that_is_followed_moves_with_the_cursor(
             Note(FOLLOWED, {"number": number, "done": list(range(1, number))})
         ]
     task = Task(Episode("one", "Go on, stop.", "small", {}), Reference("one"))
-    record, sources = (
-        EpisodeRecord("one", SCORES, trajectory),
-        Sources(None, {"one": task}),
-    )
+    record = EpisodeRecord("one", SCORES, trajectory)
+    sources = Sources(None, {"one": task})
     file = tmp_path / "one.html"
     file.write_text(episode_page(record, (), sources, "run", Links()))
     for wide, scheme in ((1400, "light"), (390, "dark")):
@@ -264,7 +262,8 @@ def test_a_run_is_watched_while_it_goes_on(
     browser: Browser, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wayword.runs.active._WRITE_EVERY", 0.0)
-    agent, allowed = tmp_path / "slow.py", tmp_path / "steps"
+    agent = tmp_path / "slow.py"
+    allowed = tmp_path / "steps"
     agent.write_text(SLOW)
     allowed.write_text("2")
     top = tmp_path / "runs"
@@ -322,16 +321,16 @@ def test_a_page_that_watches_has_the_whole_run_at_its_end(
     browser: Browser, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wayword.runs.active._WRITE_EVERY", 0.0)
-    agent, allowed = tmp_path / "slow.py", tmp_path / "steps"
+    agent = tmp_path / "slow.py"
+    allowed = tmp_path / "steps"
     together = SLOW.replace("self.taken += 1", "Slow.taken += 1").replace(
         ", self.taken", ""
     )
     together = together.replace("toolkit.rng, 0", "toolkit.rng").replace(
         "= False", "= taken = 0"
     )
-    agent.write_text(
-        together
-    )  # counts the steps of all episodes, which are played in order
+    # Counts the steps of all episodes, which are played in order
+    agent.write_text(together)
     allowed.write_text("2")
     top = tmp_path / "runs"
     top.mkdir()

@@ -206,9 +206,8 @@ def test_a_typo_costs_nothing_and_stop_stands_last(
     page.fill("#say input", "goto[Z]")
     page.keyboard.press("Enter")
     page.wait_for_selector("#problem:text('No way to Z from here')")
-    for number, way in enumerate(
-        ("goto[{}]", "go to {}", "{}"), 1
-    ):  # a letter is no part of an id
+    # A letter is no part of an id
+    for number, way in enumerate(("goto[{}]", "go to {}", "{}"), 1):
         going = page.locator(".menu .act[data-action^=goto]").last
         letter = going.evaluate(
             "(each) => each.querySelector('kbd + *, small').previousSibling.data"
@@ -475,9 +474,8 @@ def test_a_server_that_has_gone_is_noticed_and_found_again(
     page.locator("#retry").click()
     page.wait_for_selector("#gone:not([hidden])")
     page.context.set_offline(False)
-    page.locator("#retry").dispatch_event(
-        "click"
-    )  # the page may have tried by itself, and hidden it
+    # The page may have tried by itself, and hidden it
+    page.locator("#retry").dispatch_event("click")
     page.wait_for_selector("#gone", state="hidden")
     page.locator(".act[data-action^=goto]").first.click()
     turn(page, 2)

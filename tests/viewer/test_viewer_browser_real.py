@@ -114,10 +114,8 @@ def climb(data: Path) -> str:
     dataset = open_dataset(WORLDS[0].plan("oracle", data, data))
     assert isinstance(dataset, R2R)
     for task in dataset.tasks:
-        floor, path = (
-            floors(dataset.graph(task.episode.scene)),
-            getattr(task.reference, "path", ()),
-        )
+        floor = floors(dataset.graph(task.episode.scene))
+        path = getattr(task.reference, "path", ())
         if floor[path[1]] != floor[path[-1]]:
             return task.episode.id
     raise AssertionError("no path climbs")
@@ -252,9 +250,8 @@ def test_an_episode_of_each_world_is_won_in_the_browser(
             assert wrong(page, axe=False) == []
         page.evaluate(DO, str(step.decision.action))
         page.wait_for_function(ANSWERED, arg=str(turns[step.actor]), timeout=30_000)
-        if page.query_selector(
-            "#sure[open]"
-        ):  # the action ends the game or is not listed
+        # The action ends the game or is not listed
+        if page.query_selector("#sure[open]"):
             page.click("#sure[open] button[value=yes]")
     page = next(iter(pages.values()))
     page.wait_for_selector("#end", timeout=30_000)

@@ -17,7 +17,8 @@ from wayword.viewer.document import Clauses, Followed
 from wayword.viewer.episode import Links
 
 INSTRUCTION = "Go  ahead,\nthen turn right. Stop."
-TEXTS, BEGINS = ("Go ahead", "turn right", "Stop"), (0, 15, 27)
+TEXTS = ("Go ahead", "turn right", "Stop")
+BEGINS = (0, 15, 27)
 
 
 def walk(texts: Any = TEXTS, begins: Any = BEGINS, *steps: Any) -> Trajectory:
@@ -52,7 +53,8 @@ def test_the_instruction_is_cut_where_its_clauses_begin() -> None:
 
 
 def test_each_step_has_the_clause_it_noted_or_else_the_one_before() -> None:
-    first, third = {"number": 1, "done": []}, {"number": 3, "done": [1, 2]}
+    first = {"number": 1, "done": []}
+    third = {"number": 3, "done": [1, 2]}
     read = from_json(to_json(walk(TEXTS, BEGINS, first, None, third)))
     clauses = Clauses.of(read)
     assert clauses.steps == (Followed(1), Followed(1), Followed(3, (1, 2)))

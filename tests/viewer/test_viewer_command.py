@@ -28,7 +28,8 @@ def test_it_writes_pages_and_prints_their_address(tmp_path: Path) -> None:
 
 
 def test_another_file_than_the_runs_says_that_it_is(tmp_path: Path) -> None:
-    folder, other = make_run(tmp_path / "run"), tmp_path / "other.py"
+    folder = make_run(tmp_path / "run")
+    other = tmp_path / "other.py"
     other.touch()
     done = CliRunner().invoke(
         app, [str(folder), "--write", "--limit", "1", "--with", str(other)]

@@ -146,7 +146,8 @@ def test_a_difference_of_seconds_is_told_in_seconds() -> None:
 
 
 def test_flips_come_first_and_their_walks_and_causes_are_asked_for(top: Path) -> None:
-    names, content = ["houses-oracle", "houses-random"], Content(Library([top]))
+    names = ["houses-oracle", "houses-random"]
+    content = Content(Library([top]))
     first = Page.parse(content.compare(names))
     lost = {
         each.attributes["data-of"]
@@ -245,11 +246,9 @@ def test_a_difference_is_coloured_by_what_is_better_where_it_is_sure(
 
 
 def test_success_by_length_of_several_runs_is_one_chart(top: Path) -> None:
-    names, means, found = (
-        ["houses-oracle", "houses-random"],
-        [],
-        Content(Library([top])),
-    )
+    names = ["houses-oracle", "houses-random"]
+    means = []
+    found = Content(Library([top]))
     page = Page.parse(f"<body>{found.lengths(names)}</body>")
     for name in names:
         rows = found.library.rows(name)
@@ -261,7 +260,8 @@ def test_success_by_length_of_several_runs_is_one_chart(top: Path) -> None:
     points = [each.attributes for each in page.all("circle")]
     assert len(points) == len(means) > 4
     for point, (name, length, successes) in zip(points, means, strict=True):
-        mean, words = sum(successes) / len(successes), str(point["aria-label"])
+        mean = sum(successes) / len(successes)
+        words = str(point["aria-label"])
         assert words.startswith(
             f"{name}, length {length}: {figures.value(SR, mean)} of "
         )
@@ -274,7 +274,8 @@ def test_success_by_length_of_several_runs_is_one_chart(top: Path) -> None:
 
 def test_the_chart_and_the_flips_are_made_at_once(top: Path) -> None:
     """Both read tasks, from two threads of the server."""
-    names, found = ["houses-oracle", "houses-random"], Content(Library([top]))
+    names = ["houses-oracle", "houses-random"]
+    found = Content(Library([top]))
     with ThreadPoolExecutor(2) as pool:
         chart, flips = pool.map(lambda make: make(names), (found.lengths, found.flips))
     assert "<polyline" in chart

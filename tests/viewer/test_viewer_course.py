@@ -152,7 +152,8 @@ def test_a_costmap_is_drawn_as_it_grew(tmp_path: Path) -> None:
 
 
 def test_goal_conditions_are_told_in_words_with_how_they_stood() -> None:
-    mug, egg = ("Mug|-01.25|+00.90", "mug_3"), ("Egg|+00.1|+00.2",)
+    mug = ("Mug|-01.25|+00.90", "mug_3")
+    egg = ("Egg|+00.1|+00.2",)
     hot = (("temperature", "hot"), ("dirty", False))
     goals = (Inside(egg, ("CoffeeMachine|+0.1",), hot), Held(mug), Lit(("DeskLamp|1",)))
     reference = HouseholdReference("1", "x", goals)

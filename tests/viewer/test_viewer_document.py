@@ -27,7 +27,8 @@ def test_a_page_is_rendered_from_json_alone(on: str, tmp_path: Path) -> None:
     content = Content(Library([tmp_path / "runs"]))
     rows = content.library.rows("one")
     (name,) = rows.names()
-    record, sources = rows.run.record(name), content.tasks(rows, [name])
+    record = rows.run.record(name)
+    sources = content.tasks(rows, [name])
     document = Document.of(record, sources).json(patience=1.0)
     read = json.loads(json.dumps(document))
     assert len(read["trajectory"]["steps"]) == len(record.trajectory.steps)
@@ -43,7 +44,8 @@ def test_a_document_is_derived_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(Plan("random", "houses", limit=1, max_steps=3, out=tmp_path / "runs" / "one"))
-    content, made = Content(Library([tmp_path / "runs"])), []
+    content = Content(Library([tmp_path / "runs"]))
+    made = []
     derive = Document.of
     monkeypatch.setattr(Document, "of", lambda *given: made.append(1) or derive(*given))
     (name,) = content.library.rows("one").names()

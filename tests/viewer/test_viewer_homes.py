@@ -49,7 +49,8 @@ def carried(
         task.episode.id, {actor: world.pose(actor) for actor in world.actors}
     )
     for text in actions:
-        seen, done = world.observe("ann"), action(text)
+        seen = world.observe("ann")
+        done = action(text)
         feedback = world.step("ann", done)
         assert feedback.ok, (text, feedback)
         told.steps.append(
@@ -125,7 +126,8 @@ def test_through_an_open_door_the_view_goes_on() -> None:
     told, sources, _ = carried((*ANN[:3], "turn_right"))
     drawn = household.map(told, sources)
     assert drawn is not None
-    before, after = drawn.views["ann"][3], drawn.views["ann"][4]
+    before = drawn.views["ann"][3]
+    after = drawn.views["ann"][4]
     assert max(x for x, _ in before) <= 4.01
     assert max(x for x, _ in after) > 4.5
 

@@ -33,7 +33,8 @@ def rows(folder: Path) -> Rows:
 
 
 def test_rows_are_what_the_table_reads(folder: Path) -> None:
-    found, entries = rows(folder), list(RecordedRun(folder).index.entries())
+    found = rows(folder)
+    entries = list(RecordedRun(folder).index.entries())
     assert found.ids == [entry.episode_id for entry in entries]
     assert found.scored(found.ids[2]) == entries[2].scores
     assert found.run.record(found.ids[3]).trajectory.ended == entries[3].ended
@@ -72,7 +73,8 @@ def test_a_record_that_stands_twice_is_refused(folder: Path) -> None:
 
 
 def test_what_is_added_is_read_and_part_of_a_record_waits(folder: Path) -> None:
-    path, parts = folder / "episodes.jsonl.gz", members(folder)
+    path = folder / "episodes.jsonl.gz"
+    parts = members(folder)
     forget()
     path.write_bytes(b"".join(parts[:2]) + parts[2][:50])
     found = rows(folder)

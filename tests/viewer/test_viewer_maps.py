@@ -110,7 +110,8 @@ def test_a_two_phase_test_shows_what_was_listed_chosen_and_right() -> None:
 
 def test_a_reckoned_walk_is_the_true_one_moved() -> None:
     told, sources = houses_walk()
-    true, reckoned = indoor.map(told, sources), indoor.map(told, Sources())
+    true = indoor.map(told, sources)
+    reckoned = indoor.map(told, Sources())
     assert true is not None
     assert reckoned is not None
     pairs = list(zip(true.walks["agent"], reckoned.walks["agent"], strict=True))
@@ -202,17 +203,13 @@ def test_walls_of_a_grid_are_in_words(walls: object, text: str) -> None:
     assert [e.text for e in page.all("dd")][1] == text
 
 
-RATE, COUNT = (
-    Metric("sr", "SR", "rate", "higher", ""),
-    Metric("x", "X", "count", None, ""),
-)
+RATE = Metric("sr", "SR", "rate", "higher", "")
+COUNT = Metric("x", "X", "count", None, "")
 
 
 def test_numbers_as_people_read_them() -> None:
-    metres, cost = (
-        Metric("ne", "NE", "metres", "lower", ""),
-        Metric("cost", "C", "dollars", None, ""),
-    )
+    metres = Metric("ne", "NE", "metres", "lower", "")
+    cost = Metric("cost", "C", "dollars", None, "")
     took = Metric("seconds", "S", "seconds", None, "")
     assert figures.value(RATE, 0.4667) == "46.7%"
     assert figures.value(metres, 7.371) == "7.37 m"

@@ -168,9 +168,8 @@ def on_the_line(start: dict[str, Any], *done: tuple[str, dict[str, Any], str]) -
 
 
 def test_a_departure_without_a_change_of_place_says_what_was_done() -> None:
-    ends = (
-        "; the path goes right (east). It ran out of steps at a."  # and is on the path
-    )
+    # And is on the path
+    ends = "; the path goes right (east). It ran out of steps at a."
     turned = on_the_line(at("a"), ("left", at("a", 270.0), "ok"))
     assert turned == f"Step 1: turned left (west) at a{ends}"
     for name in ("left", "forward"):
@@ -192,7 +191,8 @@ def documents(out: Path, plan: Plan) -> list[Document]:
     """The documents of the failed episodes of a run."""
     run(replace(plan, out=out))
     library = Library([out])
-    content, rows = Content(library), library.rows(out.name)
+    content = Content(library)
+    rows = library.rows(out.name)
     records = [
         record for record in rows.run.records() if not record.scores[rows.success]
     ]
@@ -337,10 +337,8 @@ def in_a_flat(*actions: Action, ended: Ending = "stopped") -> tuple[int, str]:
 
 def test_an_object_that_was_left_alone_dropped_or_never_in_view_is_named() -> None:
     away = (Action("turn_right"), Action("turn_right"))
-    looked, never = (
-        (Action("goto", ("table_1",)), *away),
-        "it had seen apple_1 at step 1 and never",
-    )
+    looked = (Action("goto", ("table_1",)), *away)
+    never = "it had seen apple_1 at step 1 and never"
     for ended in ("stopped", "step_limit"):
         assert in_a_flat(*looked, STOP, ended=ended) == (
             4, f"Step 4: ann stopped; {never} picked it up."
@@ -405,9 +403,8 @@ def test_only_the_objects_of_the_sentence_count_as_faced_and_each_of_them() -> N
         maps.Waypoint(n, "", (0.0, 0.0), heading)
         for n, heading in enumerate((0.0, 90.0))
     ]
-    box = Shape(
-        "rect", [(-1, 1), (1, 2)], "furniture goal-object", "box_1 (box_1)"
-    )  # north
+    # North
+    box = Shape("rect", [(-1, 1), (1, 2)], "furniture goal-object", "box_1 (box_1)")
     west = Shape("dot", [(-3, 0)], "object goal-object", "apple (apple_7)")
     east = Shape(
         "dot", [(9, 0)], "object", "apple (ann: apple_1, bob: apple_2; apple_8)"
@@ -515,7 +512,9 @@ def test_on_a_grid_one_of_two_that_look_the_same_is_not_said_to_be_in_view(
 def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None:
     run(Plan("random", "grounding", limit=16, max_steps=4, out=tmp_path / "run"))
     library = Library([tmp_path / "run"])
-    content, rows, found = Content(library), library.rows("run"), []
+    content = Content(library)
+    rows = library.rows("run")
+    found = []
     for record in rows.run.records():
         document = Document.of(record, content.tasks(rows, [record.episode_id]))
         meant = re.fullmatch(r"go to (?:the|an?) (\w+ \w+)", document.instruction)
@@ -740,7 +739,8 @@ def test_the_stop_region_agrees_with_the_metric(data: Path, tmp_path: Path) -> N
         out = tmp_path / agent
         run(Plan(agent, "r2r:val_seen", limit=280, data=data, out=out))
         library = Library([out])
-        rows, content = library.rows(library.only), Content(library, data)
+        rows = library.rows(library.only)
+        content = Content(library, data)
         checked = 0
         for record in rows.run.records():
             if record.scores["sr"] != wanted or checked == 200:

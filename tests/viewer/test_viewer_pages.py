@@ -157,7 +157,8 @@ def test_lines_with_their_fields_in_another_order(tmp_path: Path) -> None:
 
 
 def test_pages_go_only_where_pages_may(tmp_path: Path) -> None:
-    one, other = make_run(tmp_path / "one"), make_run(tmp_path / "other", seed=1)
+    one = make_run(tmp_path / "one")
+    other = make_run(tmp_path / "other", seed=1)
     index = viewer.write(one, tmp_path / "out")
     assert index == tmp_path / "out" / "index.html"
     with pytest.raises(UsageError, match="another run"):

@@ -372,7 +372,8 @@ def test_the_map_of_a_grid_ends_at_walls_and_doors_and_forgets_what_has_gone() -
 def test_the_map_of_a_grid_looks_through_an_open_door_and_leaves_its_frame_behind() -> (
     None
 ):
-    builder, door = _MapBuilder(Letters()), {**DOOR, "ahead": 1, "state": "open"}
+    builder = _MapBuilder(Letters())
+    door = {**DOOR, "ahead": 1, "state": "open"}
     builder.add(Look({"x": 5, "y": 5, "heading": 0.0}, grid((door,), (5, None, None))))
     assert not any(builder.squares[5.0, -y] for y in (4.0, 3.0, 2.0, 1.0)), (
         "up to the wall"
@@ -417,7 +418,8 @@ def test_texts_are_for_people_and_a_move_is_one_line() -> None:
     assert readable("cabinet_1 at 359.81°, scene_12a", letters).startswith(
         "cabinet 1 at 0°, <abbr"
     )
-    said, heard = PlayEvent("you", "open[x]"), PlayEvent("", "You opened it.")
+    said = PlayEvent("you", "open[x]")
+    heard = PlayEvent("", "You opened it.")
     assert moves_of([heard, said, heard, heard, said]) == [
         [heard],
         [said, heard, heard],

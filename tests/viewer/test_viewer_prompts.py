@@ -34,9 +34,9 @@ def filled_in(calls: list[tuple[Block, ...]], call: int, block: int) -> list[str
 
 
 def texts(prompt: Prompt) -> list[str]:
-    return (
-        [prompt] if isinstance(prompt, str) else [message.content for message in prompt]
-    )
+    if isinstance(prompt, str):
+        return [prompt]
+    return [message.content for message in prompt]
 
 
 @given(prompts)
@@ -51,7 +51,8 @@ def test_a_prompt_is_restored_from_its_pieces(asked: list[Prompt]) -> None:
 
 
 def test_a_growing_prompt_takes_space_for_its_new_part_only() -> None:
-    history, told = PromptHistory(), ["You stand in a hall.\n" for _ in range(20)]
+    history = PromptHistory()
+    told = ["You stand in a hall.\n" for _ in range(20)]
     history.add("main", "".join(told))
     for number in range(30):
         told.append(f"Step {number}: on you go.\n")

@@ -130,9 +130,8 @@ def test_words_of_thoughts_and_prompts_filter_the_table_in_a_browser(
                 "shown => document.getElementById('count').textContent === shown",
                 arg=shown,
             )
-        page.fill(
-            "#search", "thought"
-        )  # in NavGPT's prompts, in no id and no instruction
+        # In NavGPT's prompts, in no id and no instruction
+        page.fill("#search", "thought")
         page.wait_for_function(
             "() => document.getElementById('count').textContent === '4 episodes'"
         )

@@ -124,7 +124,8 @@ class Attention(nn.Module):
 
     def __init__(self, shape: Sizes) -> None:
         super().__init__()
-        self.heads, width = shape.heads, shape.width
+        self.heads = shape.heads
+        width = shape.width
         self.ask = nn.Linear(width, width)
         self.tell = nn.Linear(width, 2 * width)
         self.out = nn.Linear(width, width)
@@ -144,7 +145,8 @@ class Attention(nn.Module):
             query = rows.spread(query)
         batch, count, width = query.shape
         query = query.view(batch, count, self.heads, -1).transpose(1, 2)
-        key, value = keys[:, :, :, 0], keys[:, :, :, 1]
+        key = keys[:, :, :, 0]
+        value = keys[:, :, :, 1]
         # torch's fused attention is twice as slow in training here (on a CPU, with a bias)
         scores = query @ key.transpose(2, 3) / (width / self.heads) ** 0.5
         mixed = torch.softmax(scores + bias.to(scores.dtype), -1) @ value
@@ -191,7 +193,8 @@ class Policy(nn.Module):
 
     def __init__(self, shape: Sizes) -> None:
         super().__init__()
-        self.shape, width = shape, shape.width
+        self.shape = shape
+        width = shape.width
         self.words = nn.Embedding(shape.vocabulary, shape.word, padding_idx=0)
         self.weight = nn.Embedding(shape.vocabulary, 1)
         nn.init.normal_(self.words.weight, std=0.5)
@@ -218,7 +221,8 @@ class Policy(nn.Module):
         self.deciders = nn.ModuleList(
             AttentionLayer(shape) for _ in range(shape.deciding)
         )
-        self.read_norm, self.last_norm = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.read_norm = nn.LayerNorm(width)
+        self.last_norm = nn.LayerNorm(width)
         self.score = nn.Linear(width, 1)
         self.drop = Dropout(shape.dropout)
 
@@ -242,7 +246,8 @@ class Policy(nn.Module):
         views = torch.cat([self.bag(captions), self.bag(objects)], -1)
         whole = torch.cat([views.mean(1), self.bag(summary)], -1)
         if not self.shape.text:
-            views, whole = views * 0, whole * 0
+            views = views * 0
+            whole = whole * 0
         rows = torch.cat([self.view(views), self.place(whole).unsqueeze(1)], 1)
         return rows, self.beside(whole)
 
@@ -331,7 +336,9 @@ class PolicyStep(nn.Module):
         stop: float = STOP_BONUS,
     ) -> None:
         super().__init__()
-        self.policies, self.revisit, self.stop = nn.ModuleList(policies), revisit, stop
+        self.policies = nn.ModuleList(policies)
+        self.revisit = revisit
+        self.stop = stop
 
     def forward(
         self,
@@ -344,7 +351,8 @@ class PolicyStep(nn.Module):
         history: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """(1, L), (1, V, C), (1, V, O), (1, S), (1, Q), (1, Q, 14), (1, T, K * D)."""
-        scores, memories = [], []
+        scores = []
+        memories = []
         pasts = history.chunk(len(self.policies), -1)
         for policy, past in zip(self.policies, pasts, strict=True):
             instruction = policy.read(words)
@@ -422,7 +430,8 @@ def _halve(path: Path) -> None:
     from onnx import TensorProto, helper, numpy_helper
 
     model = onnx.load(str(path))
-    graph, casts = model.graph, []
+    graph = model.graph
+    casts = []
     for tensor in list(graph.initializer):
         values = numpy_helper.to_array(tensor)
         if values.dtype != np.float32 or values.size < SMALLEST:

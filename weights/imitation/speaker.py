@@ -156,9 +156,8 @@ def lay_out(
     both = np.stack([np.zeros_like(ways), ways], 2)
     start = scenes.places[place[:, :1]]
     offset = np.stack([scenes.places[place] - start, scenes.places[after] - start], 2)
-    memory = np.zeros(
-        (len(paths), longest, 2, 2), np.float32
-    )  # a path visits no place twice
+    # A path visits no place twice
+    memory = np.zeros((len(paths), longest, 2, 2), np.float32)
     angles = (
         both[..., 0],
         both[..., 1],
@@ -173,12 +172,14 @@ def lay_out(
 
 def gold_paths(material: Material) -> list[list[int]]:
     """Return the shortest path of every episode, as numbers of viewpoints."""
-    scenes, found = material.scenes, []
+    scenes = material.scenes
+    found = []
     for here, goal in zip(
         material.episodes.start.tolist(), material.episodes.goal.tolist(), strict=True
     ):
         number = scenes.scene[here]
-        first, metres = scenes.first[number], scenes.distances[number]
+        first = scenes.first[number]
+        metres = scenes.distances[number]
         path = [here]
         while path[-1] != goal:
             ends = scenes.ends[path[-1]]
@@ -198,7 +199,8 @@ class SpeakerTrainer:
         self, material: Material, start: Policy, given: argparse.Namespace
     ) -> None:
         torch.manual_seed(given.seed)
-        self.material, self.given = material, given
+        self.material = material
+        self.given = given
         self.gold = gold_paths(material)
         self.swapped = torch.from_numpy(swap_sides(material.vocabulary))
         self.speaker = Speaker(start.shape)
@@ -212,7 +214,9 @@ class SpeakerTrainer:
             self.used, lr=given.rate, weight_decay=0.02, betas=(0.9, 0.98)
         )
         self.mean = copy.deepcopy(self.speaker).eval()
-        self.epoch, self.steps, self.seconds = 0, 0, 0.0
+        self.epoch = 0
+        self.steps = 0
+        self.seconds = 0.0
 
     def log_probabilities(
         self,
@@ -235,28 +239,29 @@ class SpeakerTrainer:
         geometry = torch.from_numpy(laid[2])
         if mirrored:
             texts = {kind: self.swapped[table] for kind, table in texts.items()}
-            words, geometry = self.swapped[words], geometry * torch.from_numpy(MIRROR)
+            words = self.swapped[words]
+            geometry = geometry * torch.from_numpy(MIRROR)
         if drop:
             for kind, table in texts.items():
                 gone = (torch.rand(table.shape) < drop) & (table > 0)
                 texts[kind] = table.masked_fill(gone, 0)
         seen, here = speaker.eyes.look(**texts)
         at = torch.from_numpy(place.reshape(laid[0].shape))
-        rows, count = torch.from_numpy(laid[1]), torch.from_numpy(laid[3])
+        rows = torch.from_numpy(laid[1])
+        count = torch.from_numpy(laid[3])
         path, hidden = speaker.read_path(seen[at], here[at], rows, geometry, count)
         return speaker.speak(words, path, hidden), (words > 0).sum(1) + 1
 
     def run(self, until: int = 10**6) -> None:
         """Train to the last epoch, with a checkpoint and a line of the curve after each."""
-        parts, given = self.material.parts, self.given
+        parts = self.material.parts
+        given = self.given
         length = (self.material.told > 0).sum(1)
         homes_drawn = min(given.houses_drawn, len(parts["homes"]))
         per_epoch = (len(parts["train"]) + homes_drawn) // given.batch + 1
         while self.epoch < min(until, given.epochs):
-            rng, began = (
-                np.random.default_rng([given.seed, self.epoch]),
-                time.process_time(),
-            )
+            rng = np.random.default_rng([given.seed, self.epoch])
+            began = time.process_time()
             torch.manual_seed(1000 * given.seed + self.epoch)
             homes = rng.permutation(parts["homes"])[:homes_drawn]
             chosen = np.concatenate([parts["train"], homes])
@@ -313,7 +318,8 @@ class SpeakerTrainer:
         some = chosen[:: max(1, len(chosen) // 400)]
         for first in range(0, len(some), 128):
             logs, lengths = self.log_probabilities(self.mean, some[first : first + 128])
-            total, words = total - float(logs.sum()), words + float(lengths.sum())
+            total = total - float(logs.sum())
+            words = words + float(lengths.sum())
         return total / max(words, 1.0)
 
     def save(self) -> None:
@@ -338,11 +344,9 @@ class SpeakerTrainer:
         self.speaker.load_state_dict(state["now"])
         self.mean.load_state_dict(state["mean"])
         self.optimizer.load_state_dict(state["opt"])
-        self.epoch, self.steps, self.seconds = (
-            state["epoch"],
-            state["steps"],
-            state["secs"],
-        )
+        self.epoch = state["epoch"]
+        self.steps = state["steps"]
+        self.seconds = state["secs"]
 
 
 def attend(attention: Any, x: Tensor, context: Tensor, bias: Tensor) -> Tensor:
@@ -385,16 +389,16 @@ class SpokenPath(nn.Module):
         x = speaker.eyes.encode(seen.gather(1, index), here.unsqueeze(1), geometry)
         steps = torch.arange(rows.shape[0]).clamp(max=LONGEST_PATH - 1)
         x = x + speaker.when(steps)[:, None] + speaker.kinds
-        path = x.flatten(0, 1)[:-1].unsqueeze(
-            0
-        )  # no option is taken at the last viewpoint
+        # No option is taken at the last viewpoint
+        path = x.flatten(0, 1)[:-1].unsqueeze(0)
         for layer in speaker.encoder:
             y = layer.norm1(path)
             path = path + attend(layer.self_attn, y, y, torch.zeros(1))
             path = path + layer.linear2(
                 functional.gelu(layer.linear1(layer.norm2(path)))
             )
-        path, x = speaker.norms[0](path), speaker.begun(words)
+        path = speaker.norms[0](path)
+        x = speaker.begun(words)
         places = torch.arange(x.shape[1])
         future = (places[None, :] > places[:, None]).float() * HIDDEN
         for layer in speaker.decoder:

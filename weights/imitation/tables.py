@@ -96,7 +96,10 @@ def read_scenes(
     texts = Texts([], [], [])
     rows: list[tuple[int, int, int, float, float, float, int]] = []
     names: list[str] = []
-    places, scene, first, distances = [], [], [0], []
+    places = []
+    scene = []
+    first = [0]
+    distances = []
     for dataset, wanted in datasets:
         perceiver = dataset.perceiver()
         for name in wanted:
@@ -148,9 +151,14 @@ def _tell(texts: Texts, percept: Any) -> None:
 
 def read_episodes(scenes: Scenes, tasks: Iterable[Any]) -> Episodes:
     """The episodes of tasks whose goals are known."""
-    ids, told, start, goal, facing = [], [], [], [], []
+    ids = []
+    told = []
+    start = []
+    goal = []
+    facing = []
     for task in tasks:
-        episode, reference = task.episode, task.reference
+        episode = task.episode
+        reference = task.reference
         if not isinstance(reference, PathReference):
             continue
         ids.append(episode.id)
@@ -260,8 +268,10 @@ class WalkBatch:
     """
 
     def __init__(self, scenes: Scenes, episodes: Episodes) -> None:
-        self.scenes, self.episodes = scenes, episodes
-        self.here, self.facing = episodes.start.copy(), episodes.facing.copy()
+        self.scenes = scenes
+        self.episodes = episodes
+        self.here = episodes.start.copy()
+        self.facing = episodes.facing.copy()
         self.before = np.full(len(self.here), -1)
         self.step = 0
         self.trail = [self.here.copy()]
@@ -277,13 +287,12 @@ class WalkBatch:
     def keep(self, rows: NDArray[np.bool_]) -> None:
         """Go on with these walks alone."""
         self.episodes = self.episodes.some(np.flatnonzero(rows))
-        self.here, self.facing, self.before = (
-            self.here[rows],
-            self.facing[rows],
-            self.before[rows],
-        )
+        self.here = self.here[rows]
+        self.facing = self.facing[rows]
+        self.before = self.before[rows]
         self.trail = [places[rows] for places in self.trail]
-        self._first, self.to_goal = self._first[rows], self.to_goal[rows]
+        self._first = self._first[rows]
+        self.to_goal = self.to_goal[rows]
 
     def remaining(self) -> Floats:
         """(B,) geodesic metres to the goal."""
@@ -296,11 +305,14 @@ class WalkBatch:
         ``legal`` (B, 1 + K), ``rows`` (B, 1 + K) sectors, 8 for stopping, and ``geometry``
         (B, 1 + K, 14).
         """
-        scenes, here = self.scenes, self.here
+        scenes = self.scenes
+        here = self.here
         ends = scenes.ends[here]
         legal = ends >= 0
         slots = max(1, int(legal.sum(1).max()))
-        ends, legal, ways = ends[:, :slots], legal[:, :slots], scenes.ways[here, :slots]
+        ends = ends[:, :slots]
+        legal = legal[:, :slots]
+        ways = scenes.ways[here, :slots]
         start = scenes.places[self.trail[0]][:, None]
         offset = np.where(
             legal[..., None], scenes.places[np.maximum(ends, 0)] - start, 0
@@ -346,7 +358,8 @@ class WalkBatch:
         moving = going & (options > 0)
         slot = np.maximum(options - 1, 0)
         rows = np.arange(len(self.here))
-        ends, ways = self.scenes.ends[self.here], self.scenes.ways[self.here]
+        ends = self.scenes.ends[self.here]
+        ways = self.scenes.ways[self.here]
         self.before = np.where(moving, self.here, self.before)
         self.here = np.where(moving, ends[rows, slot], self.here)
         self.facing = np.where(moving, ways[rows, slot, 0], self.facing)
@@ -392,9 +405,11 @@ def pack(
     chosen = np.zeros((count, most), dtype=np.int64)
     answers = np.full((count, most), -1, dtype=np.int64)
     left = np.zeros((count, most), dtype=np.float32)
-    going, steps = np.ones(count, bool), 0
+    going = np.ones(count, bool)
+    steps = 0
     for step in range(most):
-        seen, answer = walks.observe(), walks.expert()
+        seen = walks.observe()
+        answer = walks.expert()
         slots = seen["legal"].shape[1]
         legal[:, step, :slots] = seen["legal"] & going[:, None]
         rows[:, step, :slots], geometry[:, step, :slots] = (

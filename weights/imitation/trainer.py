@@ -123,7 +123,9 @@ class Trainer:
         self, material: Material, shape: Sizes, recipe: PolicyRecipe, out: Path
     ) -> None:
         torch.manual_seed(recipe.seed)
-        self.material, self.recipe, self.out = material, recipe, out
+        self.material = material
+        self.recipe = recipe
+        self.out = out
         self.rng = np.random.default_rng(recipe.seed)
         self.policy = Policy(shape)
         self.swapped = torch.from_numpy(swap_sides(material.vocabulary))
@@ -136,7 +138,9 @@ class Trainer:
             betas=(0.9, 0.98),
         )
         self.mean = copy.deepcopy(self.policy).eval()
-        self.epoch, self.steps, self.seconds = 0, 0, 0.0
+        self.epoch = 0
+        self.steps = 0
+        self.seconds = 0.0
         self.curve: list[dict[str, float]] = []
         self.losses: list[float] = []
         self.plans = np.full(
@@ -189,11 +193,12 @@ class Trainer:
 
     def _batches(self) -> Iterator[NDArray[Any]]:
         """Episodes of an epoch, in batches of few scenes and of instructions of like length."""
-        material, recipe = self.material, self.recipe
-        rng = np.random.default_rng(
-            [recipe.seed, self.epoch]
-        )  # the same after a resumption
-        train, homes = material.parts["train"], material.parts["homes"]
+        material = self.material
+        recipe = self.recipe
+        # The same after a resumption
+        rng = np.random.default_rng([recipe.seed, self.epoch])
+        train = material.parts["train"]
+        homes = material.parts["homes"]
         chosen = np.concatenate([train, rng.permutation(homes)[: self._homes()]])
         scene = material.scenes.scene[material.episodes.start[chosen]]
         length = (material.told[chosen] > 0).sum(1) * rng.uniform(
@@ -237,7 +242,8 @@ class Trainer:
             if time.time() - saved > SAVE_EVERY:
                 self.save()
                 saved = time.time()
-        mean, self.losses = float(np.mean(self.losses)), []
+        mean = float(np.mean(self.losses))
+        self.losses = []
         return mean
 
     @torch.no_grad()
@@ -285,14 +291,16 @@ class Trainer:
 
     def _loss(self, batch: NDArray[Any]) -> Tensor:
         """The mean loss of a batch's decisions, all labelled by the expert."""
-        material, recipe = self.material, self.recipe
+        material = self.material
+        recipe = self.recipe
         lead = self.rng.random(len(batch)) < recipe.guided
         plan = np.where(lead[:, None], -1, self.plans[batch])
         noise = recipe.noise * (self.rng.random(len(batch)) < 0.5)
         walks = WalkBatch(material.scenes, material.episodes.some(batch))
         packed = pack(walks, plan, noise, self.rng)
         sides = -1 if recipe.mirror and self.rng.random() < 0.5 else 1
-        words, geometry = self._words(batch), torch.from_numpy(packed.geometry)
+        words = self._words(batch)
+        geometry = torch.from_numpy(packed.geometry)
         if sides < 0:
             words = self.swapped[words]
             geometry = geometry * torch.from_numpy(MIRROR)
@@ -401,7 +409,8 @@ class Trainer:
 
         Rows of other scenes are empty.
         """
-        scenes, width = self.material.scenes, self.policy.shape.width
+        scenes = self.material.scenes
+        width = self.policy.shape.width
         rows = torch.empty(len(scenes.scene), SECTORS + 1, width)
         beside = torch.empty(len(scenes.scene), width)
         for n in np.unique(scenes.scene[self.material.episodes.start[batch]]).tolist():
@@ -456,9 +465,12 @@ class Trainer:
         self.policy.load_state_dict(state["policy"])
         self.mean.load_state_dict(state["mean"])
         self.optimiser.load_state_dict(state["optimiser"])
-        self.epoch, self.steps = state["epoch"], state["steps"]
-        self.seconds, self.curve = state["seconds"], state["curve"]
-        self.plans, self.losses = state["plans"], state["losses"]
+        self.epoch = state["epoch"]
+        self.steps = state["steps"]
+        self.seconds = state["seconds"]
+        self.curve = state["curve"]
+        self.plans = state["plans"]
+        self.losses = state["losses"]
         self.rng.bit_generator.state = state["draws"]
         torch.set_rng_state(state["torch"])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -66,7 +66,7 @@ def train(
     """Fine-tune a language model on an agent's prompts, using TRL with adapters.
 
     The agent plays training episodes; only its decisions count in the loss. The same command
-    resumes an interrupted run. Needs `pip install 'wayword[train]'`.
+    resumes an interrupted run. Needs `make extra-train`.
     """
     options: dict[str, object] = {
         "agent": agent,
@@ -75,11 +75,10 @@ def train(
     }
     options |= {"walks": walks, "base": base, "limit": limit, **parse(set_ or [])}
     plan = make(FineTuning, options, "train")
-    opened = (
-        open_tracker(track, out.name, asdict(plan), typer.echo)
-        if track
-        else nullcontext()
-    )
+    if track:
+        opened = closing(open_tracker(track, out.name, asdict(plan), typer.echo))
+    else:
+        opened = nullcontext()
     with opened as tracker:
         log = tracker.log if tracker else None
         model = finetune(plan, out, data_folder(data), typer.echo, log)

@@ -28,11 +28,10 @@ def align(
     dataset: Dataset, task: Task, clauses: Sequence[Clause], places: int
 ) -> ClauseEnds:
     """Align by features where views have captions, else as ``align_clauses`` does."""
-    graph_of, perceiver = getattr(dataset, "graph", None), dataset.perceiver()
-    graph, reference = (
-        graph_of(task.episode.scene) if graph_of else None,
-        task.reference,
-    )
+    graph_of = getattr(dataset, "graph", None)
+    perceiver = dataset.perceiver()
+    graph = graph_of(task.episode.scene) if graph_of else None
+    reference = task.reference
     published = isinstance(graph, ViewpointGraph) and not hasattr(dataset, "narrated")
     if not published or perceiver is None or not isinstance(reference, PathReference):
         return align_clauses(dataset, task, clauses, places)
@@ -65,7 +64,8 @@ def _steps(
     path: Sequence[str],
     heading: float,
 ) -> list[GoldStep]:
-    steps, facing = [], heading
+    steps = []
+    facing = heading
     for start, end in pairwise(path):
         bearing, slope, _ = graph.bearing(start, end)
         sectors = perceiver.perceive(scene, start).sectors
@@ -132,7 +132,8 @@ def align_by_features(
 
 def _best_path(fits: NDArray[np.float64]) -> list[int]:
     """The column of each row with the largest sum, never going back."""
-    best, came = fits[0].copy(), []
+    best = fits[0].copy()
+    came = []
     for row in fits[1:]:
         came.append([int(np.argmax(best[: column + 1])) for column in range(len(row))])
         best = np.maximum.accumulate(best) + row

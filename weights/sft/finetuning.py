@@ -109,12 +109,16 @@ def encode(example: Example, words: Tokenizer, encoding: Any = None) -> Encoded:
     a choice does not begin at a token.
     """
     encoding = words.encode(example.text) if encoding is None else encoding
-    ids, ends = list(encoding.ids), [end for _, end in encoding.offsets]
-    at, labels, token = [], [], 0
+    ids = list(encoding.ids)
+    ends = [end for _, end in encoding.offsets]
+    at = []
+    labels = []
+    token = 0
     for choice in example.choices:
         while token < len(ends) and ends[token] <= choice.at:
             token += 1
-        taken, label = _ids(words, choice.taken), _ids(words, choice.label)
+        taken = _ids(words, choice.taken)
+        label = _ids(words, choice.label)
         split = ids[token : token + len(taken)] != taken or ends[token - 1] != choice.at
         if token == 0 or split:
             raise DataError(
@@ -189,10 +193,8 @@ def finetune(
 
         from datasets import Dataset as Rows
     folder.mkdir(parents=True, exist_ok=True)
-    path, text = (
-        folder / "training.json",
-        json.dumps(asdict(plan), indent=2, default=list),
-    )
+    path = folder / "training.json"
+    text = json.dumps(asdict(plan), indent=2, default=list)
     if path.is_file() and json.loads(path.read_text()) != json.loads(text):
         raise UsageError(
             f"{folder}: holds a training run with other settings; name another folder"

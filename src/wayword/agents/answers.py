@@ -46,9 +46,8 @@ READ_ENDS = 2 * LONGEST
 """Characters read at each end of a raw text. A model that repeats itself up to its token limit
 writes megabytes, and parsing them would block every episode of the run. Nothing is lost: the middle
 is reasoning, or the answer is too long anyway."""
-MOST_VALUES = (
-    100  # maximum objects, labels and values of a field; no real answer has more
-)
+# Maximum objects, labels and values of a field; no real answer has more
+MOST_VALUES = 100
 REJECTED_LENGTH = 500  # characters of a rejected answer that are recorded
 LONGEST_THOUGHT = 2_000  # characters of a thought that are kept
 
@@ -100,7 +99,8 @@ class Reply:
     def reject(self, kind: RejectionKind, reason: str, thought: str = "") -> Rejection:
         """Return a rejection; for a cut-off answer its kind is always ``cut_off``."""
         if self.cut_off:
-            kind, reason = "cut_off", self.cut_off
+            kind = "cut_off"
+            reason = self.cut_off
         return Rejection(kind, reason, self.text.strip()[:REJECTED_LENGTH], thought)
 
     def unreadable(self) -> Rejection | None:
@@ -125,7 +125,8 @@ def replies(
     completion: Completion, sampling: Sampling, setting: str = "max_tokens"
 ) -> list[Reply]:
     """Return each sample of a completion. ``setting`` is the name of the token limit's setting."""
-    limit, usage = sampling.max_tokens, completion.usage
+    limit = sampling.max_tokens
+    usage = completion.usage
     if len(completion.texts) == 1:  # a backend may grant more, for reasoning
         limit = max(limit, usage.completion)
     problem = f"the answer was cut off at {limit:,} tokens"
@@ -512,11 +513,9 @@ class StrategyRecipe(AnswerForm):
                 f"recipe {name}: the last section, and no other, must be 'Action:'"
             )
         super().__init__(*parsed)
-        self.text, self.sections, self.action = (
-            text.strip("\n"),
-            self.fields[:-1],
-            self.fields[-1],
-        )
+        self.text = text.strip("\n")
+        self.sections = self.fields[:-1]
+        self.action = self.fields[-1]
 
     def schema_for(self, space: ActionSpace, length: int) -> Mapping[str, Json]:
         """Return the schema that :meth:`decision` reads: the sections, ``action``, and ``argument``
@@ -639,14 +638,14 @@ def pattern(space: ActionSpace) -> str:
 # A choice: one of several names, alone (LGX), or with a thought and an option to stop (NavGPT,
 # DiscussNav).
 
+# Words that end the walk, in place of a name
 STOP_WORDS = (
     "stop",
     "finish",
     "finished",
-)  # words that end the walk, in place of a name
-_TOOL_NAME = (
-    "action maker"  # the tool's name in NavGPT's prompts; the chosen name is its input
 )
+# The tool's name in NavGPT's prompts; the chosen name is its input
+_TOOL_NAME = "action maker"
 _NAME_FIELDS = ("action_input", "prediction", "action")  # fields that hold the name
 
 Decoding = Literal["constrained", "free"]

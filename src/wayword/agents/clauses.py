@@ -111,9 +111,8 @@ def note_followed(note: Callable[..., None], number: int, done: Iterable[int]) -
 _BY_NUMBER = re.compile(
     r"\b(?:sub-?instruction|instruction|clause|part)\s*#?\s*(\d{1,2})\b", re.I
 )
-_LEAST_WORDS = (
-    3  # minimum words of a quoted part: fewer could occur in any thought by chance
-)
+# Minimum words of a quoted part: fewer could occur in any thought by chance
+_LEAST_WORDS = 3
 
 
 def named_part(thought: str, parts: Sequence[str]) -> int:
@@ -223,13 +222,12 @@ def turn_of(clause: str) -> float | None:
     )
     if direction not in ("left", "right"):
         return 0.0 if direction == "straight" else 180.0
-    degrees = (
-        45.0
-        if bearing_verb or modifier.startswith("slight")
-        else 135.0
-        if modifier
-        else 90.0
-    )
+    if bearing_verb or modifier.startswith("slight"):
+        degrees = 45.0
+    elif modifier:
+        degrees = 135.0
+    else:
+        degrees = 90.0
     return degrees if direction == "right" else -degrees
 
 
@@ -263,6 +261,5 @@ def plain_words(text: str) -> frozenset[str]:
     ['doorway', 'hall', 'the', 'to']
     """
     words = (ORDINALS.get(word, word) for word in _LETTERS.findall(text.lower()))
-    return frozenset(
-        re.sub(r"(?<=...)(?<!s)s$", "", word) for word in words
-    )  # "boss" stays
+    # "boss" stays
+    return frozenset(re.sub(r"(?<=...)(?<!s)s$", "", word) for word in words)

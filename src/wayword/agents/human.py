@@ -31,7 +31,8 @@ from wayword.verbalize import generic
 from wayword.verbalize.generic import compass
 from wayword.worlds.indoor.world import IndoorObservation
 
-MAP_COLUMNS, MAP_ROWS = 64, 20
+MAP_COLUMNS = 64
+MAP_ROWS = 20
 _ASPECT = 2.0  # a character is about twice as tall as it is wide
 _COLUMNS_PER_METRE = 4.0  # maximum scale: short walks are not enlarged to fill the map
 
@@ -74,22 +75,18 @@ class MapSketch:
             )
         xs, ys = zip(*self._places.values(), strict=True)
         height = (max(ys) - min(ys)) * MAP_COLUMNS / (MAP_ROWS * _ASPECT)
-        span = max(
-            max(xs) - min(xs), height, 0.1
-        )  # metres; 0.1 keeps one place from dividing by 0
+        # metres; 0.1 keeps one place from dividing by 0
+        span = max(max(xs) - min(xs), height, 0.1)
         scale = min(_COLUMNS_PER_METRE, (MAP_COLUMNS - 1) / span)
         grid: dict[tuple[int, int], str] = {}
         marks = dict.fromkeys(self._places, ".") | dict.fromkeys(self.visited, "o")
         marks |= {name: str(number) for name, number in exits.items() if name in marks}
         marks[self.visited[-1]] = "@"
         for name, (x, y) in self._places.items():
-            column, row = (
-                round((x - min(xs)) * scale),
-                round((max(ys) - y) * scale / _ASPECT),
-            )
-            for position, letter in enumerate(
-                marks[name], column
-            ):  # keep the most important mark
+            column = round((x - min(xs)) * scale)
+            row = round((max(ys) - y) * scale / _ASPECT)
+            # Keep the most important mark
+            for position, letter in enumerate(marks[name], column):
                 current = grid.get((row, position), ".")
                 if (
                     current == "."
@@ -126,7 +123,8 @@ def parse_input(words: str, space: ActionSpace) -> Action | str:
     """
     words = " ".join(words.split())
     if words.isdecimal():
-        number, last = int(words), len(space.listed)
+        number = int(words)
+        last = len(space.listed)
         if 1 <= number <= last:
             return space.listed[number - 1]
         return f"number must be between 1 and {last}, got {number}"
@@ -141,9 +139,10 @@ def parse_input(words: str, space: ActionSpace) -> Action | str:
     names = list(dict.fromkeys((*(a.name for a in space.listed), *space.open_verbs)))
     # The verb with that name, else verbs with that prefix, else with these initials.
     word = typed_verb.lower().replace("-", "_")
-    verbs = (
-        [word] if word in names else [name for name in names if name.startswith(word)]
-    )
+    if word in names:
+        verbs = [word]
+    else:
+        verbs = [name for name in names if name.startswith(word)]
     if not verbs:
         verbs = [n for n in names if "".join(part[:1] for part in n.split("_")) == word]
     if len(verbs) > 1 and typed_arguments:
@@ -195,16 +194,16 @@ def _complete_action(
         return f"{verb} needs a text: {verb} YOUR WORDS"
     if typed_arguments and not any(action.arguments for action in options):
         return f"{verb} takes no argument"
-    typed_words = (
-        re.split(r"[,\s]+", typed_arguments.lower()) if typed_arguments else []
-    )
+    if typed_arguments:
+        typed_words = re.split(r"[,\s]+", typed_arguments.lower())
+    else:
+        typed_words = []
 
     def is_begun_by(words: Sequence[str]) -> bool:  # living room -> living_room
-        parts = (
-            ["_".join(typed_words)]
-            if len(words) == 1 and len(typed_words) > 1
-            else typed_words
-        )
+        if len(words) == 1 and len(typed_words) > 1:
+            parts = ["_".join(typed_words)]
+        else:
+            parts = typed_words
         pairs = zip(words, parts, strict=False)
         return len(parts) <= len(words) and all(
             a.lower().startswith(t) for a, t in pairs
@@ -222,9 +221,10 @@ def _complete_action(
 
 
 def _join_names(names: Sequence[str]) -> str:
-    remainder = (
-        f" and {len(names) - MOST_CHOICES} more" if len(names) > MOST_CHOICES else ""
-    )
+    if len(names) > MOST_CHOICES:
+        remainder = f" and {len(names) - MOST_CHOICES} more"
+    else:
+        remainder = ""
     return ", ".join(names[:MOST_CHOICES]) + remainder
 
 
@@ -265,11 +265,13 @@ class Human(Agent):
     needs_person: ClassVar[bool] = True
 
     def __init__(self, settings: HumanSettings, toolkit: Toolkit) -> None:
-        self._settings, self._toolkit = settings, toolkit
+        self._settings = settings
+        self._toolkit = toolkit
         self._person = person_of(toolkit.shared)
         self._episode: Episode
         self._verbalizer = generic.PLAIN
-        self._turn, self._sketch = 0, MapSketch()
+        self._turn = 0
+        self._sketch = MapSketch()
 
     async def begin(self, episode: Episode) -> None:
         self._episode = episode
@@ -312,9 +314,10 @@ class Human(Agent):
         decision: Decision | Rejection,
     ) -> None:
         self._show(observation, space)
-        text = (
-            decision.reason if isinstance(decision, Rejection) else str(decision.action)
-        )
+        if isinstance(decision, Rejection):
+            text = decision.reason
+        else:
+            text = str(decision.action)
         self._person.write(f"recorded: {text}", "dim")
 
     def _show(self, observation: Observation, space: ActionSpace) -> Situation:
@@ -341,7 +344,8 @@ class Human(Agent):
         )
         if self._person.show(situation):
             return situation
-        show, others = self._person.write, ", ".join(situation.others)
+        show = self._person.write
+        others = ", ".join(situation.others)
         if self._turn == 1:
             who = f", you are {actor}, with {others}" if others else ""
             show(f"\nEpisode {episode.id}{who}", "dim")

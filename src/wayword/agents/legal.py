@@ -322,9 +322,8 @@ class Legal:
     def _call(self, text: str) -> _Option | None:
         """Read ``put[mug_1, table_1]`` or ``chat: hello``; verbs and names may be unknown."""
         verb, rest = self._verb_of(text)
-        if rest[:1] == ":" and self.takes_text(
-            verb
-        ):  # a message to the end of the line
+        # A message to the end of the line
+        if rest[:1] == ":" and self.takes_text(verb):
             message, _, others = rest[1:].partition("\n")
             message = message.strip(AROUND)
             second = self._call(message) or self._bare(message)

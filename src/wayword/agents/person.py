@@ -33,9 +33,8 @@ from wayword.core.world import Observation, World
 if TYPE_CHECKING:
     from wayword.worlds.household.observation import Answerer
 
-PERSON = (
-    "person"  # key in ``Toolkit.shared`` of the person shared by all agents of a run
-)
+# Key in ``Toolkit.shared`` of the person shared by all agents of a run
+PERSON = "person"
 Style = Literal["", "title", "good", "warning", "dim"]
 _COLORS: dict[Style, str] = {"title": "1", "good": "32", "warning": "33", "dim": "2"}
 _CONTROL = re.compile(
@@ -107,7 +106,8 @@ class Terminal(Person):
     def __init__(
         self, keyboard: int | None = None, screen: IO[str] | None = None
     ) -> None:
-        self._keyboard, self._screen = keyboard, screen
+        self._keyboard = keyboard
+        self._screen = screen
         self._unread_input = b""
         self._leave_requested = threading.Event()
 
@@ -224,7 +224,8 @@ class AnsweredDataset:
     """Proxy of a dataset whose worlds have a person who answers questions, and may watch."""
 
     def __init__(self, dataset: Dataset, person: Person) -> None:
-        self._dataset, self._person = dataset, person
+        self._dataset = dataset
+        self._person = person
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._dataset, name)

@@ -101,9 +101,8 @@ async def ask_all(questions: Sequence[Coroutine[Any, Any, A]]) -> list[A]:
 
 # The history of an episode, and the token budgets of prompts and answers.
 
-DEFAULT_CONTEXT = (
-    7000  # tokens of a prompt if neither a setting nor the model gives a limit
-)
+# Tokens of a prompt if neither a setting nor the model gives a limit
+DEFAULT_CONTEXT = 7000
 LONGEST_ANSWER = 2000  # maximum tokens of an answer; even long thoughts need fewer
 
 
@@ -154,7 +153,8 @@ class PromptBudget:
         default_answer: int = 400,
         default_context: int = DEFAULT_CONTEXT,
     ) -> None:
-        self._toolkit, main = toolkit, toolkit.models.get("main")
+        self._toolkit = toolkit
+        main = toolkit.models.get("main")
         window = 0 if main is None else main.window
         self.is_limited = bool(context or window)
         self.context = context or window * 7 // 8 or default_context
@@ -194,9 +194,8 @@ class PromptBudget:
         )
         completion = await self._toolkit.model(role).complete(prompt, sampling)
         messages = [user(prompt)] if isinstance(prompt, str) else prompt
-        if not any(
-            message.images for message in messages
-        ):  # images count as tokens, too
+        # Images count as tokens, too
+        if not any(message.images for message in messages):
             characters = sum(len(message.content) for message in messages)
             self.learn(characters, completion.usage)
         return replies(completion, sampling)
@@ -214,7 +213,8 @@ class PromptAgent(Agent):
     answer_tokens: ClassVar[int] = 400
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
-        self._settings, self._toolkit = settings, toolkit
+        self._settings = settings
+        self._toolkit = toolkit
         limits = settings.context, settings.max_tokens, self.answer_tokens
         self._budget = PromptBudget(toolkit, *limits)
         self._prompts = Prompts(self.source_file, settings.prompts, self.page)
@@ -224,7 +224,8 @@ class PromptAgent(Agent):
         self._episode: Episode
 
     async def begin(self, episode: Episode) -> None:
-        self._episode, self._steps.taken = episode, 0
+        self._episode = episode
+        self._steps.taken = 0
 
 
 # An episode as a chat.
@@ -241,7 +242,8 @@ class Conversation:
     """
 
     def __init__(self, fixed: str, opening: str, examples: Sequence[Turn] = ()) -> None:
-        self._fixed, self._opening = fixed, opening
+        self._fixed = fixed
+        self._opening = opening
         self.examples = list(examples)
         self.turns: list[Turn] = []
         self.history = History()

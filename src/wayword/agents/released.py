@@ -25,9 +25,8 @@ from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import sha256
 
 SOURCE = "source.json"
-Texts = dict[
-    str, "Template"
-]  # name of a shipped prompt -> the released text with our slots
+# Name of a shipped prompt -> the released text with our slots
+Texts = dict[str, "Template"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +39,13 @@ class Template:
 
     def fields(self) -> list[tuple[str, str | None]]:
         """Return pairs of literal text and the slot after it; positional slots are numbered."""
-        number, parts = 0, list[tuple[str, str | None]]()
+        number = 0
+        parts = list[tuple[str, str | None]]()
         try:
             for literal, name, _, _ in Formatter().parse(self.text):
                 if name == "":
-                    name, number = str(number), number + 1
+                    name = str(number)
+                    number = number + 1
                 parts.append((literal, name))
         except ValueError as error:
             raise self.error(f"has unbalanced braces ({error})") from None
@@ -83,7 +84,8 @@ class Clone:
             raise UsageError(
                 f"{folder}: no such folder; give your clone of the released code"
             )
-        self.folder, self.checksums = folder, dict[str, str]()
+        self.folder = folder
+        self.checksums = dict[str, str]()
 
     def read(self, name: str) -> Template:
         path = self.folder / name
@@ -124,12 +126,14 @@ class Clone:
             raise DataError(f"{file.path}:{error.lineno}", "", problem) from None
 
         def text(*keys: str) -> Template:
-            value, at = tree, 0
+            value = tree
+            at = 0
             for key in keys:
                 line = file.text.count("\n", 0, at) + 1
                 if not isinstance(value, dict) or key not in value:
                     raise DataError(f"{file.path}:{line}", ".".join(keys), "is missing")
-                value, at = value[key], max(at, file.text.find(f'"{key}"', at))
+                value = value[key]
+                at = max(at, file.text.find(f'"{key}"', at))
             line = file.text.count("\n", 0, at) + 1
             value = value[0] if isinstance(value, list) and value else value
             if not isinstance(value, str):
@@ -148,7 +152,8 @@ class Strings:
     """
 
     def __init__(self, tree: ast.AST, path: Path, templates: bool) -> None:
-        self._path, self._templates = path, templates
+        self._path = path
+        self._templates = templates
         self._named: dict[str, Template] = {}
         self._all: list[Template] = []
         self._collect(tree, "")
@@ -200,9 +205,10 @@ class Strings:
                 if isinstance(message, ast.Dict):
                     keys = [getattr(key, "value", None) for key in message.keys]
                     parts = dict(zip(keys, message.values, strict=True))
-                    content = (
-                        self._text(parts["content"]) if "content" in parts else None
-                    )
+                    if "content" in parts:
+                        content = self._text(parts["content"])
+                    else:
+                        content = None
                     if content is not None:
                         yield (
                             f"{name}.{getattr(parts.get('role'), 'value', '')}",
@@ -230,7 +236,8 @@ class Strings:
                         parts.append(_literal(str(getattr(value, "value", ""))))
                 return "".join(parts)
             case ast.BinOp(op=ast.Add()):
-                left, right = self._format(node.left), self._format(node.right)
+                left = self._format(node.left)
+                right = self._format(node.right)
                 return None if left is None or right is None else left + right
             case ast.Call(
                 func=ast.Attribute(
@@ -306,7 +313,8 @@ def _langsuite(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
     texts: Texts = {}
     for agent in ("act", "react", "react_emmem"):
         template = clone.json(f"templates/{variant}/{variant}_{agent}.json")
-        intro, start = template("intro", "default"), template("Start", "default")
+        intro = template("intro", "default")
+        start = template("Start", "default")
         example = template("example", "0" if variant == "iqa" else "default").text
         slots = {**release["slots"], "example": example}
         if variant == "iqa":  # nothing is picked up
@@ -331,7 +339,8 @@ def _langsuite(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
 
 def _rows(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
     """Return the texts listed in ``released.yaml``, all from one Python file."""
-    strings, texts = clone.python(release["file"]), Texts()
+    strings = clone.python(release["file"])
+    texts = Texts()
     for ours, row in release["texts"].items():
         slots = row.get("slots", {})
         parts = [strings[name] for name in row.get("at", ())] or [
@@ -408,10 +417,11 @@ def import_prompts(
 
 def describe_folder(folder: Path) -> str:
     """Return the origin of a prompt folder, for the notes of a table. Raises ``DataError``."""
+    # A strategy's texts are in a subfolder
     paths = (
         folder / SOURCE,
         folder.parent / SOURCE,
-    )  # a strategy's texts are in a subfolder
+    )
     path = next((each for each in paths if each.is_file()), None)
     if path is None:
         return f"prompts of {folder}, not the shipped ones"

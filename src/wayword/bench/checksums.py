@@ -36,7 +36,8 @@ def checksums(dataset: Dataset, tasks: Sequence[Task]) -> list[str]:
 
 def content(dataset: Dataset, task: Task) -> Any:
     """What makes an episode, as JSON."""
-    episode, world = task.episode, dataset.world(task.episode)
+    episode = task.episode
+    world = dataset.world(task.episode)
     world.reset(episode)
     graph = getattr(world, "graph", None)
     scene = graph.edges if isinstance(graph, ViewpointGraph) else world.state()

@@ -61,7 +61,9 @@ ROBUST = "robust"
 PERTURBED_TEXTS = ("typos", "paraphrase", "landmarks", "failing")
 """Perturbations that every track has; a track's ``robust`` names its others."""
 VERSIONS = ("2026",)
-QUICK_LEVELS, QUICK_EPISODES, QUICK_REAL = 3, 8, 20
+QUICK_LEVELS = 3
+QUICK_EPISODES = 8
+QUICK_REAL = 20
 HOPELESS, QUICK_HOPELESS = 0.1, 0.2
 """A ladder ends above two levels whose success, taken together, is below this with 95% confidence
 (one-sided): 32 failures of 32 are enough, with ``--quick`` 16 of 16."""
@@ -147,11 +149,10 @@ class Contender:
             for part in (Path(self.agent).stem, self.model.rpartition("/")[2])
             if part
         )
-        twin = (
-            [f"salt-{hashlib.sha256(self.salt.encode()).hexdigest()[:8]}"]
-            if self.salt
-            else []
-        )
+        if self.salt:
+            twin = [f"salt-{hashlib.sha256(self.salt.encode()).hexdigest()[:8]}"]
+        else:
+            twin = []
         name = "-".join(
             [name.replace(":", "-"), *twin, *(["quick"] if self.quick else [])]
         )
@@ -165,11 +166,10 @@ class Contender:
                 raise UsageError(
                     f"--tracks: no track {name!r}; {suggest(name, list(named))}"
                 )
-        tracks = (
-            [named[name] for name in self.tracks]
-            if self.tracks
-            else list(named.values())
-        )
+        if self.tracks:
+            tracks = [named[name] for name in self.tracks]
+        else:
+            tracks = list(named.values())
         return [track.quick() if self.quick else track for track in tracks]
 
     def plans(self, track: Track, **options: Any) -> Iterator[tuple[int, Plan]]:
@@ -208,7 +208,8 @@ class Contender:
     def real_plan(self, real: RealSet, **options: Any) -> Plan:
         """The plan of a sample of a published dataset, before its split is known."""
         limit = sample_size(self.bench, self.quick)
-        settings, seed = self._settings(real.settings), self.bench.seed
+        settings = self._settings(real.settings)
+        seed = self.bench.seed
         return Plan(
             self.agent,
             real.name,
@@ -272,7 +273,8 @@ def is_hopeless(
     """True if the two last levels together are below ``HOPELESS``, or ``QUICK_HOPELESS``."""
     from scipy.special import betaincinv
 
-    right, total = sum(solved[-2:]), sum(tried[-2:])
+    right = sum(solved[-2:])
+    total = sum(tried[-2:])
     highest = QUICK_HOPELESS if quick else HOPELESS
     return (
         len(solved) > 1 and float(betaincinv(right + 1, total - right, 0.95)) < highest
@@ -300,7 +302,9 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
     rows = []
     losses = []
     for kind, rate in bench.robust.items():
-        pairs, tracks, played = list[tuple[str, bool, bool]](), [], []
+        pairs = list[tuple[str, bool, bool]]()
+        tracks = []
+        played = []
         for track in bench.tracks:
             track = track.quick() if quick else track
             clean = folder / track.name / f"{track.middle:03d}"
@@ -343,7 +347,8 @@ def place(episode: str) -> str:
 def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
     """The card of the runs in a folder, whose ``header`` says what they are of. Published data
     count in no number but their own."""
-    bench, tracks = open_bench(header["bench"]), {}
+    bench = open_bench(header["bench"])
+    tracks = {}
     means: list[float] = []
     for track in bench.tracks:
         if track.name not in header["tracks"]:
@@ -651,7 +656,8 @@ def real_line(row: Mapping[str, Any]) -> str:
 
 def sample_count(row: Mapping[str, Any]) -> str:
     """The episodes of a row: ``200``, or ``150 of 200`` where the sample is not complete."""
-    played, size = row["episodes"], row["sample"]
+    played = row["episodes"]
+    size = row["sample"]
     return str(size) if played == size else f"{played} of {size}"
 
 

@@ -53,7 +53,8 @@ def _render(template: str, **context: Any) -> str:
         name: _templates().get_template(name).render()
         for name in ("page.css", "board.js")
     }
-    style, code = parts["page.css"], parts["board.js"]
+    style = parts["page.css"]
+    code = parts["board.js"]
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; "
         f"script-src '{_digest(code)}'; base-uri 'none'; form-action 'none'"

@@ -56,9 +56,8 @@ def main() -> None:
         _say("out of memory; lower --concurrency, or raise the limit (ulimit -v)")
         sys.exit(2)
     except Exception as error:
-        name = type(
-            error
-        ).__name__  # the module of typer's errors depends on its version
+        # The module of typer's errors depends on its version
+        name = type(error).__name__
         if name == "NoArgsIsHelpError":
             sys.stderr.write(f"{error}\n")
         elif name == "Abort":  # end of input at a prompt

@@ -128,9 +128,8 @@ def play(
         raise UsageError(
             f"--set {group}: a version's episodes are fixed; play others with wayword run"
         )
-    registry.load(
-        "agent", agent or version_.agent
-    )  # an unknown name is one error, not seven
+    # An unknown name is one error, not seven
+    registry.load("agent", agent or version_.agent)
     entry = ladders.Contender(
         version_,
         agent or version_.agent,
@@ -252,12 +251,15 @@ class _PlayerOptions:
         max_dollars: float | None,
     ) -> None:
         self.complete = True
-        self._entry, self._row = entry, row
-        self._at_once, self._turns = at_once, asyncio.Semaphore(at_once)
+        self._entry = entry
+        self._row = row
+        self._at_once = at_once
+        self._turns = asyncio.Semaphore(at_once)
+        # Ladders not yet ended, runs in progress
         self._tracks, self._running = (
             tracks,
             0,
-        )  # ladders not yet ended, runs in progress
+        )
         self._max_dollars = max_dollars
         self._spent = self._reserved = 0.0
 
@@ -286,11 +288,11 @@ class _PlayerOptions:
         """Play a ladder up to where it is hopeless."""
         from wayword.bench import ladders, outcomes
 
-        solved, tried = list[int](), list[int]()
+        solved = list[int]()
+        tried = list[int]()
         for length, plan in plans:
-            if (
-                not self._entry.salt
-            ):  # drawing a level takes long: others are played meanwhile
+            # Drawing a level takes long: others are played meanwhile
+            if not self._entry.salt:
                 await asyncio.to_thread(ladders.check_level, track, length, plan)
             path = await self._run(track, f"{track.name}, length {length}", plan)
             won = [row[1] for row in outcomes.results(path, track)]

@@ -21,11 +21,10 @@ def datasets(incomplete: str) -> list[str]:
 
     names = registry.names("dataset")
     name = incomplete.partition(":")[0]
-    meant = (
-        [name]
-        if name in names
-        else [each for each in names if each.startswith(incomplete)]
-    )
+    if name in names:
+        meant = [name]
+    else:
+        meant = [each for each in names if each.startswith(incomplete)]
     if len(meant) != 1:
         return names
     return [

@@ -271,7 +271,8 @@ def new(
 
     created = accept(file, out)
     for each in created:
-        name, steps = each.case.task.episode.id, each.accepted["steps"]
+        name = each.case.task.episode.id
+        steps = each.accepted["steps"]
         show.echo(f"{each.path}: {name} accepted; the expert takes {steps} steps")
     target = out or file
     show.echo(

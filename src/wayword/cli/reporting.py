@@ -366,9 +366,8 @@ def export(
             card = publish(runs, out, options, parquet, report)
         else:
             card = write(runs, out, options, report)
-    if not (
-        card.lines or (strategy == "calls" and card.decisions)
-    ):  # failures serve KTO and DPO
+    # Failures serve KTO and DPO
+    if not (card.lines or (strategy == "calls" and card.decisions)):
         if out.is_file():
             out.unlink()
         elif strategy == "calls":

@@ -307,9 +307,10 @@ def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
         return
     with show.pages(plan) as server, server.in_background() as serving:
         asks = plan.ask == "browser"
-        table = (
-            server.games.open(f"{Path(plan.agent).stem} on {plan.on}") if asks else None
-        )
+        if asks:
+            table = server.games.open(f"{Path(plan.agent).stem} on {plan.on}")
+        else:
+            table = None
         address = server.address + (f"play/{table.name}/watch" if table else "live-run")
         show.notice(f"live: {address}")
         if sys.stdout.isatty():
@@ -348,7 +349,9 @@ def demo(
     from wayword.runs.reports import rows_of, table
 
     policy = ["imitation"] if find_spec("onnxruntime") else []  # of the extra [prior]
-    tables, pages, complete = [], [], True
+    tables = []
+    pages = []
+    complete = True
     shown: dict[str, list[str]] = {"": []}
     for on, trained in ("houses", "walker"), ("towns", "velma"):
         plans = [
@@ -515,7 +518,9 @@ def reproduce(
                 show.echo(line) if dry_run else show.notice(line)
         if dry_run:
             return
-        complete, spent, done = True, 0.0, set()
+        complete = True
+        spent = 0.0
+        done = set()
         for plan in (plan for _, plan in plans if plan.out not in done):
             done.add(plan.out)
             left = None if max_dollars is None else max(0.0, max_dollars - spent)

@@ -65,7 +65,8 @@ def view(
       wayword view runs/demo/navgpt --port 8000
       wayword view runs/navgpt-r2r --data ./data --write --episode 5593_0 --episode 204_1
     """
-    given, episodes = runs or [Path("runs")], episode or []
+    given = runs or [Path("runs")]
+    episodes = episode or []
     if not write:
         from wayword.viewer.app import Server, token_for
         from wayword.viewer.content import Content

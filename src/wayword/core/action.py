@@ -16,9 +16,9 @@ class Action:
     arguments: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return (
-            f"{self.name}[{', '.join(self.arguments)}]" if self.arguments else self.name
-        )
+        if self.arguments:
+            return f"{self.name}[{', '.join(self.arguments)}]"
+        return self.name
 
 
 STOP = Action("stop")

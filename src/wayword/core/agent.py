@@ -155,7 +155,8 @@ class Agent(ABC):
     success), ``"self"`` (the agent judges) or ``"none"``."""
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
-        self.settings, self.toolkit = settings, toolkit
+        self.settings = settings
+        self.toolkit = toolkit
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:

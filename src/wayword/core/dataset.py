@@ -98,8 +98,10 @@ class DrawnTasks(Sequence[Task]):
         ids: Callable[[int], str] | None = None,
         scenes: Callable[[int], str] | None = None,
     ) -> None:
-        self._count, self._make = count, make
-        self.ids, self.scenes = ids, scenes
+        self._count = count
+        self._make = make
+        self.ids = ids
+        self.scenes = scenes
 
     def __len__(self) -> int:
         return self._count
@@ -110,11 +112,9 @@ class DrawnTasks(Sequence[Task]):
     def __getitem__(self, index: slice) -> Sequence[Task]: ...
     def __getitem__(self, index: int | slice) -> Task | Sequence[Task]:
         numbers = range(self._count)[index]
-        return (
-            self._make(numbers)
-            if isinstance(numbers, int)
-            else [*map(self._make, numbers)]
-        )
+        if isinstance(numbers, int):
+            return self._make(numbers)
+        return [*map(self._make, numbers)]
 
 
 class DrawnItems(Generic[Item]):
@@ -145,9 +145,9 @@ def of_ids(tasks: Sequence[Task], ids: Set[str]) -> dict[str, Task]:
         return {task.episode.id: task for task in islice(matching, len(ids))}
     matches = (number for number in range(len(tasks)) if tasks.ids(number) in ids)
     numbers = {tasks.ids(number): number for number in islice(matches, len(ids))}
-    order = (
-        sorted(numbers.values(), key=tasks.scenes) if tasks.scenes else numbers.values()
-    )
+    order: Iterable[int] = numbers.values()
+    if tasks.scenes:
+        order = sorted(order, key=tasks.scenes)
     tasks_by_number = {number: tasks[number] for number in order}
     return {name: tasks_by_number[number] for name, number in numbers.items()}
 
@@ -219,9 +219,8 @@ class Dataset(ABC):
     """The kinds of plans: ``"gold"`` (as published), ``"shortest"``, ``"expert"`` (planned from
     the goals). In-context examples use the first one."""
 
-    if (
-        TYPE_CHECKING
-    ):  # at runtime plain attributes, which a subclass may assign or compute
+    # At runtime plain attributes, which a subclass may assign or compute
+    if TYPE_CHECKING:
 
         @property
         def tasks(self) -> Sequence[Task]: ...
@@ -243,7 +242,8 @@ class Dataset(ABC):
         self, split: str = "", folder: Path | None = None, settings: Any = None
     ) -> None:
         """Raise ``UsageError`` for a split that is not in ``splits``."""
-        self.split, self.folder = split or self.splits[0], folder
+        self.split = split or self.splits[0]
+        self.folder = folder
         self.settings = self.Settings() if settings is None else settings
         if isinstance(settings, Mapping):
             form = f"{self.Settings.__name__}({', '.join(settings)}=…)"
@@ -344,15 +344,15 @@ class Dataset(ABC):
         split or it has fewer than ``count`` tasks."""
         training = self.training()
         solved = make or (lambda dataset, task: dataset.demonstration(task))
-        dataset, tasks, rng = training.dataset, training.tasks, training.rng(seed)
+        dataset = training.dataset
+        tasks = training.tasks
+        rng = training.rng(seed)
         if count > len(tasks):
             problem = f"{count} examples were requested but the training split has {len(tasks)}"
             raise UsageError(f"{problem}; lower shots")
         chosen = rng.sample(range(len(tasks)), count)
-        tried, solved_tasks = (
-            set(chosen),
-            [solved(dataset, tasks[number]) for number in chosen],
-        )
+        tried = set(chosen)
+        solved_tasks = [solved(dataset, tasks[number]) for number in chosen]
         while None in solved_tasks and len(tried) < len(tasks):
             number = rng.choice([n for n in range(len(tasks)) if n not in tried])
             tried.add(number)
@@ -369,13 +369,13 @@ class Dataset(ABC):
 
     @cached_property
     def _lengths(self) -> Memo:
-        decided_by, kind = self.decided_by(), type(self)
+        decided_by = self.decided_by()
+        kind = type(self)
         # source_checksum does not cover datasets from outside the package: do not cache theirs.
         if not decided_by or not kind.__module__.startswith("wayword."):
             return Memo()
-        text = source_checksum(
-            "core", "worlds", "datasets"
-        )  # these determine the solutions
+        # These determine the solutions
+        text = source_checksum("core", "worlds", "datasets")
         key = f"{kind.__module__} {kind.__qualname__} {decided_by} {text}"
         return Memo(f"expert-{hashlib.sha256(key.encode()).hexdigest()[:16]}")
 
@@ -413,7 +413,9 @@ class SolvableWalks(Dataset):
             raise UsageError(
                 f"{type(world).__name__} must define route() and along() to be solved"
             )
-        path, goal, walkable = reference.path, reference.goal, world
+        path = reference.path
+        goal = reference.goal
+        walkable = world
         if kind == "gold":
             return listed(lambda: walkable.along(actor, path))
         return listed(lambda: [*walkable.route(actor, goal), STOP])

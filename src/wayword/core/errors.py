@@ -58,9 +58,12 @@ class ModelError(WaywordError):
         lost: bool = False,
     ) -> None:
         super().__init__(message)
-        self.retryable, self.retry_after = retryable, retry_after
-        self.fatal, self.away = fatal, away
-        self.billed, self.lost = billed, lost
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.fatal = fatal
+        self.away = away
+        self.billed = billed
+        self.lost = lost
 
 
 class ModelUnusable(WaywordError):

@@ -145,11 +145,10 @@ class Memo:
         self._path = cache_folder() / "numbers" / f"{name}.txt" if name else None
         self._cached: dict[int, int | None] = {}
         with suppress(OSError):
-            text = (
-                self._path.read_text(encoding="ascii", errors="replace")
-                if self._path
-                else ""
-            )
+            if self._path:
+                text = self._path.read_text(encoding="ascii", errors="replace")
+            else:
+                text = ""
             for line in text.splitlines():
                 entry, _, check = line.rpartition(" ")
                 if entry and check == _sha256(entry)[:8]:
@@ -159,9 +158,8 @@ class Memo:
     def get(self, key: str, make: Callable[[], int | None]) -> int | None:
         """Return the number of a key (any text); ``make`` computes it if it is not cached."""
         digest = _sha256(key)[:16]
-        hashed = int(
-            digest, 16
-        )  # a third of the text's memory; there may be a million of them
+        # A third of the text's memory; there may be a million of them
+        hashed = int(digest, 16)
         if hashed not in self._cached:
             self._cached[hashed] = number = make()
             if self._path is not None:
@@ -182,7 +180,8 @@ def _sha256(text: str) -> str:
 @cache
 def source_checksum(*packages: str) -> str:
     """Return a checksum (16 hex digits) of the code and tables of packages in ``wayword``."""
-    root, digest = Path(__file__).parents[1], hashlib.sha256()
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
     texts = [path for name in packages for path in (root / name).rglob("*.*")]
     for path in sorted(path for path in texts if path.suffix in (".py", ".toml")):
         digest.update(f"{sha256(path)}  {path.relative_to(root).as_posix()}\n".encode())
@@ -377,16 +376,14 @@ def reading(what: str, remedy: str = FETCH_AGAIN) -> Iterator[None]:
         record = record or next(
             (each for each in texts if isinstance(each, str) and each), ""
         )
-        field = (
-            f"field {error.args[0]!r}"
-            if isinstance(error, KeyError) and error.args
-            else ""
-        )
-        problem = (
-            "is missing"
-            if field
-            else f"has an unexpected value ({_describe_error(error)})"
-        )
+        if isinstance(error, KeyError) and error.args:
+            field = f"field {error.args[0]!r}"
+        else:
+            field = ""
+        if field:
+            problem = "is missing"
+        else:
+            problem = f"has an unexpected value ({_describe_error(error)})"
         where = ", ".join(part for part in (record, field) if part)
         raise DataError(path or what, where, problem, remedy) from error
 

@@ -37,7 +37,8 @@ class Game:
     ) -> None:
         if episode is not None:
             world.reset(episode)
-        self.world, self.max_steps = world, max_steps
+        self.world = world
+        self.max_steps = max_steps
         self.taken = dict.fromkeys(world.actors, 0)
         """Turns taken per actor."""
         start = {actor: world.pose(actor) for actor in world.actors}
@@ -55,9 +56,10 @@ class Game:
         """Return the actor's legal actions, computed once per turn; empty once it is done."""
         if actor not in self._spaces:
             done = self.world.done(actor)
-            self._spaces[actor] = (
-                ActionSpace(()) if done else self.world.action_space(actor)
-            )
+            if done:
+                self._spaces[actor] = ActionSpace(())
+            else:
+                self._spaces[actor] = self.world.action_space(actor)
         return self._spaces[actor]
 
     def active(self, actor: str) -> bool:
@@ -147,10 +149,13 @@ class Game:
 
     def clone(self) -> Self:
         """Return an independent game in the same state. Read-only parts of the world are shared."""
-        other, old = copy.copy(self), self.trajectory
-        other.world, other.taken = copied(self.world), dict(self.taken)
+        other = copy.copy(self)
+        old = self.trajectory
+        other.world = copied(self.world)
+        other.taken = dict(self.taken)
         other.trajectory = Trajectory(old.episode_id, old.start, list(old.steps))
-        other._observations, other._spaces = {}, {}
+        other._observations = {}
+        other._spaces = {}
         return other
 
 
@@ -160,7 +165,8 @@ class ReplayDiffers(Exception):
 
 def check_replayed(number: int, recorded: Step, feedback: Feedback) -> None:
     """Raise ``ReplayDiffers`` if the feedback has another status than step ``number`` records."""
-    before, now = recorded.feedback.status, feedback.status
+    before = recorded.feedback.status
+    now = feedback.status
     if before != now:
         change = f"the world now returns {now}, recorded {before}"
         raise ReplayDiffers(f"step {number} cannot be replayed: {change}")
@@ -179,7 +185,8 @@ class ReasonedPlan(Generator[Action, Feedback, None]):
     """A plan that gives a reason for each action: ``why`` is called after each action."""
 
     def __init__(self, actions: ActionPlan, why: Callable[[], str]) -> None:
-        self._actions, self._why = actions, why
+        self._actions = actions
+        self._why = why
 
     def send(self, feedback: Any) -> Action:
         return self._actions.send(feedback)

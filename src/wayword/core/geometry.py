@@ -120,7 +120,8 @@ def inside_polygon(x: float, y: float, polygon: tuple[Point, ...]) -> bool:
     for bx, by in polygon:
         if (ay > y) != (by > y) and x < (bx - ax) * (y - ay) / (by - ay) + ax:
             inside = not inside
-        ax, ay = bx, by
+        ax = bx
+        ay = by
     return inside
 
 
@@ -136,13 +137,13 @@ def point_segment_distance(
     x: float, y: float, ax: float, ay: float, bx: float, by: float
 ) -> float:
     """Return the distance from a point to a segment."""
-    sx, sy = bx - ax, by - ay
+    sx = bx - ax
+    sy = by - ay
     squared = sx * sx + sy * sy
-    t = (
-        0.0
-        if squared == 0
-        else min(1.0, max(0.0, ((x - ax) * sx + (y - ay) * sy) / squared))
-    )
+    if squared == 0:
+        t = 0.0
+    else:
+        t = min(1.0, max(0.0, ((x - ax) * sx + (y - ay) * sy) / squared))
     return math.hypot(ax + t * sx - x, ay + t * sy - y)
 
 
@@ -155,7 +156,8 @@ def segment_distances(
     by: ArrayLike,
 ) -> Floats:
     """Return distances from points to segments, broadcast."""
-    sx, sy = np.subtract(bx, ax), np.subtract(by, ay)
+    sx = np.subtract(bx, ax)
+    sy = np.subtract(by, ay)
     # A zero-length segment would divide 0 by 0; with the floor, t is 0: the distance to a.
     squared = np.maximum(sx * sx + sy * sy, 1e-12)  # square metres
     t = np.clip((np.subtract(x, ax) * sx + np.subtract(y, ay) * sy) / squared, 0.0, 1.0)
@@ -164,12 +166,17 @@ def segment_distances(
 
 def crossing(p: Point, q: Point, a: Point, b: Point) -> bool:
     """True if two segments cross or touch; False if they are parallel."""
-    rx, ry, sx, sy = q[0] - p[0], q[1] - p[1], b[0] - a[0], b[1] - a[1]
+    rx = q[0] - p[0]
+    ry = q[1] - p[1]
+    sx = b[0] - a[0]
+    sy = b[1] - a[1]
     denominator = rx * sy - ry * sx
     if denominator == 0:
         return False
-    dx, dy = a[0] - p[0], a[1] - p[1]
-    t, u = (dx * sy - dy * sx) / denominator, (dx * ry - dy * rx) / denominator
+    dx = a[0] - p[0]
+    dy = a[1] - p[1]
+    t = (dx * sy - dy * sx) / denominator
+    u = (dx * ry - dy * rx) / denominator
     return 0 <= t <= 1 and 0 <= u <= 1
 
 
@@ -194,13 +201,15 @@ def box_distance(x: float, y: float, box: Box) -> float:
 def box_distances(x: float, y: float, boxes: Floats) -> Floats:
     """Return distances (N,) from a point to boxes (4, N), 0 inside."""
     west, south, east, north = boxes
-    dx, dy = np.maximum(west - x, x - east), np.maximum(south - y, y - north)
+    dx = np.maximum(west - x, x - east)
+    dy = np.maximum(south - y, y - north)
     return np.asarray(np.hypot(np.maximum(dx, 0.0), np.maximum(dy, 0.0)))
 
 
 def enters(p: Point, q: Point, box: Box) -> bool:
     """True if the segment from ``p`` to ``q`` passes through the interior of a box (slab test)."""
-    enter, leave = 0.0, 1.0
+    enter = 0.0
+    leave = 1.0
     for start, end, low, high in (
         (p[0], q[0], box[0], box[2]),
         (p[1], q[1], box[1], box[3]),
@@ -210,14 +219,15 @@ def enters(p: Point, q: Point, box: Box) -> bool:
             if start <= low or start >= high:
                 return False
             continue
-        t_in, t_out = (low - start) / step, (high - start) / step
-        enter, leave = max(enter, min(t_in, t_out)), min(leave, max(t_in, t_out))
+        t_in = (low - start) / step
+        t_out = (high - start) / step
+        enter = max(enter, min(t_in, t_out))
+        leave = min(leave, max(t_in, t_out))
     return enter < leave
 
 
-_MIN_WALL_M = (
-    1e-9  # metres: pieces of wall up to this length are rounding errors and dropped
-)
+# metres: pieces of wall up to this length are rounding errors and dropped
+_MIN_WALL_M = 1e-9
 
 
 def leftover(wall: Segment, gap: Segment, slack: float = 0.15) -> list[Segment]:
@@ -230,10 +240,12 @@ def leftover(wall: Segment, gap: Segment, slack: float = 0.15) -> list[Segment]:
     length = math.hypot(bx - ax, by - ay)
     if length == 0:
         return []
-    ux, uy = (bx - ax) / length, (by - ay) / length
+    ux = (bx - ax) / length
+    uy = (by - ay) / length
     along = sorted((x - ax) * ux + (y - ay) * uy for x, y in gap)
     offset = max(abs((x - ax) * uy - (y - ay) * ux) for x, y in gap)
-    start, end = max(0.0, along[0]), min(length, along[1])
+    start = max(0.0, along[0])
+    end = min(length, along[1])
     if offset > slack or end - start < _MIN_WALL_M:
         return [wall]
     pieces = []
@@ -285,7 +297,9 @@ def string_pull(
     ``coarse``, the search shortens the line by a quarter at a time, then extends it corner by
     corner: far fewer checks on long paths, but it may keep a corner that the full search skips.
     """
-    corners, current, last = [path[0]], 0, len(path) - 1
+    corners = [path[0]]
+    current = 0
+    last = len(path) - 1
     while current < last:
         step = last - current
         while step > 1 and not clear(path[current], path[current + step]):

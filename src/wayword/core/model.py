@@ -200,9 +200,8 @@ class Model(ABC):
 
     Settings: ClassVar[type[Any]] = NoSettings
 
-    if (
-        TYPE_CHECKING
-    ):  # at runtime plain attributes, which a subclass may assign or compute
+    # At runtime plain attributes, which a subclass may assign or compute
+    if TYPE_CHECKING:
 
         @property
         def name(self) -> str: ...
@@ -291,11 +290,11 @@ def estimated_tokens(prompt: Prompt) -> int:
 
 def _count_tokens(piece: str) -> int:
     """About one token each: a word of up to 9 letters, 3 digits, a line break, 2 symbols."""
-    first, length = piece[0], len(piece)
+    first = piece[0]
+    length = len(piece)
     if first.isspace():
-        return int(
-            length > 1 or piece == "\n"
-        )  # one space belongs to the word after it
+        # One space belongs to the word after it
+        return int(length > 1 or piece == "\n")
     if first.isdigit():
         return (length + 2) // 3
     if first.isalpha() and first.isascii():

@@ -137,7 +137,8 @@ class Perceiver:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """The methods that this class implements."""
-        cls, base = type(self), Perceiver
+        cls = type(self)
+        base = Perceiver
         return frozenset(
             n for n in ABILITIES if getattr(cls, n) is not getattr(base, n)
         )
@@ -216,7 +217,8 @@ class WatchedPerceiver(Perceiver):
     """A proxy of another perceiver that passes each percept to a callback, which records it."""
 
     def __init__(self, inner: Perceiver, on_percept: Callable[[Percept], None]) -> None:
-        self._watched, self._on_percept = inner, on_percept
+        self._watched = inner
+        self._on_percept = on_percept
 
     def __getattribute__(self, name: str) -> Any:
         """Forward everything but ``perceive``, which keeps the capabilities the same."""

@@ -48,13 +48,16 @@ class Log:
 
     def drain_percept(self) -> Percept | None:
         """Return and clear the percept of this turn."""
-        percept, self.percept = self.percept, None
+        percept = self.percept
+        self.percept = None
         return percept
 
     def drain(self) -> tuple[list[ModelCall], list[Note]]:
         """Return and clear the calls and notes."""
-        calls, notes = self.calls, self.notes
-        self.calls, self.notes = [], []
+        calls = self.calls
+        notes = self.notes
+        self.calls = []
+        self.notes = []
         return calls, notes
 
 
@@ -67,12 +70,14 @@ class DictatedModel(Model):
     name = "dictated"
 
     def __init__(self, calls: Iterable[ModelCall] = (), role: str = "main") -> None:
-        self.calls, self.prompts = list(calls), list[Prompt]()
+        self.calls = list(calls)
+        self.prompts = list[Prompt]()
         self._role = role
 
     def as_role(self, role: str) -> DictatedModel:
         other = DictatedModel(role=role)
-        other.calls, other.prompts = self.calls, self.prompts
+        other.calls = self.calls
+        other.prompts = self.prompts
         return other
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
@@ -102,7 +107,8 @@ class RecordedModel(Wrapper):
 
     def __init__(self, model: Model, role: str, log: Log) -> None:
         super().__init__(model)
-        self._role, self._log = role, log
+        self._role = role
+        self._log = log
 
     def as_role(self, role: str) -> RecordedModel:
         return RecordedModel(self._inner, role, self._log)
@@ -142,9 +148,8 @@ class RecordedModel(Wrapper):
 
 
 def _freeze(prompt: Prompt) -> Prompt:
-    return (
-        prompt if isinstance(prompt, str) else tuple(prompt)
-    )  # the agent may extend its list
+    # The agent may extend its list
+    return prompt if isinstance(prompt, str) else tuple(prompt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +196,8 @@ async def _take_over(
     game: Game, agent: Agent, step: Step, log: Log, same: bool
 ) -> None:
     """Pass one recorded turn to an agent as if it had taken it."""
-    observation, space = game.observation(step.actor), game.space(step.actor)
+    observation = game.observation(step.actor)
+    space = game.space(step.actor)
     if not same:
         await agent.recall(observation, space, step.decision)
         return

@@ -203,7 +203,8 @@ def _find_modules(kind: Kind, folder: Path, package: str) -> dict[str, str]:
     """Name -> module of the parts in one folder."""
     modules: dict[str, str] = {}
     for module in pkgutil.iter_modules([str(folder)]):
-        name, path = f"{package}.{module.name}", folder / module.name
+        name = f"{package}.{module.name}"
+        path = folder / module.name
         if module.ispkg:
             if (path / f"{kind}.py").is_file():
                 modules[module.name] = f"{name}.{kind}"

@@ -114,14 +114,17 @@ class _EpisodeRun:
     """A running episode: a world, its actors' agents, and the trials so far."""
 
     def __init__(self, task: Task, setup: Setup) -> None:
-        self._task, self._setup, self._log = task, setup, Log()
+        self._task = task
+        self._setup = setup
+        self._log = Log()
         self._agents: dict[str, Agent] = {}
         self._rngs: dict[str, random.Random] = {}
         self.trials: list[Trajectory] = []
 
     async def to_the_end(self) -> None:
         """Play trials until no agent requests another or the limit is reached."""
-        task, setup = self._task, self._setup
+        task = self._task
+        setup = self._setup
         world = setup.dataset.world(task.episode)
         game = self._new_game(world)
         for actor in world.actors:
@@ -130,7 +133,8 @@ class _EpisodeRun:
         await self._trial(game)
         learners = [agent for agent in self._agents.values() if agent.learns]
         while learners and len(self.trials) < setup.trials:
-            trial, number = self.trials[-1], len(self.trials)
+            trial = self.trials[-1]
+            number = len(self.trials)
             succeeded = None if setup.judge is None else setup.judge(task, trial)
             steps = len(trial.steps)
             trial.verdict = Verdict(
@@ -154,7 +158,8 @@ class _EpisodeRun:
         calls, notes = self._log.drain()
         trial.opening_calls += calls
         trial.opening_notes += notes
-        trial.ended, trial.error = "failed", reason
+        trial.ended = "failed"
+        trial.error = reason
 
     def _new_game(self, world: World) -> Game:
         game = Game(world, self._task.episode, self._setup.max_steps)
@@ -162,7 +167,8 @@ class _EpisodeRun:
         return game
 
     async def _trial(self, game: Game) -> None:
-        began, trial = time.perf_counter(), game.trajectory
+        began = time.perf_counter()
+        trial = game.trajectory
         earlier = self._setup.continued.get(self._task.episode.id)
         informed = {
             a for a, agent in self._agents.items() if earlier and agent.sees_answer
@@ -180,7 +186,8 @@ class _EpisodeRun:
         trial.seconds = time.perf_counter() - began
 
     async def _turn(self, game: Game, actor: str) -> Step:
-        began, agent = time.perf_counter(), self._agents[actor]
+        began = time.perf_counter()
+        agent = self._agents[actor]
         decision = agent.act(game.observation(actor), game.space(actor))
         step = game.act(actor, await _awaitable(decision, agent, "act"))
         agent.on_feedback(step.decision, step.feedback)
@@ -274,7 +281,9 @@ async def run(
     A failed episode is counted and the rest continue. A spent budget, or a model that refuses every
     call, ends the run: no new episode starts, and running ones continue as far as they can.
     """
-    outcome, gate, queue = Outcome(), setup.gate, iter(tasks)
+    outcome = Outcome()
+    gate = setup.gate
+    queue = iter(tasks)
 
     async def play(task: Task) -> Trajectory:
         complete = False
@@ -303,9 +312,8 @@ async def run(
             on_end(task, trajectory)
             outcome.failed += trajectory.ended == "failed"
             outcome.finished += trajectory.ended != "failed"
-            await asyncio.sleep(
-                0
-            )  # agents that never wait must yield to the other episodes
+            # Agents that never wait must yield to the other episodes
+            await asyncio.sleep(0)
 
     try:
         async with asyncio.TaskGroup() as group:

@@ -58,9 +58,8 @@ def is_secret(name: str) -> bool:
 def environment_secrets() -> dict[str, str]:
     """Return the secrets in the environment by variable name, read again."""
     _secret_forms.cache_clear()
-    return {
-        name: os.environ[name] for name in os.environ if is_secret(name)
-    }  # few are read
+    # Few are read
+    return {name: os.environ[name] for name in os.environ if is_secret(name)}
 
 
 def redacted(text: str) -> str:

@@ -49,11 +49,9 @@ class Family:
         part = getattr(self, kind)
         if part is not None:
             return part
-        return (
-            registry.load(kind, self.name)
-            if self.name in registry.names(kind)
-            else None
-        )
+        if self.name in registry.names(kind):
+            return registry.load(kind, self.name)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +86,8 @@ class World(ABC):
     """The environment of one episode at a time. ``actors`` are the names of all actors, in turn
     order; ``read_only`` holds the objects that no episode changes and copies share."""
 
-    if (
-        TYPE_CHECKING
-    ):  # at runtime plain attributes, which a subclass may assign or compute
+    # At runtime plain attributes, which a subclass may assign or compute
+    if TYPE_CHECKING:
 
         @property
         def actors(self) -> tuple[str, ...]: ...

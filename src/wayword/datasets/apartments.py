@@ -104,7 +104,8 @@ class Apartments(SolvableSearches):
 
     def _scene(self, number: int) -> tuple[str, int]:
         """Return the scene of an episode, and the episode's number within its home."""
-        settings, turn = self.settings, number // self.settings.homes
+        settings = self.settings
+        turn = number // self.settings.homes
         home = home_name(
             self.split, settings.seed, settings.rooms, number % settings.homes
         )
@@ -129,11 +130,10 @@ def _build_scene(scene: str) -> SimulatedScene:
     for item in home_scene.objects:
         if "pickupable" in item.affordances:
             looks = unused_looks.setdefault(item.type, [])
-            looks += (
-                []
-                if looks
-                else rng.sample(LOOKS["adjectives"], len(LOOKS["adjectives"]))
-            )
+            if looks:
+                looks += []
+            else:
+                looks += rng.sample(LOOKS["adjectives"], len(LOOKS["adjectives"]))
             words[item.id] = f"{looks.pop()} {item.type.replace('_', ' ')}"
     return SimulatedScene(home_scene, words)
 
@@ -154,7 +154,8 @@ def _task(scene: str, turn: int, camera: Camera, length: int) -> Task:
     suffix = f"/l{length}" if length else ""
     for attempt in range(20 * DRAW_ATTEMPTS if length else DRAW_ATTEMPTS):
         rng = Random(f"lost_things/{scene}/{turn}/{attempt}{suffix}")
-        target, start = rng.choice(candidates), rng.choice(starts)
+        target = rng.choice(candidates)
+        start = rng.choice(starts)
         # A path is at least as long as the straight line, and rarely takes more than three times
         # as many motions; the extra metres are those from which the target may be seen.
         straight = math.dist(start, at[target]) / STEP
@@ -175,11 +176,13 @@ def _task(scene: str, turn: int, camera: Camera, length: int) -> Task:
             else path_length(path) >= SHORTEST_PATH
         ):
             corners = [(round(x, 3), round(y, 3)) for x, y in path]
-            name, words = _episode_id(scene, turn, length), place.words[target]
+            name = _episode_id(scene, turn, length)
+            words = place.words[target]
             return search_task(place, name, words, [target], heading, path, corners)
-    least = (
-        f" {length} motions away" if length else f" at least {SHORTEST_PATH:g} m away"
-    )
+    if length:
+        least = f" {length} motions away"
+    else:
+        least = f" at least {SHORTEST_PATH:g} m away"
     raise UsageError(
         f"{scene} has no target{least}; change dataset.seed or raise dataset.rooms"
     )
@@ -191,11 +194,10 @@ def count_motions(corners: Sequence[Point], heading: float) -> int:
     for one, other in pairwise(corners):
         ahead = bearing(one, other)
         count += math.ceil(abs(relative(ahead, heading)) / TURN - 1e-9)
-        count += (
-            math.ceil(math.dist(one, other) / STEP - 1e-9)
-            if other != corners[-1]
-            else 0
-        )
+        if other != corners[-1]:
+            count += math.ceil(math.dist(one, other) / STEP - 1e-9)
+        else:
+            count += 0
         heading = ahead
     return count
 
@@ -216,7 +218,8 @@ def search_task(
     episode = Episode(
         name, f"Find the {words}.", place.scene.name, start_pose, extra=extra
     )
-    ids, length = frozenset(targets), round(path_length(path), 4)
+    ids = frozenset(targets)
+    length = round(path_length(path), 4)
     points = tuple((o.x, o.y) for o in matches)
     return Task(
         episode,

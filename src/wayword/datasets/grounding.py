@@ -107,7 +107,8 @@ def draw(level: str, seed: int) -> tuple[str, bytes]:
     """Return the mission of a level generated from ``seed``, and its contents to compare."""
     instance = cached_level(level)
     instance.start(seed)
-    env, mission = instance.env, instance.mission
+    env = instance.env
+    mission = instance.mission
     agent = f"{env.agent_pos} {env.agent_dir} {mission}"
     return mission, env.grid.encode().tobytes() + agent.encode()
 
@@ -137,18 +138,19 @@ class GroundingSettings(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in self.level_names():
-            if (
-                name in MISSING_LEVELS or not name.isalnum()
-            ):  # minigrid checks the other names
+            # Minigrid checks the other names
+            if name in MISSING_LEVELS or not name.isalnum():
                 raise UsageError(
                     f"minigrid has no level {name!r}; {suggest(name, list(LEVELS))}"
                 )
 
     def level_names(self) -> tuple[str, ...]:
         """Return the levels, by their ``minigrid`` names."""
-        listed_names = (
-            self.levels.split(",") if isinstance(self.levels, str) else self.levels
-        )
+        listed_names: Sequence[str]
+        if isinstance(self.levels, str):
+            listed_names = self.levels.split(",")
+        else:
+            listed_names = self.levels
         names = [name.strip() for name in listed_names if name.strip()]
         return tuple(NEW_NAMES.get(name, name) for name in names) or LEVELS
 
@@ -180,29 +182,30 @@ class Grounding(SolvableLevels):
         settings = replace(
             self.settings, episodes=max(self.settings.episodes, TRAINING_POOL)
         )
-        source = (
-            self if self.split == "train" else Grounding("train", settings=settings)
-        )
+        if self.split == "train":
+            source = self
+        else:
+            source = Grounding("train", settings=settings)
         return Training(source, source.tasks)
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
         """All episodes; each level is generated on access."""
-        levels, seed, stream = (
-            self.settings.level_names(),
-            self.settings.seed,
-            self.split,
-        )
+        levels = self.settings.level_names()
+        seed = self.settings.seed
+        stream = self.split
 
         def name_of(number: int) -> str:
-            drawn, length = number // len(levels), self.settings.length
+            drawn = number // len(levels)
+            length = self.settings.length
             suffix = f"-l{length}" if length else ""
             return (
                 f"{levels[number % len(levels)]}-{stream}-s{seed}{suffix}-{drawn:04d}"
             )
 
         def task(number: int) -> Task:
-            level, name = levels[number % len(levels)], name_of(number)
+            level = levels[number % len(levels)]
+            name = name_of(number)
             drawn = number // len(levels)
             if self.settings.length:
                 drawn = self._draw_of_length(level, drawn)
@@ -233,14 +236,13 @@ class Grounding(SolvableLevels):
     def _draw_of_length(self, level: str, number: int) -> int:
         """Search the draws reserved for an episode; return the first that the expert solves in
         about ``length`` actions."""
-        length, first = self.settings.length, number * TRIES
+        length = self.settings.length
+        first = number * TRIES
         most = length + length // 8
         for drawn in range(first, min(first + TRIES, SEED_STRIDE)):
             code = level_seed(self.split, self.settings.seed, drawn)
-            key, solve = (
-                f"{level} {code} {most}",
-                partial(expert_length, level, code, most),
-            )
+            key = f"{level} {code} {most}"
+            solve = partial(expert_length, level, code, most)
             solved = self._lengths.get(key, solve)
             is_long = solved and solved >= length - length / 8
             if is_long and not self._is_tested(level, code):

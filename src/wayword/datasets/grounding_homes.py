@@ -61,15 +61,18 @@ def draw_goal(
         chore = chores.draw_chore(rng, draft, chores.PICK_AND_PLACE)
         if chore is None or chore.sliced:
             return None
-        objects, places = draft.ids(chore.target), draft.ids(chore.receptacle)
+        objects = draft.ids(chore.target)
+        places = draft.ids(chore.receptacle)
         return goals.Inside(objects, places), chore.target, chore.receptacle
     pairs = [*permutations((t for t in OBJECTS if draft.of(t)), 2)]
     rng.shuffle(pairs)
+    # A target fits wherever another is, and none is there yet
     for (
         target,
         other,
-    ) in pairs:  # a target fits wherever another is, and none is there yet
-        taken, suitable = {o.parent for o in draft.of(target)}, OBJECTS[target].places
+    ) in pairs:
+        taken = {o.parent for o in draft.of(target)}
+        suitable = OBJECTS[target].places
         holders = [draft.objects[o.parent] for o in draft.of(other)]
         types = {place.type for place in holders}
         is_free = all(o.id not in taken and draft.free_slots(o) >= 1 for o in holders)
@@ -115,7 +118,8 @@ class GroundingHomes(homes.SourcedTasks):
 
 def _draw(rng: Random, draft: Arrangement, code: str) -> Task | None:
     """Draw a task of the kind named in ``code``, starting far from the objects it mentions."""
-    kind, scene = code.partition("/")[0], draft.home.name
+    kind = code.partition("/")[0]
+    scene = draft.home.name
     drawn_goal = draw_goal(rng, draft, kind)
     if drawn_goal is None:
         return None

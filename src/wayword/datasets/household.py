@@ -63,7 +63,8 @@ class Household(homes.SourcedTasks):
     max_steps = 500
 
     def source(self, split: str) -> homes.EpisodeSource:
-        settings, style = self.settings, self.settings.instructions
+        settings = self.settings
+        style = self.settings.instructions
         is_published = split in alfred.SPLITS
         if style == ("rooms" if is_published else "steps"):
             raise UsageError(f"household:{split} has no {style}; set instructions=goal")
@@ -78,14 +79,13 @@ class Household(homes.SourcedTasks):
 
 def _draw(style: str, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
     """Draw a task of the type named in ``arrangement``."""
-    chore, scene = (
-        draw_chore(rng, draft, arrangement.partition("/")[0]),
-        draft.home.name,
-    )
+    chore = draw_chore(rng, draft, arrangement.partition("/")[0])
+    scene = draft.home.name
     if chore is None:
         return None
     name = homes.episode_id(scene, arrangement)
-    start, text = homes.draw_start(rng, draft.home, arrangement), ask_for(rng, chore)
+    start = homes.draw_start(rng, draft.home, arrangement)
+    text = ask_for(rng, chore)
     for kind in filter(
         None, (chore.target, chore.movable, chore.receptacle, chore.lamp)
     ):

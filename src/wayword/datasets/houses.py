@@ -68,8 +68,10 @@ def write_instruction(
     """Write a route's instruction in one of ``WORDINGS`` styles; return it with the character
     offset of each stretch's clause."""
     rng = Random(f"words/{house.scene}/{'-'.join(route.path)}/{wording}")
-    style, last_number = STYLES[wording], len(route.stretches) - 1
-    text, clause_starts = "", []
+    style = STYLES[wording]
+    last_number = len(route.stretches) - 1
+    text = ""
+    clause_starts = []
     for number, stretch in enumerate(route.stretches):
         clause = _write_clause(
             rng, house, stretch, style, is_last=number == last_number
@@ -90,7 +92,8 @@ def _write_clause(
     *,
     is_last: bool,
 ) -> str:
-    parts, room = [], house.room_name(stretch.room)
+    parts = []
+    room = house.room_name(stretch.room)
     turn = routes.turn_word(stretch.angle)
     has_no_target = stretch.door is None and stretch.piece is None
     if turn != "straight" or has_no_target or rng.random() < style.straight:
@@ -107,9 +110,12 @@ def _write_clause(
     elif is_last or style.terse:
         kind = "finish_door" if is_last else "enter"
     else:
-        kind = (
-            "leave" if stretch.start == 0 else "along" if room == HALLWAY else "cross"
-        )
+        if stretch.start == 0:
+            kind = "leave"
+        elif room == HALLWAY:
+            kind = "along"
+        else:
+            kind = "cross"
     target = rng.choice(WORDS[kind]).format(
         room=room,
         to=house.room_name(stretch.to) if stretch.to is not None else "",
@@ -186,7 +192,8 @@ class _Percepts(dict[str, Percept]):
     """Percepts of a house by viewpoint, generated on first access."""
 
     def __init__(self, house: GeneratedHouse, views: int) -> None:
-        self._house, self._sectors = house, SECTORS[views]
+        self._house = house
+        self._sectors = SECTORS[views]
 
     def __missing__(self, viewpoint: str) -> Percept:
         if viewpoint not in self._house.graph.index:
@@ -227,11 +234,10 @@ class Houses(SolvableWalks):
         percepts = lru_cache(maxsize=CACHED)(
             lambda scene: _Percepts(self.house(scene), views)
         )
-        name = (
-            "symbolic"
-            if self.settings.views == 24
-            else f"symbolic:{self.settings.views}"
-        )
+        if self.settings.views == 24:
+            name = "symbolic"
+        else:
+            name = f"symbolic:{self.settings.views}"
         self._perceiver = SymbolicPerceiver(name, percepts)
 
     @property
@@ -245,11 +251,9 @@ class Houses(SolvableWalks):
     def _path_and_wording(self, number: int) -> tuple[int, int]:
         """Return path and wording of an episode; with ``length``, a path has one wording only."""
         turn = number // self.settings.houses
-        return (
-            (turn, number % WORDINGS)
-            if self.settings.length
-            else divmod(turn, WORDINGS)
-        )
+        if self.settings.length:
+            return (turn, number % WORDINGS)
+        return divmod(turn, WORDINGS)
 
     def _id(self, number: int) -> str:
         path, wording = self._path_and_wording(number)

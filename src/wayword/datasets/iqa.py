@@ -36,9 +36,8 @@ from wayword.worlds.household.world import HouseholdWorld
 EXISTS, CONTAINS, COUNTS = KINDS = ("exists", "contains", "counts")
 MOST_COUNTED = 3
 """The highest count that is an answer."""
-HIDDEN = (
-    0.5  # share of added objects that are put into a closed receptacle, if there is one
-)
+# Share of added objects that are put into a closed receptacle, if there is one
+HIDDEN = 0.5
 
 SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "questions")
 ENDINGS = {
@@ -57,7 +56,8 @@ def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
     The answer is drawn once per arrangement, so retrying after an infeasible question does not bias
     the answers. None if the home has no such question.
     """
-    kind, home = arrangement.partition("/")[0], draft.home
+    kind = arrangement.partition("/")[0]
+    home = draft.home
     rooms_asked = max(1, int(arrangement.partition("/l")[2] or 0) // ROOM_ACTIONS)
     chance = Random(f"{home.name}/{arrangement}/answer").random()
     places = surfaces(home.scene)
@@ -139,7 +139,8 @@ def _draw_contains(
     for old in draft.of(item):
         if old.parent == holder.id:
             del draft.objects[old.id]
-    seen_id, is_yes = holder.id, chance < 0.5
+    seen_id = holder.id
+    is_yes = chance < 0.5
     if is_yes and draft.free_slots(holder) < 1:
         return None
     if is_yes:
@@ -238,7 +239,8 @@ def _read_table(path: Path, split: str, kind: str) -> list[IquadQuestion]:
         rows = csv.reader(io.StringIO(read_bytes(path).decode("utf-8")))
     except UnicodeDecodeError as error:
         raise DataError(path, "", f"is not text ({error})", "fetch it again") from error
-    header, questions = next(rows, []), []
+    header = next(rows, [])
+    questions = []
     for column in COLUMNS:
         if column not in header:
             raise DataError(path, f"column {column!r}", "is missing", "fetch it again")
@@ -246,20 +248,16 @@ def _read_table(path: Path, split: str, kind: str) -> list[IquadQuestion]:
     for number, row in enumerate(rows):
         try:
             scene, seed, answer, item, place = [row[column] for column in columns]
-            answer = (
-                str(int(answer))
-                if kind == COUNTS
-                else {"True": "yes", "False": "no"}[answer]
-            )
-            room = (
-                UNSEEN[number % len(UNSEEN)]
-                if split == UNSEEN_SET
-                else f"FloorPlan{int(scene)}"
-            )
-            name, types = (
-                f"{split}_{kind}_{number}",
-                (ITEM_OF[int(item)], PLACE_OF[int(place)]),
-            )
+            if kind == COUNTS:
+                answer = str(int(answer))
+            else:
+                answer = {"True": "yes", "False": "no"}[answer]
+            if split == UNSEEN_SET:
+                room = UNSEEN[number % len(UNSEEN)]
+            else:
+                room = f"FloorPlan{int(scene)}"
+            name = f"{split}_{kind}_{number}"
+            types = (ITEM_OF[int(item)], PLACE_OF[int(place)])
             questions.append(IquadQuestion(name, kind, room, int(seed), *types, answer))
         except (IndexError, KeyError, ValueError) as error:
             problem = f"is not a valid question ({type(error).__name__}: {error})"
@@ -292,7 +290,8 @@ class Questions:
         self, split: str, folder: Path | None, body: Body, kind: str = ""
     ) -> None:
         self._folder = folder = require_data(folder, f"iqa:{split}")
-        self._split, self._body = split, body
+        self._split = split
+        self._body = body
         self._kinds = (kind,) if kind else KINDS
         self._questions = read_questions(folder, split, self._kinds)
         self._by_id = {question.id: question for question in self._questions}
@@ -318,13 +317,13 @@ class Questions:
     def _task(self, number: int) -> Task:
         """Build the task of a question; the objects to place follow from its answer."""
         question = self._questions[number]
-        kind, answer = question.kind, question.answer
-        name, room = question.id, kitchen(self._folder, question.scene)
+        kind = question.kind
+        answer = question.answer
+        name = question.id
+        room = kitchen(self._folder, question.scene)
         rng = Random(f"{question.key}/words")
-        start, item = (
-            homes.draw_start(rng, room.home, name),
-            spoken_name(type_name(question.item)),
-        )
+        start = homes.draw_start(rng, room.home, name)
+        item = spoken_name(type_name(question.item))
         place = type_name(question.place)
         words = {"a thing": with_article(item), "things": plural(item)}
         words["a place"] = with_article(spoken_name(place) or "kitchen")
@@ -333,7 +332,8 @@ class Questions:
         text = rng.choice(KITCHEN_SENTENCES[kind]).format_map(words)
         present, added = _asked_ids(room, question)
         # The objects to see before answering; a minimum of 0 requires all of them.
-        ids_to_see, minimum = (*present, *added), 0
+        ids_to_see = (*present, *added)
+        minimum = 0
         if kind == CONTAINS:
             ids_to_see = added or tuple(o.id for o in room.places if o.type == place)
         elif answer == "yes":
@@ -353,11 +353,10 @@ class Questions:
         if name not in self._by_id:
             raise UsageError(f"iqa:{self._split} has no question {name!r}")
         question = self._by_id[name]
-        room, rng = (
-            kitchen(self._folder, question.scene),
-            Random(f"{question.key}/things"),
-        )
-        kind, place = type_name(question.item), type_name(question.place)
+        room = kitchen(self._folder, question.scene)
+        rng = Random(f"{question.key}/things")
+        kind = type_name(question.item)
+        place = type_name(question.place)
         draft = Arrangement(room.home, {o.id: o for o in room.home.scene.objects})
         present_ids, added_ids = _asked_ids(room, question)
         for item in room.small_objects:
@@ -372,7 +371,8 @@ class Questions:
             if extra.parent in asked_places:
                 del draft.objects[extra.id]
         for name in added_ids:
-            item, is_hidden = OBJECTS[kind].make(name, kind), rng.random() < HIDDEN
+            item = OBJECTS[kind].make(name, kind)
+            is_hidden = rng.random() < HIDDEN
             if places:
                 draft.place_on(rng, item, rng.choice(places))
             else:

@@ -35,13 +35,14 @@ from wayword.worlds.household.world import HouseholdWorld
 
 COMMANDER, FOLLOWER = ACTORS = ("commander", "follower")
 """Actor names, also used as roles, in turn order."""
+# Of a commander
 MOVES = [
     "move_ahead",
     "turn_left",
     "turn_right",
     "pan_left",
     "pan_right",
-]  # of a commander
+]
 SPACING = 1.0
 """Minimum distance between the actors at the start, if there is room; metres."""
 
@@ -60,8 +61,10 @@ class Pair:
 
     def task_for(self, settings: MaHouseholdSettings) -> Task:
         """Return the task with the configured number of followers and commander's body."""
-        episode, reference = self.task.episode, self.task.reference
-        bodies, followers = episode.start["bodies"], settings.followers
+        episode = self.task.episode
+        reference = self.task.reference
+        bodies = episode.start["bodies"]
+        followers = settings.followers
         body = {**bodies[COMMANDER], **settings.commander}
         episode = replace(
             episode, start={**episode.start, "bodies": {**bodies, COMMANDER: body}}
@@ -109,7 +112,8 @@ def draw_pair(
     ``stages`` are scene states to try, each with its own generator; ``check_task`` raises
     ``Unbuildable`` to reject a task.
     """
-    definition, cause = teach.definitions()[kind], ""
+    definition = teach.definitions()[kind]
+    cause = ""
     for rng, stage in stages:
         try:
             drawn = drawing.draw_task(rng, definition, classes, stage.scene)
@@ -168,7 +172,9 @@ class HouseholdPairs(ABC):
     """The episodes of a split."""
 
     def __init__(self, split: str, settings: MaHouseholdSettings) -> None:
-        self._split, self._settings, self._kinds = split, settings, settings.kinds()
+        self._split = split
+        self._settings = settings
+        self._kinds = settings.kinds()
         self.tasks: Sequence[Task] = DrawnTasks(settings.episodes, self._task)
 
     def world(self, episode: Episode) -> HouseholdWorld:
@@ -263,9 +269,8 @@ def _generated_pair(scene: str, kind: str, number: int, clutter: float) -> Pair 
 SPLITS = ("train", "valid_seen", "valid_unseen", "test_seen", "test_unseen")
 """TEACh's lists of floors."""
 TRIES = 4  # room states to try per task
-REACH_M = (
-    1.3  # metres from the floor to objects to handle: a body reaches 1.5 m, from a cell
-)
+# Metres from the floor to objects to handle: a body reaches 1.5 m, from a cell
+REACH_M = 1.3
 
 
 class FloorPairs(HouseholdPairs):
@@ -274,7 +279,8 @@ class FloorPairs(HouseholdPairs):
 
     def __init__(self, split: str, folder: Path, settings: MaHouseholdSettings) -> None:
         super().__init__(split, settings)
-        self._folder, self.floors = folder, read_floors(folder, split)
+        self._folder = folder
+        self.floors = read_floors(folder, split)
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
@@ -326,10 +332,8 @@ class FloorPairs(HouseholdPairs):
         return rng.sample(self.floors, len(self.floors))
 
     def _task(self, number: int) -> Task:
-        kind, cycle = (
-            self._playable[number % len(self._playable)],
-            number // len(self._playable),
-        )
+        kind = self._playable[number % len(self._playable)]
+        cycle = number // len(self._playable)
         rooms = self._shuffled_rooms(kind)
         for offset in range(len(rooms)):
             pair = self._pair(rooms[(cycle + offset) % len(rooms)], kind, cycle)
@@ -402,9 +406,8 @@ def _floor_pair(
         }:
             each = objects[name]
             while each.parent and "openable" in objects[each.parent].affordances:
-                each = objects[
-                    each.parent
-                ]  # the closed container must be reached instead
+                # The closed container must be reached instead
+                each = objects[each.parent]
             away = np.abs(places - (each.x, each.y)) - (each.width / 2, each.depth / 2)
             if np.hypot(*np.maximum(away, 0.0).T).min() > REACH_M:
                 raise teach.Unbuildable(f"{each.type} is out of reach")

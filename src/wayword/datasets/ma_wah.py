@@ -106,11 +106,12 @@ def instruct(
     aim: str, parts: str, place: str, held: Sequence[str], actors: Sequence[str]
 ) -> str:
     """Write the joint instruction: the goal and the actors."""
-    holding = (
-        f" In the end somebody must hold {with_article(spoken_name(held[0]))}."
-        if held
-        else ""
-    )
+    if held:
+        holding = (
+            f" In the end somebody must hold {with_article(spoken_name(held[0]))}."
+        )
+    else:
+        holding = ""
     actors_text = f" {join_words(actors)} do this together." if len(actors) > 1 else ""
     return f"{aim}: put {parts} {place}.{holding}{actors_text}"
 
@@ -118,11 +119,9 @@ def instruct(
 def count_phrase(words: str, number: int) -> str:
     """Format a count and a type, for example ``two plates``."""
     numbers = {2: "two", 3: "three", 4: "four", 5: "five"}
-    return (
-        with_article(words)
-        if number == 1
-        else f"{numbers.get(number, number)} {plural(words)}"
-    )
+    if number == 1:
+        return with_article(words)
+    return f"{numbers.get(number, number)} {plural(words)}"
 
 
 def poses(rng: Random, home: Home, actors: Sequence[str]) -> dict[str, Json]:
@@ -162,9 +161,8 @@ LOGS = (
 )
 HOMES = tuple(f"{kind}TestScene{n}" for n in range(1, 8) for kind in ("", "Trimmed"))
 """The published graphs."""
-MOST_EXTRA = (
-    2  # maximum number of objects beyond those of the goal, as in Watch-And-Help
-)
+# Maximum number of objects beyond those of the goal, as in Watch-And-Help
+MOST_EXTRA = 2
 PLACEMENT_TRIES = 8  # random placements before an episode is left out as unreachable
 RULE_CLASSES = {"kitchencabinet": "kitchencabinets"}
 """Class in the placing rules -> class in the graphs, where they differ."""
@@ -220,12 +218,13 @@ class PublishedHomes(ABC):
     split: ClassVar[str]
 
     def __init__(self, folder: Path | None, settings: MaWahSettings) -> None:
-        self.settings, self._files = settings, Files(folder)
-        self._actors, self.count = actors_of(settings.agents), settings.episodes
+        self.settings = settings
+        self._files = Files(folder)
+        self._actors = actors_of(settings.agents)
+        self.count = settings.episodes
         case = lru_cache(maxsize=256)(lambda number: self.case(number, Counter()))
-        self._case = cast(
-            Callable[[int], homes.Case], case
-        )  # only playable numbers are listed
+        # Only playable numbers are listed
+        self._case = cast(Callable[[int], homes.Case], case)
 
     @abstractmethod
     def find_files(self) -> None:
@@ -248,7 +247,8 @@ class PublishedHomes(ABC):
     ) -> homes.Case | None:
         """Build the episode of a goal; None if a condition is impossible in the home or out of
         reach. Sitting is not modeled, so a ``sit`` is only counted."""
-        scene, goals = draft.scene(), list[GoalCondition]()
+        scene = draft.scene()
+        goals = list[GoalCondition]()
         for predicate, place in places.items():
             goal = virtualhome.goal_of(predicate, scene, place)
             if not isinstance(goal, str):
@@ -282,9 +282,8 @@ class PublishedHomes(ABC):
     def _survey(self) -> Mapping[str, Any]:
         """``playable``: id, kind and number of each episode; ``omissions``: counts by reason. The
         first call builds all episodes; later runs on the same files reuse the stored result."""
-        with suppress(
-            DataError
-        ):  # reading the episodes raises it again, after any other errors
+        # Reading the episodes raises it again, after any other errors
+        with suppress(DataError):
             self.find_files()
 
         def survey() -> dict[str, Any]:
@@ -319,7 +318,8 @@ class PublishedHomes(ABC):
 
     @property
     def tasks(self) -> Sequence[Task]:
-        ids, numbers = list(self._number_of), list(self._number_of.values())
+        ids = list(self._number_of)
+        numbers = list(self._number_of.values())
         return DrawnTasks(
             len(ids), lambda n: self._case(numbers[n]).task, ids.__getitem__
         )
@@ -348,7 +348,8 @@ class LoggedEpisodes(PublishedHomes):
 
     def case(self, number: int, causes: Counter[str]) -> homes.Case | None:
         path = self._files.path(LOGS[number])
-        name, record = Path(LOGS[number]).stem, _read_json(path)
+        name = Path(LOGS[number]).stem
+        record = _read_json(path)
         home = _logged_home(name, path)
         predicates = virtualhome.predicates(
             record.get("gt_goals") or record.get("goals") or {}
@@ -356,10 +357,13 @@ class LoggedEpisodes(PublishedHomes):
         node_of = {p: int(p.place) if p.place.isdigit() else -1 for p in predicates}
         places = {p: home.object_of(number) for p, number in node_of.items()}
         draft = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
-        rng, kind = Random(name), str(record.get("task_name", ""))
+        rng = Random(name)
+        kind = str(record.get("task_name", ""))
         # Published starts with a free position nearby; the rest are drawn.
-        starts, layout = poses(rng, home.home, self._actors), home.home.layout
-        closed, taken = [True] * len(layout.doors), list[tuple[float, float]]()
+        starts = poses(rng, home.home, self._actors)
+        layout = home.home.layout
+        closed = [True] * len(layout.doors)
+        taken = list[tuple[float, float]]()
         spots = (record.get("init_pos") or {}).values()
         for actor, spot in zip(self._actors, spots, strict=False):
             point = (float(spot[0]), float(spot[2])) if spot else None
@@ -393,19 +397,16 @@ class DrawnGoals(PublishedHomes):
         # Goals of a kind come in blocks of 20.
         predicates = virtualhome.predicates(goals[number * 37 % len(goals)])
         home = self._files.home(HOMES[number % len(HOMES)])
-        object_of = {
-            o.type: o for o in reversed(home.home.scene.objects)
-        }  # goals name one piece
+        # Goals name one piece
+        object_of = {o.type: o for o in reversed(home.home.scene.objects)}
         places = {p: object_of.get(p.place) for p in predicates}
         rules = self._files.json(f"wah_dataset/object_info{home.home.name[-1]}.json")
         sizes = self._files.json("wah_dataset/class_name_size.json")
         kind = activity_of(predicates)
         name = f"{home.home.name}_{kind}_{number}"
         for attempt in range(PLACEMENT_TRIES):
-            rng, tried = (
-                Random(f"{self.settings.seed}/{number}/{attempt}"),
-                Counter[str](),
-            )
+            rng = Random(f"{self.settings.seed}/{number}/{attempt}")
+            tried = Counter[str]()
             draft = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
             for predicate in predicates:
                 if predicate.relation != "sit":
@@ -484,7 +485,8 @@ def word_goal(
     put_predicates = [p for p in places if p.relation in ("on", "inside")]
     held_types = [p.item for p in places if p.relation == "holds"]
     parts = join_words([count_phrase(words(p.item), p.count) for p in put_predicates])
-    place, room_at = places[put_predicates[0]], home.home.layout.room_at
+    place = places[put_predicates[0]]
+    room_at = home.home.layout.room_at
     assert place is not None, "goals without their place are left out"
     room = room_at(place.x, place.y)
     same_type = [
@@ -492,9 +494,11 @@ def word_goal(
         for o in home.home.scene.objects
         if o.type == place.type and room_at(o.x, o.y) == room
     ]
-    others, side = [o for o in same_type if o.id != place.id], ""
+    others = [o for o in same_type if o.id != place.id]
+    side = ""
     if others:  # the room has several: tell them apart
-        east, north = [place.x - o.x for o in others], [place.y - o.y for o in others]
+        east = [place.x - o.x for o in others]
+        north = [place.y - o.y for o in others]
         sides = {"northern ": min(north), "southern ": -max(north)}
         sides |= {"eastern ": min(east), "western ": -max(east)}
         side = max(sides, key=sides.__getitem__)
@@ -548,19 +552,19 @@ class MaWah(homes.SourcedTasks):
             return (LoggedEpisodes if split == "logs" else DrawnGoals)(
                 self.folder, self.settings
             )
-        settings, seed = self.settings, "ma_wah/{scene}"
+        settings = self.settings
+        seed = "ma_wah/{scene}"
         kinds = settings.kinds
         return homes.Generated(
             split, settings, self._draw, kinds, seed, shared_names=True
         )
 
     def _draw(self, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
-        kind, scene = arrangement.partition("/")[0], draft.home.name
-        length, sizes, per_type = (
-            self.settings.length,
-            (FEWEST_OBJECTS, MOST_OBJECTS),
-            PER_TYPE,
-        )
+        kind = arrangement.partition("/")[0]
+        scene = draft.home.name
+        length = self.settings.length
+        sizes = (FEWEST_OBJECTS, MOST_OBJECTS)
+        per_type = PER_TYPE
         if length:  # handling one object takes two to five decisions
             sizes = max(1, length // 5), max(1, length // 2)
             per_type = max(PER_TYPE, length // 8)
@@ -568,10 +572,8 @@ class MaWah(homes.SourcedTasks):
         if job is None:
             return None
         place, counts, held = job
-        name, actors = (
-            homes.episode_id(scene, arrangement),
-            actors_of(self.settings.agents),
-        )
+        name = homes.episode_id(scene, arrangement)
+        actors = actors_of(self.settings.agents)
         start_poses = poses(rng, draft.home, actors)
         start = {"scene": scene, "arrangement": arrangement, "poses": start_poses}
         parts = join_words(

@@ -91,7 +91,8 @@ class Pasture(Robothor):
     settings: PastureSettings
 
     def open(self) -> None:
-        self._root, settings = self.folder or Path(), self.settings
+        self._root = self.folder or Path()
+        settings = self.settings
         super().open()
         if settings.simulator == "words" and self.split not in TEXT_SPLITS:
             build = next(
@@ -187,12 +188,12 @@ class Pasture(Robothor):
         """The published file of descriptions; None for ``uncommon``, whose names are built in."""
         if self.split == "uncommon":
             return None
-        name = (
-            "hidden_map.json"
-            if "hidden" in self.split
-            else "spatial_appearence_map.json"
-        )
-        pasture, robothor = self._root / "pasture", self.folder / "pasture_cow"
+        if "hidden" in self.split:
+            name = "hidden_map.json"
+        else:
+            name = "spatial_appearence_map.json"
+        pasture = self._root / "pasture"
+        robothor = self.folder / "pasture_cow"
         roots = (
             pasture / "class_templates",
             pasture,
@@ -236,7 +237,8 @@ class Pasture(Robothor):
         }
 
     def _target(self, scene: str, number: int, record: Mapping[str, Any]) -> str:
-        path, where = self._scenes[scene], f"record {number}"
+        path = self._scenes[scene]
+        where = f"record {number}"
         label = str(read_field(path, where, record, "object_type", str))
         object_id = str(record.get("object_id", ""))
         if self.settings.simulator == "thor":
@@ -260,18 +262,22 @@ class Pasture(Robothor):
 
     def _task(self, number: int) -> Task:
         scene, index = self._order[number]
-        plain, record = super()._task(number), json.loads(self._records(scene)[index])
-        label, target = str(record["object_type"]), self._target(scene, index, record)
-        phrase, reference = self._description(scene, label), plain.reference
+        plain = super()._task(number)
+        record = json.loads(self._records(scene)[index])
+        label = str(record["object_type"])
+        target = self._target(scene, index, record)
+        phrase = self._description(scene, label)
+        reference = plain.reference
         assert isinstance(reference, ObjectNavReference)
         extra: Extra = {
             "target": phrase,
             "kind": UNCOMMON_NAMES.get(label, spoken_type(label)),
         }
+        # The authors' runner looks straight ahead
         start = {
             **plain.episode.start,
             "horizon": 0.0,
-        }  # the authors' runner looks straight ahead
+        }
         episode = Episode(
             plain.episode.id, f"Find the {phrase}.", scene, start, extra=extra
         )

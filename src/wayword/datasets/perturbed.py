@@ -103,21 +103,24 @@ def perturbed(base: Any, rates: Perturbations) -> Any:
                 vars(world)["graph"] = _close_passages(
                     getattr(world, "graph", None), task, rates
                 )
-            world.__class__ = (
-                _failing_world(type(world), rates) if rates.failing else type(world)
-            )
+            if rates.failing:
+                world.__class__ = _failing_world(type(world), rates)
+            else:
+                world.__class__ = type(world)
             return world
 
         def decided_by(self) -> str:
             return f"{base_key} {rates!r}" if (base_key := super().decided_by()) else ""
 
-    Perturbed.__name__, Perturbed.__qualname__ = base.__name__, base.__qualname__
+    Perturbed.__name__ = base.__name__
+    Perturbed.__qualname__ = base.__qualname__
     return Perturbed
 
 
 def _perturbed_task(task: Task, rates: Perturbations) -> Task:
     """Return the task with its instructions perturbed, including those of single actors."""
-    episode, extra = task.episode, task.episode.extra.copy()
+    episode = task.episode
+    extra = task.episode.extra.copy()
 
     def change(text: str) -> str:
         for kind in ("paraphrase", "landmarks"):
@@ -141,24 +144,25 @@ def _replace_phrases(text: str, table: str, rate: float, rng: Random) -> str:
         return new if rng.random() < rate else match[0]
 
     keys = "|".join(re.escape(key) for key in sorted(choices, key=len, reverse=True))
-    return (
-        re.sub(rf"\b(?:{keys})\b", other, text, flags=re.IGNORECASE) if rate else text
-    )
+    if rate:
+        return re.sub(rf"\b(?:{keys})\b", other, text, flags=re.IGNORECASE)
+    return text
 
 
 def _add_typos(text: str, rate: float, rng: Random) -> str:
     """Drop, double or swap a letter in that share of the words."""
 
     def typo(match: re.Match[str]) -> str:
-        word, at = match[0], rng.randrange(1, len(match[0]) - 1)
-        before, letter, after = word[:at], word[at], word[at + 1 :]
+        word = match[0]
+        at = rng.randrange(1, len(match[0]) - 1)
+        before = word[:at]
+        letter = word[at]
+        after = word[at + 1 :]
         swapped = before + after[0] + letter + after[1:]
         forms = before + after, before + 2 * letter + after, swapped
-        return (
-            rng.choice([form for form in forms if form != word])
-            if rng.random() < rate
-            else word
-        )
+        if rng.random() < rate:
+            return rng.choice([form for form in forms if form != word])
+        return word
 
     return re.sub(r"[^\W\d_]{4,}", typo, text)
 
@@ -177,10 +181,8 @@ def _perturbed_perceiver(base: Any, rates: Perturbations) -> Any:
                     sectors[number] = replace(part, caption=other.caption)
             rng = rates.rng("orders", scene, place)
             if sectors and rng.random() < rates.orders:
-                number, sign = (
-                    rng.randrange(len(sectors)),
-                    rng.choice(_table("orders")["signs"]),
-                )
+                number = rng.randrange(len(sectors))
+                sign = rng.choice(_table("orders")["signs"])
                 text = f"{sectors[number].caption.rstrip('. ')}. {sign}".removeprefix(
                     ". "
                 )
@@ -219,7 +221,8 @@ def _close_passages(graph: Any, task: Task, rates: Perturbations) -> ViewpointGr
         raise UsageError(
             "--perturb doors needs a dataset of indoor routes; remove doors"
         )
-    path_edges, rows = {frozenset(pair) for pair in pairwise(task.reference.path)}, []
+    path_edges = {frozenset(pair) for pair in pairwise(task.reference.path)}
+    rows = []
     for start, end in graph.edges.tolist():
         ends = frozenset((graph.ids[start], graph.ids[end]))
         draw = rates.rng("doors", task.episode.id, *sorted(ends)).random()
@@ -232,7 +235,8 @@ def _failing_world(base: Any, rates: Perturbations) -> Any:
     class FailingWorld(base):  # type: ignore[misc]
         def reset(self, episode: Episode) -> None:
             super().reset(episode)
-            self._tried, self._drawn_for = dict.fromkeys(self.actors, 0), episode.id
+            self._tried = dict.fromkeys(self.actors, 0)
+            self._drawn_for = episode.id
 
         def step(self, actor: str, action: Action) -> Feedback:
             self._tried[actor] += 1

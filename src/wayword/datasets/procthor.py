@@ -107,7 +107,8 @@ class Procthor(SolvableSearches):
         count = len(self._houses[1])
         cycle, house = divmod(number, min(count, self.settings.houses or count))
         scene = f"{self.split}_{house}"
-        place, camera = self.place(scene), Camera()
+        place = self.place(scene)
+        camera = Camera()
         ids_of: dict[str, list[str]] = {}
         for item in place.surfaces.objects:
             if "pickupable" in item.affordances:
@@ -121,11 +122,9 @@ class Procthor(SolvableSearches):
             goals = places_to_see(place, camera, ids_of[kind], GOAL_RADIUS)
             route = place.ground.path(start, goals)
             if route is not None and path_length(route) >= SHORTEST_PATH:
-                name, words, heading = (
-                    f"{scene}_{cycle}",
-                    kind.replace("_", " "),
-                    rng.randrange(12),
-                )
+                name = f"{scene}_{cycle}"
+                words = kind.replace("_", " ")
+                heading = rng.randrange(12)
                 return search_task(
                     place, name, words, ids_of[kind], 30.0 * heading, route, route
                 )
@@ -165,9 +164,8 @@ def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
     for wall in read_field(path, name, house, "walls", list):
         key = read_field(path, name, wall, "id", str)
         polygon = read_field(path, f"{name}, wall {key}", wall, "polygon", list)
-        corners = list(
-            dict.fromkeys(map(_point, polygon))
-        )  # on the floor, in the polygon's order
+        # On the floor, in the polygon's order
+        corners = list(dict.fromkeys(map(_point, polygon)))
         wall_ends[key] = corners[0], corners[-1]
         if wall.get("empty"):
             builder.opening(*wall_ends[key])

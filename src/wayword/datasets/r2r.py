@@ -130,9 +130,8 @@ class R2R(SolvableWalks):
         rng = Random(self.settings.sample_seed)
         sample: list[Task] = []
         for part in SAMPLE_PARTS:
-            paths: dict[
-                str, dict[str, list[Task]]
-            ] = {}  # scene -> path id -> its tasks
+            # Scene -> path id -> its tasks
+            paths: dict[str, dict[str, list[Task]]] = {}
             for task in self._read(part):
                 path_id = task.episode.id.rsplit("_", 1)[0]
                 paths.setdefault(task.episode.scene, {}).setdefault(path_id, []).append(
@@ -193,10 +192,8 @@ class R2R(SolvableWalks):
     def narrated(self, task: Task) -> Sequence[tuple[int, int]]:
         """Return, for each of FGR2R's sub-instructions, the offset of its words in the instruction
         and the path index of its end; empty if FGR2R does not have the instruction."""
-        parts, text = (
-            self._fine_grained.get(task.episode.id, ()),
-            task.episode.instruction,
-        )
+        parts = self._fine_grained.get(task.episode.id, ())
+        text = task.episode.instruction
         written = [*re.finditer(r"\w+", text.lower())]
         words = [word for part, _ in parts for word in part]
         # FGR2R has the words' base forms and lacks some: those in common place the others.
@@ -205,10 +202,10 @@ class R2R(SolvableWalks):
         )
         blocks = match.get_matching_blocks()
         place = {b + n: a + n for a, b, size in blocks for n in range(size)}
-        narrated, first = list[tuple[int, int]](), 0
-        last = (
-            len(getattr(task.reference, "path", ())) - 1
-        )  # one path is longer in FGR2R
+        narrated = list[tuple[int, int]]()
+        first = 0
+        # One path is longer in FGR2R
+        last = len(getattr(task.reference, "path", ())) - 1
         for part, end in parts:
             near = next((n for n in range(len(part)) if first + n in place), None)
             if near is not None:
@@ -252,7 +249,8 @@ class R2R(SolvableWalks):
 
     @cached_property
     def _perceiver(self) -> Perceiver:
-        settings, name = self.settings, "recorded:navgpt"
+        settings = self.settings
+        name = "recorded:navgpt"
         if settings.objects == "reverie":
             sightings = recorded.reverie_sightings(
                 self.folder.parent / "reverie", self.graph
@@ -264,7 +262,8 @@ class R2R(SolvableWalks):
         captions = recorded.RecordedPerceiver(self._pack_folder, sightings, name)
         if not settings.pictures:
             return captions
-        folder, graphs = Path(settings.pictures), self.folder / "connectivity"
+        folder = Path(settings.pictures)
+        graphs = self.folder / "connectivity"
         if not folder.is_dir():
             raise UsageError(f"dataset.pictures: no such folder: {folder}")
         return recorded.ScanPictures(
@@ -289,11 +288,10 @@ class R2R(SolvableWalks):
             path = Path(self.settings.annotations)
             return find(path.parent, path.name)
         top = self.folder.parent / self.name
-        places = (
-            [self.folder / "annotations"]
-            if self.name == "r2r"
-            else [top / "annotations", top]
-        )
+        if self.name == "r2r":
+            places = [self.folder / "annotations"]
+        else:
+            places = [top / "annotations", top]
         names = [name.format(part) for name in self.annotation_files]
         paths = (find_any(folder, name) for folder in places for name in names)
         return next((path for path in paths if path), None) or find(
@@ -301,7 +299,8 @@ class R2R(SolvableWalks):
         )
 
     def _read(self, part: str) -> Iterator[Task]:
-        path, names = self._annotations(part), dict[str, str]()
+        path = self._annotations(part)
+        names = dict[str, str]()
         fgr2r: dict[str, list[tuple[list[str], int]]] = {}
         if self.settings.sub_instructions:
             fgr2r = dict(_fgr2r(find(self.folder / "fgr2r", f"FGR2R_{part}.json")))
@@ -331,13 +330,15 @@ class R2R(SolvableWalks):
 
     def _check_route(self, path: Path, where: str, record: Mapping[str, Any]) -> None:
         """Raise ``DataError`` if a record of a user's own file does not fit its scan's graph."""
-        scan, route = record["scan"], record["path"]
+        scan = record["scan"]
+        route = record["path"]
         try:
             graph = self.graph(scan)
         except DataError as error:
             problem = f"is not a Matterport3D scan: {scan!r}"
             raise DataError(path, f"{where}, field 'scan'", problem) from error
-        problem, field = "", "path"
+        problem = ""
+        field = "path"
         unknown = [place for place in route if place not in graph.index]
         apart = [
             (a, b)
@@ -351,10 +352,8 @@ class R2R(SolvableWalks):
         if len(route) < 2 and "distance" not in record:
             problem = "must have at least two viewpoints"
         if abs(record["heading"]) > math.tau:
-            problem, field = (
-                "must be in radians clockwise from north, at most 2 pi",
-                "heading",
-            )
+            problem = "must be in radians clockwise from north, at most 2 pi"
+            field = "heading"
         if problem:
             raise DataError(path, f"{where}, field {field!r}", problem)
 
@@ -389,9 +388,8 @@ def _task(
     start = {"viewpoint": route[0], "heading": absolute(math.degrees(heading))}
     scan = read_field(path, where, record, "scan", str)
     episode = Episode(name, instruction.strip(), scan, start, extra=extra)
-    has_path = (
-        len(route) > 1 or "distance" in record
-    )  # public test split: only the start
+    # Public test split: only the start
+    has_path = len(route) > 1 or "distance" in record
     return Task(
         episode, PathReference(name, tuple(route)) if has_path else Reference(name)
     )
@@ -455,7 +453,8 @@ class RxR(R2R):
     clusters = Clusters("path", field="path_id")
 
     def _read(self, part: str) -> Iterator[Task]:
-        path, names = self._annotations(part), dict[str, str]()
+        path = self._annotations(part)
+        names = dict[str, str]()
         for number, record in read_json_lines(path):
             where = f"line {number}"
             language = read_field(path, where, record, "language", str)
@@ -500,7 +499,8 @@ class Reverie(R2R):
         def task(number: int) -> Task:
             """Return the task with its target and the viewpoints that see it, if published."""
             walk, target = walks[number]
-            episode, path = walk.episode, getattr(walk.reference, "path", ())
+            episode = walk.episode
+            path = getattr(walk.reference, "path", ())
             if not path or not target:
                 return Task(episode, Reference(episode.id))
             in_view = self._visible(episode.scene).items()
@@ -515,9 +515,12 @@ class Reverie(R2R):
     @cached_property
     def _walks(self) -> list[tuple[Task, str]]:
         """Each episode as a task without its object, and the ID of that object."""
-        path, walks, names = self._annotations(self.split), [], dict[str, str]()
+        path = self._annotations(self.split)
+        walks = []
+        names = dict[str, str]()
         for number, record in enumerate(read_json(path, list)):
-            where, extra = f"record {number}", {"rules": read_rules("reverie")}
+            where = f"record {number}"
+            extra = {"rules": read_rules("reverie")}
             target = str(record.get("objId", ""))
             stem = str(record.get("id") or f"{record.get('path_id')}_{target}")
             for index, text in enumerate(
@@ -565,9 +568,8 @@ class Reverie(R2R):
             for number, box in sorted(
                 boxes.get(place, boxes).items(), key=lambda each: int(each[0])
             ):
-                if views := box[
-                    "visible_pos"
-                ]:  # the mean heading of the views that show it
+                # The mean heading of the views that show it
+                if views := box["visible_pos"]:
                     angles = [math.radians(VIEW_STEP * (view % 12)) for view in views]
                     east, north = (
                         plain_sum(map(f, angles)) for f in (math.sin, math.cos)

@@ -58,7 +58,8 @@ def describe_state(
     ``objects`` are those of the scene, in its order; ``targets`` are the required states of movable
     and openable objects. Fixed furniture, which never moves, determines the room of each line.
     """
-    names, goals = names_of(objects.values()), {goal.object: goal for goal in targets}
+    names = names_of(objects.values())
+    goals = {goal.object: goal for goal in targets}
     contents: dict[str, list[str]] = {}
     for goal in goals.values():
         if "pickupable" in objects[goal.object].affordances:
@@ -76,11 +77,10 @@ def describe_state(
             goals[piece.id].receptacle if piece.id in goals else piece.parent
         ):
             piece = objects[holder]
-        line = (
-            f"- {item.receptacle} {names[item.id]}"
-            if item.receptacle
-            else f"- {names[item.id]}"
-        )
+        if item.receptacle:
+            line = f"- {item.receptacle} {names[item.id]}"
+        else:
+            line = f"- {names[item.id]}"
         if has_lid:
             line += " (open)" if goals[item.id].open else " (closed)"
         if item.receptacle:
@@ -265,7 +265,8 @@ def judge(published: thor.Records, shuffled: Shuffle) -> JudgedStart:
     first, last = (
         tuple(_record_at(r, shuffled, moment) for r in objects) for moment in (0, 1)
     )
-    holder_of, last_holder_of = _holders(first), _holders(last)
+    holder_of = _holders(first)
+    last_holder_of = _holders(last)
     displaced_ids = {goal.object for goal in goals}
     others = tuple(
         Restored(r.id, holder_of.get(r.id, ""), "isOpen" in r.flags)
@@ -303,24 +304,26 @@ def _displaced_goals(
     )
     goals = []
     for r in objects:
-        start, target = shuffled.start.get(r.name), shuffled.target.get(r.name)
+        start = shuffled.start.get(r.name)
+        target = shuffled.target.get(r.name)
         if (
             not (start and target and _is_moved(start, target))
             and r.name not in shuffled.openings
         ):
             continue
-        first, last = _record_at(r, shuffled, 0), _record_at(r, shuffled, 1)
+        first = _record_at(r, shuffled, 0)
+        last = _record_at(r, shuffled, 1)
         is_open = "isOpen" in last.flags
         if not first.pickupable:
             if first.flags != last.flags:  # its support remains as published
-                on = (
-                    thor.find_holders((*before, first), [first])
-                    if thor.can_lie_on(first)
-                    else {}
-                )
+                if thor.can_lie_on(first):
+                    on = thor.find_holders((*before, first), [first])
+                else:
+                    on = {}
                 goals.append(Restored(first.id, on.get(first.id, ""), is_open))
             continue
-        start_on, end_on = _holder(first, before), _holder(last, after)
+        start_on = _holder(first, before)
+        end_on = _holder(last, after)
         x, y, _ = last.center
         if (start_on and start_on.id) != (end_on and end_on.id):
             floor = "" if last.bottom <= LOW_M else NOWHERE
@@ -363,18 +366,18 @@ def _record_at(
 ) -> thor.ObjectRecord:
     """Return the record of an object at the start (0) of an episode, or at its target (1)."""
     pose = (shuffled.start, shuffled.target)[moment].get(record.name)
-    record = (
-        record
-        if pose is None
-        else thor.move_record(record, pose.position, pose.heading)
-    )
+    if pose is None:
+        record = record
+    else:
+        record = thor.move_record(record, pose.position, pose.heading)
     openings = shuffled.openings.get(record.name)
     if openings is None:
         return record
     changes = abs(openings[0] - openings[1]) > LID_CHANGE
-    is_open = (
-        openings[moment] == max(openings) if changes else min(openings) > LID_CHANGE
-    )
+    if changes:
+        is_open = openings[moment] == max(openings)
+    else:
+        is_open = min(openings) > LID_CHANGE
     flags = record.flags | {"isOpen"} if is_open else record.flags - {"isOpen"}
     return replace(record, flags=flags)
 
@@ -390,7 +393,9 @@ class PublishedEpisodes:
         self, split: str, folder: Path | None, body: Body, form: RequestStyle
     ) -> None:
         self._folder = folder = require_data(folder, f"rearrangement:{split}")
-        self._split, self._body, self._request_form = split, body, form
+        self._split = split
+        self._body = body
+        self._request_form = form
         self._path = find(folder, f"rearrangement/{split}.json")
         self._scenes = read_json(self._path, dict)  # scene -> episodes
         places = [
@@ -435,14 +440,13 @@ class PublishedEpisodes:
 
     def _read(self, scene: str, number: int) -> Shuffle:
         """Read a published episode. Raises ``DataError`` naming episode and field."""
-        path, raw, where = (
-            self._path,
-            self._scenes[scene][number],
-            f"{scene}, episode {number}",
-        )
+        path = self._path
+        raw = self._scenes[scene][number]
+        where = f"{scene}, episode {number}"
 
         def poses(name: str) -> dict[str, PivotPose]:
-            by_name, at = {}, f"{where}, {name}"
+            by_name = {}
+            at = f"{where}, {name}"
             for each in read_field(path, where, raw, name, list):
                 turn = read_field(path, at, each, "rotation", dict)
                 heading = float(read_field(path, at, turn, "y", NUMBER))
@@ -461,7 +465,8 @@ class PublishedEpisodes:
             )
             for each in read_field(path, where, raw, "openable_data", list)
         }
-        start, target = poses("starting_poses"), poses("target_poses")
+        start = poses("starting_poses")
+        target = poses("target_poses")
         return Shuffle(scene, x, y, heading, start, target, openings)
 
     def world(self, episode: Episode) -> HouseholdWorld:
@@ -501,7 +506,8 @@ class PublishedEpisodes:
 
         def spot(goal: Restored) -> str:
             """Return the target spot of an object on long furniture, else empty."""
-            point, holder = judged.spots.get(goal.object), objects.get(goal.receptacle)
+            point = judged.spots.get(goal.object)
+            holder = objects.get(goal.receptacle)
             if point is None or holder is None or not holder.is_long:
                 return ""
             return spot_words((point[0] - holder.x, point[1] - holder.y))
@@ -523,10 +529,12 @@ class PublishedEpisodes:
 
 def describe_changes(rng: Random, scene: Scene, goals: Sequence[Restored]) -> str:
     """Describe the goals, each object by its name in a world where all objects are named."""
-    names, objects = names_of(scene.objects), {o.id: o for o in scene.objects}
+    names = names_of(scene.objects)
+    objects = {o.id: o for o in scene.objects}
     lines = []
     for goal in goals:
-        item, holder = objects[goal.object], objects.get(goal.receptacle)
+        item = objects[goal.object]
+        holder = objects.get(goal.receptacle)
         words = {"thing": names[item.id], "place": names[item.id]}
         if "pickupable" not in item.affordances:
             kind, words["open"] = "room_lids", "open" if goal.open else "closed"
@@ -593,13 +601,15 @@ class Rearrangement(homes.SourcedTasks):
                 split, self.folder, self.settings.make_body(), form
             )
         seed = "{scene}/rearrangement"  # requests for the full state name every object
-        draw, named = self._draw, form == "state"
+        draw = self._draw
+        named = form == "state"
         return homes.Generated(
             split, self.settings, draw, seed=seed, identify=_episode_id, named=named
         )
 
     def _draw(self, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
-        drawn_goals, scene = shuffle_objects(rng, draft), draft.home.name
+        drawn_goals = shuffle_objects(rng, draft)
+        scene = draft.home.name
         if drawn_goals is None:
             return None
         changed_goals, other_goals, words = drawn_goals

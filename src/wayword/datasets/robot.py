@@ -93,11 +93,10 @@ class RobotTasks(SolvableSearches):
 
     def world(self, episode: Episode) -> SharedRobotWorld:
         """Return a world of the robot. Episodes share its connection; the latest drives."""
-        base = (
-            self._custom_base
-            if self.settings.base
-            else RosBase(self.settings, self._link)
-        )
+        if self.settings.base:
+            base = self._custom_base
+        else:
+            base = RosBase(self.settings, self._link)
         return SharedRobotWorld(base, self._drivers)
 
     @cached_property
@@ -108,16 +107,18 @@ class RobotTasks(SolvableSearches):
     @cached_property
     def _custom_base(self) -> Base:
         """The base named by ``base``. Raises ``UsageError``."""
-        name, base_settings = self.settings.base, self.settings.base_settings
+        name = self.settings.base
+        base_settings = self.settings.base_settings
         cls = registry.load("base", name)
         settings = getattr(cls, "Settings", None)
         if settings is None and base_settings:
             raise UsageError(
                 f"base {name} has no settings, got {', '.join(base_settings)}"
             )
-        base: Base = (
-            cls() if settings is None else cls(make(settings, base_settings, name))
-        )
+        if settings is None:
+            base: Base = cls()
+        else:
+            base = cls(make(settings, base_settings, name))
         methods = ("start", "capture", "rotate", "go_to", "pose", "report", "stop")
         if absent := [
             name for name in methods if not callable(getattr(base, name, None))

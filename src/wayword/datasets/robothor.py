@@ -158,9 +158,8 @@ class Robothor(SolvableSearches):
         ]
         if self.settings.order == "file":
             return numbered
-        numbered.sort(
-            key=lambda entry: entry[1]
-        )  # stable: one episode per scene, then the next
+        # stable: one episode per scene, then the next
+        numbered.sort(key=lambda entry: entry[1])
         # Multiples of a stride of about 0.618 n visit every index if it is coprime to n.
         strides = {
             s: (
@@ -177,11 +176,9 @@ class Robothor(SolvableSearches):
 
     def _task(self, number: int) -> Task:
         scene, index = self._order[number]
-        path, where, records = (
-            self._scenes[scene],
-            f"record {index}",
-            self._records(scene),
-        )
+        path = self._scenes[scene]
+        where = f"record {index}"
+        records = self._records(scene)
         if index >= len(records):
             raise DataError(path, where, "is missing", "fetch it again")
         record = parse_at(path, where, records[index])
@@ -189,9 +186,8 @@ class Robothor(SolvableSearches):
         label = read_field(path, where, record, "object_type", str)
         x, y = robothor.point_of(path, where, record, "initial_position")
         turn = read_field(path, where, record, "initial_orientation", (int, float))
-        horizon = float(
-            record.get("initial_horizon", 0.0)
-        )  # degrees down; published: always 30
+        # Degrees down; published: always 30
+        horizon = float(record.get("initial_horizon", 0.0))
         start = {"x": x, "y": y, "heading": absolute(float(turn)), "horizon": horizon}
         words = spoken_type(label)
         extra: Extra = {"target": words, "kind": words}

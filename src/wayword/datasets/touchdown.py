@@ -82,7 +82,8 @@ class StreetRoutes(SolvableWalks):
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
-        path, tasks = self._routes_file, dict[str, Task]()
+        path = self._routes_file
+        tasks = dict[str, Task]()
         for number, record in files.read_json_lines(path):
             task = self._task(path, f"line {number}", record)
             name = task.episode.id
@@ -134,11 +135,10 @@ class StreetRoutes(SolvableWalks):
         published = type(self)(f"{self._scenario}_train", self.folder, self.settings)
         if published._exists:
             return published, list(published.tasks)
-        excluded = (
-            {task.episode.id for task in self.tasks}
-            if self.name == "map2seq"
-            else set()
-        )
+        if self.name == "map2seq":
+            excluded = {task.episode.id for task in self.tasks}
+        else:
+            excluded = set()
         pool: list[Task] = []
         source: StreetRoutes = self
         for split in ("seen_dev", "seen_test"):
@@ -166,7 +166,8 @@ class StreetRoutes(SolvableWalks):
     @property
     def _places(self) -> list[tuple[Path, str]]:
         """Candidate (folder, file name) pairs for the split's routes."""
-        top, name = self.folder / self.name, f"{self._part}.json"
+        top = self.folder / self.name
+        name = f"{self._part}.json"
         plain = [(top / "data", name)] if self._scenario == "unseen" else []
         released = self.folder / f"{self.name}_{self._scenario}" / "data"
         return [(top / self._scenario, name), *plain, (released, name)]
@@ -233,16 +234,13 @@ class StreetRoutes(SolvableWalks):
         text = files.read_field(path, where, record, "navigation_text", str).strip()
         if not text:
             raise DataError(path, f"{where}, field 'navigation_text'", "is empty")
-        graph, route = (
-            self._graph,
-            files.read_field(path, where, record, "route_panoids", list),
-        )
+        graph = self._graph
+        route = files.read_field(path, where, record, "route_panoids", list)
         unknown = [p for p in route if not isinstance(p, str) or p not in graph.index]
-        pairs = (
-            []
-            if unknown
-            else [(a, b, graph.index[a], graph.index[b]) for a, b in pairwise(route)]
-        )
+        if unknown:
+            pairs = []
+        else:
+            pairs = [(a, b, graph.index[a], graph.index[b]) for a, b in pairwise(route)]
         apart = [
             (a, b) for a, b, *numbers in pairs if not self.navigator.linked(*numbers)
         ]

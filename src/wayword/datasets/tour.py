@@ -132,7 +132,8 @@ class Tour(SolvableWalks):
             ):
                 problem = f"must join two of the places, got {edge!r}"
                 raise DataError(self._path, f"edge {number}", problem)
-            i, j = ids.index(edge[0]), ids.index(edge[1])
+            i = ids.index(edge[0])
+            j = ids.index(edge[1])
             edges |= {(i, j), (j, i)}
         pairs = np.array(sorted(edges), dtype=np.int32).reshape(-1, 2)
         return viewpoints.build(SCAN, ids, positions, pairs)
@@ -161,7 +162,8 @@ class TourPerceiver(Perceiver):
     name = "tour"
 
     def __init__(self, folder: Path, places: Mapping[str, Mapping[str, Any]]) -> None:
-        self._folder, self._places = folder, places
+        self._folder = folder
+        self._places = places
         captions = folder / "seen"
         self._recorded = RecordedPerceiver(
             captions, pack_sightings(captions), self.name

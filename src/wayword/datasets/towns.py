@@ -42,11 +42,12 @@ WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "towns")
 TURNS: Mapping[str, tuple[str, ...]] = Table("sentences", "towns_turns")
 ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
 NUMBERS = ("no", "one", "two", "three", "four", "five")
+# Chances to mention each if possible
 LIGHT_SHARE, CORNER_SHARE, PASSED_SHARE = (
     0.7,
     0.6,
     0.55,
-)  # chances to mention each if possible
+)
 
 
 @dataclass(slots=True)
@@ -99,11 +100,10 @@ def _write_turn(rng: Random, text: TownInstruction, leg: TownLeg) -> str:
     """Write a turn's sentence: ``At …`` and the turn, or ``Go …`` and the turn."""
     turn = rng.choice(TURNS[leg.turn])
     by_light = bool(leg.light_number) and rng.random() < LIGHT_SHARE
-    count, kind = (
-        (leg.light_number, "light")
-        if by_light
-        else (leg.junction_number, "intersection")
-    )
+    if by_light:
+        count, kind = (leg.light_number, "light")
+    else:
+        count, kind = (leg.junction_number, "intersection")
     if by_light:
         text.name(LIGHT)
     if count == 1:
@@ -117,13 +117,13 @@ def _write_turn(rng: Random, text: TownInstruction, leg: TownLeg) -> str:
             f"Go through {through}, and at the next one",
         ]
         go_texts = [f"Walk straight to the {ORDINALS[count]} {kind}"]
-    pick, corner = rng.randrange(len(ats) + len(go_texts)), ""
+    pick = rng.randrange(len(ats) + len(go_texts))
+    corner = ""
     if leg.corner is not None and rng.random() < CORNER_SHARE:
-        side = (
-            f" on the {leg.corner.side} corner"
-            if rng.random() < 0.7
-            else " on the corner"
-        )
+        if rng.random() < 0.7:
+            side = f" on the {leg.corner.side} corner"
+        else:
+            side = " on the corner"
         corner = f", with {text.name(leg.corner.name)}{side},"
     if pick < len(ats):
         return f"{ats[pick]}{corner} {turn}."
@@ -158,11 +158,10 @@ def _write_ending(rng: Random, text: TownInstruction, ending: Ending) -> list[st
             kind = ("light" if are_lit else "intersection") + (
                 "s" if ending.junctions > 1 else ""
             )
-            span = (
-                "the next"
-                if ending.junctions == 1
-                else f"the next {NUMBERS[ending.junctions]}"
-            )
+            if ending.junctions == 1:
+                span = "the next"
+            else:
+                span = f"the next {NUMBERS[ending.junctions]}"
             lines.append(
                 f"{rng.choice(('Go', 'Continue', 'Walk'))} straight through {span} {kind}."
             )
@@ -297,8 +296,10 @@ class Towns(SolvableWalks):
     def narrated(self, task: Task) -> Sequence[tuple[int, int]]:
         """Return, for each part of the instruction, its character offset and the path index of its
         end: a turn's junction, the last junction crossed, the goal."""
-        scene, number = task.episode.scene, task.episode.id.rpartition("_")[2]
-        route, town = self.route(scene, int(number)), self.town(scene)
+        scene = task.episode.scene
+        number = task.episode.id.rpartition("_")[2]
+        route = self.route(scene, int(number))
+        town = self.town(scene)
         index = town.graph.index
         junctions = [
             i for i, name in enumerate(route.path) if town.is_junction(index[name])

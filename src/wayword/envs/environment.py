@@ -48,10 +48,11 @@ Episodes = int | Sequence[str] | None
 """Number of episodes (the first ones), or their ids; None for all."""
 StepResult = tuple[Json, float, bool, bool, Info]
 
+# A curriculum's next level begins at 16 successes in 20 episodes
 RECENT, SOLVED = (
     20,
     16,
-)  # a curriculum's next level begins at 16 successes in 20 episodes
+)
 
 
 PICKLED_FIELDS = ("_rng", "_next", "_stride", "level", "_recent")
@@ -159,13 +160,12 @@ class Environment:
     def __init__(
         self, options: EnvironmentOptions, dataset: Dataset | None = None
     ) -> None:
-        self.options, self.reward = (
-            options,
-            parse_reward(options.reward, options.discount),
-        )
+        self.options = options
+        self.reward = parse_reward(options.reward, options.discount)
         self.include = check_include(options.include)
         self.dataset = dataset if dataset is not None else open_dataset(options.plan)
-        tasks, requested = self.dataset.tasks, options.episodes
+        tasks = self.dataset.tasks
+        requested = options.episodes
         if isinstance(requested, int):
             tasks = tasks[: max(requested, 0)]
         self.tasks: Sequence[Task] = tasks
@@ -176,7 +176,8 @@ class Environment:
                 f"{options.name}: no episode to play (episodes={requested!r})"
             )
         self._rng: random.Random | None = None
-        self._next, self._stride = 0, 1
+        self._next = 0
+        self._stride = 1
         self._background: Background | None = None
         self._game: TaskGame | None = None
         self._ahead: tuple[Any, Future[tuple[TaskGame, random.Random]]] = None, Future()
@@ -184,11 +185,11 @@ class Environment:
         self.level = 0
         """Index of the curriculum's current level."""
         self._recent = deque[bool](maxlen=RECENT)
-        for self.level in range(
-            len(options.curriculum)
-        ):  # refuse a wrong level now, not later
+        # Refuse a wrong level now, not later
+        for self.level in range(len(options.curriculum)):
             self.draw(0, None)
-        self.level, self._rng = 0, None
+        self.level = 0
+        self._rng = None
         self.answers: list[str | int] = []
         """The policy's answers in this episode."""
 
@@ -267,7 +268,8 @@ class Environment:
     ) -> tuple[TaskGame, random.Random]:
         """Take the scene that the executor made for these options and this state of the generator,
         or make it now; then order the next one."""
-        executor, rng = options.executor, self._rng or random.Random()
+        executor = options.executor
+        rng = self._rng or random.Random()
         options, (ordered, future) = replace(options, executor=None), self._ahead
         if ordered == (options, rng.getstate()) and not future.cancelled():
             game, rng = future.result()
@@ -286,20 +288,24 @@ class Environment:
     def partition(self, number: int, count: int) -> None:
         """Without a seed, play every ``count``-th episode from ``number`` on, so that the
         environments of a batch play different ones."""
-        self._next, self._stride = number, count
+        self._next = number
+        self._stride = count
 
     def step(self, answer: str | int) -> StepResult:
         """Play a turn. An illegal action costs a turn, changes nothing and is reported. With an
         agent's prompts as the view, an answer may lead to another question without a turn. Raises
         ``UsageError`` if the episode is over."""
-        game, view, actor = self.game, self._view, self.actor
+        game = self.game
+        view = self._view
+        actor = self.actor
         if not game.active(actor):
             raise UsageError("the episode is over; call reset() before the next step()")
         self.answers.append(answer)
         first_new = len(game.trajectory.steps)
         last = self._play(view.read(answer))
         terms = self._meter.measure(game, game.trajectory.steps[first_new:])
-        terminated, truncated = game.ended == "stopped", game.ended == "step_limit"
+        terminated = game.ended == "stopped"
+        truncated = game.ended == "step_limit"
         info = self._info(last, terms)
         if terminated or truncated:
             self._recent.append(info["success"])
@@ -313,15 +319,19 @@ class Environment:
         """An independent environment in the same state, for search. Scenes are shared.
         :meth:`restore` accepts it any number of times."""
         other = copy.copy(self)
-        other._rng, other._background = copy.deepcopy(self._rng), None
+        other._rng = copy.deepcopy(self._rng)
+        other._background = None
         other._ahead = None, Future()
         other.answers = list(self.answers)
         game = None if self._game is None else self._game.clone()
         view = None if game is None or self._agents else self._view.clone(game)
         if view is not None:
-            other._game, other._view, other._meter = game, view, copy.copy(self._meter)
+            other._game = game
+            other._view = view
+            other._meter = copy.copy(self._meter)
         elif self._game is not None:
-            other._game, other._recent = None, deque(maxlen=RECENT)
+            other._game = None
+            other._recent = deque(maxlen=RECENT)
             other._begin(
                 TaskGame(self._game.dataset, self._game.task, self._game.max_steps)
             )
@@ -379,11 +389,14 @@ class Environment:
         self.close()
 
     def _begin(self, game: TaskGame) -> tuple[Json, Info]:
-        self.answers, dataset, task = [], game.dataset, game.task
+        self.answers = []
+        dataset = game.dataset
+        task = game.task
         if self._game is not None:
             self._view.leave()
         self._game = game
-        actors, options = game.world.actors, self.options
+        actors = game.world.actors
+        options = self.options
         if options.actor and options.actor not in actors:
             hint = suggest(options.actor, list(actors))
             raise UsageError(f"no actor is called {options.actor!r}; {hint}")
@@ -417,15 +430,16 @@ class Environment:
             self._turn(actor)
         self._view.begin(game)
         self._meter = RewardMeter(self.reward, self.actor, game)
-        last = self._play(
-            self._view.decided()
-        )  # an agent may act before its first question
+        # An agent may act before its first question
+        last = self._play(self._view.decided())
         return self._view.observe(), self._info(last, {})
 
     def _play(self, decision: Decision | Rejection | None) -> Step | None:
         """Carry out a decision, and those that need no answer; return the last step. The others
         play until this actor's turn, or to the end once it has stopped."""
-        last, game, order = None, self.game, self.game.world.actors
+        last = None
+        game = self.game
+        order = self.game.world.actors
         index = order.index(self.actor)
         while decision is not None:
             last = game.act(self.actor, decision)
@@ -449,7 +463,8 @@ class Environment:
         return [matches[name] for name in episodes]
 
     def _turn(self, actor: str) -> None:
-        game, agent = self.game, self._agents[actor]
+        game = self.game
+        agent = self._agents[actor]
         if not game.active(actor):
             return
         decision = finish(agent.act(game.observation(actor), game.space(actor)))
@@ -459,9 +474,10 @@ class Environment:
 
     def _info(self, last: Step | None, terms: Mapping[str, float]) -> Info:
         """``info`` after the actor's ``last`` turn, which is None at the start."""
-        rejection = (
-            last.decision if last and isinstance(last.decision, Rejection) else None
-        )
+        if last and isinstance(last.decision, Rejection):
+            rejection = last.decision
+        else:
+            rejection = None
         return {
             **self.game.info(
                 self.actor, rejection is not None, self.include, self._view.rules

@@ -46,7 +46,8 @@ class TaskGame(Game):
 
     def __init__(self, dataset: Dataset, task: Task, max_steps: int | None) -> None:
         super().__init__(dataset.world(task.episode), task.episode, max_steps)
-        self.dataset, self.task = dataset, task
+        self.dataset = dataset
+        self.task = task
         self._experts: dict[str, _Expert] = {}
         self._plans: dict[str, list[Action] | None] = {}  # to the end, in reverse order
         self._planned_steps = 0  # steps of the trajectory that ``_plans`` accounts for
@@ -71,18 +72,17 @@ class TaskGame(Game):
 
     def legal_actions(self, actor: str) -> list[str]:
         """Return the actor's listed actions; empty if it has no turn left."""
-        return (
-            [str(each) for each in self.space(actor).listed]
-            if self.active(actor)
-            else []
-        )
+        if self.active(actor):
+            return [str(each) for each in self.space(actor).listed]
+        return []
 
     def standing(self) -> Standing | None:
         """Current standing of the episode; None if its answer is not public."""
         trajectory = self.trajectory
         if self._standing[0] == len(trajectory.steps):
             return self._standing[1]
-        dataset, family = self.dataset, self.dataset.family
+        dataset = self.dataset
+        family = self.dataset.family
         judge = scorer(family)
         if isinstance(judge, Judged):
             standing = judge.standing(dataset, self.task, self.world)
@@ -95,9 +95,8 @@ class TaskGame(Game):
             )
             (scores,) = judge.score(dataset, [(self.task, current)])
             success = scores.get(family.success)
-            solved = (
-                success is not None and success > 0.5
-            )  # a success rate of one episode: 0 or 1
+            # A success rate of one episode: 0 or 1
+            solved = success is not None and success > 0.5
             standing = None if success is None else Standing(solved, int(solved))
         self._standing = len(trajectory.steps), standing
         return standing
@@ -118,9 +117,8 @@ class TaskGame(Game):
         if self.over(actor):
             return 0
         for step in self.trajectory.steps[self._planned_steps :]:
-            if isinstance(
-                step.decision, Decision
-            ):  # a plan stays valid while it is followed
+            # A plan stays valid while it is followed
+            if isinstance(step.decision, Decision):
                 plan = self._plans.get(step.actor)
                 followed = (
                     bool(plan)
@@ -130,7 +128,8 @@ class TaskGame(Game):
                 self._plans = {step.actor: plan} if followed else {}
         self._planned_steps = len(self.trajectory.steps)
         if actor not in self._plans:
-            world, actions = copied(self.world), None
+            world = copied(self.world)
+            actions = None
             with suppress(PlanningFailed, UsageError):
                 if (expert := self.plan(world, actor)) is not None:
                     actions = list(Game(world).actions(actor, expert))[::-1]
@@ -182,9 +181,10 @@ class TaskGame(Game):
             elif name == "conditions":
                 info[name] = [standing.met, standing.parts]
             else:  # a float: Gymnasium's vectors put the distances of several into one array
-                info[name] = (
-                    None if standing.distance is None else float(standing.distance)
-                )
+                if standing.distance is None:
+                    info[name] = None
+                else:
+                    info[name] = float(standing.distance)
         return info
 
 
@@ -192,7 +192,8 @@ class _Expert:
     """The expert's next action. The plan is kept while it is followed, else made again."""
 
     def __init__(self, game: TaskGame, actor: str) -> None:
-        self._game, self._actor = game, actor
+        self._game = game
+        self._actor = actor
         self._steps = len(game.trajectory.steps)
         self._plan: ActionPlan | None = None
         self._action: Action | None = None

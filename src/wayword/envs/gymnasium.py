@@ -65,11 +65,9 @@ class FreeText(gymnasium.spaces.Space[str]):
     def sample(self, *masks: Any, **named: Any) -> str:
         """Return a legal action if they are listed, else a fixed word."""
         actions = self._list_actions() if self._list_actions is not None else ()
-        return (
-            str(actions[int(self.np_random.integers(len(actions)))])
-            if actions
-            else "look"
-        )
+        if actions:
+            return str(actions[int(self.np_random.integers(len(actions)))])
+        return "look"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FreeText)

@@ -119,7 +119,8 @@ class AssistantSession:
     def __init__(
         self, env: Environment, out: Path | str, player: str = "assistant"
     ) -> None:
-        options, base = env.options, env.options.plan
+        options = env.options
+        base = env.options.plan
         settings = OutsideSettings(
             options.view,
             options.actions,
@@ -157,7 +158,8 @@ class AssistantSession:
             raise UsageError(f"no episode {name!r}; {suggest(name, ids[:2000])}")
         self._abandon("another episode was started")
         observation, _ = self._env.reset(episode=name)
-        self._observation, self._playing = str(observation), True
+        self._observation = str(observation)
+        self._playing = True
         return f"{self._env.view.rules()}\n\n{observation}"
 
     def look(self) -> str:
@@ -177,12 +179,14 @@ class AssistantSession:
         if not (terminated or truncated):
             return self._observation
         self._playing = False
-        task, trajectory = env.game.task, env.trajectory()
+        task = env.game.task
+        trajectory = env.trajectory()
         (scores,) = score(env.dataset, [(task, trajectory)])
         self._folder.append(EpisodeRecord(task.episode.id, scores, trajectory))
-        ending = (
-            "You stopped" if terminated else "The episode was cut off at its step limit"
-        )
+        if terminated:
+            ending = "You stopped"
+        else:
+            ending = "The episode was cut off at its step limit"
         verdict = "the task is done" if info["success"] else "the task is not done"
         return f"{self._observation}\n\n{ending}: {verdict}. Call `begin` for the next one."
 
@@ -226,7 +230,8 @@ class AssistantSession:
         if self._playing:
             self._playing = False
             trajectory = self._env.trajectory()
-            trajectory.ended, trajectory.error = "failed", reason
+            trajectory.ended = "failed"
+            trajectory.error = reason
             with suppress(WaywordError):
                 self._folder.fail(self._env.game.task.episode.id, reason, trajectory)
 

@@ -111,13 +111,17 @@ class OpenEnvServer:
         max_sessions: int = MAX_SESSIONS,
         **options: Any,
     ) -> None:
-        self._name, self._token, self._options = name, token, options
-        self._max_sessions, self._session_count = max_sessions, 0
+        self._name = name
+        self._token = token
+        self._options = options
+        self._max_sessions = max_sessions
+        self._session_count = 0
         self._dataset = make(name, **options).dataset
 
     def app(self) -> Starlette:
         """The application, for any ASGI server."""
-        text, episode = {"text": {"type": "string"}}, {"episode_id": {"type": "string"}}
+        text = {"text": {"type": "string"}}
+        episode = {"episode_id": {"type": "string"}}
         parts = {"action": text, "observation": {**text, "metadata": {}}}
         parts["state"] = {**episode, "step_count": {"type": "integer"}}
         about = f"Wayword's {self._name}, {len(self._dataset.tasks):,} episodes"
@@ -146,10 +150,8 @@ class OpenEnvServer:
 
     def allowed(self, connection: HTTPConnection) -> bool:
         """True if a client has the token and is not a page of another website."""
-        host, origin = (
-            connection.headers.get("host", ""),
-            connection.headers.get("origin"),
-        )
+        host = connection.headers.get("host", "")
+        origin = connection.headers.get("origin")
         # With a token, clients may call this machine by any name.
         if not is_local_request("localhost" if self._token else host, origin):
             return False
@@ -189,7 +191,8 @@ async def _reply(env: Environment, socket: WebSocket) -> str | None:
     """The reply to the next message; None ends the session."""
     try:
         message = json_object(await socket.receive_text())  # KeyError if it is binary
-        kind, data = message["type"], message.get("data") or {}
+        kind = message["type"]
+        data = message.get("data") or {}
         if kind == "close":
             return None
         if kind not in MESSAGES:

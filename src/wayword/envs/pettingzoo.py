@@ -49,7 +49,8 @@ class _MultiActorEnv:
     def __init__(self, name: str = "ma_household", **options: Any) -> None:
         super().__init__()
         self._env = make(name, **options)
-        view, actions = self._env.options.view, self._env.options.actions
+        view = self._env.options.view
+        actions = self._env.options.actions
         if view not in ("text", "structured"):
             raise UsageError(
                 f"view={view!r} must be 'text' or 'structured' for several actors"
@@ -141,7 +142,8 @@ class _MultiActorEnv:
 
     def _endings(self, actor: str) -> tuple[bool, bool]:
         """Terminated (the actor has stopped) and truncated (it was cut off at the limit)."""
-        ended, stopped = self.game.ended is not None, self.game.world.done(actor)
+        ended = self.game.ended is not None
+        stopped = self.game.world.done(actor)
         return ended and stopped, ended and not stopped
 
     def _info(self, actor: str, rejected: bool = False) -> Info:
@@ -219,7 +221,8 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
         dict[str, Any],
     ]:
         """Play a turn of every actor that has turns left; other actions are ignored."""
-        agents, step_count = self.agents, len(self.game.trajectory.steps)
+        agents = self.agents
+        step_count = len(self.game.trajectory.steps)
         for actor in agents:
             if self.game.active(actor) and actions.get(actor) is None:
                 raise UsageError(f"no action for {actor!r}, whose turn it is")
@@ -239,4 +242,5 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
         )
 
 
-aec, parallel = WaywordAEC, WaywordParallel
+aec = WaywordAEC
+parallel = WaywordParallel

@@ -101,11 +101,9 @@ class RewardMeter:
     game cannot measure."""
 
     def __init__(self, reward: Reward, actor: str, game: TaskGame) -> None:
-        self._weights, self._discount, self._actor = (
-            reward.weights,
-            reward.discount,
-            actor,
-        )
+        self._weights = reward.weights
+        self._discount = reward.discount
+        self._actor = actor
         by_distance = [
             name for name in ("progress", "potential") if name in self._weights
         ]
@@ -114,14 +112,14 @@ class RewardMeter:
                 f"reward: {by_distance[0]} cannot be split between actors who share a task; use "
                 "conditions"
             )
-        self._conditions = (
-            self._met_share(game) if "conditions" in self._weights else 0.0
-        )
+        if "conditions" in self._weights:
+            self._conditions = self._met_share(game)
+        else:
+            self._conditions = 0.0
         self._initial = self._distance(game) if by_distance else None
         self._distance_left = self._initial or 0.0
-        self._progress = self._potential = (
-            0.0  # the shares of the distance rewarded so far
-        )
+        # The shares of the distance rewarded so far
+        self._progress = self._potential = 0.0
 
     def measure(self, game: TaskGame, steps: list[Step]) -> dict[str, float]:
         """The weighted terms of ``steps``, which are those since the last measure."""
@@ -153,9 +151,11 @@ class RewardMeter:
             self._distance_left = distance
         covered = 1.0 - self._distance_left / self._initial
         if name == "potential":
-            before, self._potential = self._potential, 0.0 if game.ended else covered
+            before = self._potential
+            self._potential = 0.0 if game.ended else covered
             return self._discount * self._potential - before
-        before, self._progress = self._progress, covered
+        before = self._progress
+        self._progress = covered
         return covered - before
 
     def _met_share(self, game: TaskGame) -> float:

@@ -63,14 +63,16 @@ class ToolEnvironment:
 
     def __init__(self) -> None:
         self._env: Environment = make(self._name, dataset=self._shared, **self._options)
-        self._total, self._over = 0.0, True
+        self._total = 0.0
+        self._over = True
 
     def reset(self, **row: Any) -> str | None:
         """Begin the row's ``episode``, else the next one. Returns the observation unless the row
         has an episode, as its prompt then holds the observation."""
         episode = row.get("episode")
         observation, _ = self._env.reset(episode=episode)
-        self._total, self._over = 0.0, False
+        self._total = 0.0
+        self._over = False
         for action in self._opening:
             observation = self.act(action)
         return None if episode is not None else str(observation)
@@ -89,9 +91,9 @@ class ToolEnvironment:
         observation, reward, terminated, truncated, _ = self._env.step(action)
         self._total += reward
         self._over = terminated or truncated
-        return (
-            f"{observation}\nThe episode is over." if self._over else str(observation)
-        )
+        if self._over:
+            return f"{observation}\nThe episode is over."
+        return str(observation)
 
 
 def environment_factory(

@@ -91,10 +91,8 @@ def load_environment(
         {"prompt": row["prompt"], "info": {"episode": row["episode"]}, "answer": ""}
         for row in prompts(name, count + eval_count, **options)
     ]
-    train, held_out = (
-        Dataset.from_list(rows[:count]),
-        Dataset.from_list(rows[count:] or rows),
-    )
+    train = Dataset.from_list(rows[:count])
+    held_out = Dataset.from_list(rows[count:] or rows)
     rubric = vf.Rubric(funcs=[reward, success, rejected], weights=[1.0, 0.0, 0.0])
     return WaywordMultiTurnEnv(
         name,

@@ -92,7 +92,8 @@ class Words(ActorView):
     new observation. Answers are parsed as in the strategy ``act``."""
 
     def __init__(self, actor: str, actions: Actions = "text") -> None:
-        self._actor, self._has_menu = actor, actions == "menu"
+        self._actor = actor
+        self._has_menu = actions == "menu"
         self._prompts = Prompts(strategy.__file__, page=Strategy.page)
         self._recipe = StrategyRecipe(self._prompts["act"], "act")
         self._earlier_actions: set[Action] = set()
@@ -105,7 +106,8 @@ class Words(ActorView):
         self._verbalizer: Verbalizer = generic.verbalizer(game.observation(self._actor))
 
     def observe(self) -> Json:
-        observation, verbalizer = self._game.observation(self._actor), self._verbalizer
+        observation = self._game.observation(self._actor)
+        verbalizer = self._verbalizer
         texts = [verbalizer.self_state(observation)[1]]
         texts.append(verbalizer.around(observation, self._perceiver))
         if self._last is None:
@@ -144,10 +146,8 @@ class Words(ActorView):
             game = self._game
             if self._last:  # the rules name the actions that are legal at the start
                 game = TaskGame(game.dataset, game.task, 1)
-            space, episode = (
-                game.space(self._actor),
-                game.task.episode.for_actor(self._actor),
-            )
+            space = game.space(self._actor)
+            episode = game.task.episode.for_actor(self._actor)
             self._rules = system_text(
                 self._prompts,
                 self._verbalizer,
@@ -179,7 +179,8 @@ class Structured(Words):
     """The view ``structured``: the fields of the observation and the feedback as JSON values."""
 
     def observe(self) -> Json:
-        last, episode = self._last, self._game.task.episode.for_actor(self._actor)
+        last = self._last
+        episode = self._game.task.episode.for_actor(self._actor)
         feedback: Json = {}
         if last:
             details = plain(dict(last.feedback.details))
@@ -189,11 +190,9 @@ class Structured(Words):
             "observation": plain(self._game.observation(self._actor)),
             "feedback": feedback,
         }
-        return (
-            {**fields, "actions": list(map(str, self._menu()))}
-            if self._has_menu
-            else fields
-        )
+        if self._has_menu:
+            return {**fields, "actions": list(map(str, self._menu()))}
+        return fields
 
 
 # An agent's prompts as a view: the policy is asked what the agent would ask its model.
@@ -230,7 +229,8 @@ class PolicyModel(Model):
     def __init__(
         self, questions: asyncio.Queue[PolicyQuestion], window: int, role: str = "main"
     ) -> None:
-        self._questions, self._role = questions, role
+        self._questions = questions
+        self._role = role
         self.window: int = window
 
     def as_role(self, role: str) -> PolicyModel:
@@ -311,7 +311,9 @@ class AgentPrompts(ActorView):
             raise UsageError(
                 f"view={agent}: this agent calls no model, so it has no prompts"
             )
-        self._actor, self._seed, self._loop = actor, seed, loop
+        self._actor = actor
+        self._seed = seed
+        self._loop = loop
         self._settings = make(self._cls.Settings, settings, agent)
         self._name = agent
         self._window = int(getattr(self._settings, "context", 0))
@@ -319,7 +321,8 @@ class AgentPrompts(ActorView):
     def begin(self, game: TaskGame) -> None:
         family = game.dataset.family.name
         check_family(self._cls, family, "this dataset", f"view={self._name}")
-        self._game, self._log = game, Log()
+        self._game = game
+        self._log = Log()
         self._questions: asyncio.Queue[PolicyQuestion] = asyncio.Queue()
         self._question: PolicyQuestion | None = None
         self._decision: Decision | Rejection | None = None
@@ -336,7 +339,8 @@ class AgentPrompts(ActorView):
         self._loop.run(self._start(self._turn(begin=True)))
 
     def decided(self) -> Decision | Rejection | None:
-        decision, self._decision = self._decision, None
+        decision = self._decision
+        self._decision = None
         return decision
 
     def observe(self) -> Json:
@@ -354,12 +358,10 @@ class AgentPrompts(ActorView):
         text = str(answer)
         if question.options:
             choice = text if text in question.options else pick(text, question.options)
-            if not isinstance(
-                choice, str
-            ):  # no option was chosen, so the question stays
-                return Rejection(
-                    choice.kind, choice.reason, text[:500]
-                )  # a glimpse for the log
+            # No option was chosen, so the question stays
+            if not isinstance(choice, str):
+                # A glimpse for the log
+                return Rejection(choice.kind, choice.reason, text[:500])
             text = choice
         self._loop.run(self._answer(question, text))
         return self.decided()
@@ -390,7 +392,8 @@ class AgentPrompts(ActorView):
         return info
 
     async def _turn(self, begin: bool = False) -> Decision | Rejection:
-        game, actor = self._game, self._actor
+        game = self._game
+        actor = self._actor
         if begin:
             await self._agent.begin(game.task.episode.for_actor(actor))
             game.trajectory.opening_calls, game.trajectory.opening_notes = (

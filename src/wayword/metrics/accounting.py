@@ -72,11 +72,9 @@ def account(trajectory: Trajectory) -> dict[str, float]:
 def measure(trajectory: Trajectory) -> dict[str, float]:
     """Return the metric of one episode; empty if no expert was consulted (DiscussNav)."""
     lost = len(trajectory.noted(notes.EXPERT_FAILED))
-    return (
-        {"advice_lost": float(lost)}
-        if lost or trajectory.noted(notes.SCENE_EXPERT)
-        else {}
-    )
+    if lost or trajectory.noted(notes.SCENE_EXPERT):
+        return {"advice_lost": float(lost)}
+    return {}
 
 
 def psr(trajectory: Trajectory) -> dict[str, float]:

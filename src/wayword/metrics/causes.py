@@ -201,7 +201,8 @@ def _has_wandered(written: Written, steps: Sequence[Written]) -> bool:
 
 
 def _place_of(pose: Mapping[str, Any]) -> tuple[float, float] | str | None:
-    x, y = pose.get("x"), pose.get("y")
+    x = pose.get("x")
+    y = pose.get("y")
     if isinstance(x, int | float) and isinstance(y, int | float):
         return round(x, 2), round(y, 2)
     return str(pose.get("viewpoint") or pose.get("panorama") or "") or None

@@ -299,13 +299,17 @@ def _power_note(line: MetricDifference) -> str:
 
 
 def _cells(line: MetricDifference) -> tuple[str, ...]:
-    metric, gap = line.metric, line.difference
+    metric = line.metric
+    gap = line.difference
     change = number(metric, gap.mean)
     if math.isfinite(gap.half):
         change += f" [{number(metric, gap.low)}, {number(metric, gap.high)}]"
-    chance = (
-        "–" if math.isnan(line.p) else "<0.001" if line.p < 0.001 else f"{line.p:.3f}"
-    )
+    if math.isnan(line.p):
+        chance = "–"
+    elif line.p < 0.001:
+        chance = "<0.001"
+    else:
+        chance = f"{line.p:.3f}"
     judged = (line.wins, line.losses) if metric.better else ("–", "–")
     counts = str(judged[0]), str(judged[1]), str(line.ties)
     means = number(metric, line.first), number(metric, line.second)
@@ -422,7 +426,8 @@ def mark_best(
     for a, b in combinations(rivals, 2):
         if not set(scored[a]) & set(scored[b]):
             continue
-        family, metrics = rows[a].family, rows[a].metrics
+        family = rows[a].family
+        metrics = rows[a].metrics
         result = compare("", scored[b], "", scored[a], family=family, metrics=metrics,
                          clusters=clusters)  # fmt: skip
         for line in result.lines:

@@ -60,7 +60,8 @@ class HouseholdScorer(EpisodeScorer):
         workers: tuple[str, ...] = ()
         if isinstance(reference, PlannedReference):
             workers = reference.worker, *reference.helpers
-        length, best = actions_taken(trajectory, workers), dataset.expert_length(task)
+        length = actions_taken(trajectory, workers)
+        best = dataset.expert_length(task)
         scores["low_level"] = float(length)
         if best is not None:
             for key in [key for key in ("sr", "goal_sr") if key in scores]:
@@ -78,7 +79,8 @@ class HouseholdScorer(EpisodeScorer):
         if isinstance(reference, AnswerReference):
             right = bool(answer_is_right(state, reference.answer))
             return Standing(right, int(right))
-        met, parts = reference.met(state), reference.parts()
+        met = reference.met(state)
+        parts = reference.parts()
         return Standing(met == parts and has_stopped(state), met, parts)
 
 
@@ -114,9 +116,10 @@ def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
             decision = step.decision
             stops = isinstance(decision, Decision) and decision.action.name == STOP.name
             failed += stops or not step.feedback.ok
-    actors: Mapping[str, Json] = (
-        trajectory.state.get("actors", {}) if trajectory.state else {}
-    )
+    if trajectory.state:
+        actors: Mapping[str, Json] = trajectory.state.get("actors", {})
+    else:
+        actors = {}
     counted = [
         record for name, record in actors.items() if not workers or name in workers
     ]

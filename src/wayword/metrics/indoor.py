@@ -98,7 +98,8 @@ def _object_scores(
     target = task.reference
     if not isinstance(target, ObjectReference):
         return {}
-    walk, graph = walked_places(task, trajectory, "viewpoint"), _graph(dataset, task)
+    walk = walked_places(task, trajectory, "viewpoint")
+    graph = _graph(dataset, task)
     success = float(walk[-1] in target.visible_from)
     gold = sum(graph.distance(a, b) for a, b in pairwise(target.path))
     shares = {}
@@ -107,9 +108,10 @@ def _object_scores(
         ("spl_gold", gold),
     ):
         # if the start is the goal, the weight is 1 for an agent that did not move, else 0
-        shares[key] = (
-            length / max(length, walked["tl"]) if length else float(not walked["tl"])
-        )
+        if length:
+            shares[key] = length / max(length, walked["tl"])
+        else:
+            shares[key] = float(not walked["tl"])
     last = trajectory.steps[-1].decision if trajectory.steps else None
     named = isinstance(last, Decision) and last.action == Action(
         "stop", (target.object_id,)
@@ -126,7 +128,8 @@ def _object_scores(
 
 def measure(batch: Alignment) -> dict[str, Floats]:
     """Return every metric of a batch, each (B,), by key in the order of ``METRICS``."""
-    success, ndtw = paths.success(batch), paths.ndtw(batch)
+    success = paths.success(batch)
+    ndtw = paths.ndtw(batch)
     return {
         "sr": success,
         "spl": paths.spl(batch),

@@ -83,10 +83,10 @@ class ObjectNavScorer(EpisodeScorer):
     def score_episode(
         self, dataset: Any, task: Task, trajectory: Trajectory
     ) -> dict[str, float]:
-        trajectory = replace(
-            trajectory, earlier=[]
-        )  # score the last trial, and only its notes
-        reference, state = task.reference, trajectory.state or {}
+        # Score the last trial, and only its notes
+        trajectory = replace(trajectory, earlier=[])
+        reference = task.reference
+        state = trajectory.state or {}
         if not isinstance(reference, ObjectNavReference):
             return {}
         traveled = float(state.get("metres", 0.0))
@@ -123,7 +123,8 @@ class ObjectNavScorer(EpisodeScorer):
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Return success (a stop with a target in view), and metres to the nearest target."""
-        reference, pose = task.reference, world.pose("agent")
+        reference = task.reference
+        pose = world.pose("agent")
         if not isinstance(reference, ObjectNavReference):
             return None
         position = pose["x"], pose["y"]

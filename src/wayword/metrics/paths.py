@@ -158,9 +158,8 @@ def _warp(
         costs = metres(current, gold[:, :count])
         np.minimum(nearest[:, :count], costs, out=nearest[:, :count])
         row = table[:, :count]  # turned into the next row, in place
-        best = np.minimum(
-            row[1:], row[:-1]
-        )  # predecessors (i - 1, j) and (i - 1, j - 1)
+        # Predecessors (i - 1, j) and (i - 1, j - 1)
+        best = np.minimum(row[1:], row[:-1])
         row[0] += costs[0]
         for j in range(1, len(row)):
             np.minimum(best[j - 1], row[j - 1], out=row[j])

@@ -217,7 +217,8 @@ def _task(
     name = next((name for name in NAMES if name in record), None)
     if name is None:
         raise DataError(path, where, f"has none of the fields {', '.join(NAMES)}")
-    value, at = record[name], f"{where}, field {name!r}"
+    value = record[name]
+    at = f"{where}, field {name!r}"
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise DataError(path, at, f"is not an id: {_short(value)}")
     task = by_id.get(str(value)) or by_path.get(str(value))
@@ -245,7 +246,8 @@ def _trajectory(
     name = next((name for name in (*PLACES, "actions") if name in record), None)
     if name is None:
         raise DataError(path, where, "has none of the fields trajectory, path, actions")
-    at, value = f"{where}, field {name!r}", record[name]
+    at = f"{where}, field {name!r}"
+    value = record[name]
     if not isinstance(value, list):
         raise DataError(path, at, f"must be a list, got {_short(value)}")
     if name == "actions":

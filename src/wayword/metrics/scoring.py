@@ -152,14 +152,13 @@ class SuccessScorer(EpisodeScorer):
 
 def scorer(family: Family | str) -> Scorer:
     """Return the scorer of a family or family name. Raises ``UsageError`` for an invalid scorer."""
-    resolved: Family = (
-        registry.load("family", family) if isinstance(family, str) else family
-    )
-    return (
-        _shipped_scorer(resolved.name)
-        if resolved.scorer is None
-        else _checked(resolved)
-    )
+    if isinstance(family, str):
+        resolved: Family = registry.load("family", family)
+    else:
+        resolved = family
+    if resolved.scorer is None:
+        return _shipped_scorer(resolved.name)
+    return _checked(resolved)
 
 
 def success_of(family: str) -> str:
@@ -192,7 +191,8 @@ def by_key(family_metrics: Iterable[Metric]) -> dict[str, Metric]:
 def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
     """Return all scores of each pair, in order: the family's metrics (of the last trial), trial
     metrics if several were possible, accuracy of stated states, and the accounting."""
-    by, rows = scorer(dataset.family), []
+    by = scorer(dataset.family)
+    rows = []
     scored = by.score(dataset, pairs)
     trials = measure_trials(by, dataset, pairs)
     for scores, tried, (_, trajectory) in zip(scored, trials, pairs, strict=True):

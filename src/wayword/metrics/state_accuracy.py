@@ -87,7 +87,8 @@ def claims(
 ) -> Iterator[Claim]:
     """Yield the claims in a note that can be checked. ``where`` and ``observation`` are the actor's
     pose and observation before the step."""
-    heading, holding = where.get("heading"), _field(observation, "holding")
+    heading = where.get("heading")
+    holding = _field(observation, "holding")
     answer = {about: stated.get(about) for about in ("heading", "holding", "place")}
     if isinstance(heading, int | float):
         claimed = answer["heading"]

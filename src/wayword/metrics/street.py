@@ -158,10 +158,11 @@ def dtw(costs: NDArray[np.float64]) -> float:
     sums = np.cumsum(table, axis=1)
     before = sums - table
     line = np.full(table.shape[1] + 1, np.inf)
+    # The row above, and the same shifted by one column
     above, aside = (
         line[1:],
         line[:-1],
-    )  # the row above, and the same shifted by one column
+    )
     above[:] = sums[0]
     best = np.empty(table.shape[1])
     for total, left in zip(sums[1:], before[1:], strict=True):

@@ -177,20 +177,21 @@ def summarize(
     )  # fmt: skip
 
 
-LOST_ADVICE = (
-    0.1  # share of calls without usable advice above which a row gets a caveat
-)
+# Share of calls without usable advice above which a row gets a caveat
+LOST_ADVICE = 0.1
 
 
 def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
     """Return a row's caveats from its episodes: prompts without their oldest steps or without
     examples, and experts whose advice was lost."""
-    lines, table = [], scores if isinstance(scores, Scores) else Scores.of(scores)
+    lines = []
+    table = scores if isinstance(scores, Scores) else Scores.of(scores)
     for key, lack in (("steps", "their oldest steps"), ("examples", "solved examples")):
         if cut := len(table.column(f"{key}_forgotten")):
             share = f"in {cut} of {len(table)} episodes"
             lines.append(f"{share}, prompts omit {lack} to fit the context")
-    lost, calls = table.column("advice_lost").sum(), table.column("calls").sum()
+    lost = table.column("advice_lost").sum()
+    calls = table.column("calls").sum()
     if calls and lost / calls > LOST_ADVICE:
         lines.append(
             f"{lost:.0f} of {calls:.0f} calls to experts gave no usable advice"
@@ -227,7 +228,8 @@ def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
     if names := [row.name for row in rows if row.sees_answer]:
         lines.append(f"Upper bound (uses ground truth): {', '.join(names)}.")
     for row in rows:
-        trials, verdicts = row.values.get("trials"), row.values.get("verdicts")
+        trials = row.values.get("trials")
+        verdicts = row.values.get("verdicts")
         if trials is not None and verdicts is not None:
             outcomes = f"a judge revealed {verdicts.mean:.1f} outcomes"
             judged = outcomes if verdicts.mean else "no judge"
@@ -288,7 +290,8 @@ def caveats(rows: Sequence[Row]) -> list[str]:
 
 
 def _spent(row: Row, alone: bool) -> str:
-    totals, parts = row.totals, []
+    totals = row.totals
+    parts = []
     if totals.get("calls"):
         cost = totals.get("cost")
         parts.append(f"{totals['calls']:,.0f} calls")

@@ -75,7 +75,9 @@ def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    metrics, names, counts = shown_metrics(rows), [], []
+    metrics = shown_metrics(rows)
+    names = []
+    counts = []
     for row, text in zip(rows, labels(rows), strict=True):
         dataset = f"{row.dataset} {row.checksum[:8]}".strip()
         names.append(
@@ -204,7 +206,8 @@ def to_json(rows: Sequence[Row]) -> str:
 
     Unknown and non-finite values are null.
     """
-    keys, records = [metric.key for metric in metrics_of(rows)], []
+    keys = [metric.key for metric in metrics_of(rows)]
+    records = []
     for row, text in zip(rows, labels(rows), strict=True):
         record = {**_head(row), "sees_answer": row.sees_answer}
         record |= {"settings": text} if text else {}
@@ -230,7 +233,8 @@ def to_json(rows: Sequence[Row]) -> str:
 
 def to_csv(rows: Sequence[Row]) -> str:
     """Return one line per run; a metric takes three columns: ``sr``, ``sr_low``, ``sr_high``."""
-    records, texts = [], labels(rows)
+    records = []
+    texts = labels(rows)
     for row, text in zip(rows, texts, strict=True):
         record = {**_head(row), **({"settings": text} if any(texts) else {})}
         for metric in metrics_of(rows):
@@ -298,7 +302,9 @@ def _printed(
     interval; in LaTeX, means that are significantly better than those of every other run are bold
     (:func:`wayword.metrics.compare.mark_best`).
     """
-    metrics, lines, texts = shown_metrics(rows), [], labels(rows)
+    metrics = shown_metrics(rows)
+    lines = []
+    texts = labels(rows)
     names_agents = any(map(_agent, rows))  # unless the runs' names contain them
     for row, text in zip(rows, texts, strict=True):
         line = [f"{row.name} (uses ground truth)" if row.sees_answer else row.name]
@@ -391,10 +397,10 @@ def cell(row: Row, metric: Metric, fewer: int = 0) -> tuple[str, str]:
     if value is None or math.isnan(value.mean):
         return ("–", "")
     digits = _digits(metric, value.mean)
-    mean, half = number(metric, value.mean, digits), number(metric, value.half, digits)
-    fewer = (
-        fewer if value.half > 0.05 else 0
-    )  # else both ends could round to the same number
+    mean = number(metric, value.mean, digits)
+    half = number(metric, value.half, digits)
+    # Else both ends could round to the same number
+    fewer = fewer if value.half > 0.05 else 0
     ends = [
         number(metric, end, max(0, digits - fewer)) for end in (value.low, value.high)
     ]
@@ -423,11 +429,9 @@ def number(metric: Metric, value: float, digits: int | None = None) -> str:
 def label(metric: Metric) -> str:
     """Return the column's head, with its unit."""
     unit = UNITS.get(metric.kind, "")
-    return (
-        metric.label
-        if not unit or metric.label.endswith(unit)
-        else f"{metric.label} {unit}"
-    )
+    if not unit or metric.label.endswith(unit):
+        return metric.label
+    return f"{metric.label} {unit}"
 
 
 def _digits(metric: Metric, mean: float) -> int:

@@ -33,7 +33,8 @@ TOUR_NDTW = Metric(
 def tours_of(tasks: Sequence[Task]) -> dict[str, Tour]:
     """Return the tour of each episode id. A tour contains each path of its scene once; R2R
     describes each path three times, so its scenes have three tours."""
-    counts, tours = Counter[Hashable](), dict[str, Tour]()
+    counts = Counter[Hashable]()
+    tours = dict[str, Tour]()
     for task in tasks:
         path: Hashable = task.episode.id
         if isinstance(task.reference, PathReference):
@@ -49,7 +50,9 @@ def tour_ndtw(dataset: Any, pairs: Sequence[Pair]) -> float:
     ``dataset`` has ``graph(scene)``; the pairs are in the order in which they were played. NaN if
     a reference is not a public path.
     """
-    total, places, last = 0.0, 0, len(pairs) - 1
+    total = 0.0
+    places = 0
+    last = len(pairs) - 1
     for number, (task, trajectory) in enumerate(pairs):
         if not isinstance(task.reference, PathReference):
             return math.nan

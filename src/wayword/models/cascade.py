@@ -69,10 +69,8 @@ class Cascade(ModelPair):
             raise UsageError(
                 f"cascade:{name}: name two models, as in cascade:local:a,openai:b"
             )
-        self.small, self.large = (
-            open_model(small, rules.small),
-            open_model(large, rules.large),
-        )
+        self.small = open_model(small, rules.small)
+        self.large = open_model(large, rules.large)
         self.name: str = f"cascade:{self.small.name},{self.large.name}"
         identities = f"{self.small.identity}, {self.large.identity}"
         self.identity: str = (
@@ -92,7 +90,8 @@ class Cascade(ModelPair):
         return (*self._warnings, *self.small.warnings, *self.large.warnings)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        rules, changed = self._settings, sampling
+        rules = self._settings
+        changed = sampling
         votes = rules.samples if rules.samples > sampling.n else 1
         if votes > 1:
             changed = replace(
@@ -158,7 +157,8 @@ class Cascade(ModelPair):
 def _joined(small: Answer | None, large: Answer) -> Answer:
     """Return the large model's answer, with the tokens, cost and seconds of both."""
     if small is not None:
-        seconds, cached = small.seconds + large.seconds, small.cached and large.cached
+        seconds = small.seconds + large.seconds
+        cached = small.cached and large.cached
         known = small.cost is not None and large.cost is not None
         cost = (small.cost or 0.0) + (large.cost or 0.0) if known else None
         usage = small.usage + large.usage
@@ -194,11 +194,9 @@ def _decision(text: str) -> str:
 
 def _margin(tokens: Sequence[TokenLogprob]) -> float:
     """Return the smallest lead in probability of a decision's token over the next best one."""
-    start, end, least = (
-        _decision_start("".join(token.token for token in tokens)),
-        0,
-        1.0,
-    )
+    start = _decision_start("".join(token.token for token in tokens))
+    end = 0
+    least = 1.0
     for token in tokens:
         end += len(token.token)
         others = [

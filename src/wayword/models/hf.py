@@ -78,11 +78,9 @@ class _Job:
         """Key of jobs that may share a batch. Sampling jobs run alone: their text must depend on
         the seed only, not on the rest of the batch."""
         is_greedy = self.sampling.temperature == 0 and self.sampling.choices is None
-        return (
-            replace(self.sampling, seed=None, json_schema=None)
-            if is_greedy
-            else object()
-        )
+        if is_greedy:
+            return replace(self.sampling, seed=None, json_schema=None)
+        return object()
 
 
 class HfModel(Model):
@@ -103,9 +101,8 @@ class HfModel(Model):
             if importlib.util.find_spec(package) is None:
                 remedy = install_command("hf")
                 raise UsageError(f"{self.name}: {package} is not installed; {remedy}")
-        self._pool = ThreadPoolExecutor(
-            1, "wayword-hf"
-        )  # one thread: calls must not overlap
+        # One thread: calls must not overlap
+        self._pool = ThreadPoolExecutor(1, "wayword-hf")
         self._jobs: list[_Job] = []
         self._worker: asyncio.Task[None] | None = None
         self._cached_prefix: tuple[list[int], Any] = [], None
@@ -123,7 +120,8 @@ class HfModel(Model):
 
     @property
     def window(self) -> int:
-        settings, text_config = self._settings, self._config.get_text_config()
+        settings = self._settings
+        text_config = self._config.get_text_config()
         size = settings.context or int(
             getattr(text_config, "max_position_embeddings", 0) or 0
         )
@@ -202,7 +200,8 @@ class HfModel(Model):
 
     @cached_property
     def _network(self) -> Any:
-        device, dtype = self._settings.device, self._settings.dtype
+        device = self._settings.device
+        dtype = self._settings.dtype
         torch_dtype = dtype if dtype == "auto" else getattr(self._torch, dtype)
         network = self._load_part("AutoModelForCausalLM", torch_dtype=torch_dtype)
         if adapter := self._settings.adapter:
@@ -271,7 +270,9 @@ class HfModel(Model):
         return ids or [tokenizer.bos_token_id or tokenizer.eos_token_id]
 
     def _generate_batch(self, batch: list[_Job]) -> list[Completion]:
-        began, torch, device = time.perf_counter(), self._torch, self._network.device
+        began = time.perf_counter()
+        torch = self._torch
+        device = self._network.device
         sampling = batch[0].sampling
         width = max(len(job.ids) for job in batch)
         pad = self._tokenizer.pad_token_id or 0
@@ -364,7 +365,8 @@ class HfModel(Model):
         )
         ids = ids[:end]
         finish = "length" if end is None else "stop"
-        text, thought = str(self._tokenizer.decode(ids, skip_special_tokens=True)), ""
+        text = str(self._tokenizer.decode(ids, skip_special_tokens=True))
+        thought = ""
         if job.chat:
             text, thought = decoding.split_thought(text)
         if job.sampling.choices is not None:
@@ -395,7 +397,9 @@ class HfModel(Model):
         return tuple(tokens)
 
     def _rank(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
-        began, torch, device = time.perf_counter(), self._torch, self._network.device
+        began = time.perf_counter()
+        torch = self._torch
+        device = self._network.device
         if isinstance(prompt, str):
             pairs = [decoding.continued(prompt, option) for option in options]
             prompt_ids = self._encoded(pairs[0][0], 1)
@@ -433,14 +437,14 @@ class HfModel(Model):
         reused = min(decoding.prefix_length([cached_ids, ids]), len(ids) - 1)
         try:
             if reused < len(cached_ids):
-                cache.crop(
-                    reused - len(cached_ids)
-                )  # a negative length drops that many tokens
+                # A negative length drops that many tokens
+                cache.crop(reused - len(cached_ids))
         except (AttributeError, NotImplementedError, ValueError, RuntimeError):
+            # No cache yet, or sliding-window attention, which cannot crop
             cache, reused = (
                 None,
                 0,
-            )  # no cache yet, or sliding-window attention, which cannot crop
+            )
         new_ids = torch.tensor([ids[reused:]], device=self._network.device)
         output = self._network(input_ids=new_ids, past_key_values=cache, use_cache=True)
         self._cached_prefix = ids, output.past_key_values

@@ -62,7 +62,8 @@ class InspectModel(Model):
     def __init__(self, name: str, settings: InspectSettings | None = None) -> None:
         self.name: str = f"inspect:{name}"
         self._settings = settings or InspectSettings()
-        self._profile, thinking = profile_of(name), self._settings.thinking
+        self._profile = profile_of(name)
+        thinking = self._settings.thinking
         self._thinking = self._profile.thinking if thinking is None else thinking
         try:
             self._inspect = importlib.import_module("inspect_ai.model")
@@ -130,11 +131,11 @@ class InspectModel(Model):
     async def _generate(
         self, prompt: Prompt, sampling: Sampling, number: int, cap: Usage
     ) -> Any:
-        as_chat = (
-            [decoding.as_message(prompt, sampling)]
-            if isinstance(prompt, str)
-            else prompt
-        )
+        as_chat: Sequence[Message]
+        if isinstance(prompt, str):
+            as_chat = [decoding.as_message(prompt, sampling)]
+        else:
+            as_chat = prompt
         *earlier, last = as_chat
         last = replace(last, content=last.content + decoding.describe_form(sampling))
         has_temperature = self._profile.temperature
@@ -149,7 +150,8 @@ class InspectModel(Model):
             messages = [self._message(m) for m in (*earlier, last)]
             return await self._model.generate(messages, config=config)
         except Exception as error:  # noqa: BLE001 - each provider has its own exceptions
-            name, text = type(error).__name__, " ".join(redacted(str(error)).split())
+            name = type(error).__name__
+            text = " ".join(redacted(str(error)).split())
             is_fatal = any(part in name.lower() for part in _FATAL)
             is_free = is_fatal or any(part in name.lower() for part in _FREE)
             is_lost = not is_free  # it may have failed after generating
@@ -163,7 +165,8 @@ class InspectModel(Model):
             ) from None
 
     def _message(self, message: Message) -> Any:
-        module, content = self._inspect, cast(Any, message.content)
+        module = self._inspect
+        content = cast(Any, message.content)
         if message.images:
             pictures = [
                 module.ContentImage(image=image.url) for image in message.images
@@ -184,7 +187,8 @@ def _sample(output: Any, sampling: Sampling) -> tuple[str, str, str]:
     thought = "\n".join(
         p.reasoning for p in parts if getattr(p, "type", "") == "reasoning"
     )
-    text, finish = redacted(choice.message.text), str(choice.stop_reason)
+    text = redacted(choice.message.text)
+    finish = str(choice.stop_reason)
     if sampling.choices:
         return (
             decoding.matched(text, sampling.choices) or text,

@@ -112,10 +112,12 @@ class LocalModel(Model):
         return await self._in_thread(work)
 
     async def aclose(self) -> None:
-        pool, self._pool = self._pool, None
+        pool = self._pool
+        self._pool = None
         if pool is not None:
             await asyncio.to_thread(pool.shutdown, wait=True, cancel_futures=True)
-        engine, self._engine = self._engine, None
+        engine = self._engine
+        self._engine = None
         if engine is not None:
             await asyncio.to_thread(engine.close)
 
@@ -134,9 +136,8 @@ class LocalModel(Model):
                 settings = replace(self._settings, context=self.window)
                 path = self._path
                 if self._weights is not None:
-                    path = verified(
-                        self._weights
-                    )  # even if the converted file exists already
+                    # Even if the converted file exists already
+                    path = verified(self._weights)
                     path = faster(self._weights, path) if settings.requantise else path
                 self._engine = Engine(path, settings)
             return self._engine

@@ -164,11 +164,9 @@ class OpenAIModel(Model):
         custom_settings = {
             k: v for k, v in optional_settings.items() if v not in ("", None)
         }
-        return (
-            f"{line} {json.dumps(custom_settings, sort_keys=True)}"
-            if custom_settings
-            else line
-        )
+        if custom_settings:
+            return f"{line} {json.dumps(custom_settings, sort_keys=True)}"
+        return line
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         began = time.perf_counter()
@@ -282,7 +280,8 @@ class OpenAIModel(Model):
         walks = isinstance(prompt, str) and self._continues
         if isinstance(prompt, str):
             pairs = [continued(prompt, option) for option in options]
-            prompt, endings = pairs[0][0], [ending for _, ending in pairs]
+            prompt = pairs[0][0]
+            endings = [ending for _, ending in pairs]
         if not walks:
             endings = [option.strip() for option in options]
 
@@ -350,7 +349,8 @@ class OpenAIModel(Model):
                 if refusal.kind == "prompt too long":
                     left = refusal.window - refusal.prompt if refusal.prompt else 0
                     if LEAST_ROOM <= left < request.limit:
-                        room, changed = left, True
+                        room = left
+                        changed = True
                     elif changed:  # the window may leave room for the answer alone
                         changed = build(self._profile).limit < request.limit
                 if not changed:

@@ -33,7 +33,8 @@ def walker_features(question: str) -> list[str]:
     line = WALKER_LINE.search(question)
     if line is None:
         raise UsageError(f"regression: not a question of walker: {question!r}")
-    kind, signs = "done" if line[2] else "neighbor", line[1].strip().split(", ")
+    kind = "done" if line[2] else "neighbor"
+    signs = line[1].strip().split(", ")
     groups = (group for size in range(4) for group in combinations(signs, size))
     return [" ".join((kind, *group)) for group in groups]
 
@@ -61,12 +62,12 @@ def velma_features(question: str) -> list[str]:
     )
     place = next((word for word in words if word.startswith("stop")), "")
     wide = surplus.get("crossroads", "-")
-    if (
-        place
-    ):  # the last leg: the place to stop at, the steps on the leg and on the route
+    # The last leg: the place to stop at, the steps on the leg and on the route
+    if place:
         steps = f"of {max(-4, min(4, surplus['steps']))}" if "steps" in surplus else ""
         steps = steps or f"on {min(14, int(words[-2].split()[0]))}"
-        total, at = max(31, min(46, int(words[-1].split()[0]))), number > 0
+        total = max(31, min(46, int(words[-1].split()[0])))
+        at = number > 0
         names = [f"{count}/{at}", f"{count}", f"{at}", steps, place, f"all {total}"]
         names += [
             f"{place} {steps}",
@@ -126,11 +127,10 @@ class RegressionModel(Model):
                 "no": -math.log1p(math.exp(odds)),
             }
         else:
-            turn = (
-                re.search(r"turn (left|right)", before)
-                if before.endswith("Done? yes")
-                else None
-            )
+            if before.endswith("Done? yes"):
+                turn = re.search(r"turn (left|right)", before)
+            else:
+                turn = None
             scores = {turn[1] if turn else "forward": 0.0}
         return Choice(
             tuple(options), tuple(scores.get(o, -99.0) for o in options), Usage()

@@ -61,13 +61,12 @@ class ReplayModel(Model):
     def _next_answer(self, key: str, prompt: Prompt) -> Completion | Choice:
         answers = self._answers.get(key)
         if not answers:
-            text = (
-                prompt
-                if isinstance(prompt, str)
-                else prompt[-1].content
-                if prompt
-                else ""
-            )
+            if isinstance(prompt, str):
+                text = prompt
+            elif prompt:
+                text = prompt[-1].content
+            else:
+                text = ""
             raise ModelError(
                 f"{self.name}: the run made no call with this prompt, which ends in "
                 f"{text[-60:]!r}; use the agent, settings, seed and data of the recorded run"

@@ -65,20 +65,20 @@ class ScriptedModel(Model):
     ) -> None:
         self.name: str = f"scripted:{name}"
         settings = settings or ScriptedSettings()
-        identity = (
-            self.name if settings == ScriptedSettings() else f"{self.name} {settings}"
-        )
+        if settings == ScriptedSettings():
+            identity = self.name
+        else:
+            identity = f"{self.name} {settings}"
         if answers is None:
             answers = _script_named(name, settings)
             if not callable(answers):
                 identity += f" {sha256(Path(name))}"
         self.identity: str = identity
         """Name, settings and checksum of the script: everything that affects answers."""
-        self._answers = (
-            answers
-            if callable(answers)
-            else _answer_in_turn(answers, settings.repeat, self.name)
-        )
+        if callable(answers):
+            self._answers = answers
+        else:
+            self._answers = _answer_in_turn(answers, settings.repeat, self.name)
 
     Settings = ScriptedSettings
 
@@ -217,10 +217,13 @@ def _matching_text(pattern: str, rng: random.Random | None) -> str:
 
     def alternatives(at: int) -> tuple[str, int]:
         """Return a text for the alternatives that begin at an offset, and the offset after them."""
-        options, written = list[str](), ""
+        options = list[str]()
+        written = ""
         while at < len(pattern) and pattern[at] != ")":
             if pattern[at] == "|":
-                options, written, at = [*options, written], "", at + 1
+                options = [*options, written]
+                written = ""
+                at = at + 1
                 continue
             if pattern[at] == "(":
                 text, at = alternatives(at + 1)
@@ -228,9 +231,11 @@ def _matching_text(pattern: str, rng: random.Random | None) -> str:
             else:
                 piece = _PATTERN_PIECE.match(pattern, at)
                 assert piece is not None
-                text, at = piece[1] or piece[2][-2:-1] or piece[2], piece.end()
+                text = piece[1] or piece[2][-2:-1] or piece[2]
+                at = piece.end()
             if quantifier := _QUANTIFIER.match(pattern, at):
-                text, at = "" if quantifier[0] == "?" else text, quantifier.end()
+                text = "" if quantifier[0] == "?" else text
+                at = quantifier.end()
             written += text
         options.append(written)
         return rng.choice(options) if rng else options[0], at

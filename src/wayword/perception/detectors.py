@@ -86,7 +86,9 @@ class SimulatedDetector(Perceiver):
     """Reports the objects truly in view, with simulated errors."""
 
     def __init__(self, quality: Quality, seed: int = 0, name: str = "custom") -> None:
-        self.quality, self._seed, self.name = quality, seed, f"simulated:{name}"
+        self.quality = quality
+        self._seed = seed
+        self.name = f"simulated:{name}"
         caveat = f"{self.name} detects without error: an upper bound for detectors"
         if quality != PRESETS["perfect"]:
             caveat = (
@@ -97,7 +99,8 @@ class SimulatedDetector(Perceiver):
         self.caveats = (caveat,)
 
     def detect(self, view: View) -> list[Detection]:
-        quality, detections = self.quality, []
+        quality = self.quality
+        detections = []
         for obj in self._true_objects(view):
             if self._is_noticed(obj, view):
                 score = self._score(quality.match, quality.spread, obj, view, "detect")
@@ -105,10 +108,11 @@ class SimulatedDetector(Perceiver):
                 detections.append(
                     Detection(name, obj.bearing, obj.away, score, obj.width)
                 )
+        # False alarms depend on place and heading
         key = (
             *_cell(view),
             f"{view.heading:.0f}",
-        )  # false alarms depend on place and heading
+        )
         if self._uniform("phantom", *key) < quality.false_alarms:
             kind = PHANTOMS[int(self._uniform("kind", *key) * len(PHANTOMS))]
             bearing = (self._uniform("bearing", *key) - 0.5) * view.field_of_view
@@ -118,20 +122,19 @@ class SimulatedDetector(Perceiver):
 
     def ground(self, view: View, phrase: str) -> GroundedRegion | None:
         """Return the detected object with the highest score for the phrase."""
-        quality, best = self.quality, None
+        quality = self.quality
+        best = None
         for obj in self._true_objects(view):
             if not self._is_noticed(obj, view):
                 continue
-            mean, spread = quality.match, quality.spread
+            mean = quality.match
+            spread = quality.spread
             if not fits(phrase, obj):
                 words = f"{_normalize(obj.words)} {_normalize(obj.kind)}".split()
-                shared = not set(words).isdisjoint(
-                    _normalize(phrase).split()
-                )  # "mug" of two mugs
-                mean, spread = (
-                    quality.other + quality.related * shared,
-                    quality.other_spread,
-                )
+                # "mug" of two mugs
+                shared = not set(words).isdisjoint(_normalize(phrase).split())
+                mean = quality.other + quality.related * shared
+                spread = quality.other_spread
             score = self._score(min(1.0, mean), spread, obj, view, phrase)
             if best is None or score > best.score:
                 best = GroundedRegion(score, obj.bearing, obj.away)
@@ -153,7 +156,8 @@ class SimulatedDetector(Perceiver):
         self, mean: float, spread: float, obj: Shown, view: View, topic: str
     ) -> float:
         """Draw a score around ``mean``, lowered by distance and clipped to 0 … 1."""
-        steady, by_object = self.quality.steady, self._normal(topic, obj.id)
+        steady = self.quality.steady
+        by_object = self._normal(topic, obj.id)
         by_place = self._normal(topic, obj.id, *_cell(view))
         noise = spread * (
             math.sqrt(steady) * by_object + math.sqrt(1 - steady) * by_place
@@ -251,15 +255,14 @@ class EyeDetector(Perceiver):
     """
 
     def __init__(self, name: str) -> None:
-        family, families = (
-            name.partition(":")[0],
-            [*EYES["grounder"], *EYES["detector"]],
-        )
+        family = name.partition(":")[0]
+        families = [*EYES["grounder"], *EYES["detector"]]
         if family not in families:
             raise UsageError(
                 f"no detector is called {name!r}; {suggest(family, families)}"
             )
-        self.name, self._is_grounder = name, family in EYES["grounder"]
+        self.name = name
+        self._is_grounder = family in EYES["grounder"]
 
     def detect(self, view: View) -> list[Detection]:
         """Return the detected objects, nearest first; those of unknown distance last."""
@@ -288,11 +291,10 @@ class EyeDetector(Perceiver):
         self.check_view(view)
         pictures = [pixels(view.image)]
         eye = _eye("grounder" if self._is_grounder else "detector", self.name)
-        answer = (
-            eye.find(pictures, list(phrases))
-            if self._is_grounder
-            else eye.boxes(pictures)
-        )
+        if self._is_grounder:
+            answer = eye.find(pictures, list(phrases))
+        else:
+            answer = eye.boxes(pictures)
         # In a thread: agents call their detectors inside an event loop.
         with ThreadPoolExecutor(1) as thread:
             boxes: list[list[Box]] = thread.submit(asyncio.run, answer).result()
@@ -308,12 +310,12 @@ class EyeDetector(Perceiver):
                 row - 0.5, column - 0.5, (0.0, 0.0), view.field_of_view, size
             )
 
-        left, right = angles(row, box.left)[0], angles(row, box.right)[0]
-        bearing, elevation = (left + right) / 2, angles(row, column)[1]
-        height, width = (
-            angles(box.top, column)[1] - angles(box.bottom, column)[1],
-            right - left,
-        )
+        left = angles(row, box.left)[0]
+        right = angles(row, box.right)[0]
+        bearing = (left + right) / 2
+        elevation = angles(row, column)[1]
+        height = angles(box.top, column)[1] - angles(box.bottom, column)[1]
+        width = right - left
         distance = distance_at(view, bearing, elevation, INNER * width, INNER * height)
         return Detection(
             box.name, round(bearing, 2), distance, box.score, round(width, 2)
@@ -332,7 +334,8 @@ def distance_at(
     depth = view.depth
     if not depth.bearings or not depth.elevations:
         return None
-    bearings, elevations = np.array(depth.bearings), np.array(depth.elevations)
+    bearings = np.array(depth.bearings)
+    elevations = np.array(depth.elevations)
     if abs(bearings - bearing).min() > max(3.0, width):
         return None
 
@@ -341,10 +344,8 @@ def distance_at(
         indices = np.flatnonzero(offsets <= size / 2)
         return indices if len(indices) else np.array([int(offsets.argmin())])
 
-    columns, rows = (
-        window(bearings, bearing, width),
-        window(elevations, elevation, height),
-    )
+    columns = window(bearings, bearing, width)
+    rows = window(elevations, elevation, height)
     floor = (
         depth.metres()[rows][:, columns] * np.cos(np.radians(elevations[rows]))[:, None]
     )

@@ -39,9 +39,8 @@ FRONT, REAR = "the front view of a vehicle", "the rear view of a vehicle"
 _MIN_DEVIATION = 1e-9  # smaller deviations are rounding errors and count as zero
 
 Scores = NDArray[np.float64]
-Standard = tuple[
-    float, float
-]  # mean and deviation of a landmark's scores over the training area
+# Mean and deviation of a landmark's scores over the training area
+Standard = tuple[float, float]
 
 
 class StandardizedScorer(Perceiver, ABC):
@@ -76,11 +75,10 @@ class StandardizedScorer(Perceiver, ABC):
         if self._cached_standards is None:
             self._cached_standards = {}
             with suppress(OSError, ValueError, TypeError, AttributeError, IndexError):
-                stored = (
-                    json.loads(self._file.read_text(encoding="utf-8"))
-                    if self._file
-                    else {}
-                )
+                if self._file:
+                    stored = json.loads(self._file.read_text(encoding="utf-8"))
+                else:
+                    stored = {}
                 read = {
                     str(k): (float(pair[0]), float(pair[1]))
                     for k, pair in stored.items()
@@ -150,7 +148,8 @@ class RecordedScores(StandardizedScorer):
             path.stat()  # not is_file, because pipes are allowed
         except OSError as error:
             raise DataError(path, "", f"cannot be read ({error.strerror})") from None
-        self._path, self.name = path, f"recorded:{path.name}"
+        self._path = path
+        self.name = f"recorded:{path.name}"
 
     def raw_scores(
         self, scene: str, place: str, headings: Sequence[int], phrases: Sequence[str]
@@ -187,7 +186,8 @@ class RecordedScores(StandardizedScorer):
                     raise DataError(self._path, f"{where}, field 'deviation'", problem)
                 standards[read("landmark", str)] = mean, deviation
                 continue
-            panorama, scores = read("panorama", str), read("scores", dict)
+            panorama = read("panorama", str)
+            scores = read("scores", dict)
             heading = self._number(where, "heading", read("heading", (int, float)))
             for name, score in scores.items():
                 self._number(where, f"scores.{name[:40]}", score)
@@ -217,7 +217,8 @@ class RecordedScores(StandardizedScorer):
 # means and deviations. Unpickling is restricted to arrays and tensors: no code in the files runs.
 # Tensors need torch (extra ``[vision]``). Source: released code of VELMA (Schumann et al. 2024).
 
-TEXTS, STANDARDS = "landmarks.pickle", "landmarks_mean_std.pickle"
+TEXTS = "landmarks.pickle"
+STANDARDS = "landmarks_mean_std.pickle"
 VIEWS = 5  # features of a panorama and heading, from left to right
 SCALE = math.exp(2.6592)  # CLIP's logit scale as the authors set it
 _ARRAYS = {
@@ -237,7 +238,8 @@ class FeatureArchive(StandardizedScorer):
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
-        self._folder, self.name = folder, f"features:{folder.name}"
+        self._folder = folder
+        self.name = f"features:{folder.name}"
         self._load = cache(lambda name: _load_features(folder / name))
 
     def raw_scores(
@@ -247,7 +249,8 @@ class FeatureArchive(StandardizedScorer):
         scores = np.full((len(phrases), len(headings)), np.nan)
         if views is None:
             return scores
-        texts, features = self._load(TEXTS), _as_array(views).reshape(VIEWS, -1)
+        texts = self._load(TEXTS)
+        features = _as_array(views).reshape(VIEWS, -1)
         features = features if len(headings) == VIEWS else features[VIEWS // 2][None]
         for row, phrase in enumerate(phrases):
             text = texts.get(CAPTION.format(phrase), texts.get(phrase))

@@ -82,8 +82,10 @@ def from_skybox(faces: Mapping[str, Picture], rows: int = 512) -> Picture:
     face_rays = [rays @ _camera_axes(*frame) for frame in frames]
     nearest = np.stack([each[..., 2] for each in face_rays]).argmax(axis=0)
     for number, name in enumerate(FACES):
-        is_nearest, face = nearest == number, faces[name]
-        ray, side = face_rays[number][is_nearest], len(face)
+        is_nearest = nearest == number
+        face = faces[name]
+        ray = face_rays[number][is_nearest]
+        side = len(face)
         face_x = (ray[:, 0] / ray[:, 2] + 1) / 2 * side - 0.5
         face_y = (1 - ray[:, 1] / ray[:, 2]) / 2 * side - 0.5
         clipped = face_x.clip(0, side - 1), face_y.clip(0, side - 1)
@@ -109,7 +111,8 @@ def _camera_rays(width: float, size: tuple[int, int]) -> Floats:
 
 def _camera_axes(heading: float, elevation: float) -> Floats:
     """Return the camera's axes as columns: right, up and forward, each in (east, up, north)."""
-    turn, rise = np.radians(heading), np.radians(elevation)
+    turn = np.radians(heading)
+    rise = np.radians(elevation)
     right = np.array([np.cos(turn), 0.0, -np.sin(turn)])
     forward = _direction_vectors(turn, rise)
     return np.stack([right, np.cross(forward, right), forward], axis=1)
@@ -117,7 +120,8 @@ def _camera_axes(heading: float, elevation: float) -> Floats:
 
 def _direction_vectors(longitude: Floats | float, latitude: Floats | float) -> Floats:
     level = np.cos(latitude)
-    east, north = level * np.sin(longitude), level * np.cos(longitude)
+    east = level * np.sin(longitude)
+    north = level * np.cos(longitude)
     return np.stack(
         [east, np.broadcast_to(np.sin(latitude), np.shape(east)), north], axis=-1
     )
@@ -133,8 +137,10 @@ def _interpolate(picture: Picture, x: Floats, y: Floats, wrap: bool = True) -> P
     continue across the seam."""
     rows, columns = picture.shape[:2]
     y = y.clip(0.0, rows - 1.0)
-    left, top = np.floor(x).astype(np.int64), np.floor(y).astype(np.int64)
-    x_share, y_share = (x - left)[..., None], (y - top)[..., None]
+    left = np.floor(x).astype(np.int64)
+    top = np.floor(y).astype(np.int64)
+    x_share = (x - left)[..., None]
+    y_share = (y - top)[..., None]
     below = (top + 1).clip(max=rows - 1)
     left, right = (
         (each % columns) if wrap else each.clip(0, columns - 1)
@@ -212,9 +218,8 @@ def read(source: Path | BinaryIO, name: str = "") -> Picture:
         raise DataError(name or str(source), "", problem) from error
 
 
-cached_read = lru_cache(maxsize=16)(
-    read
-)  # ``read``, with a cache of the last few pictures
+# ``read``, with a cache of the last few pictures
+cached_read = lru_cache(maxsize=16)(read)
 
 
 def encode(picture: Picture, quality: int = 90) -> Image:

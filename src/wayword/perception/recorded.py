@@ -47,7 +47,9 @@ class RecordedPerceiver(Perceiver):
     def __init__(
         self, folder: Path, sightings: Sightings, name: str = "recorded:navgpt"
     ) -> None:
-        self._folder, self._sightings, self.name = folder, sightings, name
+        self._folder = folder
+        self._sightings = sightings
+        self.name = name
         self._captions: dict[str, Mapping[str, list[str]]] = {}
         self._summaries: dict[str, Mapping[str, str]] = {}
         self._percepts: dict[tuple[str, str], Percept] = {}
@@ -77,7 +79,8 @@ class RecordedPerceiver(Perceiver):
             )
         if not isinstance(sentences, list) or len(sentences) not in COUNTS:
             raise DataError(self._folder, where, "must have 6, 8 or 12 sentences")
-        object_groups, width = self._sightings(scene, place), 360.0 / len(sentences)
+        object_groups = self._sightings(scene, place)
+        width = 360.0 / len(sentences)
         if len(object_groups) != len(sentences):
             problem = f"has {len(sentences)} sentences, but {len(object_groups)} groups of objects"
             raise DataError(self._folder, where, problem)
@@ -187,7 +190,8 @@ class SymbolicPerceiver(Perceiver):
     def __init__(
         self, name: str, percepts: Callable[[str], Mapping[str, Percept]]
     ) -> None:
-        self.name, self._percepts = name, percepts
+        self.name = name
+        self._percepts = percepts
 
     def perceive(self, scene: str, place: str) -> Percept:
         try:
@@ -218,7 +222,9 @@ class ScanPictures(Perceiver):
     def __init__(
         self, words: Perceiver, folder: Path, axes: Callable[[str], Mapping[str, float]]
     ) -> None:
-        self._words, self._folder, self._axes = words, folder, axes
+        self._words = words
+        self._folder = folder
+        self._axes = axes
         self.name = f"{words.name}+pictures"
         self._sphere = lru_cache(maxsize=8)(self._read_sphere)
 

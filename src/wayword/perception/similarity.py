@@ -34,18 +34,19 @@ class TextSimilarity:
     """
 
     def __init__(self, network: Path, tokens: Path) -> None:
-        self._network, self._tokens = network, tokens
+        self._network = network
+        self._tokens = tokens
         self._embeddings: dict[str, Floats] = {}
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """Return unit embeddings (N, 384) of the texts."""
-        for (
-            text
-        ) in texts:  # one by one, because int8 results depend on the rest of a batch
+        # One by one, because int8 results depend on the rest of a batch
+        for text in texts:
             if text not in self._embeddings:
                 session, tokenizer = self._loaded
                 encoded = tokenizer.encode(text)
-                mask, types = encoded.attention_mask, encoded.type_ids
+                mask = encoded.attention_mask
+                types = encoded.type_ids
                 arrays = {
                     "input_ids": encoded.ids,
                     "attention_mask": mask,
@@ -78,9 +79,8 @@ class TextSimilarity:
         with needing("text embeddings need tokenizers", "prior"):
             from tokenizers import Tokenizer
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = (
-            1  # texts of a few tokens gain nothing from threads
-        )
+        # Texts of a few tokens gain nothing from threads
+        options.intra_op_num_threads = 1
         options.log_severity_level = 3
         providers = ["CPUExecutionProvider"]
         session = onnxruntime.InferenceSession(

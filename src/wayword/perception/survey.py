@@ -22,9 +22,8 @@ from wayword.core.perceiver import Box, Perceiver, Picture
 from wayword.models.middleware.cache import AnswerCache, digest
 from wayword.perception.panorama import ViewLayout, direction, view
 
-SAME_DEG = (
-    8.0  # boxes with the same name and a smaller difference in heading are one object
-)
+# Boxes with the same name and a smaller difference in heading are one object
+SAME_DEG = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,8 @@ class Views:
     """The views of a layout in one panorama, each cut at first access."""
 
     def __init__(self, panorama: Picture, layout: ViewLayout) -> None:
-        self._panorama, self._layout = panorama, layout
+        self._panorama = panorama
+        self._layout = layout
         self.towards = list(layout.views())
         self._cut_views: dict[int, Picture] = {}
         content = hashlib.sha256(

@@ -69,7 +69,8 @@ def choose(
     plan's shard, then the first ``limit``; or those that the plan names. Raises ``UsageError``."""
     order: Sequence[int] = range(len(tasks))
     if plan.episodes:
-        requested, numbers = set(plan.episodes), dict[str, int]()
+        requested = set(plan.episodes)
+        numbers = dict[str, int]()
         for number in order:  # reading an id may generate the episode
             if len(numbers) == len(requested):
                 break
@@ -89,7 +90,8 @@ def choose(
     chosen = order[shard::shards][: plan.limit]
     if not plan.episode:
         return chosen
-    name, ids = plan.episode, [task_id(tasks, number) for number in chosen]
+    name = plan.episode
+    ids = [task_id(tasks, number) for number in chosen]
     if name == "next":
         if left := [
             n for n, episode in zip(chosen, ids, strict=True) if episode not in finished
@@ -103,24 +105,27 @@ def choose(
         return [chosen[ids.index(name)]]
     if name.isdecimal() and 1 <= int(name) <= len(ids):
         return [chosen[int(name) - 1]]
-    remedy = (
-        suggest(name, ids) if len(ids) <= 40 else f"give a number from 1 to {len(ids)}"
-    )
+    if len(ids) <= 40:
+        remedy = suggest(name, ids)
+    else:
+        remedy = f"give a number from 1 to {len(ids)}"
     raise UsageError(f"{plan.on} has no episode {name!r}; {remedy}")
 
 
 LEVEL = "level"  # the value of ``Plan.episode`` that selects an episode by ``at_level``
+# Unfinished episodes that are compared, and for how long
 _CANDIDATES, _SECONDS = (
     16,
     2.0,
-)  # unfinished episodes that are compared, and for how long
+)
 
 
 def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
     """Return the id of a person's next episode: at first one of half the mean length, a longer one
     after each success, more so after a fast one, a shorter one after a failure; by the expert's
     actions, else by the instruction."""
-    tasks, end = dataset.tasks, time.monotonic() + _SECONDS
+    tasks = dataset.tasks
+    end = time.monotonic() + _SECONDS
 
     def length(task: Task) -> int:
         with suppress(UsageError):  # the answers of some test splits are not public
@@ -135,10 +140,8 @@ def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
     }  # fmt: skip
     wanted = 0.5 * fmean([n for n in lengths.values() if n < sys.maxsize] or [0])
     for name, scores in folder.scores()[-1:]:
-        reached, solved = (
-            length(of_ids(tasks, {name})[name]),
-            scores.get(success, 0.0) > 0.5,
-        )
+        reached = length(of_ids(tasks, {name})[name])
+        solved = scores.get(success, 0.0) > 0.5
         fast = dataset.solutions and reached >= 0.8 * (
             scores.get("low_level") or scores["steps"]
         )
@@ -253,7 +256,8 @@ def config_of(
     models: Mapping[str, Model],
 ) -> dict[str, Any]:
     """Content of ``run.json``: the run's identity, and information for readers."""
-    checksums, perceiver = Checksums(), dataset.perceiver()
+    checksums = Checksums()
+    perceiver = dataset.perceiver()
     chosen = [CHOSEN] if plan.episode or plan.episodes else []
     return {
         "identity": plans.identity(
@@ -291,20 +295,22 @@ _WRITE_EVERY = 0.5  # minimum seconds between two writes
 _MAX_EPISODES = 64  # in the file
 _MAX_MOVES = 400  # in the file, which then has about 60 kB
 _MAX_ACTION = 200  # characters
+# Fields of an observation that place it
 _POSE = (
     "viewpoint",
     "panorama",
     "x",
     "y",
     "heading",
-)  # fields of an observation that place it
+)
 
 
 class Moves:
     """The latest moves of the episodes in progress, ``limit`` of them in total."""
 
     def __init__(self, max_steps: int, limit: int = _MAX_MOVES) -> None:
-        self._max_steps, self._limit = max_steps, limit
+        self._max_steps = max_steps
+        self._limit = limit
         self._counts: Counter[str] = Counter()
         self._trails: dict[str, deque[Step]] = {}
 
@@ -362,7 +368,9 @@ class Reporter:
         account: Account | None = None,
         before: int = 0,
     ) -> None:
-        self._path, self._total, self._account = run / PROGRESS, total, account
+        self._path = run / PROGRESS
+        self._total = total
+        self._account = account
         self._start = {"began": time.time(), "before": before}
         self._tokens = account.tokens if account else 0  # spent by earlier sessions
         self.moves = Moves(max_steps)
@@ -389,11 +397,9 @@ class Reporter:
         if (account := self._account) is not None:
             state |= {"calls": account.pending, "tokens": account.tokens - self._tokens}
             state |= {"dollars": account.dollars, "max_dollars": account.max_dollars}
-        episodes = (
-            {"episodes": []}
-            if over
-            else self._remote or {"episodes": self.moves.current()}
-        )
+        episodes: Mapping[str, Any] = {"episodes": []}
+        if not over:
+            episodes = self._remote or {"episodes": self.moves.current()}
         new = self._path.with_name(f"{PROGRESS}.new")
         with suppress(OSError, TypeError, ValueError):
             new.write_text(
@@ -551,7 +557,8 @@ def _team_demonstration(dataset: Dataset, task: Task) -> Demonstration | None:
     from wayword.worlds.household.goals import HouseholdReference
 
     try:
-        played, single_steps = _play_as_team(dataset, task), False
+        played = _play_as_team(dataset, task)
+        single_steps = False
     except UsageError:
         free = [
             a
@@ -559,13 +566,15 @@ def _team_demonstration(dataset: Dataset, task: Task) -> Demonstration | None:
             if a not in task.episode.start.get("bodies", {})
         ]
         able = Task(with_able_bodies(task.episode, free), task.reference)
-        played, single_steps = _play_as_team(dataset, able), True
+        played = _play_as_team(dataset, able)
+        single_steps = True
     reference = task.reference
     if not isinstance(reference, HouseholdReference) or played.ended != "stopped":
         return None
     if reference.met(played.state) < reference.parts():
         return None
-    turns, was_idle = list[tuple[str, Action]](), dict[str, bool]()
+    turns = list[tuple[str, Action]]()
+    was_idle = dict[str, bool]()
     for step in played.steps:
         if not isinstance(step.decision, Decision):
             continue

@@ -128,11 +128,10 @@ def _plan(agent: Any, on: Any, model: Any, options: Mapping[str, Any]) -> Plan:
     ]
     for key in options:
         if key not in names:
-            hint = (
-                "write settings={...}"
-                if key in ("set", "config")
-                else suggest(key, names)
-            )
+            if key in ("set", "config"):
+                hint = "write settings={...}"
+            else:
+                hint = suggest(key, names)
             shipped = isinstance(agent, str) and agent in registry.names("agent")
             owner = registry.load("agent", agent) if shipped else Agent
             if key in [each.name for each in fields(owner.Settings)]:

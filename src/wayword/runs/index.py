@@ -35,7 +35,8 @@ from wayword.metrics.summary import Scores
 from wayword.runs import codec
 
 _BATCH = 500  # records added to the text index per transaction
-EPISODES, FAILURES = "episodes.jsonl.gz", "failures.jsonl.gz"
+EPISODES = "episodes.jsonl.gz"
+FAILURES = "failures.jsonl.gz"
 _VERSION = 5  # of the index file; increment it whenever the format or content changes
 
 
@@ -85,9 +86,8 @@ class Index:
         """Id, reason and first byte of each failure."""
         self.ends = dict.fromkeys(self._files, 0)
         """The byte after the last record of each file."""
-        self._feet = dict.fromkeys(
-            self._files, b""
-        )  # the last bytes of the last record
+        # The last bytes of the last record
+        self._feet = dict.fromkeys(self._files, b"")
         self._modified = self._saved = 0
 
     def _load(self, content: bytes) -> None:
@@ -96,7 +96,8 @@ class Index:
             raise ValueError("damaged")
         start = content.index(b"\n", 4) + 1  # a checksum may have any bytes
         head = json.loads(content[4:start])
-        self._ids, self.ends = head["ids"], head["ends"]
+        self._ids = head["ids"]
+        self.ends = head["ends"]
         self._numbers = {name: number for number, name in enumerate(self._ids, 1)}
         self._layouts = {
             (ended, tuple(map(tuple, metrics))): number
@@ -145,9 +146,8 @@ class Index:
         with self._lock:
             unchanged = not self._modified or self._mtime() in (0, self._modified)
             feet = {name: self._foot(name, end) for name, end in self.ends.items()}
-            if (
-                not unchanged or feet != self._feet
-            ):  # the last records have moved or changed
+            # The last records have moved or changed
+            if not unchanged or feet != self._feet:
                 self._clear()
             before = self._count()
             for member in codec.read_members(
@@ -201,9 +201,8 @@ class Index:
             problem = f"duplicate of episode {entry.episode_id!r}"
             raise codec.corrupt(self._files[EPISODES], entry.number, problem)
         for key, score in entry.scores.items():
-            if (
-                abs(score) > sys.float_info.max
-            ):  # a damaged file may contain a huge integer
+            # A damaged file may contain a huge integer
+            if abs(score) > sys.float_info.max:
                 entry.scores[key] = math.inf if score > 0 else -math.inf
             if key not in self._columns:
                 self._columns[key] = array("d", [math.nan]) * len(self._ids)
@@ -391,9 +390,10 @@ class Index:
         with db:
             db.execute("BEGIN IMMEDIATE")
             number, foot = db.execute("SELECT max(number), foot FROM read").fetchone()
-            last = (
-                list(self.entries([number])) if number and number <= len(self) else []
-            )
+            if number and number <= len(self):
+                last = list(self.entries([number]))
+            else:
+                last = []
             if number and [
                 self._foot(EPISODES, each.at + each.size) for each in last
             ] != [foot]:
@@ -431,17 +431,21 @@ class Index:
 
 def _texts_of(trajectory: Mapping[str, Json]) -> tuple[list[str], list[str], list[str]]:
     """Thoughts, prompts and answers of a trajectory in JSON form."""
-    thoughts, prompts, answers = list[str](), list[str](), list[str]()
+    thoughts = list[str]()
+    prompts = list[str]()
+    answers = list[str]()
     for trial in (*trajectory.get("earlier", ()), trajectory):
         calls = [*trial.get("opening_calls", ()), *trial.get("closing_calls", ())]
         for step in trial["steps"]:
             thoughts.append(step["decision"].get("thought", ""))
             calls += step.get("calls", ())
         for call in calls:
-            prompt, answer = call["prompt"], call.get("answer") or {}
-            prompts += (
-                [prompt] if isinstance(prompt, str) else [m["content"] for m in prompt]
-            )
+            prompt = call["prompt"]
+            answer = call.get("answer") or {}
+            if isinstance(prompt, str):
+                prompts += [prompt]
+            else:
+                prompts += [m["content"] for m in prompt]
             answers += answer.get("texts") or answer.get("options") or []
     return thoughts, prompts, answers
 

@@ -73,9 +73,10 @@ def messages(
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Topic, schema name and content of each message of a step."""
     row = row_of(step)
-    image = (
-        step.observation.get("image") if isinstance(step.observation, Mapping) else None
-    )
+    if isinstance(step.observation, Mapping):
+        image = step.observation.get("image")
+    else:
+        image = None
     if isinstance(image, bytes) and image:
         form = "png" if image.startswith(b"\x89PNG") else "jpeg"
         content = {

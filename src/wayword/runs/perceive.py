@@ -145,11 +145,9 @@ async def _perceive(
         memory,
     )
     describer = Describer(model(plan.model) if plan.model else None)
-    sentences, objects_of, summaries = (
-        dict[str, Any](),
-        dict[str, Any](),
-        dict[str, str](),
-    )
+    sentences = dict[str, Any]()
+    objects_of = dict[str, Any]()
+    summaries = dict[str, str]()
     count = 0
     try:
         for number, (name, path) in enumerate(pictures.items(), 1):
@@ -190,10 +188,8 @@ def _pictures(plan: Perceiving) -> tuple[Mapping[str, Path], Mapping[str, float]
         if isinstance(value, bool) or not isinstance(value, int | float):
             problem = f"must be a heading in degrees, got {value!r}"
             raise DataError(plan.norths or name, f"field {name!r}", problem)
-    norths, tour = (
-        {k: float(v) for k, v in headings.items()},
-        plan.folder.parent / "tour.json",
-    )
+    norths = {k: float(v) for k, v in headings.items()}
+    tour = plan.folder.parent / "tour.json"
     pictures = panorama.listed(plan.folder)
     if plan.folder.name == "pictures" and tour.is_file():
         places = Tour("all", None, TourSettings(str(tour.parent))).places
@@ -227,7 +223,8 @@ class Describer:
     ) -> tuple[list[str], list[Objects], str]:
         """A sentence and the objects of each direction, clockwise from north, and a summary. The
         views are relative to the picture's center; each direction gets the nearest view."""
-        count, rows = len(layout.headings), len(layout.elevations)
+        count = len(layout.headings)
+        rows = len(layout.elevations)
         captions: list[list[str]] = [[] for _ in range(count)]
         for start in range(0, len(looks), rows):
             at = sector(absolute(looks[start].heading + north), count)
@@ -236,9 +233,10 @@ class Describer:
         for each in sighted:
             heading = absolute(each.heading + north)
             group = objects[sector(heading, count)]
-            label = (
-                each.name if each.name not in group else f"{each.name} {len(group) + 1}"
-            )
+            if each.name not in group:
+                label = each.name
+            else:
+                label = f"{each.name} {len(group) + 1}"
             group[label] = {"heading": round(heading, 2), "distance": each.distance}
         pairs = zip(captions, objects, strict=True)
         sentences = await ask_all(
@@ -286,7 +284,8 @@ def sheet(
     tiles = np.zeros((count * size[0], len(layout.headings) * TILE, 3), np.uint8)
     boxes: list[tuple[str, float, float, float, float]] = []
     for number, look in enumerate(looks):
-        top, left = number % count * size[0], number // count * TILE
+        top = number % count * size[0]
+        left = number // count * TILE
         shown = panorama.view(picture, look.heading, look.elevation, layout.width, size)
         tiles[top : top + size[0], left : left + TILE] = shown
         for box in look.boxes:

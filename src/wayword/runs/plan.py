@@ -237,10 +237,11 @@ def read_recipe(path: Path) -> RunRecipe:
         raise UsageError(
             f"{path}: the recipe has no agent; add agent: NAME and on: DATASET"
         )
+    # YAML 1.1 parses the key ``on`` as true
     renamed = {
         "True": "on",
         "continue": "continues",
-    }  # YAML 1.1 parses the key ``on`` as true
+    }
     values = {renamed.get(str(key), str(key)): value for key, value in tree.items()}
     settings = values.get("settings") or {}
     if not isinstance(settings, dict):
@@ -326,7 +327,8 @@ class AgentParts:
     def make(self, toolkit: Toolkit, actor: str) -> Agent:
         """Create the agent of an actor for an episode. If a model role has the actor's name, it
         becomes the agent's main model."""
-        parts, model = self.others.get(actor, self), toolkit.models.get(actor)
+        parts = self.others.get(actor, self)
+        model = toolkit.models.get(actor)
         if model is not None:
             toolkit = replace(toolkit, models={**toolkit.models, "main": model})
         return parts.cls(parts.settings, toolkit)
@@ -353,11 +355,9 @@ class AgentParts:
 def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
     """The agents' classes and settings. Raises ``UsageError`` if an agent does not support the
     dataset, an actor does not exist, or a model is missing."""
-    settings, groups, models = (
-        plan.agent_settings(),
-        plan.group("actors"),
-        plan.group("models"),
-    )
+    settings = plan.agent_settings()
+    groups = plan.group("actors")
+    models = plan.group("models")
     named = dict.fromkeys((*plan.actors, *groups))
     # Reading an episode takes time, so look up its actors only if the plan names any.
     actors = dataset.tasks[0].episode.actors if named or models else ()
@@ -369,7 +369,8 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
         if actor not in actors:
             hint = suggest(actor, list(actors))
             raise UsageError(f"{plan.dataset_name} has no actor {actor!r}; {hint}")
-        name, overrides = plan.actors.get(actor, plan.agent), groups.get(actor, {})
+        name = plan.actors.get(actor, plan.agent)
+        overrides = groups.get(actor, {})
         if not isinstance(overrides, Mapping):
             raise UsageError(
                 f"--set actors.{actor}={overrides}: write actors.{actor}.KEY=VALUE"
@@ -481,12 +482,12 @@ def open_dataset(plan: Plan) -> Dataset:
     malformed files, here or when episodes are listed."""
     cls = registry.load("dataset", plan.dataset_name)
     settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
-    split, folder = plan.split or cls.splits[0], data_folder(plan.data)
-    wrappers, shared = (plan.perceiver(), plan.group("perturb")), _SHARED.get()
-    opened, key = (
-        {} if shared is None else shared,
-        repr((cls, split, folder, settings, wrappers)),
-    )
+    split = plan.split or cls.splits[0]
+    folder = data_folder(plan.data)
+    wrappers = (plan.perceiver(), plan.group("perturb"))
+    shared = _SHARED.get()
+    opened = {} if shared is None else shared
+    key = repr((cls, split, folder, settings, wrappers))
     if key not in opened:
         with reading(plan.on):
             opened[key] = _class_of(plan, cls)(split, folder, settings)
@@ -542,8 +543,10 @@ def _class_of(plan: Plan, cls: Any) -> Any:
         def __reduce__(self) -> tuple[Any, ...]:
             return open_dataset, (plan,)
 
-    Guarded.__name__, Guarded.__qualname__ = cls.__name__, cls.__qualname__
-    Guarded.__module__, Guarded.__doc__ = cls.__module__, cls.__doc__
+    Guarded.__name__ = cls.__name__
+    Guarded.__qualname__ = cls.__qualname__
+    Guarded.__module__ = cls.__module__
+    Guarded.__doc__ = cls.__doc__
     return Guarded
 
 
@@ -578,9 +581,10 @@ def split_name(plan: Plan, dataset: Dataset) -> str:
 def shown_split(plan: Plan, dataset: Dataset) -> str:
     """Name of the split in tables; if a custom file replaces it, the file's name."""
     split = split_name(plan, dataset)
-    split = (
-        f"{plan.dataset_name}:{dataset.replaced_by}" if dataset.replaced_by else split
-    )
+    if dataset.replaced_by:
+        split = f"{plan.dataset_name}:{dataset.replaced_by}"
+    else:
+        split = split
     return ", ".join(
         [split, *(f"{k}={v:g}" for k, v in perturbations(plan).active().items())]
     )
@@ -711,11 +715,9 @@ def _named_files(settings: Mapping[str, Any], except_: str = "") -> dict[str, st
 def _files(top: Path) -> list[Path]:
     if top.is_file():
         return [top]
-    return (
-        sorted(path for path in top.rglob("*") if path.is_file())
-        if top.is_dir()
-        else []
-    )
+    if top.is_dir():
+        return sorted(path for path in top.rglob("*") if path.is_file())
+    return []
 
 
 def versions() -> Mapping[str, str]:

@@ -71,7 +71,8 @@ def play(plan: Plan, person: Person | None = None) -> PlayedGame:
     if not result.outcome.finished:
         return PlayedGame(result)
     *_, record = RunFolder.read(result.path).records()  # the newest
-    episode, played = record.episode_id, record.trajectory
+    episode = record.episode_id
+    played = record.trajectory
     dataset = open_dataset(plan)
     task = of_ids(dataset.tasks, {episode})[episode]
     solution = expert_solution(plan, dataset, task)

@@ -63,13 +63,11 @@ _TRIES = 12
 """Attempts to play an episode before it is recorded as failed. Many, because when a process dies,
 all of its episodes count an attempt, and only one of them may be the cause."""
 _DEATHS = 5  # restarts of a player that dies before it has opened the run
-_CHUNK = (
-    32  # consecutive episodes assigned to a player at once, as they often share a scene
-)
+# Consecutive episodes assigned to a player at once, as they often share a scene
+_CHUNK = 32
 _TIMEOUT = 10.0  # seconds to connect to $RAY_ADDRESS
-_STORE = (
-    128 << 20
-)  # bytes of Ray's object store on this machine; episodes are small messages
+# Bytes of Ray's object store on this machine; episodes are small messages
+_STORE = 128 << 20
 _POLL = 0.5  # seconds between polls of the players' progress
 
 
@@ -94,9 +92,8 @@ def _cluster(workers: int) -> Iterator[Any]:
     """Context with Ray connected to the cluster at ``$RAY_ADDRESS``, else to a local one."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault(
-        "RAY_worker_niceness", "0"
-    )  # Ray's default 15 starves them under load
+    # Ray's default 15 starves them under load
+    os.environ.setdefault("RAY_worker_niceness", "0")
     with needing("--engine ray needs Ray", "ray"):
         import ray
     if ray.is_initialized():
@@ -152,16 +149,16 @@ class _Driver:
     def __init__(
         self, active: ActiveRun, todo: Sequence[int], account: Account, ray: Any
     ) -> None:
-        self._active, self._account, self._ray, self._left = (
-            active,
-            account,
-            ray,
-            len(todo),
-        )
+        self._active = active
+        self._account = account
+        self._ray = ray
+        self._left = len(todo)
         self._attempts: Counter[int] = Counter()
         self._playing = self._steps = 0
-        self._outcome, self._over = Outcome(), asyncio.Event()
-        plan, path = active.plan, active.folder.path
+        self._outcome = Outcome()
+        self._over = asyncio.Event()
+        plan = active.plan
+        path = active.folder.path
         budget = {"max_tokens": account.max_tokens, "max_dollars": account.max_dollars}
         node = ray.get_runtime_context().get_node_id()
         near = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
@@ -170,7 +167,8 @@ class _Driver:
         bank = ray.remote(num_cpus=0, max_concurrency=10_000, scheduling_strategy=near)(
             Bank
         )
-        ended, limit = list(account.estimate.ended), account.estimate.limit
+        ended = list(account.estimate.ended)
+        limit = account.estimate.limit
         self._bank = bank.remote(
             str(path.absolute()), budget, ended, limit, plan.rpm or 0, account.prices
         )
@@ -188,7 +186,8 @@ class _Driver:
         ]
         self._processes: dict[int, str] = {}
         """``machine:number:token`` of each player that is ready."""
-        self._chunks, at = asyncio.Queue[Sequence[int]](), 0
+        self._chunks = asyncio.Queue[Sequence[int]]()
+        at = 0
         while at < len(todo):
             # small chunks at the end, so that all players finish at about the same time
             size = min(_CHUNK, (len(todo) - at) // (2 * plan.workers) or 1)
@@ -229,7 +228,8 @@ class _Driver:
 
     async def close(self) -> None:
         """Stop the actors and read the totals from the bank."""
-        account, ray = self._account, self._ray
+        account = self._account
+        ray = self._ray
         with suppress(ray.exceptions.RayError, TimeoutError):
             counts = await asyncio.wait_for(self._bank.counts.remote(True), 5)
             account.calls, account.late, account.retries, *_ = counts
@@ -305,9 +305,8 @@ class _Driver:
                     name = self._active.dataset.tasks[number].episode.id
                     reason = f"its worker process died {_TRIES} times"
                     self._record(Line.of(FailedEpisode(name, reason)))
-                if (
-                    queue
-                ):  # Ray may find no room for another process: any player may take them
+                # Ray may find no room for another process: any player may take them
+                if queue:
                     self._chunks.put_nowait([*queue])
                     queue.clear()
                 await self._bank.lost.remote(process)
@@ -329,7 +328,8 @@ class _Driver:
         self._outcome.finished += line.scores is not None
 
     def _stop(self, error: Exception) -> None:
-        outcome, cause = self._outcome, getattr(error, "cause", error)
+        outcome = self._outcome
+        cause = getattr(error, "cause", error)
         if isinstance(cause, BudgetExhausted):
             outcome.exhausted = outcome.exhausted or str(cause)
         elif isinstance(cause, ModelUnusable):
@@ -376,11 +376,9 @@ class Bank:
         per_minute: float,
         prices: Mapping[str, Price | None],
     ) -> None:
-        self._run, self._account, self._per_minute = (
-            Path(run),
-            Account(**budget),
-            per_minute,
-        )
+        self._run = Path(run)
+        self._account = Account(**budget)
+        self._per_minute = per_minute
         self._account.prices |= prices
         self._account.estimate.ended[:], self._account.estimate.limit = ended, turns
         self._limiters: dict[str, Limiter] = {}
@@ -500,7 +498,8 @@ class SharedAccount(Account):
 
     def __init__(self, bank: Any, player: str) -> None:
         super().__init__()
-        self._bank, self._player = bank, player
+        self._bank = bank
+        self._player = player
 
     async def admit(self, call: Call) -> None:
         meter = call.episode
@@ -551,7 +550,10 @@ class Player:
     ) -> None:
         with suppress(OSError):  # another machine may not have the folder
             os.chdir(folder)
-        self._seat, self._plan, self._bank, self._identity = seat, plan, bank, identity
+        self._seat = seat
+        self._plan = plan
+        self._bank = bank
+        self._identity = identity
         self._name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._moves = Moves(0)
         self._opening: asyncio.Task[None] | None = None
@@ -567,11 +569,9 @@ class Player:
         return self._name
 
     async def _open(self) -> None:
-        plan, bank, account = (
-            self._plan,
-            self._bank,
-            SharedAccount(self._bank, self._name),
-        )
+        plan = self._plan
+        bank = self._bank
+        account = SharedAccount(self._bank, self._name)
         prices = await _answer(bank.join.remote(self._seat, self._name))
         self._dataset = dataset = open_dataset(plan)
         agent = open_agent(plan, dataset)

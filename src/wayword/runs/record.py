@@ -77,7 +77,8 @@ class Line:
     @classmethod
     def of(cls, record: EpisodeRecord | FailedEpisode) -> Line:
         """Encode an episode. Raises ``RecordingError`` for a value that has no JSON form."""
-        name, trajectory = record.episode_id, record.trajectory
+        name = record.episode_id
+        trajectory = record.trajectory
         scores = None if isinstance(record, FailedEpisode) else dict(record.scores)
         reason = record.reason if isinstance(record, FailedEpisode) else ""
         outcome = {"reason": reason} if scores is None else {"scores": scores}
@@ -113,7 +114,8 @@ class RecordedRun:
             # opening a named pipe would wait for a writer for ever
             if path.exists() and not path.is_file():
                 raise RecordingError(f"{path}: is not a regular file; remove it")
-        self._episodes, self._failures = self.path / EPISODES, self.path / FAILURES
+        self._episodes = self.path / EPISODES
+        self._failures = self.path / FAILURES
         self._index: Index | None = None
 
     def require(self, *fields: str) -> None:
@@ -160,7 +162,8 @@ class RecordedRun:
 
     def record(self, episode: str) -> EpisodeRecord:
         """The record of an episode; without scores if it only failed. Raises ``UsageError``."""
-        index, raw = self.index, self.raw_record(episode)
+        index = self.index
+        raw = self.raw_record(episode)
         if entry := index.entry(episode):
             return self._record(entry.number, raw)
         number, _ = index.failure(episode) or (0, 0)
@@ -175,9 +178,10 @@ class RecordedRun:
 
     def _failure(self, number: int, raw: Mapping[str, Json]) -> FailedEpisode:
         recorded = raw.get("trajectory")
-        trajectory = (
-            None if recorded is None else _trajectory(self._failures, number, recorded)
-        )
+        if recorded is None:
+            trajectory = None
+        else:
+            trajectory = _trajectory(self._failures, number, recorded)
         return FailedEpisode(
             str(raw.get("episode")), str(raw.get("reason", "")), trajectory
         )
@@ -204,7 +208,8 @@ class RunFolder(RecordedRun):
         super().__init__(path)
         self.notices: list[str] = []
         self._open = True
-        self._lines, self._listed = lines, self.index
+        self._lines = lines
+        self._listed = self.index
         self._failed = codec.Appender(self._failures)
         for file, appender in ((EPISODES, self._lines), (FAILURES, self._failed)):
             if dropped := appender.cut(self._listed.ends[file]):
@@ -223,7 +228,8 @@ class RunFolder(RecordedRun):
         or other files, is in use by another process, is corrupt or not writable, or if the config
         contains a secret.
         """
-        folder, prepared = Path(path), configs.prepared(config)
+        folder = Path(path)
+        prepared = configs.prepared(config)
         with ExitStack() as opened:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -305,7 +311,9 @@ class RunFolder(RecordedRun):
             return
         if line.ended == "failed":
             raise RecordingError(f"episode {name!r} failed; record it with fail()")
-        at, size, number = self._lines.length, len(line.member), len(self._listed) + 1
+        at = self._lines.length
+        size = len(line.member)
+        number = len(self._listed) + 1
         self._lines.append(line.member)
         entry = Entry(name, dict(line.scores), line.ended, at, size, number)
         self._listed.add(entry, line.member[-codec.FOOT_SIZE :])
@@ -336,9 +344,9 @@ def _replaces(folder: Path, prepared: dict[str, Json]) -> bool:
     if is_run(folder):
         recorded = configs.read_config(folder)
         # objects in a store are never changed, so failures there count as results too
-        results = (
-            (EPISODES, FAILURES) if remote.is_working_copy(folder) else (EPISODES,)
-        )
+        results = [EPISODES]
+        if remote.is_working_copy(folder):
+            results.append(FAILURES)
         sizes = [
             (folder / name).stat().st_size
             for name in results
@@ -401,10 +409,10 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
                 for run in runs:
                     for raw in _copied(run.path / name, gaps, owners):
                         lines.append(raw)
-        bills = [
-            configs.billed(run.path) for run in runs
-        ]  # a budget holds for the whole
-        tokens, dollars = sum(bill[0] for bill in bills), sum(bill[1] for bill in bills)
+        # A budget holds for the whole
+        bills = [configs.billed(run.path) for run in runs]
+        tokens = sum(bill[0] for bill in bills)
+        dollars = sum(bill[1] for bill in bills)
         if tokens or dollars:
             with closing(configs.Spending(new)) as spending:
                 spending.write(LedgerRow(tokens, dollars))
@@ -434,7 +442,8 @@ def _common_config(
         return configs_[0]
     for other, path in zip(configs_[1:], shards[1:], strict=True):
         for field in dict.fromkeys((*first, *other["identity"])):
-            expected, actual = first.get(field), other["identity"].get(field)
+            expected = first.get(field)
+            actual = other["identity"].get(field)
             if field != _SHARD and actual != expected:
                 difference = f"{field!r} is {actual!r}, and in {shards[0]} {expected!r}"
                 raise UsageError(f"{path}: not a shard of the same run: {difference}")

@@ -43,9 +43,9 @@ def url_of(path: Path | str) -> str:
     ('s3://bucket/run', '')
     """
     match = _URL.fullmatch(str(path))
-    return (
-        f"{match[1]}://{'/' if match[1] == 'file' else ''}{match[2]}" if match else ""
-    )
+    if match:
+        return f"{match[1]}://{'/' if match[1] == 'file' else ''}{match[2]}"
+    return ""
 
 
 def is_working_copy(folder: Path) -> bool:
@@ -153,7 +153,8 @@ class Store:
             for info in listed
             if Path(info["name"]).name.isdecimal()
         )
-        path, end = self.copy / name, 0
+        path = self.copy / name
+        end = 0
         path.touch()
         with path.open("r+b") as file:
             length = file.seek(0, 2)
@@ -212,7 +213,8 @@ class Store:
     def _send(self) -> None:
         """Upload new records of each growing file as a segment, and all changed small files."""
         for name in GROWING:
-            path, at = self.copy / name, self._sent[name]
+            path = self.copy / name
+            at = self._sent[name]
             end = max(
                 (line.at + line.size for line in read_members(path, at)), default=at
             )

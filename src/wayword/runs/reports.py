@@ -201,7 +201,8 @@ def by_length(run: RecordedRun, tasks: Sequence[Task]) -> dict[str, Row]:
 
 def _labeled(whole: _ScoredRun, labels: Mapping[str, str]) -> list[_ScoredRun]:
     """Split a run by labels of its episodes, sorted by label."""
-    counts, parts = Counter(labels.values()), []
+    counts = Counter(labels.values())
+    parts = []
     for label in dict.fromkeys(labels.values()):
         chosen = [pair for pair in whole.scored.pairs() if labels.get(pair[0]) == label]
         failed = [name for name in whole.failed if labels.get(name) == label]
@@ -242,11 +243,10 @@ def _by_length(whole: _ScoredRun, tasks: Sequence[Task]) -> list[_ScoredRun]:
         edges = sorted({values[len(values) * part // 4] for part in range(4)})
     labels: dict[str, str] = {}
     for low, above in pairwise([*edges, values[-1] + 1]):
-        name = (
-            f"length {low:g}"
-            if above - 1 <= low
-            else f"length {low:g} to {above - 1:g}"
-        )
+        if above - 1 <= low:
+            name = f"length {low:g}"
+        else:
+            name = f"length {low:g} to {above - 1:g}"
         labels |= {
             each: name for each, value in lengths.items() if low <= value < above
         }
@@ -271,11 +271,13 @@ def _compared(
     first: Sequence[_ScoredRun], second: Sequence[_ScoredRun], keys: Sequence[str],
     names: tuple[str, str],
 ) -> Compared:  # fmt: skip
-    one, two = first[0].config, second[0].config
+    one = first[0].config
+    two = second[0].config
     if one["family"] != two["family"]:
         families = f"{names[0]} is {one['family']} and {names[1]} is {two['family']}"
         raise UsageError(f"{families}; compare runs on the same dataset")
-    left, right = dict(_pooled_scores(first)), dict(_pooled_scores(second))
+    left = dict(_pooled_scores(first))
+    right = dict(_pooled_scores(second))
     for name, finished in zip(names, (left, right), strict=True):
         if not finished:
             raise UsageError(f"{name} has no finished episodes to compare")
@@ -408,20 +410,21 @@ def _scored_run(
     """A run with its scores, ordered by episode. Raises ``RecordingError`` for impossible ones."""
     run.require("family")
     with reading(str(run.path / configs.NAME), "give another folder"):
-        config, index = run.config, run.index
+        config = run.config
+        index = run.index
         kinds = {
             m.key: m.kind for m in (*configs.metrics_of(config), *accounting.METRICS)
         }
         for key in index.keys:
-            kind, values = kinds.get(key, ""), index.column(key)
+            kind = kinds.get(key, "")
+            values = index.column(key)
             # a mean may exceed the bounds of a rate by a rounding error
-            low = (
-                -1e-9
-                if kind == "rate"
-                else 0.0
-                if kind in _NEVER_NEGATIVE
-                else -math.inf
-            )
+            if kind == "rate":
+                low = -1e-9
+            elif kind in _NEVER_NEGATIVE:
+                low = 0.0
+            else:
+                low = -math.inf
             high = 1.0 + 1e-9 if kind == "rate" else math.inf
             wrong = (values < low) | (values > high) | index.not_a_number(key)
             if wrong.any():
@@ -430,7 +433,8 @@ def _scored_run(
                     f"{run.path / EPISODES}: episode {index.ids()[at]!r}: {key!r} cannot be "
                     f"{float(values[at])!r}; `wayword verify` lists all episodes with wrong scores"
                 )
-        scored, of = index.scores(), config.get("episodes_in_split") or len(index)
+        scored = index.scores()
+        of = config.get("episodes_in_split") or len(index)
         failed = {failure.episode_id for failure in run.failures()}.difference(
             scored.ids
         )
@@ -449,11 +453,9 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
     """The row of a run, or of several runs that differ in their seeds, pooled."""
     first = runs[0]
     with reading(str(first.run.path / configs.NAME), "give another folder"):
-        config, identity, family = (
-            first.config,
-            first.config["identity"],
-            first.config["family"],
-        )
+        config = first.config
+        identity = first.config["identity"]
+        family = first.config["family"]
         agent = cast_of(identity)
         names = [name for each in runs for name in each.scored.ids]
         failed = [name for each in runs for name in each.failed]

@@ -168,9 +168,8 @@ def open_recipe(name: str) -> Recipe:
     defaults = tree["defaults"]
     rows = []
     for row in tree["rows"]:
-        if (
-            "absent" not in row
-        ):  # with those of the file's defaults that its agent accepts
+        # With those of the file's defaults that its agent accepts
+        if "absent" not in row:
             agent = registry.load("agent", row.get("agent") or defaults["agent"])
             accepted = agent.Settings.__dataclass_fields__
             settings = {**defaults.get("settings", {}), **row.get("settings", {})}
@@ -299,7 +298,8 @@ def _plan(
     roles: Mapping[str, str],
 ) -> Plan:
     """The plan on one source of data. Raises ``DataError`` and ``UsageError`` if it is missing."""
-    dataset, settings = dict(source.dataset), {**row.settings, **source.settings}
+    dataset = dict(source.dataset)
+    settings = {**row.settings, **source.settings}
     if source.needs:
         path = (data_folder(options.data) or Path()) / source.needs
         if not path.exists():
@@ -423,7 +423,8 @@ def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
                 )
                 ours[key] = mean_intervals(values, [POSITIVE])[0]
         elif key in pool.values:
-            scale, value = 100.0 if key in rates else 1.0, pool.values[key]
+            scale = 100.0 if key in rates else 1.0
+            value = pool.values[key]
             ours[key] = Interval(
                 scale * value.mean, scale * value.low, scale * value.high
             )
@@ -462,7 +463,8 @@ def render(
         ]
         count, cost = ("–", "–") if row.missing else (count, cost)
         cells.append([row.name, count, *metrics, cost])
-    head, notes = ["Row", "Episodes", *recipe.metrics.values(), "Cost"], _notes(rows)
+    head = ["Row", "Episodes", *recipe.metrics.values(), "Cost"]
+    notes = _notes(rows)
     if form in ("markdown", "latex"):
         gap = "<br>" if form == "markdown" else " "
         lines = [[cell.replace("\n", gap) for cell in line] for line in cells]
@@ -492,7 +494,8 @@ def _cell(ours: Interval | None, published: float | None) -> str:
 
 def _notes(rows: Sequence[ReproducedRow]) -> list[str]:
     """The distinct differences, each with its rows unless it applies to all of them."""
-    differs, missing = dict[str, list[str]](), dict[str, list[str]]()
+    differs = dict[str, list[str]]()
+    missing = dict[str, list[str]]()
     for row in rows:
         for line in row.differs:
             differs.setdefault(line, []).append(row.name)

@@ -90,7 +90,8 @@ class RunResult:
     @property
     def episodes(self) -> list[EpisodeRecord]:
         """The finished episodes in the order they ended, then the failed ones, without scores."""
-        run, tasks = self.recorded, self.dataset.tasks
+        run = self.recorded
+        tasks = self.dataset.tasks
         failed = dict.fromkeys(each.episode_id for each in run.failures())
         records = [
             *run.records(),

@@ -234,9 +234,8 @@ async def run_async(
                 on_progress.begin(folder)
             active.on_progress(resumed, len(chosen), {})
             outcome = await _play(active, todo, models, account) if todo else Outcome()
-            if (
-                outcome.exhausted and account.used >= 1.0
-            ):  # calls in flight spent more since
+            # Calls in flight spent more since
+            if outcome.exhausted and account.used >= 1.0:
                 outcome = replace(outcome, exhausted=account.spent())
             notices = [*active.all_notices(), *_bill(models, account, outcome)]
             return RunResult(
@@ -253,7 +252,9 @@ async def _play(
     models: Mapping[str, Model],
     account: Account,
 ) -> Outcome:
-    plan, person, path = active.plan, active.person, active.folder.path
+    plan = active.plan
+    person = active.person
+    path = active.folder.path
     # Add the cost of earlier sessions, and open the log of new costs.
     columns = map(
         active.folder.index.column, ("prompt_tokens", "completion_tokens", "cost")
@@ -265,10 +266,8 @@ async def _play(
     active.notices += account.keep_prices(spending.prices)
     spending.use_prices(account.prices)
     done = active.done
-    began, started = (
-        time.perf_counter(),
-        datetime.now(UTC).isoformat(timespec="seconds"),
-    )
+    began = time.perf_counter()
+    started = datetime.now(UTC).isoformat(timespec="seconds")
     account.estimate.limit = plan.max_steps or active.dataset.max_steps
     active.reporter = Reporter(
         path, active.total, account.estimate.limit, account, active.done

@@ -29,7 +29,12 @@ from wayword.runs.plan import Plan
 from wayword.runs.reports import rows_of
 from wayword.settings import merge, parse
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 380, 64, 52, 24, 150
+WIDTH = 640
+HEIGHT = 380
+LEFT = 64
+BOTTOM = 52
+TOP = 24
+RIGHT = 150
 COLORS = ("#1f5fa8", "#c4511d", "#2b8a3e", "#8a2b6e", "#6b6b00", "#555555")
 
 
@@ -57,7 +62,8 @@ def draw(setting: str, curves: Curves) -> str:
         numbers = [float(name) for name in names]
     except ValueError:
         numbers = [float(number) for number in range(len(names))]
-    least, most = min(numbers, default=0.0), max(numbers, default=1.0)
+    least = min(numbers, default=0.0)
+    most = max(numbers, default=1.0)
     scale = (WIDTH - LEFT - RIGHT - 24) / ((most - least) or 1.0)
     across = {
         n: LEFT + 12 + scale * (x - least) for n, x in zip(names, numbers, strict=True)
@@ -75,7 +81,8 @@ def draw(setting: str, curves: Curves) -> str:
     parts.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, setting))
     parts.append(text(LEFT - 40, TOP - 8, "%", "start"))
     for number, (label, curve) in enumerate(curves.items()):
-        color, at = COLORS[number % len(COLORS)], TOP + 8 + 18 * number
+        color = COLORS[number % len(COLORS)]
+        at = TOP + 8 + 18 * number
         points = sorted((across[name], value) for name, value in curve.items())
         path = "L".join(f"{x:.1f} {y(value.mean):.1f}" for x, value in points)
         parts.append(

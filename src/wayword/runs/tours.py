@@ -47,10 +47,12 @@ async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
     for task_number in todo:
         left[tour_of[tasks[task_number].episode.id]].append(task_number)
     finished = _in_tours(active.folder, tour_of)
-    slots, total = asyncio.Semaphore(active.plan.concurrency), Outcome()
+    slots = asyncio.Semaphore(active.plan.concurrency)
+    total = Outcome()
 
     async def play_tour(tour: Tour) -> None:
-        current, last = dict[str, Agent](), dict[str, Agent]()
+        current = dict[str, Agent]()
+        last = dict[str, Agent]()
 
         def make(toolkit: Toolkit, actor: str) -> Agent:
             agent = current[actor] = setup.make_agent(toolkit, actor)
@@ -111,7 +113,8 @@ def report(
     runs in each half, and the gains of both from half to half. Raises ``UsageError`` if no scene
     has two finished episodes."""
     runs = {str(each): RunFolder.read(each) for each in (path, other) if each}
-    run, dataset = runs[str(path)], dataset_of(runs[str(path)], data, trusted)
+    run = runs[str(path)]
+    dataset = dataset_of(runs[str(path)], data, trusted)
     tour_of = tours_of(dataset.tasks)
     scenes = {name: scene for name, (scene, _) in tour_of.items()}
     scenes |= {str(tour): tour[0] for tour in tour_of.values()}
@@ -207,7 +210,8 @@ def _tour_ndtw(
 ) -> str:
     """t-nDTW with its interval over scenes; a tour counts by its number of episodes."""
     tasks = of_ids(dataset.tasks, set(run.index.ids()))
-    values, scenes = list[float](), list[str]()
+    values = list[float]()
+    scenes = list[str]()
     for (scene, _), ids in tours.items():
         pairs = [
             (tasks[name], run.record(name).trajectory) for name in ids if name in tasks

@@ -43,7 +43,9 @@ class Tracker:
     ) -> None:
         kind, _, project = spec.partition(":")
         self._library: Any = import_module(kind)
-        self._mlflow, self._spec, self._notify = kind == "mlflow", spec, notify
+        self._mlflow = kind == "mlflow"
+        self._spec = spec
+        self._notify = notify
         if self._mlflow:
             self._open_mlflow(project, name, config, run_id)
             return
@@ -188,14 +190,17 @@ class TrackedProgress:
         notify: Callable[[str], None],
     ) -> None:
         check_tracker(spec)
-        self._spec, self._plan, self._notify = spec, plan, notify
+        self._spec = spec
+        self._plan = plan
+        self._notify = notify
         self._progress = progress
         self._tracker: Tracker | None = None
         self._means: Means | None = None
 
     def begin(self, run: RecordedRun) -> None:
         """Open the tracker's run of this run folder. Raises ``UsageError``."""
-        plan, config = self._plan, run.config
+        plan = self._plan
+        config = run.config
         name = plan.out.name if plan.out else run.path.name
         # The time of the start tells a run that was deleted and begun again from a resumed one.
         key = json.dumps([config["identity"], config.get("started")], sort_keys=True)

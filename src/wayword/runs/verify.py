@@ -110,7 +110,8 @@ def _config_differences(
 
 def _gap(run: RecordedRun, dataset: Dataset) -> str:
     """The first episode that the plan demands before others that were tried; empty if none."""
-    identity, tried = run.config["identity"], _tried(run)
+    identity = run.config["identity"]
+    tried = _tried(run)
     if identity["continues"] or CHOSEN in run.config["caveats"]:
         return ""
     order = Plan("any", "any", shuffle=identity.get("shuffle"), shard=identity["shard"])
@@ -141,7 +142,8 @@ class _Replay:
     """Replays the episodes of a run under its limit of steps and trials."""
 
     def __init__(self, dataset: Dataset, identity: Mapping[str, Any]) -> None:
-        self._dataset, self._judge = dataset, scoring.judge(dataset)
+        self._dataset = dataset
+        self._judge = scoring.judge(dataset)
         self._limit = identity.get("max_steps") or dataset.max_steps
         # The steps of a continued episode were taken under the limit of another run.
         self._continued = max(0, (identity["continues"].get("step") or 1) - 1)
@@ -163,9 +165,9 @@ class _Replay:
             if not difference and number < len(trials):
                 difference = _why_final(trial)
             if difference:
-                return (
-                    difference if len(trials) == 1 else f"trial {number}: {difference}"
-                )
+                if len(trials) == 1:
+                    return difference
+                return f"trial {number}: {difference}"
         (scores,) = scoring.score(self._dataset, [(task, record.trajectory)])
         return _first_difference("score", scores, record.scores)
 
@@ -224,7 +226,8 @@ def _why_final(trial: Trajectory) -> str:
 def _first_difference(
     label: str, actual: Mapping[str, Any], recorded: Mapping[str, Any]
 ) -> str:
-    actual, recorded = plain(actual), plain(recorded)
+    actual = plain(actual)
+    recorded = plain(recorded)
     for key in {**actual, **recorded}:
         if actual.get(key) != recorded.get(key):
             values = actual.get(key), recorded.get(key)

@@ -124,7 +124,8 @@ def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
     assert dataset.splits, "a dataset names its splits, the default first"
     assert dataset.max_steps > 0, "max_steps is above 0"
     for number in range(0, len(tasks), max(1, len(tasks) // max_tasks)):
-        episode, reference = tasks[number].episode, tasks[number].reference
+        episode = tasks[number].episode
+        reference = tasks[number].reference
         assert episode.id == ids[number], "ids() gives the task's own ID"
         assert isinstance(reference, Reference), (
             f"{episode.id}: the answer is a Reference"
@@ -222,7 +223,8 @@ def check_world(
     for task in dataset.tasks[:episodes]:
         _check_twins(dataset, task.episode, steps, random.Random(seed))
         world = _started(dataset, task.episode)
-        actor, before = world.actors[0], dict(world.state())
+        actor = world.actors[0]
+        before = dict(world.state())
         for action in (
             Action("goto", ("no such place",)),
             Action("fly"),
@@ -258,7 +260,8 @@ def _started(dataset: Dataset, episode: Episode) -> World:
 def _check_twins(
     dataset: Dataset, episode: Episode, steps: int, rng: random.Random
 ) -> None:
-    first, second = _started(dataset, episode), _started(dataset, episode)
+    first = _started(dataset, episode)
+    second = _started(dataset, episode)
     assert first.actors == second.actors, (
         f"{episode.id}: twin worlds have the same actors"
     )
@@ -266,7 +269,8 @@ def _check_twins(
         for actor in first.actors:
             if first.done(actor):
                 continue
-            observation, space = first.observe(actor), first.action_space(actor)
+            observation = first.observe(actor)
+            space = first.action_space(actor)
             assert isinstance(observation, Observation), (
                 "observe() returns an Observation"
             )

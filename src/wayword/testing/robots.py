@@ -53,7 +53,8 @@ def check_base(base: Base, degrees: float = 40.0, metres: float = 0.6) -> None:
         if clear_ahead(view.depth, view.eye, 0.0) >= 2 * metres:
             start = _pose(base)
             east, north = unit(start["heading"])
-            x, y = start["x"] + metres * east, start["y"] + metres * north
+            x = start["x"] + metres * east
+            y = start["y"] + metres * north
             what = f"go_to({x:.2f}, {y:.2f}), {metres:g} m straight on"
             _check_moved(base.go_to(x, y), what)
             end = _pose(base)
@@ -69,7 +70,8 @@ def check_base(base: Base, degrees: float = 40.0, metres: float = 0.6) -> None:
 
 
 def _check_view(base: Base) -> View:
-    view, pose = base.capture(), _pose(base)
+    view = base.capture()
+    pose = _pose(base)
     assert isinstance(view, View), (
         f"capture() must return a View, got {type(view).__name__}"
     )
@@ -119,7 +121,8 @@ def _check_moved(moved: MotionResult, what: str) -> None:
 
 
 def _check_turn(base: Base, degrees: float) -> None:
-    what, before = f"rotate({degrees:g})", _pose(base)["heading"]
+    what = f"rotate({degrees:g})"
+    before = _pose(base)["heading"]
     _check_moved(base.rotate(degrees), what)
     turned = relative(_pose(base)["heading"], before)
     assert abs(relative(turned, degrees)) <= TURNED, (

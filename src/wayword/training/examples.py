@@ -53,7 +53,8 @@ def near_goal(dataset: Dataset, task: Task) -> frozenset[str]:
     graph = dataset.graph(task.episode.scene)  # type: ignore[attr-defined]
     goal = reference.goal
     if isinstance(graph, ViewpointGraph):
-        row, radius = graph.distances[:, graph.index[goal]], dataset.family.goal_radius
+        row = graph.distances[:, graph.index[goal]]
+        radius = dataset.family.goal_radius
         return frozenset(
             name
             for name, distance in zip(graph.ids, row, strict=True)
@@ -88,8 +89,10 @@ class Guide:
             raise UsageError(
                 f"{type(world).__name__} has no route() and along() to learn from"
             )
-        self._world, self._gold = world, tuple(gold)
-        self.reached, self.strayed = 0, False
+        self._world = world
+        self._gold = tuple(gold)
+        self.reached = 0
+        self.strayed = False
 
     def best(self, place: str) -> Action:
         if place in self._gold[self.reached :]:
@@ -168,7 +171,8 @@ def _text_shares(clauses: Sequence[Clause]) -> list[float]:
 
 def turns_of(actions: Sequence[Action]) -> list[tuple[int, str]]:
     """The turns of a walk: the number of panoramas it had left behind, and the side."""
-    turns, place = [], 0
+    turns = []
+    place = 0
     for before, action in pairwise([Action(""), *actions]):
         if action.name in ("left", "right") and before.name != action.name:
             turns.append((place, action.name))
@@ -192,14 +196,16 @@ def align_by_turns(
         for n in range(run.size):
             ends.setdefault(turns[run.a + n][0], walked[run.b + n][0])
     laid: list[int] = []
-    before, began = 0, 0
+    before = 0
+    began = 0
     for last in sorted(ends):
         stretch = max(ends[last], before) - before
         laid += [
             before + round(share * stretch)
             for share in _text_shares(clauses[began : last + 1])
         ]
-        before, began = laid[-1], last + 1
+        before = laid[-1]
+        began = last + 1
     return ClauseEnds(tuple(laid))
 
 
@@ -232,7 +238,8 @@ class _Chooser(Model):
     def __init__(
         self, student: Model | None, answer: Callable[[str, str, Sequence[str]], str]
     ):
-        self._student, self._answer = student, answer
+        self._student = student
+        self._answer = answer
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         if not isinstance(prompt, str):
@@ -282,7 +289,8 @@ class _LabeledAgent(Agent):
         self.agent: Any = cls(settings, replace(toolkit, models=models))
         self.stopped_at = ""
         self.questions: list[LabeledQuestion] = []
-        self._narrated, self._near = narrated, near
+        self._narrated = narrated
+        self._near = near
         self._best = STOP
         self._world: World | None = None
         self._guide: Guide | None = None
@@ -294,7 +302,8 @@ class _LabeledAgent(Agent):
             raise UsageError(
                 f"episode {reference.episode_id} has no gold path to learn from"
             )
-        self._guide, self._gold = Guide(world, reference.path), reference.path
+        self._guide = Guide(world, reference.path)
+        self._gold = reference.path
 
     async def begin(self, episode: Episode) -> None:
         await self.agent.begin(episode)
@@ -325,7 +334,8 @@ class _LabeledAgent(Agent):
         """Note a question; returns the oracle's option, which is taken without a student. The
         clause to follow has no right answer off the gold path: the oracle would turn back."""
         answers: Mapping[Action, str] = getattr(self.agent, "answers", {})
-        best, off_path = self._best, False
+        best = self._best
+        off_path = False
         if (
             self._clauses
             and best not in answers
@@ -333,15 +343,19 @@ class _LabeledAgent(Agent):
         ):
             assert self._guide is not None
             number = self._clauses.at(self._guide.reached)
-            now, off_path = self.agent.followed, self._guide.strayed
+            now = self.agent.followed
+            off_path = self._guide.strayed
             best = Action(FOLLOW, (str(min(max(number, now), now + 1)),))
         oracle = answers.get(best, best.name)
         at_goal = (
             self._near and self._world is not None and _place(self._world) in self._near
         )
-        label = (
-            answers[STOP] if at_goal and STOP in answers else "" if off_path else oracle
-        )
+        if at_goal and STOP in answers:
+            label = answers[STOP]
+        elif off_path:
+            label = ""
+        else:
+            label = oracle
         self.questions.append(
             LabeledQuestion(prompt, taken or oracle, label if label in options else "")
         )
@@ -379,12 +393,10 @@ class ExampleMaker:
         self._cls = registry.load("agent", agent)
         self._settings = make(self._cls.Settings, settings, agent)
         check_family(self._cls, dataset.family.name, source, agent)
-        self._source, self._dataset, self._near, self._align = (
-            source,
-            dataset,
-            near,
-            align,
-        )
+        self._source = source
+        self._dataset = dataset
+        self._near = near
+        self._align = align
         self._shared = Shared()
 
     async def example(
@@ -425,7 +437,8 @@ def write_example(
 ) -> Example:
     """Return the prompts of an episode as one text; with ``keep_answers``, taken options are their
     own labels. Raises ``UsageError`` if a prompt does not extend the last byte for byte."""
-    text, choices = "", []
+    text = ""
+    choices = []
     for question, after in zip(questions, [*questions[1:], None], strict=True):
         if not question.prompt.startswith(text):
             raise UsageError(

@@ -35,7 +35,8 @@ def around(view: BabyAIObservation) -> str:
 
 def feedback(result: Feedback) -> str:
     """Return the result of an action as a sentence; an unknown status is quoted."""
-    details, templates = result.details, sentences("babyai")
+    details = result.details
+    templates = sentences("babyai")
     template = templates.get(f"{result.status}.{details.get('action', '')}")
     text = template or templates.get(result.status) or f"Result: {result.status}."
     if "{" in text:

@@ -80,7 +80,8 @@ class KnownObjects:
 
     def notice_self(self, *own: object) -> bool:
         """Take in the actor's own state; return False if it is as it was described."""
-        before, self._own = self._own, own
+        before = self._own
+        self._own = own
         return before != own
 
     def notice_door(self, door: SeenDoor) -> bool:
@@ -162,7 +163,9 @@ def _explored(names: Sequence[str], places: Mapping[str, tuple[str, str]]) -> st
 
 def feedback(result: Feedback) -> str:
     """Return the result of an action as a sentence; an unknown status is returned unchanged."""
-    status, details, templates = result.status, result.details, sentences("household")
+    status = result.status
+    details = result.details
+    templates = sentences("household")
     verb = str(details.get("action", ""))
     if status == "ok":
         if verb in ("pan_left", "pan_right") and "distance" in details:

@@ -52,9 +52,8 @@ class Detail:
         return slope(elevation) if self.slopes else ""
 
 
-STEEP_DEGREES = (
-    12.0  # elevation from which an exit leads up or down: above ramps, below stairs
-)
+# Elevation from which an exit leads up or down: above ramps, below stairs
+STEEP_DEGREES = 12.0
 
 
 def slope(elevation: float) -> str:
@@ -73,7 +72,8 @@ def observation(
     view: IndoorObservation, percept: Percept, detail: Detail | None = None
 ) -> str:
     """Return the full description of a viewpoint, all directions clockwise from the front."""
-    detail, facing = detail or Detail(), view.heading
+    detail = detail or Detail()
+    facing = view.heading
     lines = []
     for label, part, exits in _directions(view, percept.sectors):
         left = angle(relative(part.heading - part.width / 2, facing))
@@ -88,19 +88,16 @@ def observation(
                 words = angle(relative(sighting.heading, facing))
                 if detail.distances and sighting.distance is not None:
                     words += f", {sighting.distance:.2f}m"
-                count[sighting.name] += (
-                    1  # a second chair is chair_2, not a replacement
-                )
+                # A second chair is chair_2, not a replacement
+                count[sighting.name] += 1
                 suffix = f"_{count[sighting.name]}" if count[sighting.name] > 1 else ""
                 objects[f"{sighting.name}{suffix}"] = words
             lines.append(f"{label} Objects in 3m: {objects or 'None'}")
         if detail.neighbors:
             reachable = {}
             for exit_ in exits:
-                side, steep = (
-                    angle(relative(exit_.heading, facing)),
-                    detail.slope(exit_.elevation),
-                )
+                side = angle(relative(exit_.heading, facing))
+                steep = detail.slope(exit_.elevation)
                 reachable[exit_.viewpoint] = _joined(
                     side, steep, f"{exit_.distance:.2f}m"
                 )
@@ -175,11 +172,10 @@ def numbered_exits(
             )
             # objects of the instruction first
             names.sort(key=lambda name: mentioned.isdisjoint(name.lower().split()))
-            objects = (
-                f"near {', '.join(names[:FEW_OBJECTS])}"
-                if detail.objects and names
-                else ""
-            )
+            if detail.objects and names:
+                objects = f"near {', '.join(names[:FEW_OBJECTS])}"
+            else:
+                objects = ""
             scene = "; ".join(
                 filter(None, (caption if detail.captions else "", objects))
             )
@@ -281,9 +277,9 @@ def walk_feedback(before: float, after: float) -> str:
     if turn == "ahead":
         return "You went straight on."
     side, _, degrees = turn.partition(" ")
-    return (
-        f"You turned {side} by {degrees} and went on." if degrees else "You went back."
-    )
+    if degrees:
+        return f"You turned {side} by {degrees} and went on."
+    return "You went back."
 
 
 verbalizer = Verbalizer("indoor", _state, _around, _feedback)

@@ -17,25 +17,26 @@ from wayword.worlds.objectnav.simulated import STEP
 BODY_RADIUS = 0.19
 """A body's radius, metres, less the centimetre to which depth is rounded. The body is round:
 obstacles off its axis stop it later than those ahead, or not at all."""
+# Metres above the floor between which a surface stops a body
 OBSTACLE_HEIGHTS = (
     0.08,
     1.3,
-)  # metres above the floor between which a surface stops a body
+)
 CLEARANCE_ANGLES = (-30, 0, 30)  # degrees from straight ahead, all inside the view
 
 
 def around(view: View) -> str:
     """Return sentences with the objects in view, nearest first if known, and the free distances."""
-    clearance_texts, reach = [], view.depth.reach
+    clearance_texts = []
+    reach = view.depth.reach
     for side, metres in clearances(view):
         distance = f"{metres:.1f} m" if metres < reach else f"{reach:g} m or more"
         if math.isnan(metres):
             distance = "unknown"
-        direction = (
-            f"{abs(side)}° to the {'left' if side < 0 else 'right'}"
-            if side
-            else "ahead"
-        )
+        if side:
+            direction = f"{abs(side)}° to the {'left' if side < 0 else 'right'}"
+        else:
+            direction = "ahead"
         clearance_texts.append(f"{distance} {direction}")
     clearance_text = f"Free way: {', '.join(clearance_texts)}."
     if view.shown is None:
@@ -45,9 +46,10 @@ def around(view: View) -> str:
         off = f"{'left' if each.bearing < 0 else 'right'} {abs(each.bearing):.0f}°"
         off = "ahead" if abs(each.bearing) < 5 else off
         objects.append(f"{each.words} ({off}, {each.distance:.1f} m)")
-    objects_text = (
-        f"In view: {', '.join(objects)}." if objects else "There is nothing in view."
-    )
+    if objects:
+        objects_text = f"In view: {', '.join(objects)}."
+    else:
+        objects_text = "There is nothing in view."
     return f"{objects_text}\n{clearance_text}"
 
 
@@ -56,7 +58,8 @@ def clearances(view: View) -> list[tuple[int, float]]:
     nothing was measured."""
     ahead, right, height = view.depth.points(view.eye)
     is_obstacle = (height > OBSTACLE_HEIGHTS[0]) & (height < OBSTACLE_HEIGHTS[1])
-    ahead, right = ahead[is_obstacle], right[is_obstacle]
+    ahead = ahead[is_obstacle]
+    right = right[is_obstacle]
     metres = []
     for side in CLEARANCE_ANGLES:
         angle = np.radians(side)
@@ -76,7 +79,8 @@ def clearances(view: View) -> list[tuple[int, float]]:
 
 def feedback(result: Feedback) -> str:
     """Return the result of a motion as a sentence."""
-    action, metres = result.details.get("action"), result.details.get("metres", 0.0)
+    action = result.details.get("action")
+    metres = result.details.get("metres", 0.0)
     if action == "stop":
         return "You stopped."
     text = "You turned." if action == "rotate" else f"You went {metres:.2f} m."

@@ -99,7 +99,8 @@ class _Site:
     """Handlers of all addresses. Starlette runs synchronous ones on threads."""
 
     def __init__(self, content: Content, games: Games) -> None:
-        self._content, self._games = content, games
+        self._content = content
+        self._games = games
 
     def home(self, request: Request) -> Response:
         only = self._content.library.only
@@ -142,10 +143,8 @@ class _Site:
         )
 
     def compare(self, request: Request) -> Response:
-        runs, episode = (
-            request.query_params.getlist("run"),
-            request.query_params.get("id"),
-        )
+        runs = request.query_params.getlist("run")
+        episode = request.query_params.get("id")
         if len(runs) < 2:
             return RedirectResponse("./?all=1")
         return _html(self._content.compare(runs, episode))
@@ -184,7 +183,8 @@ class _Site:
         return JSONResponse({"href": f"/play/{table.name}/"})
 
     def _begin(self, given: Mapping[str, str]) -> PlayTable:
-        library, data = self._content.library, self._content.data
+        library = self._content.library
+        data = self._content.data
         if "after" in given:
             return self._games.after(given["after"], "again" in given)
         if "run" in given:
@@ -196,7 +196,8 @@ class _Site:
         on = ":".join(
             part for part in (given.get("on", ""), given.get("split", "")) if part
         )
-        actor, others = given.get("as", ""), given.get("with", "")
+        actor = given.get("as", "")
+        others = given.get("with", "")
         _installed("dataset", on.partition(":")[0])
         if others:
             _installed("agent", others)
@@ -228,7 +229,8 @@ class _Site:
         return _html(page("lobby_page.html", "play", served=True, game=table))
 
     def _seated(self, request: Request) -> tuple[PlayTable, str]:
-        table, actor = self._table(request), request.query_params.get("as", "")
+        table = self._table(request)
+        actor = request.query_params.get("as", "")
         if actor and actor not in table.humans:
             raise UsageError(f"no person plays {actor!r} in this game")
         return table, actor
@@ -261,13 +263,14 @@ class _Site:
         return _events(request, lambda: {key: getattr(table, key) for key in keys}, 0.2)
 
     async def post(self, request: Request) -> Response:
-        table, given = self._table(request), await _body(request)
-        verb, words = (
-            request.path_params["verb"],
-            str(given.get("words", ""))[:_MOST_WORDS],
-        )
-        number, actor = given.get("number"), str(given.get("as", ""))
-        number, problem = number if isinstance(number, int) else 0, ""
+        table = self._table(request)
+        given = await _body(request)
+        verb = request.path_params["verb"]
+        words = str(given.get("words", ""))[:_MOST_WORDS]
+        number = given.get("number")
+        actor = str(given.get("as", ""))
+        number = number if isinstance(number, int) else 0
+        problem = ""
         if verb == "say" and actor in table.humans:
             problem, question = table.seat(actor).check(words)
             if question and not given.get("sure"):
@@ -395,7 +398,8 @@ class Server:
 
     def settle(self, seconds: float = 5.0) -> None:
         """Wait until open pages have read the end of a run: they close their streams then."""
-        end, quiet = time.monotonic() + seconds, 0
+        end = time.monotonic() + seconds
+        quiet = 0
         while time.monotonic() < end and quiet < 3:
             quiet = 0 if self._server.server_state.tasks else quiet + 1
             time.sleep(_EVERY / 2)
@@ -455,7 +459,8 @@ class Guard:
     """ASGI middleware that checks requests. ``token`` is empty on loopback, a local address."""
 
     def __init__(self, app: ASGIApp, host: str = "127.0.0.1", token: str = "") -> None:
-        self._app, self._token = app, token
+        self._app = app
+        self._token = token
         self._names = {host, socket.gethostname()} if token else set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -483,16 +488,15 @@ class Guard:
         if scope["path"].startswith(("//", "/\\")):
             # as the address of a redirect, this would be another server
             return PlainTextResponse("no such page", 404)
-        host, origin = headers.get("host", ""), headers.get("origin")
-        name = (
-            host.partition("]")[0] + "]"
-            if host.startswith("[")
-            else host.partition(":")[0]
-        )
+        host = headers.get("host", "")
+        origin = headers.get("origin")
+        if host.startswith("["):
+            name = host.partition("]")[0] + "]"
+        else:
+            name = host.partition(":")[0]
         accepted = name in self._names or is_loopback(name.strip("[]"))
-        with suppress(
-            ValueError
-        ):  # off loopback people write addresses; no name points elsewhere
+        # Off loopback people write addresses; no name points elsewhere
+        with suppress(ValueError):
             accepted |= bool(self._token and ipaddress.ip_address(name.strip("[]")))
         if not accepted:
             return PlainTextResponse(

@@ -55,9 +55,10 @@ class RunPair:
     @property
     def heading(self) -> str:
         """Number of paired episodes, and the settings that differ between the runs."""
-        differ = (
-            f" The runs differ in: {', '.join(self.differ)}." if self.differ else ""
-        )
+        if self.differ:
+            differ = f" The runs differ in: {', '.join(self.differ)}."
+        else:
+            differ = ""
         return heading(self.comparison) + differ
 
     @property
@@ -66,7 +67,8 @@ class RunPair:
         if its interval, corrected within its family of tests, excludes 0."""
         rows = []
         for line in self.comparison.lines:
-            metric, gap = line.metric, line.difference
+            metric = line.metric
+            gap = line.difference
             between = f"{value(metric, gap.low)} to {value(metric, gap.high)}"
             better = gap.mean < 0 if metric.better == "lower" else gap.mean > 0
             sure = (gap.low > 0 or gap.high < 0) and metric.better
@@ -122,7 +124,8 @@ class Flip:
     def of(episode: str, runs: Sequence[Rows], sources: Sources) -> Flip:
         """Compare the outcomes in two runs. Raises ``WaywordError`` for a damaged record."""
         walks = [rows.run.record(episode).trajectory for rows in runs]
-        apart, instruction = find_divergence(*walks), sources.instruction(episode)
+        apart = find_divergence(*walks)
+        instruction = sources.instruction(episode)
         failed = [
             rows for rows in runs if rows.scored(episode).get(rows.success, 0.0) <= 0.5
         ]
@@ -156,12 +159,13 @@ def _query(slugs: Sequence[str]) -> str:
 
 # Success by the length of the reference, all runs in one chart.
 
+# Of the chart, in the drawing's units
 _LEFT, _RIGHT, _FLOOR, _TALL = (
     44.0,
     630.0,
     210.0,
     190.0,
-)  # of the chart, in the drawing's units
+)
 
 
 # One episode in two runs.
@@ -192,9 +196,10 @@ def walks_page(
     for walk in walks:
         calls = walk.steps[apart - 1].calls if 0 < apart <= len(walk.steps) else []
         prompt = calls[-1].prompt if calls else ""
-        written = (
-            prompt if isinstance(prompt, str) else "\n".join(m.content for m in prompt)
-        )
+        if isinstance(prompt, str):
+            written = prompt
+        else:
+            written = "\n".join(m.content for m in prompt)
         texts.append(written.split("\n") if len(written) < _LONGEST else [])
     changes = [*unified_diff(texts[0], texts[1], n=1, lineterm="")][2:]
     documents = [Document.of(record, sources) for record in records]
@@ -227,7 +232,9 @@ class Pairs:
     returns only those available without delay."""
 
     def __init__(self, library: Library, tasks: Lookup, soon: Lookup) -> None:
-        self._library, self._tasks, self._soon = library, tasks, soon
+        self._library = library
+        self._tasks = tasks
+        self._soon = soon
         self._compared: Cache[reports.Compared] = Cache(12)
         self._tables: Cache[dict[str, str]] = Cache(12)
         self._flips: Cache[Flip] = Cache(1000)
@@ -236,10 +243,8 @@ class Pairs:
     def page(self, names: Sequence[str]) -> str:
         pairs, changed = self._run_pairs(names)
         rows = [self._library.rows(name) for name in names[: _MOST + 1]]
-        key, paths = (
-            tuple((r.run.path, r.version) for r in rows),
-            [r.run.path for r in rows],
-        )
+        key = tuple((r.run.path, r.version) for r in rows)
+        paths = [r.run.path for r in rows]
         try:
             written = self._tables.get(key, lambda: reports.tables_of(paths, FORMS))
         except WaywordError:
@@ -274,9 +279,8 @@ class Pairs:
             parts = []
             for name, rows in zip(names, runs, strict=False):
                 tasks: dict[str, Task] = {}
-                for at in range(
-                    0, len(ids), LISTED
-                ):  # some at a time: other pages read tasks, too
+                # Some at a time: other pages read tasks, too
+                for at in range(0, len(ids), LISTED):
                     part = ids[at : at + LISTED]
                     opened = self._tasks(rows, part).tasks
                     tasks |= {each: opened[each] for each in part if each in opened}
@@ -292,10 +296,13 @@ class Pairs:
             places = {label: _LEFT + wide * (n + 0.5) for n, label in enumerate(labels)}
             lines = []
             for name, metric, by_length in parts:
-                points, band = [], list[tuple[float, float, float]]()
+                points = []
+                band = list[tuple[float, float, float]]()
                 for label in (each for each in labels if each in by_length):
-                    row, each = by_length[label], by_length[label].values[metric.key]
-                    shares, x = (each.mean, each.low, each.high), places[label]
+                    row = by_length[label]
+                    each = by_length[label].values[metric.key]
+                    shares = (each.mean, each.low, each.high)
+                    x = places[label]
                     y, low, high = (
                         round(_FLOOR - _TALL * share, 1) for share in shares
                     )
@@ -323,20 +330,23 @@ class Pairs:
     def _run_pairs(self, names: Sequence[str]) -> tuple[list[RunPair], list[str]]:
         """The first run against each of the others, and the episodes gained or lost."""
         first, *others = names[: _MOST + 1]
-        one, pairs = self._library.rows(first), []
+        one = self._library.rows(first)
+        pairs = []
         for second in others:
             two = self._library.rows(second)
             key = (one.run.path, one.version, two.run.path, two.version)
             make = partial(reports.compared, one.run.path, two.run.path)
             compared = self._compared.get(key, make)
-            before, after = one.outcomes(), two.outcomes()
+            before = one.outcomes()
+            after = two.outcomes()
             shared = [
                 (k, before[k] > 0.5, after[k] > 0.5) for k in before if k in after
             ]
             called = self._library.find(first).name, self._library.find(second).name
             columns = one.columns(), two.columns()
             slugs = slug(called[0]), slug(called[1])
-            differ, comparison = compared.differ, compared.comparison
+            differ = compared.differ
+            comparison = compared.comparison
             pairs.append(RunPair(
                 called, slugs, differ, comparison, columns, [k for k, a, b in shared if a < b],
                 [k for k, a, b in shared if a > b], [k for k, a, b in shared if a == b],

@@ -55,9 +55,8 @@ _TASKS = 20_000  # tasks of a dataset that are cached, approximately
 _PATIENCE = 20.0  # seconds after which the causes computed so far are shown
 _MOMENT = 0.3  # seconds that a page waits for instructions, and a search for the first one's texts
 _AT_ONCE = 2_000  # instructions that are looked up at once for a search
-_TURN = (
-    1e-4  # seconds between two records whose texts are read, in which pages are made
-)
+# Seconds between two records whose texts are read, in which pages are made
+_TURN = 1e-4
 _SKETCHED = 16  # running episodes that have a small map
 _OTHERS = 8  # runs whose success in a game's episode is listed at its end
 
@@ -68,7 +67,9 @@ class Content:
     def __init__(
         self, runs: Library, data: Path | None = None, trusted: Trusted = ()
     ) -> None:
-        self.library, self.data, self._trusted = runs, data, trusted
+        self.library = runs
+        self.data = data
+        self._trusted = trusted
         self._sources: Cache[Sources] = Cache(3)
         self._tables: Cache[Mapping[str, Any]] = Cache(24)
         self._causes: Cache[dict[str, tuple[str, ...]]] = Cache(6)
@@ -106,7 +107,8 @@ class Content:
     ) -> Sources:
         """Return the tasks that are available without delay. A task of a generated dataset may
         require a whole house, so a dataset that is not open yet is not waited for."""
-        sources, end = self._opened(rows), time.monotonic() + seconds
+        sources = self._opened(rows)
+        end = time.monotonic() + seconds
         if sources.dataset is not None and not isinstance(
             sources.dataset.tasks, DrawnTasks
         ):
@@ -134,11 +136,10 @@ class Content:
             rows = self.library.rows(each.name)
         except WaywordError as error:
             return RunCard(each.name, href, status="unreadable", notice=str(error))
-        config, row = rows.run.config, _means(rows)
-        identity, metrics = (
-            config["identity"],
-            {metric.key: metric for metric in rows.metrics},
-        )
+        config = rows.run.config
+        row = _means(rows)
+        identity = config["identity"]
+        metrics = {metric.key: metric for metric in rows.metrics}
         return RunCard(
             each.name, href, cast_of(identity),
             identity["models"].get("main", ""), identity["dataset"],
@@ -182,7 +183,8 @@ class Content:
 
     def overview(self, name: str, rows: Rows) -> Overview:
         """Return the data of a run's page, without the slow parts."""
-        progress, remote = library.progress_of(rows.run.path), len(rows) > REMOTE
+        progress = library.progress_of(rows.run.path)
+        remote = len(rows) > REMOTE
         heads = rows.heads(rows.keys()[:PAGE] if remote else None)
         return Overview(
             self.library.find(name).name, rows, _means(rows), heads, self._opened(rows),
@@ -220,11 +222,10 @@ class Content:
         shown = self.overview(name, rows)
         sources = self.tasks(rows, [] if shown.remote else rows.names())
         shown = replace(shown, sources=sources, causes=self._causes_of(rows))
-        few = (
-            []
-            if shown.remote
-            else [list(index.text_of(shown, head)) for head in shown.heads]
-        )
+        if shown.remote:
+            few = []
+        else:
+            few = [list(index.text_of(shown, head)) for head in shown.heads]
         return {"rows": few, "notice": sources.notice}
 
     def rows(self, name: str, wish: Mapping[str, str]) -> Json:
@@ -232,7 +233,8 @@ class Content:
         rows = self.library.rows(name)
         causes = self._causes.peek((rows.run.path, rows.version)) or {}
         texts, ready = self._search(rows, wish.get("q", "").lower())
-        chosen, start = library.select(rows, wish, causes, texts), wish.get("from", "")
+        chosen = library.select(rows, wish, causes, texts)
+        start = wish.get("from", "")
         first = int(start) if start.isdecimal() and len(start) < 10 else 0
         heads = rows.heads(chosen[first : first + PAGE])
         sources = self._soon(rows, [head.episode_id for head in heads], _MOMENT / 4)
@@ -261,9 +263,8 @@ class Content:
             def instruction(episode: str) -> str:
                 time.sleep(_TURN)
                 if episode not in instructions and sources.dataset is not None:
-                    at = places.get(
-                        episode, len(ids)
-                    )  # a run goes on; read in this order
+                    # A run goes on; read in this order
+                    at = places.get(episode, len(ids))
                     part = ids[at : at + _AT_ONCE] or [episode]
                     tasks = of_ids(sources.dataset.tasks, set(part))
                     instructions.clear()
@@ -295,7 +296,8 @@ class Content:
         episodes = []
         for number, each in enumerate(active):
             shown = {k: each.get(k) for k in ("step", "of", "actor", "action", "ok")}
-            episode, drawn = str(each.get("id")), None
+            episode = str(each.get("id"))
+            drawn = None
             if number < _SKETCHED:
                 key = rows.run.path, episode, each.get("step"), episode in sources.tasks
                 make = partial(
@@ -313,14 +315,16 @@ class Content:
     # Episodes.
 
     def episode(self, name: str, episode: str) -> str:
-        rows, run = self.library.rows(name), self.library.find(name).name
+        rows = self.library.rows(name)
+        run = self.library.find(name).name
         if episode not in rows and (now := library.active_episode(rows, episode)):
             sources = self.tasks(rows, [episode])
             return redacted(page(
                 "running_page.html", "live", served=True, name=episode, run=run,
                 instruction=sources.instruction(episode), moves=_moves_part(now, sources),
             ))  # fmt: skip
-        document, names = self._document(rows, episode), rows.names()
+        document = self._document(rows, episode)
+        names = rows.names()
         at = names.index(episode)
         before, after = (
             address(names[near]) if 0 <= near < len(names) else ""
@@ -368,10 +372,8 @@ class Content:
                     called = " ".join(filter(None, (cast_of(identity), model)))
                     called = "you, earlier" if called == "human" else called
                     others.append((called, other.scored(episode)[other.success] > 0.5))
-        link, text = (
-            f"/run/{slug(name)}/{address(episode)}",
-            getattr(document.mistake, "text", ""),
-        )
+        link = f"/run/{slug(name)}/{address(episode)}"
+        text = getattr(document.mistake, "text", "")
         text = re.sub(r" It (?=never got back|stopped|ran out)", " You ", text)
         if isinstance(document.drawn, Map) and game.path and not document.drawn.gold:
             theirs = maps.map_of(game.path, sources)
@@ -381,7 +383,8 @@ class Content:
             ]
         if isinstance(document.drawn, Map) and document.drawn.unit == "squares":
             crop(document.drawn)
-        progress, conditions = document.progress, document.shown_conditions
+        progress = document.progress
+        conditions = document.shown_conditions
         left = "".join(
             map(progress.length, () if progress.conditions else progress.values[-1:])
         )
@@ -417,10 +420,8 @@ class Content:
     def experts(self, name: str, episode: str) -> str:
         """Return the expert's action at each step, as JSON."""
         rows = self.library.rows(name)
-        trajectory, sources = (
-            rows.run.record(episode).trajectory,
-            self.tasks(rows, [episode]),
-        )
+        trajectory = rows.run.record(episode).trajectory
+        sources = self.tasks(rows, [episode])
         with readable("expert advice"):
             return redacted(json.dumps(expert_advice(trajectory, sources)))
 
@@ -455,7 +456,9 @@ _LATEST = 12  # latest moves that are listed
 
 
 def _moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
-    moves, walk, step = listed(now, "moves"), _walk_of(now), now.get("step")
+    moves = listed(now, "moves")
+    walk = _walk_of(now)
+    step = now.get("step")
     first = step - len(moves) + 1 if isinstance(step, int) else 1
     latest = [*enumerate(moves, first)][: -_LATEST - 1 : -1]
     figure = maps.figure(maps.map_of(walk, sources))
@@ -470,11 +473,9 @@ def _walk_of(now: Mapping[str, Any]) -> Trajectory:
     start: dict[str, Any] = {}
     steps = []
     for move in listed(now, "moves"):
-        actor, action, pose = (
-            str(move.get("actor", "")),
-            move.get("action", ""),
-            move.get("pose"),
-        )
+        actor = str(move.get("actor", ""))
+        action = move.get("action", "")
+        pose = move.get("pose")
         if isinstance(pose, Mapping):
             start.setdefault(actor, move.get("start") or pose)
             status = Feedback("ok" if move.get("ok") else "failed")

@@ -90,7 +90,9 @@ class Document:
 
     def json(self, patience: float = 0.0) -> dict[str, Json]:
         """Return the page's content as JSON, with expert advice if ``patience`` (s) is above 0."""
-        progress, clauses, scores = self.progress, self.clauses, self.record.scores
+        progress = self.progress
+        clauses = self.clauses
+        scores = self.record.scores
         numbers = range(1, len(self.trajectory.steps) + 1)
         derived = plain({
             "id": self.record.episode_id, "scene": self.scene, "instruction": self.instruction,
@@ -169,7 +171,8 @@ class Document:
         if positions is None or positions.ndim != 2 or positions.shape[1] != 3:
             return {}
         heights = dict(zip(graph.ids, positions[:, 2].tolist(), strict=True))
-        rises, places = {}, dict(self.trajectory.start)
+        rises = {}
+        places = dict(self.trajectory.start)
         for number, step in enumerate(self.trajectory.steps, 1):
             before, after = (
                 heights.get(place_of(pose))
@@ -240,9 +243,8 @@ _MOST_CONDITIONS = 12  # that are listed
 
 # How far an episode was from success at the start and after each step.
 
-_ROUNDING = (
-    0.05  # metres that a path must grow by to count as worse: less is rounding of poses
-)
+# Metres that a path must grow by to count as worse: less is rounding of poses
+_ROUNDING = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +293,8 @@ class GoalProgress:
     def change(self, step: int) -> float:
         if not 1 <= step < len(self.values):
             return 0.0
-        before, after = self.values[step - 1], self.values[step]
+        before = self.values[step - 1]
+        after = self.values[step]
         if before == after:
             return 0.0
         gained = after - before if self.conditions else before - after
@@ -301,7 +304,8 @@ class GoalProgress:
         """Describe the change made by a step; empty if it is unknown."""
         if not self.informative or not 0 <= step < len(self.values):
             return ""
-        change, now = self.change(step), self.values[step]
+        change = self.change(step)
+        now = self.values[step]
         if not self.conditions:
             further = f", {self.length(-change)} further" if change < 0 else ""
             return f"{self.length(now)} to go{further}"
@@ -324,7 +328,9 @@ class GoalProgress:
         """Summarize how near success came before the end; empty if the end was nearest."""
         if not self.informative and self.conditions < 2:
             return ""
-        best, last, step = self.values[self.best_step], self.values[-1], self.best_step
+        best = self.values[self.best_step]
+        last = self.values[-1]
+        step = self.best_step
         if not self.conditions:
             nearest = f"nearest: {self.length(best)}, after step {step}"
             return nearest if 0 < step < len(self.values) - 1 else ""
@@ -362,7 +368,8 @@ class Sought:
             ids += [*getattr(part, "objects", ()), *getattr(part, "lamps", ())]
             ids += [each for each in [getattr(part, "object", "")] if each]
         named = (world.name(actor, each) for actor in world.actors for each in ids)
-        at, placed = [world.layout.index[each] for each in ids], world.house.entities
+        at = [world.layout.index[each] for each in ids]
+        placed = world.house.entities
         rooms = {world.layout.room_at(placed.x[i], placed.y[i]) for i in at}
         room = rooms.pop().replace("_", " ") if len(rooms) == 1 else ""
         small = any(
@@ -380,10 +387,8 @@ class Sought:
         ``kettle: sink basin, kitchen → cabinet``, ``bowl (either of 2) → cabinet``."""
         objects = as_mapping(state.get("objects"))
         placed = as_mapping(objects.get(self.ids[0])) if len(self.ids) == 1 else {}
-        holder, room = (
-            str(placed.get("in") or ""),
-            str(placed.get("room") or "").replace("_", " "),
-        )
+        holder = str(placed.get("in") or "")
+        room = str(placed.get("room") or "").replace("_", " ")
         place = ", ".join(filter(None, (kinds([holder]) if holder else "", room)))
         name, moved, target = words.partition(" in or on ")
         if (number := len(self.ids)) > 1 and parts == 1 and moved:
@@ -413,11 +418,13 @@ def replay(
     standings: list[Standing] = []
     history: dict[int, Sequence[Condition]] = {}
     sought: list[Sought] = []
-    watched, reference = False, sources.reference(trajectory.episode_id)
+    watched = False
+    reference = sources.reference(trajectory.episode_id)
 
     def watch(world: Any, step: int, actor: str) -> None:
         nonlocal watched
-        watched, dataset = True, sources.dataset
+        watched = True
+        dataset = sources.dataset
         if step == 1:
             standings.clear()
         if dataset is None or not isinstance(judge := scorer(dataset.family), Judged):
@@ -466,10 +473,8 @@ def conditions(reference: Any, state: Mapping[str, Any]) -> list[Condition]:
             (f"go to the {reference.room}", int(right), 1),
         ]
     if isinstance(reference, AnswerReference):
-        right, given = (
-            bool(answer_is_right(state, reference.answer)),
-            answer_given(state),
-        )
+        right = bool(answer_is_right(state, reference.answer))
+        given = answer_given(state)
         words = f"expected answer: “{reference.answer}”, given: "
         return [(words + (f"“{given}”" if given else "nothing"), int(right), 1)]
     if not isinstance(reference, HouseholdReference):
@@ -505,20 +510,17 @@ _TURNS = {
     "right": "turned right",
     "turn_around": "turned around",
 }
-_TOWARD = (
-    45.0  # degrees between a heading and a target from which the actor does not face it
-)
+# Degrees between a heading and a target from which the actor does not face it
+_TOWARD = 45.0
 
 
 def find_mistake(document: Document) -> Mistake | None:
     """Find the step that decided an episode without success: the last departure from the gold path,
     a target in view and not taken, a goal condition undone or never met, a wrong choice or answer;
     else the first cause, else the first step away from the goal."""
-    trajectory, progress, causes = (
-        document.trajectory,
-        document.progress,
-        document.causes,
-    )
+    trajectory = document.trajectory
+    progress = document.progress
+    causes = document.causes
     last = len(trajectory.steps)
     if trajectory.ended == "failed":
         return Mistake(last, f"Step {last}: the episode ended with an error.")
@@ -564,7 +566,8 @@ def find_mistake(document: Document) -> Mistake | None:
 
 def _wrong_choice(document: Document, room: str) -> Mistake:
     """Describe the last choice of a two-phase test, and the objects that lead to the room."""
-    trajectory, last = document.trajectory, len(document.trajectory.steps)
+    trajectory = document.trajectory
+    last = len(document.trajectory.steps)
     final = trajectory.steps[-1]
     action = final.decision.action if isinstance(final.decision, Decision) else None
     named = (
@@ -573,8 +576,10 @@ def _wrong_choice(document: Document, room: str) -> Mistake:
         else str(action or "no action")
     )
     chosen = f"the {named}" if action and action.arguments else named
-    held, led = as_mapping(final.observation), final.feedback.details.get("room")
-    place, before = led or trajectory.state.get("place"), held.get("place")
+    held = as_mapping(final.observation)
+    led = final.feedback.details.get("room")
+    place = led or trajectory.state.get("place")
+    before = held.get("place")
     leads = (HALLWAY,) if held.get("phase") == 1 else ROOM_OBJECTS.get(room, ())
     right = _and(
         [f"the {name}" for name in held.get("objects", ()) if name in leads], "or"
@@ -594,7 +599,8 @@ def _wrong_choice(document: Document, room: str) -> Mistake:
 
 def _ended(document: Document, actor: str = "") -> str:
     """Describe how the episode ended, or how it ended for one of several actors."""
-    trajectory, stopped = document.trajectory, document.trajectory.ended == "stopped"
+    trajectory = document.trajectory
+    stopped = document.trajectory.ended == "stopped"
     if actor and len(trajectory.start) > 1:
         stopped = [action.name for action in trajectory.actions(actor)][-1:] == [
             STOP.name
@@ -608,7 +614,8 @@ def _ended(document: Document, actor: str = "") -> str:
 
 def _left(document: Document) -> str:
     """Describe the end after the room of all places to look at, if the actor was not in it."""
-    asked, trajectory = {about.room for about in document.sought}, document.trajectory
+    asked = {about.room for about in document.sought}
+    trajectory = document.trajectory
     been = [room for actor in trajectory.start for room in _rooms(document, actor)]
     end = str(as_mapping(trajectory.steps[-1].pose).get("room")).replace("_", " ")
     if len(asked) != 1 or not been or {end, ""} & asked:
@@ -619,7 +626,8 @@ def _left(document: Document) -> str:
 
 def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
     """Find the expert's first disagreement after the walk's last stay farthest on the gold path."""
-    trajectory, progress = document.trajectory, document.progress
+    trajectory = document.trajectory
+    progress = document.progress
     last = len(trajectory.steps)
     poses = [
         next(iter(trajectory.start.values()), {}),
@@ -636,10 +644,12 @@ def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
     stopped = trajectory.ended == "stopped"
     stays = range(came, there + (not (stopped and there == last)))  # a stop is no stay
     leaves = 1 + max((n for n in stays if poses[n] == poses[came]), default=last - 1)
-    number, agreed = leaves, False
+    number = leaves
+    agreed = False
     for advised, _, same in _advised(trajectory, document.sources, first=leaves):
         if not same:
-            number, agreed = advised, False
+            number = advised
+            agreed = False
             break
         agreed = True
     if agreed:  # the expert did the same to the end
@@ -660,7 +670,8 @@ def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
             )
             return Mistake(last, f"{how}, but {text}. It ended {at}.", limit=True)
         return Mistake(last, f"{how}; the limit of {last} steps came {at}.", limit=True)
-    before, after = places[number - 1], places[number]
+    before = places[number - 1]
+    after = places[number]
     if number == last and stopped:
         return Mistake(
             last, f"Step {last}: stopped at {after}{left}.{_clause(document, after)}"
@@ -668,7 +679,8 @@ def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
     step = trajectory.steps[number - 1]
     action = step.decision.action.name if isinstance(step.decision, Decision) else ""
     onward = gold[gold.index(before) + 1] if before in gold[:-1] else ""
-    went, ahead = _bearing(document, before, after), _bearing(document, before, onward)
+    went = _bearing(document, before, after)
+    ahead = _bearing(document, before, onward)
     back = "back " if after in places[:number] else ""
     if before == gold[-1]:
         did = "did not stop at the goal" if after == before else "left the goal"
@@ -699,8 +711,10 @@ def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
 def _clause(document: Document, place: str) -> str:
     """Quote the part of the instruction for the gold path from a place on, after a space; empty if
     the dataset does not know it."""
-    sources, name = document.sources, document.record.episode_id
-    narrated, gold = getattr(sources.dataset, "narrated", None), sources.gold(name)
+    sources = document.sources
+    name = document.record.episode_id
+    narrated = getattr(sources.dataset, "narrated", None)
+    gold = sources.gold(name)
     parts = narrated(sources.tasks[name]) if narrated and place in gold else ()
     if not parts:
         return ""
@@ -730,7 +744,8 @@ _SOUGHT = re.compile(r"find (?:the|an?) (.+?)[.!]?", re.IGNORECASE)
 
 def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | None:
     """Find the step at which a target in view was nearest, else describe the walk to its end."""
-    steps, progress = document.trajectory.steps, document.progress
+    steps = document.trajectory.steps
+    progress = document.progress
     left = f" {progress.length(progress.values[-1])} from" if progress.values else ""
     views = [
         (math.inf if away is None else away, number, each)
@@ -743,12 +758,14 @@ def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | Non
         sought = _SOUGHT.fullmatch(document.instruction.strip())
         if not sought or "never_seen" not in document.causes:
             return None
-        facts, last = _behavior(document), len(steps)
+        facts = _behavior(document)
+        last = len(steps)
         text = f"Step {last}: {_ended(document)}{left or ' without'} the {sought[1]}"
         text += "" if "never faced" in "".join(facts[:1]) else ", never in view"
         return Mistake(last, _with_facts(text, facts))
     nearest, number, shown = min(views, key=lambda view: view[:2])
-    words, missed = str(shown.get("words") or shown.get("kind")), str(shown.get("kind"))
+    words = str(shown.get("words") or shown.get("kind"))
+    missed = str(shown.get("kind"))
     at = f", {nearest:.1f} m away," if nearest < math.inf else ""
     text = f"Step {number}: the {words} was in view{at} and not taken"
     text += f"; ended{left} it." if left else "."
@@ -757,23 +774,25 @@ def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | Non
 
 def _with_facts(text: str, facts: Sequence[str]) -> str:
     """Return a sentence with the first of the facts, which is its cause, and one with the rest."""
-    whole, rest = ": ".join(filter(None, (text, *facts[:1]))), "; ".join(facts[1:])
+    whole = ": ".join(filter(None, (text, *facts[:1])))
+    rest = "; ".join(facts[1:])
     return f"{whole}. {rest[0].upper()}{rest[1:]}." if rest else f"{whole}."
 
 
 def _behavior(document: Document, unseen: Sequence[Sought] = ()) -> list[str]:
     """Describe an episode in which the target, or the ``unseen`` objects, never came into view, the
     best explanation first: headings, rooms, failed actions, the walk, messages."""
-    trajectory, drawn, near, found = (
-        document.trajectory,
-        document.drawn,
-        list[str](),
-        list[str](),
-    )
-    steps, several, walks = trajectory.steps, len(trajectory.start) > 1, list[str]()
+    trajectory = document.trajectory
+    drawn = document.drawn
+    near = list[str]()
+    found = list[str]()
+    steps = trajectory.steps
+    several = len(trajectory.start) > 1
+    walks = list[str]()
     for actor in trajectory.start:
         name = f"{actor} " if several else ""
-        rooms, did = _rooms(document, actor), _walk_of(document, actor)
+        rooms = _rooms(document, actor)
+        did = _walk_of(document, actor)
         one = len(document.conditions) < 2 and isinstance(drawn, Map)
         side = (
             _never_faced(drawn, actor, unseen) if one and isinstance(drawn, Map) else ""
@@ -831,10 +850,8 @@ def _failures(document: Document, least: float) -> str:
     failed = [step.feedback.status for step in steps if step.feedback.status != "ok"]
     if not failed or len(failed) < least:
         return ""
-    blocked, number = (
-        set(failed) == {"blocked"},
-        [s.feedback.status for s in steps].index(failed[0]),
-    )
+    blocked = set(failed) == {"blocked"}
+    number = [s.feedback.status for s in steps].index(failed[0])
     if len(failed) == 1:
         done = getattr(steps[number].decision, "action", "the action")
         return f"{done} at step {number + 1} {'was blocked' if blocked else 'failed'}"
@@ -873,7 +890,8 @@ def _never_faced(drawn: Map, actor: str, unseen: Sequence[Sought]) -> str:
 
 def _unmet(document: Document) -> Mistake | None:
     """Find the goal condition that was undone, else those that were never met."""
-    number, last = document.progress.first_loss, len(document.trajectory.steps)
+    number = document.progress.first_loss
+    last = len(document.trajectory.steps)
     if number and number in document.condition_history:
         before = document.condition_history[
             max(step for step in document.condition_history if step < number)
@@ -926,8 +944,10 @@ def _objects_left(document: Document) -> Mistake | None:
     last action on one, else the end if none was ever in view; None if they have no names."""
     pairs = zip(document.conditions, document.sought, strict=False)
     unmet = [(words, about) for (words, met, parts), about in pairs if met < parts]
-    steps, several = document.trajectory.steps, len(document.trajectory.start) > 1
-    seen, acted = _first_views(document.trajectory), dict[str, int]()
+    steps = document.trajectory.steps
+    several = len(document.trajectory.start) > 1
+    seen = _first_views(document.trajectory)
+    acted = dict[str, int]()
     ends = {step.actor: number for number, step in enumerate(steps, 1)}
     for number, step in enumerate(steps, 1):
         if isinstance(step.decision, Decision):
@@ -944,8 +964,10 @@ def _objects_left(document: Document) -> Mistake | None:
         actor = max(in_view, key=lambda actor: len(in_view[actor]))
         first, name = min(views)
         if not (names := in_view[actor]):
-            actor, names = steps[first - 1].actor, [name]
-        last, about = ends[actor], left[names[0]]
+            actor = steps[first - 1].actor
+            names = [name]
+        last = ends[actor]
+        about = left[names[0]]
         text = f"Step {last}: {f'{actor} ' if several else ''}{_ended(document, actor)}"
         held = [
             str(each.get("name"))
@@ -983,7 +1005,9 @@ def _objects_left(document: Document) -> Mistake | None:
             return Mistake(number, f"Step {number}: {text}")
     if not unmet:
         return None
-    about, total, last = unmet[0][1], len(document.conditions), len(steps)
+    about = unmet[0][1]
+    total = len(document.conditions)
+    last = len(steps)
     given = document.sources.private_instructions(document.record.episode_id)
     named = re.compile(rf"\b{re.escape(about.kind)}s?\b", re.IGNORECASE)
     knew = [
@@ -991,10 +1015,8 @@ def _objects_left(document: Document) -> Mistake | None:
     ]
     private = not named.search(document.instruction) and not _spoken(document)
     if len(ends) > 1 and len(unmet) == len(knew) == 1 and private:
-        last, others = (
-            ends[knew[0]],
-            _and([actor for actor in ends if actor not in knew]),
-        )
+        last = ends[knew[0]]
+        others = _and([actor for actor in ends if actor not in knew])
         text = f"{knew[0]} {_ended(document, knew[0])} and never sent its goal “{unmet[0][0]}” to"
         never = f"No {about.kind} was ever in view of {others}"
         return Mistake(last, f"Step {last}: {text} {others}. {never}.")
@@ -1026,7 +1048,8 @@ def _short_of_target(document: Document) -> Mistake | None:
     if not isinstance(document.drawn, Map) or len(document.drawn.walks) != 1:
         return None
     ((actor, stops),) = document.drawn.walks.items()
-    last, end = len(document.trajectory.steps), stops[-1]
+    last = len(document.trajectory.steps)
+    end = stops[-1]
     titles: dict[tuple[float, ...], set[str]] = {}
     for shape in document.drawn.shapes:
         if shape.title and shape.last > last:
@@ -1048,9 +1071,8 @@ def _short_of_target(document: Document) -> Mistake | None:
     lacked = ", not done" if squares == 1 else ""
     held = listed(document.trajectory.steps[-1].observation, "objects")
     seen = [f"{each.get('color')} {each.get('kind')}" for each in held]
-    alike = sum(
-        name in names for names in titles.values()
-    )  # any of them may be the one in view
+    # Any of them may be the one in view
+    alike = sum(name in names for names in titles.values())
     lacked += ", in view" if name in seen and alike == 1 else ""
     did = (
         ""
@@ -1096,7 +1118,8 @@ def _advised(
 ) -> Iterator[tuple[int, str, bool]]:
     """Yield steps from ``first`` with the action of one expert, on the gold path the one along it,
     and True if either was done."""
-    dataset, task = sources.dataset, sources.tasks.get(trajectory.episode_id)
+    dataset = sources.dataset
+    task = sources.tasks.get(trajectory.episode_id)
     if task is None or dataset is None:
         return
     actions = [
@@ -1105,7 +1128,8 @@ def _advised(
     ]
     acted = zip(trajectory.steps, actions, strict=True)
     high = {s.actor for s, action in acted if action and action.name in HIGH_LEVEL}
-    advised, gold = False, sources.gold(trajectory.episode_id)
+    advised = False
+    gold = sources.gold(trajectory.episode_id)
     for how in SOLUTIONS if dataset.solutions else ():
         if advised:
             return
@@ -1122,7 +1146,8 @@ def _advised(
                     and step.actor in high
                 )
                 solution = SKILLS if by_skill else how
-                here, on_path = place_of(game.world.pose(step.actor)), list[Action]()
+                here = place_of(game.world.pose(step.actor))
+                on_path = list[Action]()
                 try:
                     plan = dataset.plan(task, game.world, step.actor, solution)
                     action: Action | None = next(plan, None)
@@ -1177,10 +1202,12 @@ class Clauses:
         begins = tuple(_integers(noted.get("begins")))
         if len(texts) == 1 and not begins:
             return Clauses()  # no decomposition
-        steps, now = [], Followed()
+        steps = []
+        now = Followed()
         for step in trajectory.steps:
             details = _last(step.notes, FOLLOWED)
-            number, count = details.get("number"), len(texts)
+            number = details.get("number")
+            count = len(texts)
             if isinstance(number, int) and 0 <= number <= count:
                 done = (n for n in _integers(details.get("done")) if 1 <= n <= count)
                 now = Followed(number, tuple(done))
@@ -1206,9 +1233,8 @@ class Clauses:
             return [(instruction, ())]
         starts = sorted(set(self.begins))
         ends = [0]
-        for start in starts[
-            1:
-        ]:  # white space and marks that end a clause belong to the one before
+        # White space and marks that end a clause belong to the one before
+        for start in starts[1:]:
             rest = instruction[places[start] :].lstrip(" \t\r\n.,;!")
             ends.append(len(instruction) - len(rest))
         return [

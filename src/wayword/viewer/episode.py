@@ -47,8 +47,10 @@ def episode_page(
 ) -> str:
     """Render the page of a document (``wayword.viewer.document``). ``run`` is its run's name."""
     document = restore(document)
-    trajectory, scores = document["trajectory"], document["scores"]
-    steps, letters = trajectory["steps"], Letters(document["letters"])
+    trajectory = document["trajectory"]
+    scores = document["scores"]
+    steps = trajectory["steps"]
+    letters = Letters(document["letters"])
     present = [metric for metric in metrics if metric.key in scores]
     family = [metric for metric in present if metric not in accounting.METRICS]
     first = [
@@ -82,7 +84,9 @@ def curve_of(progress: Mapping[str, Any], steps: int) -> tuple[str, str]:
     """Return the points of the curve of the distance to success, and its title; empty if flat."""
     if not progress["informative"] or len(progress["course"]) != steps + 1:
         return "", ""
-    course, conditions, width = progress["course"], progress["conditions"], 1000 / steps
+    course = progress["course"]
+    conditions = progress["conditions"]
+    width = 1000 / steps
     most = conditions or max(course) or 1.0
     if max(course) - min(course) < _FLAT * most:
         return "", ""
@@ -164,9 +168,10 @@ class PromptHistory:
     def add(self, role: str, prompt: Json) -> tuple[Block, ...]:
         """Add a recorded prompt sent to the model of ``role``, and return its blocks."""
         whole = isinstance(prompt, str)
-        messages: list[Any] = (
-            [{"role": "", "content": prompt}] if whole else list(prompt)
-        )
+        if whole:
+            messages: list[Any] = [{"role": "", "content": prompt}]
+        else:
+            messages = list(prompt)
         key = (role, messages[0]["content"][:_HEAD] if messages else "")
         call, earlier = self._latest.get(key, (0, []))
         lines = [(each["role"], split_lines(each["content"])) for each in messages]
@@ -195,10 +200,10 @@ def _pieces(base: Sequence[str], new: Sequence[str], call: int) -> Iterator[Piec
 
     head = shared(base, new)
     tail = shared(base[head:][::-1], new[head:][::-1])
-    middle, other = new[head : len(new) - tail], base[head : len(base) - tail]
-    runs = [
-        (True, 0, head, 0)
-    ]  # shared?, from and to in ``new``, from where in ``base``
+    middle = new[head : len(new) - tail]
+    other = base[head : len(base) - tail]
+    # shared?, from and to in ``new``, from where in ``base``
+    runs = [(True, 0, head, 0)]
     if len(middle) + len(other) > _MOST:
         runs.append((False, head, head + len(middle), 0))
     else:
@@ -216,7 +221,8 @@ def _pieces(base: Sequence[str], new: Sequence[str], call: int) -> Iterator[Piec
 
 # Cards of steps.
 
-_FEW_OBJECTS, _MOST_CHIPS = 6, 16
+_FEW_OBJECTS = 6
+_MOST_CHIPS = 16
 _REPEATED = ("action", "executed", "object", "place", "to")
 """Details of feedback that often repeat the action."""
 _VERDICTS = {
@@ -231,7 +237,8 @@ class _Cards:
     which is scored; ``trials`` are the earlier ones. ``when`` is the time of each call, as text."""
 
     def __init__(self, trajectory: Written, letters: Letters) -> None:
-        self._letters, self._history = letters, PromptHistory()
+        self._letters = letters
+        self._history = PromptHistory()
         self.when: list[str] = []
         self._met: dict[str, set[str]] = {}  # the objects that each actor has seen
         self.trials = [
@@ -259,10 +266,8 @@ class _Cards:
             "Opening",
             "before the first step",
         )
-        cards, poses = (
-            [opening] if opening["calls"] or opening["notes"] else [],
-            {**trial["start"]},
-        )
+        cards = [opening] if opening["calls"] or opening["notes"] else []
+        poses = {**trial["start"]}
         for n, step in enumerate(trial["steps"], 1):
             cards.append(
                 self._step(step, n, number, as_mapping(poses.get(step["actor"], {})))
@@ -277,10 +282,8 @@ class _Cards:
     def _calls(self, calls: Sequence[Written], when: str) -> list[dict[str, Any]]:
         views = []
         for call in calls:
-            blocks, answer = (
-                self._history.add(call["role"], call["prompt"]),
-                call.get("answer"),
-            )
+            blocks = self._history.add(call["role"], call["prompt"])
+            answer = call.get("answer")
             new = sum(
                 len(p.text) for block in blocks for p in block.pieces if p.kind == "new"
             )
@@ -305,16 +308,16 @@ class _Cards:
         met.update(names)
         taken = place_of(step["pose"]) if "action" in step["decision"] else ""
         folded = len(names) > _FEW_OBJECTS or "depth" in held
-        calls, notes = self._calls(step.get("calls", ()), when), step.get("notes", ())
+        calls = self._calls(step.get("calls", ()), when)
+        notes = step.get("notes", ())
         stated = [
             (claim.about, claim.stated, claim.true, claim.right)
             for note in notes if note["kind"] == STATE
             for claim in claims(as_mapping(note["details"]), before, step["observation"])
         ]  # fmt: skip
         answers = [view["answer"] for view in calls if view["answer"]]
-        questions: list[
-            tuple[str, float]
-        ] = []  # of yes or no, each with the probability of yes
+        # Of yes or no, each with the probability of yes
+        questions: list[tuple[str, float]] = []
         for view in calls if len(calls) >= _SEVERAL else ():
             answer = view["answer"] or {}
             if {*answer.get("options", ())} != {"yes", "no"} or answer.get("reasoning"):
@@ -354,18 +357,18 @@ def label(step: Written) -> str:
     if "rejected" in decision:
         return f"rejected: {decision['rejected'].replace('_', ' ')}"
     arguments = "" if speech(step) else ", ".join(decision.get("arguments", ()))
-    return (
-        f"{decision['action']}[{arguments}]" if arguments else str(decision["action"])
-    )
+    if arguments:
+        return f"{decision['action']}[{arguments}]"
+    return str(decision["action"])
 
 
 @template_function
 def speech(step: Written) -> str:
     """The message to others, or empty."""
     decision = step["decision"]
-    return (
-        decision.get("arguments", [""])[0] if decision.get("action") in SPOKEN else ""
-    )
+    if decision.get("action") in SPOKEN:
+        return str(decision.get("arguments", [""])[0])
+    return ""
 
 
 @template_function
@@ -387,7 +390,8 @@ def messages(step: Written) -> list[tuple[str, str]]:
 def new_details(step: Written) -> dict[str, Any]:
     """Return details of the feedback that neither the card's head nor the pose shows; repeated
     words become ``move_ahead × 5, turn_left``."""
-    decision, shown = step["decision"], {}
+    decision = step["decision"]
+    shown = {}
     words = (decision.get("action"), *decision.get("arguments", ()))
     for key, value in step["feedback"].get("details", {}).items():
         if key in ("heading", "heading_before") and "heading" in step["pose"]:
@@ -408,8 +412,10 @@ def brief_pose(pose: Any) -> Any:
     """``d800c0, facing 36° north-east``, ``kitchen (2.0, 1.5), facing …``; else the pose."""
     if not isinstance(pose, Mapping):
         return pose
-    place, heading = place_of(pose) or str(pose.get("place", "")), pose.get("heading")
-    x, y = pose.get("x"), pose.get("y")
+    place = place_of(pose) or str(pose.get("place", ""))
+    heading = pose.get("heading")
+    x = pose.get("x")
+    y = pose.get("y")
     if all(isinstance(each, int | float) for each in (heading, x, y)):
         place = f"{pose.get('room', '')} ({x:.4g}, {y:.4g})".replace("_", " ").strip()
     if place and isinstance(heading, int | float):
@@ -446,11 +452,14 @@ def last_line(call: Written) -> str:
 @template_function
 def call_summary(call: Written) -> str:
     """Summarize a call: tokens, time, price, and the sampling settings sent to the server."""
-    answer, sampling = call["answer"], call.get("sampling")
-    usage, unsent = answer.get("usage", {}), answer.get("unsent", ())
-    model = (
-        f" by the {answer['answered_by']} model" if answer.get("answered_by") else ""
-    )
+    answer = call["answer"]
+    sampling = call.get("sampling")
+    usage = answer.get("usage", {})
+    unsent = answer.get("unsent", ())
+    if answer.get("answered_by"):
+        model = f" by the {answer['answered_by']} model"
+    else:
+        model = ""
     finish = [end for end in answer.get("finish", ()) if end != "stop"]
     other = answer.get("other_text")
     reasoning = usage.get("reasoning")

@@ -74,10 +74,12 @@ def column(metric: Metric) -> str:
 @template_function
 def interval(metric: Metric, row: Mapping[str, float | None]) -> str:
     """Format an interval: ``95%: 38.1 to 55.2%``, or the reason why it is missing."""
-    low, high = row.get("low"), row.get("high")
+    low = row.get("low")
+    high = row.get("high")
     if low is None or high is None:
         return "too few episodes for an interval"
-    first, last = value(metric, low), value(metric, high)
+    first = value(metric, low)
+    last = value(metric, high)
     unit = _UNITS.get(metric.kind, ("", ""))[1]
     if (
         unit
@@ -113,13 +115,16 @@ def overlay(metric: Metric, first: ArrayLike, second: ArrayLike) -> Html | None:
     values = np.concatenate(both)
     if min(map(len, both)) == 0 or len(np.unique(values)) < 3:
         return None
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     if metric.kind == "rate" and low >= 0 and high <= 1:
-        low, high = 0.0, 1.0
+        low = 0.0
+        high = 1.0
     whole = metric.kind != "rate" and high - low < _BINS and not (values % 1).any()
     edges = np.arange(low, high + 2) if whole else np.linspace(low, high, _BINS + 1)
     shares = [np.histogram(each, edges)[0] / len(each) for each in both]
-    most, wide = max(float(each.max()) for each in shares), 120 / (len(edges) - 1)
+    most = max(float(each.max()) for each in shares)
+    wide = 120 / (len(edges) - 1)
     paths = []
     for each in shares:
         heights = [*(round(36 - 34 * part / most, 1) for part in each.tolist()), 36]
@@ -178,9 +183,9 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 def listed(observed: Any, name: str) -> list[Mapping[str, Any]]:
     """Return the items of a list in an observation; empty if it has no such list."""
     items = as_mapping(observed).get(name)
-    return (
-        [as_mapping(each) for each in items] if isinstance(items, list | tuple) else []
-    )
+    if isinstance(items, list | tuple):
+        return [as_mapping(each) for each in items]
+    return []
 
 
 facts = macro("parts.html", "facts")
@@ -222,11 +227,9 @@ def kind_of(value: Any, depth: int) -> str:
                 isinstance(each, Mapping) for each in value.values()
             ):
                 return "objects"
-            return (
-                "depth"
-                if value.get("type") == "DepthImage" and free_rays(value)
-                else "facts"
-            )
+            if value.get("type") == "DepthImage" and free_rays(value):
+                return "depth"
+            return "facts"
         case Sequence():
             if value and all(isinstance(item, Mapping) for item in value):
                 return "rows"
@@ -254,13 +257,9 @@ def number(value: float, name: str) -> str:
     if isinstance(value, int):
         return str(value)
     text = f"{value:.2f}".rstrip("0").rstrip(".")
-    return (
-        f"{text} m"
-        if name == "distance"
-        else f"{text}°"
-        if name == "elevation"
-        else text
-    )
+    if name == "distance":
+        return f"{text} m"
+    return f"{text}°" if name == "elevation" else text
 
 
 @template_function
@@ -299,15 +298,19 @@ class ListedExit(NamedTuple):
 def observation(observed: Any, taken: str, letters: Letters) -> Html:
     """Render an observation; ``taken``, the place the actor went to next, is marked."""
     held = as_mapping(observed)
-    facing, neighbors = held.get("heading"), held.get("neighbors")
-    exits, has_neighbors = [], False
+    facing = held.get("heading")
+    neighbors = held.get("neighbors")
+    exits = []
+    has_neighbors = False
     if isinstance(facing, int | float) and isinstance(neighbors, list | tuple):
         has_neighbors = True
         for neighbor in map(as_mapping, neighbors):
-            name, heading = str(neighbor.get("viewpoint", "")), neighbor.get("heading")
-            turn = (
-                relative(heading, facing) if isinstance(heading, int | float) else None
-            )
+            name = str(neighbor.get("viewpoint", ""))
+            heading = neighbor.get("heading")
+            if isinstance(heading, int | float):
+                turn = relative(heading, facing)
+            else:
+                turn = None
             length = neighbor.get("distance")
             distance = f"{length:.2f} m" if isinstance(length, int | float) else ""
             exits.append(ListedExit(turn, name, distance, name == taken))
@@ -382,7 +385,9 @@ def free_rays(depth: Mapping[str, Any]) -> list[tuple[float, float]]:
     """Return (bearing in degrees, free metres) of each column of a recorded depth image; empty for
     any other value."""
     try:
-        bearings, rows, reach = depth["bearings"], depth["elevations"], depth["reach"]
+        bearings = depth["bearings"]
+        rows = depth["elevations"]
+        reach = depth["reach"]
         image = np.frombuffer(depth["levels"], np.uint8).reshape(
             len(rows), len(bearings)
         )

@@ -164,7 +164,8 @@ def causes_part(run: Overview) -> Html | None:
 
 def _data(run: Overview) -> Json:
     """Data for the page's script: columns, causes, rows."""
-    metrics, columns = run.rows.metrics, run.columns
+    metrics = run.rows.metrics
+    columns = run.columns
     # Shown at first: the family's two main metrics, then what the episodes took.
     family = [m for m in metrics if m.key in columns and m not in accounting.METRICS]
     order = [run.rows.success, *_MAIN]
@@ -198,7 +199,8 @@ def _data(run: Overview) -> Json:
 def row_of(run: Overview, head: Head) -> list[Json]:
     """Return a row for the page's script: id, text, link, ending, causes, scene, scores."""
     text, causes, scene = text_of(run, head)
-    episode, scores = head.episode_id, list[Json]()
+    episode = head.episode_id
+    scores = list[Json]()
     for metric in run.rows.metrics:
         score = head.scores.get(metric.key, math.nan)
         whole = score.is_integer() and abs(score) < 100_000
@@ -230,7 +232,8 @@ def text_of(run: Overview, head: Head) -> tuple[str, list[int], str]:
 
 def _settings(run: Overview) -> dict[str, Any]:
     """Return the run's configuration: settings, versions and files, long ones by their titles."""
-    identity, config = run.config["identity"], run.config
+    identity = run.config["identity"]
+    config = run.config
     details = {
         "agent": cast_of(identity),
         **{key: identity.get(key) for key in ("models", "dataset")},
@@ -243,7 +246,8 @@ def _settings(run: Overview) -> dict[str, Any]:
         "split checksum": identity.get("data_checksum"),
         "folder": str(run.rows.run.path),
     }
-    metrics, totals = {m.key: m for m in run.rows.metrics}, run.row.get("totals") or {}
+    metrics = {m.key: m for m in run.rows.metrics}
+    totals = run.row.get("totals") or {}
     details |= {
         f"{title(metrics[key]).lower()} in all": value(metrics[key], total)
         for key, total in totals.items()

@@ -39,9 +39,8 @@ from wayword.viewer.figures import count, duration
 T = TypeVar("T")
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,80}")
-_MAX_ROWS = (
-    400_000  # rows of indexes that are cached, about: those of the runs viewed last
-)
+# Rows of indexes that are cached, about: those of the runs viewed last
+_MAX_ROWS = 400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,8 @@ class Rows:
     and failed ones that were not finished later."""
 
     def __init__(self, run: RecordedRun) -> None:
-        self.run, self.success = run, success_of(run.config)
+        self.run = run
+        self.success = success_of(run.config)
         self._lock = threading.Lock()
         self.index: Index = run.index
         self.version = ""
@@ -300,11 +300,9 @@ def select(
     """Return the rows that a query's fields ask for, in the requested order. Search words are found
     in ids, or in the texts of the episodes in ``texts``."""
     among: set[str] | None = None
-    words, ended, cause = (
-        wish.get("q", "").lower().split(),
-        wish.get("ended"),
-        wish.get("cause"),
-    )
+    words = wish.get("q", "").lower().split()
+    ended = wish.get("ended")
+    cause = wish.get("cause")
     outcome = wish.get("outcome", "")
     if cause:
         among = {name for name, causes in causes_of.items() if cause in causes}
@@ -313,10 +311,12 @@ def select(
         for word in words:
             names = [name for name in names if word in name.lower()]
         among = {*names, *texts} if among is None else among & {*names, *texts}
-    solved, unsolved = (np.nextafter(0.5, 1), np.inf), (-np.inf, 0.5)
+    solved = (np.nextafter(0.5, 1), np.inf)
+    unsolved = (-np.inf, 0.5)
     ends = {"success": solved, "failure": unsolved}.get(outcome)
     ranges = [(rows.success, *ends, True)] if ends else []
-    sort, down = wish.get("sort", ""), wish.get("down") == "1"
+    sort = wish.get("sort", "")
+    down = wish.get("down") == "1"
     numbers = rows.index.find(ended or "", ranges, among, sort, down)
     failed: Sequence[str] = ()
     if (
@@ -362,11 +362,15 @@ def progress_of(run: Path) -> Progress | None:
         episodes = tuple(
             each for each in progress.get("episodes", ()) if isinstance(each, dict)
         )
-        done, total = int(progress["done"]), int(progress["total"])
+        done = int(progress["done"])
+        total = int(progress["total"])
         took = max(1.0, written - float(progress.get("began", written)))
-        ended, left = done - int(progress.get("before", 0)), total - done
-        calls, tokens = int(progress.get("calls", 0)), int(progress.get("tokens", 0))
-        spent, most = float(progress.get("dollars", 0.0)), progress.get("max_dollars")
+        ended = done - int(progress.get("before", 0))
+        left = total - done
+        calls = int(progress.get("calls", 0))
+        tokens = int(progress.get("tokens", 0))
+        spent = float(progress.get("dollars", 0.0))
+        most = progress.get("max_dollars")
         pace = (
             f"about {duration(left * took / ended)} left" if ended > 0 and left else "",
             count(calls, "call") + " in flight" if calls else "",
@@ -375,7 +379,8 @@ def progress_of(run: Path) -> Progress | None:
             if spent or most
             else "",
         )
-        alive, words = runs and age < _STALE, " · ".join(filter(None, pace))
+        alive = runs and age < _STALE
+        words = " · ".join(filter(None, pace))
         return Progress(done, total, alive, episodes, words, written)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None

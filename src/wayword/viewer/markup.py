@@ -100,10 +100,12 @@ def macro(template: str, name: str) -> Callable[..., Html]:
 
 def page(template: str, script: str, served: bool = False, **context: Any) -> str:
     """A whole document with the shipped style and the shipped script of that name."""
-    style, code = _static("page.css"), _static("maps.js") + _static(f"{script}.js")
-    allowed = (
-        "form-action 'self'; connect-src 'self'" if served else "form-action 'none'"
-    )
+    style = _static("page.css")
+    code = _static("maps.js") + _static(f"{script}.js")
+    if served:
+        allowed = "form-action 'self'; connect-src 'self'"
+    else:
+        allowed = "form-action 'none'"
     policy = (
         f"default-src 'none'; script-src '{_digest(code)}'; style-src '{_digest(style)}'; "
         f"img-src data:; base-uri 'none'; {allowed}"

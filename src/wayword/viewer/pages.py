@@ -104,7 +104,8 @@ def write_pages(
     for an unknown episode or an ``out`` with other content.
     """
     rows = Rows(RunFolder.read(run)).refresh()
-    config, ids = rows.run.config, rows.names()
+    config = rows.run.config
+    ids = rows.names()
     if limit < 0:
         raise UsageError(f"--limit must be at least 0, got {limit}")
     for name in episodes:
@@ -136,7 +137,8 @@ def _write(
     on_page: OnPage | None,
 ) -> int:
     """Write the pages; return the number of episodes that have one."""
-    path, ids = rows.run.path, rows.names()
+    path = rows.run.path
+    ids = rows.names()
     name = path.resolve().name
     files = {each: file_name(each) for each in ids}
     present = {
@@ -206,10 +208,8 @@ def framed(shown: object) -> str:
         shown = EpisodeRecord(shown.episode_id, {}, shown)
     try:
         if isinstance(shown, RunResult):
-            rows, title = (
-                Rows(RunFolder.read(shown.path)).refresh(),
-                f"run {shown.path.name}",
-            )
+            rows = Rows(RunFolder.read(shown.path)).refresh()
+            title = f"run {shown.path.name}"
             overview = Overview(
                 shown.path.name, rows, rows.row(), rows.heads()[:MOST],
                 Sources(success=rows.success), command=f"wayword view {shown.path}",

@@ -54,9 +54,8 @@ from wayword.worlds.babyai.level import MIDDLE, VIEW_SIZE
 
 MOST = 16
 """Games that can run at once."""
-_AGAIN = (
-    "-again"  # in the names of run folders, before the number of the further attempt
-)
+# In the names of run folders, before the number of the further attempt
+_AGAIN = "-again"
 _HISTORY = 2000  # lines that a seat and a table keep
 _COMMANDS = frozenset({*QUIT_WORDS, *HELP_ALIASES, "map", "undo"})
 """Words for the agent ``human`` itself."""
@@ -76,10 +75,12 @@ class Seat(Person):
     """An actor's seat in a game: the player, as seen by the agent ``human``."""
 
     def __init__(self, table: PlayTable, actor: str) -> None:
-        self._table, self.actor = table, actor
+        self._table = table
+        self.actor = actor
         self.situation: Situation | None = None
         self.looks: list[Look] = []
-        self.letters, self.moves = Letters(), 0
+        self.letters = Letters()
+        self.moves = 0
         self.lines: deque[PlayEvent] = deque(maxlen=_HISTORY)
         self.waiting = 0
         """The number of the question that waits for words, 0 while none does."""
@@ -104,7 +105,8 @@ class Seat(Person):
         """Wait for input from the browser. Raises ``EOFError`` once the person has left."""
         with self._table.changed:
             self._questions += 1
-            self.waiting, self._words = self._questions, []
+            self.waiting = self._questions
+            self._words = []
             self._table.touch()
             self._table.changed.wait_for(lambda: bool(self._words) or self._left)
             self.waiting = 0
@@ -132,7 +134,8 @@ class Seat(Person):
     def check(self, words: str) -> tuple[str, str]:
         """Return a problem with the input, so that a typo costs nothing, and a question to confirm
         an action that ends the game or is not listed; both may be empty."""
-        situation, plain = self.situation, words.strip().lower()
+        situation = self.situation
+        plain = words.strip().lower()
         if situation is None or plain.startswith("?") or plain in _COMMANDS:
             return "", ""
         read = parse_input(words, situation.space)
@@ -161,7 +164,8 @@ class PlayTable(Person):
     """A game: the person of its run, who has a seat per actor and sees every turn."""
 
     def __init__(self, name: str, title: str) -> None:
-        self.name, self.title = name, title
+        self.name = name
+        self.title = title
         self.changed = threading.Condition(threading.RLock())
         self.version = 0
         self.state: State = "loading"
@@ -221,15 +225,15 @@ class PlayTable(Person):
 
     def enter(self, episode: Episode, world: World) -> None:
         with self.changing():
-            self._world, self.state = world, "playing"
+            self._world = world
+            self.state = "playing"
 
     def stepped(self, step: Step) -> None:
         done = step.decision
-        text = (
-            f"rejected: {done.reason}"
-            if isinstance(done, Rejection)
-            else str(done.action)
-        )
+        if isinstance(done, Rejection):
+            text = f"rejected: {done.reason}"
+        else:
+            text = str(done.action)
         with self.changing():
             self.seat(step.actor).moves += len(
                 step.feedback.details.get("low_level", "1")
@@ -286,16 +290,18 @@ class PlayTable(Person):
         except Exception as error:  # noqa: BLE001 - the page says so; other games go on
             expected = isinstance(error, PlayerLeft | WaywordError)
             with self.changing():
-                self.problem = (
-                    str(error) if expected else f"{type(error).__name__}: {error}"
-                )
+                if expected:
+                    self.problem = str(error)
+                else:
+                    self.problem = f"{type(error).__name__}: {error}"
                 self.state = "failed"
 
     def over(self, game: PlayedGame) -> None:
         """End the game, finished or left by the person."""
         why = game.result.outcome.exhausted or game.result.outcome.unusable
         with self.changing():
-            self.game, self.result = game, game.result
+            self.game = game
+            self.result = game.result
             self.state = "over" if game.scores is not None else "failed"
             if game.scores is None:
                 reasons = [*game.result.notices, "the episode failed"]
@@ -342,10 +348,8 @@ class Games:
         if table.setup is None or not table.ended:
             raise UsageError(f"game {name} has not ended")
         plan, *players = table.setup
-        folder, episode = (
-            table.series,
-            table.game.episode if again and table.game else "",
-        )
+        folder = table.series
+        episode = table.game.episode if again and table.game else ""
         if folder and episode:
             new = (folder.with_name(f"{folder.name}{_AGAIN}{n}") for n in count(1))
             folder = next(each for each in new if not each.exists())
@@ -407,20 +411,20 @@ def board(
         seat = game.seat(actor) if actor else None
         now = seat.situation if seat else None
         letters = seat.letters if seat else Letters()
-        drawn = (
-            observed_map(seat.looks, letters, now) if seat and now else None
-        )  # assigns letters
-        groups: dict[str, list[Choice]] = {
-            "": []
-        }  # by verb, empty for those without arguments
+        # Assigns letters
+        drawn = observed_map(seat.looks, letters, now) if seat and now else None
+        # By verb, empty for those without arguments
+        groups: dict[str, list[Choice]] = {"": []}
         last: list[Choice] = []  # ``stop``
-        directions, keys = arrows(now.observation if now else {}), dict[str, str]()
+        directions = arrows(now.observation if now else {})
+        keys = dict[str, str]()
         if now and not game.ended:
             keys = {action: key for key, action in arrow_keys(now).items()}
         for number, action in enumerate(
             now.space.listed if now and not game.ended else (), 1
         ):
-            words, direction = spaced(action.name), ""
+            words = spaced(action.name)
+            direction = ""
             if action.arguments:
                 words = ", ".join(spaced(letters.of(each)) for each in action.arguments)
                 if action.name == "rotate":
@@ -460,7 +464,8 @@ def idle(held: Mapping[str, Any]) -> list[str]:
     kinds = [
         each["kind"] for each in objects if (each["ahead"], each["right"]) == (1, 0)
     ]
-    full, wall = bool(held["holding"]), held["walls"][0] == 1
+    full = bool(held["holding"])
+    wall = held["walls"][0] == 1
     works = {
         "pick_up": not full and bool({"key", "ball", "box"} & {*kinds}),
         "drop": full and not wall and not kinds,
@@ -507,7 +512,8 @@ in worlds without a graph of viewpoints."""
 def arrow_keys(now: Situation) -> dict[str, str]:
     """Map arrow keys to listed actions: to the nearest neighbor within 45 degrees of its direction,
     or a step or turn."""
-    listed, keys = {str(action) for action in now.space.listed}, {}
+    listed = {str(action) for action in now.space.listed}
+    keys = {}
     turns = [
         (turn, f"goto[{name}]")
         for key, name, turn, _ in sightings(as_mapping(now.observation)) if key == "neighbors"
@@ -518,9 +524,8 @@ def arrow_keys(now: Situation) -> dict[str, str]:
             for turn, action in turns
             if abs(relative(turn, angle)) <= 45
         ]
-        best = (max if angle == 180 else min)(
-            near, default=(0.0, "")
-        )  # the nearest to the front
+        # The nearest to the front
+        best = (max if angle == 180 else min)(near, default=(0.0, ""))
         if action := next((each for each in (best[1], *names) if each in listed), ""):
             keys[key] = action
     return keys
@@ -528,7 +533,8 @@ def arrow_keys(now: Situation) -> dict[str, str]:
 
 def score_rows(game: PlayedGame) -> list[tuple[str, str, str]]:
     """Return the main metrics: name, player, expert; the first row has the headings."""
-    yours, best = game.scores or {}, game.best or {}
+    yours = game.scores or {}
+    best = game.best or {}
     family = metrics_of(RunFolder.read(game.result.path).config)
     present = [m for m in (*family, *accounting.METRICS) if m.key in yours]
     main = [metric for metric in present if metric not in accounting.METRICS][:SHOWN]
@@ -583,7 +589,8 @@ def sightings(held: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]
     for key in ("neighbors", *_WITH_BEARING):
         for each in listed(held, key):
             name = str(each.get("viewpoint") or each.get("name") or each.get("words"))
-            turn, far = finite(each.get("bearing")), finite(each.get("distance"))
+            turn = finite(each.get("bearing"))
+            far = finite(each.get("distance"))
             in_grid = "ahead" in each
             if (
                 key == "neighbors"
@@ -594,10 +601,8 @@ def sightings(held: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]
                 ahead, right = (
                     finite(each.get(side)) or 0.0 for side in ("ahead", "right")
                 )
-                turn, far = (
-                    math.degrees(math.atan2(right, ahead)),
-                    math.hypot(ahead, right),
-                )
+                turn = math.degrees(math.atan2(right, ahead))
+                far = math.hypot(ahead, right)
             if turn is not None:
                 yield (
                     "squares" if in_grid else key,
@@ -653,8 +658,10 @@ def observed_map(
     if not looks or not all(builder.add(look) for look in looks):
         return None
     drawn = Map({"you": builder.waypoints}, builder.points, list(builder.edges))
-    drawn.scale, drawn.unit = builder.exact, "squares" if builder.squares else "m"
-    drawn.shapes, drawn.targets = builder.shapes(), _targets(builder, now)
+    drawn.scale = builder.exact
+    drawn.unit = "squares" if builder.squares else "m"
+    drawn.shapes = builder.shapes()
+    drawn.targets = _targets(builder, now)
     legend = [
         (f"mark-seen-doors {state}", f"{state} door")
         for state in {*builder.doors.values()}
@@ -680,7 +687,8 @@ def _targets(
     objects = {name: point for name, (point, _) in builder.objects.items()}
     targets: list[tuple[Point, str, Mapping[str, Any]]] = []
     for name, point in {**grid, **objects, **builder.points}.items():
-        actions, called = by_name.get(name, []), builder.letters.of(name)
+        actions = by_name.get(name, [])
+        called = builder.letters.of(name)
         if len(actions) == 1:
             ((number, action),) = actions
             words = {"words": number, "action": str(action)}
@@ -707,14 +715,17 @@ def _squares(
 ) -> Iterator[tuple[Point, str, Mapping[str, Any]]]:
     """Yield the free squares of a grid as buttons: with the motion that leads there, with the
     actions that work on the object right ahead, or with neither and the reason."""
-    motions, here = builder.motions(), builder.waypoints[-1].point
+    motions = builder.motions()
+    here = builder.waypoints[-1].point
     works = [
         verb for verb in ("pick_up", "toggle") if verb in listed and verb not in idle
     ]
     for square in (square for square, wall in builder.squares.items() if not wall):
-        title, more = "no known way there yet", dict[str, Any]()
+        title = "no known way there yet"
+        more = dict[str, Any]()
         if motion := motions.get(square):
-            title, more = "walk here", {"words": listed.index(motion) + 1}
+            title = "walk here"
+            more = {"words": listed.index(motion) + 1}
         elif square == here:
             title = "you are here"
         elif square in motions:
@@ -753,15 +764,16 @@ class _MapBuilder:
     """Destinations of the doorways that places are in."""
     fans: list[list[Point]] = field(default_factory=list)
     outlines: dict[str, Sequence[Point]] = field(default_factory=dict)
-    doors: dict[str, str] = field(
-        default_factory=dict
-    )  # open or closed, when seen last
+    # Open or closed, when seen last
+    doors: dict[str, str] = field(default_factory=dict)
     exact: bool = True
 
     def add(self, look: Look) -> bool:
         """Add a look to the map; False if it has no position."""
-        pose, held = look.pose, as_mapping(look.observation)
-        place, heading = place_of(pose), finite(pose.get("heading"))
+        pose = look.pose
+        held = as_mapping(look.observation)
+        place = place_of(pose)
+        heading = finite(pose.get("heading"))
         position = self._point(place, pose, "walls" in held)
         if position is None:
             return False
@@ -822,7 +834,8 @@ class _MapBuilder:
 
     def _point(self, place: str, pose: Mapping[str, Any], grid: bool) -> Point | None:
         """Return a look's coordinates, else its known place, else one unit along its heading."""
-        x, y = finite(pose.get("x")), finite(pose.get("y"))
+        x = finite(pose.get("x"))
+        y = finite(pose.get("y"))
         if x is not None and y is not None:
             return (x, -y) if grid else (x, y)
         if not place:
@@ -851,9 +864,8 @@ class _MapBuilder:
         self.view = []
         for ahead in range(min(front + 1, VIEW_SIZE)):
             seen = range(-min(left, MIDDLE), min(right, MIDDLE) + 1)
-            for aside in (
-                (0,) if on_door and ahead else seen
-            ):  # its frame is no wall of the room
+            # Its frame is no wall of the room
+            for aside in (0,) if on_door and ahead else seen:
                 square = _square(position, facing, ahead, aside)
                 if ahead == front or aside in (-left, right):
                     self.squares.setdefault(square, True)
@@ -864,9 +876,8 @@ class _MapBuilder:
         for ahead in range(front + 1, held["walls"][0] or 0) if through else ():
             self.squares[_square(position, facing, ahead, 0)] = False
         for name, (kind, *_, x, y) in [*self.grid.items()]:
-            if (
-                kind != "door" and (x, -y) in self.view
-            ):  # it is listed again if it is still there
+            # It is listed again if it is still there
+            if kind != "door" and (x, -y) in self.view:
                 del self.grid[name]
         for square, each in at.items():
             point = _square(position, facing, *square)
@@ -884,7 +895,8 @@ class _MapBuilder:
         free = {square for square, wall in self.squares.items() if not wall} - taken
         now = self.waypoints[-1]
         queue = deque([(now.point, (now.heading or 0.0) % 360, "")])
-        first, reached = dict[Point, str](), set[tuple[Point, float]]()
+        first = dict[Point, str]()
+        reached = set[tuple[Point, float]]()
         while queue:
             point, heading, motion = queue.popleft()
             if (point, heading) in reached:

@@ -101,7 +101,9 @@ def test_verls_registry_opens_the_interaction_and_a_rollout_is_paid(
         given = row["extra_info"]["interaction_kwargs"]
         expert = make("houses:train", include=["expert_action"], max_steps=30)
         _, info = expert.reset(episode=given["episode"])
-        messages, scores, over = list(row["prompt"]), list[float](), False
+        messages = list(row["prompt"])
+        scores = list[float]()
+        over = False
         await agent.start_interaction(f"request-{number}", **given)
         while not over:
             command = info["expert_action"]

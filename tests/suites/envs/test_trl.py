@@ -31,7 +31,8 @@ def test_grpo_raises_success_in_generated_homes(tools: bool, tmp_path: Path) -> 
 
 def test_a_rollouts_tools_are_what_the_trainer_reads() -> None:
     factory = environment_factory("two_phase", reward="conditions")
-    first, second = factory(), factory()
+    first = factory()
+    second = factory()
     names = [name for name, _ in inspect.getmembers(type(first), inspect.isfunction)]
     assert [name for name in names if not name.startswith("_")] == ["act", "reset"]
     schema = get_json_schema(first.act)["function"]

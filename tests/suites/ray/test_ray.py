@@ -63,10 +63,13 @@ def _rows(folder: Path) -> str:
 
 def test_killed_workers_change_no_byte_of_the_table(tmp_path: Path) -> None:
     run(_plan(tmp_path / "one", ""))
-    over, killed = threading.Event(), []
+    over = threading.Event()
+    killed = []
 
     def kill() -> None:
-        rng, beside, next_at = random.Random(5), tmp_path / "many" / ".progress.json", 1
+        rng = random.Random(5)
+        beside = tmp_path / "many" / ".progress.json"
+        next_at = 1
         while not over.wait(0.2):
             try:
                 told = json.loads(beside.read_text())
@@ -127,7 +130,8 @@ def _rate(tmp_path: Path, model: Path, workers: int) -> float:
             ended.append(time.monotonic())
 
     assert run(plan, on_progress=told).outcome.complete
-    first, last = len(ended) // 3, len(ended) - 4 * workers
+    first = len(ended) // 3
+    last = len(ended) - 4 * workers
     return (last - first) / (ended[last] - ended[first])
 
 

@@ -28,10 +28,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
     words = hub.PreTrainedTokenizerFast.from_pretrained(tiny)
     words.eos_token = "<|endoftext|>"
     words.save_pretrained(tiny)
-    adapter, merged = (
-        tmp_path_factory.mktemp("adapter"),
-        tmp_path_factory.mktemp("merged"),
-    )
+    adapter = tmp_path_factory.mktemp("adapter")
+    merged = tmp_path_factory.mktemp("merged")
     shape = peft.LoraConfig(r=8, lora_alpha=64, target_modules=["q_proj", "v_proj"])
     network = peft.get_peft_model(hub.AutoModelForCausalLM.from_pretrained(tiny), shape)
     torch.manual_seed(1)

@@ -40,7 +40,8 @@ def trainer(material: Material, out: Path, epochs: int) -> SpeakerTrainer:
 def test_it_learns_the_instructions_of_a_house(
     material: Material, tmp_path: Path
 ) -> None:
-    student, chosen = trainer(material, tmp_path, 60), material.parts["homes"]
+    student = trainer(material, tmp_path, 60)
+    chosen = material.parts["homes"]
     before = student.score(chosen)
     student.run()
     assert student.score(chosen) < 0.6 * before

@@ -41,7 +41,8 @@ def visited(answer: str, folder: Path) -> tuple[list[str], int]:
 
 @pytest.mark.parametrize("tail", TAILS)
 def test_a_reason_after_an_action_changes_nothing(tail: str, tmp_path: Path) -> None:
-    plain, explained = tmp_path / "plain", tmp_path / "explained"
+    plain = tmp_path / "plain"
+    explained = tmp_path / "explained"
     plain.mkdir()
     explained.mkdir()
     assert visited(f"go_explore[kitchen]{tail}", explained) == visited(

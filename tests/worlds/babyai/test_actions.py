@@ -105,7 +105,8 @@ def test_every_failure_has_a_case_and_a_sentence() -> None:
 
 
 def test_a_failed_motion_takes_time_and_a_failed_errand_takes_none() -> None:
-    low, high = drawn(".>r. ...."), drawn(".>r. ....", "high")
+    low = drawn(".>r. ....")
+    high = drawn(".>r. ....", "high")
     act(low, "toggle")
     act(high, "go_open[red_ball_1]")
     assert (low.state()["steps"], low.state()["idle"]) == (1, 0)
@@ -170,11 +171,13 @@ def inside(world: BabyAIWorld) -> list[dict[str, int | str]]:
 def test_exploring_ends_at_the_first_sight_of_something_new(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found, taken = 0, []
+    found = 0
+    taken = []
     for seed in range(5):
         world = BabyAIWorld("GoTo", "high")
         world.reset(Episode("1", "?", "GoTo", {"seed": seed}))
-        carried_out, known = world.level.act, list[int]()
+        carried_out = world.level.act
+        known = list[int]()
 
         def counted(code: int) -> None:
             known.append(len(world.names.objects))  # noqa: B023 - called in this round alone

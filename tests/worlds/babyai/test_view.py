@@ -55,7 +55,8 @@ def test_the_view_is_the_packages_own(level: str) -> None:
         for _ in range(60):
             if world.done("agent"):
                 break
-            seen, env = world.observe("agent"), world.level.env
+            seen = world.observe("agent")
+            env = world.level.env
             told = {(t.color, t.kind, t.ahead, t.right, t.state) for t in seen.objects}
             assert told == expected(env)
             assert seen.heading == HEADINGS[env.agent_dir]
@@ -73,7 +74,8 @@ def test_every_square_in_view_is_the_packages(level: str) -> None:
     """Walls and empty squares too, and all that is hidden, at each step of a random walk."""
     from minigrid.core.constants import OBJECT_TO_IDX
 
-    world, rng = BabyAIWorld(level), random.Random(level)
+    world = BabyAIWorld(level)
+    rng = random.Random(level)
     for seed in range(4):
         world.reset(Episode("1", "?", level, {"seed": seed}))
         while not world.done("agent") and world.state()["steps"] < 80:

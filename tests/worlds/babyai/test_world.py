@@ -47,12 +47,15 @@ def whole(world: BabyAIWorld) -> tuple[int, ...]:
 @pytest.mark.parametrize("actions", ["low", "high"])
 def test_random_steps_keep_the_world_whole(actions: Actions) -> None:
     rng = random.Random(actions)
-    world, taken, draws = started(), 0, 0
+    world = started()
+    taken = 0
+    draws = 0
     fixed: tuple[int, ...] = ()
     while taken < STEPS:
         if not taken or world.done("agent"):
             world = started(LEVELS[draws % len(LEVELS)], draws, actions)
-            fixed, draws = whole(world), draws + 1
+            fixed = whole(world)
+            draws = draws + 1
         listed = [
             action for action in world.action_space("agent").listed if action != STOP
         ]
@@ -67,8 +70,10 @@ def test_random_steps_keep_the_world_whole(actions: Actions) -> None:
 @pytest.mark.parametrize("actions", ["low", "high"])
 def test_a_replay_is_the_same_to_the_byte(actions: Actions) -> None:
     def record(choices: list[Action] | None) -> tuple[str, list[Action]]:
-        world, rng = started("Synth", 3, actions), random.Random(1)
-        lines, taken = [], []
+        world = started("Synth", 3, actions)
+        rng = random.Random(1)
+        lines = []
+        taken = []
         for n in range(80):
             if world.done("agent"):
                 break
@@ -126,7 +131,8 @@ def test_stopping_early_is_no_success() -> None:
 
 
 def test_low_verbs_are_the_levels_actions_and_errands_are_on_the_other_menu() -> None:
-    low, high = started(), started(actions="high")
+    low = started()
+    high = started(actions="high")
     assert (
         tuple(action.name for action in low.action_space("agent").listed) == LOW_LEVEL
     )

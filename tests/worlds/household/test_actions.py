@@ -179,7 +179,8 @@ def test_exploring_names_what_is_in_the_room() -> None:
 
 def test_names_go_by_first_sight_and_may_be_shared() -> None:
     poses = ((2.0, 1.5, 0.0), (5.0, 1.5, 0.0))
-    own, shared = start(flat(), *poses), start(flat(), *poses, shared_names=True)
+    own = start(flat(), *poses)
+    shared = start(flat(), *poses, shared_names=True)
     for world in (own, shared):
         look_round(world, "agent_2")
     assert own.object_id("agent_1", "cabinet_1") is None

@@ -230,7 +230,8 @@ def test_it_fails_so_says_so_and_changes_nothing(verb: str, status: str) -> None
         told = act(world, earlier, actor)
         assert told.ok, (earlier, told)
     assert action.split()[0] == verb
-    state, text = world.state(), describe(world.observe(actor))
+    state = world.state()
+    text = describe(world.observe(actor))
     told = act(world, action, actor)
     assert told.status == status, told
     sentence = feedback(told)

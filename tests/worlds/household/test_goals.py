@@ -77,7 +77,9 @@ def test_held() -> None:
 
 
 def test_lit_asks_for_a_lamp_that_is_on_and_in_view_and_near() -> None:
-    lit, off, goal = thing(on=True), thing(), Lit(("lamp",))
+    lit = thing(on=True)
+    off = thing()
+    goal = Lit(("lamp",))
     assert goal.met(state({"lamp": 1.5}, lamp=lit)) == 1
     assert goal.met(state({"lamp": 1.5}, lamp=off)) == 0
     assert goal.met(state({"lamp": 1.6}, lamp=lit)) == 0, "too far to count as seen"

@@ -66,7 +66,8 @@ def begin(seed: int) -> HouseholdWorld:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_random_steps_break_nothing_and_replay_to_the_byte(seed: int) -> None:
-    world, rng = begin(seed), random.Random(seed)
+    world = begin(seed)
+    rng = random.Random(seed)
     assert len(world.actors) >= 2
     taken: list[tuple[str, Action, str]] = []
     counts: Counter[str] = Counter()
@@ -94,7 +95,8 @@ def test_random_steps_break_nothing_and_replay_to_the_byte(seed: int) -> None:
 
 def test_the_checker_finds_what_is_wrong() -> None:
     world = start(flat(), (2.0, 1.5, 0.0))
-    house, me = world.house, world.house.actors["agent"]
+    house = world.house
+    me = world.house.actors["agent"]
     assert violations(house) == []
     house.stand(me, 2.0, 2.5)
     assert any("furniture" in line for line in violations(house))

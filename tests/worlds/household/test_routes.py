@@ -50,7 +50,8 @@ def test_every_planned_way_is_walked_and_ends_in_reach_and_view(body: Body) -> N
 def test_the_lattice_and_the_single_step_agree_on_every_step() -> None:
     """A way on the lattice is a step that a body may take, and nearly the reverse."""
     for seed in range(4):
-        scene, body = random_house(seed, rooms=4, things=40), Body()
+        scene = random_house(seed, rooms=4, things=40)
+        body = Body()
         layout = Layout(scene)
         grid = find_lattice(layout, body, 0.113, 0.057, 30.0 * seed)
         ways = grid.neighbors.copy()

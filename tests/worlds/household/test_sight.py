@@ -22,7 +22,8 @@ def room_with(*, tall: bool = False, hung: bool = False, apple: bool = True) -> 
     house.room("room", [(0, 0), (4, 0), (4, 5), (0, 5)])
     height, bottom = (2.0, 0.0) if tall else (0.8, 0.0)
     if hung:
-        height, bottom = 0.6, 1.45
+        height = 0.6
+        bottom = 1.45
     house.furniture("cupboard", 2, 2, 1.0, 0.5, height, bottom=bottom, name="cupboard")
     if apple:
         house.item("apple", x=2.0, y=3.0, name="apple")
@@ -35,10 +36,8 @@ def test_a_wall_hides() -> None:
 
 
 def test_one_sees_through_an_open_door_and_not_through_a_shut_one() -> None:
-    through, shut = (
-        start(flat(), (3.0, 1.5, 90.0)),
-        start(flat(shut=True), (3.0, 1.5, 90.0)),
-    )
+    through = start(flat(), (3.0, 1.5, 90.0))
+    shut = start(flat(shut=True), (3.0, 1.5, 90.0))
     assert {"door", "cabinet"} <= seen(through)
     assert "door" in seen(shut)
     assert "cabinet" not in seen(shut)
@@ -145,7 +144,8 @@ def test_the_ray_caster_agrees_on_random_poses() -> None:
     for seed in some(range(50), 4):
         scene = random_house(seed, rooms=4, things=28)
         world = start(scene, free_poses(scene, 1, seed)[0])
-        rng, me = random.Random(seed), world.house.actors["agent"]
+        rng = random.Random(seed)
+        me = world.house.actors["agent"]
         west, south, east, north = world.layout.bounds
         state = world.state()
         for n in range(200):
@@ -172,7 +172,8 @@ def test_what_is_kept_while_a_body_turns_is_looked_at_anew_once_anything_moves()
     task = TwoInAFlat().tasks[0]
     world = TwoInAFlat().world(task.episode)
     world.reset(task.episode)
-    house, rng = world.house, random.Random(0)
+    house = world.house
+    rng = random.Random(0)
     shown = set()
     for _ in range(100):
         actor = rng.choice(world.actors)

@@ -168,7 +168,8 @@ def test_restoring_puts_in_what_must_end_open_and_shuts_the_rest() -> None:
 class Melted:
     """A condition that nobody taught the expert."""
 
-    parts, words = 1, "melted"
+    parts = 1
+    words = "melted"
 
     def met(self, state: State) -> int:
         return 0
@@ -187,7 +188,8 @@ def test_what_cannot_be_done_says_why() -> None:
 
 
 def test_the_expert_says_what_it_needs() -> None:
-    flat_tasks, world = TwoInAFlat(), started()
+    flat_tasks = TwoInAFlat()
+    world = started()
     episode = Episode("1", "Do it.", "flat", {})
     with pytest.raises(UsageError, match="has no household goals"):
         flat_tasks.plan(Task(episode, Reference("1")), world, "agent", "expert")

@@ -73,7 +73,9 @@ def test_a_chain_of_transforms_agrees_with_matrices() -> None:
     """Shifts and turns in space, in any order of frames, against products of 4 x 4 matrices."""
     rng = random.Random(3)
     for _ in range(50):
-        frames, links, product = list("abcde"), [], np.eye(4)
+        frames = list("abcde")
+        links = []
+        product = np.eye(4)
         for parent, child in itertools.pairwise(frames):
             shift = [rng.uniform(-3, 3) for _ in range(3)]
             turn = Rotation.from_euler(
@@ -171,10 +173,8 @@ FLOOR = [[0, 0, 0, 100], [0, 50, 99, -1]]
 
 def test_a_grid_of_the_robot_is_read_by_place() -> None:
     floor = ros.floor_map(grid(FLOOR, -1.0, 2.0), "/costmap")
-    xs, ys = (
-        np.array([-0.75, 0.75, -0.26, 0.25, 0.99, 9.0]),
-        np.array([2.2, 2.2, 2.8, 2.8, 2.6, 2.2]),
-    )
+    xs = np.array([-0.75, 0.75, -0.26, 0.25, 0.99, 9.0])
+    ys = np.array([2.2, 2.2, 2.8, 2.8, 2.6, 2.2])
     assert floor.at(xs, ys).tolist() == [0, 100, 50, 99, 255, 255]
 
 
@@ -199,7 +199,8 @@ def test_searchers_plan_on_the_robots_own_map() -> None:
         view = world.observe("agent")
         ended(world)
     assert isinstance(view.floor, FloorMap)
-    with_map, without = Costmap(view.x, view.y), Costmap(view.x, view.y)
+    with_map = Costmap(view.x, view.y)
+    without = Costmap(view.x, view.y)
     with_map.add(view)
     assert not without.free.any()
     assert with_map.free[with_map.cell(-5.0, 1.0)], "free on the map, never seen"

@@ -227,7 +227,8 @@ def a_line_to(url: str, cut: threading.Event) -> Iterator[str]:
 
 
 def test_a_network_that_is_silently_gone_ends_a_motion_in_seconds() -> None:
-    robot, cut = robot_at(stall=1), threading.Event()
+    robot = robot_at(stall=1)
+    cut = threading.Event()
     with running(robot) as url, a_line_to(url, cut) as relay:
         world = driven(relay, patience=0.5)
         seconds = [0.0]

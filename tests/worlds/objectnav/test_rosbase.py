@@ -248,7 +248,8 @@ def test_stop_cancels_every_goal_and_hangs_up() -> None:
 def test_one_episode_drives_at_a_time() -> None:
     robot = robot_at()
     with running(robot) as url:
-        settings, drivers = replace(QUICK, url=url), list[SharedRobotWorld]()
+        settings = replace(QUICK, url=url)
+        drivers = list[SharedRobotWorld]()
         link = Link(url)
         first, second = (
             SharedRobotWorld(RosBase(settings, link), drivers) for _ in range(2)
@@ -368,7 +369,11 @@ def test_a_laser_is_turned_as_it_is_mounted() -> None:
 def test_a_depth_camera_that_looks_down_sees_walls_and_floor_where_they_are() -> None:
     """0.9 m above the floor, 2 m before a wall, looking down by 20 degrees: a depth camera measures
     along its own axis."""
-    high, wide, field, eye, wall = 120, 160, 69.0, 0.9, 2.0
+    high = 120
+    wide = 160
+    field = 69.0
+    eye = 0.9
+    wall = 2.0
     focal = wide / 2 / math.tan(math.radians(field / 2))
     off_axis = np.arctan((np.arange(high) + 0.5 - high / 2) / focal)
     down = off_axis + math.radians(20.0)

@@ -88,7 +88,8 @@ def test_the_camera_keeps_the_tilt_of_the_episode() -> None:
 
 
 def test_it_is_a_base_and_moves_as_the_simulated_one_does() -> None:
-    one, two = started(1.0, 1.5, 0.0), simulated(1.0, 1.5, 0.0)
+    one = started(1.0, 1.5, 0.0)
+    two = simulated(1.0, 1.5, 0.0)
     assert isinstance(one.base, Base)
     for action in (
         rotate(90),
@@ -97,12 +98,14 @@ def test_it_is_a_base_and_moves_as_the_simulated_one_does() -> None:
         Action("move_ahead"),
         goto(5.1, 1.2),
     ):
-        told, expected = one.step("agent", action), two.step("agent", action)
+        told = one.step("agent", action)
+        expected = two.step("agent", action)
         assert told.status == expected.status == "ok"
         assert one.pose("agent") == pytest.approx(two.pose("agent"), abs=1e-4)
     for world in (one, two):
         world.step("agent", STOP)
-    mine, other = one.state(), two.state()
+    mine = one.state()
+    other = two.state()
     assert mine["metres"] == pytest.approx(other["metres"], abs=1e-3)
     assert (mine["moves"], mine["turns"]) == (other["moves"], other["turns"])
     assert [(s["id"], s["distance"]) for s in mine["in_view"]] == [
@@ -150,11 +153,11 @@ def test_it_sees_what_the_simulated_base_sees(heading: float) -> None:
         -52.0 not in mine.depth.elevations
     )  # below the picture: not seen, so not said to be free
     assert mine.depth.bearings == other.depth.bearings
-    metres, expected = mine.depth.metres(), other.depth.metres()[rows]
+    metres = mine.depth.metres()
+    expected = other.depth.metres()[rows]
     both = np.isfinite(metres) & np.isfinite(expected)
-    close = (
-        np.abs(metres[both] - expected[both]) < 0.15
-    )  # a pixel is a degree wide here
+    # A pixel is a degree wide here
+    close = np.abs(metres[both] - expected[both]) < 0.15
     assert close.mean() > 0.95
     assert both.mean() > 0.5
 
@@ -235,6 +238,5 @@ def test_without_the_package_one_line_says_how_to_get_it() -> None:
         )
     assert "\n" not in str(told.value)
     with pytest.raises(UsageError, match=r"pip install ai2thor==5.0.0"):
-        Robothor(
-            "train", None, RobothorSettings(simulator="thor")
-        )  # before anything is played
+        # Before anything is played
+        Robothor("train", None, RobothorSettings(simulator="thor"))

@@ -48,7 +48,8 @@ def test_reads_nodes_and_links(tmp_path: Path) -> None:
 def test_reads_gzipped_files_windows_line_ends_and_nodes_without_an_area(
     tmp_path: Path,
 ) -> None:
-    nodes, links = tmp_path / "nodes.txt.gz", tmp_path / "links.txt.gz"
+    nodes = tmp_path / "nodes.txt.gz"
+    links = tmp_path / "links.txt.gz"
     plain = "".join(line.rpartition(",")[0] + "\r\n" for line in NODES.splitlines())
     nodes.write_bytes(gzip.compress(plain.encode()))
     links.write_bytes(gzip.compress(LINKS.encode()))
@@ -246,7 +247,8 @@ def grid(side: int) -> list[list[int]]:
 def test_distances_do_not_depend_on_the_order_in_which_hubs_are_searched() -> None:
     ways = grid(18)  # 324 panoramas, more than two blocks of hubs
     everywhere = np.arange(len(ways))
-    hops, singly = Hops(*csr(ways)), Hops(*csr(ways))
+    hops = Hops(*csr(ways))
+    singly = Hops(*csr(ways))
     at_once = hops(everywhere[:, None], everywhere[None, :])
     ends = (323, 17, 160, 0)
     assert [singly(everywhere, end).tolist() for end in ends] == at_once[

@@ -80,9 +80,10 @@ def test_table_4_in_the_modified_environment(
     name: str, end: str, _: str, letters: str
 ) -> None:
     for transition in ("modified", "paper"):
-        said = (
-            RELEASED.get((name, end), letters) if transition == "modified" else letters
-        )
+        if transition == "modified":
+            said = RELEASED.get((name, end), letters)
+        else:
+            said = letters
         places = walk(junction(name), transition, ("2", 20), said)
         assert places[0] == "3@20", "the heading must not be re-aligned on arrival"
         assert places[-1] == f"{end}@{JUNCTIONS[name][end]}"
@@ -189,7 +190,8 @@ def test_gold_actions_walk_the_path(name: str, transition: str) -> None:
         words = gold_actions(graph, path, 23.0, transition)
         assert words[-1] == "stop"
         navigator = Navigator(graph, transition)
-        state, walked = navigator.start(0, 20), ["1"]
+        state = navigator.start(0, 20)
+        walked = ["1"]
         for word in words:
             state = navigator.step(state, word)
             here = graph.ids[navigator.stand(state).panorama]

@@ -181,7 +181,8 @@ def test_route_is_a_shortest_way() -> None:
 
 def test_two_worlds_of_one_navigator_do_not_meet() -> None:
     navigator = Navigator(street())
-    one, other = StreetWorld(navigator), StreetWorld(navigator)
+    one = StreetWorld(navigator)
+    other = StreetWorld(navigator)
     one.reset(episode())
     other.reset(episode())
     one.step("agent", Action("forward"))

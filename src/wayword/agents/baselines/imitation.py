@@ -36,10 +36,11 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 WEIGHTS = Path(__file__).parents[2] / "weights"
 WORD = re.compile(r"[a-z]+|[0-9]+")
+# First two indices of a vocabulary: padding, and words that are not in it
 PAD, UNKNOWN = (
     0,
     1,
-)  # first two indices of a vocabulary: padding, and words that are not in it
+)
 LONGEST = {"instruction": 80, "caption": 48, "objects": 16, "summary": 64}
 """Maximum number of words read per kind of text."""
 FEATURES = 14  # geometric features of an option
@@ -88,7 +89,8 @@ def features(
     is the neighbor's position relative to the first viewpoint (east, north, up). ``memory``
     (..., 2) is 1 if the neighbor was visited, and if it is the previous viewpoint.
     """
-    turn, since_start = heading - facing, heading - start
+    turn = heading - facing
+    since_start = heading - start
     is_move = (length > 0).astype(np.float32)
     right = offset[..., 0] * np.cos(start) - offset[..., 1] * np.sin(start)
     ahead = offset[..., 0] * np.sin(start) + offset[..., 1] * np.cos(start)
@@ -113,9 +115,8 @@ def open_session(path: Path) -> Any:
     with needing("the trained policy needs onnxruntime", "prior"):
         import onnxruntime  # type: ignore[import-untyped]
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = (
-        1  # a step is a few million products: more threads only wait
-    )
+    # A step is a few million products: more threads only wait
+    options.intra_op_num_threads = 1
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(
         str(path), options, providers=["CPUExecutionProvider"]
@@ -128,7 +129,8 @@ class PolicyWeights:
     """
 
     def __init__(self, path: Path) -> None:
-        self._session, listing = open_session(path), path.with_suffix(".json")
+        self._session = open_session(path)
+        listing = path.with_suffix(".json")
         self.vocabulary = {
             word: n for n, word in enumerate(json.loads(listing.read_text()))
         }
@@ -183,7 +185,8 @@ class ImitationAgent(Agent):
         self._network = load_network(
             Path(settings.weights or WEIGHTS / "imitation.onnx")
         )
-        self._settings, self._toolkit = settings, toolkit
+        self._settings = settings
+        self._toolkit = toolkit
 
     async def begin(self, episode: Episode) -> None:
         self._words = encode(
@@ -209,11 +212,13 @@ class ImitationAgent(Agent):
         self._neighbors[here] = [
             neighbor.viewpoint for neighbor in observation.neighbors
         ]
-        options, left = self._score(walk, observation), self._options
+        options = self._score(walk, observation)
+        left = self._options
         ranked = [(option.score, [here], option) for option in options]
         if self._settings.backtrack:
             # Routes of fewest moves to all visited viewpoints, both ends included.
-            routes, queue = {here: [here]}, [here]
+            routes = {here: [here]}
+            queue = [here]
             for place in queue:
                 for neighbor in self._neighbors[place]:
                     if neighbor in self._neighbors and neighbor not in routes:
@@ -243,7 +248,8 @@ class ImitationAgent(Agent):
         percept = self._toolkit.perceiver.perceive(
             observation.scene, observation.viewpoint
         )
-        vocabulary, parts = self._network.vocabulary, percept.sectors
+        vocabulary = self._network.vocabulary
+        parts = percept.sectors
         captions = [
             encode(tokenize(part.caption), vocabulary, "caption") for part in parts
         ]
@@ -272,7 +278,8 @@ class ImitationAgent(Agent):
             "history": walk.history[None],
         }
         scores, states = self._network(inputs)
-        totals, moves = (walk.score + scores).tolist(), [None, *observation.neighbors]
+        totals = (walk.score + scores).tolist()
+        moves = [None, *observation.neighbors]
         steps = [(inputs, number) for number in range(len(moves))]
         return [
             Option(walk, *each)
@@ -313,7 +320,8 @@ class PreexploredImitation(ImitationAgent):
         self._speaker = open_session(path) if settings.speaker else None
 
     def _next_actions(self, observation: IndoorObservation) -> list[Action]:
-        graph, seen = self._graph, observation
+        graph = self._graph
+        seen = observation
         walk = PartialWalk.start(observation, self._network.width)
         stops: list[Option] = []
         moves: list[Option] = []
@@ -325,7 +333,8 @@ class PreexploredImitation(ImitationAgent):
             moves.remove(best)
             assert best.neighbor is not None
             walk = best.walk.extended(best)
-            place, heading = best.neighbor.viewpoint, best.neighbor.heading
+            place = best.neighbor.viewpoint
+            heading = best.neighbor.heading
             neighbors = graph.neighbors(place)
             seen = replace(seen, viewpoint=place, heading=heading, neighbors=neighbors)
         explored = [stop.walk.path[-1] for stop in stops]
@@ -350,10 +359,11 @@ class PreexploredImitation(ImitationAgent):
         inputs = {
             name: _stacked([seen[name][0] for seen, _ in steps]) for name in TEXTS
         }
+        # Of the viewpoint itself, and of the option taken there
         for name in (
             "rows",
             "geometry",
-        ):  # of the viewpoint itself, and of the option taken there
+        ):
             inputs[name] = np.stack(
                 [seen[name][0][[0, number]] for seen, number in steps]
             )
@@ -398,7 +408,8 @@ class PartialWalk:
         """Return the features (1 + K, 14) of stopping and of the K neighbors; see
         :func:`features`."""
         *earlier, here = self.path
-        place, neighbors = self.positions[here], observation.neighbors
+        place = self.positions[here]
+        neighbors = observation.neighbors
         moves = np.array(
             [(0, 0, 0), *((n.heading, n.elevation, n.distance) for n in neighbors)]
         )
@@ -410,7 +421,8 @@ class PartialWalk:
         facing, start = np.radians([observation.heading, self.first_heading]).astype(
             np.float32
         )
-        length, offset = moves[:, 2].astype(np.float32), ends.astype(np.float32)
+        length = moves[:, 2].astype(np.float32)
+        offset = ends.astype(np.float32)
         visited = np.array(memory, dtype=np.float32)
         poses = heading, elevation, length, facing, start
         return features(*poses, offset, visited, len(self.history))
@@ -436,7 +448,8 @@ def _stacked(rows: list[Ints]) -> Ints:
 
 def _displacement(neighbor: Neighbor) -> NDArray[np.float64]:
     """Return a neighbor's relative position, in metres east, north and up."""
-    heading, rise = math.radians(neighbor.heading), math.radians(neighbor.elevation)
+    heading = math.radians(neighbor.heading)
+    rise = math.radians(neighbor.elevation)
     flat = neighbor.distance * math.cos(rise)
     return np.array(
         [

@@ -12,9 +12,8 @@ from wayword.core.world import SLIPPED, Feedback, Observation, World
 
 MOST_REPLANS = 60  # maximum new plans after failures that other actors may have caused
 TURNS = (Action("turn_left"), Action("turn_right"))
-MOST_ASIDE_STEPS = (
-    6  # maximum random steps before a new plan, which let two actors pass
-)
+# Maximum random steps before a new plan, which let two actors pass
+MOST_ASIDE_STEPS = 6
 
 
 class PlannedWalk(Agent):

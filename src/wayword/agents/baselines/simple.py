@@ -14,14 +14,12 @@ from wayword.worlds.indoor.world import IndoorObservation
 from wayword.worlds.street.world import StreetObservation
 
 INDOOR_MOVES = 5  # the median of R2R's paths, whose six viewpoints are five moves apart
-STREET_MOVES = (
-    39  # an average route has 40 panoramas: the number of VELMA's released code
-)
+# An average route has 40 panoramas: the number of VELMA's released code
+STREET_MOVES = 39
 FORWARD = Action("forward")
 TURNS = (FORWARD, Action("left"), Action("right"))
-WIDEST_ANGLE = (
-    90.0  # maximum angle (degrees) between the heading and an indoor neighbor
-)
+# Maximum angle (degrees) between the heading and an indoor neighbor
+WIDEST_ANGLE = 90.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,9 @@ class RandomSettings:
 
 class _Baseline(Agent):
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
-        self._settings, self._rng, self._moves_taken = settings, toolkit.rng, 0
+        self._settings = settings
+        self._rng = toolkit.rng
+        self._moves_taken = 0
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._moves_taken += 1
@@ -53,9 +53,10 @@ class RandomAgent(_Baseline):
     async def act(
         self, observation: Observation, space: ActionSpace
     ) -> Decision | Rejection:
-        usual = (
-            STREET_MOVES if isinstance(observation, StreetObservation) else INDOOR_MOVES
-        )
+        if isinstance(observation, StreetObservation):
+            usual = STREET_MOVES
+        else:
+            usual = INDOOR_MOVES
         if self._moves_taken >= (self._settings.steps or usual):
             return Decision(STOP)
         if isinstance(observation, StreetObservation):

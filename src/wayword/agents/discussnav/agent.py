@@ -118,10 +118,14 @@ class DiscussNav(prompting.PromptAgent):
         else:
             self._surroundings = OnViewpoints(toolkit.perceiver)
         parts = toolkit, self._prompts, self._constrained, settings.patience, answer
-        self._meeting, self._analysis = Meeting(*parts), Analysis("")
+        self._meeting = Meeting(*parts)
+        self._analysis = Analysis("")
         self._last_step: dict[str, str] = {}
-        self._directions, self._memory = tuple[Direction, ...](), SceneMemory()
-        self._event, self._moves, self._has_looked = "", 0, False
+        self._directions = tuple[Direction, ...]()
+        self._memory = SceneMemory()
+        self._event = ""
+        self._moves = 0
+        self._has_looked = False
 
     async def begin(self, episode: Episode) -> None:
         await super().begin(episode)
@@ -138,7 +142,8 @@ class DiscussNav(prompting.PromptAgent):
             return Decision(look_action)
         directions = self._surroundings.directions()
         if directions is not None:
-            step, self._last_step = self._last_step, {}
+            step = self._last_step
+            self._last_step = {}
             if step and self._settings.completion:
                 summary = experts.summarize(self._meeting, **step)
                 self._directions, text = await prompting.ask_both(
@@ -157,9 +162,9 @@ class DiscussNav(prompting.PromptAgent):
         opinion = await self._decide(estimate, exits)
         if isinstance(opinion, Rejection):
             return opinion
-        action = (
-            STOP if opinion.choice == experts.STOP else exits[opinion.choice].action
-        )
+        if opinion.choice == experts.STOP:
+            return Decision(STOP, opinion.thought)
+        action = exits[opinion.choice].action
         return Decision(action or STOP, opinion.thought)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -173,11 +178,10 @@ class DiscussNav(prompting.PromptAgent):
             return
         self._moves += 1
         direction = direction_number(step.heading, step.facing)
-        seen = (
-            scene_text(self._directions, [direction])
-            if self._settings.perception
-            else ""
-        )
+        if self._settings.perception:
+            seen = scene_text(self._directions, [direction])
+        else:
+            seen = ""
         turn = f"[Step {self._moves}] {indoor.walk_feedback(step.facing, step.heading)}"
         self._last_step = {
             "turn": turn,
@@ -248,10 +252,8 @@ class DiscussNav(prompting.PromptAgent):
         disputed = [
             int(opinion.choice) for opinion in fused if opinion.choice != experts.STOP
         ]
-        instruction, scene = (
-            self._analysis.instruction,
-            scene_text(self._directions, disputed),
-        )
+        instruction = self._analysis.instruction
+        scene = scene_text(self._directions, disputed)
         length = self._thought_length
         return await experts.test_opinions(
             self._meeting, fused, instruction, scene, length

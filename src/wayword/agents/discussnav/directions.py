@@ -82,10 +82,13 @@ class OnViewpoints:
     covers 45°, so a direction has those of the one or two sectors that it overlaps, and the tags of
     the objects within its own 30°."""
 
-    source, goal = "recorded sentences", "place"
+    source = "recorded sentences"
+    goal = "place"
 
     def __init__(self, perceiver: Perceiver) -> None:
-        self._perceiver, self._scene, self.viewpoint = perceiver, "", ""
+        self._perceiver = perceiver
+        self._scene = ""
+        self.viewpoint = ""
         self._camera = perceiver if "picture" in perceiver.capabilities else None
         self._directions: tuple[Direction, ...] | None = None
         self._visited: set[str] = set()
@@ -95,10 +98,10 @@ class OnViewpoints:
             raise UsageError(
                 "discussnav acts in indoor and objectnav worlds; choose another agent"
             )
-        is_new_place = (
-            observation.viewpoint != self.viewpoint
-        )  # False after a rejected answer
-        self._scene, self.viewpoint = observation.scene, observation.viewpoint
+        # False after a rejected answer
+        is_new_place = observation.viewpoint != self.viewpoint
+        self._scene = observation.scene
+        self.viewpoint = observation.viewpoint
         self._visited.add(observation.viewpoint)
         self._directions = None
         if is_new_place:
@@ -179,7 +182,8 @@ class OnBase:
     Source: DiscussNav (Long et al. 2024), section IV, the experiment with a real robot.
     """
 
-    source, goal = "names that a detector lists", "thing"
+    source = "names that a detector lists"
+    goal = "thing"
     viewpoint = ""
 
     def __init__(self, detector: Perceiver | None) -> None:
@@ -224,18 +228,21 @@ class OnBase:
         chosen = next((d for d in self._directions or () if d.action == action), None)
         if action.name != "goto" or chosen is None:
             return None
-        facing, event, details = self._views[0].heading, "", feedback.details
+        facing = self._views[0].heading
+        event = ""
+        details = feedback.details
         if not feedback.ok:
-            metres, why = float(details.get("metres", 0.0)), details.get("reason", "")
+            metres = float(details.get("metres", 0.0))
+            why = details.get("reason", "")
             event = (
                 f"Your last move was {feedback.status} after {metres:.2f} m ({why}).\n"
             )
-        if (
-            feedback.status == "refused"
-        ):  # the body has not moved, and this direction is blocked
+        # The body has not moved, and this direction is blocked
+        if feedback.status == "refused":
             self._refused_ids = {chosen.id}
             return DirectionStep(facing, chosen.heading, event, is_refused=True)
-        self._views, self._directions = [], None
+        self._views = []
+        self._directions = None
         return DirectionStep(facing, chosen.heading, event)
 
     def _direction(self, number: int) -> Direction:
@@ -256,9 +263,10 @@ class OnBase:
             clear_ahead(view.depth, view.eye, relative(heading, view.heading))
         )
         east, north = unit(heading)
-        action = (
-            goto(view.x + metres * east, view.y + metres * north) if metres else None
-        )
+        if metres:
+            action = goto(view.x + metres * east, view.y + metres * north)
+        else:
+            action = None
         return Direction(number, heading, captions, tags, action)
 
     def _towards(self, heading: float) -> View | None:
@@ -270,13 +278,9 @@ class OnBase:
 
 def stride(free_metres: float) -> float:
     """Return the length of a step with ``free_metres`` free; 0 if no step is possible."""
-    return (
-        0.0
-        if free_metres < BLOCKED
-        else free_metres / 2
-        if free_metres < NEARBY
-        else STRIDE
-    )
+    if free_metres < BLOCKED:
+        return 0.0
+    return free_metres / 2 if free_metres < NEARBY else STRIDE
 
 
 Surroundings = OnViewpoints | OnBase
@@ -288,7 +292,8 @@ def scene_text(directions: Sequence[Direction], subset: Collection[int] = ()) ->
     first_direction: dict[str, int] = {}
     lines = []
     for direction in directions:
-        sights, tags = direction.captions, " | ".join(direction.tags)
+        sights = direction.captions
+        tags = " | ".join(direction.tags)
         is_left_out = subset and direction.id not in subset
         if is_left_out or not (sights or tags or direction.action):
             continue
@@ -299,11 +304,10 @@ def scene_text(directions: Sequence[Direction], subset: Collection[int] = ()) ->
         first_direction.update(dict.fromkeys(new_sights, direction.id))
         numbers = " and ".join(map(str, repeated))
         prefix = "In part as" if new_sights or len(repeated) > 1 else "As"
-        parts = (
-            [*new_sights, f"{prefix} in direction {numbers}."]
-            if numbers
-            else new_sights
-        )
+        if numbers:
+            parts = [*new_sights, f"{prefix} in direction {numbers}."]
+        else:
+            parts = new_sights
         parts = [*parts, f"[{tags}]"] if tags else parts
         marks = "; ".join((side_text(direction.id), *direction.marks))
         no_exit = "" if direction.action else " (no path)"
@@ -350,7 +354,8 @@ async def describe_scene(
     prompts = meeting.prompts
 
     async def ask_about(direction: Direction) -> Direction:
-        recorded, image = " ".join(direction.captions), surroundings.picture(direction)
+        recorded = " ".join(direction.captions)
+        image = surroundings.picture(direction)
         if image is None and not recorded:
             return direction
         if (

@@ -191,9 +191,8 @@ COMPLETION = AnswerForm(
     Field("In progress", "a list of the actions in progress", many=True),
     Field("Waiting", "a list of the actions still to come", many=True),
 )
-_SAME_ACTION = (
-    0.4  # minimum word overlap (intersection over union) of two texts for one action
-)
+# Minimum word overlap (intersection over union) of two texts for one action
+_SAME_ACTION = 0.4
 RAW_LENGTH = 300  # characters kept of each part of a step without a summary
 
 
@@ -347,13 +346,12 @@ async def test_opinions(
 
     def read_offered(text: str) -> Opinion | None:
         opinion = read_opinion(text, choices)
-        return (
-            opinion
-            if isinstance(opinion, Opinion) and opinion.choice in choices
-            else None
-        )
+        if isinstance(opinion, Opinion) and opinion.choice in choices:
+            return opinion
+        return None
 
     recovery = "the prediction with most votes"
-    messages, schema = [fixed, user(question)], answer.schema(thought_length)
+    messages = [fixed, user(question)]
+    schema = answer.schema(thought_length)
     chosen = await meeting.ask("testing", messages, schema, read_offered, recovery)
     return chosen or opinions[0]

@@ -38,9 +38,8 @@ from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
 PICTURE_WIDTH = 60.0  # degrees across the picture of a neighbor
 _shortened = partial(shorten, width=80, placeholder=" …")  # of descriptions and notes
 MOST_DESCRIBED = 30  # unvisited places that are described, the latest ones
-NOTED_WITHIN = (
-    3.0  # metres from a place within which objects are noted: the radius of success
-)
+# Metres from a place within which objects are noted: the radius of success
+NOTED_WITHIN = 3.0
 MOST_NOTED = 60  # visited places with a note in the prompt, the latest ones
 EXAMPLE = {
     "thought": "The kitchen is done; the stairs come next, and place 3 is at their foot.",
@@ -145,10 +144,12 @@ class MapGPT(PromptAgent):
         self._recipe = StrategyRecipe(form, "mapgpt")
         self._map = PlaceMap()
         self._earlier: set[Action] = set()
-        self._plan, self._remembers = "", False
+        self._plan = ""
+        self._remembers = False
 
     def remember(self, earlier: MapGPT) -> None:
-        self._map, self._remembers = copy.deepcopy(earlier._map), True
+        self._map = copy.deepcopy(earlier._map)
+        self._remembers = True
 
     async def act(
         self, observation: IndoorObservation, space: ActionSpace
@@ -260,7 +261,8 @@ class MapGPT(PromptAgent):
 
         self._budget.fit(self._history, len(fixed) + len(walk("")), self._budget.answer)
         text = walk("\n".join(self._history.blocks))
-        render, place = self._perceiver.picture, (view.scene, view.viewpoint)
+        render = self._perceiver.picture
+        place = (view.scene, view.viewpoint)
         images = tuple(
             render(*place, e.heading, PICTURE_WIDTH, e.elevation) for e in shown
         )

@@ -97,7 +97,8 @@ class NavGPT(PromptAgent):
         self._chat: Conversation | None = None
         self._known_viewpoints: set[str] = set()
         self._visited: set[str] = set()
-        self._event, self._goal_kind = START_EVENT, "route"
+        self._event = START_EVENT
+        self._goal_kind = "route"
         self._instruction = self._opening = ""
         self._message_text = self._answer = ""
         self._viewpoint = self._summary = ""
@@ -118,9 +119,10 @@ class NavGPT(PromptAgent):
     async def act(
         self, observation: IndoorObservation, space: ActionSpace
     ) -> Decision | Rejection:
-        self._goal_kind = (
-            "object" if isinstance(observation, ObjectsObservation) else "route"
-        )
+        if isinstance(observation, ObjectsObservation):
+            self._goal_kind = "object"
+        else:
+            self._goal_kind = "route"
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         is_numbered = self._settings.decoding == "numbered"
         answer_method = self._answer_by_number if is_numbered else self._answer_by_id
@@ -142,9 +144,10 @@ class NavGPT(PromptAgent):
             self._prompts.fill("object", opening=self._opening, objects=listed)
         )
         names = [each.id for each in observation.objects]
-        decoding: answers.Decoding = (
-            "free" if self._settings.decoding == "free" else "constrained"
-        )
+        if self._settings.decoding == "free":
+            decoding: answers.Decoding = "free"
+        else:
+            decoding = "constrained"
         picked = answers.read_pick(
             await answers.ask(self._toolkit.model(), [question], names, decoding, 24),
             names,
@@ -246,10 +249,8 @@ class NavGPT(PromptAgent):
                     answer, ensure_ascii=False, separators=(",", ":")
                 )
         self._known_viewpoints.update(legal, [observation.viewpoint])
-        self._viewpoint, self._summary = (
-            observation.viewpoint,
-            one_sentence(percept.summary),
-        )
+        self._viewpoint = observation.viewpoint
+        self._summary = one_sentence(percept.summary)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._steps.taken += 1
@@ -306,7 +307,8 @@ class NavGPT(PromptAgent):
     async def _ask(
         self, messages: list[Message], legal: Collection[str]
     ) -> answers.Reply:
-        settings, schema = self._settings, None
+        settings = self._settings
+        schema = None
         if settings.decoding != "free":
             # At two characters per token, an answer of full length is within the token limit.
             by_number = settings.decoding == "numbered"

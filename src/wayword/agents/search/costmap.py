@@ -90,10 +90,11 @@ FLOOR_HEIGHT = 0.1  # metres below which a ray ends on the floor
 HEAD_HEIGHT = 1.4  # metres above which an object is no obstacle
 SKIM_HEIGHT = 0.3  # metres below which the floor under a ray is free
 NARROWEST_RADIUS = 0.08  # minimum radius (metres) that ``narrow_body`` plans for
+# Levels of a robot's own map: too near for its center, an obstacle
 INSCRIBED, LETHAL = (
     99,
     100,
-)  # levels of a robot's own map: too near for its center, an obstacle
+)
 RAY_SAMPLES = 24  # samples along the low part of a ray
 
 
@@ -111,7 +112,8 @@ class Costmap:
     ) -> None:
         self.radius = radius
         self._cells = 2 * math.ceil(half / CELL) + 1
-        self.x, self.y = x - (self._cells // 2) * CELL, y - (self._cells // 2) * CELL
+        self.x = x - (self._cells // 2) * CELL
+        self.y = y - (self._cells // 2) * CELL
         self.free: Bools = np.zeros((self._cells, self._cells), dtype=np.bool_)
         self.bumped_cells: Bools = np.zeros_like(self.free)
         self._obstacles: Bools = np.zeros([self._cells * SUBCELLS] * 2, dtype=np.bool_)
@@ -175,11 +177,10 @@ class Costmap:
         count = math.ceil(max(abs(b[0] - a[0]), abs(b[1] - a[1]), 1)) * SUBCELLS
         start = math.floor(a[0] + 0.5), math.floor(a[1] + 0.5)
         t = np.arange(1, count + 1) / count
-        rows, columns = a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t
-        j, i = (
-            np.floor(rows + 0.5).astype(np.intp),
-            np.floor(columns + 0.5).astype(np.intp),
-        )
+        rows = a[0] + (b[0] - a[0]) * t
+        columns = a[1] + (b[1] - a[1]) * t
+        j = np.floor(rows + 0.5).astype(np.intp)
+        i = np.floor(columns + 0.5).astype(np.intp)
         usable = (self.free & ~self.bumped_cells)[j, i] | (
             (j == start[0]) & (i == start[1])
         )
@@ -211,7 +212,8 @@ class Costmap:
                 view.floor.at(self.x + at[None, :], self.y + at[:, None])
                 for at in (cells, parts)
             )
-            self.free, self._obstacles = levels < INSCRIBED, fine_levels == LETHAL
+            self.free = levels < INSCRIBED
+            self._obstacles = fine_levels == LETHAL
         self.free[self.cell(view.x, view.y)] = True
         if view.floor is not None:
             return
@@ -235,7 +237,8 @@ class Costmap:
         the route lengths, each (N,) in metres."""
         metres = distances(self.open_, self.cell(x, y)) * CELL
         cells = np.argwhere(np.isfinite(metres))
-        xs, ys = self.x + cells[:, 1] * CELL, self.y + cells[:, 0] * CELL
+        xs = self.x + cells[:, 1] * CELL
+        ys = self.y + cells[:, 0] * CELL
         return cells, xs, ys, metres[cells[:, 0], cells[:, 1]]
 
     def close_cell(self, x: float, y: float) -> None:

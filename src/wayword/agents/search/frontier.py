@@ -17,9 +17,8 @@ from wayword.worlds.objectnav.observation import View
 
 VIEWING_CELLS = 2.5  # maximum distance in cells from which a frontier is viewed
 RETRIES = 2  # how often blocked cells are tried again once no frontier is left
-SPENT_RADIUS = (
-    0.3  # metres around the place of a full turn, where another one shows nothing new
-)
+# Metres around the place of a full turn, where another one shows nothing new
+SPENT_RADIUS = 0.3
 
 
 @dataclass(frozen=True)

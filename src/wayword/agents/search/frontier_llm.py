@@ -155,7 +155,8 @@ class FrontierLLM(FrontierAgent):
 
     async def pick(self, options: Sequence[Frontier]) -> NextPoint:
         listed = self._merged(options)[:MOST_FRONTIERS]
-        near, lines = list[str](), list[str]()
+        near = list[str]()
+        lines = list[str]()
         for number, frontier in enumerate(listed, 1):
             names = self._near(frontier.point)
             near.append(", ".join(names[:MOST_OBJECTS]) or "nothing yet")
@@ -177,7 +178,8 @@ class FrontierLLM(FrontierAgent):
             visits="\n".join(list(self._visits)[-MOST_VISITS:]),
             left=self.actions_left(),
         )
-        rejection, answer = None, numbers[0]
+        rejection = None
+        answer = numbers[0]
         if len(listed) > 1:
             metres = [frontier.metres for frontier in listed]
             picked = await self._ask(text, numbers, metres)
@@ -194,7 +196,8 @@ class FrontierLLM(FrontierAgent):
     async def _ask(
         self, text: str, numbers: Sequence[str], metres: Sequence[float]
     ) -> str | Rejection:
-        settings, model = self.settings, self.toolkit.model()
+        settings = self.settings
+        model = self.toolkit.model()
         if settings.decoding == "choose":
             ranked = await model.choose(
                 f"{text}\nAnswer:", [f" {number}" for number in numbers]

@@ -139,11 +139,10 @@ class ListingSearcher(Searcher):
         picked = await self.pick(names)
         is_valid = not isinstance(picked, Rejection)
         answer = picked.said[:200] if isinstance(picked, Rejection) else picked
-        extra = (
-            {"first_word": first_word_fits(self.answer_text, names)}
-            if self.needs_model
-            else {}
-        )
+        if self.needs_model:
+            extra = {"first_word": first_word_fits(self.answer_text, names)}
+        else:
+            extra = {}
         kind = ASKED if self.needs_model else "picked"
         self.toolkit.note(
             kind, valid=is_valid, answer=answer, listed=list(names), **extra
@@ -221,7 +220,8 @@ class LGX(ListingSearcher):
         """Direction -> its sentence, for ``prompt=captions``."""
 
     async def pick(self, names: Sequence[str]) -> str | Rejection:
-        settings, rng = self.settings, self.toolkit.rng
+        settings = self.settings
+        rng = self.toolkit.rng
         if settings.prompt == "captions" and not self.captions:
             raise UsageError(
                 "lgx: prompt=captions needs views; choose another prompt for two_phase"
@@ -243,13 +243,12 @@ class LGX(ListingSearcher):
         if self.settings.prompt != "captions":
             return await super().choose(views)
         self.captions = quarter_captions(self.scene_detector, views)
-        name, facing, rejection = (
-            await self.decide(list(QUARTERS)),
-            views[0].heading,
-            None,
-        )
+        name = await self.decide(list(QUARTERS))
+        facing = views[0].heading
+        rejection = None
         if isinstance(name, Rejection):
-            rejection, name = name, self.toolkit.rng.choice(list(QUARTERS))
+            rejection = name
+            name = self.toolkit.rng.choice(list(QUARTERS))
         point = self.point_towards(absolute(facing + QUARTERS[name]))
         thought = "No valid answer. Any direction: " if rejection else "To go: "
         return NextPoint(point, f"{thought}{name}.", rejection)

@@ -55,9 +55,8 @@ REACH = 1.0
 is safe, because the challenge measures to the nearest point of the object's box."""
 MOST_AIM_TURNS = 3  # maximum turns to face one object
 BEST_DISTANCE = 0.8  # metres to the object's center from which it is viewed best
-SAME_PLACE_RADIUS = (
-    0.4  # metres around a place that was tried, within which the view is the same
-)
+# Metres around a place that was tried, within which the view is the same
+SAME_PLACE_RADIUS = 0.4
 MOST_MISSES = 3  # places tried without seeing the object before it is given up
 FULL_TURNS = 1  # full turns to find a route to the object
 DETOURS = 4  # frontiers visited for one object, so that a hopeless approach ends
@@ -139,7 +138,8 @@ class Approach:
         if self._routes_left <= 0 or self._misses >= MOST_MISSES:
             return None
         self._routes_left -= 1
-        self.plan, self._aim = self._plan_motions(view, costmap), Aim()
+        self.plan = self._plan_motions(view, costmap)
+        self._aim = Aim()
         return self.plan.pop(0) if self.plan else None
 
     def _plan_motions(self, view: View, costmap: Costmap) -> list[Action]:
@@ -277,9 +277,8 @@ class SearchSettings:
 
 
 REPLANS = 4  # routes to one goal before the next full turn
-APPROACHES = (
-    4  # objects approached before the nearest sighting is accepted as the target
-)
+# Objects approached before the nearest sighting is accepted as the target
+APPROACHES = 4
 WIDENING = (60.0, 90.0, 135.0, 180.0)
 """Half-widths (degrees) tried in order if no cell in the field of view can be reached."""
 
@@ -307,10 +306,13 @@ class Searcher(Agent):
         return tuple(caveat for each in settings.detectors() for caveat in each.caveats)
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
-        self.settings, self.toolkit = settings, toolkit
+        self.settings = settings
+        self.toolkit = toolkit
         self.detectors: Sequence[Perceiver] = settings.detectors()
         self.detector = self.detectors[0]
-        self.target, self.turns, self._taken = "", 0, 0
+        self.target = ""
+        self.turns = 0
+        self._taken = 0
         self.costmap = Costmap(0.0, 0.0, settings.radius)
         self.earlier_map: Costmap | None = None
         """The map of the scene's earlier episodes, if it is remembered."""
@@ -357,7 +359,9 @@ class Searcher(Agent):
             if (action := self._next_run()) is not None:
                 return Decision(action)
             # The route has ended: the next turn, if there is one, begins with the present view.
-            self._is_traveling, self._goal, self._views = False, None, [observation]
+            self._is_traveling = False
+            self._goal = None
+            self._views = [observation]
             if not self.looks_en_route and not no_turns_left:
                 self._look_for_target(observation)
             if (decision := self._stop_at_target()) is not None:
@@ -367,14 +371,17 @@ class Searcher(Agent):
         if len(self._views) < self.settings.captures:
             return Decision(rotate(self.settings.resolution))
         self.turns += 1
-        views, self._views = self._views, []
+        views = self._views
+        self._views = []
         self.toolkit.note(
             TURN, number=self.turns, known=int(self.costmap.explored.sum())
         )
         choice = await self.choose(views)
         if choice is None:
             return self._give_up("there is nowhere left to look")
-        self._is_traveling, self._goal, self._replans = True, choice.point, 0
+        self._is_traveling = True
+        self._goal = choice.point
+        self._replans = 0
         action = self._next_run() or rotate(self.settings.resolution)
         return Decision(action, choice.thought, choice.fallback_for)
 
@@ -397,7 +404,8 @@ class Searcher(Agent):
             "blocked", status=feedback.status, action=str(decision.action)
         )
         was_backing_off = self._is_backing_off
-        self._plan, self._is_backing_off = [], False
+        self._plan = []
+        self._is_backing_off = False
         if self._approach is not None:
             self._approach.plan = []
         if feedback.status in ("lost", "cancelled"):
@@ -413,7 +421,8 @@ class Searcher(Agent):
             self.costmap = self.earlier_map or Costmap(
                 view.x, view.y, self.settings.radius
             )
-        self._has_started, self.view = True, view
+        self._has_started = True
+        self.view = view
         self.costmap.add(view)
         if self._blocked_at is not None:
             # Close the first cell ahead of the collision, except the body's last safe cell.
@@ -444,7 +453,9 @@ class Searcher(Agent):
             distance=detection.distance,
             turn=self.turns,
         )
-        self._is_traveling, self._plan, self._views = False, [], []
+        self._is_traveling = False
+        self._plan = []
+        self._views = []
         if self.settings.approach and detection.distance is not None:
             point = point_ahead((view.x, view.y), heading, detection.distance)
             self._approach = Approach(
@@ -452,7 +463,8 @@ class Searcher(Agent):
             )
             self._approach_count += 1
         else:
-            self._target_heading, self._aim = heading, Aim()
+            self._target_heading = heading
+            self._aim = Aim()
 
     def _sighting(self, view: View) -> tuple[GroundedRegion, float] | None:
         """Return the target's region and the heading to it, None below the threshold."""
@@ -470,7 +482,8 @@ class Searcher(Agent):
             return Decision(turn or STOP, "" if turn else "I see it.")
         if self._approach is None:
             return None
-        sighted, sighting = self._sighting(view), None
+        sighted = self._sighting(view)
+        sighting = None
         if sighted is not None and sighted[0].distance is not None:
             sighting = TargetSighting((view.x, view.y), sighted[1], sighted[0].distance)
         action = self._approach.step(view, self.costmap, sighting)
@@ -487,7 +500,8 @@ class Searcher(Agent):
         if self._approach_count >= APPROACHES and self._nearest_sighting is not None:
             return self._go_back(self._nearest_sighting)
         self.toolkit.note("not_there", turn=self.turns)
-        self._approach, self._views = None, [view]
+        self._approach = None
+        self._views = [view]
         self.costmap.narrow_body()  # a gap may only have seemed too narrow
         return None
 
@@ -495,12 +509,14 @@ class Searcher(Agent):
         self.toolkit.note(
             "went_back", distance=round(best.distance, 3), turn=self.turns
         )
-        self._approach, self._is_traveling = Return(best), False
+        self._approach = Return(best)
+        self._is_traveling = False
         action = self._approach.step(self.view, self.costmap, None)
         return Decision(action or STOP, "I go back to where I saw it.")
 
     def _next_run(self) -> Action | None:
-        view, goal = self.view, self._goal
+        view = self.view
+        goal = self._goal
         if not self._plan:
             arrived = goal is None or math.dist(goal, (view.x, view.y)) < 1.5 * CELL
             if goal is None or arrived or self._replans >= REPLANS:

@@ -56,9 +56,8 @@ class ReActEmMem(Strategy):
 
 MOST_LESSONS = 3  # latest lessons that are kept
 LESSON_LENGTH = 400  # characters of a lesson that are kept
-ECHO_LENGTH = (
-    60  # first characters of a lesson; if the question contains them, it is repeated
-)
+# First characters of a lesson; if the question contains them, it is repeated
+ECHO_LENGTH = 60
 VERDICT_WORDS: Mapping[bool | None, str] = {
     True: "solved",
     False: "failed",
@@ -129,7 +128,8 @@ class Reflexion(Strategy):
     def _learn(self, reply: Reply, trial: int) -> bool:
         """Store the lesson in a reply. Return False if the model judges that it succeeded."""
         succeeded, lesson = read_reflection(reply, must_be_labeled=self._constrained)
-        note, trial_info = self._toolkit.note, {"actor": self._actor, "trial": trial}
+        note = self._toolkit.note
+        trial_info = {"actor": self._actor, "trial": trial}
         if self._self_judged and succeeded:
             note("self_judged", **trial_info, succeeded=True)
             return False
@@ -155,7 +155,8 @@ class Reflexion(Strategy):
         return True
 
     def _opening(self, episode: Episode) -> str:
-        fill, task = self._prompts.fill, self._task(episode)
+        fill = self._prompts.fill
+        task = self._task(episode)
         lessons = [
             fill("lesson", trial=str(trial), lesson=text)
             for trial, text in self._lessons

@@ -80,9 +80,8 @@ def parse_names(words: str) -> list[str]:
     return [name for name in names if name.replace("-", " ") not in _NOTHING]
 
 
-Describe = Callable[
-    [Observation, str], str
-]  # (view, result of the last action) -> message
+# (view, result of the last action) -> message
+Describe = Callable[[Observation, str], str]
 WriteAnswer = Callable[[Action, Observation, ActionSpace, str], str]
 """(action, where it is taken, its thought) -> the answer that takes it."""
 
@@ -115,7 +114,8 @@ def example_turns(
         if actor != shown:
             game.carry_out(actor, decision)
             continue
-        view, space = game.observation(shown), game.space(shown)
+        view = game.observation(shown)
+        space = game.space(shown)
         if decision.action not in space:
             problem = f"it takes actions that {shown} does not have"
             raise Unshowable(f"{problem}; set dataset.actions=all")
@@ -147,7 +147,8 @@ def draw_fitting(
     Examples that are too long or cannot be shown are drawn again. If ``room`` is None, the shortest
     of three draws are taken. Raises ``Unshowable`` if too few fit.
     """
-    examples, too_long = list[list[Turn]](), list[list[Turn]]()
+    examples = list[list[Turn]]()
+    too_long = list[list[Turn]]()
     tried_ids: set[str] = set()
     last_reason = ""
     remaining_room = COMFORTABLE_LENGTH if room is None else room
@@ -197,7 +198,8 @@ def answer_text(
     ``text_verbs`` take free text in a constrained answer; None for a free answer. ``labels`` are
     the texts of sections by key; ``thought`` fills the sections without one.
     """
-    true, thought = true_parts(observation), " ".join(thought.split())
+    true = true_parts(observation)
+    thought = " ".join(thought.split())
     sections: dict[str, str | dict[str, str]] = {}
     for section in recipe.sections:
         if section.parts:

@@ -30,10 +30,11 @@ from wayword.worlds.indoor.world import IndoorObservation
 END_OF_ROUTE = "the end of the route"
 _PHRASE_END = re.compile(r"[,.;]| and ")
 _ARTICLE = re.compile(r"^(?:and )?(?:an?|the|you see|there (?:is|are)) (?:an? )?", re.I)
+# Objects in the label of an imagination, and words of each
 MOST_NAMED, MOST_WORDS = (
     2,
     5,
-)  # objects in the label of an imagination, and words of each
+)
 LABEL_LENGTH = 80  # characters of a caption that stands for an imagination
 
 
@@ -90,9 +91,10 @@ class NavCoT(Strategy):
             *objects,
             *(each for each in phrases if 0 < len(each.split()) <= MOST_WORDS),
         ]
-        words = (
-            set(re.findall(r"\w+", episode.instruction.lower())) if episode else set()
-        )
+        if episode:
+            words = set(re.findall(r"\w+", episode.instruction.lower()))
+        else:
+            words = set()
         named = dict.fromkeys(
             each for each in short if each.lower().split()[-1] in words
         )

@@ -125,10 +125,8 @@ class PlanSearch(AnyWorldAgent):
         best = max(root.below(), key=lambda node: (node.value, -len(node.path())))
         first, *self._path = best.path()
         self._expected = first.feedback
-        tried, actions = (
-            sum(1 for _ in root.below()),
-            [str(node.action) for node in best.path()],
-        )
+        tried = sum(1 for _ in root.below())
+        actions = [str(node.action) for node in best.path()]
         thought = (
             f"Tried {tried} actions; best, rated {best.value:.2f}: {'; '.join(actions)}"
         )
@@ -172,7 +170,8 @@ class PlanSearch(AnyWorldAgent):
         return node.total / node.visits + bonus
 
     async def _expand(self, node: TreeNode) -> Rejection | None:
-        game, width = node.game, self._settings.width
+        game = node.game
+        width = self._settings.width
         space = game.space(self._actor)
         spoken = tuple(verb for verb in space.open_verbs if verb == STOP.name)
         space = ActionSpace(space.listed, spoken, space.accepts)
@@ -207,7 +206,8 @@ class PlanSearch(AnyWorldAgent):
         return None
 
     def _view(self, node: TreeNode) -> str:
-        observation, voice = node.game.observation(self._actor), self._verbalizer
+        observation = node.game.observation(self._actor)
+        voice = self._verbalizer
         around = voice.around(observation, self._toolkit.perceiver)
         return joined(voice.self_state(observation)[1], around, gap="\n")
 
@@ -221,10 +221,8 @@ class PlanSearch(AnyWorldAgent):
         **slots: object,
     ) -> tuple[Reply, Sequence[str]]:
         """Ask about a state. Return the reply, and its list of items that match a pattern."""
-        about, label = (
-            self._prompts[prompt],
-            prompt.removeprefix("search_").capitalize(),
-        )
+        about = self._prompts[prompt]
+        label = prompt.removeprefix("search_").capitalize()
         form = AnswerForm(
             Field(label, about, pattern=items, many=True, least=least, most=most)
         )

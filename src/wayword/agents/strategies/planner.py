@@ -33,9 +33,8 @@ from wayword.worlds.household.verbs import VERBS
 from wayword.worlds.household.world import HouseholdActions
 
 FIND = "find"
-SEEING = frozenset(
-    {FIND, "go_explore", "go_check", "open"}
-)  # they reveal objects not seen yet
+# They reveal objects not seen yet
+SEEING = frozenset({FIND, "go_explore", "go_check", "open"})
 MOST_PLACES = 8  # named in one search
 MOST_REVISIONS = 2  # new plans within a turn, before the answer costs a step
 MOST_EXAMPLES = 5  # actions that are possible instead, in a reason
@@ -108,7 +107,8 @@ class SceneGraph:
 
     def text(self, rooms: Collection[str], here: str, full: int) -> str:
         """Return a paragraph for each room, then the doors. ``full`` rooms are written in full."""
-        latest, lines = [*self._visited][-full:] if full else [], list[str]()
+        latest = [*self._visited][-full:] if full else []
+        lines = list[str]()
         states = {name: ", ".join(self._states.get(name, ())) for name in self._room}
         words = {
             name: f"{name} ({state})" if state else name
@@ -176,24 +176,25 @@ class PlannerAgent(AnyWorldAgent):
 
     def __init__(self, settings: PlannerSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
-        self._verbalizer, self._graph = verbalizer, SceneGraph()
+        self._verbalizer = verbalizer
+        self._graph = SceneGraph()
         self._plan: list[Action] = []
-        self._tried: set[str] = (
-            set()
-        )  # places searched and doors opened for the current plan
-        self._unreached: set[str] = (
-            set()
-        )  # those of them that a search could not get to
+        # Places searched and doors opened for the current plan
+        self._tried: set[str] = set()
+        # Those of them that a search could not get to
+        self._unreached: set[str] = set()
         self._has_planned = False
         self._thought = self._reason = ""
 
     async def act(
         self, observation: HouseholdObservation, space: ActionSpace
     ) -> Decision | Rejection:
-        actions, self._actor = cast("HouseholdActions", space), observation.actor
+        actions = cast("HouseholdActions", space)
+        self._actor = observation.actor
         self._graph.see(observation)
         if observation.messages and self._settings.replan:
-            self._plan, self._reason = [], ""
+            self._plan = []
+            self._reason = ""
         rejection = Rejection("illegal", "no step of the last plans is possible")
         for _ in range(1 + MOST_REVISIONS):
             if not self._plan:
@@ -210,7 +211,8 @@ class PlannerAgent(AnyWorldAgent):
             while self._plan:
                 step = self._next(actions)
                 if isinstance(step, Action):
-                    thought, self._thought = self._thought, ""
+                    thought = self._thought
+                    self._thought = ""
                     return Decision(step, thought)
                 if step and self._settings.replan:
                     self._plan, self._reason = (
@@ -267,9 +269,10 @@ class PlannerAgent(AnyWorldAgent):
             if is_possible or not self._settings.check:
                 return step
             others = [str(other) for other in space.listed if other.name == step.name]
-            instead = (
-                f"; possible: {', '.join(others[:MOST_EXAMPLES])}" if others else ""
-            )
+            if others:
+                instead = f"; possible: {', '.join(others[:MOST_EXAMPLES])}"
+            else:
+                instead = ""
             return f"{step} is not possible now, as far as you know{instead}"
         name, *places = step.arguments
         if name in self._graph.names:
@@ -302,7 +305,8 @@ class PlannerAgent(AnyWorldAgent):
             **({"doors": OPENED_DOORS} if can_search else {}),
             form=form.request(self._constrained, thought=EXAMPLE, plan=EXAMPLE_PLAN),
         )
-        state, around = verbalizer.self_state(view)[1], verbalizer.around(view, None)
+        state = verbalizer.self_state(view)[1]
+        around = verbalizer.around(view, None)
         now = joined(state, around, gap="\n")
         slots: dict[str, object] = {
             "view": now,
@@ -318,8 +322,10 @@ class PlannerAgent(AnyWorldAgent):
         if (unreadable := reply.unreadable()) is not None:
             return unreadable
         answer = form.read(reply.text) or {"thought": "", "plan": []}
-        thought, plan = str(answer["thought"]), list[Action]()
-        known, may_be_seen = {*self._graph.names, *space.rooms}, False
+        thought = str(answer["thought"])
+        plan = list[Action]()
+        known = {*self._graph.names, *space.rooms}
+        may_be_seen = False
 
         def accepts(action: Action) -> bool:
             return action in space or (
@@ -343,7 +349,8 @@ class PlannerAgent(AnyWorldAgent):
             plan.append(step)
         if not plan:
             return reply.reject("no_action", "the answer contains no plan", thought)
-        self._plan, self._reason = plan, self._prompts["plan_ended"]
+        self._plan = plan
+        self._reason = self._prompts["plan_ended"]
         self._tried.clear()
         self._has_planned = True
         self._thought = joined(thought, f"Plan: {'; '.join(map(str, plan))}", gap=" ")
@@ -356,13 +363,15 @@ class PlannerAgent(AnyWorldAgent):
         room = (
             self._budget.context - self._budget.answer
         ) * self._budget.characters_per_token
-        graph, full = "", self._settings.rooms or len(space.rooms)
+        graph = ""
+        full = self._settings.rooms or len(space.rooms)
         while (
             self._settings.graph
             and full >= 0
             and (not graph or len(graph) + rest >= room)
         ):
-            graph, full = self._graph.text(space.rooms, view.room, full), full - 1
+            graph = self._graph.text(space.rooms, view.room, full)
+            full = full - 1
         return graph
 
 
@@ -383,11 +392,9 @@ def _pattern(space: HouseholdActions, can_search: bool, menu: str) -> str:
 
 def _objects(step: Action) -> tuple[str, ...]:
     """Return the arguments of a step, without a spot on furniture, which is not a name."""
-    return (
-        step.arguments
-        if step.name == FIND
-        else step.arguments[: len(VERBS[step.name].slots)]
-    )
+    if step.name == FIND:
+        return step.arguments
+    return step.arguments[: len(VERBS[step.name].slots)]
 
 
 def _spelled(step: Action, known: Collection[str]) -> Action:

@@ -43,9 +43,8 @@ from wayword.verbalize.generic import Verbalizer
 
 # The options of a constrained answer.
 
-_NAME_FORM = (
-    "[A-Za-z0-9_ -]{1,40}"  # matches any argument, including names not seen yet
-)
+# Matches any argument, including names not seen yet
+_NAME_FORM = "[A-Za-z0-9_ -]{1,40}"
 _NAME_TOKEN = re.compile(r"[\w-]+")
 
 
@@ -144,9 +143,8 @@ def action_lines(catalog: str, space: ActionSpace, argument: bool = False) -> st
             continue
         verb, slots = match.groups()
         count = len(slots.split(",")) if slots else 0
-        if (
-            verb in space.open_verbs
-        ):  # only the line with an argument, as in ``stop[answer]``
+        # Only the line with an argument, as in ``stop[answer]``
+        if verb in space.open_verbs:
             is_usable = count > 0
         else:  # listed, or legal with any name or number
             accepted = (Action(verb, (word,) * count) in space for word in ("x", "0"))
@@ -165,9 +163,8 @@ def action_lines(catalog: str, space: ActionSpace, argument: bool = False) -> st
     return "\n".join([*texts, *(verb for verb in verbs if verb not in described)])
 
 
-LONGEST_REMEMBERED = (
-    200  # most legal actions kept, to reject later "was possible earlier"
-)
+# Most legal actions kept, to reject later "was possible earlier"
+LONGEST_REMEMBERED = 200
 ECHO_LENGTH = 300  # characters of a rejected answer that the chat shows
 
 
@@ -197,7 +194,8 @@ class AnyWorldAgent(prompting.PromptAgent):
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
-        self._verbalizer, self._actor = generic.PLAIN, ""
+        self._verbalizer = generic.PLAIN
+        self._actor = ""
 
     def _system_text(self, space: ActionSpace, **slots: object) -> str:
         slots = {
@@ -282,7 +280,8 @@ class Strategy(AnyWorldAgent):
 
     def __init__(self, settings: StrategySettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
-        name, inline = type(self).__name__, ":" in self.recipe
+        name = type(self).__name__
+        inline = ":" in self.recipe
         self._recipe = StrategyRecipe(
             self.recipe if inline else self._prompts[self.recipe], name
         )
@@ -291,9 +290,8 @@ class Strategy(AnyWorldAgent):
         self._opening_moves: list[str] = []
         self._message_text = self._answer = self._feedback = ""
         self._dropped = 0  # steps that were dropped at the last full view
-        self._memory: Any = (
-            None  # of what messages have described; None: views are full
-        )
+        # Of what messages have described; None: views are full
+        self._memory: Any = None
         self._in_view = ""
 
     async def begin(self, episode: Episode) -> None:
@@ -323,9 +321,8 @@ class Strategy(AnyWorldAgent):
         )
         shown = space
         if self._constrained and self._settings.menu == "in_view":
-            rooms = self._verbalizer.briefing(space).get(
-                "rooms", ""
-            )  # named in the rules
+            # Named in the rules
+            rooms = self._verbalizer.briefing(space).get("rooms", "")
             shown = offered(space, f"{self._in_view} {rooms}", MOST_LISTED)
         schema = self._recipe.schema_for(shown, length) if self._constrained else None
         stop = () if self._constrained else STOP_SEQUENCES
@@ -345,18 +342,20 @@ class Strategy(AnyWorldAgent):
         requested = {
             name for section in self._recipe.sections for name, _ in section.parts
         }
+        # A state that is not stated counts as wrong
         if requested & {
             PLACE,
             FACING,
             HOLDING,
-        }:  # a state that is not stated counts as wrong
+        }:
             self._toolkit.note(STATE, **parse_state(answer.parts))
         if len(space) <= LONGEST_REMEMBERED:
             self._earlier_actions.update(space.listed)
         is_refused = isinstance(answer.outcome, Rejection)
-        self._answer = (
-            one_line(reply.text, ECHO_LENGTH) if is_refused else reply.text.strip()
-        )
+        if is_refused:
+            self._answer = one_line(reply.text, ECHO_LENGTH)
+        else:
+            self._answer = reply.text.strip()
         return answer.outcome
 
     async def recall(
@@ -430,10 +429,8 @@ class Strategy(AnyWorldAgent):
             self._verbalizer = generic.verbalizer(observation)
             state, _ = self._verbalizer.self_state(observation)
             # Leave out states that the actor does not have: a named place, hands.
-            has_heading, has_hands = (
-                state.heading is not None,
-                state.holding is not None,
-            )
+            has_heading = state.heading is not None
+            has_hands = state.holding is not None
             available_state = {
                 PLACE: state.place,
                 FACING: has_heading,
@@ -453,11 +450,8 @@ class Strategy(AnyWorldAgent):
             example_turns = self._examples()
             finds_its_way = any(action.name == "goto" for action in space.listed)
             states_itself = any(field.parts for field in self._recipe.fields)
-            if (
-                self._settings.view == "changes"
-                and finds_its_way
-                and not states_itself  # its own state is compared with the true one
-            ):
+            # Its own state is compared with the true one
+            if self._settings.view == "changes" and finds_its_way and not states_itself:
                 self._memory = self._verbalizer.memory and self._verbalizer.memory()
             actions = catalog_of(
                 self._prompts, self._verbalizer, space, self._constrained
@@ -480,12 +474,14 @@ class Strategy(AnyWorldAgent):
             )
         turns = self._conversation.turns
         started = bool(turns)
-        voice, history = self._verbalizer, self._conversation.history
+        voice = self._verbalizer
+        history = self._conversation.history
         self._in_view = voice.around(observation, self._toolkit.perceiver)
         # All that is in view, at times and after older descriptions were dropped.
         is_full = not len(turns) % FULL_VIEW_TURNS or history.dropped != self._dropped
         if voice.memory and self._memory is not None and is_full:
-            self._memory, self._dropped = voice.memory(), history.dropped
+            self._memory = voice.memory()
+            self._dropped = history.dropped
         self._message_text = self._message(
             observation, self._feedback, started, space, self._memory
         )
@@ -522,7 +518,8 @@ class Strategy(AnyWorldAgent):
     def _examples(self) -> list[prompting.Turn]:
         """Return the turns of the examples, cached if they are the same for all episodes. Drawn
         examples take at most half of the context if its size is known."""
-        settings, budget = self._settings, self._budget
+        settings = self._settings
+        budget = self._budget
         if not settings.shots:
             return []
         seed = settings.examples
@@ -542,11 +539,10 @@ class Strategy(AnyWorldAgent):
             )
 
         def every_turn() -> list[prompting.Turn]:
-            room = (
-                budget.context / 2 * budget.characters_per_token
-                if budget.is_limited
-                else None
-            )
+            if budget.is_limited:
+                room = budget.context / 2 * budget.characters_per_token
+            else:
+                room = None
             draw = self._toolkit.demonstrations
             try:
                 drawn = examples.draw_fitting(

@@ -54,7 +54,8 @@ class Team(Agent):
     sees_answer: ClassVar[bool] = True
 
     def __init__(self, settings: TeamSettings, toolkit: Toolkit) -> None:
-        self._settings, self._toolkit = settings, toolkit
+        self._settings = settings
+        self._toolkit = toolkit
         self._role: Role | None = None
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
@@ -62,7 +63,8 @@ class Team(Agent):
             world, HouseholdWorld
         ):
             raise UsageError(f"episode {reference.episode_id} has no goals in a house")
-        self._reference, self._world = reference, world
+        self._reference = reference
+        self._world = world
 
     async def begin(self, episode: Episode) -> None:
         self._episode = episode
@@ -71,7 +73,8 @@ class Team(Agent):
         self, observation: HouseholdObservation, space: ActionSpace
     ) -> Decision | Rejection:
         if self._role is None:
-            episode, actor = self._episode, observation.actor
+            episode = self._episode
+            actor = observation.actor
             name = episode.extra.get("roles", {}).get(actor, "partner")
             if name not in ROLES:
                 hint = suggest(name, list(ROLES))

@@ -72,9 +72,8 @@ class SentenceForm:
         slots = _FIELD_SLOT.findall(template)
         patterns = {name: pattern or r"\w+_\d+" for name, pattern in slots}
         self.fields = tuple(patterns)
-        self._template = _FIELD_SLOT.sub(
-            r"{\1}", template
-        )  # patterns may hold brackets
+        # Patterns may hold brackets
+        self._template = _FIELD_SLOT.sub(r"{\1}", template)
         pattern = re.escape(self._template).replace(r"\[", "(?:").replace(r"\]", ")?")
         for name, pattern_text in patterns.items():
             pattern = pattern.replace(
@@ -84,24 +83,21 @@ class SentenceForm:
 
     def render(self, fields: Mapping[str, str]) -> str:
         def fill_part(part: re.Match[str]) -> str:
-            return (
-                part[1]
-                if all(fields[name] for name, _ in _FIELD_SLOT.findall(part[1]))
-                else ""
-            )
+            if all(fields[name] for name, _ in _FIELD_SLOT.findall(part[1])):
+                return part[1]
+            return ""
 
-        text, previous = self._template, ""
+        text = self._template
+        previous = ""
         while text != previous:  # from the innermost parts outwards
             text, previous = _OPTIONAL_PART.sub(fill_part, text), text
         return text.format_map(fields)
 
     def read(self, sentence: str) -> dict[str, str] | None:
         match = self._pattern.fullmatch(sentence)
-        return (
-            {name: words or "" for name, words in match.groupdict().items()}
-            if match
-            else None
-        )
+        if match:
+            return {name: words or "" for name, words in match.groupdict().items()}
+        return None
 
 
 @dataclass_transform(frozen_default=True)
@@ -112,7 +108,8 @@ class Sentence:
     end: ClassVar[str]
 
     def __init_subclass__(cls, form: str, end: str = ".") -> None:
-        cls.form, cls.end = SentenceForm(form), end
+        cls.form = SentenceForm(form)
+        cls.end = end
         dataclass(frozen=True)(cls)
 
     def __str__(self) -> str:

@@ -85,7 +85,8 @@ class Knowledge:
         for item in observation.objects:
             entry = self._seen_entry(item.name, observation.room)
             if item.container:
-                entry.preposition, entry.place = item.preposition, item.container
+                entry.preposition = item.preposition
+                entry.place = item.container
             if not {"open", "closed"}.isdisjoint(item.attributes):
                 self.closable[item.name] = None
             if "open" in item.attributes and item.distance < 1.5:
@@ -149,7 +150,8 @@ class Knowledge:
                     self.claims.pop(name, None)
                     self.holders.pop(name, None)
                     entry = self.objects.setdefault(name, Whereabouts())
-                    entry.preposition, entry.place = preposition, place
+                    entry.preposition = preposition
+                    entry.place = place
                     entry.firsthand = entry.firsthand and sender == self.actor
                 case messages.Searched(room):
                     self.searched_rooms.add(room)
@@ -183,16 +185,19 @@ class WantStatus:
         find_object: Callable[[str], str | None],
         knowledge: Knowledge,
     ) -> None:
-        self._wants, self._find_object, self._knowledge = wants, find_object, knowledge
+        self._wants = wants
+        self._find_object = find_object
+        self._knowledge = knowledge
         self.missing_counts = [want.count for want in wants]
         self.want_of: dict[str, int] = {}
         self.targets: list[str] = []
         for number in range(len(self.missing_counts)):
             goes_to = {**knowledge.destinations, **knowledge.placed}
+            # One in both counts twice
             names = (
                 *knowledge.placed,
                 *knowledge.destinations,
-            )  # one in both counts twice
+            )
             counts = Counter(
                 goes_to[name] for name in names if number in self.serving(name)
             )
@@ -215,7 +220,9 @@ class WantStatus:
 
     def unclaimed(self) -> list[str]:
         """Return known objects to claim, at most as many as are missing, firsthand ones first."""
-        missing, names, knowledge = list(self.missing_counts), [], self._knowledge
+        missing = list(self.missing_counts)
+        names = []
+        knowledge = self._knowledge
         for name in sorted(
             knowledge.objects, key=lambda n: not knowledge.objects[n].firsthand
         ):
@@ -248,9 +255,11 @@ class Partner:
     world: how many objects it can hold, and the ids of named objects."""
 
     def __init__(self, brief: messages.RoleBrief) -> None:
-        world, self._actors = brief.world, brief.episode.actors
+        world = brief.world
+        self._actors = brief.episode.actors
         self.actor = brief.actor
-        self._index, self._team_size = self._actors.index(self.actor), len(self._actors)
+        self._index = self._actors.index(self.actor)
+        self._team_size = len(self._actors)
         self._may_talk = brief.may_talk and self._team_size > 1
         body = world.house.actors[self.actor].body
         missing = [verb for verb in VERBS if verb not in body.actions]
@@ -260,7 +269,8 @@ class Partner:
                 "set dataset.actions=high"
             )
         self._hand_count = body.inventory_capacity
-        self._wants, unread_kinds = list[Want](), list[str]()
+        self._wants = list[Want]()
+        unread_kinds = list[str]()
         for goal in brief.reference.goals:
             if isinstance(goal, Inside) and not goal.traits:
                 want = Want(frozenset(goal.objects), goal.receptacles, goal.parts)
@@ -301,7 +311,8 @@ class Partner:
                 self._reply = messages.not_understood("partner", message.text)
             self._silent_turns = 0
         if self._may_talk and self._reply:
-            text, self._reply = self._reply, ""
+            text = self._reply
+            self._reply = ""
             return Decision(Action("chat", (text,)))
         status = WantStatus(self._wants, self._find_object, self.knowledge)
         self._nearby = [o.name for o in observation.objects if o.distance < IN_THE_WAY]
@@ -336,15 +347,17 @@ class Partner:
         if self._may_talk and self._must_speak:
             return self._speak()
         action = self._next_action(status, holding, space)
-        return (
-            self._speak() if action == STOP and self._must_speak else Decision(action)
-        )
+        if action == STOP and self._must_speak:
+            return self._speak()
+        return Decision(action)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         if isinstance(decision, Rejection):
             return
-        verb, words = decision.action.name, decision.action.arguments
-        details, knowledge = feedback.details, self.knowledge
+        verb = decision.action.name
+        words = decision.action.arguments
+        details = feedback.details
+        knowledge = self.knowledge
         if not feedback.ok:
             self._learn_from_failure(decision.action, feedback)
         elif verb == "go_explore":
@@ -366,7 +379,8 @@ class Partner:
 
     def _speak(self) -> Decision:
         text = " ".join(map(str, self._unsent))
-        self._unsent, self._must_speak = [], False
+        self._unsent = []
+        self._must_speak = False
         return Decision(Action("chat", (text,)))
 
     def _say(self, saying: messages.PartnerSentence, urgent: bool = False) -> None:
@@ -468,10 +482,8 @@ class Partner:
         at = self.knowledge.objects.get(name)
         if at is None:
             return None
-        check, explore = (
-            Action("go_check", (at.place,)),
-            Action("go_explore", (at.room,)),
-        )
+        check = Action("go_check", (at.place,))
+        explore = Action("go_explore", (at.room,))
         for action in (
             check if self.knowledge.is_firsthand(at.place) else None,
             explore,
@@ -557,7 +569,8 @@ class Partner:
         at_goal = self._room in goal_rooms or not set(status.targets).isdisjoint(
             self._nearby
         )
-        was_asked, self._asked_to_move = self._asked_to_move, False
+        was_asked = self._asked_to_move
+        self._asked_to_move = False
         unplaced = (
             n for name, n in status.want_of.items() if name not in knowledge.placed
         )
@@ -583,7 +596,9 @@ class Partner:
 
     def _learn_from_failure(self, action: Action, feedback: Feedback) -> None:
         """Plan a remedy: open a door, open the container, or leave the object to others."""
-        verb, words, status = action.name, action.arguments, feedback.status
+        verb = action.name
+        words = action.arguments
+        status = feedback.status
         self._queue.clear()
         if verb == "chat":
             self._may_talk = False

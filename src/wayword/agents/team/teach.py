@@ -29,14 +29,15 @@ class Commander:
     def __init__(self, brief: messages.RoleBrief) -> None:
         if not isinstance(brief.reference, PlannedReference):
             raise UsageError(f"episode {brief.episode.id} has no plan for a commander")
-        self._brief, self._world, self._reference = brief, brief.world, brief.reference
+        self._brief = brief
+        self._world = brief.world
+        self._reference = brief.reference
         self._followers = (brief.reference.worker, *brief.reference.helpers)
         self._follower = self._followers[0]
         self._dialog = self._script()
         self._is_waiting = False
-        self._door_rooms: dict[
-            str, str
-        ] = {}  # door -> the room that locates it in commands
+        # Door -> the room that locates it in commands
+        self._door_rooms: dict[str, str] = {}
 
     def act(
         self, observation: HouseholdObservation, space: ActionSpace
@@ -55,11 +56,10 @@ class Commander:
         if self._is_waiting and heard is None:
             return Decision(IDLE_TURN)
         try:
-            message = (
-                self._dialog.send(heard)
-                if self._is_waiting and heard
-                else next(self._dialog)
-            )
+            if self._is_waiting and heard:
+                message = self._dialog.send(heard)
+            else:
+                message = next(self._dialog)
         except StopIteration:
             return Decision(STOP)
         self._is_waiting = not isinstance(message, messages.AllDone)
@@ -125,9 +125,10 @@ class Commander:
                 yield from self._slice(order.object, order.other)
         elif order.kind in ("on", "off"):
             if self._has_state("on", order.object) != (order.kind == "on"):
-                verb: messages.Verb = (
-                    "switch on" if order.kind == "on" else "switch off"
-                )
+                if order.kind == "on":
+                    verb: messages.Verb = "switch on"
+                else:
+                    verb = "switch off"
                 yield self._command(verb, order.object)
         elif self._has_state("open", order.object) != (order.kind == "open"):
             yield self._command(
@@ -135,7 +136,8 @@ class Commander:
             )
 
     def _bring(self, i: str, place: str) -> Iterator[messages.Command]:
-        objects, index = self._objects, self._index(place)
+        objects = self._objects
+        index = self._index(place)
         if int(objects.inside[self._index(i)]) == index:
             return
         yield from self._doors(place)
@@ -172,7 +174,8 @@ class Commander:
     def _locate(self, i: str) -> tuple[str, str]:
         """Return the place of an object (its outermost closed container, else what it is in or on)
         and its room. A door is located in a reachable room, if possible always in the same one."""
-        layout, objects = self._world.layout, self._objects
+        layout = self._world.layout
+        objects = self._objects
         rooms = next((door.rooms for door in layout.scene.doors if door.id == i), None)
         if rooms is not None:
             candidates = [room for room in (self._door_rooms.get(i), *rooms) if room]
@@ -224,7 +227,8 @@ class Follower:
     """
 
     def __init__(self, brief: messages.RoleBrief) -> None:
-        self._actor, self._may_talk = brief.actor, brief.may_talk
+        self._actor = brief.actor
+        self._may_talk = brief.may_talk
         self._seen: HouseholdObservation
         self._has_started = False
         self._messages: list[messages.Utterance] = []
@@ -239,11 +243,9 @@ class Follower:
         self, observation: HouseholdObservation, space: ActionSpace
     ) -> Decision | Rejection:
         """Return the next action. Raises ``UsageError`` for a body with only single steps."""
-        has_started, self._has_started, self._seen = (
-            self._has_started,
-            True,
-            observation,
-        )
+        has_started = self._has_started
+        self._has_started = True
+        self._seen = observation
         self._note_seen(_visible_names(observation))
         for message in observation.messages:
             text = messages.message_to(self._actor, message.text)
@@ -304,7 +306,8 @@ class Follower:
 
     def _find_and_do(self, command: messages.Command, *verbs: str) -> Attempt:
         """Find an object and act on it; search again if it is not there."""
-        name, trouble = command.object, ""
+        name = command.object
+        trouble = ""
         for search_again in (False, True):
             trouble = ""
             if name not in self._room_of or search_again:
@@ -317,9 +320,10 @@ class Follower:
                         trouble = yield from self._search(
                             name, answer.place, answer.room
                         )
-                trouble = (
-                    "" if self._has_located(name) else trouble or f"I do not see {name}"
-                )
+                if self._has_located(name):
+                    trouble = ""
+                else:
+                    trouble = trouble or f"I do not see {name}"
             for verb in verbs:
                 if not trouble:
                     trouble = yield from self._do(verb, name)
@@ -360,11 +364,9 @@ class Follower:
         return None
 
     def _idle(self) -> Action:
-        return (
-            Action("turn_right")
-            if self._can_turn
-            else Action("go_explore", (self._seen.room,))
-        )
+        if self._can_turn:
+            return Action("turn_right")
+        return Action("go_explore", (self._seen.room,))
 
     def _do(self, verb: str, *names: str) -> Attempt:
         feedback = yield Action(verb, names)

@@ -68,10 +68,11 @@ FALLBACK = Action("forward")  # the paper's recipe for an answer without an acti
 WALK_RESERVE = 55 * 45  # characters left for the walk by examples: 55 steps of 45
 
 AHEAD_VIEW = street.VIEWS.index(0)
+# Numbers of the views ahead and straight to the sides
 SIDE_VIEWS = (
     0,
     len(street.VIEWS) - 1,
-)  # numbers of the views ahead and straight to the sides
+)
 
 STOPS = ("\nThere is", "\nYou see", "\nNavigation")
 """Stop sequences: the beginnings of observations or examples that a completion would invent."""
@@ -80,9 +81,8 @@ STOPS = ("\nThere is", "\nYou see", "\nNavigation")
 # Landmarks: recorded, or listed by a model. Names are cleaned but never shortened, since a scorer
 # looks for the exact words. Source: VELMA, section 5.1 and appendix C.
 
-LONGEST_LANDMARK = (
-    100  # characters; the longest of the 20,065 recorded for Map2seq has 66
-)
+# characters; the longest of the 20,065 recorded for Map2seq has 66
+LONGEST_LANDMARK = 100
 
 MOST_LANDMARKS = 20  # landmarks of one instruction; the recorded lists hold at most 9
 
@@ -274,13 +274,13 @@ class Velma(Agent):
         return object.__new__(RouteFollower if settings.follow else cls)
 
     def __init__(self, settings: VelmaSettings, toolkit: Toolkit) -> None:
-        self._settings, self._toolkit = settings, toolkit
+        self._settings = settings
+        self._toolkit = toolkit
         self._budget = PromptBudget(
             toolkit, settings.context, settings.max_tokens, default_context=8192
         )
-        self._budget.characters_per_token = (
-            2.2  # SmolLM2: 2.6 for the walk, 3 and more over all
-        )
+        # SmolLM2: 2.6 for the walk, 3 and more over all
+        self._budget.characters_per_token = 2.2
         self._prompts = Prompts(__file__, settings.prompts)
         self._sentences = street.Sentences(
             junction=self._prompts.fill("junction", ways="{ways}"),
@@ -302,7 +302,8 @@ class Velma(Agent):
         self._landmarks: tuple[str, ...] = ()
         self._opening_moves: list[str] = []
         self._next_actions: list[str] = []
-        self._walk, self._number = "", 1
+        self._walk = ""
+        self._number = 1
         self._cue_written = self._is_turned = self._noted_no_scores = False
         # Weights that follow the legs of a route are trained without a limit.
         is_stated = settings.step_limit == "stated" and not settings.follow
@@ -355,7 +356,8 @@ class Velma(Agent):
             return
         executed = _executed_action(decision, feedback)
         self._walk += f" {executed}\n"
-        self._number, self._cue_written = self._number + 1, False
+        self._number = self._number + 1
+        self._cue_written = False
         if executed != decision.action.name:
             self._next_actions.clear()
 
@@ -389,7 +391,8 @@ class Velma(Agent):
         self, view: StreetObservation, landmarks: Sequence[str], faced: bool
     ) -> list[str]:
         """Return the lines of an observation. ``faced``: the start needs no turn."""
-        flow, sightings = None, self._sightings(view, landmarks)
+        flow = None
+        sightings = self._sightings(view, landmarks)
         if (
             self._scorer is not None
             and self._settings.traffic
@@ -453,7 +456,9 @@ class Velma(Agent):
 
     async def _find_landmarks(self, episode: Episode) -> tuple[str, ...]:
         """Return the landmarks to look for; empty without a scorer."""
-        settings, note, landmarks = self._settings, self._toolkit.note, Landmarks()
+        settings = self._settings
+        note = self._toolkit.note
+        landmarks = Landmarks()
         if self._scorer is None or settings.landmarks == "none":
             return ()
         if settings.landmarks == "model":
@@ -506,7 +511,8 @@ class Velma(Agent):
 
     def _fit(self, reserve: int = 0) -> None:
         """Drop the first examples until the prompt fits the context."""
-        budget, drawn = self._budget, len(self._examples)
+        budget = self._budget
+        drawn = len(self._examples)
         room = (budget.context - budget.answer) * budget.characters_per_token
         while self._examples and len(self.prompt) + reserve > room:
             del self._examples[0]
@@ -544,7 +550,8 @@ class RouteFollower(Velma):
         if self._opening_moves:
             clauses.note_followed(self._toolkit.note, progress.followed, ())
             return Decision(Action(self._opening_moves.pop(0)))
-        self._refused, done = None, False
+        self._refused = None
+        done = False
         if self._asks_done:
             # Append the leg's counts, ask if it is done here, and append the answer.
             self._walk += self._prompts.fill("since", **progress.slots())
@@ -556,7 +563,8 @@ class RouteFollower(Velma):
             )
             progress.leg_done = done = margin > 0
             self._walk += f" {clauses.YES if done else clauses.NO}\n"
-            self.answers, self._asks_done = {}, False
+            self.answers = {}
+            self._asks_done = False
             if not (done and progress.is_last):
                 self._walk += super()._cue()
         clauses.note_followed(

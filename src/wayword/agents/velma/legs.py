@@ -79,7 +79,8 @@ class Leg:
 
 def legs(instruction: str) -> tuple[Leg, ...]:
     """Return the legs of an instruction in order; the last one has no turn."""
-    spans, begin = list[tuple[int, int, str]](), 0
+    spans = list[tuple[int, int, str]]()
+    begin = 0
     for turn in _TURN.finditer(instruction):
         end = turn.end()
         tail = re.match(r"[^.,;]*", instruction[end:])
@@ -125,9 +126,8 @@ class _Mention(NamedTuple):
 
 def count_crossings(text: str) -> tuple[int, bool] | None:
     """Return the number of crossings in a leg, and True if it passes the last; None for none."""
-    mentions: dict[
-        int, tuple[int, _Mention]
-    ] = {}  # by the offset of their beginning, with the end
+    # By the offset of their beginning, with the end
+    mentions: dict[int, tuple[int, _Mention]] = {}
 
     def add(
         match: re.Match[str], article: str, again: str, ordinal: str, count: str = ""
@@ -145,21 +145,26 @@ def count_crossings(text: str) -> tuple[int, bool] | None:
             add(match, "the", (match[1] or "").lower(), (match[2] or "").lower())
     for match in _STREET_CROSSED.finditer(text):
         mentions[match.start()] = match.end(), _Mention("the", False, 0, 0, True, False)
-    number, passes_last = 0, False
+    number = 0
+    passes_last = False
     for _, (_, mention) in sorted(mentions.items()):
         if mention.cardinal:
-            number, passes_last = number + mention.cardinal, True
+            number = number + mention.cardinal
+            passes_last = True
         elif mention.ordinal:
-            number, passes_last = max(number, mention.ordinal), mention.passing
+            number = max(number, mention.ordinal)
+            passes_last = mention.passing
         elif mention.is_next:
-            number, passes_last = number + 1, mention.passing
+            number = number + 1
+            passes_last = mention.passing
         elif mention.article in ("this", "that", "these", "those"):
             passes_last = passes_last or mention.passing
         elif mention.passing:
             number += number == 0 or passes_last
             passes_last = True
         elif number == 0 or (passes_last and mention.reaching):
-            number, passes_last = number + 1, False
+            number = number + 1
+            passes_last = False
     return (number, passes_last) if number else None
 
 
@@ -168,11 +173,9 @@ def _number(word: str) -> int:
     if word[:1].isdigit():
         return int(word[0])
     cardinal = ORDINALS.get(word, word)
-    return (
-        NUMBERS.index(cardinal) + 1
-        if cardinal in NUMBERS
-        else _VAGUE_NUMBERS.get(cardinal, 0)
-    )
+    if cardinal in NUMBERS:
+        return NUMBERS.index(cardinal) + 1
+    return _VAGUE_NUMBERS.get(cardinal, 0)
 
 
 # The place after the last crossing where a leg stops.
@@ -260,13 +263,16 @@ class TurnCounts:
         self.crossroads += exits > 3
         if exits > 2:
             self.block_steps = self.stretch_steps if self.junctions else 0
-            self.stretch_steps, self.junctions = 0, self.junctions + 1
+            self.stretch_steps = 0
+            self.junctions = self.junctions + 1
 
     def take(self, word: str) -> None:
         if word == "forward":
-            self.steps, self.stretch_steps = self.steps + 1, self.stretch_steps + 1
+            self.steps = self.steps + 1
+            self.stretch_steps = self.stretch_steps + 1
         elif word != "stop":
-            self.turn, self.steps = word.replace("_", " "), 0
+            self.turn = word.replace("_", " ")
+            self.steps = 0
             self.stretch_steps = self.block_steps = 0
             self.junctions = self.crossroads = self.lights = 0
 
@@ -303,12 +309,14 @@ class RouteProgress:
         self, exits: int, *, light_ahead: bool, landmarks: Sequence[tuple[str, str]]
     ) -> None:
         """Count a new place by its exits, 0 after a turn; ``landmarks`` are next to it."""
-        self.at_junction, self.landmarks = exits > 2, landmarks
+        self.at_junction = exits > 2
+        self.landmarks = landmarks
         self.counts.see(exits, light_ahead=light_ahead)
 
     def announce_leg(self) -> bool:
         """True once per leg: its text must be written now."""
-        is_new, self.announced = self.announced != self.followed, self.followed
+        is_new = self.announced != self.followed
+        self.announced = self.followed
         return is_new
 
     def take(self, word: str) -> None:
@@ -327,7 +335,8 @@ class RouteProgress:
         return {**counts, "beside": landmarks, "signs": ", ".join(self.signs())}
 
     def signs(self) -> Iterator[str]:
-        leg, counts = self.leg, self.counts
+        leg = self.leg
+        counts = self.counts
         if self.at_junction:
             yield f"at intersection {counts.junctions}"
         if leg.crossings is not None:
@@ -346,7 +355,8 @@ class RouteProgress:
         if leg.turn:
             yield f"turn {leg.turn}"
         elif self.is_last:
-            place, steps = stop_place(leg.text), step_count(leg.text)
+            place = stop_place(leg.text)
+            steps = step_count(leg.text)
             if steps is None and place in FRACTIONS and counts.block_steps:
                 steps = max(1, round(FRACTIONS[place] * counts.block_steps))
             yield f"stop {place}".strip()

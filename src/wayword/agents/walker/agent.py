@@ -54,15 +54,13 @@ DIRECTION_NAMES = (
 
 STEEP = 9.0  # elevation (degrees) from which a neighbor is up or down
 
-FAR_DISTANCE = (
-    3.0  # metres from which a neighbor is far; also the limit of recorded objects
-)
+# Metres from which a neighbor is far; also the limit of recorded objects
+FAR_DISTANCE = 3.0
 
 AT_RADIUS, BY_RADIUS = 0.9, 1.9  # metres within which an object is at a place, or by it
 
-TOLERANCE = (
-    45.0  # maximum angle (degrees) from a named direction to the neighbor it means
-)
+# Maximum angle (degrees) from a named direction to the neighbor it means
+TOLERANCE = 45.0
 
 _WORD = re.compile(r"[a-z]+")
 _NUMBER = re.compile(r"\s*_\d+$")  # recorded objects name a second chair ``chair _2``
@@ -97,19 +95,16 @@ class Walker(Agent):
     def __init__(self, settings: WalkerSettings, toolkit: Toolkit) -> None:
         if toolkit.perceiver is None:
             raise UsageError("walker needs descriptions of viewpoints; set a perceiver")
-        self._settings, self._toolkit, self._perceiver = (
-            settings,
-            toolkit,
-            toolkit.perceiver,
-        )
+        self._settings = settings
+        self._toolkit = toolkit
+        self._perceiver = toolkit.perceiver
         self._prompts = Prompts(__file__, settings.prompts)
         self._skipped = frozenset(self._prompts["skipped"].split())
         self._unspecific_words = self._skipped | set(self._prompts["moves"].split())
         self._visited: list[str] = []
         self._steps = 0
-        self._refused: Rejection | None = (
-            None  # the turn's last answer other than yes and no
-        )
+        # The turn's last answer other than yes and no
+        self._refused: Rejection | None = None
         self._picked_directions: dict[Action, str] = {}
         self.prompt = ""
         self.clauses: tuple[clauses.Clause, ...] = ()
@@ -129,13 +124,14 @@ class Walker(Agent):
         self, observation: IndoorObservation, space: ActionSpace
     ) -> Decision | Rejection:
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
-        arrived, self._refused = False, None
-        while not arrived and await self._ask_done(
-            percept
-        ):  # to the first clause not done here
+        arrived = False
+        self._refused = None
+        # To the first clause not done here
+        while not arrived and await self._ask_done(percept):
             arrived = self.followed == len(self.clauses)
             if not arrived:
-                self.followed, self._steps = self.followed + 1, 0
+                self.followed = self.followed + 1
+                self._steps = 0
         clauses.note_followed(
             self._toolkit.note, self.followed, range(1, self.followed + arrived)
         )
@@ -200,11 +196,10 @@ class Walker(Agent):
             angles = [
                 abs(relative(each.heading, view.heading + turn)) for each in neighbors
             ]
-            target = (
-                neighbors[angles.index(min(angles))]
-                if min(angles) <= TOLERANCE
-                else None
-            )
+            if min(angles) <= TOLERANCE:
+                target = neighbors[angles.index(min(angles))]
+            else:
+                target = None
         options = {
             Action("goto", (neighbor.viewpoint,)): neighbor for neighbor in neighbors
         }
@@ -263,7 +258,8 @@ class Walker(Agent):
         self, objects: Sequence[tuple[float, str]]
     ) -> tuple[list[str], list[str]]:
         """Return the objects (metres, name) at and by a place, and signs that match the clause."""
-        texts, shared = [], []
+        texts = []
+        shared = []
         for word, least, most in (
             ("at", -1.0, AT_RADIUS),
             ("by", AT_RADIUS, BY_RADIUS),
@@ -293,11 +289,9 @@ class Walker(Agent):
     def _overlap_sign(self, label: str, texts: Sequence[str]) -> str:
         """Return ``at all`` or ``at some``: the share of the clause's words in the texts."""
         common = clauses.plain_words(" ".join(texts)) & self._goal_words
-        return (
-            f"{label} {'all' if common == self._goal_words else 'some'}"
-            if common
-            else ""
-        )
+        if common:
+            return f"{label} {'all' if common == self._goal_words else 'some'}"
+        return ""
 
     @property
     def _goal_words(self) -> frozenset[str]:

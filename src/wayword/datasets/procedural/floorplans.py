@@ -47,10 +47,11 @@ NO_HALL_DOOR = frozenset({"dining room", "library", "music room", "playroom"})
 SMALLEST, LARGEST = 5, 17  # rooms of a plan: the hallway, the base rooms, all others
 
 
+# Width in metres of a door, and of a wide opening between day rooms
 DOOR, OPENING = (
     0.9,
     1.6,
-)  # width in metres of a door, and of a wide opening between day rooms
+)
 CORNER = 0.35
 """Minimum length of wall between an opening and a corner, metres."""
 
@@ -123,7 +124,8 @@ def draw_plan(rng: random.Random, count: int) -> FloorPlan:
 
 def draw_wing(rng: random.Random, count: int) -> FloorPlan:
     """Draw a plan without rotation: the hallway runs east from (0, 0), and nothing has x < 0."""
-    names, weights = set(BASE), dict(EXTRA_WEIGHTS)
+    names = set(BASE)
+    weights = dict(EXTRA_WEIGHTS)
     while len(names) < count - 1:
         (name,) = rng.choices(list(weights), weights=list(weights.values()))
         del weights[name]
@@ -169,7 +171,8 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
             )
     rows = rng.choice(sorted(options)[:4])[3]
     lengths = [plain_sum(widths[name] for name in row) for row in rows]
-    hall_width, length = round(rng.uniform(2.0, 2.4), 2), round(max(lengths), 2)
+    hall_width = round(rng.uniform(2.0, 2.4), 2)
+    length = round(max(lengths), 2)
     rooms = [PlanRoom(HALLWAY, 0.0, 0.0, length, hall_width)]
     for row, total, side in zip(rows, lengths, (1, -1), strict=True):
         scale = min(length / total, 1.3)
@@ -187,7 +190,8 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
                 )
                 near_y = far_y
     if end_room:
-        below, above = rng.uniform(1.0, 2.2), hall_width + rng.uniform(1.0, 2.2)
+        below = rng.uniform(1.0, 2.2)
+        above = hall_width + rng.uniform(1.0, 2.2)
         east = round(length + rng.uniform(*ROOM_TYPES[end_room].depth), 2)
         rooms.append(
             PlanRoom(end_room, length, -round(below, 2), east, round(above, 2))
@@ -199,7 +203,8 @@ def _door_between(
     rng: random.Random, rooms: list[PlanRoom], i: int, j: int
 ) -> PlanDoor | None:
     """Return a door at a random position on the shared wall, or None if the wall is too short."""
-    a, b = rooms[i], rooms[j]
+    a = rooms[i]
+    b = rooms[j]
     at_hallway = HALLWAY in (a.name, b.name)
     both_wide = all(
         r.name == HALLWAY or ROOM_TYPES[r.name].has_wide_openings for r in (a, b)
@@ -226,7 +231,8 @@ def shared_walls(
         (b0, b1), (b_low, b_high) = ((b.x0, b.x1), (b.y0, b.y1))[
             :: 1 if vertical else -1
         ]
-        low, high = max(a_low, b_low), min(a_high, b_high)
+        low = max(a_low, b_low)
+        high = min(a_high, b_high)
         if high > low and (a1 <= b0 or b1 <= a0):
             for line in {a0, a1} & {b0, b1}:
                 yield vertical, line, low, high
@@ -241,7 +247,8 @@ def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
         return (-x if flip_x else x), (-y if flip_y else y)
 
     corners = [turn(x, y) for r in plan.rooms for x, y in ((r.x0, r.y0), (r.x1, r.y1))]
-    west, south = min(x for x, _ in corners), min(y for _, y in corners)
+    west = min(x for x, _ in corners)
+    south = min(y for _, y in corners)
 
     def move(x: float, y: float) -> Point:
         x, y = turn(x, y)

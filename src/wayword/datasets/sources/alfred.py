@@ -101,7 +101,8 @@ class Trajectories:
     def index(self) -> Iterator[AlfredEntry]:
         """Yield the entry of each line, in file order."""
         for line in self._lines:
-            where, raw = f"line {line}", self._record(line)
+            where = f"line {line}"
+            raw = self._record(line)
             scene = read_field(self.path, where, raw, "scene", dict)
             yield AlfredEntry(
                 line,
@@ -117,7 +118,9 @@ class Trajectories:
         return read_field(self.path, where, table, "anns", list)  # type: ignore[no-any-return]
 
     def _parse(self, entry: AlfredEntry) -> AlfredTrajectory:
-        path, where, raw = self.path, f"line {entry.line}", self._record(entry.line)
+        path = self.path
+        where = f"line {entry.line}"
+        raw = self._record(entry.line)
         scene = read_field(path, where, raw, "scene", dict)
         action = read_field(path, where, scene, "init_action", dict)
         x, y, turn = (
@@ -239,7 +242,8 @@ def item_ids(poses: Iterable[ObjectPose]) -> list[str]:
 
     Published plans use these ids. A second object at the same position gets the suffix ``|2``.
     """
-    count, ids = Counter[str](), []
+    count = Counter[str]()
+    ids = []
     for pose in poses:
         x, y, z = pose.position
         name = "|".join((pose.label, *(f"{value:+06.2f}" for value in (x, z, y))))
@@ -328,7 +332,8 @@ def goals(
     kind: str, ids: Mapping[str, conditions.Ids], sliced: bool = False
 ) -> tuple[conditions.GoalCondition, ...]:
     """Return the goal conditions of a task type; ``ids``: role -> interchangeable objects."""
-    objects, places = ids["object"], ids.get("receptacle", ())
+    objects = ids["object"]
+    places = ids.get("receptacle", ())
     traits: tuple[conditions.Trait, ...] = (("sliced", True),) if sliced else ()
     count = 2 if kind == chores.PICK_TWO else 1
     required: list[conditions.GoalCondition] = []
@@ -371,7 +376,8 @@ class Alfred:
         instructions: Instructions = "goal",
     ) -> None:
         self.folder = folder = require_data(folder, f"household:{split}")
-        self._body, self._instructions = body, instructions
+        self._body = body
+        self._instructions = instructions
         self._read = Trajectories(folder, split)
         sources = (self._read.path, *ithor.files(folder, ()).values())
         survey = cached_json(
@@ -436,10 +442,8 @@ class Alfred:
             words = "\n".join((words, STEPS_HEADING, *numbered))
         extra: Extra = {"horizon": trajectory.horizon}
         episode = Episode(self._id(number), words, entry.scene, begin, extra=extra)
-        ids, sliced = (
-            self._ids(entry, trajectory),
-            bool(entry.params.get("object_sliced")),
-        )
+        ids = self._ids(entry, trajectory)
+        sliced = bool(entry.params.get("object_sliced"))
         required = goals(entry.kind, ids, sliced)
         return Task(
             episode, conditions.HouseholdReference(episode.id, entry.kind, required)
@@ -464,7 +468,8 @@ class Alfred:
         self, entry: AlfredEntry, trajectory: AlfredTrajectory
     ) -> dict[str, conditions.Ids]:
         """Map the roles of a task to the ids of the objects that fit them."""
-        small_ids, ids = item_ids(trajectory.poses), dict[str, conditions.Ids]()
+        small_ids = item_ids(trajectory.poses)
+        ids = dict[str, conditions.Ids]()
         for role in NEEDS[entry.kind]:
             label = entry.params.get(PARAMETERS[role]) or ""
             if role in ("object", "movable"):

@@ -110,9 +110,11 @@ def join_parts(published: Iterable[Cell]) -> tuple[Cell, ...]:
 
 def connected_parts(cells: Iterable[Cell]) -> list[set[Cell]]:
     """Return the 4-connected components, largest first."""
-    unvisited, components = set(cells), []
+    unvisited = set(cells)
+    components = []
     while unvisited:
-        part, frontier = set[Cell](), [min(unvisited)]
+        part = set[Cell]()
+        frontier = [min(unvisited)]
         while frontier:
             i, j = cell = frontier.pop()
             if cell in unvisited:

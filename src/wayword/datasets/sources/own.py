@@ -394,7 +394,8 @@ def _place_furniture(
     """Place furniture, fixed positions first; name a piece that did not fit: ``the desk in …``."""
     pieces: list[furniture.FurniturePiece] = []
     for number, entry in sorted(listed, key=lambda pair: pair[1].at is None):
-        room, piece = plan.rooms[number], None
+        room = plan.rooms[number]
+        piece = None
         if entry.at is None:
             same_room = [other for other in pieces if other.room == number]
             clear = [
@@ -404,11 +405,14 @@ def _place_furniture(
             taken = [other.box for other in same_room]
             piece = furniture.find_place(rng, entry.kind, number, room, taken, clear)
         else:
-            spec, front = furniture.FURNITURE_KINDS[entry.kind], SIDES[entry.facing]
-            width, depth = (
-                (spec.depth, spec.width) if front[0] else (spec.width, spec.depth)
-            )
-            x, y = room.x0 + entry.at[0], room.y0 + entry.at[1]
+            spec = furniture.FURNITURE_KINDS[entry.kind]
+            front = SIDES[entry.facing]
+            if front[0]:
+                width, depth = (spec.depth, spec.width)
+            else:
+                width, depth = (spec.width, spec.depth)
+            x = room.x0 + entry.at[0]
+            y = room.y0 + entry.at[1]
             candidate = furniture.FurniturePiece(
                 entry.kind, x, y, width, depth, front, number
             )
@@ -440,7 +444,8 @@ def arrange_objects(
         draft = arrange(rng, home, task.clutter)
     named: dict[str, str] = {}
     for n, entry in enumerate(task.objects, 1):
-        where, kind = Record(path, f"object {n}"), entry.kind
+        where = Record(path, f"object {n}")
+        kind = entry.kind
         item = OBJECTS[kind].make(f"{kind}|{1 + len(draft.of(kind))}", kind)
         for state, affordance in (("dirty", "dirtyable"), ("sliced", "sliceable")):
             if getattr(entry, state) and affordance not in item.affordances:
@@ -462,7 +467,8 @@ def _holder_for(
     draft: Arrangement, where: Record, entry: ObjectEntry, kind: str
 ) -> HouseObject:
     """Return the first receptacle of the required kind (in its room) with space for an object."""
-    place, room = entry.place, entry.room
+    place = entry.place
+    room = entry.room
     check_room(where, room, draft.home.rooms)
     listed = [
         o
@@ -558,9 +564,8 @@ def _condition(
 # The dataset.
 
 COMMENT = "# Checked by the expert; written by `wayword task new`."
-MOST_BYTES = (
-    1_000_000  # a task is a few kilobytes: a larger file is probably not a task
-)
+# A task is a few kilobytes: a larger file is probably not a task
+MOST_BYTES = 1_000_000
 KIND = "own"
 
 
@@ -652,7 +657,8 @@ def _read_task(path: Path, text: str, name: str) -> TaskFile:
     required = tuple(
         _condition(path, n, e, draft, named) for n, e in enumerate(entry.goal, 1)
     )
-    name, rules = entry.name or name, entry.rules or read_rules("household")
+    name = entry.name or name
+    rules = entry.rules or read_rules("household")
     start = _pose(path, entry.start, home)
     episode = Episode(name, entry.instruction, home.name, start, extra={"rules": rules})
     accepted = entry.accepted or {}
@@ -675,8 +681,10 @@ def accept(path: Path, target_path: Path | None = None) -> list[TaskFile]:
         return [task for file in sorted(path.glob("*.y*ml")) for task in accept(file)]
     texts = []
     for task in _read_file(path):
-        item, source = task.case.task, _FileSource([task], FileSettings())
-        world, reference = source.world(item.episode), item.reference
+        item = task.case.task
+        source = _FileSource([task], FileSettings())
+        world = source.world(item.episode)
+        reference = item.reference
         world.reset(item.episode)
         assert isinstance(reference, goals.HouseholdReference)
         if reference.met(world.state()) == reference.parts():
@@ -716,10 +724,8 @@ class FileTasks(homes.SourcedTasks):
     def source(self, split: str) -> homes.EpisodeSource:
         tasks = read_tasks(self.file)
         for task in tasks:
-            mark, problem = (
-                task.accepted if isinstance(task.accepted, Mapping) else {},
-                "",
-            )
+            mark = task.accepted if isinstance(task.accepted, Mapping) else {}
+            problem = ""
             if not task.accepted:
                 problem = "has not been solved by the expert yet"
             elif mark.get("task") != task.checksum:
@@ -729,9 +735,8 @@ class FileTasks(homes.SourcedTasks):
             if problem:
                 remedy = f"check it with `wayword task new {self.file}`"
                 raise DataError(task.path, "", problem, remedy)
-        vars(self)["max_steps"] = max(
-            task.max_steps for task in tasks
-        )  # as set in the files
+        # As set in the files
+        vars(self)["max_steps"] = max(task.max_steps for task in tasks)
         return _FileSource(tasks, self.settings)
 
     def training(self) -> Training:

@@ -117,14 +117,10 @@ class _Grid:
         """Return a mask of the cells covered by boxes, enlarged on all sides by ``by`` metres."""
         covered = np.zeros(self.shape, dtype=np.bool_)
         for west, south, east, north in boxes:
-            i0, j0 = (
-                round((west - by - self.x) / SPACING),
-                round((south - by - self.y) / SPACING),
-            )
-            i1, j1 = (
-                round((east + by - self.x) / SPACING),
-                round((north + by - self.y) / SPACING),
-            )
+            i0 = round((west - by - self.x) / SPACING)
+            j0 = round((south - by - self.y) / SPACING)
+            i1 = round((east + by - self.x) / SPACING)
+            j1 = round((north + by - self.y) / SPACING)
             covered[max(j0, 0) : max(j1 + 1, 0), max(i0, 0) : max(i1 + 1, 0)] = True
         return covered
 
@@ -204,7 +200,8 @@ def _free_cells(grid: _Grid, evidence: Evidence) -> Bools:
 
 def _sample(lines: Floats) -> Floats:
     """Return (P, 2) points along lines (L, 4), at most half a cell apart."""
-    start, step = lines[:, :2], lines[:, 2:] - lines[:, :2]
+    start = lines[:, :2]
+    step = lines[:, 2:] - lines[:, :2]
     count = (
         np.ceil(np.hypot(step[:, 0], step[:, 1]) / (SPACING / 2)).astype(np.intp) + 1
     )
@@ -261,7 +258,8 @@ def _grow(cells: Bools, margin: float) -> Bools:
 def _true_runs(row: Bools) -> list[tuple[int, int]]:
     """Return the first and last index of each run of true values."""
     steps = np.diff(np.concatenate(([False], row, [False])).astype(np.int8))
-    firsts, lasts = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1) - 1
+    firsts = np.flatnonzero(steps == 1)
+    lasts = np.flatnonzero(steps == -1) - 1
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
@@ -353,9 +351,11 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
         )
     number = names.index(name)
     rows, columns = np.nonzero(floors.free[number])
-    xs, ys = floors.x + columns * SPACING, floors.y + rows * SPACING
+    xs = floors.x + columns * SPACING
+    ys = floors.y + rows * SPACING
     high, wide = floors.free[number].shape
-    east, north = floors.x + (wide - 1) * SPACING, floors.y + (high - 1) * SPACING
+    east = floors.x + (wide - 1) * SPACING
+    north = floors.y + (high - 1) * SPACING
     corners = ((floors.x, floors.y), (east, floors.y), (east, north), (floors.x, north))
     builder = SceneBuilder(name)
     builder.room("apartment", corners, walls=False)
@@ -418,9 +418,8 @@ def is_independent(folder: Path, scene: str, evaluated: str) -> bool:
 
 def _evidence(folder: Path, name: str, found: Sequence[tuple[str, Path]]) -> Evidence:
     records = records_of(folder, name)
-    targets = {
-        record.label: record for record in records
-    }  # a scene has one per target type
+    # A scene has one per target type
+    targets = {record.label: record for record in records}
     starts: set[Point] = set()
     segments, visible, blocked = lines = [set[tuple[float, ...]]() for _ in range(3)]
     for path in (path for scene, path in found if scene == name):

@@ -271,7 +271,8 @@ class Compiled:
         self, parts: Mapping[str, CompiledPart], relation: Relation
     ) -> None:
         """Put the heads of a relation in or on its tail."""
-        tail, heads_of = parts[relation.tail_entity_list[0]], relation.head_entity_list
+        tail = parts[relation.tail_entity_list[0]]
+        heads_of = relation.head_entity_list
         heads = [draft for name in heads_of for draft in parts[name].dishes]
         every = tuple(item for name in heads_of for item in parts[name].every)
         if tail.dishes:
@@ -324,7 +325,8 @@ class Compiler:
 
     def build(self, definition: Definition, params: tuple[str, ...]) -> Compiled:
         """Compile the components, then the relations between them."""
-        built, parts = Compiled(), dict[str, CompiledPart]()
+        built = Compiled()
+        parts = dict[str, CompiledPart]()
         heads = {
             name
             for relation in definition.relations
@@ -345,10 +347,8 @@ class Compiler:
         determiner = fill_params(each.determiner, params)
         count = int({"all": "0", "a": "1"}.get(determiner, determiner))
         if each.task_name:
-            part, given = (
-                CompiledPart(),
-                tuple(fill_params(p, params) for p in each.task_params),
-            )
+            part = CompiledPart()
+            given = tuple(fill_params(p, params) for p in each.task_params)
             for _ in range(count):
                 inner = self.build(definitions()[each.task_name], given)
                 built.every += inner.every

@@ -57,9 +57,9 @@ def enable(item: HouseObject) -> HouseObject:
         return item
     item = replace(item, affordances=item.affordances.union(ABILITIES[item.type]))
     is_plant = item.type == "house_plant"
-    return (
-        replace(item, receptacle="in", accepts=KINDS["vessels"]) if is_plant else item
-    )
+    if is_plant:
+        return replace(item, receptacle="in", accepts=KINDS["vessels"])
+    return item
 
 
 def furnish(
@@ -84,9 +84,11 @@ def furnish(
     if tables:
         plant = _fixture("house_plant", "fillable")
         extras.append(lay_object(rng, plant, rng.choice(tables), from_floor))
-    switch, switches = _fixture("light_switch", "toggleable"), list[HouseObject]()
+    switch = _fixture("light_switch", "toggleable")
+    switches = list[HouseObject]()
     for wall in rng.sample(scene.walls, len(scene.walls)):
-        x, y = (wall.a[0] + wall.b[0]) / 2, (wall.a[1] + wall.b[1]) / 2
+        x = (wall.a[0] + wall.b[0]) / 2
+        y = (wall.a[1] + wall.b[1]) / 2
         nearest = min(starts, key=lambda at: (at[0] - x) ** 2 + (at[1] - y) ** 2)
         distance = ((nearest[0] - x) ** 2 + (nearest[1] - y) ** 2) ** 0.5
         if 0.1 < distance <= SWITCH_M and len(switches) < 2:
@@ -231,7 +233,8 @@ class Planner:
     """A scene whose state reflects the orders given so far."""
 
     def __init__(self, scene: Scene) -> None:
-        self.scene, self.orders = scene, list[Order]()
+        self.scene = scene
+        self.orders = list[Order]()
         self._objects = {o.id: o for o in scene.objects}
         self._holder_of = {o.id: o.parent for o in scene.objects}
         self._changed: dict[tuple[str, str], object] = {}
@@ -245,9 +248,8 @@ class Planner:
             self.make(goal.objects[0], goal.traits)
             return
         assert isinstance(goal, Inside)
-        items = (
-            goal.objects
-        )  # in or on one receptacle: choose the one that already has the most
+        # In or on one receptacle: choose the one that already has the most
+        items = goal.objects
         places = sorted(
             goal.receptacles, key=lambda r: -sum(r in self._holders(t) for t in items)
         )
@@ -480,9 +482,9 @@ class Planner:
 
     def _room(self, place: str) -> int:
         bound = self._objects[place].capacity
-        return (
-            bound - sum(at == place for at in self._holder_of.values()) if bound else 99
-        )
+        if bound:
+            return bound - sum(at == place for at in self._holder_of.values())
+        return 99
 
     def _in_the_open(self, item: str) -> bool:
         """True if all receptacles that hold the object are open surfaces."""
@@ -576,7 +578,8 @@ def draw_task(
     scene: Scene,
 ) -> DrawnTask:
     """Draw the task in a scene. Raises ``Unbuildable`` if the scene lacks required objects."""
-    stock, cause = SceneStock(scene, classes), Unbuildable("not drawn")
+    stock = SceneStock(scene, classes)
+    cause = Unbuildable("not drawn")
     has_params = definition.task_nparams > 0
     for _ in range(TRIES if has_params else 1):
         try:
@@ -602,7 +605,8 @@ def draw_params(rng: Random, task: str, stock: SceneStock) -> tuple[str, ...]:
             raise Unbuildable(f"no {description}")
         return rng.choice(names)
 
-    carried, enable = stock.carried(), ("dirtyable", "pickupable")
+    carried = stock.carried()
+    enable = ("dirtyable", "pickupable")
     match task:
         case "Clean X":
             return (one(stock.some(carried, *enable), "object to wash"),)
@@ -635,7 +639,8 @@ def draw_params(rng: Random, task: str, stock: SceneStock) -> tuple[str, ...]:
         case "Salad":
             return (*_filling_params(rng), str(rng.randint(0, 2)))
         case "Workspace":
-            pens, books = rng.randint(0, 2), rng.randint(0, 2)
+            pens = rng.randint(0, 2)
+            books = rng.randint(0, 2)
             laptops = 1 if not pens + books else rng.randint(0, 1)
             return str(pens), str(laptops), str(books)
     if not task.startswith("N "):
@@ -646,7 +651,8 @@ def draw_params(rng: Random, task: str, stock: SceneStock) -> tuple[str, ...]:
 
 def _filling_params(rng: Random) -> tuple[str, str]:
     """Draw the numbers of lettuce and tomato slices, at least one in total."""
-    lettuce, tomato = rng.randint(0, 2), rng.randint(0, 2)
+    lettuce = rng.randint(0, 2)
+    tomato = rng.randint(0, 2)
     return str(lettuce), str(tomato if lettuce or tomato else 1)
 
 
@@ -692,7 +698,8 @@ def commander_task(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> 
 
 def goal_lines(compiled: teach.Compiled, scene: Scene) -> list[str]:
     """Describe the goals in words, one line per goal."""
-    objects, names = {o.id: o for o in scene.objects}, names_of(scene.objects)
+    objects = {o.id: o for o in scene.objects}
+    names = names_of(scene.objects)
 
     def states(traits: tuple[Trait, ...]) -> str:
         return " and ".join(
@@ -727,10 +734,8 @@ def goal_lines(compiled: teach.Compiled, scene: Scene) -> list[str]:
 
 def places(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> list[str]:
     """List the locations of all relevant objects, room by room."""
-    objects, names = (
-        {o.id: o for o in drawn.scene.objects},
-        names_of(drawn.scene.objects),
-    )
+    objects = {o.id: o for o in drawn.scene.objects}
+    names = names_of(drawn.scene.objects)
     mentioned = [
         each for order in drawn.plan for each in (order.object, order.other) if each
     ]

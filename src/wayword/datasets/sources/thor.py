@@ -218,7 +218,8 @@ def move_record(record: ObjectRecord, position: Point3, heading: float) -> Objec
     change it: the boxes of small objects differ little, and their shapes are not published.
     """
     turn = relative(heading, record.heading)
-    cos, sin = math.cos(math.radians(turn)), math.sin(math.radians(turn))
+    cos = math.cos(math.radians(turn))
+    sin = math.sin(math.radians(turn))
     dx, dy, dz = (c - p for c, p in zip(record.center, record.position, strict=True))
     x, y, z = position
     center = (x + dx * cos + dy * sin, y - dx * sin + dy * cos, z + dz)
@@ -261,10 +262,11 @@ def find_holder(
     not to be on the floor.
     """
     receptacles = list(receptacles)
+    # A cheap test first: most are out of range
     (x, y, _), wide = (
         item.center,
         3 * MARGIN,
-    )  # a cheap test first: most are out of range
+    )
     nearby = [r for r in receptacles if abs(x - r.center[0]) <= r.size[0] / 2 + wide]
     nearby = [r for r in nearby if abs(y - r.center[1]) <= r.size[1] / 2 + wide]
     costs = [(holder_cost(item, r), r.id, r) for r in nearby]
@@ -282,19 +284,19 @@ def find_holder(
 
 def holder_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
     """Return the cost of assigning an item to a receptacle; infinite if it cannot be there."""
-    label, rail = holder.label, holder.label in LABELS["rails"]
+    label = holder.label
+    rail = holder.label in LABELS["rails"]
     margin = 3 * MARGIN if rail else MARGIN
-    dx, dy = (
-        abs(item.center[0] - holder.center[0]),
-        abs(item.center[1] - holder.center[1]),
-    )
+    dx = abs(item.center[0] - holder.center[0])
+    dy = abs(item.center[1] - holder.center[1])
     is_above = dx <= holder.size[0] / 2 + margin and dy <= holder.size[1] / 2 + margin
     if not is_above or not accepts(holder, item):
         return math.inf
     area = holder.size[0] * holder.size[1]
     if holder.pickupable and item.size[0] * item.size[1] >= area:
         return math.inf  # prevents cycles: nothing can contain itself
-    above_top, rise = item.bottom - holder.top, item.bottom - holder.bottom
+    above_top = item.bottom - holder.top
+    rise = item.bottom - holder.bottom
     surface = abs(above_top) if -MOST_SUNK <= above_top <= MOST_RAISED else math.inf
     cost = math.inf
     if label == "Shelf":  # its box covers the board only, or also the space above it
@@ -309,9 +311,10 @@ def holder_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
         within = holder.bottom + LEDGE <= item.bottom < holder.top
         cost = min(surface, 0.5 if within else math.inf)
     elif rail:  # a towel hangs around it
-        cost = (
-            0.0 if item.bottom <= holder.top and holder.bottom <= item.top else math.inf
-        )
+        if item.bottom <= holder.top and holder.bottom <= item.top:
+            cost = 0.0
+        else:
+            cost = math.inf
     elif label not in LABELS["hollow"]:
         cost = surface
     elif (
@@ -393,7 +396,9 @@ def add_objects(
     switch_targets = {**wire_switches(listed), **(controls or {})}
     contents = Counter(holder_of.values())
     for record in sorted(listed, key=lambda each: each.pickupable):
-        label, flags, parent = record.label, record.flags, holder_of.get(record.id, "")
+        label = record.label
+        flags = record.flags
+        parent = holder_of.get(record.id, "")
         affordances = [
             affordance for flag, affordance in OF_FLAGS.items() if flag in flags
         ]
@@ -444,11 +449,13 @@ def upright_size(record: ObjectRecord) -> tuple[float, float]:
     and sides w and d it is w |cos t| + d |sin t| by w |sin t| + d |cos t|. We solve for w and d and
     align the result to the nearest quarter turn. Near 45 degrees we assume a square.
     """
-    width, depth = record.size[0], record.size[1]
+    width = record.size[0]
+    depth = record.size[1]
     if not _is_askew(record):
         return width, depth
     t = math.radians(record.heading % 180.0)
-    cos, sin = abs(math.cos(t)), abs(math.sin(t))
+    cos = abs(math.cos(t))
+    sin = abs(math.sin(t))
     if abs(cos * cos - sin * sin) > 0.17:
         w = (width * cos - depth * sin) / (cos * cos - sin * sin)
         d = (depth * cos - width * sin) / (cos * cos - sin * sin)

@@ -96,7 +96,8 @@ def graph_of(record: Json, source: Path) -> Graph:
     """Read the graph in a JSON record. Raises ``DataError`` naming the node and field."""
     nodes: dict[int, Node] = {}
     for number, entry in enumerate(read_field(source, "graph", record, "nodes", list)):
-        where, box = f"node {number}", None
+        where = f"node {number}"
+        box = None
         node_id = read_field(source, where, entry, "id", int)
         name = read_field(source, where, entry, "class_name", str).replace("_", "")
         category = read_field(source, where, entry, "category", str)
@@ -131,7 +132,8 @@ def graph_of(record: Json, source: Path) -> Graph:
 def trimmed_of(record: Json, full: Graph, source: Path) -> Graph:
     """Complete a trimmed graph (published without boxes) from the full graph of the same home,
     which has the same node ids: boxes, classes, floors and doors."""
-    trimmed_nodes, nodes = graph_of(record, source).nodes, dict[int, Node]()
+    trimmed_nodes = graph_of(record, source).nodes
+    nodes = dict[int, Node]()
     if unknown := sorted(trimmed_nodes.keys() - full.nodes):
         problem = "has an id that is not in the full graph of its home"
         raise DataError(source, f"node {unknown[0]}", problem)
@@ -286,14 +288,10 @@ def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
         ]
         if not tiles:
             raise DataError(source, f"node {number}", f"{node.kind} has no floor tiles")
-        west, south = (
-            min(t.x - t.width / 2 for t in tiles),
-            min(t.y - t.depth / 2 for t in tiles),
-        )
-        east, north = (
-            max(t.x + t.width / 2 for t in tiles),
-            max(t.y + t.depth / 2 for t in tiles),
-        )
+        west = min(t.x - t.width / 2 for t in tiles)
+        south = min(t.y - t.depth / 2 for t in tiles)
+        east = max(t.x + t.width / 2 for t in tiles)
+        north = max(t.y + t.depth / 2 for t in tiles)
         words = "living room" if node.kind == "livingroom" else node.kind
         count[words] += 1
         name = words if count[words] == 1 else f"{words} {count[words]}"
@@ -317,7 +315,8 @@ def doorways_of(graph: Graph, rooms: list[AxisBox]) -> list[Doorway]:
         second = next((room for room in rooms if room.contains(x + dx, y + dy)), None)
         return first is not None and second is not None and first is not second
 
-    doorways, half_width = [], DOOR_WIDTH / 2
+    doorways = []
+    half_width = DOOR_WIDTH / 2
     for (x, y), door_id in places.items():
         if joins(BOTH_SIDES_M, 0.0):
             doorways.append(Doorway((x, y - half_width), (x, y + half_width), door_id))
@@ -334,10 +333,13 @@ def blocks(item: HouseObject, gap: Doorway) -> bool:
     """True if the box of a piece reaches into the strip in front of a doorway. Published boxes
     enclose furniture at any angle, so such a piece is made passable."""
     (ax, ay), (bx, by) = gap.a, gap.b
-    half_x, half_y = abs(bx - ax) / 2 - 0.1, CLEAR_M
+    half_x = abs(bx - ax) / 2 - 0.1
+    half_y = CLEAR_M
     if abs(bx - ax) <= abs(by - ay):
-        half_x, half_y = CLEAR_M, abs(by - ay) / 2 - 0.1
-    dx, dy = abs(item.x - (ax + bx) / 2), abs(item.y - (ay + by) / 2)
+        half_x = CLEAR_M
+        half_y = abs(by - ay) / 2 - 0.1
+    dx = abs(item.x - (ax + bx) / 2)
+    dy = abs(item.y - (ay + by) / 2)
     return dx < item.width / 2 + half_x and dy < item.depth / 2 + half_y
 
 
@@ -396,7 +398,8 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
     rooms = rooms_of(graph, source or name)
     builder = SceneBuilder(name)
     for words, area in rooms.items():
-        half_x, half_y = area.width / 2, area.depth / 2
+        half_x = area.width / 2
+        half_y = area.depth / 2
         corners = (
             (-half_x, -half_y),
             (half_x, -half_y),
@@ -413,7 +416,8 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
         else:
             builder.opening(a, b)
     for node in sorted(filter(is_object, graph.nodes.values()), key=portable):
-        box, is_item = node.box, portable(node)
+        box = node.box
+        is_item = portable(node)
         assert box is not None, "nodes without a box are left out"
         parent = _parent(graph, node) if is_item else ""
         holders = [(how, graph.nodes[n]) for how, n in graph.holders.get(node.id, ())]
@@ -476,7 +480,8 @@ def _parent(graph: Graph, node: Node) -> str:
 
 def _rests_on(graph: Graph, dish: Node, item: Node) -> bool:
     """True if a dish is itself in or on an item, directly or through others."""
-    holders, queue = set[int](), [dish.id]
+    holders = set[int]()
+    queue = [dish.id]
     while queue:
         new = {other for _, other in graph.holders.get(queue.pop(), ())} - holders
         holders |= new

@@ -80,7 +80,8 @@ class Estimate:
         self.ended: list[float] = []
         self.limit = 0
         self._largest_share = self._paid = self._max_turn_share = 0.0
-        self._turns, self._max_turns = 0, 1
+        self._turns = 0
+        self._max_turns = 1
 
     def add(self, share: float) -> None:
         insort(self.ended, share)
@@ -177,9 +178,12 @@ class Account:
         ledger: Ledger | None = None,
         on_retried: Callable[[int], None] | None = None,
     ) -> None:
-        self.max_tokens, self.max_dollars = max_tokens, max_dollars
-        self.tokens, self.dollars = tokens, dollars
-        self.ledger, self.on_retried = ledger, on_retried
+        self.max_tokens = max_tokens
+        self.max_dollars = max_dollars
+        self.tokens = tokens
+        self.dollars = dollars
+        self.ledger = ledger
+        self.on_retried = on_retried
         self.prices: dict[str, Price | None] = {}  # by the model's name
         self.totals = Totals()  # for the cost of requests that are cancelled
         self.estimate = Estimate()
@@ -252,9 +256,10 @@ class Account:
 
     def stepped(self, decision: Decision | Rejection | None = None) -> None:
         if (meter := EPISODE.get()) is not None:
-            rejection = (
-                decision.fallback_for if isinstance(decision, Decision) else decision
-            )
+            if isinstance(decision, Decision):
+                rejection = decision.fallback_for
+            else:
+                rejection = decision
             meter.rejected = rejection is not None
             self.estimate.stepped(meter)
 
@@ -476,18 +481,18 @@ class Account:
         if self.max_tokens is not None and is_tokens:
             return f"the budget of {self.max_tokens:,} tokens"
         amount = self.max_dollars or 0.0
-        digits = (
-            ".2g" if 0.0 < amount < 0.01 else ".2f"
-        )  # a tiny limit must not be shown as $0.00
+        # A tiny limit must not be shown as $0.00
+        digits = ".2g" if 0.0 < amount < 0.01 else ".2f"
         return f"the budget of ${amount:{digits}}"
 
     def spent(self) -> str:
         """Return the message that a limit is reached."""
         limit = self._limit()
         late_calls = f"; calls pending at that time: {self.late}" if self.late else ""
-        amount = (
-            f"{self.tokens:,}" if limit.endswith("tokens") else f"${self.dollars:.4f}"
-        )
+        if limit.endswith("tokens"):
+            amount = f"{self.tokens:,}"
+        else:
+            amount = f"${self.dollars:.4f}"
         return f"{limit} is spent ({amount} used{late_calls})"
 
 

@@ -70,9 +70,8 @@ _TABLES = (
     "answers (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL, since REAL NOT NULL)",
 )
-CLAIM_SECONDS = (
-    900.0  # a claim expires after this time, longer than a call with its retries
-)
+# A claim expires after this time, longer than a call with its retries
+CLAIM_SECONDS = 900.0
 _POLL_S = 0.05  # pause between checks for an answer that another process is waiting for
 
 
@@ -247,15 +246,13 @@ class CachedModel(Wrapper):
                         )
                         if answer is not None:
                             return replace(answer, seconds=time.perf_counter() - began)
-                        if (
-                            claimed
-                        ):  # read again, as another process may have answered meanwhile
+                        # Read again, as another process may have answered meanwhile
+                        if claimed:
                             break
                         claimed = await self._run_off_loop(self._cache.claim, key)
                         if not claimed:
-                            await asyncio.sleep(
-                                _POLL_S
-                            )  # another process is making this call
+                            # Another process is making this call
+                            await asyncio.sleep(_POLL_S)
                     answer = await ask()
                     if _is_cacheable(answer):
                         await self._run_off_loop(self._cache.put, key, asdict(answer))

@@ -91,11 +91,9 @@ class Prices:
         matches = [
             name for name in self.table if name == model or fnmatchcase(model, name)
         ]
-        return (
-            self.table[max(matches, key=lambda n: (n == model, len(n)))]
-            if matches
-            else None
-        )
+        if matches:
+            return self.table[max(matches, key=lambda n: (n == model, len(n)))]
+        return None
 
 
 def load_prices(custom: Path | None = None) -> Prices:

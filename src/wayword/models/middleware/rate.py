@@ -12,9 +12,8 @@ from typing import Protocol
 from wayword.core.errors import ModelError
 from wayword.core.model import Answer, Model, Usage, Wrapper
 
-_TOLERANCE = (
-    1e-6  # missing share of a request that is ignored: rounding could wait forever
-)
+# Missing share of a request that is ignored: rounding could wait forever
+_TOLERANCE = 1e-6
 
 
 class RateLimit(Protocol):
@@ -38,7 +37,8 @@ class Limiter:
     ) -> None:
         if per_minute < 0:
             raise ValueError(f"a rate limit must be at least 0, got {per_minute}")
-        self._clock, self._sleep = clock, sleep
+        self._clock = clock
+        self._sleep = sleep
         self._rate = per_minute / 60.0
         self._level = self._burst = max(1.0, self._rate * 6.0)
         self._filled_at = clock()
@@ -107,9 +107,8 @@ class RetryPolicy:
 
     def wait(self, retry: int, retry_after: float | None) -> float:
         """Return the seconds before retry number ``retry`` (from 0), outside of outages."""
-        backoff = min(
-            self.longest, self.first * 2.0 ** min(retry, 30)
-        )  # 2**1024 overflows
+        # 2**1024 overflows
+        backoff = min(self.longest, self.first * 2.0 ** min(retry, 30))
         if retry_after is None:
             return backoff * self.rng.uniform(0.5, 1.0)
         return retry_after + min(backoff, 1.0) * self.rng.uniform(0.0, 0.5)
@@ -136,9 +135,10 @@ class Outage:
 
     def failed(self, error: ModelError) -> None:
         self._failures_in_row += 1
-        self._began_at = (
-            self._policy.clock() if self._began_at is None else self._began_at
-        )
+        if self._began_at is None:
+            self._began_at = self._policy.clock()
+        else:
+            self._began_at = self._began_at
         self._retry_after = error.retry_after
 
     def answered(self) -> None:
@@ -181,7 +181,8 @@ class RetryingModel(Wrapper):
         self._fatal_error: ModelError | None = None
 
     async def call(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        retry, waste = 0, Usage()
+        retry = 0
+        waste = Usage()
         while True:
             if self._fatal_error is not None:
                 raise ModelError(
@@ -209,7 +210,8 @@ class RetryingModel(Wrapper):
                     wait = self._policy.wait(retry, error.retry_after)
                     retry += 1
             else:
-                self._answered, self._failures = True, 0
+                self._answered = True
+                self._failures = 0
                 self._outage.answered()
                 return replace(answer, usage=answer.usage + waste) if waste else answer
             if self._on_retry is not None:
@@ -220,17 +222,16 @@ class RetryingModel(Wrapper):
     def _final_error(self, error: ModelError, retry: int) -> ModelError | None:
         """Return the error that ends the call after attempt number ``retry``; None to retry. It is
         fatal if too many calls in a row have failed."""
-        policy, fatal = self._policy, error.fatal
+        policy = self._policy
+        fatal = error.fatal
         max_retries = policy.retries
         if fatal and not self._answered:
             max_retries = min(max_retries, policy.first_contact)
         requested_wait = error.retry_after or 0.0
         line = str(error)
         if error.retryable and self._outage.open:
-            line, fatal = (
-                f"{line}; unavailable for {self._outage.seconds / 60:.0f} minutes",
-                True,
-            )
+            line = f"{line}; unavailable for {self._outage.seconds / 60:.0f} minutes"
+            fatal = True
         elif error.retryable and retry >= max_retries:
             line += f"; gave up after {retry + 1} attempts" if retry else ""
         elif error.retryable and requested_wait > policy.patience:

@@ -157,7 +157,8 @@ def cut(text: str, finish: str, stops: Sequence[str]) -> tuple[str, str]:
     """Return the text before its first stop sequence, and the finish reason."""
     for stop in stops:
         head, stopped, _ = text.partition(stop)
-        text, finish = head, "stop" if stopped else finish
+        text = head
+        finish = "stop" if stopped else finish
     return text, finish
 
 
@@ -269,11 +270,13 @@ def split_thought(text: str) -> tuple[str, str]:
         text = mark.sub(stands_for, text)
     if text.lstrip().startswith("{"):
         return text, ""
-    answer, reasoning = list[str](), list[str]()
+    answer = list[str]()
+    reasoning = list[str]()
     is_open = False
     end = 0
     for tag in _THINK_TAG.finditer(text):
-        piece, end = text[end : tag.start()], tag.end()
+        piece = text[end : tag.start()]
+        end = tag.end()
         is_closing = "/" in tag.groups()
         if is_open:
             reasoning.append(piece)
@@ -284,6 +287,6 @@ def split_thought(text: str) -> tuple[str, str]:
             answer.append(piece)
         is_open = not is_closing
     (reasoning if is_open else answer).append(text[end:])
-    return (
-        ("".join(answer).strip(), "\n".join(reasoning).strip()) if end else (text, "")
-    )
+    if end:
+        return ("".join(answer).strip(), "\n".join(reasoning).strip())
+    return (text, "")

@@ -55,7 +55,8 @@ class Engine:
         self._key = secrets.token_urlsafe(24)
         self._server: Any = start_server(path, settings, self._key)
         address = urlsplit(self._server.listening_address)
-        self._host, self._port = address.hostname or "127.0.0.1", address.port
+        self._host = address.hostname or "127.0.0.1"
+        self._port = address.port
 
     def complete(self, payload: Mapping[str, Json]) -> dict[str, Any]:
         """Complete a prompt. The payload has llama.cpp's fields, the reply OpenAI's.
@@ -115,7 +116,8 @@ def start_server(path: Path, settings: EngineSettings, key: str) -> Any:
     params.cache_ram_mib = settings.memory
     params.fit_params = params.warmup = params.ui = params.endpoint_slots = False
     params.api_keys = [key]
-    params.hostnames, params.port = ["127.0.0.1"], 0
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
     params.verbosity = 0
     try:
         server = xllamacpp.Server(params)
@@ -181,9 +183,8 @@ def _check_reply(answer: dict[str, Any]) -> dict[str, Any]:
 # The engine reports log-probabilities before grammar and temperature, so forcing a token does not
 # change its score.
 
-TOP_TOKENS = (
-    128  # listed per pass; an option outside the list costs a pass over one token
-)
+# Listed per pass; an option outside the list costs a pass over one token
+TOP_TOKENS = 128
 
 _Table = dict[tuple[tuple[int, ...], int], float]
 
@@ -230,12 +231,12 @@ def rank(
                     "the local engine generated a text other than the option to score"
                 )
             timings = answer["timings"]
-            is_first = (
-                usage == Usage()
-            )  # this pass reads the prompt; later ones read option tokens
-            read_tokens, reused_tokens = (
-                (shared_count, timings["cache_n"]) if is_first else (0, 0)
-            )
+            # This pass reads the prompt; later ones read option tokens
+            is_first = usage == Usage()
+            if is_first:
+                read_tokens, reused_tokens = (shared_count, timings["cache_n"])
+            else:
+                read_tokens, reused_tokens = (0, 0)
             usage += Usage(read_tokens, timings["predicted_n"], reused_tokens)
     totals = (sum(table[e[:i], token] for i, token in enumerate(e)) for e in endings)
     return tuple(totals), usage

@@ -76,9 +76,8 @@ def open_model(
             raise UsageError(f"model {spec}: replay works only inside a run")
         return cast(Model, cls(name, parsed, calls=recorded(name)))
     model = cast(Model, cls(name, parsed))
-    if registry.is_path(
-        backend
-    ):  # answers depend on the code as well: cache them separately
+    # Answers depend on the code as well: cache them separately
+    if registry.is_path(backend):
         files = sorted(Path(backend).rglob("*.py")) or [Path(backend)]
         checksums = " ".join(map(sha256, files))
         vars(model)["identity"] = f"{model.identity} {checksums} {parsed}"

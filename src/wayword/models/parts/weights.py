@@ -111,9 +111,8 @@ def installed(weights: Weights) -> Path | None:
     downloaded = weights_folder() / weights.file
     if downloaded.is_file():
         return downloaded
-    spec = importlib.util.find_spec(
-        weights.package
-    )  # does not import a top-level package
+    # Does not import a top-level package
+    spec = importlib.util.find_spec(weights.package)
     for folder in (spec.submodule_search_locations or []) if spec else []:
         if (Path(folder) / weights.member).is_file():
             return Path(folder) / weights.member
@@ -188,12 +187,13 @@ def settings_file(model: str) -> Path | None:
     kind, _, name = model.partition(":")
     if kind == "regression":
         file = SHIPPED / f"{name}.json"
-        return (
-            file if name.isidentifier() and file.is_file() else Path(name).expanduser()
-        )
-    weights = (
-        Path(name).expanduser() if kind == "local" and name not in MODELS else Path()
-    )
+        if name.isidentifier() and file.is_file():
+            return file
+        return Path(name).expanduser()
+    if kind == "local" and name not in MODELS:
+        weights = Path(name).expanduser()
+    else:
+        weights = Path()
     return weights.with_suffix(".json") if weights.suffix == ".gguf" else None
 
 
@@ -266,7 +266,8 @@ def fetch(name: str = "smollm2") -> Path:
     """
     paths = list[Path]()
     for weights in _find_published(name).files:
-        present, target = installed(weights), weights_folder() / weights.file
+        present = installed(weights)
+        target = weights_folder() / weights.file
         if present is not None and sha256(present) == weights.sha256:
             paths.append(present)
             continue
@@ -352,13 +353,15 @@ def _download(weights: Weights, scratch: Path) -> Path:
 #
 # Source: ggml ``docs/gguf.md`` and ``ggml-common.h`` (block_q4_1, block_q8_0)
 
-_Q4_1, _Q8_0 = 3, 8
+_Q4_1 = 3
+_Q8_0 = 8
 _BLOCK = 32
 _Q4_1_BLOCK = np.dtype(
     [("scale", "<f2"), ("least", "<f2"), ("nibbles", "u1", _BLOCK // 2)]
 )
 _Q8_0_BLOCK = np.dtype([("step", "<f2"), ("weights", "i1", _BLOCK)])
-_STRING, _ARRAY = 8, 9
+_STRING = 8
+_ARRAY = 9
 _FORMATS = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))
 """GGUF's value types of fixed size, as ``struct`` formats."""
 
@@ -411,15 +414,17 @@ def _rewrite(path: Path, file: BinaryIO, out: BinaryIO) -> None:
     data = np.memmap(path, dtype=np.uint8, mode="r")[start:]
     file.seek(0)
     out.write(file.read(head))
+    # Tensors are stored in this order
     ends = [
         *(offset for *_, offset in tensors[1:]),
         len(data),
-    ]  # tensors are stored in this order
+    ]
     new_offset = 0
     for (name, shape, dtype, offset), end in zip(tensors, ends, strict=True):
         size = end - offset
         if dtype == _Q4_1:
-            dtype, size = _Q8_0, math.prod(shape) // _BLOCK * _Q8_0_BLOCK.itemsize
+            dtype = _Q8_0
+            size = math.prod(shape) // _BLOCK * _Q8_0_BLOCK.itemsize
         layout = f"<Q{len(name)}sI{len(shape)}QIQ"
         out.write(
             struct.pack(layout, len(name), name, len(shape), *shape, dtype, new_offset)

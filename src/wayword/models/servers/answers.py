@@ -19,15 +19,12 @@ from wayword.core.secrets import redacted
 from wayword.models.parts.decoding import cut, matched, split_thought
 from wayword.models.servers.requests import ANSWER, Request
 
-_MAX_TOKENS = (
-    10**9
-)  # per call: a larger count is a server's error, and would use up any budget
-_MAX_OBJECTS = (
-    20  # JSON objects read per answer: one that repeats the field more is unclear
-)
-_ESTIMATED_CHARACTERS = (
-    10_000  # longer texts are estimated from this many characters, for speed
-)
+# Per call: a larger count is a server's error, and would use up any budget
+_MAX_TOKENS = 10**9
+# JSON objects read per answer: one that repeats the field more is unclear
+_MAX_OBJECTS = 20
+# Longer texts are estimated from this many characters, for speed
+_ESTIMATED_CHARACTERS = 10_000
 
 
 def choices(answer: object) -> list[Mapping[str, Any]]:
@@ -102,17 +99,20 @@ def _text(value: object) -> str:
 def _unwrap(text: str) -> str:
     """Return the value of ``{"answer": …}``, which may be inside prose or a code fence; a text
     without such an object, or with two that differ, unchanged: the agent rejects it."""
-    decoder, key = json.JSONDecoder(), f'"{ANSWER}"'
+    decoder = json.JSONDecoder()
+    key = f'"{ANSWER}"'
     values: set[str] = set()
     at = text.find(key)
     for _ in range(_MAX_OBJECTS):
         if at < 0:
             break
-        end, start = at + len(key), text.rfind("{", 0, at)
+        end = at + len(key)
+        start = text.rfind("{", 0, at)
         try:
             value, after = decoder.raw_decode(text, max(0, start))
         except (ValueError, RecursionError):
-            value, after = None, end
+            value = None
+            after = end
         if isinstance(value, dict) and isinstance(value.get(ANSWER), str):
             values.add(value[ANSWER])
         at = text.find(key, max(end, after))
@@ -138,19 +138,18 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
         ):
             samples = [sample(choice, request) for choice in choices(answer)]
     thought_tokens = sum(_tokens(each.reasoning) for each in samples)
-    completion = (
-        None if not completion and any(each.text for each in samples) else completion
-    )
+    if not completion and any(each.text for each in samples):
+        completion = None
+    else:
+        completion = completion
     estimated = not prompt or completion is None
     if not prompt or completion is None:
         cap = estimate()
         # hidden reasoning may be as long as the request allows
         shown = samples and (thought_tokens or not request.thinking)
         texts = thought_tokens + sum(_tokens(each.text) for each in samples)
-        prompt, completion = (
-            max(prompt or 0, cap.prompt),
-            texts if shown else cap.completion,
-        )
+        prompt = max(prompt or 0, cap.prompt)
+        completion = texts if shown else cap.completion
     uncounted = (_count(counts, "total_tokens") or 0) - prompt - completion
     completion += max(
         0, uncounted, reasoning if reasoning and reasoning > completion else 0
@@ -242,7 +241,8 @@ def _count(counted: Mapping[str, Any], name: str) -> int | None:
 def logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
     """Return a sample's tokens with their log-probabilities; empty if the server sends none. NaN is
     left out: it would win or lose every comparison."""
-    container, rows = _object(choice, "logprobs"), list[tuple[object, Any, Any]]()
+    container = _object(choice, "logprobs")
+    rows = list[tuple[object, Any, Any]]()
     if isinstance(container.get("content"), list):
         for entry in container["content"]:
             if isinstance(entry, Mapping):
@@ -256,17 +256,17 @@ def logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
     else:
         tokens = _as_list(container.get("tokens"))
         values = _as_list(container.get("token_logprobs"))
-        values = [
-            0.0 if value is None else value for value in values
-        ]  # the first token has none
+        # The first token has none
+        values = [0.0 if value is None else value for value in values]
         top = _as_list(container.get("top_logprobs")) or [{}] * len(tokens)
         rows = list(zip(tokens, values, top, strict=False))
     found = list[TokenLogprob]()
     for token, value, alternatives in rows:
         if _is_logprob(value):
-            others: Any = (
-                alternatives.items() if isinstance(alternatives, Mapping) else ()
-            )
+            if isinstance(alternatives, Mapping):
+                others: Any = alternatives.items()
+            else:
+                others = ()
             listed = {
                 str(name): float(each) for name, each in others if _is_logprob(each)
             }

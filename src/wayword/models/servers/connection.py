@@ -48,9 +48,8 @@ _DESCRIPTIONS = (
 """Routes that describe a model: of most servers, llama.cpp, TGI, LM Studio, and Ollama, which
 states the window of a loaded model, else the model's own."""
 
-_KEEPALIVE_S = (
-    4.0  # idle connections are closed before uvicorn closes its end, after 5 s
-)
+# Idle connections are closed before uvicorn closes its end, after 5 s
+_KEEPALIVE_S = 4.0
 _WORKED_CODES = frozenset({408, 500, 502, 504, *range(520, 528)})
 """Statuses after which the request may have been processed and billed."""
 _AWAY_CODES = frozenset({429, 502, 503, 504, 529})  # unavailable to all clients
@@ -159,7 +158,8 @@ class Connection:
         except Exception as error:  # noqa: BLE001 - errors of aiohttp and of its libraries
             failure = model_error(error, self.address, self._proxy)
             if not failure.fatal:  # the server may have received the request
-                failure.billed, failure.lost = self._estimate(request), True
+                failure.billed = self._estimate(request)
+                failure.lost = True
             raise failure from None
         status = response.status
         if status < 300 and not is_complete:
@@ -259,14 +259,15 @@ class Connection:
                 method, url, data=body, allow_redirects=False
             ) as response:
                 read_bytes, _ = await _read_body(response, MOST_LISTED_BYTES)
-                return (
-                    json.loads(read_bytes) if response.status == HTTPStatus.OK else None
-                )
+                if response.status == HTTPStatus.OK:
+                    return json.loads(read_bytes)
+                return None
         except Exception:  # noqa: BLE001 - each of these routes is optional
             return None
 
     async def aclose(self) -> None:
-        session, self._session = self._session, None
+        session = self._session
+        self._session = None
         if session is not None and self._loop is asyncio.get_running_loop():
             await session.close()
         elif session is not None:
@@ -412,9 +413,10 @@ def model_error(error: Exception, address: str, proxy: str = "") -> ModelError:
     refused connection is fatal once all retries are used."""
     import aiohttp
 
-    route = (
-        f"{address} through the proxy {without_secrets(proxy)}" if proxy else address
-    )
+    if proxy:
+        route = f"{address} through the proxy {without_secrets(proxy)}"
+    else:
+        route = address
     if isinstance(error, aiohttp.InvalidURL):
         line = f"no connection to {address}: not a valid address; set model.base_url"
         return ModelError(line, fatal=True)
@@ -423,9 +425,9 @@ def model_error(error: Exception, address: str, proxy: str = "") -> ModelError:
         return ModelError(redacted(line), fatal=error.status < 500, retryable=True)
     if isinstance(error, aiohttp.ClientConnectionError | OSError):
         refused = isinstance(error, aiohttp.ClientConnectorError)
-        cause = (
-            error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
-        )
+        cause: Exception = error
+        if isinstance(error, aiohttp.ClientConnectorError):
+            cause = error.os_error
         # a reset connection has an empty message
         line = f"no connection to {route}: {str(cause) or type(cause).__name__}"
         if refused and proxy:
@@ -483,10 +485,11 @@ def retry_after(
         return max(0.0, moment - (time.time() if now is None else now))
     found = _WAIT.search(text)
     waits = [found[1]] if found else []
+    # The limits that are reached: when each is reset
     for (
         name,
         value,
-    ) in headers.items():  # the limits that are reached: when each is reset
+    ) in headers.items():
         left = headers.get(re.sub("reset", "remaining", name, flags=re.IGNORECASE))
         if "ratelimit" in name.lower() and left == "0" and "reset" in name.lower():
             waits.append(value)

@@ -57,7 +57,9 @@ def profile_of(
     the shipped table, or changed traits. ``hosted``: the server is OpenAI's own. Raises
     ``UsageError`` or ``DataError``.
     """
-    table, entry, traits = shipped(), "", {}
+    table = shipped()
+    entry = ""
+    traits = {}
     if isinstance(chosen, Mapping):
         traits = dict(chosen)
     elif chosen.endswith((".yaml", ".yml")):
@@ -70,7 +72,8 @@ def profile_of(
                 f"no model profile is called {entry!r}; {suggest(entry, entries)}"
             )
     entry = entry or _find_entry(model, table) or ("hosted" if hosted else "default")
-    visited, inherited = {entry}, dict(table[entry])
+    visited = {entry}
+    inherited = dict(table[entry])
     while (like := inherited.pop("like", None)) is not None:
         if like not in table or like in visited:
             problem = "is not an entry" if like not in table else "forms a cycle"

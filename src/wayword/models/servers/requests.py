@@ -63,9 +63,8 @@ class ServerSettings:
             raise UsageError("openai: timeout must be above 0, and thinking at least 0")
 
 
-ANSWER = (
-    "answer"  # field that holds a choice, for servers that support JSON schemas only
-)
+# Field that holds a choice, for servers that support JSON schemas only
+ANSWER = "answer"
 
 HEADERS = "extra_headers"  # entry of ``extra`` with HTTP headers
 

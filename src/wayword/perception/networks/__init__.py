@@ -85,7 +85,8 @@ class PhraseDetector(Perceiver):
     """A detector that grounds the same phrases in every picture."""
 
     def __init__(self, grounder: Perceiver, phrases: tuple[str, ...]) -> None:
-        self._grounder, self._phrases = grounder, phrases
+        self._grounder = grounder
+        self._phrases = phrases
         self.name = f"{grounder.name} {'|'.join(phrases)}"
 
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:

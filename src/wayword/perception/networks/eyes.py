@@ -89,7 +89,8 @@ BLIP2_PROMPT = "This is a scene of"  # the best prompt in NavGPT's appendix
 class Blip2(Network):
     """BLIP-2: completes NavGPT's published prompt to a caption."""
 
-    eye, model_class = "blip2", "Blip2ForConditionalGeneration"
+    eye = "blip2"
+    model_class = "Blip2ForConditionalGeneration"
 
     async def captions(self, pictures: Sequence[Picture]) -> list[str]:
         prompts = [BLIP2_PROMPT] * len(pictures)
@@ -99,7 +100,8 @@ class Blip2(Network):
 class VisionLanguage(Network):
     """Any vision-language chat model of transformers (LLaVA, Qwen-VL, SmolVLM …)."""
 
-    eye, model_class = "vlm", "AutoModelForImageTextToText"
+    eye = "vlm"
+    model_class = "AutoModelForImageTextToText"
 
     async def captions(self, pictures: Sequence[Picture]) -> list[str]:
         """Return one sentence per picture, one by one: chat prompts differ in length."""
@@ -120,7 +122,8 @@ class VisionLanguage(Network):
 class MonocularDepth(Network):
     """Any depth estimator of transformers."""
 
-    eye, model_class = "depth", "AutoModelForDepthEstimation"
+    eye = "depth"
+    model_class = "AutoModelForDepthEstimation"
     processor_class = "AutoImageProcessor"
 
     async def depths(self, pictures: Sequence[Picture]) -> list[Floats]:
@@ -143,7 +146,8 @@ MIN_SCORE = 0.5  # of a detected box
 class Detr(Network):
     """Any detector of transformers, for the object classes it was trained on."""
 
-    eye, model_class = "detr", "AutoModelForObjectDetection"
+    eye = "detr"
+    model_class = "AutoModelForObjectDetection"
     processor_class = "AutoImageProcessor"
 
     def __init__(self, weights: str, threshold: float = MIN_SCORE) -> None:
@@ -195,7 +199,8 @@ class Grounder(Network):
 class GroundingDino(Grounder):
     """Grounding DINO. All phrases form one text, each with a full stop, as in its training."""
 
-    eye, threshold = "groundingdino", 0.25
+    eye = "groundingdino"
+    threshold = 0.25
 
     async def find(
         self, pictures: Sequence[Picture], phrases: Sequence[str]
@@ -205,7 +210,8 @@ class GroundingDino(Grounder):
         inputs = self.inputs(
             images=list(pictures), text=[text] * len(pictures), padding=True
         )
-        outputs, texts = self.outputs(inputs), inputs["input_ids"]
+        outputs = self.outputs(inputs)
+        texts = inputs["input_ids"]
         results = self._results(outputs, pictures, texts, text_threshold=self.threshold)
         stop = self.processor.tokenizer.convert_tokens_to_ids(".")
         rows = zip(results, outputs.logits.sigmoid(), texts.tolist(), strict=True)
@@ -231,7 +237,8 @@ class GroundingDino(Grounder):
 class Owlv2(Grounder):
     """OWLv2 and OWL-ViT: a score for each phrase in each box."""
 
-    eye, threshold = "owlv2", 0.1
+    eye = "owlv2"
+    threshold = 0.1
 
     async def find(
         self, pictures: Sequence[Picture], phrases: Sequence[str]
@@ -291,9 +298,10 @@ class Ssd(Perceiver):
             for _, kind, score, left, top, right, bottom in self._net.forward()[
                 0, 0
             ].tolist():
-                name = (
-                    self._names[int(kind)] if 0 < int(kind) < len(self._names) else "-"
-                )
+                if 0 < int(kind) < len(self._names):
+                    name = self._names[int(kind)]
+                else:
+                    name = "-"
                 if score >= MIN_SCORE and name != "-":
                     edges = (left * columns, top * rows, right * columns, bottom * rows)
                     answer.append(Box(name, float(score), *map(float, edges)))

@@ -36,9 +36,8 @@ from wayword.perception.networks.eyes import Network
 from wayword.perception.panorama import view
 
 FIELD_OF_VIEW, SIZE = 60.0, (460, 800)  # horizontal degrees; rows and columns
-TRAINING_HEADINGS = tuple(
-    range(0, 360, 45)
-)  # of the views cut from a training panorama
+# Of the views cut from a training panorama
+TRAINING_HEADINGS = tuple(range(0, 360, 45))
 BATCH = 64  # pictures per batch
 
 
@@ -53,7 +52,8 @@ class PanoramaPictures:
     def __init__(self, folder: Path, nodes: Path) -> None:
         if not folder.is_dir():
             raise UsageError(f"images={folder}: no such folder")
-        self.folder, self._nodes = folder, nodes
+        self.folder = folder
+        self._nodes = nodes
 
     @cached_property
     def yaws(self) -> Mapping[str, float]:
@@ -107,7 +107,9 @@ class ClipScores(StandardizedScorer):
         pictures: PanoramaPictures,
         cache: Path | None,
     ) -> None:
-        self._encoder, self._pictures, self._cache = encoder, pictures, cache
+        self._encoder = encoder
+        self._pictures = pictures
+        self._cache = cache
         self.name = f"neural:{encoder.name}"
         self._texts: dict[str, Scores] = {}
         self._view = lru_cache(maxsize=4096)(self._embed_view)
@@ -125,7 +127,8 @@ class ClipScores(StandardizedScorer):
         return np.stack(columns, axis=1) if columns else np.zeros((len(phrases), 0))
 
     def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
-        views, standards = self._training, dict[str, Standard]()
+        views = self._training
+        standards = dict[str, Standard]()
         if not len(views):
             return {}
         for landmark, text in zip(landmarks, self._embed_texts(landmarks), strict=True):
@@ -160,11 +163,9 @@ class ClipScores(StandardizedScorer):
                 return read_array(stored, mapped=True)
             except (OSError, ValueError):
                 stored.unlink(missing_ok=True)  # damaged: compute it again
-        training, parts, batch = (
-            self._pictures.training,
-            list[Scores](),
-            list[Picture](),
-        )
+        training = self._pictures.training
+        parts = list[Scores]()
+        batch = list[Picture]()
         for panorama in training:
             views = (
                 self._pictures.view(panorama, heading) for heading in TRAINING_HEADINGS
@@ -183,7 +184,8 @@ class ClipScores(StandardizedScorer):
 class TransformersEncoder(Network):
     """Any CLIP or SigLIP model of ``transformers``."""
 
-    eye, model_class = "clip", "AutoModel"
+    eye = "clip"
+    model_class = "AutoModel"
 
     def __init__(self, weights: str) -> None:
         super().__init__(weights)
@@ -204,9 +206,8 @@ class TransformersEncoder(Network):
         inputs = self.inputs(**given)
         with self.torch.inference_mode():
             outputs = getattr(self.model, method)(**inputs)
-        vectors = getattr(
-            outputs, "pooler_output", outputs
-        )  # newer versions wrap the vectors
+        # Newer versions wrap the vectors
+        vectors = getattr(outputs, "pooler_output", outputs)
         unit = vectors / vectors.norm(dim=-1, keepdim=True)
         return np.asarray(unit.float().cpu().numpy(), np.float64)
 
@@ -232,9 +233,8 @@ def neural_scorer(model: str, image_folder: str, nodes_file: str) -> Perceiver:
 # Anything (RAM), which this replaces.
 
 TAGGED = "a photo of a {}"
-MARGIN = (
-    1.0  # minimum score of a tag, in standard deviations above the mean of all words
-)
+# Minimum score of a tag, in standard deviations above the mean of all words
+MARGIN = 1.0
 MAX_TAGS = 15  # per picture
 
 

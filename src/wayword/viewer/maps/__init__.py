@@ -22,9 +22,8 @@ from wayword.viewer.figures import listed, place_of
 from wayword.viewer.maps.drawing import Map, Point, Waypoint, render
 from wayword.viewer.markup import Html, Letters
 
-AROUND_METRES = (
-    12.0  # of places around a walk: two rooms, a street, so that missed turns show
-)
+# Of places around a walk: two rooms, a street, so that missed turns show
+AROUND_METRES = 12.0
 
 
 def walked(
@@ -94,7 +93,8 @@ def _walk(
     """Return the actor's waypoints that have a position."""
 
     def point_of(pose: Mapping[str, Any]) -> Point | None:
-        x, y = finite(pose.get("x")), finite(pose.get("y"))
+        x = finite(pose.get("x"))
+        y = finite(pose.get("y"))
         return positions.get(place_of(pose)) if x is None or y is None else (x, y)
 
     pose: Mapping[str, Any] = trajectory.start[actor]
@@ -108,26 +108,25 @@ def _walk(
         moved = place_of(step.pose) != place_of(pose)
         reckoned = point
         if moved:  # along the edge taken, by one unit if its length is unknown
-            held, edge = (
-                step.observation,
-                (finite(step.pose.get("heading")) or 0.0, 1.0),
-            )
+            held = step.observation
+            edge = (finite(step.pose.get("heading")) or 0.0, 1.0)
             for neighbor in (
                 held.get("neighbors", ()) if isinstance(held, Mapping) else ()
             ):
-                place = (
-                    neighbor.get("viewpoint") if isinstance(neighbor, Mapping) else None
-                )
-                edge = (
-                    heading_and_length(neighbor)
-                    if place == place_of(step.pose)
-                    else edge
-                )
+                if isinstance(neighbor, Mapping):
+                    place = neighbor.get("viewpoint")
+                else:
+                    place = None
+                if place == place_of(step.pose):
+                    edge = heading_and_length(neighbor)
+                else:
+                    edge = edge
             reckoned = toward(point, *edge)
         located = point_of(step.pose) or (None if positions else reckoned)
         if located is None:
             return
-        point, pose = located, step.pose
+        point = located
+        pose = step.pose
         blocked = step.feedback.status == "blocked"
         yield Waypoint(
             number, place_of(pose), point, finite(pose.get("heading")), blocked
@@ -199,7 +198,8 @@ def together(
         title = f"{name} ({number})" if alike else name
         for actor, walk in each.walks.items():
             walked_by[title if len(each.walks) == 1 else f"{title}, {actor}"] = walk
-    first, point = maps[0], None
+    first = maps[0]
+    point = None
     steps = walks[0][1].steps
     if 0 < divergence <= len(steps):
         walked_first = first.walks.get(steps[divergence - 1].actor, [])

@@ -24,13 +24,15 @@ Point = tuple[float, float]
 At = Callable[[Point], Point]
 """From metres to the drawing's units."""
 
-WIDTH, TALLEST = 520.0, 620.0
-_MARGIN, _SMALLEST, _SMALL_ROOM = 2.2, 7.0, 3.0
+WIDTH = 520.0
+TALLEST = 620.0
+_MARGIN = 2.2
+_SMALLEST = 7.0
+_SMALL_ROOM = 3.0
 _MOST_EDGES = 4000
 _SHORT = 16  # legs up to this length have no arrow: it would be all there is of them
-LANDMARK = (
-    "landmark"  # kind of shapes on a street, which need room around them like its walks
-)
+# Kind of shapes on a street, which need room around them like its walks
+LANDMARK = "landmark"
 _LONG = 3  # characters of steps at a point, beyond which they would hide too much of the walk
 _NEAR = 24  # between the start and the end, up to which they share a marker
 
@@ -172,19 +174,19 @@ class _Paper:
             margin = max(margin, 0.12 * extent)
         sides = []
         for axis in zip(*points, *corners, strict=True):
-            low, high = min(axis), max(axis)
+            low = min(axis)
+            high = max(axis)
             more = margin + max(0.0, least - (high - low + 2 * margin)) / 2
             sides.append((low - more, high + more))
         (west, east), (south, north) = sides
-        self.low, self.high = (west, south), (east, north)
+        self.low = (west, south)
+        self.high = (east, north)
         self.unit = min(WIDTH / (east - west), TALLEST / (north - south))
         self.size = (east - west) * self.unit, (north - south) * self.unit
 
     def at(self, point: Point) -> Point:
-        x, y = (
-            (point[0] - self.low[0]) * self.unit,
-            (self.high[1] - point[1]) * self.unit,
-        )
+        x = (point[0] - self.low[0]) * self.unit
+        y = (self.high[1] - point[1]) * self.unit
         return round(x, 1), round(y, 1)
 
     def path(self, corners: Sequence[Point]) -> str:
@@ -199,7 +201,8 @@ class _Paper:
 def render(where: Map) -> Html:
     """Render the map with its legend. Steps have ``data-step`` for the page's script."""
     paper = _Paper(where)
-    at, numbered = paper.at, list[tuple[float, float, float]]()
+    at = paper.at
+    numbered = list[tuple[float, float, float]]()
     last = max(stop.step for walk in where.walks.values() for stop in walk)
     walks = [
         _walk(where, actor, n, at, numbered) for n, actor in enumerate(where.walks)
@@ -209,10 +212,8 @@ def render(where: Map) -> Html:
         if shape.label in where.missed and (shape.last == 0 or shape.last > last)
         for (x, y), (right, top) in [(shape.points[0], shape.points[-1])]
     ]  # fmt: skip
-    rings, on_path = (
-        list[tuple[float, float, float]](),
-        {name for name, _ in where.gold},
-    )
+    rings = list[tuple[float, float, float]]()
+    on_path = {name for name, _ in where.gold}
     for walk, drawn in zip(where.walks.values(), walks, strict=True):
         before = [stop for stop in walk if stop.step < where.mistake]
         if where.failed and any(stop.step == where.mistake for stop in walk) and before:
@@ -269,11 +270,9 @@ def _walk(
     ``facing`` somewhere. ``numbered`` has the center and half width of all markers numbered so far.
     The page's script goes to a stop's ``first`` step; None if it cannot be pressed.
     """
-    waypoints, moves, groups = (
-        where.walks[actor],
-        list[Any](),
-        dict[Point, list[Waypoint]](),
-    )
+    waypoints = where.walks[actor]
+    moves = list[Any]()
+    groups = dict[Point, list[Waypoint]]()
     for before, after in pairwise(waypoints):
         line = [at(point) for point in (before.point, *after.route, after.point)]
         (x1, y1), (x2, y2) = max(pairwise(line), key=lambda leg: math.dist(*leg))
@@ -289,7 +288,8 @@ def _walk(
         and where.unit == "m"
     ]
     barred = [stop for stop in waypoints if stop.blocked and stop.heading is not None]
-    final, facing = waypoints[-1], list[tuple[Point, float]]()
+    final = waypoints[-1]
+    facing = list[tuple[Point, float]]()
     pointed = (
         where.small or where.targets is not None or where.failed > bool(where.gold)
     )
@@ -314,9 +314,11 @@ def _walk(
     stops = list[dict[str, Any]]()
     others.sort(key=lambda group: (final not in group, left not in group))
     for group in (start, *others):
-        last, steps = final in group, [stop.step for stop in group]
+        last = final in group
+        steps = [stop.step for stop in group]
         (x, y), place = at((final if last else group[0]).point), group[0].place
-        end, dart = where.failed and last, last and bool(facing)
+        end = where.failed and last
+        dart = last and bool(facing)
         # On a grid numbers would hide the squares next to them: every fifth, and the decisive ones.
         shown = [n for n in steps if where.unit == "m" or n % 5 == 0 or n in decisive]
         names = ["S" if step == 0 else str(step) for step in shown]
@@ -338,7 +340,8 @@ def _walk(
             for a, b, other in numbered
         )
         if quiet or (not aside and any(near)):
-            half, text = 4.0, ""
+            half = 4.0
+            text = ""
         elif not aside:
             numbered.append((x, y, half + 8 * (left in group)))
         elif not dart:

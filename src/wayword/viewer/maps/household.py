@@ -39,13 +39,13 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     drawn = walked(trajectory)
     if drawn is None:
         return None
-    frames: list[
-        list[tuple[int, Any]]
-    ] = []  # doors open or closed, places of objects not held
+    # Doors open or closed, places of objects not held
+    frames: list[list[tuple[int, Any]]] = []
     views: dict[str, dict[int, list[Point]]] = {}
 
     def take(world: HouseholdWorld, step: int, actor: str = "") -> None:
-        house, state = world.house, world.house.entities
+        house = world.house
+        state = world.house.entities
         doors = range(state.objects, state.first_actor)
         held = {
             i
@@ -74,12 +74,14 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     except UNPLAYABLE:
         return drawn  # the scene is not the recording's; the page has no house
     reference = sources.reference(name)
-    goal = (
-        "place to look at" if isinstance(reference, AnswerReference) else "goal object"
-    )
+    if isinstance(reference, AnswerReference):
+        goal = "place to look at"
+    else:
+        goal = "goal object"
     goals = dict.fromkeys(_goals(reference, _PLACES), "destination")
     goals |= dict.fromkeys(_goals(reference, _OBJECTS), "goal-object")
-    drawn.shapes, drawn.views = _shapes(played or world, frames, goals), views
+    drawn.shapes = _shapes(played or world, frames, goals)
+    drawn.views = views
     for actor, walk in drawn.walks.items():
         body = (played or world).house.actors[actor].body
         walk[1:] = [
@@ -108,35 +110,37 @@ def _route(before: Waypoint, step: Step, body: Body) -> list[Point]:
     """Return the corners of a high-level action's path, by its low-level actions; empty for other
     actions, and if they do not lead to its end."""
     (x, y), heading, route = before.point, before.heading or 0.0, list[Point]()
-    pan, done, last = body.pan_degrees, step.feedback.details.get("low_level"), ""
+    pan = body.pan_degrees
+    done = step.feedback.details.get("low_level")
+    last = ""
     turns = {"turn_left": -90.0, "turn_right": 90.0, "pan_left": -pan, "pan_right": pan}
     for verb in done if isinstance(done, list | tuple) else ():
         heading = absolute(heading + turns.get(str(verb), 0.0))
         if verb == "move_ahead":
             east, north = unit(heading)
-            x, y = x + body.step * east, y + body.step * north
+            x = x + body.step * east
+            y = y + body.step * north
             route[len(route) - (last == verb) :] = [(x, y)]
         last = verb
     end = as_mapping(step.pose)
-    return (
-        route
-        if math.dist((x, y), (end.get("x", x), end.get("y", y))) < body.step
-        else []
-    )
+    if math.dist((x, y), (end.get("x", x), end.get("y", y))) < body.step:
+        return route
+    return []
 
 
 def _shapes(
     world: HouseholdWorld, frames: list[list[tuple[int, Any]]], goals: Mapping[str, str]
 ) -> list[Shape]:
     """Return floors, furniture, walls, doors and small objects, in drawing order."""
-    scene, furniture, doors, objects = world.scene, [], [], []
+    scene = world.scene
+    furniture = []
+    doors = []
+    objects = []
     for each in scene.objects:
         if "pickupable" not in each.affordances:
-            title, dx, dy = (
-                _title(world, each.id, each.type),
-                each.width / 2,
-                each.depth / 2,
-            )
+            title = _title(world, each.id, each.type)
+            dx = each.width / 2
+            dy = each.depth / 2
             corners = (each.x - dx, each.y - dy), (each.x + dx, each.y + dy)
             kind = " ".join(("furniture", *filter(None, [goals.get(each.id)])))
             furniture.append(
@@ -157,7 +161,8 @@ def _shapes(
                 Shape("line", (door.a, door.b), kind, title, first=first, last=last)
             )
         elif "pickupable" in (each := scene.objects[i]).affordances:
-            title, goal = _title(world, each.id, each.type), goals.get(each.id)
+            title = _title(world, each.id, each.type)
+            goal = goals.get(each.id)
             kind, size = (f"object {goal}", 4.5) if goal else ("object", 2.6)
             label = title.partition(" (")[0] if goal else ""
             objects.append(Shape("dot", [value], kind, title, label, size, first, last))
@@ -169,16 +174,22 @@ def _shapes(
 
 def view(world: HouseholdWorld, me: Actor) -> list[Point]:
     """Return the corners of an actor's view, its position first, up to the next obstacle."""
-    body, half = me.body, np.radians(me.body.view_angle / 2)
+    body = me.body
+    half = np.radians(me.body.view_angle / 2)
     turns = np.radians(me.heading) + np.linspace(-half, half, RAYS)
-    dx, dy = np.sin(turns)[:, None], np.cos(turns)[:, None]
+    dx = np.sin(turns)[:, None]
+    dy = np.cos(turns)[:, None]
     closed = world.house.entities.closed_doors
     panes = world.layout.panels_near(me.x, me.y, body.view_distance, body.eye, closed)
     ax, ay, bx, by = panes.ends.T
-    px, py, sx, sy = ax - me.x, ay - me.y, bx - ax, by - ay
+    px = ax - me.x
+    py = ay - me.y
+    sx = bx - ax
+    sy = by - ay
     with np.errstate(divide="ignore", invalid="ignore"):
         cross = dx * sy - dy * sx
-        along, across = (px * sy - py * sx) / cross, (px * dy - py * dx) / cross
+        along = (px * sy - py * sx) / cross
+        across = (px * dy - py * dx) / cross
     met = (along > 1e-6) & (across >= 0) & (across <= 1)
     far = np.where(met, along, np.inf).min(axis=1, initial=body.view_distance)
     rim = np.stack((me.x + far * dx[:, 0], me.y + far * dy[:, 0]), axis=1)
@@ -196,7 +207,8 @@ def _title(world: HouseholdWorld, name: str, kind: str) -> str:
     return f"{kind} ({', '.join(f'{a}: {n}' for a, n in called.items())}; {name})"
 
 
-_OBJECTS, _PLACES = ("objects", "lamps"), ("receptacles", "movables", "others")
+_OBJECTS = ("objects", "lamps")
+_PLACES = ("receptacles", "movables", "others")
 
 
 def _goals(reference: Any, keys: Sequence[str]) -> list[str]:

@@ -53,9 +53,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         ):
             drawn.names[place] = room
     plan = sources.plan(scene)
-    if (
-        plan is None
-    ):  # rooms where they change along the gold path, then along the walks
+    # Rooms where they change along the gold path, then along the walks
+    if plan is None:
         order = dict.fromkeys([*(name for name, _ in drawn.gold), *touched])
         named = [(place, drawn.names[place]) for place in order if place in drawn.names]
         drawn.rooms = {b: room for (_, last), (b, room) in pairwise([("", ""), *named])
@@ -88,9 +87,8 @@ def floors(graph: Any) -> dict[str, int]:
     """Return the storey of each viewpoint, from 0: level parts of the graph, merged if at about the
     same height; viewpoints between storeys belong to the nearest one."""
     heights: list[float] = graph.positions[:, 2].tolist()
-    part = list(
-        range(len(heights))
-    )  # the lowest number of a viewpoint that is level with each
+    # The lowest number of a viewpoint that is level with each
+    part = list(range(len(heights)))
 
     def root(n: int) -> int:
         while part[n] != n:
@@ -129,7 +127,8 @@ def room_in(summary: str) -> str:
 
 
 def _points(graph: Any) -> dict[str, Point]:
-    positions, ids = getattr(graph, "positions", None), getattr(graph, "ids", ())
+    positions = getattr(graph, "positions", None)
+    ids = getattr(graph, "ids", ())
     if positions is None or len(positions) != len(ids):
         return {}
     return {

@@ -24,9 +24,8 @@ from wayword.worlds.household.scene import Scene
 from wayword.worlds.objectnav.observation import DepthImage, FloorMap, View
 
 _LARGE = 0.25  # square metres of floor from which an object is drawn though it is not a target
-_SMALL = (
-    0.25  # metres up to which a target is a dot: its outline would be too small to see
-)
+# Metres up to which a target is a dot: its outline would be too small to see
+_SMALL = 0.25
 _LEAST = 3  # cells of the smallest frontier that is drawn: the one that the frontier agent goes to
 _ALWAYS = 9_999_999
 
@@ -53,29 +52,26 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         for rims in views.values() for step, rim in rims.items()
     ]  # fmt: skip
     seen.sort(key=lambda shape: list(_KINDS).index(shape.kind))
-    scene, reference = (
-        _scene(trajectory, sources),
-        sources.reference(trajectory.episode_id),
-    )
+    scene = _scene(trajectory, sources)
+    reference = sources.reference(trajectory.episode_id)
     targets = frozenset(getattr(reference, "targets", ()) or ())
     drawn.views = views
     drawn.legend = [
         (kind, _KINDS[kind]) for kind in dict.fromkeys(shape.kind for shape in seen)
     ]
-    rooms = (
-        scene.rooms if scene and len(scene.rooms) > 1 else ()
-    )  # one is the box of its walls
+    # One is the box of its walls
+    rooms = scene.rooms if scene and len(scene.rooms) > 1 else ()
     drawn.shapes = [*(Shape("area", room.polygon, "floor") for room in rooms), *seen]
     if scene is not None:
         large = [
             o for o in scene.objects if o.id in targets or o.width * o.depth >= _LARGE
         ]
         for each in sorted(large, key=lambda o: (o.id in targets, -o.width * o.depth)):
-            dx, dy, name = each.width / 2, each.depth / 2, each.type.replace("_", " ")
-            corners, at = (
-                ((each.x - dx, each.y - dy), (each.x + dx, each.y + dy)),
-                (each.x, each.y),
-            )
+            dx = each.width / 2
+            dy = each.depth / 2
+            name = each.type.replace("_", " ")
+            corners = ((each.x - dx, each.y - dy), (each.x + dx, each.y + dy))
+            at = (each.x, each.y)
             goal, label = (" goal-object", name) if each.id in targets else ("", "")
             if goal and max(each.width, each.depth) < _SMALL:
                 drawn.shapes.append(Shape("dot", [at], f"object{goal}", name, label, 5))
@@ -125,7 +121,8 @@ def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
         points = [costmap.point(row, column) for row, column in indices]
         return Shape("cells", points, kind, size=CELL, first=number, last=last)
 
-    free, occupied = costmap.free.copy(), costmap.occupied
+    free = costmap.free.copy()
+    occupied = costmap.occupied
     for number, view in views.items():
         costmap.add(view)
         now = costmap.free.copy(), costmap.occupied
@@ -160,10 +157,8 @@ def _view(step: Step) -> View | None:
     image = DepthImage(across, up, depth["reach"], depth["levels"])
     floor = None
     with suppress(KeyError, TypeError):
-        keys, recorded = (
-            ("x", "y", "cell", "columns", "levels"),
-            observation.get("floor"),
-        )
+        keys = ("x", "y", "cell", "columns", "levels")
+        recorded = observation.get("floor")
         floor = FloorMap(**{key: recorded[key] for key in keys}) if recorded else None
     return View("", x, y, heading, eye, 0.0, image, floor=floor)
 

@@ -35,11 +35,10 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         if len({end for _, end in graph.exits(number)}) != 2
     }
     drawn.lettered = frozenset(ends | corners)
-    drawn.region = (
-        goal_region(graph, drawn.gold[-1][0], drawn.places)
-        if drawn.gold
-        else drawn.region
-    )
+    if drawn.gold:
+        drawn.region = goal_region(graph, drawn.gold[-1][0], drawn.places)
+    else:
+        drawn.region = drawn.region
     links = (
         (name, graph.ids[end])
         for name in drawn.places
@@ -73,7 +72,8 @@ def goal_region(graph: Any, goal: str, places: Iterable[str]) -> frozenset[str]:
 
 def _points(graph: Any) -> dict[str, Point]:
     """Convert latitudes and longitudes to metres, with the longitude scale at the center."""
-    positions, ids = getattr(graph, "positions", None), getattr(graph, "ids", ())
+    positions = getattr(graph, "positions", None)
+    ids = getattr(graph, "ids", ())
     if positions is None or len(positions) != len(ids) or not positions.any():
         return {}
     shrink = math.cos(math.radians(float(positions[:, 0].mean())))

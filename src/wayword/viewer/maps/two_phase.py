@@ -21,7 +21,9 @@ def map(trajectory: Trajectory, sources: Sources) -> Html | None:
     """Return the rows of choices, or None if nothing was listed."""
     reference = sources.reference(trajectory.episode_id)
     room = reference.room if isinstance(reference, TwoPhaseReference) else ""
-    rows, down, broad = [], 8.0, _WIDE / 2
+    rows = []
+    down = 8.0
+    broad = _WIDE / 2
     for number, step in enumerate(trajectory.steps, 1):
         held = as_mapping(step.observation)
         listed = held.get("objects")
@@ -29,17 +31,18 @@ def map(trajectory: Trajectory, sources: Sources) -> Html | None:
             continue
         right = (HALLWAY,) if held.get("phase") == 1 else ROOM_OBJECTS.get(room, ())
         action = step.decision.action if isinstance(step.decision, Decision) else None
-        chosen, led = (
-            "".join(action.arguments[:1]) if action else "",
-            step.feedback.details,
-        )
-        choices, x, y = [], 0.0, down + 30
+        chosen = "".join(action.arguments[:1]) if action else ""
+        led = step.feedback.details
+        choices = []
+        x = 0.0
+        y = down + 30
         for name in [str(each) for each in listed]:
             to = led.get("room") if name == chosen else room if name in right else ""
             text = f"{name} → {to}" if to else name
             wide = _CHARACTER * len(text) + 16
             if x + wide > _WIDE:
-                x, y = 0.0, y + _LINE + _GAP
+                x = 0.0
+                y = y + _LINE + _GAP
             choices.append((text, x, y, wide, name in right, name == chosen))
             x += wide + _GAP
             broad = max(broad, x)

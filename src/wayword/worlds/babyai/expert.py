@@ -63,9 +63,8 @@ def expert_length(level: str, seed: int, at_most: int | None = None) -> int | No
     more than ``at_most``."""
     instance = Level(level)
     instance.start(seed)
-    if (
-        at_most is not None
-    ):  # it has to walk up to one of the objects, so most draws need no bot
+    # It has to walk up to one of the objects, so most draws need no bot
+    if at_most is not None:
         x, y = instance.place
         walks = [
             abs(x - at[0]) + abs(y - at[1]) - 1 for at in instance.target_squares()
@@ -135,7 +134,9 @@ class LevelPlanner:
     instruction, but has to find them by looking."""
 
     def __init__(self, world: BabyAIWorld) -> None:
-        self._world, self._level, self._names = world, world.level, world.names
+        self._world = world
+        self._level = world.level
+        self._names = world.names
 
     def plan(self) -> ActionPlan:
         """Yield skills until the level ends. Raises ``PlanningFailed`` if it does not."""
@@ -171,11 +172,10 @@ class LevelPlanner:
                 feedback = yield Action(verb, (name,))
                 if feedback.status == "locked":
                     yield from self._unlock(self._names.objects[name])
-                    feedback = (
-                        Feedback()
-                        if verb == "go_open"
-                        else (yield Action(verb, (name,)))
-                    )
+                    if verb == "go_open":
+                        feedback = Feedback()
+                    else:
+                        feedback = yield Action(verb, (name,))
                 if feedback.ok:
                     return
             feedback = yield Action("go_explore")

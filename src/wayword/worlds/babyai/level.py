@@ -20,9 +20,8 @@ from wayword.worlds import babyai
 VIEW_SIZE = 7  # side of the package's square view; its last row is the actor's own
 MIDDLE = VIEW_SIZE // 2  # the actor's column
 
-LEFT, RIGHT, FORWARD, PICK_UP, DROP, TOGGLE, DONE = range(
-    7
-)  # the package's action codes
+# The package's action codes
+LEFT, RIGHT, FORWARD, PICK_UP, DROP, TOGGLE, DONE = range(7)
 STEPS = ((1, 0), (0, 1), (-1, 0), (0, -1))
 """The package's direction -> a step in x (east) and y (south)."""
 HEADINGS = (90.0, 180.0, 270.0, 0.0)
@@ -58,15 +57,15 @@ class Level:
         self.name = name
         env: Any = gymnasium.make(f"{PREFIX}{name}{SUFFIX}", disable_env_checker=True)
         self.env: Any = env.unwrapped
-        self.env.gen_obs = (
-            dict  # unused and slow to generate; ``look`` reads the squares
-        )
+        # Unused and slow to generate; ``look`` reads the squares
+        self.env.gen_obs = dict
 
     def start(self, seed: int) -> None:
         """Generate the level, suppressing messages that the package prints when it retries."""
         with redirect_stdout(io.StringIO()):
             self.env.reset(seed=seed)
-        self.reward, self.over = 0.0, False
+        self.reward = 0.0
+        self.over = False
         self.look()
 
     def act(self, code: int) -> None:
@@ -79,15 +78,11 @@ class Level:
         """Read the actor's position, direction and view."""
         env = self.env
         self._view, self.visible = env.gen_obs_grid()
-        self.mission, self.steps, self.carried = (
-            str(env.mission),
-            int(env.step_count),
-            env.carrying,
-        )
-        self.place, self.facing = (
-            (int(env.agent_pos[0]), int(env.agent_pos[1])),
-            int(env.agent_dir),
-        )
+        self.mission = str(env.mission)
+        self.steps = int(env.step_count)
+        self.carried = env.carrying
+        self.place = (int(env.agent_pos[0]), int(env.agent_pos[1]))
+        self.facing = int(env.agent_dir)
 
     def view(self, ahead: int, right: int) -> Any:
         """Return the visible object at steps from the actor; None if empty or hidden."""
@@ -99,7 +94,8 @@ class Level:
 
     def find(self, obj: Any) -> tuple[int, int] | None:
         """Return the square of an object; None if it is carried or no longer exists."""
-        squares, width = self.env.grid.grid, self.env.grid.width
+        squares = self.env.grid.grid
+        width = self.env.grid.width
         number = next((n for n, each in enumerate(squares) if each is obj), None)
         return None if number is None else (number % width, number // width)
 
@@ -127,13 +123,15 @@ class Level:
     def conditions(self) -> list[tuple[str, int, int]]:
         """Return the words of each part of the instruction, 1 if it is done, and 1."""
         # From the text, because ``surface`` of a part fails for an object in hand.
-        texts, success = _CONNECTIVE.split(self.mission), self.reward > 0
+        texts = _CONNECTIVE.split(self.mission)
+        success = self.reward > 0
         parts = zip(texts, self._parts(), strict=True)
         return [(text, int(done or success), 1) for text, (_, done) in parts]
 
     def _parts(self) -> list[tuple[Any, bool]]:
         """Return the single instructions (``go to``, ``pick up``, …), each with True if done."""
-        instructions, stack = [], [(self.env.instrs, False)]
+        instructions = []
+        stack = [(self.env.instrs, False)]
         while stack:
             part, done = stack.pop()
             if hasattr(part, "instr_a"):  # "a then b" or "a and b"
@@ -226,15 +224,17 @@ class LevelNames:
 
 def observe_level(level: Level, names: LevelNames, actor: str) -> BabyAIObservation:
     """Return the actor's observation; objects seen for the first time get names."""
-    objects, held = [], level.carried
+    objects = []
+    held = level.carried
     for ahead, right in VIEW_SQUARES[1:]:
         obj = level.view(ahead, right)
         if obj is not None and obj.type not in ("wall", "floor"):
-            name, state = names.name_of(obj), door_state(obj)
+            name = names.name_of(obj)
+            state = door_state(obj)
             objects.append(GridObject(name, obj.color, obj.type, ahead, right, state))
-    holding = (
-        () if held is None else (GridHeld(names.name_of(held), held.color, held.type),)
-    )
+    holding: tuple[GridHeld, ...] = ()
+    if held is not None:
+        holding = (GridHeld(names.name_of(held), held.color, held.type),)
 
     def wall(ahead: int, right: int) -> int | None:
         """Return the steps to the first wall in a direction; None if none is in view."""
@@ -272,7 +272,8 @@ def route(
     only ``explored`` ones if given; None without a path."""
     start = (*level.place, level.facing)
     previous: dict[tuple[int, int, int], tuple[tuple[int, int, int], int]] = {}
-    queue, reached = deque([start]), {start}
+    queue = deque([start])
+    reached = {start}
     while queue:
         x, y, facing = state = queue.popleft()
         dx, dy = STEPS[facing]

@@ -57,22 +57,19 @@ def predict_outcome(level: Level, names: LevelNames, verb: str) -> Outcome:
     """Return the outcome of a motion that is about to be carried out: the package reports none."""
     if verb.startswith("turn"):
         return "ok", {}
-    front, held = level.at(*level.env.front_pos), level.carried
+    front = level.at(*level.env.front_pos)
+    held = level.carried
     name = "" if front is None else names.name_of(front)
     if verb == "move_ahead":
-        return (
-            ("ok", {})
-            if front is None or front.can_overlap()
-            else ("blocked", {"by": name})
-        )
+        if front is None or front.can_overlap():
+            return ("ok", {})
+        return ("blocked", {"by": name})
     if verb == "drop" and held is None:
         return "hands_empty", {}
     if verb == "drop":
-        return (
-            ("taken", {"by": name})
-            if front
-            else ("ok", {"object": names.name_of(held)})
-        )
+        if front:
+            return ("taken", {"by": name})
+        return ("ok", {"object": names.name_of(held)})
     if front is None:
         return "nothing_there", {}
     if verb == "pick_up":
@@ -106,7 +103,8 @@ class SkillFailed(Exception):
 
     def __init__(self, status: str, details: Details) -> None:
         super().__init__(status)
-        self.status, self.details = status, details
+        self.status = status
+        self.details = details
 
 
 ON_OBJECT = ("goto", "go_grab", "go_open", "go_put")  # skills with an object argument
@@ -119,7 +117,8 @@ class LevelWalker:
     def __init__(
         self, level: Level, names: LevelNames, on_step: Callable[[], None]
     ) -> None:
-        self.level, self.object_names = level, names
+        self.level = level
+        self.object_names = names
         self.explored: set[Square] = set(lv.visible_squares(level))
         self._on_step = on_step
 
@@ -163,7 +162,8 @@ class LevelWalker:
 
     def go_explore(self) -> Details:
         """Walk towards the nearest unexplored square until it or a new object is seen."""
-        width, height = self.level.env.width, self.level.env.height
+        width = self.level.env.width
+        height = self.level.env.height
         goal: list[Square] = []
 
         def is_unseen(_: Square, front: Square) -> bool:
@@ -227,7 +227,8 @@ class SkillMenu:
     """
 
     def __init__(self, level: Level, names: LevelNames) -> None:
-        self._level, self._names = level, names
+        self._level = level
+        self._names = names
         self._count = len(names.objects)
 
     def accepts(self, action: Action) -> bool:
@@ -272,7 +273,8 @@ class BabyAIWorld(World):
     def __init__(self, level: str, actions: Actions = "low") -> None:
         if actions not in ("low", "high"):
             raise UsageError(f"actions must be 'low' or 'high', got {actions!r}")
-        self.level, self._runs_skills = Level(level), actions == "high"
+        self.level = Level(level)
+        self._runs_skills = actions == "high"
         self._started = False
 
     @property
@@ -291,20 +293,16 @@ class BabyAIWorld(World):
                 where, "field 'seed'", f"must be an integer >= 0, got {seed!r}"
             )
         self.level.start(seed)
-        self._actor, self._started, self._stopped, self._idle = (
-            episode.actors[0],
-            True,
-            False,
-            0,
-        )
+        self._actor = episode.actors[0]
+        self._started = True
+        self._stopped = False
+        self._idle = 0
         self.actors = episode.actors[:1]
         self.names = LevelNames()
         self._update_view()
-        self._walker = (
-            LevelWalker(self.level, self.names, self._update_view)
-            if self._runs_skills
-            else None
-        )
+        self._walker: LevelWalker | None = None
+        if self._runs_skills:
+            self._walker = LevelWalker(self.level, self.names, self._update_view)
 
     def observe(self, actor: str) -> BabyAIObservation:
         self._check(actor)
@@ -323,16 +321,21 @@ class BabyAIWorld(World):
         """Carry out an action of the menu; others raise ``ValueError``."""
         if self.done(actor) or action not in self.action_space(actor):
             raise ValueError(f"{action} is not on the menu of {actor}")
-        level, verb, before = self.level, action.name, self.level.steps
+        level = self.level
+        verb = action.name
+        before = self.level.steps
         if verb == STOP.name:
-            status, details = "ok", dict[str, Json]()
+            status = "ok"
+            details = dict[str, Json]()
             level.act(lv.DONE)
             self._stopped = True
         elif self._walker is not None and verb not in CODES:
             try:
-                status, details = "ok", getattr(self._walker, verb)(*action.arguments)
+                status = "ok"
+                details = getattr(self._walker, verb)(*action.arguments)
             except SkillFailed as failure:
-                status, details = failure.status, failure.details
+                status = failure.status
+                details = failure.details
         else:
             status, details = predict_outcome(level, self.names, verb)
             level.act(CODES[verb])
@@ -359,8 +362,11 @@ class BabyAIWorld(World):
         ``walls`` are rows from the north, ``#`` for a wall; ``things`` are all other objects (the
         bench's checksums contain these keys). ``idle`` counts actions that took no step.
         """
-        level, grid, held = self.level, self.level.env.grid, self.level.carried
-        rows, objects = [], []
+        level = self.level
+        grid = self.level.env.grid
+        held = self.level.carried
+        rows = []
+        objects = []
         for y in range(grid.height):
             squares = [level.at(x, y) for x in range(grid.width)]
             walls = [getattr(each, "type", "") == "wall" for each in squares]

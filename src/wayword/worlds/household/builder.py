@@ -130,10 +130,12 @@ class SceneBuilder:
         ``fields`` sets any other field of ``HouseObject``. Returns the id."""
         support = self._objects.get(parent)
         if support is not None:
-            x, y = support.x if x is None else x, support.y if y is None else y
-            offset = (
-                support.height if support.receptacle == "on" else support.height / 2
-            )
+            x = support.x if x is None else x
+            y = support.y if y is None else y
+            if support.receptacle == "on":
+                offset = support.height
+            else:
+                offset = support.height / 2
             fields.setdefault("bottom", support.bottom + offset)
         able = frozenset(("pickupable", *affordances))
         fields = {"parent": parent, "affordances": able, **fields}
@@ -149,7 +151,8 @@ class SceneBuilder:
     def floor(self, cells: Iterable[Point], spacing: float) -> None:
         """Set the positions where a body may stand: points of a grid with that spacing (metres)."""
         points = list(cells)
-        west, south = min(x for x, _ in points), min(y for _, y in points)
+        west = min(x for x, _ in points)
+        south = min(y for _, y in points)
         free = {
             (round((x - west) / spacing), round((y - south) / spacing))
             for x, y in points
@@ -180,13 +183,14 @@ class SceneBuilder:
     def _rooms_next_to(self, door: Door) -> tuple[str, ...]:
         """Return the rooms on the two sides of a door, only one if it leads outside."""
         (ax, ay), (bx, by) = door.a, door.b
-        length = max(
-            ((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9
-        )  # a point has no direction
-        nx, ny = BESIDE_DOOR * (by - ay) / length, -BESIDE_DOOR * (bx - ax) / length
+        # A point has no direction
+        length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
+        nx = BESIDE_DOOR * (by - ay) / length
+        ny = -BESIDE_DOOR * (bx - ax) / length
         rooms: dict[str, None] = {}
         for side in (-1, 1):
-            x, y = (ax + bx) / 2 + side * nx, (ay + by) / 2 + side * ny
+            x = (ax + bx) / 2 + side * nx
+            y = (ay + by) / 2 + side * ny
             inside = [r for r in self._rooms if inside_polygon(x, y, r.polygon)]
             near = [
                 r

@@ -11,10 +11,11 @@ from wayword.worlds.household.scene import TEMPERATURES, HouseObject, Scene
 
 INSET = 0.05  # metres; boxes are shrunk for sight, else a fridge is seen through the wall behind it
 FLOOR = -1  # value of ``inside`` for objects on the floor
+# metres: their middles are visible over low furniture
 ACTOR_HEIGHT, DOOR_HEIGHT = (
     1.7,
     2.0,
-)  # metres: their middles are visible over low furniture
+)
 
 
 class Entities:
@@ -30,9 +31,12 @@ class Entities:
     """
 
     def __init__(self, scene: Scene, actors: int) -> None:
-        objects, doors = scene.objects, scene.doors
+        objects = scene.objects
+        doors = scene.doors
         self.specs: tuple[HouseObject, ...] = objects
-        self.objects, self.doors, self.actors = len(objects), len(doors), actors
+        self.objects = len(objects)
+        self.doors = len(doors)
+        self.actors = actors
         self.size = size = self.objects + self.doors + actors
         self.first_actor = self.objects + self.doors
         self.x, self.y, self.half_x, self.half_y, self.bottom, self.height = np.zeros(
@@ -73,10 +77,8 @@ class Entities:
             )
             self.half_x[i], self.half_y[i] = abs(bx - ax) / 2, abs(by - ay) / 2
             self.open[i] = d.open
-        self.inset_x, self.inset_y = (
-            np.minimum(self.half_x, INSET),
-            np.minimum(self.half_y, INSET),
-        )
+        self.inset_x = np.minimum(self.half_x, INSET)
+        self.inset_y = np.minimum(self.half_y, INSET)
         self.controls = [tuple(index[c] for c in o.controls) for o in objects]
         self.switches: dict[int, tuple[int, ...]] = {}
         for switch, controlled_objects in enumerate(self.controls):
@@ -152,10 +154,8 @@ class Entities:
 
     def update_box(self, i: int | slice) -> None:
         """Recompute the boxes of one or several objects that moved."""
-        half_width, half_depth = (
-            self.half_x[i] - self.inset_x[i],
-            self.half_y[i] - self.inset_y[i],
-        )
+        half_width = self.half_x[i] - self.inset_x[i]
+        half_depth = self.half_y[i] - self.inset_y[i]
         self.west[i], self.east[i] = self.x[i] - half_width, self.x[i] + half_width
         self.south[i], self.north[i] = self.y[i] - half_depth, self.y[i] + half_depth
         self.mid_height[i] = self.bottom[i] + self.height[i] / 2
@@ -163,7 +163,9 @@ class Entities:
     def place(self, i: int, x: float, y: float, bottom: float) -> None:
         """Move an object and its contents to a point (metres)."""
         self.version += 1
-        dx, dy, dz = x - self.x[i], y - self.y[i], bottom - self.bottom[i]
+        dx = x - self.x[i]
+        dy = y - self.y[i]
+        dz = bottom - self.bottom[i]
         for member in self.with_contents(i):
             self.x[member] += dx
             self.y[member] += dy
@@ -217,7 +219,8 @@ class Entities:
 
     def _update_anchor(self, i: int) -> None:
         """Recompute which entity determines the visibility of an object."""
-        anchor, is_exposed = i, True
+        anchor = i
+        is_exposed = True
         for holder in self.holders(i):
             if holder >= self.first_actor:
                 is_exposed = False

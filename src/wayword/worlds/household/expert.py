@@ -119,16 +119,16 @@ def solving_decisions(
 ) -> list[Decision]:
     """Return the expert's decisions in a new world, including the stop. Raises ``PlanningFailed``
     if they do not meet the goals or exceed ``at_most``."""
-    reference, episode = task.reference, task.episode
+    reference = task.reference
+    episode = task.episode
     if not isinstance(reference, HouseholdReference) or not isinstance(
         world, HouseholdWorld
     ):
         raise UsageError(f"episode {episode.id} has no household goals")
-    actor = (
-        reference.worker
-        if isinstance(reference, PlannedReference)
-        else episode.actors[0]
-    )
+    if isinstance(reference, PlannedReference):
+        actor = reference.worker
+    else:
+        actor = episode.actors[0]
     world.reset(episode if high_level else with_able_bodies(episode, [actor]))
     decisions = []
     for turn, _ in Game(world).follow(
@@ -213,9 +213,10 @@ def _next_goal(skills: Skills, remaining: Sequence[GoalCondition]) -> GoalCondit
     goal_of: dict[str, GoalCondition] = {}
     goal: Any
     for goal in reversed(goals):
-        objects = (
-            goal.lamps if isinstance(goal, g.Lit) else getattr(goal, "objects", ())
-        )
+        if isinstance(goal, g.Lit):
+            objects = goal.lamps
+        else:
+            objects = getattr(goal, "objects", ())
         goal_of |= dict.fromkeys(
             [goal.object] if isinstance(goal, Restored) else objects, goal
         )
@@ -252,7 +253,9 @@ def _reach_stacked(skills: Skills, goal: g.Stacked) -> ActionPlan:
     chain = _cheapest_chain(
         skills, goal.objects, goal.traits, [goal.movables, goal.receptacles]
     )
-    obj, movable, receptacle = chain[0], chain[-2], chain[-1]
+    obj = chain[0]
+    movable = chain[-2]
+    receptacle = chain[-1]
     if not skills.within(obj, movable):
         yield from _treat_first(skills, chain, goal.traits)
         yield from skills.put(obj, movable)
@@ -283,9 +286,8 @@ def _reach_next_to(skills: Skills, goal: g.NextTo) -> ActionPlan:
 
 def _reach_lit(skills: Skills, goal: g.Lit) -> ActionPlan:
     (lamp,) = _cheapest_chain(skills, goal.lamps, (), [])
-    yield from skills.reach(
-        lamp, goal.distance
-    )  # a body's reach may exceed this distance
+    # A body's reach may exceed this distance
+    yield from skills.reach(lamp, goal.distance)
     yield from skills.toggle(lamp, True)
 
 
@@ -293,7 +295,8 @@ def _reach_restored(skills: Skills, goal: Restored) -> ActionPlan:
     i = skills.number(goal.object)
     if "pickupable" in skills.entities.specs[i].affordances:
         if goal.receptacle and goal.at is not None:
-            x, y = float(skills.entities.x[i]), float(skills.entities.y[i])
+            x = float(skills.entities.x[i])
+            y = float(skills.entities.y[i])
             receptacle = skills.number(goal.receptacle)
             if int(skills.entities.inside[i]) != receptacle or not goal.is_near_target(
                 x, y
@@ -376,7 +379,9 @@ def _has_room_for(skills: Skills, obj: str, receptacle: str) -> bool:
 
 def _usable_tools(skills: Skills, obj: str, trait: Trait) -> Ids:
     """Return the tools that can give ``obj`` a trait, with a switch if they need one."""
-    entities, kind, tools = skills.entities, TOOLS[trait], []
+    entities = skills.entities
+    kind = TOOLS[trait]
+    tools = []
     for tool in skills.world.layout.ids[: entities.objects]:
         r = skills.number(tool)
         switched = (
@@ -401,7 +406,8 @@ def _treat_first(
     skills: Skills, chain: Sequence[str], traits: Sequence[Trait]
 ) -> ActionPlan:
     """Give the chain's first object its missing traits: slicing first, then tool by tool."""
-    obj, missing = chain[0], _missing_traits(skills, chain[0], traits)
+    obj = chain[0]
+    missing = _missing_traits(skills, chain[0], traits)
     if ("sliced", True) in missing:
         ids = skills.world.layout.ids[: skills.entities.objects]
         knives = [

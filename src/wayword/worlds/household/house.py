@@ -66,7 +66,8 @@ class Fail(Exception):
 
     def __init__(self, status: str, **details: Json) -> None:
         super().__init__(status)
-        self.status, self.details = status, details
+        self.status = status
+        self.details = details
 
 
 @dataclass(slots=True, eq=False)
@@ -115,15 +116,18 @@ class House:
         named: bool = False,
         has_spots: bool = False,
     ) -> None:
-        self.layout, self.has_spots = layout, has_spots
+        self.layout = layout
+        self.has_spots = has_spots
         self.shared_names = shared_names and len(bodies) > 1
         self.entities = Entities(layout.scene, len(bodies))
         self.sight = Sight(layout, self.entities)
         self.inbox: dict[str, list[HeardMessage]] = {name: [] for name in bodies}
         self.messages: list[tuple[str, list[str], str]] = []  # sender, recipients, text
-        self.answerer, self.named = answerer, named
+        self.answerer = answerer
+        self.named = named
         self.actors: dict[str, Actor] = {}
-        size, first = self.entities.size, self.entities.first_actor
+        size = self.entities.size
+        first = self.entities.first_actor
         types = [self.entities.type(i) for i in range(first)]
         shared = ObjectNames(types, bodies)
         if named:
@@ -159,7 +163,8 @@ class House:
         self.pointless = frozenset(pointless)
 
     def stand(self, me: Actor, x: float, y: float) -> None:
-        me.x, me.y = round(x, 9), round(y, 9)
+        me.x = round(x, 9)
+        me.y = round(y, 9)
         self.entities.x[me.number], self.entities.y[me.number] = me.x, me.y
         self.entities.update_box(me.number)
         me.room = self.layout.room_at(me.x, me.y)
@@ -201,20 +206,23 @@ class House:
         """Return the distance (metres) to an object or its receptacle; 0 if held."""
         if self.holder(i) == me.number:
             return 0.0
-        t, a = self.entities, int(self.entities.anchor[i])
+        t = self.entities
+        a = int(self.entities.anchor[i])
         return box_distance(me.x, me.y, (t.west[a], t.south[a], t.east[a], t.north[a]))
 
     def spot(self, i: int) -> tuple[float, float] | None:
         """Return the offset (metres east and north) of an object from the center of the long
         furniture it is in or on; None elsewhere, and in worlds without spots."""
-        t, r = self.entities, int(self.entities.inside[i])
+        t = self.entities
+        r = int(self.entities.inside[i])
         if not (self.has_spots and 0 <= r < t.objects and t.specs[r].is_long):
             return None
         return round(float(t.x[i] - t.x[r]), 2), round(float(t.y[i] - t.y[r]), 2)
 
     def attempt(self, act: Callable[[], dict[str, Json]]) -> dict[str, Json]:
         """Carry out several actions atomically: restore the state if one of them fails."""
-        snapshot, actors = self.entities.snapshot(), list(self.actors.values())
+        snapshot = self.entities.snapshot()
+        actors = list(self.actors.values())
         states = [
             (a.x, a.y, a.heading, [*a.hands], a.view, a.room, a.low_level)
             for a in actors
@@ -237,7 +245,9 @@ class House:
 
 def observation(house: House, me: Actor) -> HouseholdObservation:
     """Return the observation of an actor, with the actor's names for objects."""
-    entities, names, view = house.entities, me.names.of, me.view
+    entities = house.entities
+    names = me.names.of
+    view = me.view
     side_angle = me.body.view_angle / 6
     objects: list[SeenObject] = []
     doors: list[SeenDoor] = []
@@ -250,20 +260,17 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
         side = "middle" if abs(bearing) <= side_angle else side
         # Rounded to 0.1 degrees and 1 cm by integer arithmetic, several times as fast as round();
         # 3600 tenths of a degree make the argument of int() positive.
-        bearing, metres = (
-            (int(bearing * 10 + 3600.5) - 3600) / 10,
-            int(metres * 100 + 0.5) / 100,
-        )
+        bearing = (int(bearing * 10 + 3600.5) - 3600) / 10
+        metres = int(metres * 100 + 0.5) / 100
         if i < entities.objects and holder >= entities.first_actor:
             # Another actor has picked it up since this actor stopped looking.
             continue
         if i < entities.objects:
-            preposition, container = "", ""
+            preposition = ""
+            container = ""
             if holder in visible:
-                preposition, container = (
-                    entities.specs[holder].receptacle,
-                    names[holder],
-                )
+                preposition = entities.specs[holder].receptacle
+                container = names[holder]
             states = entities.states(i)
             spot = house.spot(i) if container else None
             seen = names[i], side, bearing, metres, preposition, container, states, spot
@@ -323,7 +330,8 @@ class _LazyRecords(Mapping[str, Json]):
     def __init__(
         self, names: Collection[str], make_record: Callable[[str], Json]
     ) -> None:
-        self._names, self._make_record = names, make_record
+        self._names = names
+        self._make_record = make_record
 
     def __getitem__(self, name: str) -> Json:
         return self._make_record(name)
@@ -337,11 +345,14 @@ class _LazyRecords(Mapping[str, Json]):
 
 def records(house: House) -> dict[str, Mapping[str, Json]]:
     """Return objects, doors and actors of :func:`report`, each record created on access."""
-    t, ids, index = house.entities, house.layout.ids, house.layout.index
+    t = house.entities
+    ids = house.layout.ids
+    index = house.layout.index
 
     def object_record(name: str) -> dict[str, Json]:
         i = index[name]
-        inside, holder = int(t.inside[i]), house.holder(i)
+        inside = int(t.inside[i])
+        holder = house.holder(i)
         actor = next((a for a in house.actors.values() if a.number == holder), None)
         x, y = (actor.x, actor.y) if actor else (float(t.x[i]), float(t.y[i]))
         return {

@@ -21,15 +21,12 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
 CELL_SIZE = 1.0  # metres, side of a cell: smaller ones cost memory, larger ones find more obstacles
-HALF_DIAGONAL = CELL_SIZE * math.sqrt(
-    0.5
-)  # distance from a cell's center to its corners
-DOORWAY_MARGIN = (
-    0.3  # metres; a body this close to a room is indoors, as in a thick wall's doorway
-)
-LOWEST_EYE = (
-    1.0  # metres: no body's eye is lower, so lower furniture never blocks sight
-)
+# Distance from a cell's center to its corners
+HALF_DIAGONAL = CELL_SIZE * math.sqrt(0.5)
+# metres; a body this close to a room is indoors, as in a thick wall's doorway
+DOORWAY_MARGIN = 0.3
+# metres: no body's eye is lower, so lower furniture never blocks sight
+LOWEST_EYE = 1.0
 MAX_CELLS = 4096  # cells per cache; a full cache is cleared
 
 
@@ -57,8 +54,10 @@ class Panels:
 
     def __post_init__(self) -> None:
         ax, ay, bx, by = self.ends.T
-        sx, sy = bx - ax, by - ay
-        zeros, ones = np.zeros_like(ax), np.ones_like(ax)
+        sx = bx - ax
+        sy = by - ay
+        zeros = np.zeros_like(ax)
+        ones = np.ones_like(ax)
         rows = (sy, -sx, zeros), (ay, -ax, ones), (by, -bx, ones)
         crosses = np.concatenate([np.stack(each, axis=1) for each in rows])
         object.__setattr__(self, "span", np.stack((sy, -sx), axis=1))
@@ -101,13 +100,14 @@ class Layout:
         self.panels = _panels(scene)
         corners = [corner for room in scene.rooms for corner in room.polygon]
         if (floor := scene.floor) is not None:
-            columns, rows = max(len(row) for row in floor.rows), len(floor.rows)
-            east, north = (columns - 1) * floor.spacing, (rows - 1) * floor.spacing
+            columns = max(len(row) for row in floor.rows)
+            rows = len(floor.rows)
+            east = (columns - 1) * floor.spacing
+            north = (rows - 1) * floor.spacing
             corners = [(floor.x, floor.y), (floor.x + east, floor.y + north)]
         self.bounds = _bounding_box(corners)
-        self.lattices: dict[
-            tuple[float, ...], object
-        ] = {}  # filled by ``route.find_lattice``
+        # Filled by ``route.find_lattice``
+        self.lattices: dict[tuple[float, ...], object] = {}
         self._near: dict[tuple[int, int, float], NearbyObstacles] = {}
         self._panes: dict[tuple[int, int, float, float, bytes], Panels] = {}
         self._rooms_at: dict[tuple[float, float], str] = {}
@@ -138,7 +138,8 @@ class Layout:
         cell = (math.floor(x / CELL_SIZE), math.floor(y / CELL_SIZE), distance)
         cached = self._near.get(cell)
         if cached is None:
-            x, y = (cell[0] + 0.5) * CELL_SIZE, (cell[1] + 0.5) * CELL_SIZE
+            x = (cell[0] + 0.5) * CELL_SIZE
+            y = (cell[1] + 0.5) * CELL_SIZE
             walls, doors, boxes, rooms = self._shapes
             near_walls, near_doors, near_boxes, near_rooms = (
                 np.flatnonzero(away <= distance + HALF_DIAGONAL).tolist()
@@ -173,8 +174,10 @@ class Layout:
         if cached is None:
             if len(self._panes) >= MAX_CELLS:
                 self._panes.clear()
-            p, half = self.panels, CELL_SIZE / 2
-            x, y = (cell[0] + 0.5) * CELL_SIZE, (cell[1] + 0.5) * CELL_SIZE
+            p = self.panels
+            half = CELL_SIZE / 2
+            x = (cell[0] + 0.5) * CELL_SIZE
+            y = (cell[1] + 0.5) * CELL_SIZE
             distances = geo.segment_distances(x, y, *p.ends.T)
             is_selected = (distances <= distance + HALF_DIAGONAL) & (p.boxes[1] > eye)
             if closed_doors.size:
@@ -210,7 +213,8 @@ class Layout:
 
 
 def _bounding_box(polygon: Sequence[Point]) -> Box:
-    xs, ys = [x for x, _ in polygon], [y for _, y in polygon]
+    xs = [x for x, _ in polygon]
+    ys = [y for _, y in polygon]
     return min(xs), min(ys), max(xs), max(ys)
 
 
@@ -225,12 +229,10 @@ def _panels(scene: Scene) -> Panels:
             and "pickupable" not in o.affordances
             and o.bottom + o.height > LOWEST_EYE
         ):
-            w, s, e, n = (
-                o.x - o.width / 2,
-                o.y - o.depth / 2,
-                o.x + o.width / 2,
-                o.y + o.depth / 2,
-            )
+            w = o.x - o.width / 2
+            s = o.y - o.depth / 2
+            e = o.x + o.width / 2
+            n = o.y + o.depth / 2
             corners = ((w, s), (e, s), (e, n), (w, n))
             sides = zip(corners, corners[1:] + corners[:1], strict=True)
             extent = (o.bottom, o.bottom + o.height, w, s, e, n, -1)
@@ -246,9 +248,8 @@ def _panels(scene: Scene) -> Panels:
 # bodies. Against furniture it is a point, and the furniture's box is enlarged by its radius.
 
 SLACK = 1e-6  # metres of overlap with an obstacle: else rounding could trap a body at a wall
-OtherBodies = Sequence[
-    tuple[int, float, float, float]
-]  # the other bodies: index, x, y, radius
+# The other bodies: index, x, y, radius
+OtherBodies = Sequence[tuple[int, float, float, float]]
 
 
 def first_obstacle(
@@ -274,13 +275,14 @@ def first_obstacle(
     floor = layout.scene.floor
     if floor is not None:  # must be free under the whole line, checked every half cell
         count = max(1, math.ceil(2 * math.dist(p, q) / floor.spacing))
-        dx, dy = q[0] - p[0], q[1] - p[1]
+        dx = q[0] - p[0]
+        dy = q[1] - p[1]
         samples = (
             (p[0] + dx * i / count, p[1] + dy * i / count) for i in range(count + 1)
         )
-        return (
-            None if all(floor.is_free(*sample) for sample in samples) else ("wall", -1)
-        )
+        if all(floor.is_free(*sample) for sample in samples):
+            return None
+        return ("wall", -1)
     for wall in nearby.walls:
         if geo.segment_distance(p, q, *wall) < radius:
             return "wall", -1

@@ -9,7 +9,7 @@ Source: LangSuitE (Jia et al. 2024), Table 9.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from wayword.core.episode import Json
 from wayword.core.geometry import Box, Point, absolute, point_segment_distance, unit
@@ -21,7 +21,8 @@ from wayword.worlds.household.scene import TEMPERATURES, Room
 from wayword.worlds.household.verbs import parse_spot
 
 Details = dict[str, Json]
-HOT, COLD = TEMPERATURES.index("hot"), TEMPERATURES.index("cold")
+HOT = TEMPERATURES.index("hot")
+COLD = TEMPERATURES.index("cold")
 
 
 def require(condition: object, status: str, **details: Json) -> None:
@@ -40,7 +41,8 @@ def run_appliance(entities: Entities, i: int) -> None:
     if i >= entities.objects:
         return
     affordances = entities.specs[i].affordances
-    can_run, is_on = not entities.is_ajar(i), bool(entities.on[i])
+    can_run = not entities.is_ajar(i)
+    is_on = bool(entities.on[i])
     for content in entities.with_contents(i)[1:]:
         if "heater" in affordances and is_on and can_run:
             entities.set_state(content, "temperature", HOT)
@@ -81,7 +83,8 @@ def pick_up(house: House, me: Actor, name: str) -> Details:
 
 
 def _check_pick_up(house: House, me: Actor, i: int) -> None:
-    name, held = house.name(me, i), [house.name(me, other) for other in me.hands]
+    name = house.name(me, i)
+    held = [house.name(me, other) for other in me.hands]
     require(
         house.entities.has_affordance(i, "pickupable"), "not_pickupable", object=name
     )
@@ -110,7 +113,8 @@ def _aim(house: House, r: int, spot: str) -> Point:
 
 def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> Details:
     """Put a held object in or on a receptacle in view and within reach, optionally at a spot."""
-    i, r = find_held(house, me, name), find_object(house, me, receptacle)
+    i = find_held(house, me, name)
+    r = find_object(house, me, receptacle)
     entities = house.entities
     both = {"object": name, "receptacle": receptacle}
     require(r != i and i not in entities.holders(r), "inside_itself", **both)
@@ -122,7 +126,8 @@ def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> 
     require(not entities.full(r), "full", **both)
     aim = _aim(house, r, spot) if spot else None
     x, y, bottom = landing_spot(house, me, i, r, (me.x, me.y, me.heading), aim)
-    away, reach = math.dist((x, y), (me.x, me.y)), me.body.manipulation_distance
+    away = math.dist((x, y), (me.x, me.y))
+    reach = me.body.manipulation_distance
     if aim and away > reach:
         raise Fail(
             "too_far",
@@ -146,7 +151,8 @@ def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> 
 
 def open_(house: House, me: Actor, name: str) -> Details:
     """Open a door or a receptacle."""
-    i, entities = check_reach(house, me, find_object(house, me, name)), house.entities
+    i = check_reach(house, me, find_object(house, me, name))
+    entities = house.entities
     require(entities.openable[i], "not_openable", object=name)
     require(not entities.open[i], "already_open", object=name)
     require(not (entities.on[i] and entities.encloses[i]), "running", object=name)
@@ -160,7 +166,8 @@ def open_(house: House, me: Actor, name: str) -> Details:
 
 def close(house: House, me: Actor, name: str) -> Details:
     """Close a receptacle, or a door that no body blocks."""
-    i, entities = check_reach(house, me, find_object(house, me, name)), house.entities
+    i = check_reach(house, me, find_object(house, me, name))
+    entities = house.entities
     require(entities.openable[i], "not_openable", object=name)
     require(entities.open[i], "already_closed", object=name)
     if i >= entities.objects:
@@ -176,7 +183,8 @@ def close(house: House, me: Actor, name: str) -> Details:
 
 def toggle(house: House, me: Actor, name: str, on: bool) -> Details:
     """Switch an object, and the objects it controls, on or off."""
-    i, entities = check_reach(house, me, find_object(house, me, name)), house.entities
+    i = check_reach(house, me, find_object(house, me, name))
+    entities = house.entities
     require(entities.has_affordance(i, "toggleable"), "not_toggleable", object=name)
     require(entities.on[i] != on, "already_on" if on else "already_off", object=name)
     require(not (on and entities.is_ajar(i)), "must_be_closed", object=name)
@@ -189,7 +197,8 @@ def toggle(house: House, me: Actor, name: str, on: bool) -> Details:
 
 def slice_(house: House, me: Actor, name: str) -> Details:
     """Slice an object within reach with a held knife."""
-    i, entities = check_reach(house, me, find_object(house, me, name)), house.entities
+    i = check_reach(house, me, find_object(house, me, name))
+    entities = house.entities
     require(entities.has_affordance(i, "sliceable"), "not_sliceable", object=name)
     require(not entities.sliced[i], "already_sliced", object=name)
     knives = [k for k in me.hands if entities.has_affordance(k, "slicer")]
@@ -217,9 +226,8 @@ LOW_LEVEL_ACTS: dict[str, Callable[..., Details]] = {
     "toggle_off": lambda house, me, name: toggle(house, me, name, False),
     "slice": slice_,
 }
-UNNOTICED = frozenset(
-    ("turn_left", "turn_right", "wait")
-)  # change no other actor's view
+# Change no other actor's view
+UNNOTICED = frozenset(("turn_left", "turn_right", "wait"))
 
 
 def do_low_level(house: House, me: Actor, verb: str, *arguments: str) -> Details:
@@ -247,7 +255,8 @@ def find_held(house: House, me: Actor, name: str) -> int:
 
 def check_reach(house: House, me: Actor, i: int) -> int:
     """Return the object's index if it is in view and within reach. Raises ``Fail``."""
-    entities, name = house.entities, house.name(me, i)
+    entities = house.entities
+    name = house.name(me, i)
     if house.holder(i) == me.number:
         lid = next((k for k in entities.holders(i)[:-1] if entities.encloses[k]), None)
         if lid is not None and not entities.open[lid]:
@@ -258,7 +267,8 @@ def check_reach(house: House, me: Actor, i: int) -> int:
         if me.discovered[i] and last_box != i and not entities.open[last_box]:
             raise Fail("closed", object=name, receptacle=house.name(me, last_box))
         raise Fail("not_visible", object=name)
-    distance, reach = house.distance(me, i), me.body.manipulation_distance
+    distance = house.distance(me, i)
+    reach = me.body.manipulation_distance
     far = {"distance": round(distance, 2), "reach": reach}
     require(distance <= reach, "too_far", object=name, **far)
     return i
@@ -266,11 +276,9 @@ def check_reach(house: House, me: Actor, i: int) -> int:
 
 def _pan(house: House, me: Actor, side: int) -> Details:
     pan = me.body.pan_degrees
-    return (
-        _turn(me, side * pan)
-        if pan
-        else _step(house, me, absolute(me.heading + side * 90.0))
-    )
+    if pan:
+        return _turn(me, side * pan)
+    return _step(house, me, absolute(me.heading + side * 90.0))
 
 
 def _turn(me: Actor, degrees: float) -> Details:
@@ -280,8 +288,10 @@ def _turn(me: Actor, degrees: float) -> Details:
 
 def _step(house: House, me: Actor, heading: float) -> Details:
     east, north = unit(heading)
-    x, y = round(me.x + me.body.step * east, 9), round(me.y + me.body.step * north, 9)
-    closed, line = house.entities.closed_doors.tolist(), ((me.x, me.y), (x, y))
+    x = round(me.x + me.body.step * east, 9)
+    y = round(me.y + me.body.step * north, 9)
+    closed = house.entities.closed_doors.tolist()
+    line = ((me.x, me.y), (x, y))
     obstacle = first_obstacle(
         house.layout, me.body.radius, line, closed, house.others(me)
     )
@@ -298,7 +308,8 @@ class SkillRun:
     """A running sequence of low-level actions; ``done_actions`` lists them as text."""
 
     def __init__(self, house: House, me: Actor) -> None:
-        self.house, self.me = house, me
+        self.house = house
+        self.me = me
         self.done_actions: list[str] = []
 
     def do(self, verb: str, *arguments: str) -> Details:
@@ -317,7 +328,8 @@ class SkillRun:
 
     def go_to(self, i: int) -> None:
         """Walk to a position from which an object should be visible and within reach."""
-        house, me = self.house, self.me
+        house = self.house
+        me = self.me
         box = believed_box(house, me, i)
         is_seen = i in me.view.entities or house.holder(i) == me.number
         if not is_seen or house.distance(me, i) > me.body.manipulation_distance:
@@ -353,15 +365,15 @@ def goto(script: SkillRun, place: str) -> Details:
 def treat_object(script: SkillRun, name: str, tool: str, kind: str) -> Details:
     """Heat, cool or wash a held object: go, put it in or on, run the appliance, take it back. The
     switch of an appliance must have been seen; a cooler is only closed."""
-    house, me, entities = script.house, script.me, script.house.entities
+    house = script.house
+    me = script.me
+    entities = script.house.entities
     find_held(house, me, name)
     i = find_object(house, me, tool)
     require(entities.has_affordance(i, kind), "wrong_tool", object=name, tool=tool)
-    switches = (
-        [i]
-        if entities.has_affordance(i, "toggleable")
-        else entities.switches.get(i, ())
-    )
+    switches: Sequence[int] = entities.switches.get(i, ())
+    if entities.has_affordance(i, "toggleable"):
+        switches = [i]
     usable = [k for k in switches if k == i or me.discovered[k]]
     require(kind == "cooler" or usable, "no_switch", object=name, tool=tool)
     script.go_open(i)
@@ -382,7 +394,9 @@ def treat_object(script: SkillRun, name: str, tool: str, kind: str) -> Details:
 
 def go_explore(script: SkillRun, name: str) -> Details:
     """Walk to the middle of a room, turn around once, and list the objects seen."""
-    house, me, entities = script.house, script.me, script.house.entities
+    house = script.house
+    me = script.me
+    entities = script.house.entities
     require(script.enter_room(name), "no_such_room", room=name)
     observed = dict.fromkeys(me.view.entities)
     for _ in range(4):
@@ -414,7 +428,9 @@ def go_explore(script: SkillRun, name: str) -> Details:
 
 def go_check(script: SkillRun, name: str) -> Details:
     """Walk to a receptacle, open it if it is closed, and list its contents."""
-    house, me, entities = script.house, script.me, script.house.entities
+    house = script.house
+    me = script.me
+    entities = script.house.entities
     i = find_object(house, me, name)
     require(entities.is_receptacle(i), "not_receptacle", receptacle=name, object=name)
     script.go_open(i)
@@ -441,9 +457,11 @@ def go_grab(script: SkillRun, name: str) -> Details:
 def go_put(script: SkillRun, receptacle: str, spot: str = "") -> Details:
     """Walk to a receptacle, open it if closed, and put the most recently taken object in or on it,
     optionally at a spot."""
-    house, me = script.house, script.me
+    house = script.house
+    me = script.me
     require(me.hands, "hands_empty", receptacle=receptacle)
-    name, i = house.name(me, me.hands[-1]), find_object(house, me, receptacle)
+    name = house.name(me, me.hands[-1])
+    i = find_object(house, me, receptacle)
     both = {"object": name, "receptacle": receptacle}
     require(house.entities.is_receptacle(i), "not_receptacle", **both)
     script.go_open(i)

@@ -22,9 +22,8 @@ from wayword.worlds.household.scene import Floor, Room
 from wayword.worlds.household.sight import sees_box
 from wayword.worlds.household.verbs import Body
 
-PLANNING_MARGIN = (
-    -0.5 * SLACK
-)  # half the overlap of a step: rounding fails no planned step
+# Half the overlap of a step: rounding fails no planned step
+PLANNING_MARGIN = -0.5 * SLACK
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +113,8 @@ def _step_counts(neighbors: bytes, start: int) -> Ints:
 def path_directions(neighbors: Ints, steps: Ints, goal: int) -> list[int]:
     """Return the directions of a shortest path to ``goal``, with few turns, from ``steps``."""
     directions: list[int] = []
-    place, direction = goal, -1
+    place = goal
+    direction = -1
     while steps[place] > 0:
         # Steps are reversible, so stepping back from here gives the previous position.
         before = neighbors[place].tolist()
@@ -140,7 +140,8 @@ def is_inside_polygon(
             is_inside ^= ((ay > y) != (by > y)) & (
                 x < (bx - ax) * (y - ay) / (by - ay) + ax
             )
-        ax, ay = bx, by
+        ax = bx
+        ay = by
     return is_inside
 
 
@@ -151,7 +152,9 @@ class _Steps:
     def __init__(
         self, x: Floats, y: Floats, shape: tuple[int, ...], step: float
     ) -> None:
-        self.x, self.y, self.step = x, y, step
+        self.x = x
+        self.y = y
+        self.step = step
         number = np.arange(len(x)).reshape(shape)
         ahead, right = np.full((2, *shape), -1)
         ahead[:-1], right[:, :-1] = number[1:], number[:, 1:]
@@ -174,10 +177,8 @@ class _Steps:
 
     def keep_floor(self, floor: Floor) -> None:
         """Remove every step that leaves the floor, checked every half cell."""
-        count, cells = (
-            max(1, math.ceil(2 * self.step / floor.spacing)),
-            floor_cells(floor),
-        )
+        count = max(1, math.ceil(2 * self.step / floor.spacing))
+        cells = floor_cells(floor)
         for n in range(count + 1):
             x = self.x + (self.x[self.targets] - self.x) * n / count
             y = self.y + (self.y[self.targets] - self.y) * n / count
@@ -214,12 +215,19 @@ class _Steps:
         """Return positions around a wall, and a mask of their steps within a radius of it."""
         (ax, ay), (bx, by) = wall
         near = self._around(_segment_box(*wall), radius + self.step)
-        px, py = self.x[near], self.y[near]
+        px = self.x[near]
+        py = self.y[near]
         qx, qy = self.x[self.targets[:, near]], self.y[self.targets[:, near]]  # (2, N)
-        rx, ry, sx, sy, dx, dy = qx - px, qy - py, bx - ax, by - ay, ax - px, ay - py
+        rx = qx - px
+        ry = qy - py
+        sx = bx - ax
+        sy = by - ay
+        dx = ax - px
+        dy = ay - py
         turn = rx * sy - ry * sx
         safe = np.where(turn == 0, 1.0, turn)
-        t, u = (dx * sy - dy * sx) / safe, (dx * ry - dy * rx) / safe
+        t = (dx * sy - dy * sx) / safe
+        u = (dx * ry - dy * rx) / safe
         crosses = (turn != 0) & (t >= 0) & (t <= 1) & (u >= 0) & (u <= 1)
         # Segments that do not cross are closest at an endpoint of one of them.
         steps = (px, py, ax, ay, bx, by), (qx, qy, ax, ay, bx, by)
@@ -235,15 +243,15 @@ class _Steps:
         """Return positions around a box, and a mask of steps that enter it grown by a radius."""
         near = self._around(box, radius + self.step)
         grown = radius + PLANNING_MARGIN
-        entry, exit_ = np.zeros((2, len(near))), np.ones((2, len(near)))
+        entry = np.zeros((2, len(near)))
+        exit_ = np.ones((2, len(near)))
         for axis, values in enumerate((self.x, self.y)):
-            start, step = values[near], values[self.targets[:, near]] - values[near]
+            start = values[near]
+            step = values[self.targets[:, near]] - values[near]
             # For a step along the other axis, a tiny number avoids 0 / 0 in the slab test.
             step = np.where(np.abs(step) < 1e-9, 1e-9, step)
-            one, two = (
-                (box[axis] - grown - start) / step,
-                (box[axis + 2] + grown - start) / step,
-            )
+            one = (box[axis] - grown - start) / step
+            two = (box[axis + 2] + grown - start) / step
             entry = np.maximum(entry, np.minimum(one, two))
             exit_ = np.minimum(exit_, np.maximum(one, two))
         return near, entry <= exit_
@@ -269,9 +277,8 @@ def floor_cells(floor: Floor) -> NDArray[np.bool_]:
     )
 
 
-MAX_TRIES = (
-    400  # positions to test for a view of an object, which may be visible from nowhere
-)
+# Positions to test for a view of an object, which may be visible from nowhere
+MAX_TRIES = 400
 
 
 def closed_doors_to(house: House, me: Actor, target: int | Room) -> list[int]:
@@ -303,12 +310,14 @@ class Trip:
         open_doors: bool = False,
         within: float = math.inf,
     ) -> None:
-        self.house, self.me = house, me
+        self.house = house
+        self.me = me
         self.reach = min(within, me.body.manipulation_distance) - SLACK
         self.grid = grid = find_lattice(house.layout, me.body, me.x, me.y, me.heading)
         self.start = int(np.argmin((grid.x - me.x) ** 2 + (grid.y - me.y) ** 2))
         self.neighbors = neighbors = grid.neighbors.copy()
-        entities, flat = house.entities, neighbors.ravel()
+        entities = house.entities
+        flat = neighbors.ravel()
         for number in np.flatnonzero(entities.closed_doors).tolist():
             if not (open_doors and entities.openable[entities.objects + number]):
                 flat[grid.doors[number]] = -1
@@ -329,11 +338,9 @@ class Trip:
             ahead = geo.absolute(self.grid.turn + 90.0 * direction)
             verbs += [*turn_verbs(self.me.body, facing, ahead), "move_ahead"]
             facing = ahead
-        return (
-            verbs
-            if heading is None
-            else verbs + turn_verbs(self.me.body, facing, heading)
-        )
+        if heading is None:
+            return verbs
+        return verbs + turn_verbs(self.me.body, facing, heading)
 
     def near(self, box: Box, reach: float) -> NDArray[np.bool_]:
         """Return a (P,) mask of positions within reach (metres) of a box."""
@@ -351,7 +358,9 @@ class Trip:
     ) -> Iterator[tuple[int, float]]:
         """Yield positions within reach of an object assumed to be in ``box``, nearest first, with
         each heading from which it is visible."""
-        house, me, grid = self.house, self.me, self.grid
+        house = self.house
+        me = self.me
+        grid = self.grid
         near = self.near(box, self.reach)
         goals = np.flatnonzero((self.steps >= 0) & near)
         mid_height = float(house.entities.mid_height[house.entities.anchor[i]])
@@ -360,7 +369,8 @@ class Trip:
         ].tolist():
             start = goal == self.start
             x, y = (me.x, me.y) if start else (float(grid.x[goal]), float(grid.y[goal]))
-            eye, closed = me.body.eye, house.entities.closed_doors
+            eye = me.body.eye
+            closed = house.entities.closed_doors
             panels = house.layout.panels_near(x, y, me.body.view_distance, eye, closed)
             for heading in headings((x, y)):
                 if sees_box(panels, me.body, (x, y, heading), box, mid_height):
@@ -381,11 +391,13 @@ class Trip:
             places = np.flatnonzero(inside)
             if not len(places):
                 raise Fail("no_path", place=target.name)
-            x, y = self.grid.x[places], self.grid.y[places]
+            x = self.grid.x[places]
+            y = self.grid.y[places]
             return int(
                 places[np.argmin((x - x.mean()) ** 2 + (y - y.mean()) ** 2)]
             ), None
-        turn, fine = self.grid.turn, self.me.body.fine_turn
+        turn = self.grid.turn
+        fine = self.me.body.fine_turn
         west, south, east, north = at = box or true_box(self.house, target)
 
         def headings(place: Point) -> Iterator[float]:
@@ -412,16 +424,19 @@ def believed_box(house: House, me: Actor, i: int) -> Box:
         return true_box(house, i)
     if not me.discovered[i]:
         raise Fail("not_visible", object=house.name(me, i))
-    entities, a = house.entities, int(me.last_box[i])
+    entities = house.entities
+    a = int(me.last_box[i])
     half_width = float(entities.half_x[a] - entities.inset_x[a])
     half_depth = float(entities.half_y[a] - entities.inset_y[a])
-    x, y = float(me.last_x[a]), float(me.last_y[a])
+    x = float(me.last_x[a])
+    y = float(me.last_y[a])
     return (x - half_width, y - half_depth, x + half_width, y + half_depth)
 
 
 def true_box(house: House, i: int) -> Box:
     """Return the box of an object or of the receptacle that encloses it."""
-    t, a = house.entities, int(house.entities.anchor[i])
+    t = house.entities
+    a = int(house.entities.anchor[i])
     return float(t.west[a]), float(t.south[a]), float(t.east[a]), float(t.north[a])
 
 
@@ -437,9 +452,8 @@ def turn_verbs(body: Body, start: float, end: float) -> list[str]:
 
 
 HAND_REACH = 0.3  # metres past the near edge of a receptacle at which objects are put
-ARM_LENGTH = (
-    0.6  # metres from the body instead, if it is inside the box, as in a counter's bend
-)
+# Metres from the body instead, if it is inside the box, as in a counter's bend
+ARM_LENGTH = 0.6
 Pose = tuple[float, float, float]  # x, y (metres) and heading (degrees)
 
 
@@ -449,10 +463,8 @@ def landing_spot(
     """Return x, y and underside (metres) of an object ``i`` put in or on ``r`` from a pose, within
     the edges of ``r``: at ``aim`` if given, else ahead within the body's reach."""
     t = house.entities
-    room_x, room_y = (
-        max(t.half_x[r] - t.half_x[i], 0.0),
-        max(t.half_y[r] - t.half_y[i], 0.0),
-    )
+    room_x = max(t.half_x[r] - t.half_x[i], 0.0)
+    room_y = max(t.half_y[r] - t.half_y[i], 0.0)
     east, north = geo.unit(pose[2])
     ahead = HAND_REACH
     if house.holder(r) != me.number:

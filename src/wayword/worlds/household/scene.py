@@ -180,7 +180,8 @@ def _find_problem(obj: HouseObject, by_id: Mapping[str, HouseObject]) -> str:
         return f"has an unknown temperature or preposition: {obj.temperature}, {obj.receptacle}"
     if missing := [name for name in obj.controls if name not in by_id]:
         return f"controls an unknown object {missing[0]!r}"
-    ancestors, parent = {obj.id}, obj.parent
+    ancestors = {obj.id}
+    parent = obj.parent
     while parent:
         if parent not in by_id:
             return f"has an unknown parent {parent!r}"

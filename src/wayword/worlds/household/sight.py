@@ -37,9 +37,8 @@ class VisibleEntities:
 
 
 EMPTY_VIEW = VisibleEntities([], [], [])
-RAY_END = (
-    1 - 1e-9
-)  # a panel met only at the end of a line of sight is the object's own, or behind
+# A panel met only at the end of a line of sight is the object's own, or behind
+RAY_END = 1 - 1e-9
 SLACK = 1e-12  # metres: rounding of the cosine must not hide an object on the edge of the view
 
 
@@ -81,7 +80,8 @@ class Sight:
     around a body while it only turns."""
 
     def __init__(self, layout: Layout, entities: Entities) -> None:
-        self._layout, self._entities = layout, entities
+        self._layout = layout
+        self._entities = entities
         self._near: dict[tuple[int, int, float], NearbyEntities] = {}
         self._version = entities.version
         self._points: dict[int, VisiblePoints] = {}
@@ -99,21 +99,18 @@ class Sight:
         is_in_view = (
             lines[:, 0] * east + lines[:, 1] * north >= points.min_ahead
         ).nonzero()[0]
-        slot, lines = points.slot[is_in_view], lines[is_in_view]
-        rightward, ahead = (
-            lines[:, 0] * north - lines[:, 1] * east,
-            lines @ (east, north),
-        )
+        slot = points.slot[is_in_view]
+        lines = lines[is_in_view]
+        rightward = lines[:, 0] * north - lines[:, 1] * east
+        ahead = lines @ (east, north)
         bearing_of = dict(
             zip(slot.tolist(), bearings(rightward, ahead).tolist(), strict=True)
         )
         if not bearing_of:
             return EMPTY_VIEW
-        near, distance, entities = (
-            points.near,
-            points.distance,
-            points.near.entities.tolist(),
-        )
+        near = points.near
+        distance = points.distance
+        entities = points.near.entities.tolist()
         rows = [(entities[c], turn, distance[c]) for c, turn in bearing_of.items()]
         enclosed = zip(near.enclosed, near.slot, strict=True)
         rows += [
@@ -153,7 +150,9 @@ class Sight:
             is_clear = is_unhidden(
                 panels, (x, y, body.eye), lines.T, near.mid_height[slot]
             )
-            kind, slot, lines = kind[is_clear], slot[is_clear], lines[is_clear]
+            kind = kind[is_clear]
+            slot = slot[is_clear]
+            lines = lines[is_clear]
         min_ahead = (
             math.cos(math.radians(body.view_angle / 2)) * away[kind, slot] - SLACK
         )
@@ -171,7 +170,8 @@ class Sight:
         cell = (math.floor(x / CELL_SIZE), math.floor(y / CELL_SIZE), distance)
         near = self._near.get(cell)
         if near is None:
-            x, y = (cell[0] + 0.5) * CELL_SIZE, (cell[1] + 0.5) * CELL_SIZE
+            x = (cell[0] + 0.5) * CELL_SIZE
+            y = (cell[1] + 0.5) * CELL_SIZE
             dx = np.minimum(np.maximum(t.west, x), t.east) - x
             dy = np.minimum(np.maximum(t.south, y), t.north) - y
             is_near = t.is_root & (np.hypot(dx, dy) <= distance + HALF_DIAGONAL)
@@ -233,7 +233,8 @@ def is_unhidden(
 ) -> NDArray[np.bool_]:
     """Return a (P,) mask of points without an obstacle between them and the eye. ``aims`` (2, P)
     are their offsets from the eye, ``mid_heights`` (P,) their heights."""
-    count, walls = len(panels.along), panels.walls
+    count = len(panels.along)
+    walls = panels.walls
     # With e the eye, r an aim and s a panel from a to b, the panel is met at
     # t = (a - e) × s / (r × s), which must be in (0, RAY_END), and r × (a - e) and r × (b - e) must
     # not have the same sign: shared corners give equal signs, so no line slips between two walls.
@@ -258,7 +259,8 @@ def is_unhidden(
                 mid_heights[point] - eye[2]
             )
             low, high, west, south, east, north = panels.boxes[:, side]
-            x, y = aims[0, point] + eye[0], aims[1, point] + eye[1]
+            x = aims[0, point] + eye[0]
+            y = aims[1, point] + eye[1]
             is_hidden = (low <= line_height) & (line_height <= high)
             is_hidden &= (x < west) | (x > east) | (y < south) | (y > north)
             if any(

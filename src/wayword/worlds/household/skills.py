@@ -38,39 +38,40 @@ def cheapest(
 ) -> list[str] | None:
     """Return one object per stop, chosen to visit the stops in order in the fewest steps; none is
     visited twice, and closed doors count as open. None if a stop has no reachable object."""
-    house, me = world.house, world.house.actors[actor]
+    house = world.house
+    me = world.house.actors[actor]
     trip = Trip(house, me, open_doors=True)
     chains: list[tuple[float, list[str], NDArray[np.int32]]] = [(0.0, [], trip.steps)]
     for stop in stops:
         extended: list[tuple[float, list[str], NDArray[np.int32]]] = []
         for obj in stop:
-            i, options = world.layout.index[obj], []
+            i = world.layout.index[obj]
+            options = []
             is_held = house.holder(i) == me.number
             near = trip.near(
                 true_box(house, i), me.body.manipulation_distance
             ).nonzero()[0]
             for cost, chain, steps in chains:
-                places = (
-                    (steps == 0).nonzero()[0] if is_held else near[steps[near] >= 0]
-                )
+                if is_held:
+                    places = (steps == 0).nonzero()[0]
+                else:
+                    places = near[steps[near] >= 0]
                 if obj not in chain and len(places):
                     place = int(places[np.argmin(steps[places])])
                     options.append((cost + float(steps[place]), [*chain, obj], place))
             if options:
                 cost, chain, place = min(options, key=lambda option: option[0])
-                onward = (
-                    trip.steps
-                    if stop is stops[-1]
-                    else step_counts(trip.neighbors, place)
-                )
+                if stop is stops[-1]:
+                    onward = trip.steps
+                else:
+                    onward = step_counts(trip.neighbors, place)
                 extended.append((cost, chain, onward))
         chains = extended
     return min(chains, key=lambda chain: chain[0])[1] if chains else None
 
 
-MAX_REPLANS = (
-    8  # of a route that others block or doors close, before the object is out of reach
-)
+# Of a route that others block or doors close, before the object is out of reach
+MAX_REPLANS = 8
 TOOLS: dict[Trait, str] = {
     ("temperature", "hot"): "heater",
     ("temperature", "cold"): "cooler",
@@ -121,7 +122,9 @@ class Skills:
     """
 
     def __init__(self, world: HouseholdWorld, actor: str, tidy: bool = False) -> None:
-        self.world, self.actor, self.tidy = world, actor, tidy
+        self.world = world
+        self.actor = actor
+        self.tidy = tidy
         self.reasons: list[str] = []
         self._opened: list[str] = []
 
@@ -224,7 +227,9 @@ class Skills:
 
     def is_at_hand(self, obj: str, within: float = math.inf) -> bool:
         """True if an object (or its receptacle) is visible, within reach and ``within`` metres."""
-        house, me, i = self.world.house, self.me, self.number(obj)
+        house = self.world.house
+        me = self.me
+        i = self.number(obj)
         near = house.distance(me, i) <= min(within, me.body.manipulation_distance)
         return house.holder(i) == me.number or (
             near and int(self.entities.anchor[i]) in me.view.entities
@@ -337,7 +342,8 @@ class Skills:
         yield from self.take(obj)
         yield from self.uncover(receptacle)
         yield from self.unlock(receptacle)
-        i, r = self.number(obj), self.number(receptacle)
+        i = self.number(obj)
+        r = self.number(receptacle)
         try:
             verbs = route_to_put(self.world.house, self.me, i, r, point, tolerance)
         except Fail as failure:
@@ -370,7 +376,8 @@ class Skills:
             and not self.entities.full(self.number(spec.id))
         ]
         yield from self.take(obj)
-        house, me = self.world.house, self.me
+        house = self.world.house
+        me = self.me
         surface = min(
             surfaces, key=lambda r: house.distance(me, self.number(r)), default=None
         )
@@ -404,9 +411,8 @@ class Skills:
         yield from self.put(obj, tool)
         t = self.number(tool)
         if not self.has_trait(obj, trait) and self.entities.has_affordance(t, "cooler"):
-            yield from self.unlock(
-                tool
-            )  # contents present from the start cool when it is closed
+            # Contents present from the start cool when it is closed
+            yield from self.unlock(tool)
         if not self.has_trait(obj, trait) and self.entities.is_ajar(t):
             yield from self.reach(tool)
             yield from self.do("close", tool)

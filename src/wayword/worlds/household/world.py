@@ -57,9 +57,8 @@ from wayword.worlds.household.route import Trip, closed_doors_to
 from wayword.worlds.household.scene import Room, Scene
 
 HAND_VERBS = frozenset(("pick_up", "put", "open", "toggle_on", "go_grab", "go_put"))
-UNSEEN_DOOR = (
-    "a closed door"  # in feedback, for a door on a path that is unseen, so unnamed
-)
+# In feedback, for a door on a path that is unseen, so unnamed
+UNSEEN_DOOR = "a closed door"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +87,12 @@ class ActionMenu:
     """
 
     def __init__(self, house: House, me: Actor) -> None:
-        self._house, self._me, self._rooms = house, me, house.layout.rooms
+        self._house = house
+        self._me = me
+        self._rooms = house.layout.rooms
         self._verbs = useful_verbs(me.body.actions, house.pointless)
-        self._count, self._held = len(me.names.order), tuple(me.hands)
+        self._count = len(me.names.order)
+        self._held = tuple(me.hands)
 
     def accepts(self, action: Action) -> bool:
         return (
@@ -114,7 +116,8 @@ class ActionMenu:
     def spot_forms(self) -> tuple[str, ...]:
         """Return patterns of ``put`` and ``go_put`` with a spot, for held objects and visible or
         remembered receptacles; empty with empty hands."""
-        me, names = self._me, self._me.names
+        me = self._me
+        names = self._me.names
         held = "|".join(names.of[i] for i in self._held)
         seen = [
             i
@@ -131,8 +134,11 @@ class ActionMenu:
         return tuple(rf"{verb}\[{forms[verb]}, {verbs.SPOT_PATTERN}\]" for verb in able)
 
     def listed(self) -> list[Action]:
-        entities, me, hands = self._house.entities, self._me, self._held
-        names, checks = me.names.of, self._checks()
+        entities = self._house.entities
+        me = self._me
+        hands = self._held
+        names = me.names.of
+        checks = self._checks()
         discovered = [i for i in me.names.order[: self._count] if me.discovered[i]]
         people = [i for i in me.view.entities if i >= entities.first_actor]
         options: dict[verbs.Slot, Sequence[int]] = {
@@ -162,12 +168,10 @@ class ActionMenu:
 
     def _checks(self) -> Mapping[str, Callable[..., object]]:
         """Map verbs to functions of object indices: true if possible as far as the actor knows."""
-        house, entities, me, hands = (
-            self._house,
-            self._house.entities,
-            self._me,
-            self._held,
-        )
+        house = self._house
+        entities = self._house.entities
+        me = self._me
+        hands = self._held
         has_free_hand = len(hands) < me.body.inventory_capacity
         has_knife = any(entities.has_affordance(k, "slicer") for k in hands)
 
@@ -250,7 +254,9 @@ class HouseholdWorld(World):
         self.scene = scene
         self.layout = layout or Layout(scene)
         self._body = body or verbs.Body()
-        self.answerer, self._shared, self._named = answerer, shared_names, named
+        self.answerer = answerer
+        self._shared = shared_names
+        self._named = named
         self._spots = spots
         self._house: House | None = None
 
@@ -315,7 +321,8 @@ class HouseholdWorld(World):
         return observation(self.house, self._actor(actor))
 
     def action_space(self, actor: str) -> HouseholdActions:
-        me, menu = self._actor(actor), ActionMenu(self.house, self._actor(actor))
+        me = self._actor(actor)
+        menu = ActionMenu(self.house, self._actor(actor))
         # No chat with a single actor, no ask without an answerer.
         pointless = self.house.pointless | ({"ask"} if self.answerer is None else set())
         open_verbs = useful_verbs(me.body.open_verbs, pointless)
@@ -331,7 +338,9 @@ class HouseholdWorld(World):
 
     def step(self, actor: str, action: Action) -> Feedback:
         """Carry out any well-formed action of the body; others raise ``ValueError``."""
-        me, verb, words = self._actor(actor), action.name, action.arguments
+        me = self._actor(actor)
+        verb = action.name
+        words = action.arguments
         if (
             me.stopped
             or verb not in me.body.actions
@@ -352,7 +361,8 @@ class HouseholdWorld(World):
         return feedback
 
     def done(self, actor: str) -> bool:
-        me, actors = self._actor(actor), self.house.actors
+        me = self._actor(actor)
+        actors = self.house.actors
         if me.stopped or len(actors) == 1 or not HAND_VERBS.isdisjoint(me.body.actions):
             return me.stopped
         # A body without hands has nothing left to do once all other actors have stopped.
@@ -382,11 +392,9 @@ class HouseholdWorld(World):
     def object_id(self, actor: str, name: str) -> str | None:
         """Return the object or door with that name for an actor; None if unknown or an actor."""
         i = self._actor(actor).names.index.get(name)
-        return (
-            None
-            if i is None or i >= self.house.entities.first_actor
-            else self.layout.ids[i]
-        )
+        if i is None or i >= self.house.entities.first_actor:
+            return None
+        return self.layout.ids[i]
 
     def route(
         self, actor: str, target: str, within: float = math.inf
@@ -463,7 +471,8 @@ class HouseholdWorld(World):
             if answer is None:
                 raise Fail("no_answer")
             return {"answer": answer}
-        me.stopped, me.answer = True, words[0] if words else None
+        me.stopped = True
+        me.answer = words[0] if words else None
         return {"answer": me.answer}
 
     def _pose(self, episode: Episode, actor: str) -> tuple[float, float, float]:

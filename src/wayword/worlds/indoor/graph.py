@@ -80,10 +80,8 @@ class ViewpointGraph:
             self.positions[self.index[end]] - self.positions[self.index[start]]
         ).tolist()
         floor_distance = (x * x + y * y) ** 0.5
-        heading, elevation = (
-            absolute(float(bearings(x, y))),
-            float(elevations(z, floor_distance)),
-        )
+        heading = absolute(float(bearings(x, y)))
+        elevation = float(elevations(z, floor_distance))
         return heading, elevation, (floor_distance * floor_distance + z * z) ** 0.5
 
     def neighbors(self, viewpoint: str) -> tuple[Neighbor, ...]:

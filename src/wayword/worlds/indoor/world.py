@@ -61,7 +61,8 @@ class IndoorWorld(Walkable):
             )
         self._viewpoint = viewpoint
         self._heading = absolute(float(episode.start.get("heading", 0.0)))
-        self._elevation, self._stopped = 0.0, False
+        self._elevation = 0.0
+        self._stopped = False
 
     def observe(self, actor: str) -> IndoorObservation:
         pose = self.graph.scan, self._viewpoint, self._heading, self._elevation
@@ -79,7 +80,8 @@ class IndoorWorld(Walkable):
             if action == Action("goto", (neighbor.viewpoint,)):
                 details = {"heading_before": self._heading, "heading": neighbor.heading}
                 self._viewpoint = neighbor.viewpoint
-                self._heading, self._elevation = neighbor.heading, neighbor.elevation
+                self._heading = neighbor.heading
+                self._elevation = neighbor.elevation
                 return Feedback("ok", details)
         raise ValueError(f"{action} is not on the menu at {self._viewpoint}")
 
@@ -133,7 +135,8 @@ class ObjectsWorld(IndoorWorld):
 
     def __init__(self, graph: ViewpointGraph, objects: ObjectsAt) -> None:
         super().__init__(graph)
-        self._objects, self._named_object = objects, ""
+        self._objects = objects
+        self._named_object = ""
 
     def reset(self, episode: Episode) -> None:
         super().reset(episode)

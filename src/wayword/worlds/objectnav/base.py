@@ -34,10 +34,8 @@ def parse_start(episode: Episode) -> tuple[float, float, float, float]:
     """Return x, y, heading, horizon (degrees down) of an episode's start. Raises ``DataError``."""
     start = episode.start
     try:
-        heading, horizon = (
-            float(start.get("heading", 0.0)),
-            float(start.get("horizon", 0.0)),
-        )
+        heading = float(start.get("heading", 0.0))
+        horizon = float(start.get("horizon", 0.0))
         return float(start["x"]), float(start["y"]), absolute(heading), horizon
     except (KeyError, TypeError, ValueError) as error:
         problem = "must have numbers x and y, and may have heading and horizon"
@@ -121,11 +119,9 @@ def parse_numbers(action: Action) -> tuple[float, ...] | None:
         values = tuple(map(float, action.arguments))
     except (TypeError, ValueError):
         return None
-    return (
-        values
-        if all(math.isfinite(n) and abs(n) <= MAX_NUMBER for n in values)
-        else None
-    )
+    if all(math.isfinite(n) and abs(n) <= MAX_NUMBER for n in values):
+        return values
+    return None
 
 
 def is_motion(action: Action) -> bool:

@@ -108,9 +108,8 @@ class Ground:
             cells.append(int(previous[cells[-1]]))
         corners = [start, *(self.point(cell) for cell in cells[-2:0:-1]), end]
         path = corners
-        for _ in range(
-            4
-        ):  # from alternate ends: each pass removes corners that the last one kept
+        # From alternate ends: each pass removes corners that the last one kept
+        for _ in range(4):
             shorter = string_pull(path, self.clear, coarse=True)[::-1]
             if len(shorter) == len(path):
                 break
@@ -125,16 +124,16 @@ class Ground:
         """Sample a line every half cell; return x, y and a mask of free points."""
         count = max(1, math.ceil(2 * math.dist(p, q) / self.spacing))
         t = np.arange(count + 1) / count
-        x, y = p[0] + (q[0] - p[0]) * t, p[1] + (q[1] - p[1]) * t
+        x = p[0] + (q[0] - p[0]) * t
+        y = p[1] + (q[1] - p[1]) * t
         return x, y, grid_lookup(self.free, x, y, (self.x, self.y), self.spacing)
 
     def _distance_field(self, start: Point) -> tuple[Floats, NDArray[np.int32]]:
         """Return metres from the start's cell to all cells, and predecessors; cached."""
         from scipy.sparse.csgraph import dijkstra
 
-        place = self.nearest(
-            *start, max_distance=0.5
-        )  # a start may be just inside an obstacle
+        # A start may be just inside an obstacle
+        place = self.nearest(*start, max_distance=0.5)
         if place is None:
             size = self.free.size
             return np.full(size, np.inf), np.full(size, -1, np.int32)
@@ -164,7 +163,8 @@ def grid_graph(free: Bools, spacing: float) -> Any:
     diagonal step requires that both adjacent cells are free."""
     from scipy.sparse import csr_array
 
-    number, wide = np.arange(free.size).reshape(free.shape), free.shape[1]
+    number = np.arange(free.size).reshape(free.shape)
+    wide = free.shape[1]
     is_open_square = free[:-1, :-1] & free[1:, :-1] & free[:-1, 1:] & free[1:, 1:]
     pairs = (
         (number[:, :-1][free[:, :-1] & free[:, 1:]], 1, 1.0),
@@ -189,8 +189,10 @@ def ground_of(scene: Scene, radius: float) -> Ground:
     if (floor := scene.floor) is not None:
         return Ground(floor.x, floor.y, floor_cells(floor), floor.spacing)
     corners = [corner for room in scene.rooms for corner in room.polygon]
-    west, east = min(x for x, _ in corners), max(x for x, _ in corners)
-    south, north = min(y for _, y in corners), max(y for _, y in corners)
+    west = min(x for x, _ in corners)
+    east = max(x for x, _ in corners)
+    south = min(y for _, y in corners)
+    north = max(y for _, y in corners)
     columns = np.arange(west, east + SPACING, SPACING)
     rows = np.arange(south, north + SPACING, SPACING)
     x, y = np.meshgrid(columns, rows)
@@ -215,12 +217,11 @@ def ground_of(scene: Scene, radius: float) -> Ground:
     lines = [(w.a, w.b) for w in scene.walls] + [
         (d.a, d.b) for d in scene.doors if not d.open
     ]
+    # Minus the slack, so a body may touch a wall, as in the household world
     for (
         a,
         b,
-    ) in (
-        lines
-    ):  # minus the slack, so a body may touch a wall, as in the household world
+    ) in lines:
         cells, apart = distances(a, b, radius)
         free[cells] &= apart >= radius - SLACK
     for o in scene.objects:

@@ -84,10 +84,8 @@ class DepthImage:
         bearings = np.broadcast_to(np.radians(self.bearings)[None, :], metres.shape)[
             is_hit
         ]
-        floor_metres, rise = (
-            metres[is_hit] * np.cos(elevations),
-            metres[is_hit] * np.sin(elevations),
-        )
+        floor_metres = metres[is_hit] * np.cos(elevations)
+        rise = metres[is_hit] * np.sin(elevations)
         return (
             floor_metres * np.cos(bearings),
             floor_metres * np.sin(bearings),
@@ -169,12 +167,14 @@ def sighting(
     """Return an object as seen from a pose (x, y, heading) at height ``eye``. ``box``: center x and
     y, width, depth, underside, height (metres); its width in view is that of its diagonal."""
     x, y, box_width, box_depth, bottom, box_height = box
-    dx, dy = x - pose[0], y - pose[1]
+    dx = x - pose[0]
+    dy = y - pose[1]
     away = math.hypot(dx, dy)
     distance = math.hypot(
         max(abs(dx) - box_width / 2, 0.0), max(abs(dy) - box_depth / 2, 0.0)
     )
-    low, diagonal = bottom - eye, math.hypot(box_width, box_depth)
+    low = bottom - eye
+    diagonal = math.hypot(box_width, box_depth)
     width, height = apparent_size(
         diagonal, low, bottom + box_height - eye, max(away, 0.1)
     )
@@ -279,19 +279,17 @@ def from_camera(
     focal = picture_width / 2 / math.tan(math.radians(field_of_view / 2))
     bearings = columns(max(1, int(field_of_view / COLUMN_DEGREES)), COLUMN_DEGREES)
     # (E, C) each: unit rays as the camera's right, up and ahead.
-    level, across = (
-        np.radians(np.array(rows))[:, None],
-        np.radians(np.array(bearings))[None, :],
-    )
-    right, forward = np.cos(level) * np.sin(across), np.cos(level) * np.cos(across)
-    height, tilt_angle = np.broadcast_to(np.sin(level), right.shape), math.radians(tilt)
+    level = np.radians(np.array(rows))[:, None]
+    across = np.radians(np.array(bearings))[None, :]
+    right = np.cos(level) * np.sin(across)
+    forward = np.cos(level) * np.cos(across)
+    height = np.broadcast_to(np.sin(level), right.shape)
+    tilt_angle = math.radians(tilt)
     ahead = forward * math.cos(tilt_angle) + height * math.sin(tilt_angle)
     up = height * math.cos(tilt_angle) - forward * math.sin(tilt_angle)
     with np.errstate(divide="ignore", invalid="ignore"):
-        x, y = (
-            picture_width / 2 + focal * right / ahead,
-            picture_height / 2 - focal * up / ahead,
-        )
+        x = picture_width / 2 + focal * right / ahead
+        y = picture_height / 2 - focal * up / ahead
     inside = (
         (ahead > 1e-6)
         & (x >= 0)

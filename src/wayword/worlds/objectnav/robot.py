@@ -45,14 +45,12 @@ from wayword.worlds.objectnav.rosbridge import Link, LinkLost, RobotError, check
 from wayword.worlds.objectnav.world import ObjectNavWorld
 
 TOKEN_VARIABLE = "WAYWORD_ROBOT_TOKEN"
-MAX_TRIES = (
-    3  # attempts of a request whose connection breaks, with a reconnection between them
-)
+# Attempts of a request whose connection breaks, with a reconnection between them
+MAX_TRIES = 3
 Answer = TypeVar("Answer")
 Positive = Annotated[float, Gt(0)]
-CANCEL_TYPE = (
-    "action_msgs/srv/CancelGoal"  # without an ID and a time, it cancels all goals
-)
+# Without an ID and a time, it cancels all goals
+CANCEL_TYPE = "action_msgs/srv/CancelGoal"
 ALL_GOALS = {
     "goal_info": {"goal_id": {"uuid": [0] * 16}, "stamp": {"sec": 0, "nanosec": 0}}
 }
@@ -64,9 +62,8 @@ POSE_TYPES = {
     "tf": "tf2_msgs/msg/TFMessage",
 }
 NAVIGATE_TYPE = "nav2_msgs/action/NavigateToPose"
-MIN_PROGRESS = (
-    0.05  # metres that each leg must get closer to the goal, or the motion ends
-)
+# Metres that each leg must get closer to the goal, or the motion ends
+MIN_PROGRESS = 0.05
 LATEST = {"sec": 0, "nanosec": 0}
 """Stamp of a goal: tf2 uses the newest transform. Without a stamp, rosbridge fills in its own
 clock, for which transforms are too old (simulated time) or too new (a plan that is made again)."""
@@ -102,9 +99,8 @@ UNMEASURED_SECONDS = 2.0
 """Wait for a frame that measured something: a camera starts with black frames."""
 
 Message = Mapping[str, Json]
-Place = tuple[
-    float, float, float
-]  # x, y (metres), and the heading in degrees clockwise from y
+# x, y (metres), and the heading in degrees clockwise from y
+Place = tuple[float, float, float]
 
 
 @contextmanager
@@ -129,7 +125,8 @@ def parse_place(message: Message, topic: str) -> Place:
     with naming_field(topic, "pose"):
         pose = message["pose"]
         pose = pose.get("pose", pose)
-        x, y = float(pose["position"]["x"]), float(pose["position"]["y"])
+        x = float(pose["position"]["x"])
+        y = float(pose["position"]["y"])
         orientation = pose["orientation"]
     yaw = math.degrees(yaw_of(orientation, topic, "pose"))
     if not math.isfinite(x) or not math.isfinite(y):
@@ -191,7 +188,8 @@ def scan_depth(
         ranges = np.array(
             [math.nan if r is None else float(r) for r in message["ranges"]]
         )
-        first, step = float(message["angle_min"]), float(message["angle_increment"])
+        first = float(message["angle_min"])
+        step = float(message["angle_increment"])
         least = float(message.get("range_min") or 0.0)
         most = float(message.get("range_max") or math.inf)
     if not len(ranges):
@@ -250,7 +248,8 @@ def image_depth(
     pixel_type, encoding_unit = DEPTH_ENCODINGS[encoding]
     pixel_bytes = np.dtype(pixel_type).itemsize
     with naming_field(topic, "data"):
-        height, width = int(message["height"]), int(message["width"])
+        height = int(message["height"])
+        width = int(message["width"])
         step = int(message.get("step") or width * pixel_bytes)
         data = np.frombuffer(image_bytes(message["data"]), np.uint8)
     if height < 1 or width < 1 or len(data) != height * step:
@@ -292,11 +291,10 @@ def check_unit(metres: Floats, topic: str, field: str, remedy: str) -> None:
 def floor_map(message: Message, topic: str) -> FloorMap:
     """Convert an ``OccupancyGrid`` to a map of the floor."""
     with naming_field(topic, "data"):
-        info, data = (
-            message["info"],
-            np.array(message["data"], np.int16).astype(np.uint8),
-        )
-        cell, origin = float(info["resolution"]), info["origin"]
+        info = message["info"]
+        data = np.array(message["data"], np.int16).astype(np.uint8)
+        cell = float(info["resolution"])
+        origin = info["origin"]
         x, y = (float(origin["position"][axis]) + cell / 2 for axis in "xy")
         if not cell > 0 or abs(float(origin["orientation"]["z"])) > 1e-6:
             raise ValueError("the grid is rotated, or its cells have no size")
@@ -337,7 +335,9 @@ class Transforms:
         chain between them is missing or was received before ``after`` (``time.monotonic``)."""
         from scipy.spatial.transform import Rotation
 
-        point, turn, child = np.zeros(3), Rotation.identity(), body
+        point = np.zeros(3)
+        turn = Rotation.identity()
+        child = body
         for _ in range(len(self._parents) + 1):
             if child == frame:
                 x_axis = turn.apply((1.0, 0.0, 0.0))
@@ -349,7 +349,8 @@ class Transforms:
             if received < after:
                 return None
             rotation = Rotation.from_quat(quaternion)
-            point, turn = rotation.apply(point) + shift, rotation * turn
+            point = rotation.apply(point) + shift
+            turn = rotation * turn
         return None
 
 
@@ -462,9 +463,12 @@ class RosBase:
 
     def start(self, episode: Episode) -> None:
         """Connect and stop any running motion; the robot starts from its current pose."""
-        s, link = self.settings, self.link
+        s = self.settings
+        link = self.link
         link.close()  # a new subscription repeats the messages of topics that publish only once
-        self._halted, link.listener, link.heartbeat = "", self._on_message, s.heartbeat
+        self._halted = ""
+        link.listener = self._on_message
+        link.heartbeat = s.heartbeat
         link.subscribe(s.depth, DEPTH_TYPES[s.depth_from], s.throttle)
         if s.pose_from == "tf":
             for topic in s.tf_topics:
@@ -483,7 +487,8 @@ class RosBase:
             link.advertise(s.heartbeat, "std_msgs/msg/Empty")
         if s.speed:
             link.advertise(s.speed_limit, "nav2_msgs/msg/SpeedLimit")
-        self._metres, self._counts = 0.0, dict.fromkeys(self._counts, 0)
+        self._metres = 0.0
+        self._counts = dict.fromkeys(self._counts, 0)
         link.clear_interrupt()
         link.open()
         self._reported_breaks = link.reconnections
@@ -496,7 +501,8 @@ class RosBase:
 
     def _on_message(self, topic: str, message: Message) -> None:
         """Store transforms, and end the search at a low battery or a pressed emergency stop."""
-        problem, s = "", self.settings
+        problem = ""
+        s = self.settings
         if topic in s.tf_topics:
             self._transforms.add(message, topic)
         elif topic == s.battery:
@@ -566,7 +572,8 @@ class RosBase:
 
     def report(self) -> Mapping[str, Json]:
         """Return the counts, without ``in_view``: the objects truly in view are unknown."""
-        metres, reconnections = round(self._metres, 4), self.link.reconnections
+        metres = round(self._metres, 4)
+        reconnections = self.link.reconnections
         return {"metres": metres, **self._counts, "reconnections": reconnections}
 
     def stop(self) -> None:
@@ -601,7 +608,8 @@ class RosBase:
     def _do_motion(
         self, action: str, kind: str, args: Mapping[str, Json]
     ) -> MotionResult:
-        start, s = self._place, self.settings
+        start = self._place
+        s = self.settings
         with self._cancel_on_interrupt():
             try:
                 if not self.link.connected:
@@ -613,7 +621,8 @@ class RosBase:
             except LinkLost:
                 since = time.monotonic()
                 self._reopen()
-                away, status = f"{time.monotonic() - since:.1f} s", "lost"
+                away = f"{time.monotonic() - since:.1f} s"
+                status = "lost"
                 reason = (
                     f"the connection broke; restored after {away}, all goals cancelled"
                 )
@@ -696,7 +705,8 @@ class RosBase:
 
     def _locate(self, now: float | None = None) -> None:
         """Update the pose from messages received after ``now``."""
-        s, now = self.settings, time.monotonic() if now is None else now
+        s = self.settings
+        now = time.monotonic() if now is None else now
         if s.pose_from == "tf":
 
             def missing() -> str:
@@ -725,13 +735,16 @@ class RosBase:
 
     def _read_next_view(self) -> View:
         """Return a view from messages received from now on, except a map, which may be older."""
-        s, now = self.settings, time.monotonic()
+        s = self.settings
+        now = time.monotonic()
         after = dict.fromkeys(filter(None, (s.depth, s.image)), now)
         if s.costmap:
             after[s.costmap] = -math.inf
         latest = self.link.latest(after, s.answer)
         self._locate(now)
-        scan, image, floor = latest[s.depth], b"", None
+        scan = latest[s.depth]
+        image = b""
+        floor = None
         if s.image:
             with naming_field(s.image, "data"):
                 image = image_bytes(latest[s.image]["data"])

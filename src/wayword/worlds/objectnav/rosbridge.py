@@ -30,14 +30,16 @@ if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
 MAX_MESSAGE_BYTES = 32 * 2**20  # a camera image is well below it
+# Seconds between attempts to connect, doubled each time
 FIRST_WAIT, LONGEST_WAIT = (
     0.1,
     5.0,
-)  # seconds between attempts to connect, doubled each time
+)
+# Interval of pings, which reveal a dead network; time limit
 PING_SECONDS, PONG_SECONDS = (
     1.0,
     3.0,
-)  # interval of pings, which reveal a dead network; time limit
+)
 HEARTBEAT_SECONDS = 0.2  # a fifth of the robot's watchdog timeout
 SUCCEEDED, CANCELLED, ABORTED = 4, 5, 6  # ROS's ``GoalStatus``
 UNEXPLAINED_CODES = frozenset(
@@ -73,7 +75,9 @@ class Link:
         self, url: str, token: str = "", patience: float = 30.0, plain: bool = False
     ) -> None:
         check_url(url, plain)
-        self.url, self._token, self._patience = url, token, patience
+        self.url = url
+        self._token = token
+        self._patience = patience
         self.reconnections = 0
         self._opened = False
         self._connection: ClientConnection | None = None
@@ -81,15 +85,13 @@ class Link:
             lambda topic, message: None
         )
         """Called with each message and its topic, in the reading thread."""
-        self._topics: dict[
-            str, dict[str, Json]
-        ] = {}  # topic -> the message that sets it up
+        # Topic -> the message that sets it up
+        self._topics: dict[str, dict[str, Json]] = {}
         self.heartbeat = ""
         """Topic on which an empty message is published while connected; empty for none."""
         self._server_error = ""
-        self._latest: dict[
-            str, tuple[Mapping[str, Json], float]
-        ] = {}  # message, time received
+        # message, time received
+        self._latest: dict[str, tuple[Mapping[str, Json], float]] = {}
         self._pending: set[str] = set()
         """Requests that wait for an answer. Any other answer is dropped."""
         self.malformed: dict[str, str] = {}
@@ -123,7 +125,8 @@ class Link:
         """Connect, unless already connected. Raises ``RobotError``."""
         if self.connected:
             return
-        deadline, wait = time.monotonic() + self._patience, FIRST_WAIT
+        deadline = time.monotonic() + self._patience
+        wait = FIRST_WAIT
         while problem := self._attempt(max(0.1, deadline - time.monotonic())):
             if time.monotonic() + wait > deadline:
                 problem = f"no rosbridge at {self.url} within {self._patience:g} s ({problem})"
@@ -137,7 +140,9 @@ class Link:
 
     def close(self) -> None:
         """Disconnect; ``open`` connects again."""
-        connection, self._connection, self._opened = self._connection, None, False
+        connection = self._connection
+        self._connection = None
+        self._opened = False
         if connection is not None:
             connection.close()
 
@@ -176,9 +181,10 @@ class Link:
             if silent and not self.connected:
                 raise LinkLost
             if silent:
-                error = (
-                    f" (rosbridge: {self._server_error})" if self._server_error else ""
-                )
+                if self._server_error:
+                    error = f" (rosbridge: {self._server_error})"
+                else:
+                    error = ""
                 raise TimeoutError(silent + error)
 
     def goal(
@@ -206,7 +212,8 @@ class Link:
                 with suppress(LinkLost):
                     self._send({"op": "cancel_action_goal", **header})
                 raise
-        status, values = answer.get("status"), answer.get("values")
+        status = answer.get("status")
+        values = answer.get("values")
         if answer.get("result") is not True:
             return "refused", str(values)[:200] or "the goal was rejected"
         if status == SUCCEEDED:
@@ -271,7 +278,8 @@ class Link:
             self._latest.clear()
             self._answers.clear()
             self._server_error = ""
-        name, args = "wayword-robot", (connection,)
+        name = "wayword-robot"
+        args = (connection,)
         threading.Thread(target=self._read, args=args, name=name, daemon=True).start()
         try:
             for message in self._topics.values():

@@ -40,9 +40,8 @@ CONTACT_GAP = 0.02  # a point this close to a box (metres) counts as on it
 RAY_SLACK = 1e-9
 """Tolerance as a fraction of a ray. A surface at the very start or end of a ray touches the eye or
 the object and hides nothing; a ray through the seam of two walls is blocked."""
-POINT_SPREAD = (
-    0.4  # offset of outer test points from the center, as a share of the extents
-)
+# Offset of outer test points from the center, as a share of the extents
+POINT_SPREAD = 0.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,19 +75,18 @@ class Surfaces:
         )
         nearby = np.hypot(gap[:, 0], gap[:, 1]) <= limit
         if nearby.any():
-            low, high = self.low[nearby] - eye, self.high[nearby] - eye
+            low = self.low[nearby] - eye
+            high = self.high[nearby] - eye
             near, far = box_crossings(directions[:, None], low[:, :2], high[:, :2])
             above, beyond = box_crossings(
                 slopes[..., None, None], low[:, 2:], high[:, 2:]
             )
             near, far = np.maximum(near, above), np.minimum(far, beyond)  # (E, C, B)
-            met = (near <= far) & (
-                near > 0
-            )  # a box that contains the eye stops nothing
+            # A box that contains the eye stops nothing
+            met = (near <= far) & (near > 0)
             metres = np.minimum(metres, np.where(met, near, np.inf).min(axis=2))
-        metres = metres * np.hypot(
-            slopes, 1.0
-        )  # from metres along the floor to along the ray
+        # From metres along the floor to along the ray
+        metres = metres * np.hypot(slopes, 1.0)
         metres[metres > limit] = np.inf
         return np.asarray(metres)
 
@@ -116,11 +114,10 @@ class Surfaces:
         """Return (R,) fractions of rays, (R, 2) or (R, 3), at which they meet the first wall."""
         if not len(self.walls):
             return np.full(len(rays), np.inf)
-        sx, sy = (
-            self.walls[:, 2] - self.walls[:, 0],
-            self.walls[:, 3] - self.walls[:, 1],
-        )
-        dx, dy = self.walls[:, 0] - eye[0], self.walls[:, 1] - eye[1]
+        sx = self.walls[:, 2] - self.walls[:, 0]
+        sy = self.walls[:, 3] - self.walls[:, 1]
+        dx = self.walls[:, 0] - eye[0]
+        dy = self.walls[:, 1] - eye[1]
         cross = rays[:, :1] * sy - rays[:, 1:2] * sx  # (R, W)
         with np.errstate(divide="ignore", invalid="ignore"):
             t = (dx * sy - dy * sx) / cross
@@ -170,7 +167,8 @@ def surfaces_of(scene: Scene) -> Surfaces:
 
 def visible_points(obj: HouseObject) -> list[tuple[float, float, float]]:
     """Return the center and the corners of a smaller box at 1/3 and 2/3 of the height."""
-    wide, deep = obj.width * POINT_SPREAD, obj.depth * POINT_SPREAD
+    wide = obj.width * POINT_SPREAD
+    deep = obj.depth * POINT_SPREAD
     corners = ((-wide, -deep), (wide, -deep), (wide, deep), (-wide, deep))
     levels = (obj.bottom + obj.height / 3, obj.bottom + obj.height * 2 / 3)
     outer = [(obj.x + dx, obj.y + dy, z) for z in levels for dx, dy in corners]
@@ -182,8 +180,10 @@ def box_crossings(rays: Floats, low: Floats, high: Floats) -> tuple[Floats, Floa
     D) relative to the ray's origin: (…, B) each."""
     # For rays parallel to a face, a tiny number avoids 0 / 0 in the slab test.
     safe = np.where(np.abs(rays) < 1e-12, 1e-12, rays)
-    one, two = low / safe, high / safe
-    near, far = np.minimum(one, two), np.maximum(one, two)
+    one = low / safe
+    two = high / safe
+    near = np.minimum(one, two)
+    far = np.maximum(one, two)
     # One dimension at a time: numpy's reduction over such a short axis is many times slower.
     most = functools.reduce(np.maximum, np.moveaxis(near, -1, 0))
     return most, functools.reduce(np.minimum, np.moveaxis(far, -1, 0))
@@ -220,7 +220,9 @@ class SimulatedScene:
         self, camera: Camera, x: float, y: float, heading: float
     ) -> tuple[Shown, ...]:
         """Return the objects truly in view of a camera facing ``heading``, nearest first."""
-        numbers, shown, at = self._in_view(camera, x, y, heading), [], (x, y, heading)
+        numbers = self._in_view(camera, x, y, heading)
+        shown = []
+        at = (x, y, heading)
         fractions = self.surfaces.fractions(np.array((x, y, camera.eye)), numbers)
         for i, fraction in zip(numbers.tolist(), fractions.tolist(), strict=True):
             if fraction > 0:
@@ -246,7 +248,9 @@ class SimulatedScene:
     ) -> NDArray[np.intp]:
         """Return the objects whose center is within the camera's angles and range."""
         middles = self.surfaces.points[:, 0]
-        dx, dy, dz = middles[:, 0] - x, middles[:, 1] - y, middles[:, 2] - camera.eye
+        dx = middles[:, 0] - x
+        dy = middles[:, 1] - y
+        dz = middles[:, 2] - camera.eye
         away = np.hypot(dx, dy)
         off = geo.angles_apart(geo.bearings(dx, dy), heading)
         up = geo.elevations(dz, np.maximum(away, 1e-6))
@@ -258,7 +262,8 @@ class SimulatedBase:
     """A disc-shaped body with an RGB-D camera, at ``Episode.start``: ``{"x", "y", "heading"}``."""
 
     def __init__(self, place: SimulatedScene, camera: Camera | None = None) -> None:
-        self.place, self.camera = place, camera or Camera()
+        self.place = place
+        self.camera = camera or Camera()
         self._at: Point = (0.0, 0.0)
         self._heading = 0.0
         self._counts = Odometer()
@@ -269,7 +274,8 @@ class SimulatedBase:
             problem = f"must be a free position, got ({x:g}, {y:g}) in a wall, furniture or outside"
             where = f"in scene {self.place.scene.name}, field 'start'"
             raise DataError(f"episode {episode.id}", where, problem)
-        self._at, self._heading = (x, y), heading
+        self._at = (x, y)
+        self._heading = heading
         self._counts = Odometer()
 
     def capture(self) -> View:

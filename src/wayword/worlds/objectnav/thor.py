@@ -34,7 +34,8 @@ from wayword.worlds.objectnav.observation import Shown, View, from_camera, sight
 from wayword.worlds.objectnav.simulated import STEP, TURN
 
 BUILDING_TYPES = frozenset({"Floor", "Wall", "Ceiling"})  # parts of the building
-PICTURE_WIDTH, PICTURE_HEIGHT = 640, 480
+PICTURE_WIDTH = 640
+PICTURE_HEIGHT = 480
 CONTROLLER_OPTIONS: Mapping[str, Any] = {
     "agentMode": "locobot",
     "width": PICTURE_WIDTH,
@@ -102,7 +103,8 @@ class ThorBase:
         start_unity: StartController = launch,
         words: Mapping[str, str] | None = None,
     ) -> None:
-        self.camera, self._start_unity = camera or ThorCamera(), start_unity
+        self.camera = camera or ThorCamera()
+        self._start_unity = start_unity
         self._words = words or {}
         self._controller: Any = None
         self._event: Any = None
@@ -119,10 +121,8 @@ class ThorBase:
             )
         self._event = self._controller.reset(scene=episode.scene)
         up = self._metadata("agent", "position", "y")
-        position, rotation = (
-            {"x": x, "y": up, "z": y},
-            {"x": 0.0, "y": heading, "z": 0.0},
-        )
+        position = {"x": x, "y": up, "z": y}
+        rotation = {"x": 0.0, "y": heading, "z": 0.0}
         self._do("Teleport", position=position, rotation=rotation, horizon=horizon)
         if error := self._last_error():
             where = f"in scene {episode.scene}, field 'start'"
@@ -131,19 +131,18 @@ class ThorBase:
 
     def capture(self) -> View:
         eye = float(self._metadata("cameraPosition", "y"))
-        tilt = -float(
-            self._metadata("agent", "cameraHorizon")
-        )  # THOR's horizon is positive down
-        camera, frame = self.camera, self._event.depth_frame
+        # THOR's horizon is positive down
+        tilt = -float(self._metadata("agent", "cameraHorizon"))
+        camera = self.camera
+        frame = self._event.depth_frame
         if frame is None:
             raise DataError(
                 "AI2-THOR", "event.depth_frame", "is missing", "renderDepthImage=True"
             )
         metres = np.asarray(frame, np.float64)
         depth = from_camera(metres, camera.field_of_view, camera.reach, tilt=tilt)
-        buffer = (
-            io.BytesIO()
-        )  # a JPEG record is a tenth of a PNG; ai2thor requires pillow
+        # A JPEG record is a tenth of a PNG; ai2thor requires pillow
+        buffer = io.BytesIO()
         pillow: Any = import_module("PIL.Image")
         pillow.fromarray(np.asarray(self._event.frame, np.uint8)).save(
             buffer, "JPEG", quality=90
@@ -171,7 +170,8 @@ class ThorBase:
         result = self.rotate(relative(bearing((start[0], start[1]), (x, y)), heading))
         if result.status != "ok":
             return result
-        full_steps, error = int(distance / STEP + 1e-6), ""
+        full_steps = int(distance / STEP + 1e-6)
+        error = ""
         rest = distance - full_steps * STEP
         for step in [STEP] * full_steps + ([rest] if rest > 1e-3 else []):
             self._counts.moves += 1
@@ -223,27 +223,28 @@ class ThorBase:
         return value
 
     def _place(self) -> tuple[float, float, float]:
-        position, turned = (
-            self._metadata("agent", "position"),
-            self._metadata("agent", "rotation"),
-        )
+        position = self._metadata("agent", "position")
+        turned = self._metadata("agent", "rotation")
         heading = absolute(round(float(turned["y"]), 6))
         return round(position["x"], 6), round(position["z"], 6), heading
 
     def _shown(self, eye: float) -> tuple[Shown, ...]:
-        place, shown = self._place(), []
+        place = self._place()
+        shown = []
         for record in self._metadata("objects"):
             if not record["visible"] or record["objectType"] in BUILDING_TYPES:
                 continue
             bounds = record["axisAlignedBoundingBox"]
             x, up, y = (float(bounds["center"][c]) for c in "xyz")
             width, height, depth = (float(bounds["size"][c]) for c in "xyz")
-            name, label = str(record["objectId"]), str(record["objectType"])
+            name = str(record["objectId"])
+            label = str(record["objectType"])
             kind = type_name(label)
             words = kind.replace("_", " ")
             key = name if name in self._words else label
             if key in self._words:
-                name, words = key, self._words[key]
+                name = key
+                words = self._words[key]
             box = x, y, width, depth, up - height / 2, height
             shown.append(sighting(name, kind, words, box, place, eye))
         return tuple(sorted(shown, key=lambda one: (one.distance, one.id)))

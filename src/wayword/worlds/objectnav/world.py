@@ -70,9 +70,8 @@ class ObjectNavReference(Reference):
     middles: tuple[Point, ...] = ()
 
 
-GRID_SPACING = (
-    0.25  # metres between goal positions: RoboTHOR's shortest paths end on this grid
-)
+# Metres between goal positions: RoboTHOR's shortest paths end on this grid
+GRID_SPACING = 0.25
 
 
 def places_to_see(
@@ -140,7 +139,8 @@ class ObjectNavWorld(World):
     def reset(self, episode: Episode) -> None:
         """Start an episode. Raises ``DataError`` if its start is not a free position."""
         self.base.start(episode)
-        self._stopped, self._view = False, None
+        self._stopped = False
+        self._view = None
 
     def observe(self, actor: str) -> View:
         if self._view is None:
@@ -234,7 +234,9 @@ class SolvableSearches(Dataset):
         ):
             missing = "path to follow" if kind == "gold" else "goal to go to"
             raise UsageError(f"episode {task.episode.id} has no published {missing}")
-        searches, targets, path = world, reference.targets, reference.path
+        searches = world
+        targets = reference.targets
+        path = reference.path
 
         def shortest() -> list[Action]:
             actions, problem = searches.find(targets, reference.within)

@@ -74,7 +74,8 @@ class Hops:
     def __call__(self, starts: ArrayLike, ends: ArrayLike) -> Floats:
         """Return shortest distances in links from ``starts`` to ``ends`` (broadcast), inf without a
         path."""
-        start, end = np.asarray(starts), np.asarray(ends)
+        start = np.asarray(starts)
+        end = np.asarray(ends)
         start = start.reshape((1,) * (end.ndim - start.ndim) + start.shape)
         end = end.reshape((1,) * (start.ndim - end.ndim) + end.shape)
         # (2, 2, *shape): from each end of the start's row to each end of the other row
@@ -87,7 +88,8 @@ class Hops:
     def table(self, starts: ArrayLike, ends: ArrayLike) -> Floats:
         """Return an (L, R) array of links from each of ``starts`` (L,) to each of ``ends`` (R,):
         faster than pairwise calls if many of ``starts`` are in the same rows, as in a walk."""
-        start, end = np.asarray(starts), np.asarray(ends)
+        start = np.asarray(starts)
+        end = np.asarray(ends)
         hubs: dict[int, int] = {}  # a walk passes only a few hubs
         rows = [
             hubs.setdefault(hub, len(hubs))
@@ -120,10 +122,8 @@ class _Rows:
         count = len(offsets) - 1
         # A panorama is inside a row if it has two neighbors, each linked in both directions.
         sources = np.repeat(np.arange(count, dtype=np.int64), np.diff(offsets))
-        links, reverse_links = (
-            sources * count + targets,
-            targets * np.int64(count) + sources,
-        )
+        links = sources * count + targets
+        reverse_links = targets * np.int64(count) + sources
         is_two_way = np.isin(links, reverse_links) & (sources != targets)
         neighbors = np.bincount(
             np.unique(links[is_two_way]) // max(count, 1), minlength=count
@@ -131,11 +131,10 @@ class _Rows:
         arrivals = np.bincount(targets, minlength=count)
         is_inner = (neighbors == 2) & (np.diff(offsets) == 2) & (arrivals == 2)
         self._is_inner: list[bool] = is_inner.tolist()
-        self._exits = (
-            [part.tolist() for part in np.split(targets, offsets[1:-1])]
-            if count
-            else []
-        )
+        if count:
+            self._exits = [part.tolist() for part in np.split(targets, offsets[1:-1])]
+        else:
+            self._exits = []
         self.row = [0] * count
         self.ends = [0] * count, [0] * count
         self.gaps = [0] * count, [0] * count
@@ -146,9 +145,8 @@ class _Rows:
             self._add_hub(place)
         for place in hubs:
             self._follow_rows(place)
-        for place in range(
-            count
-        ):  # a ring without any junction: make one panorama a hub
+        # A ring without any junction: make one panorama a hub
+        for place in range(count):
             if self._is_inner[place] and not self.row[place]:
                 self._is_inner[place] = False
                 self._add_hub(place)
@@ -180,17 +178,20 @@ class _Rows:
             while self._is_inner[chain[-1]]:
                 first_exit, second_exit = self._exits[chain[-1]]
                 chain.append(second_exit if first_exit == chain[-2] else first_exit)
-            length, number = len(chain) - 1, hub * len(self.row) + step + 1
-            first, last = self._hubs[hub], self._hubs[chain[-1]]
+            length = len(chain) - 1
+            number = hub * len(self.row) + step + 1
+            first = self._hubs[hub]
+            last = self._hubs[chain[-1]]
             for gap, place in enumerate(chain[1:-1], 1):
                 self.row[place] = number
                 self.ends[0][place], self.ends[1][place] = first, last
                 self.gaps[0][place], self.gaps[1][place] = gap, length - gap
             pairs = [(first, last), (last, first)] if length > 1 else [(first, last)]
+            # Rows lead both ways, a single link may be one-way
             for (
                 start,
                 end,
-            ) in pairs:  # rows lead both ways, a single link may be one-way
+            ) in pairs:
                 self.links[start][end] = min(length, self.links[start].get(end, length))
 
 
@@ -333,9 +334,11 @@ def _parse(
     path = links[0]
     starts, degrees, ends = _columns(*links, 3)
     try:
-        field, column = "from", starts
+        field = "from"
+        column = starts
         sources = np.fromiter(map(index.__getitem__, column), np.int32, len(column))
-        field, column = "to", ends
+        field = "to"
+        column = ends
         targets = np.fromiter(map(index.__getitem__, column), np.int32, len(column))
     except KeyError as error:
         problem = f"{error.args[0]!r} is not a panorama of {nodes[0].name}"

@@ -65,7 +65,8 @@ class Navigator:
         if transition not in get_args(Transition):
             hint = suggest(transition, list(get_args(Transition)))
             raise UsageError(f"unknown street transition {transition!r}; {hint}")
-        self.graph, self.transition = graph, transition
+        self.graph = graph
+        self.transition = transition
         offsets, self._targets, self._exit_headings = graph.lists
         self._edges = [range(first, last) for first, last in pairwise(offsets)]
         self._links = len(self._targets)
@@ -112,7 +113,8 @@ class Navigator:
         """Return the action carried out for ``word`` by the rules of ``StreetWorld``, and the state
         after it."""
         edges = self._edges[self.panoramas[state]]
-        exits, executed = len(edges), word
+        exits = len(edges)
+        executed = word
         if word in ("stop", "turn_around") or self.transition == "original":
             pass
         elif (
@@ -138,11 +140,10 @@ class Navigator:
 
     def _after(self, state: State, word: str, edges: range) -> State:
         """Return the state after an action; ``edges`` are the outgoing links of its panorama."""
-        edge = (
-            None
-            if word == "stop" or not edges
-            else self._chosen_edge(state, word, edges)
-        )
+        if word == "stop" or not edges:
+            edge = None
+        else:
+            edge = self._chosen_edge(state, word, edges)
         if edge is None:
             return state
         if word != "forward":
@@ -150,11 +151,9 @@ class Navigator:
         if self.transition != "original":
             return edge
         ahead = self._edges[self._targets[edge]]
-        return (
-            self._links + self._closest(self._exit_headings[edge], ahead)
-            if ahead
-            else edge
-        )
+        if ahead:
+            return self._links + self._closest(self._exit_headings[edge], ahead)
+        return edge
 
     def _chosen_edge(self, state: State, word: str, edges: range) -> int | None:
         """Return the link that an action takes or turns to; None if it has no effect.
@@ -168,10 +167,10 @@ class Navigator:
         edges counter-clockwise and clockwise of forward, which after a turn in place is the
         heading.
         """
-        heading, exit_headings = self.headings[state], self._exit_headings
-        has_just_moved = (
-            state < self._links
-        )  # never at a panorama with exits under ``original``
+        heading = self.headings[state]
+        exit_headings = self._exit_headings
+        # Never at a panorama with exits under ``original``
+        has_just_moved = state < self._links
         if word == "turn_around":
             return self._closest((heading - 180) % 360, edges)
         edge = self._closest(heading, edges)
@@ -188,10 +187,12 @@ class Navigator:
             return None
         # From -179 to 180 degrees, so that an exit straight behind is the rightmost.
         ahead.sort(key=lambda edge: (exit_headings[edge] - heading + 179) % 360)
-        half, even = len(ahead) // 2, len(ahead) % 2 == 0
-        middle = (
-            self._closest(heading, ahead[half - 1 : half + 1]) if even else ahead[half]
-        )
+        half = len(ahead) // 2
+        even = len(ahead) % 2 == 0
+        if even:
+            middle = self._closest(heading, ahead[half - 1 : half + 1])
+        else:
+            middle = ahead[half]
         if word == "forward":
             return middle
         if len(edges) == 3:
@@ -199,24 +200,26 @@ class Navigator:
         if self.transition == "paper" and even:
             return self._nearest_turn(word, heading, ahead)
         others = [edge for edge in ahead if edge != middle]
-        return (
-            self._nearest_turn(word, exit_headings[middle], others)
-            if others
-            else middle
-        )
+        if others:
+            return self._nearest_turn(word, exit_headings[middle], others)
+        return middle
 
     def _nearest_turn(self, word: str, heading: int, edges: Sequence[int]) -> int:
         """Return the nearest edge on one side of a heading, up to a full circle."""
-        side, out = -1 if word == "left" else 1, self._exit_headings
+        side = -1 if word == "left" else 1
+        out = self._exit_headings
         return min(edges, key=lambda edge: side * (out[edge] - heading) % 360)
 
     def _closest(self, heading: float, edges: Sequence[int]) -> int:
         """Return the edge closest to a heading in [0, 360); ties go to the first."""
-        exit_headings, closest, best = self._exit_headings, edges[0], -1.0
+        exit_headings = self._exit_headings
+        closest = edges[0]
+        best = -1.0
         for edge in edges:  # closeness: 180 for equal headings, 0 for opposite ones
             closeness = abs(abs(exit_headings[edge] - heading) - 180)
             if closeness > best:
-                closest, best = edge, closeness
+                closest = edge
+                best = closeness
         return closest
 
 
@@ -263,7 +266,8 @@ def path_actions(navigator: Navigator, state: State, path: Sequence[int]) -> lis
 def shortest_actions(navigator: Navigator, state: State, goal: int) -> list[Word]:
     """Return a shortest path to a panorama as actions, without a stop; of equal ones, the one that
     goes straight, then the first in file order. Raises ``ValueError`` if there is no path."""
-    hops, graph = navigator.graph.hops, navigator.graph
+    hops = navigator.graph.hops
+    graph = navigator.graph
     path = [navigator.stand(state).panorama]
     if np.isinf(hops(path[0], goal)):
         raise ValueError(f"no path from {graph.ids[path[0]]} to {graph.ids[goal]}")

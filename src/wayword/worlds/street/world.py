@@ -73,7 +73,8 @@ class StreetWorld(Walkable):
     def __init__(
         self, navigator: moves.Navigator, dead_ends: moves.DeadEnds = "open"
     ) -> None:
-        self.navigator, self.dead_ends = navigator, dead_ends
+        self.navigator = navigator
+        self.dead_ends = dead_ends
         self.graph = navigator.graph
         # Shared by all of the navigator's worlds that have the same rule for dead ends.
         self._outcomes: dict[
@@ -83,14 +84,17 @@ class StreetWorld(Walkable):
             dead_ends, {word: {} for word in moves.WORDS}
         )
         self._state = navigator.start(0, 0)
-        self._changed, self._steps, self._stopped = True, 0, False
+        self._changed = True
+        self._steps = 0
+        self._stopped = False
 
     @property
     def read_only(self) -> tuple[object, ...]:
         return (self.navigator, self.graph, self._outcomes)
 
     def reset(self, episode: Episode) -> None:
-        panorama, heading = episode.start["panorama"], episode.start.get("heading", 0)
+        panorama = episode.start["panorama"]
+        heading = episode.start.get("heading", 0)
         number = self.graph.index.get(panorama)
         if number is None:
             where = f"episode {episode.id}, field 'panorama'"
@@ -98,10 +102,13 @@ class StreetWorld(Walkable):
                 self.graph.name, where, f"{panorama!r} is not in the street graph"
             )
         self._state = self.navigator.start(number, round(heading) % 360)
-        self._changed, self._steps, self._stopped = True, 0, False
+        self._changed = True
+        self._steps = 0
+        self._stopped = False
 
     def observe(self, actor: str) -> StreetObservation:
-        at, graph = self.navigator.stand(self._state), self.graph
+        at = self.navigator.stand(self._state)
+        graph = self.graph
         exits = graph.exits(at.panorama)
         angles = sorted(round(relative(heading, at.heading)) for heading, _ in exits)
         pose = graph.name, graph.ids[at.panorama], at.heading
@@ -111,7 +118,8 @@ class StreetWorld(Walkable):
         return _MENU
 
     def step(self, actor: str, action: Action) -> Feedback:
-        state, word = self._state, action.name
+        state = self._state
+        word = action.name
         cached = self._outcomes.get(word)
         if cached is None or action.arguments:
             raise ValueError(f"{action} is not on the menu")
@@ -119,7 +127,8 @@ class StreetWorld(Walkable):
         if outcome is None:
             executed, after = self.navigator.execute(state, word, self.dead_ends)
             panoramas = self.navigator.panoramas
-            moved, stops = panoramas[after] != panoramas[state], executed == "stop"
+            moved = panoramas[after] != panoramas[state]
+            stops = executed == "stop"
             outcome = cached[state] = (
                 after,
                 _feedback(word, executed, moved),
@@ -161,9 +170,12 @@ class StreetWorld(Walkable):
 
 @cache
 def _feedback(word: str, executed: str, moved: bool) -> Feedback:
-    status = (
-        "ok" if executed == word else "no_turn" if executed == "forward" else "dead_end"
-    )
+    if executed == word:
+        status = "ok"
+    elif executed == "forward":
+        status = "no_turn"
+    else:
+        status = "dead_end"
     return Feedback(status, {"executed": executed, "moved": moved})
 
 

@@ -71,7 +71,9 @@ class TwoPhaseWorld(World):
         }
         self._target = self._place = ""
         self._lists: tuple[tuple[str, ...], ...] = ((), ())  # the objects of each phase
-        self._phase, self._is_done, self._chosen = 1, False, list[str]()
+        self._phase = 1
+        self._is_done = False
+        self._chosen = list[str]()
 
     def reset(self, episode: Episode) -> None:
         """Start the test. Raises ``DataError`` if objects of the start belong to no room."""
@@ -81,17 +83,16 @@ class TwoPhaseWorld(World):
         )
         unknown = {*lists[0], *lists[1]} - {*self._room_of, HALLWAY}
         if unknown or HALLWAY not in lists[0] or not lists[1]:
-            problem = (
-                f"objects without a room: {sorted(unknown)}"
-                if unknown
-                else "has no choices"
-            )
+            if unknown:
+                problem = f"objects without a room: {sorted(unknown)}"
+            else:
+                problem = "has no choices"
             raise DataError("two_phase", f"episode {episode.id}", problem)
-        self._lists, self._target = (
-            lists,
-            str(episode.extra.get("target", episode.instruction)),
-        )
-        self._place, self._phase, self._is_done = str(start["room"]), 1, False
+        self._lists = lists
+        self._target = str(episode.extra.get("target", episode.instruction))
+        self._place = str(start["room"])
+        self._phase = 1
+        self._is_done = False
         self._chosen = []
 
     def observe(self, actor: str) -> TwoPhaseObservation:
@@ -112,9 +113,11 @@ class TwoPhaseWorld(World):
         obj = action.arguments[0]
         self._chosen.append(obj)
         if obj == HALLWAY:
-            self._place, self._phase = HALLWAY, 2
+            self._place = HALLWAY
+            self._phase = 2
         else:
-            self._place, self._is_done = self._room_of[obj], True
+            self._place = self._room_of[obj]
+            self._is_done = True
         return Feedback("ok", {"object": obj, "room": self._place})
 
     def done(self, actor: str) -> bool:

@@ -81,9 +81,8 @@ class Chore:
 
 def draw_chore(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore | None:
     """Draw a chore of a type, or None if impossible; may make objects of ``arrangement`` dirty."""
-    if (
-        kind == LOOK_IN_LIGHT
-    ):  # an object (not kitchenware or food) to hold next to a lit lamp
+    # An object (not kitchenware or food) to hold next to a lit lamp
+    if kind == LOOK_IN_LIGHT:
         lamps = [lamp for lamp in ("desk_lamp", "floor_lamp") if arrangement.of(lamp)]
         cooking = {"stove_burner", "fridge"}
         types = [
@@ -93,7 +92,8 @@ def draw_chore(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore
         ]
         if not lamps or not types:
             return None
-        target, lamp = rng.choice(types), rng.choice(lamps)
+        target = rng.choice(types)
+        lamp = rng.choice(lamps)
         goals = Held(arrangement.ids(target)), Lit(arrangement.ids(lamp))
         return Chore(LOOK_IN_LIGHT, goals, target, lamp=lamp)
     if kind == PICK_STACK:
@@ -133,7 +133,8 @@ def _draw_treatment(
             for each in arrangement.of(target):
                 arrangement.objects[each.id] = replace(each, dirty=True)
         slices = _draw_slicing(rng, arrangement, target)
-        objects, places = arrangement.ids(target), arrangement.ids(receptacle)
+        objects = arrangement.ids(target)
+        places = arrangement.ids(receptacle)
         goals: tuple[GoalCondition, ...] = (
             Inside(objects, places, slices),
             Has(objects, (trait,)),
@@ -155,7 +156,8 @@ def _draw_stack(rng: random.Random, arrangement: Arrangement) -> Chore | None:
         places = _goal_furniture(arrangement, movable)
         if not types or not places:
             continue
-        target, receptacle = rng.choice(types), rng.choice(places)
+        target = rng.choice(types)
+        receptacle = rng.choice(places)
         objects, trays, parents = map(arrangement.ids, (target, movable, receptacle))
         goals = (
             Inside(objects, trays),
@@ -245,7 +247,8 @@ def preposition(kind: str) -> str:
 def ask_for(rng: random.Random, chore: Chore) -> str:
     """Phrase a chore as an instruction."""
     target = f"{'sliced ' if chore.sliced else ''}{spoken_name(chore.target)}"
-    place, movable = spoken_name(chore.receptacle), spoken_name(chore.movable)
+    place = spoken_name(chore.receptacle)
+    movable = spoken_name(chore.movable)
     words = {
         "things": plural(target),
         "on": preposition(chore.receptacle),

@@ -114,9 +114,11 @@ class HomesSettings(Checked):
             return self.paper
         if isinstance(self.actions, str) and self.actions in ACTIONS:
             return tuple(v for v in ACTIONS[self.actions] if v not in self.unused_verbs)
-        requested = (
-            self.actions.split(",") if isinstance(self.actions, str) else self.actions
-        )
+        requested: Sequence[str]
+        if isinstance(self.actions, str):
+            requested = self.actions.split(",")
+        else:
+            requested = self.actions
         names = tuple(dict.fromkeys(name.strip() for name in requested if name.strip()))
         for name in names:
             if name not in VERBS:
@@ -196,7 +198,8 @@ class SourcedTasks(SolvableHousehold):
 
     @property
     def tasks(self) -> Sequence[Task]:
-        tasks, rules = self._source.tasks, self.rules()
+        tasks = self._source.tasks
+        rules = self.rules()
         ids = tasks.ids if isinstance(tasks, DrawnTasks) else None
 
         def with_rules(number: int) -> Task:
@@ -239,9 +242,10 @@ class SourcedTasks(SolvableHousehold):
         settings = replace(
             self.settings, episodes=max(self.settings.episodes, FEWEST_EPISODES)
         )
-        source = (
-            self if self.split == train else type(self)(train, self.folder, settings)
-        )
+        if self.split == train:
+            source = self
+        else:
+            source = type(self)(train, self.folder, settings)
         return Training(source, source.tasks)
 
 
@@ -280,8 +284,12 @@ class Generated:
         identify: Callable[[str, str], str] = episode_id,
         **naming: Any,
     ) -> None:
-        self.settings, self._split, self._draw = settings, split, draw
-        self._kinds, self._seed, self._naming = kinds, seed, naming
+        self.settings = settings
+        self._split = split
+        self._draw = draw
+        self._kinds = kinds
+        self._seed = seed
+        self._naming = naming
         self._case = lru_cache(maxsize=256)(self._make)
         self._arrangement = lru_cache(maxsize=1)(
             lambda seed, scene: arrange(
@@ -307,12 +315,14 @@ class Generated:
         """Return the scene and the arrangement's name of an episode."""
         homes = self.settings.homes
         kind = f"{kind_in_turn(self._kinds, number, homes)}/" if self._kinds else ""
-        scene, length = self.settings.home(self._split, number), self.settings.length
+        scene = self.settings.home(self._split, number)
+        length = self.settings.length
         suffix = f"/l{length}" if length else ""
         return scene, f"{kind}{number // homes}{suffix}"
 
     def _make(self, scene: str, code: str) -> Case:
-        length, attempts = self.settings.length, range(TRIES)
+        length = self.settings.length
+        attempts = range(TRIES)
         if length:
             found = self._found.get(f"{scene}/{code}", lambda: self._find(scene, code))
             attempts = range(0) if found is None else range(found, found + 1)
@@ -320,7 +330,8 @@ class Generated:
             case = self._draw_case(scene, code, attempt)
             if case is not None:
                 return case
-        kind, least = code.partition("/")[0], f" of length={length}" if length else ""
+        kind = code.partition("/")[0]
+        least = f" of length={length}" if length else ""
         hint = "change dataset.length" if length else "increase dataset.clutter"
         raise UsageError(
             f"{scene} has no {kind!r} task{least}; {hint} or dataset.rooms"
@@ -336,9 +347,9 @@ class Generated:
         else:
             arrangement = arrange(rng, cached_home(scene), self.settings.clutter)
         task = self._draw(rng, arrangement, code)
-        return (
-            None if task is None else Case(task, arrangement.home, arrangement.scene())
-        )
+        if task is None:
+            return None
+        return Case(task, arrangement.home, arrangement.scene())
 
     def _find(self, scene: str, code: str) -> int | None:
         """Return the number of the first draw whose task the expert solves in ``length`` actions

@@ -96,7 +96,8 @@ class FurniturePiece:
 
     @property
     def box(self) -> Box:
-        wide, deep = self.width / 2, self.depth / 2
+        wide = self.width / 2
+        deep = self.depth / 2
         return self.x - wide, self.y - deep, self.x + wide, self.y + deep
 
     def at(self, along: float, deep: float) -> tuple[float, float]:
@@ -137,11 +138,14 @@ def find_place(
     spec = FURNITURE_KINDS[kind]
     for _ in range(TRIES):
         front = rng.choice(SIDES)
-        width, depth = (
-            (spec.depth, spec.width) if front[0] else (spec.width, spec.depth)
-        )
-        west, east = room.x0 + OFF_WALL + width / 2, room.x1 - OFF_WALL - width / 2
-        south, north = room.y0 + OFF_WALL + depth / 2, room.y1 - OFF_WALL - depth / 2
+        if front[0]:
+            width, depth = (spec.depth, spec.width)
+        else:
+            width, depth = (spec.width, spec.depth)
+        west = room.x0 + OFF_WALL + width / 2
+        east = room.x1 - OFF_WALL - width / 2
+        south = room.y0 + OFF_WALL + depth / 2
+        north = room.y1 - OFF_WALL - depth / 2
         x = rng.uniform(room.x0 + width / 2 + OFF_WALL, room.x1 - width / 2 - OFF_WALL)
         y = rng.uniform(room.y0 + depth / 2 + OFF_WALL, room.y1 - depth / 2 - OFF_WALL)
         if not spec.free and front[0]:  # its back against the wall
@@ -151,7 +155,8 @@ def find_place(
         piece = FurniturePiece(
             kind, round(x, 2), round(y, 2), width, depth, front, number
         )
-        box, front_box = piece.box, front_of(piece)
+        box = piece.box
+        front_box = front_of(piece)
         inside = (
             room.x0 < box[0]
             and room.y0 < box[1]
@@ -176,16 +181,12 @@ def front_of(piece: FurniturePiece) -> Box:
         return west - FRONT, south - FRONT, east + FRONT, north + FRONT
     fx, fy = piece.front
     if fx:
-        return (
-            (east, south, east + FRONT, north)
-            if fx > 0
-            else (west - FRONT, south, west, north)
-        )
-    return (
-        (west, north, east, north + FRONT)
-        if fy > 0
-        else (west, south - FRONT, east, south)
-    )
+        if fx > 0:
+            return (east, south, east + FRONT, north)
+        return (west - FRONT, south, west, north)
+    if fy > 0:
+        return (west, north, east, north + FRONT)
+    return (west, south - FRONT, east, south)
 
 
 def threshold(door: PlanDoor) -> Box:

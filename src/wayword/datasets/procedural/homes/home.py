@@ -42,13 +42,15 @@ from wayword.worlds.household.route import Trip
 from wayword.worlds.household.scene import HouseObject, Point, Scene
 from wayword.worlds.household.verbs import Body
 
-MIN_ROOMS, MAX_ROOMS = 1, 100
+MIN_ROOMS = 1
+MAX_ROOMS = 100
 STUDIO = "studio"
 """The only room of the smallest homes."""
 STUDIO_WIDTH = (6.0, 7.0)  # metres: wide, since it holds all furniture of a home
 ROW_ROOMS = ("kitchen", "living room", "main bedroom", "bathroom")
 """Rooms, in order, of homes too small for a hallway."""
-CORRIDOR, CORRIDOR_WIDTH = "corridor", 2.4
+CORRIDOR = "corridor"
+CORRIDOR_WIDTH = 2.4
 WING_ROOMS = 12
 """Maximum number of rooms per wing, including its hallway."""
 WING_GAP = 0.4
@@ -72,7 +74,8 @@ def draw_home_plan(rng: random.Random, count: int) -> FloorPlan:
         edges.append(round(edges[-1] + max(3.0, rng.uniform(*width)), 2))
     spans = zip(names, edges, edges[1:], strict=False)
     rooms = tuple(PlanRoom(name, x0, 0.0, x1, depth) for name, x0, x1 in spans)
-    margin, doors = DOOR / 2 + CORNER, []
+    margin = DOOR / 2 + CORNER
+    doors = []
     for i in range(count - 1):
         y = round(rng.uniform(margin, depth - margin), 2)
         doors.append(PlanDoor((i, i + 1), edges[i + 1], y, True, DOOR))
@@ -87,12 +90,15 @@ def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
     doors: list[PlanDoor] = []
     wing_tops = [0.0, 0.0]
     for n, size in enumerate(sizes):
-        wing, side = floorplans.draw_wing(rng, size), n % 2
+        wing = floorplans.draw_wing(rng, size)
+        side = n % 2
         shift_y = round(wing_tops[side] - min(room.y0 for room in wing.rooms), 2)
-        first, suffix = 1 + len(rooms), f" {n + 1}" if n else ""
+        first = 1 + len(rooms)
+        suffix = f" {n + 1}" if n else ""
         for room in wing.rooms:
             x0, x1 = sorted((_mirror_x(room.x0, side), _mirror_x(room.x1, side)))
-            y0, y1 = round(room.y0 + shift_y, 2), round(room.y1 + shift_y, 2)
+            y0 = round(room.y0 + shift_y, 2)
+            y1 = round(room.y1 + shift_y, 2)
             rooms.append(PlanRoom(f"{room.name}{suffix}", x0, y0, x1, y1))
         for door in wing.doors:
             one, other = door.rooms
@@ -210,16 +216,14 @@ def build_scene(
         builder.room(room.name, corners)
     for number, door in enumerate(plan.doors, 1):
         half_width = door.width / 2
-        a = (
-            (door.x, door.y - half_width)
-            if door.vertical
-            else (door.x - half_width, door.y)
-        )
-        b = (
-            (door.x, door.y + half_width)
-            if door.vertical
-            else (door.x + half_width, door.y)
-        )
+        if door.vertical:
+            a = (door.x, door.y - half_width)
+        else:
+            a = (door.x - half_width, door.y)
+        if door.vertical:
+            b = (door.x, door.y + half_width)
+        else:
+            b = (door.x + half_width, door.y)
         if door.width > DOOR:
             builder.opening(a, b)
         else:
@@ -231,9 +235,10 @@ def build_scene(
         part_id = ""
         for part in FURNITURE_KINDS[piece.kind].parts:
             kind = FURNITURE_KINDS[part.kind]
-            width, depth = (
-                (kind.depth, kind.width) if piece.front[0] else (kind.width, kind.depth)
-            )
+            if piece.front[0]:
+                width, depth = (kind.depth, kind.width)
+            else:
+                width, depth = (kind.width, kind.depth)
             part_id = _add_furniture(
                 *(builder, part.kind, piece.at(part.along, part.deep), width, depth),
                 bottom=part.bottom,
@@ -279,7 +284,8 @@ def reachable_starts(layout: Layout) -> tuple[Point, ...]:
     walker = house.actors["agent"]
     grid = Trip(house, walker).grid
     room = layout.scene.rooms[0].polygon
-    x, y = (room[0][0] + room[2][0]) / 2, (room[0][1] + room[2][1]) / 2
+    x = (room[0][0] + room[2][0]) / 2
+    y = (room[0][1] + room[2][1]) / 2
     places = np.flatnonzero((grid.neighbors >= 0).any(axis=1))
     if not len(places):
         return ()
@@ -293,7 +299,8 @@ def reachable_starts(layout: Layout) -> tuple[Point, ...]:
             trip.nearest_goal(i)
     except Fail:
         return ()
-    closed, radius = [True] * house.entities.doors, walker.body.radius
+    closed = [True] * house.entities.doors
+    radius = walker.body.radius
     points = (
         (float(grid.x[p]), float(grid.y[p])) for p in np.flatnonzero(trip.steps >= 0)
     )

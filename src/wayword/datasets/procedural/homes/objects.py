@@ -155,7 +155,8 @@ def arrange(rng: random.Random, home: Home, clutter: float = 1.0) -> Arrangement
 
 def names_of(objects: Iterable[HouseObject]) -> dict[str, str]:
     """Map object ids to names (``mug_2``), as in a world where every object is named."""
-    counts, names = Counter[str](), dict[str, str]()
+    counts = Counter[str]()
+    names = dict[str, str]()
     for each in objects:
         counts[each.type] += 1
         names[each.id] = f"{each.type}_{counts[each.type]}"

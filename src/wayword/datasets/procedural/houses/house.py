@@ -44,7 +44,8 @@ def build_walls(plan: FloorPlan) -> Walls:
     """Build the solid walls of every room, with openings cut out."""
     rows: dict[bool, set[tuple[float, float, float]]] = {True: set(), False: set()}
     for room in plan.rooms:
-        across, up = (room.x0, room.x1), (room.y0, room.y1)
+        across = (room.x0, room.x1)
+        up = (room.y0, room.y1)
         for vertical, lines, (first, high) in ((True, across, up), (False, up, across)):
             doors = [
                 (*((door.x, door.y) if vertical else (door.y, door.x)), door.width / 2)
@@ -72,7 +73,8 @@ def build_walls(plan: FloorPlan) -> Walls:
 
 def visible(walls: Walls, eyes: Array, targets: Array) -> NDArray[np.bool_]:
     """Return an (N, M) mask: True if target (M, 2) is visible from eye (N, 2), both in metres."""
-    p, q = eyes[:, None, None, :], targets[None, :, None, :]
+    p = eyes[:, None, None, :]
+    q = targets[None, :, None, :]
     flipped = p[..., ::-1], q[..., ::-1]
     blocked = _blocked(walls.vertical, p, q) | _blocked(walls.horizontal, *flipped)
     return np.asarray(~blocked)
@@ -80,8 +82,11 @@ def visible(walls: Walls, eyes: Array, targets: Array) -> NDArray[np.bool_]:
 
 def _blocked(rows: Array, p: Array, q: Array) -> NDArray[np.bool_]:
     """Return True where a wall at constant first coordinate cuts the segment from p to q."""
-    line, low, high = rows[:, 0], rows[:, 1], rows[:, 2]
-    before, after = p[..., 0] - line, q[..., 0] - line
+    line = rows[:, 0]
+    low = rows[:, 1]
+    high = rows[:, 2]
+    before = p[..., 0] - line
+    after = q[..., 0] - line
     change = before - after
     crosses = (before * after < 0) & (np.abs(change) > EPS)
     share = np.where(crosses, before / np.where(crosses, change, 1.0), 0.0)
@@ -89,15 +94,17 @@ def _blocked(rows: Array, p: Array, q: Array) -> NDArray[np.bool_]:
     hit = crosses & (crossing > low - EPS) & (crossing < high + EPS)
     # Two points on the same wall line see each other unless a solid segment is between them.
     in_wall_line = (np.abs(before) < EPS) & (np.abs(after) < EPS)
-    first, last = np.minimum(p[..., 1], q[..., 1]), np.maximum(p[..., 1], q[..., 1])
+    first = np.minimum(p[..., 1], q[..., 1])
+    last = np.maximum(p[..., 1], q[..., 1])
     hit |= in_wall_line & (first < high - EPS) & (last > low + EPS)
     return np.asarray(hit.any(axis=-1))
 
 
+# Metres between viewpoints in a room, and in the hallway
 SPACING, HALL_SPACING = (
     2.5,
     2.8,
-)  # metres between viewpoints in a room, and in the hallway
+)
 LONGEST = 4.2
 """Maximum edge length in metres, unless a longer edge is needed to connect the graph."""
 
@@ -124,7 +131,8 @@ def set_places(
     Ids are opaque, so that they reveal nothing about the plan."""
     spots: list[tuple[float, float, tuple[int, ...], int | None]] = []
     for number, room in enumerate(plan.rooms):  # a jittered grid in each
-        width, height = room.x1 - room.x0, room.y1 - room.y0
+        width = room.x1 - room.x0
+        height = room.y1 - room.y0
         if room.name == HALLWAY:
             columns = max(1, round(width / HALL_SPACING)) if width > height else 1
             rows = max(1, round(height / HALL_SPACING)) if height > width else 1
@@ -167,9 +175,8 @@ def join_places(
     distances = np.sqrt(square)
     # The law of cosines gives the angle at the third viewpoint.
     sides = distances[:, None, :] * distances[None, :, :]
-    limit = (
-        2.0 * math.cos(math.radians(DETOUR_ANGLE)) * sides - 1e-9
-    )  # exclude a point itself
+    # Exclude a point itself
+    limit = 2.0 * math.cos(math.radians(DETOUR_ANGLE)) * sides - 1e-9
     between = square[:, None, :] + square[None, :, :] - square[:, :, None] < limit
     has_detour = (between & sees[:, None, :] & sees[None, :, :]).any(axis=-1)
     joined = sees & ~has_detour
@@ -184,10 +191,8 @@ def join_places(
         if components[i] != components[j]:
             components[components == components[i]] = components[j]
             edges[i, j] = edges[j, i] = True
-    pairs, height = (
-        np.argwhere(edges).astype(np.int32),
-        np.full((len(places), 1), EYE_HEIGHT),
-    )
+    pairs = np.argwhere(edges).astype(np.int32)
+    height = np.full((len(places), 1), EYE_HEIGHT)
     return build(scene, tuple(p.id for p in places), np.hstack([flat, height]), pairs)
 
 
@@ -267,20 +272,21 @@ def _free_spot(
     paths: Sequence[tuple[Point, Point]],
 ) -> Point | None:
     """Return a spot along the walls, clear of paths and of points, each with its clearance (m)."""
-    x0, y0, x1, y1 = (
-        room.x0 + OFF_WALL,
-        room.y0 + OFF_WALL,
-        room.x1 - OFF_WALL,
-        room.y1 - OFF_WALL,
-    )
-    width, height = x1 - x0, y1 - y0
+    x0 = room.x0 + OFF_WALL
+    y0 = room.y0 + OFF_WALL
+    x1 = room.x1 - OFF_WALL
+    y1 = room.y1 - OFF_WALL
+    width = x1 - x0
+    height = y1 - y0
     for _ in range(TRIES):
         perimeter_m = rng.uniform(0.0, 2 * (width + height))
         if perimeter_m < 2 * width:
-            x, y = x0 + perimeter_m % width, (y0 if perimeter_m < width else y1)
+            x = x0 + perimeter_m % width
+            y = y0 if perimeter_m < width else y1
         else:
             perimeter_m -= 2 * width
-            x, y = (x0 if perimeter_m < height else x1), y0 + perimeter_m % height
+            x = x0 if perimeter_m < height else x1
+            y = y0 + perimeter_m % height
         spot = round(x, 2), round(y, 2)
         if all(
             math.dist(spot, point) >= clearance for point, clearance in near
@@ -291,13 +297,13 @@ def _free_spot(
 
 def project_onto(spot: Point, start: Point, end: Point) -> tuple[float, float]:
     """Return the distance (m) from a spot to a segment, and its projection onto it (0 to 1)."""
-    dx, dy = end[0] - start[0], end[1] - start[1]
+    dx = end[0] - start[0]
+    dy = end[1] - start[1]
     square = dx * dx + dy * dy
-    share = (
-        ((spot[0] - start[0]) * dx + (spot[1] - start[1]) * dy) / square
-        if square
-        else 0.0
-    )
+    if square:
+        share = ((spot[0] - start[0]) * dx + (spot[1] - start[1]) * dy) / square
+    else:
+        share = 0.0
     share = min(1.0, max(0.0, share))
     return math.dist(spot, (start[0] + share * dx, start[1] + share * dy)), share
 

@@ -85,7 +85,8 @@ class Route:
 
 def turn_word(angle: float) -> str:
     """Return the word for a turn: straight up to 25 degrees, slightly to 65, sharply from 115."""
-    size, side = abs(angle), "right" if angle > 0 else "left"
+    size = abs(angle)
+    side = "right" if angle > 0 else "left"
     if size <= 25.0:
         return "straight"
     if size > 155.0:
@@ -99,7 +100,8 @@ def find_routes(house: GeneratedHouse) -> Iterator[Route]:
 
     A route leads from a place inside a room to a place in another room, far enough away.
     """
-    rng, places = random.Random(f"routes/{house.scene}"), house.places
+    rng = random.Random(f"routes/{house.scene}")
+    places = house.places
     away = house.graph.distances
     pairs = [
         (places[i].id, places[j].id)
@@ -109,7 +111,8 @@ def find_routes(house: GeneratedHouse) -> Iterator[Route]:
         if places[i].door is None and places[i].rooms[0] not in places[j].rooms
     ]
     rng.shuffle(pairs)
-    planner, used_goals = _Planner(house), set[str]()
+    planner = _Planner(house)
+    used_goals = set[str]()
     remaining_pairs: list[tuple[str, str]] = []
     for start, goal in pairs:
         heading = rng.randrange(12) * 30.0
@@ -125,7 +128,8 @@ def find_routes(house: GeneratedHouse) -> Iterator[Route]:
 
 def find_tours(house: GeneratedHouse, hops: int) -> Iterator[Route]:
     """Yield distinct routes of exactly ``hops`` steps, in a fixed order, drawn on demand."""
-    rng, planner = random.Random(f"tours/{house.scene}/{hops}"), _Planner(house)
+    rng = random.Random(f"tours/{house.scene}/{hops}")
+    planner = _Planner(house)
     used: set[tuple[str, ...]] = set()
     for _ in range(TOUR_DRAWS):
         route = planner.tour(rng, hops)
@@ -155,12 +159,12 @@ class _Planner:
     def tour(self, rng: random.Random, hops: int) -> Route | None:
         """Draw a route of exactly ``hops`` steps, through several rooms if it is longer than any
         shortest path; None if the draw fails."""
-        graph, inside = (
-            self.house.graph,
-            [p.id for p in self.house.places if p.door is None],
-        )
-        start, heading = rng.choice(inside), rng.randrange(12) * 30.0
-        path, stretches = [start], list[Stretch]()
+        graph = self.house.graph
+        inside = [p.id for p in self.house.places if p.door is None]
+        start = rng.choice(inside)
+        heading = rng.randrange(12) * 30.0
+        path = [start]
+        stretches = list[Stretch]()
         while remaining := hops + 1 - len(path):
             for goal in rng.sample(graph.ids, len(graph.ids)):
                 leg = graph.shortest_path(path[-1], goal)[1:]
@@ -173,7 +177,8 @@ class _Planner:
                     continue
                 described = self._stretches([*path, *leg], stretches, heading)
                 if described:
-                    path, stretches = [*path, *leg], described
+                    path = [*path, *leg]
+                    stretches = described
                     break
             else:
                 return None
@@ -184,29 +189,30 @@ class _Planner:
     ) -> list[Stretch] | None:
         """Extend the stretches ``before`` to the end of the path; None if the rest cannot be
         described or ends at nothing that has a name."""
-        stretches, at = list(before), before[-1].end if before else 0
+        stretches = list(before)
+        at = before[-1].end if before else 0
         while at < len(path) - 1:
             reached = stretches[-1].piece if stretches else None
-            facing = (
-                self.house.graph.bearing(path[at - 1], path[at])[0] if at else heading
-            )
+            if at:
+                facing = self.house.graph.bearing(path[at - 1], path[at])[0]
+            else:
+                facing = heading
             stretch = self._stretch_from(path, at, facing, reached)
             if stretch is None:
                 return None
             stretches.append(stretch)
             at = stretch.end
-        return (
-            None
-            if stretches[-1].door is None and stretches[-1].piece is None
-            else stretches
-        )
+        if stretches[-1].door is None and stretches[-1].piece is None:
+            return None
+        return stretches
 
     def _stretch_from(
         self, path: list[str], at: int, facing: float, reached: int | None
     ) -> Stretch | None:
         """The longest stretch from index ``at``, up to the next doorway; ``reached`` is the piece
         where the last one ended."""
-        graph, places = self.house.graph, [self.house.place(each) for each in path]
+        graph = self.house.graph
+        places = [self.house.place(each) for each in path]
         doors = [i for i in range(at + 1, len(path)) if places[i].door is not None]
         first = graph.bearing(path[at], path[at + 1])[0]
         (room,) = {*places[at].rooms} & {*places[at + 1].rooms}
@@ -274,7 +280,8 @@ class _Planner:
             place = self.house.place(viewpoint)
             return math.dist((end.x, end.y), (place.x, place.y))
 
-        adjacent, steps = self.house.graph.adjacent, range(stretch.start, stretch.end)
+        adjacent = self.house.graph.adjacent
+        steps = range(stretch.start, stretch.end)
         return all(
             min(adjacent[path[at]], key=distance) == path[at + 1] for at in steps
         )
@@ -292,7 +299,8 @@ class _Planner:
             for one, other in pairwise(steps) if piece.room == stretch.room else ():
                 at, start, end = ((each.x, each.y) for each in (piece, one, other))
                 distance, share = project_onto(at, start, end)
-                dx, dy = at[0] - start[0], at[1] - start[1]
+                dx = at[0] - start[0]
+                dy = at[1] - start[1]
                 leftward = (end[0] - start[0]) * dy - (end[1] - start[1]) * dx
                 if distance <= PASSING_RANGE and 0.2 <= share <= 0.8:
                     passed.append(

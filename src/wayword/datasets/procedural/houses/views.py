@@ -58,11 +58,10 @@ def look_around(
 ) -> tuple[ViewSector, ...]:
     """Return the sectors, clockwise from north; they overlap if ``width`` (degrees) exceeds 360 /
     ``sectors``."""
-    place, sector_width = house.place(viewpoint), 360.0 / sectors
-    in_sight, doors = (
-        furniture_in_sight(house, viewpoint),
-        doors_in_sight(house, viewpoint),
-    )
+    place = house.place(viewpoint)
+    sector_width = 360.0 / sectors
+    in_sight = furniture_in_sight(house, viewpoint)
+    doors = doors_in_sight(house, viewpoint)
     near_items = [
         item for item in in_sight if house.furniture[item.number].room in place.rooms
     ]
@@ -84,9 +83,10 @@ def look_around(
             )
             for group in (near_items, doors, beyond)
         )
-        depth = (
-            _depth(house.plan.rooms[room], place, heading) if room is not None else 0.0
-        )
+        if room is not None:
+            depth = _depth(house.plan.rooms[room], place, heading)
+        else:
+            depth = 0.0
         directions.append(
             ViewSector(
                 heading,
@@ -158,17 +158,16 @@ def _room_towards(
 
 
 def _depth(room: PlanRoom, place: HousePlace, heading: float) -> float:
-    dx, dy = math.sin(math.radians(heading)), math.cos(math.radians(heading))
-    across = (
-        (room.x1 - place.x if dx > 0 else room.x0 - place.x) / dx
-        if abs(dx) > 0.1
-        else 99.0
-    )
-    up = (
-        (room.y1 - place.y if dy > 0 else room.y0 - place.y) / dy
-        if abs(dy) > 0.1
-        else 99.0
-    )
+    dx = math.sin(math.radians(heading))
+    dy = math.cos(math.radians(heading))
+    if abs(dx) > 0.1:
+        across = (room.x1 - place.x if dx > 0 else room.x0 - place.x) / dx
+    else:
+        across = 99.0
+    if abs(dy) > 0.1:
+        up = (room.y1 - place.y if dy > 0 else room.y0 - place.y) / dy
+    else:
+        up = 99.0
     return min(across, up)
 
 
@@ -239,7 +238,8 @@ def _caption(
         kind = "into"
     else:
         kind = "space" if direction.depth > OPEN_FLOOR else "wall"
-    options, room = WORDS[kind], ""
+    options = WORDS[kind]
+    room = ""
     if direction.room is None:
         options = tuple(each for each in options if "{room}" not in each)
     else:
@@ -254,9 +254,10 @@ def _caption(
 
 def _fill_pattern(pattern: str, pieces: list[str], doors: list[str], room: str) -> str:
     several = len(pieces) > 1 or (not pieces and len(doors) > 1)
-    words = (
-        {"be": "are", "stand": "stand"} if several else {"be": "is", "stand": "stands"}
-    )
+    if several:
+        words = {"be": "are", "stand": "stand"}
+    else:
+        words = {"be": "is", "stand": "stands"}
     words["things"] = join_words([with_article(name) for name in pieces])
     words["doors"] = doorway_words(doors)
     starts = {name.title(): capitalized(words[name]) for name in ("things", "doors")}

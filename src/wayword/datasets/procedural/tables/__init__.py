@@ -25,7 +25,10 @@ class Table(Mapping[str, T]):
         make: Callable[[Any, Tables], T] = lambda value, _: value,
         package: str = __name__,
     ) -> None:
-        self._file, self._name, self._make, self._package = file, name, make, package
+        self._file = file
+        self._name = name
+        self._make = make
+        self._package = package
 
     @cached_property
     def _rows(self) -> dict[str, T]:

@@ -8,7 +8,7 @@ enough to find the goal.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, cast
@@ -86,7 +86,8 @@ def _name_turn(
             abs(other) >= size + CLEARLY for other in others
         )
         return "straight" if is_clear else None
-    side, single = words[0], len(words) == 1
+    side = words[0]
+    single = len(words) == 1
     if not SIDE_ANGLE <= size <= BACK_ANGLE or (angle < 0) != (side == "left"):
         return None
     rivals = [abs(o) for o in others if (o < 0) == (angle < 0) and abs(o) > STRAIGHT]
@@ -116,7 +117,8 @@ DIRECTNESS = 0.75
 """Minimum ratio of shortest path to route: a route is at most a third longer."""
 
 MOST_STRAIGHT = 3  # maximum junctions crossed per leg: people do not count further
-STEPS_AFTER, MOST_STEPS = (2, 4), 5
+STEPS_AFTER = (2, 4)
+MOST_STEPS = 5
 TOO_FAR_RANGE = 7
 """Maximum distance, in panoramas beyond the goal, of a landmark that means "too far"."""
 
@@ -198,10 +200,11 @@ def find_routes(town: Town, length: int = 0) -> Iterator[TownRoute]:
     failures = 0
     while failures < 20:
         # A leg takes about 16 actions, or half as many if it crosses no junction.
-        counts = (
-            range(max(0, length // 16 - 1), length // 8 + 1) if length else TURN_COUNTS
-        )
-        turns, crossings = rng.choice(counts), rng.choice(CROSSING_COUNTS)
+        counts: Sequence[int] = TURN_COUNTS
+        if length:
+            counts = range(max(0, length // 16 - 1), length // 8 + 1)
+        turns = rng.choice(counts)
+        crossings = rng.choice(CROSSING_COUNTS)
         crossed = None if rng.random() < COUNTED_SHARE else crossings
         drawn = (planner.draw(turns, crossed, length) for _ in range(ATTEMPTS))
         unused = (
@@ -222,7 +225,8 @@ class _TownPlanner:
     """Draws routes in one town; a failed draw is None."""
 
     def __init__(self, town: Town, rng: random.Random) -> None:
-        self.town, self.rng = town, rng
+        self.town = town
+        self.rng = rng
         self.sights = in_sight(town)
         self._place = cache(lambda state: town.navigator.stand(state).panorama)
         self._exits = cache(lambda state: exits(town.navigator, state))
@@ -245,10 +249,12 @@ class _TownPlanner:
         steps. ``length``: its number of actions, 0 for any.
         """
         start = self._start()
-        walk, legs = _Walk([start]), list[TownLeg]()
+        walk = _Walk([start])
+        legs = list[TownLeg]()
         attempts = LEG_ATTEMPTS * turns if length else turns
         while len(legs) < turns and attempts:
-            attempts, so_far = attempts - 1, _Walk([*walk.states], [*walk.turns])
+            attempts = attempts - 1
+            so_far = _Walk([*walk.states], [*walk.turns])
             leg = self._walk_leg(walk)
             places = [self._place(state) for state in walk.states]
             overshoots = len(places) + len(walk.turns) >= length or len(
@@ -295,7 +301,8 @@ class _TownPlanner:
 
     def _walk_leg(self, walk: _Walk) -> TownLeg | None:
         passed: list[Passed] = []
-        lights, crossed_count = 0, self.rng.choice((0, 0, 1, 1, 2, MOST_STRAIGHT))
+        lights = 0
+        crossed_count = self.rng.choice((0, 0, 1, 1, 2, MOST_STRAIGHT))
         for number in range(crossed_count + 1):
             passed += self._to_junction(walk)
             junction = self._place(walk.states[-1])
@@ -329,7 +336,8 @@ class _TownPlanner:
             if not straight:
                 return None
             walk.states.append(straight[0])
-            junctions, lights = junctions + 1, lights + (junction in self.town.lights)
+            junctions = junctions + 1
+            lights = lights + (junction in self.town.lights)
         ahead = self._run(walk.states[-1])[:-1]
         exact = length - len(walk.states) - len(walk.turns) - 1
         goals = [exact] if length else range(1, len(ahead))
@@ -363,7 +371,8 @@ class _TownPlanner:
     def _end_by_steps(self, walk: _Walk, length: int) -> Ending | None:
         """Stop a counted number of steps after the turn, including the step that left the
         junction."""
-        ahead, taken = self._run(walk.states[-1])[:-1], 1 if walk.turns else 0
+        ahead = self._run(walk.states[-1])[:-1]
+        taken = 1 if walk.turns else 0
         exact = length - len(walk.states) - len(walk.turns) + taken
         steps = exact if length else self.rng.randint(*STEPS_AFTER)
         if len(ahead) < steps or (length and not 1 < steps <= MOST_STEPS):

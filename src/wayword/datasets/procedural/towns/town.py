@@ -111,7 +111,8 @@ class Streets:
 
 def draw_streets(rng: random.Random, size: int) -> Streets:
     """Draw a plan of ``size`` x ``size`` corners."""
-    across, up = [0.0], [0.0]
+    across = [0.0]
+    up = [0.0]
     for line in (across, up):
         for _ in range(size - 1):
             line.append(line[-1] + rng.uniform(*BLOCK))
@@ -127,11 +128,10 @@ def draw_streets(rng: random.Random, size: int) -> Streets:
     for row, column in product(range(size - 1), repeat=2):
         # Diagonals alternate in direction, so no two cross.
         corner = row * size + column
-        a, b = (
-            (corner, corner + size + 1)
-            if (row + column) % 2
-            else (corner + 1, corner + size)
-        )
+        if (row + column) % 2:
+            a, b = (corner, corner + size + 1)
+        else:
+            a, b = (corner + 1, corner + size)
         if rng.random() < DIAGONAL_SHARE:
             slant = Street(a, b, (corners[a], corners[b]))
             degrees = [
@@ -141,7 +141,8 @@ def draw_streets(rng: random.Random, size: int) -> Streets:
                 streets.append(slant)
     for number, street in enumerate(streets):
         (x, y), (u, v) = street.points
-        length, aside = street.length, rng.choice((-1, 1)) * rng.uniform(6.0, 14.0)
+        length = street.length
+        aside = rng.choice((-1, 1)) * rng.uniform(6.0, 14.0)
         middle = (
             (x + u) / 2 + aside * (v - y) / length,
             (y + v) / 2 - aside * (u - x) / length,
@@ -163,7 +164,8 @@ def _grid(rng: random.Random, size: int) -> list[tuple[int, int]]:
     for pair in rng.sample(pairs, len(pairs))[: int(MISSING_SHARE * len(pairs))]:
         rest = [other for other in pairs if other != pair]
         ends = [sum(corner in other for other in rest) for corner in pair]
-        reached, edge = set[int](), {0}
+        reached = set[int]()
+        edge = {0}
         while edge:
             reached |= edge
             edge = {
@@ -264,7 +266,8 @@ def build_town(scene: str) -> Town:
         raise UsageError(f"{scene!r} is not a generated town such as 'test-s0-n6-0003'")
     rng = random.Random(f"town/{scene}")
     streets = draw_streets(rng, int(match[1]))
-    points, chains = list(streets.corners), list[tuple[int, ...]]()
+    points = list(streets.corners)
+    chains = list[tuple[int, ...]]()
     for street in streets.streets:
         steps = max(4, round(street.length / SPACING))
         inner = range(len(points), len(points) + steps - 1)
@@ -305,9 +308,11 @@ def _line_streets(
     """Place landmarks next to the panoramas of each street, at least three panoramas apart."""
     landmarks = []
     for number, chain in enumerate(chains):
-        free, count = list(range(1, len(chain) - 1)), rng.choice((1, 2, 2, 3))
+        free = list(range(1, len(chain) - 1))
+        count = rng.choice((1, 2, 2, 3))
         while free and count:
-            k, count = rng.choice(free), count - 1
+            k = rng.choice(free)
+            count = count - 1
             free = [other for other in free if abs(other - k) >= 3]
             heading = math.radians(bearing(points[chain[k - 1]], points[chain[k + 1]]))
             side = rng.choice((-1, 1))
@@ -386,7 +391,8 @@ class TownPerceiver(Perceiver):
 
     def perceive(self, scene: str, place: str) -> Percept:
         """Return eight sectors around a panorama. Raises ``DataError`` for an unknown panorama."""
-        visible, sectors = self._at(scene, place), []
+        visible = self._at(scene, place)
+        sectors = []
         for number in range(SECTORS):
             group = [
                 each for each in visible if sector(each.heading, SECTORS) == number

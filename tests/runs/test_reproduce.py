@@ -147,7 +147,11 @@ def test_rows_carry_what_the_released_code_ran() -> None:
             )
             body = settings.make_body()
             seen = body.view_distance, body.manipulation_distance, body.pan_degrees
-            assert seen == (2.0, 2.0, 0.0), row.name
+            with_skills = source.dataset["actions"] == "high"
+            metres = 5.0 if name == "iqa" and with_skills else 2.0
+            assert seen == (metres, metres, 0.0), row.name
+            alone = not name.startswith("ma_")
+            assert body.looks_around == (with_skills and alone), row.name
             assert body.view_angle == pytest.approx(
                 60 if name == "iqa" else 121.9, abs=0.1
             )
@@ -183,6 +187,24 @@ def test_rows_carry_what_the_released_code_ran() -> None:
     assert all(row.settings["glosses"] for row in velma if row.agent == "velma")
     tuned = [row for row in rows("velma/table-2") if "LoRA" in row.models["main"]]
     assert all("raphael-sch/VELMA" in row.differs[0] for row in tuned)
+
+
+def test_rows_above_what_an_expert_reaches_are_marked() -> None:
+    """Every row of LangSuitE states the expert's scores; none above them is unmarked."""
+    for number in (3, 4, 5, 7):
+        recipe = reproduce.open_recipe(f"langsuite/table-{number}")
+        for row in recipe.rows:
+            expert = row.sources[0].expert
+            assert expert, row.name
+            above = [key for key in expert if row.published.get(key, 0) > expert[key]]
+            marked = any(line.startswith("not comparable") for line in row.differs)
+            assert marked == bool(above), row.name
+    (row,) = [
+        row
+        for row in reproduce.open_recipe("langsuite/table-3").rows
+        if row.name == "Reflexion, high-level, IQA contains"
+    ]
+    assert not any("not comparable" in line for line in row.differs)
 
 
 def test_rates_are_compared_in_percent(played: dict[str, list[ReproducedRow]]) -> None:

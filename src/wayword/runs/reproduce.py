@@ -52,12 +52,15 @@ OUR_WORDS = "this project's own prompts"
 @dataclass(frozen=True, slots=True)
 class RecipeData:
     """Data for a row: a split, with settings of the dataset and of the agent. ``needs`` is a path
-    in the data folder that must exist; settings with this value become the full path."""
+    in the data folder that must exist; settings with this value become the full path. ``expert``:
+    scores of a player that sees the answers, by metric, on the row's episodes and with its body and
+    step limit; ``tools/ceilings.py`` computes them."""
 
     split: str
     dataset: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     needs: str = ""
+    expert: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,23 @@ class RecipeRow:
     shuffle: int | None = None
     seeds: tuple[int, ...] = (0,)
     differs: tuple[str, ...] = ()
+
+    def ceiling(self, metrics: Mapping[str, str]) -> tuple[str, ...]:
+        """Sentences on the expert's scores; a row whose expert is below a published score is not
+        comparable."""
+        expert = self.sources[0].expert if self.sources else {}
+        if not expert:
+            return ()
+        scores = ", ".join(f"{metrics[key]} {expert[key]:g}" for key in expert)
+        lines = [f"the expert, which sees the answers, has {scores} on these episodes"]
+        above = [
+            f"{metrics[key]} {self.published[key]:g} is above the expert's {expert[key]:g}"
+            for key in expert
+            if self.published.get(key, 0.0) > expert[key]
+        ]
+        if above:
+            lines.append(f"not comparable: the published {', '.join(above)}")
+        return tuple(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +202,9 @@ def open_recipe(name: str) -> Recipe:
                 row["models"] = {}
             row["sources"] = data[row.pop("data")]
             row["differs"] = [*row.get("differs", ()), tree["differs"]]
-        rows.append(make(RecipeRow, row, f"{name}, {row['name']}"))
+        made = make(RecipeRow, row, f"{name}, {row['name']}")
+        ceiling = made.ceiling(tree["metrics"])
+        rows.append(replace(made, differs=(*ceiling, *made.differs)))
     texts = tree["title"], tree["source"], tree["differs"]
     return Recipe(name, *texts, tree["metrics"], tuple(rows))
 

@@ -35,6 +35,22 @@ def test_a_wall_hides() -> None:
     assert "cabinet" in seen(start(flat(), (5.0, 1.5, 90.0)))
 
 
+def test_a_body_that_looks_around_sees_the_furniture_until_it_acts() -> None:
+    away = (1.0, 1.5, 150.0)
+    near = Body(view_distance=0.5)
+    around = Body(view_distance=0.5, looks_around=True)
+    assert "fridge" not in seen(start(flat(), away, body=near))
+    world = start(flat(), away, body=around)
+    assert "fridge" in seen(world)  # behind it
+    assert "apple" not in seen(world)  # in the fridge
+    assert "cabinet" not in seen(world)  # in the other room
+    assert act(world, "turn_left").ok
+    assert "fridge" not in seen(world)
+    assert (
+        world.name("agent", "fridge") == "fridge_1"
+    )  # and it can be named from then on
+
+
 def test_one_sees_through_an_open_door_and_not_through_a_shut_one() -> None:
     through = start(flat(), (3.0, 1.5, 90.0))
     shut = start(flat(shut=True), (3.0, 1.5, 90.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.episode import Json
-from wayword.core.geometry import box_distance
+from wayword.core.geometry import box_distance, relative
 from wayword.worlds.household.entities import INSET, Entities
 from wayword.worlds.household.layout import Layout
 from wayword.worlds.household.observation import (
@@ -94,6 +95,7 @@ class Actor:
     view: VisibleEntities = EMPTY_VIEW
     room: str = ""
     actions: int = 0
+    has_acted: bool = False
     low_level: int = 0
     stopped: bool = False
     answer: str | None = None
@@ -176,6 +178,8 @@ class House:
             if me.stopped:
                 continue
             me.view = self.sight.look(me.body, (me.x, me.y, me.heading), me.number)
+            if me.body.looks_around and not me.has_acted:
+                me.view = self._with_furniture(me)
             if me.view.entities:
                 me.names.assign(me.view.entities)
                 visible = np.array(me.view.entities)
@@ -183,6 +187,30 @@ class House:
                 me.last_x[visible] = entities.x[visible]
                 me.last_y[visible] = entities.y[visible]
                 me.last_box[visible] = entities.anchor[visible]
+
+    def _with_furniture(self, me: Actor) -> VisibleEntities:
+        """Return an actor's view with all furniture of its room; what is in it is not added."""
+        entities = self.entities
+        rows = dict(
+            zip(
+                me.view.entities,
+                zip(me.view.bearing, me.view.distance, strict=True),
+                strict=True,
+            )
+        )
+        for i in range(entities.objects):
+            is_furniture = entities.is_receptacle(i) and entities.is_root[i]
+            x = float(entities.x[i])
+            y = float(entities.y[i])
+            if i in rows or not is_furniture:
+                continue
+            if self.layout.room_at(x, y) == me.room:
+                heading = math.degrees(math.atan2(x - me.x, y - me.y))
+                rows[i] = (relative(heading, me.heading), self.distance(me, i))
+        listed = sorted(rows)
+        return VisibleEntities(
+            listed, [rows[i][0] for i in listed], [rows[i][1] for i in listed]
+        )
 
     def name(self, me: Actor, i: int) -> str:
         """Return the actor's name for an object, or its type if unnamed."""

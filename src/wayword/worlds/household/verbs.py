@@ -198,6 +198,8 @@ class Body:
     steps, as in the paper's Table 9. ``radius`` keeps the body off walls and furniture; one of
     radius 0 passes through walls and blocks no one. ``step_limit`` counts actions (0: no limit).
     ``actions`` lists its verbs; ``answers``: it may give an answer when it stops.
+    ``looks_around``: until its first action it also sees the furniture of its room, on all sides
+    and at any distance, as LangSuitE's agents with skills do.
     """
 
     focal_length: float = 10.0
@@ -211,6 +213,7 @@ class Body:
     eye: float = 1.5
     actions: tuple[str, ...] = tuple(VERBS)
     answers: bool = True
+    looks_around: bool = False
 
     open_verbs: tuple[str, ...] = field(init=False, repr=False)
     """Its verbs that take free text."""

@@ -348,6 +348,7 @@ class HouseholdWorld(World):
         ):
             raise ValueError(f"{action} is not on the menu of {actor}")
         self.house.inbox[actor].clear()
+        me.has_acted = True
         try:
             feedback = Feedback("ok", {"action": verb, **self._do(me, verb, words)})
         except Fail as failure:

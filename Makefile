@@ -5,7 +5,7 @@ BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
 # Keep compiled modules even if the shell disables them: the tests start many short processes.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help install demo test chaos test-vision test-train test-envs test-ray test-stores lint docs bench constraints audit sbom clean weights
+.PHONY: help install demo test test-all chaos test-vision test-train test-envs test-ray test-stores lint docs bench constraints audit sbom clean weights
 
 help:
 	@echo 'make demo     install, then watch small trained models find their way in houses and towns'
@@ -48,6 +48,9 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/mypy --config-file tools/names.ini benchmarks tools weights examples/training tests/suites
 	$(BIN)/lint-imports
+
+# Everything, with the suites that need environments of their own: an hour or more on two cores.
+test-all: test test-vision test-train test-envs test-ray test-stores
 
 test: lint
 	$(BIN)/pytest -n 2 --dist worksteal tests

@@ -15,25 +15,45 @@ agents, datasets and models; ``wayword.envs.make`` opens a world as a training e
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wayword import core, envs
+    from wayword.core import Agent, Dataset, Model, World
     from wayword.runs.calling import run, run_async
     from wayword.runs.plan import Plan
     from wayword.runs.results import RunResult
 
 __version__ = "0.1.0"
-__all__ = ["Plan", "RunResult", "__version__", "run", "run_async"]
+__all__ = [
+    "Agent",
+    "Dataset",
+    "Model",
+    "Plan",
+    "RunResult",
+    "World",
+    "__version__",
+    "core",
+    "envs",
+    "run",
+    "run_async",
+]
+_HOMES = {
+    **dict.fromkeys(("Agent", "Dataset", "Model", "World"), "wayword.core"),
+    **dict.fromkeys(("Plan", "RunResult", "run", "run_async"), "wayword.runs"),
+}
+"""Public names by the package that defines them."""
 
 
 def __getattr__(name: str) -> Any:
     """Load the public names at their first use, which keeps ``import wayword`` fast."""
-    if name in __all__:
-        from wayword import runs
-
-        return getattr(runs, name)
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in __all__:  # a package
+        return import_module(f"wayword.{name}")
     raise AttributeError(f"module 'wayword' has no attribute {name!r}")
 
 

@@ -20,4 +20,84 @@
 Also here: errors, files (readers with precise errors), geometry, loopback, secrets.
 
 This package uses only the standard library and numpy, and never touches the network.
+
+The names in ``__all__`` are what extensions build on; they change only with a deprecation. Each is
+loaded from its module at its first use: ``wayword.core.Agent`` is ``wayword.core.agent.Agent``.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
+    from wayword.core.agent import Agent, Toolkit
+    from wayword.core.dataset import Dataset, Task
+    from wayword.core.episode import Episode, PathReference, Reference
+    from wayword.core.errors import DataError, ModelError, UsageError, WaywordError
+    from wayword.core.metric import Metric
+    from wayword.core.model import Choice, Completion, Message, Model, Sampling
+    from wayword.core.perceiver import Perceiver
+    from wayword.core.trajectory import Step, Trajectory
+    from wayword.core.world import Family, Feedback, Observation, World
+
+__all__ = [
+    "STOP",
+    "Action",
+    "ActionSpace",
+    "Agent",
+    "Choice",
+    "Completion",
+    "DataError",
+    "Dataset",
+    "Decision",
+    "Episode",
+    "Family",
+    "Feedback",
+    "Message",
+    "Metric",
+    "Model",
+    "ModelError",
+    "Observation",
+    "PathReference",
+    "Perceiver",
+    "Reference",
+    "Rejection",
+    "Sampling",
+    "Step",
+    "Task",
+    "Toolkit",
+    "Trajectory",
+    "UsageError",
+    "WaywordError",
+    "World",
+]
+
+_MODULES = (
+    "action",
+    "agent",
+    "dataset",
+    "episode",
+    "errors",
+    "metric",
+    "model",
+    "perceiver",
+    "trajectory",
+    "world",
+)
+"""Modules that define the names above."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name at its first use, which keeps ``import wayword`` fast."""
+    if name in __all__:
+        for module_name in _MODULES:
+            module = import_module(f"{__name__}.{module_name}")
+            if name in vars(module):
+                return vars(module)[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

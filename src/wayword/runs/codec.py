@@ -187,6 +187,8 @@ def from_json(record: dict[str, Json]) -> Trajectory:
 
 _KEPT = ("steps", "state", "sightings", "summary")
 """Fields that are written even if they are empty: readers of a record expect them."""
+_RARE = ("reasoning", "written", "written_hour")
+"""Counts of tokens that are 0 for most models: omitted then, as in records from before them."""
 
 
 @cache
@@ -211,7 +213,7 @@ def _writer(cls: Any) -> Callable[[Any], Any] | None:
 def _optional(cls: Any) -> list[tuple[str, bool, Any]]:
     """Name of each field of a dataclass, True if it is omitted at its default, and the default.
     Numbers are written even then, so that a default may change without changing old records; only
-    the count of reasoning tokens, 0 for most models, is not."""
+    those in ``_RARE`` are not."""
     fields: list[tuple[str, bool, Any]] = []
     for field in dataclasses.fields(cls):
         default = field.default
@@ -221,7 +223,7 @@ def _optional(cls: Any) -> list[tuple[str, bool, Any]]:
             not default and type(default) in (bool, str, tuple, list, dict)
         )
         omitted = empty and field.name not in _KEPT
-        fields.append((field.name, omitted or field.name == "reasoning", default))
+        fields.append((field.name, omitted or field.name in _RARE, default))
     return fields
 
 

@@ -95,6 +95,7 @@ OTHERS: Mapping[str, Any] = {
     "rooms": 7,
     "length": 8,
     "views": 36,
+    "slopes": False,
     "seed": 1,
     "decoding": "free",
     "summaries": "recorded",

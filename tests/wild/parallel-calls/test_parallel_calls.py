@@ -10,7 +10,7 @@ from mcp.client.client import Client
 from wayword.envs import make
 from wayword.envs.mcp import server
 from wayword.runs import RunFolder
-from wayword.runs.running import verify
+from wayword.runs.verify import verify
 
 MOVES = ["turn_left", "move_ahead"] * 4
 

@@ -49,7 +49,7 @@ def test_an_observation_holds_the_pictures_that_its_text_mentions(
         observation, _ = env.reset()
     (picture,) = pictures_of(observation)
     text = str(observation)
-    assert "The pictures show" in text
+    assert "The images show" in text
     assert is_close(middle_color(picture), COLOURS["hall"])
 
 

@@ -7,15 +7,17 @@ from functools import cache
 from wayword.core import registry
 from wayword.core.dataset import DrawnTasks
 from wayword.core.errors import UsageError
-from wayword.runs.plan import Plan, open_dataset
 
 
 def is_generated(name: str) -> bool:
     """True if a dataset draws episodes of its own in its default split, without files."""
-    if "seed" not in registry.load("dataset", name).Settings.__dataclass_fields__:
+    cls = registry.load("dataset", name)
+    if "seed" not in cls.Settings.__dataclass_fields__:
         return False
+    no_folder = None  # also where the environment names a data folder
     try:
-        return isinstance(open_dataset(Plan("random", name)).tasks, DrawnTasks)
+        dataset = cls(cls.splits[0], no_folder, cls.Settings())
+        return isinstance(dataset.tasks, DrawnTasks)
     except UsageError as error:
         if "needs its data" in str(error):
             return False

@@ -139,7 +139,8 @@ class PromptBudget:
     """Maximum tokens of the prompts (``context``) and answers (``answer``) of an episode.
 
     0 means as many as the main model's context window allows: 7/8 of it for a prompt, because
-    token counts are estimates, and 1/8 for an answer, from ``default_answer`` to 2,000.
+    token counts are estimates, and 1/8 for an answer (of ``context`` if set), from
+    ``default_answer`` to 2,000.
     ``is_limited``: a setting or the model limits the prompt. ``characters_per_token`` is 3 at
     first, then measured on the model's own counts. ``reuses_prefix``: the model has reported tokens
     from a prefix cache.
@@ -158,7 +159,9 @@ class PromptBudget:
         window = 0 if main is None else main.window
         self.is_limited = bool(context or window)
         self.context = context or window * 7 // 8 or default_context
-        self.answer = answer or max(default_answer, min(LONGEST_ANSWER, window // 8))
+        # A short context must not be reserved for the answer alone.
+        share = (context or window) // 8
+        self.answer = answer or max(default_answer, min(LONGEST_ANSWER, share))
         self.characters_per_token = 3.0
         self.reuses_prefix = False
 

@@ -211,7 +211,7 @@ def test_examples_are_dropped_later_if_tokens_turn_out_shorter_than_thought() ->
             return replace(choice, usage=Usage(len(str(prompt)), 1))
 
     spelling = Spelling(NORTH_THEN_EAST)
-    settings = VelmaSettings(shots=40, context=3600, draw="run")
+    settings = VelmaSettings(shots=40, context=3600, draw="run", max_tokens=80)
     trajectory, _ = play(SmallStreet(), [], settings, main=spelling)
     assert trajectory.ended == "stopped"
     assert "examples_dropped" not in [note.kind for note in trajectory.opening_notes]

@@ -20,10 +20,9 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from annotated_types import Ge
 
 from wayword.agents import clauses
 from wayword.agents.answers import (
@@ -64,6 +63,9 @@ from wayword.worlds.street.moves import WORDS
 from wayword.worlds.street.world import StreetObservation
 
 FALLBACK = Action("forward")  # the paper's recipe for an answer without an action
+
+# Maximum tokens of an answer by decoding; a list of words to choose from needs fewer
+ANSWER_TOKENS = {"choose": 80, "complete": 80, "reasoned": 400}
 
 WALK_RESERVE = 55 * 45  # characters left for the walk by examples: 55 steps of 45
 
@@ -205,7 +207,8 @@ class VelmaSettings:
     ``decoding``: ``choose`` ranks the five action words; ``complete`` lets the model write, also
     several actions, which are taken until something new is seen; ``reasoned`` asks for a thought
     and an action, as a JSON object (the default with a chat model). ``max_tokens`` and
-    ``temperature`` are those of written answers. ``step_limit``: the prompt states the maximum
+    ``temperature`` are those of written answers; by default 400 tokens if ``reasoned``, else 80.
+    ``step_limit``: the prompt states the maximum
     number of steps, and what is not described. ``context``: maximum tokens of a prompt; examples
     are dropped to stay below. 0: as many as fit the model's context window. ``follow``: also ask if
     the current leg is done (needs ``shots=0`` and ``decoding=choose``). ``glosses``: explain each
@@ -226,7 +229,7 @@ class VelmaSettings:
     traffic: bool = True
     decoding: Literal["choose", "complete", "reasoned"] = "choose"
     step_limit: Literal["stated", "hidden"] = "stated"
-    max_tokens: Annotated[int, Ge(4)] = 80
+    max_tokens: NotNegative = 0
     temperature: Temperature = 0.0
     context: NotNegative = 0
     follow: bool = False
@@ -255,10 +258,7 @@ class Velma(Agent):
     roles: ClassVar[tuple[str, ...]] = ("landmarks",)
     # A small model that reads of a limit writes one action at a time.
     small_model: ClassVar[Mapping[str, Json]] = {"step_limit": "hidden"}
-    chat_model: ClassVar[Mapping[str, Json]] = {
-        "decoding": "reasoned",
-        "max_tokens": 400,
-    }
+    chat_model: ClassVar[Mapping[str, Json]] = {"decoding": "reasoned"}
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
@@ -276,8 +276,9 @@ class Velma(Agent):
     def __init__(self, settings: VelmaSettings, toolkit: Toolkit) -> None:
         self._settings = settings
         self._toolkit = toolkit
+        answer = settings.max_tokens or ANSWER_TOKENS[settings.decoding]
         self._budget = PromptBudget(
-            toolkit, settings.context, settings.max_tokens, default_context=8192
+            toolkit, settings.context, answer, default_context=8192
         )
         # SmolLM2: 2.6 for the walk, 3 and more over all
         self._budget.characters_per_token = 2.2

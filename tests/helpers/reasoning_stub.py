@@ -138,14 +138,14 @@ def _free(first: str, last: str) -> str:
     # DiscussNav
     if found := re.findall(r"Directions that can be moved in: (\d+)", last):
         return f"Thought: I go on.\nPrediction: {found[-1]}"
-    # VELMA
-    if found := re.findall(r"(\d+)\.(?=\s*(?:\n\n\(The text breaks off|$))", last):
-        return f"{found[-1]}. forward"
-    form = re.split(r"(?:Answer|answer)[^\n]* form[^\n]*:\n", first)
+    form = re.split(r"(?:ANSWER|Answer)[^\n]* form[^\n]*:\n", first)
     if len(form) > 1:  # labels, each on a line
         return "\n".join(
             _labelled(line, first) for line in form[-1].split("\n\n")[0].splitlines()
         )
+    # VELMA, after the forms: other prompts may end with a number and a period, too
+    if found := re.findall(r"(\d+)\.(?=\s*(?:\n\n\(The text breaks off|$))", last):
+        return f"{found[-1]}. forward"
     return "I go on."
 
 
@@ -154,6 +154,6 @@ def _labelled(line: str, told: str) -> str:
     if not colon:
         return re.sub(r"^(\d+\.).*", r"\1 Go on.", line)
     if label == "Action":
-        listed = re.findall(r"^(\w+): ", told.partition("The actions")[2], re.MULTILINE)
+        listed = re.findall(r"^(\w+): ", told.partition("\nACTIONS")[2], re.MULTILINE)
         return f"Action: {listed[0]}"
     return f"{label}: I go on." if colon and line != f"{label}:" else line

@@ -22,6 +22,7 @@ from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Note, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.apartments import Apartments
+from wayword.datasets.robothor import Robothor
 from wayword.metrics.objectnav import scorer
 from wayword.perception.detectors import Quality, SimulatedDetector
 from wayword.settings import make
@@ -214,7 +215,8 @@ def test_what_a_walk_could_have_scored() -> None:
     ],
 )
 def test_episodes_of_a_scene_are_one_cluster(episode: str, scene: str) -> None:
-    assert scorer.cluster(episode) == scene
+    assert Robothor.clusters.of(episode) == scene
+    assert SMALL.clusters.of(episode) == scene
 
 
 def test_descriptions_fit_one_thing_alone_and_lie_in_the_open() -> None:

@@ -292,7 +292,7 @@ def test_the_users_prices_go_first_and_the_most_specific_wins(tmp_path: Path) ->
         ),
         (
             f"a: {{input: 1{'0' * 400}, output: 1}}",
-            "price of a: setting input must be a number, got 1000",
+            r"cannot be read as prices: a whole number must be below 2\*\*63",
         ),
         (f"a: {{input: 1, output: 1{'0' * 5000}}}", "cannot be read as prices"),
         ("a: {input: -1, output: 1}", "price of a: setting input must be at least 0"),

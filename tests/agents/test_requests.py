@@ -69,7 +69,7 @@ TOWN: Mapping[str, Any] = {"dataset": {"towns": 1, "episodes": 1}, "shots": 0}
 FLAT: Mapping[str, Any] = {"dataset": {"homes": 1, "episodes": 1, "rooms": 2}}
 
 SENT: list[tuple[str, str, Mapping[str, Any], set[Request]]] = [
-    ("navgpt", "houses", HOUSE, {("main", 0.0, 400, (), 1, False, JSON)}),
+    ("navgpt", "houses", HOUSE, {("main", 0.0, 2000, (), 1, False, JSON)}),
     (
         "navgpt",
         "houses",
@@ -90,12 +90,22 @@ SENT: list[tuple[str, str, Mapping[str, Any], set[Request]]] = [
         "houses",
         HOUSE,
         {
-            ("decomposition", 0.0, 400, (), 1, False, JSON),
-            ("landmarks", 0.0, 400, (), 1, False, JSON),
-            ("scene", 0.0, 400, (), 1, False, FREE),
-            ("main", 1.0, 400, (), 5, True, JSON),
-            ("summary", 0.0, 400, (), 1, False, JSON),
-            ("completion", 0.0, 400, (), 1, False, JSON),
+            ("decomposition", 0.0, 2000, (), 1, False, JSON),
+            ("landmarks", 0.0, 2000, (), 1, False, JSON),
+            ("main", 1.0, 2000, (), 5, True, JSON),
+            ("summary", 0.0, 2000, (), 1, False, JSON),
+            ("completion", 0.0, 2000, (), 1, False, JSON),
+        },
+    ),
+    (
+        "discussnav",
+        "houses",
+        {**HOUSE, "scene": "asked", "max_tokens": 90, "analysis": False},
+        {
+            ("scene", 0.0, 90, (), 1, False, FREE),
+            ("main", 1.0, 90, (), 5, True, JSON),
+            ("summary", 0.0, 90, (), 1, False, JSON),
+            ("completion", 0.0, 90, (), 1, False, JSON),
         },
     ),
     (
@@ -111,7 +121,6 @@ SENT: list[tuple[str, str, Mapping[str, Any], set[Request]]] = [
         {
             ("decomposition", 0.0, 90, (), 1, False, FREE),
             ("landmarks", 0.0, 90, (), 1, False, FREE),
-            ("scene", 0.0, 90, (), 1, False, FREE),
             ("main", 0.4, 90, (), 3, True, FREE),
             ("summary", 0.0, 90, (), 1, False, FREE),
             ("completion", 0.0, 90, (), 1, False, FREE),
@@ -132,7 +141,7 @@ SENT: list[tuple[str, str, Mapping[str, Any], set[Request]]] = [
         {**TOWN, "decoding": "complete", "max_tokens": 30},
         {("main", 0.0, 30, INVENTED, 1, False, FREE)},
     ),
-    ("act", "household", HOME, {("main", 0.0, 1000, (), 1, False, JSON)}),
+    ("act", "household", HOME, {("main", 0.0, 2000, (), 1, False, JSON)}),
     (
         "react",
         "household",
@@ -143,7 +152,7 @@ SENT: list[tuple[str, str, Mapping[str, Any], set[Request]]] = [
         "react_emmem",
         "household",
         {**HOME, "decoding": "free"},
-        {("main", 0.0, 1000, OBSERVATION, 1, False, FREE)},
+        {("main", 0.0, 2000, OBSERVATION, 1, False, FREE)},
     ),
     (
         "reflexion",
@@ -159,8 +168,8 @@ SENT: list[tuple[str, str, Mapping[str, Any], set[Request]]] = [
         "household",
         {**HOME, "trials": 2, "decoding": "free", "temperature": 0.5},
         {
-            ("main", 0.5, 1000, OBSERVATION, 1, True, FREE),
-            ("reflection", 0.5, 1000, (), 1, True, FREE),
+            ("main", 0.5, 2000, OBSERVATION, 1, True, FREE),
+            ("reflection", 0.5, 2000, (), 1, True, FREE),
         },
     ),
 ]
@@ -257,7 +266,12 @@ def test_the_limit_that_cut_an_answer_off_is_the_one_that_was_granted(
         return 200, reply
 
     with serving(answer) as server:
-        tree = {**HOUSE, "decoding": "free", "model": {"base_url": server.address}}
+        tree = {
+            **HOUSE,
+            "decoding": "free",
+            "max_tokens": 400,
+            "model": {"base_url": server.address},
+        }
         run(
             Plan(
                 agent,

@@ -90,13 +90,17 @@ def test_the_demo_ends_in_ten_lines_that_name_the_pages_to_open(
     monkeypatch.chdir(tmp_path)
     done = wayword("demo", "--episodes", 1)
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.strip().splitlines()) <= 10
+    assert len(done.stdout.strip().splitlines()) <= 11
     assert re.search(
         r"houses, 1 of 180: SR % +towns, 1 of 200: TC %\noracle +100", done.stdout
     )
     pages = re.findall(r"file://(\S+)", done.stdout)
-    assert len(pages) == 2
     assert all(Path(page).is_file() for page in pages)
+    failed, solved, *overviews = pages
+    assert len(overviews) == 2
+    assert Path(failed).name == Path(solved).name
+    assert failed != solved
+    assert "failed" in Path(failed).read_text(encoding="utf-8").lower()
     (tables,) = re.findall(r"All metrics: (\S+)\. ", done.stdout)
     assert "walker" in Path(tables).read_text(encoding="utf-8")
 

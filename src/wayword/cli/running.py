@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.util import find_spec
@@ -351,6 +351,7 @@ def demo(
     policy = ["imitation"] if find_spec("onnxruntime") else []  # of the extra [prior]
     tables = []
     pages = []
+    failure: tuple[str, str] | None = None
     complete = True
     shown: dict[str, list[str]] = {"": []}
     for on, trained in ("houses", "walker"), ("towns", "velma"):
@@ -364,6 +365,7 @@ def demo(
         ]
         complete = complete and all(result.outcome.complete for result in results)
         pages.append(viewer.write(results[-1].path).resolve().as_uri())
+        failure = failure or _solved_elsewhere(results[:-1], results[-1])
         tables.append(table([result.path for result in results]))
         rows = rows_of([result.path for result in results])
         (success,) = (
@@ -377,11 +379,38 @@ def demo(
     show.echo("")
     for name, cells in shown.items():
         show.echo(f"{name:16}{''.join(f'{cell:28}' for cell in cells)}".rstrip())
-    show.echo(f"\nOpen {pages[0]} to see walker's routes and decisions,")
-    show.echo(f"and {pages[1]} for those of velma.")
+    show.echo("")
+    if failure is not None:
+        failed, solved = failure
+        show.echo(f"A failed walk with its mistake: {failed}")
+        show.echo(f"The same episode, solved:       {solved}")
+        show.open_page(failed)
+    show.echo(f"All walks: {pages[0]} and {pages[1]}")
     show.echo(f"All metrics: {out / 'tables.txt'}. Next: .venv/bin/wayword run --help")
     if not complete:
         raise typer.Exit(1)
+
+
+def _solved_elsewhere(
+    others: Sequence[RunResult], solver: RunResult
+) -> tuple[str, str] | None:
+    """Return the pages of an episode that another agent failed and the solver solved.
+
+    The last of the others that failed one is the strongest of them. Its page is written here.
+    """
+    from wayword import viewer
+
+    success = solver.dataset.family.success
+    solved = {name for name, scores in solver.recorded.scores() if scores[success]}
+    for other in reversed(others):
+        for name, scores in other.recorded.scores():
+            if scores[success] or name not in solved:
+                continue
+            viewer.write(other.path, episodes=[name])
+            (page,) = (other.path / "pages" / "episodes").glob("*.html")
+            same = solver.path / "pages" / "episodes" / page.name
+            return page.resolve().as_uri(), same.resolve().as_uri()
+    return None
 
 
 def carry_out(

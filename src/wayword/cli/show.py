@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -169,6 +171,18 @@ def pages(plan: Plan, port: int = 0) -> Server:
     folder = plan.out.parent if plan.out else Path("runs")
     folder.mkdir(parents=True, exist_ok=True)
     return Server(Content(Library([folder]), plan.data), port)
+
+
+def open_page(address: str) -> None:
+    """Open a page in the browser, if a person is at a desktop: a browser of the terminal would
+    take it over."""
+    has_desktop = sys.platform in ("darwin", "win32") or any(
+        name in os.environ for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
+    if has_desktop and sys.stdout.isatty():
+        import webbrowser
+
+        webbrowser.open(address)
 
 
 def serve(server: Server, address: str, open_: bool) -> None:

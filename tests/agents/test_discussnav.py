@@ -155,6 +155,23 @@ def test_it_follows_its_experts_to_the_goal() -> None:
     )
 
 
+@pytest.mark.parametrize(("actions", "moves"), [(2, 5), (6, 7)])
+def test_the_released_walk_ends_after_five_moves_or_seven(
+    actions: int, moves: int
+) -> None:
+    listed = "\n".join(f"{n}. Go ahead {n}." for n in range(1, actions + 1))
+    back_and_forth = by_step(*([go(1)], [go(7)], *([[go(7)]] * 8)))
+    voices = council(
+        back_and_forth,
+        decomposition=[f"Actions:\n{listed}"],
+        landmarks=[f"Check: right\nActions:\n{listed}\nLandmarks:\n- lamp (furniture)"],
+    )
+    trajectory = play(DiscussNav, replace(FREE, moves="released"), voices)
+    assert trajectory.ended == "stopped"
+    assert len(trajectory.steps) == moves + 1
+    assert len(voices["main"].prompts) == moves
+
+
 def test_each_expert_hears_from_those_before_it() -> None:
     voices = council(by_step([go(1)], [go(4)], [go("Stop")]))
     play(DiscussNav, FREE, voices)

@@ -69,6 +69,9 @@ class DiscussNavSettings(prompting.PromptSettings):
     the detector that names the objects in each direction: a simulated one (``yolo``, ``perfect``;
     not on robots) or a network (``owlv2:WEIGHTS``); empty if a vision model sees the pictures.
 
+    ``moves``: the walk ends when an expert says so (``any``), or at the latest after 5 moves, 7 if
+    the instruction has more than 5 actions, as in the released code (``released``).
+
     ``samples``: predictions per step, made at ``temperature``; experts use temperature 0.
     ``patience``: seconds to wait for an expert's answer before continuing without it. ``decoding``:
     ``constrained`` (JSON) or ``free`` (labeled lines). ``max_tokens`` is 400 by default.
@@ -81,10 +84,17 @@ class DiscussNavSettings(prompting.PromptSettings):
     scene: Literal["auto", "recorded", "asked"] = "auto"
     tags: str = "yolo"
     scene_memory: bool = True
+    moves: Literal["any", "released"] = "any"
     samples: Annotated[int, Ge(1)] = 5
     temperature: prompting.Temperature = 1.0
     patience: Annotated[float, Gt(0.0)] = 600.0
     decoding: Literal["constrained", "free"] = "constrained"
+
+
+# The released code's number of moves, for instructions with up to SHORT_ROUTE actions and longer.
+SHORT_ROUTE = 5
+MOVES_SHORT = 5
+MOVES_LONG = 7
 
 
 class DiscussNav(prompting.PromptAgent):
@@ -137,6 +147,10 @@ class DiscussNav(prompting.PromptAgent):
     async def act(
         self, observation: Observation, space: ActionSpace
     ) -> Decision | Rejection:
+        if self._settings.moves == "released":
+            is_short = len(self._analysis.actions) <= SHORT_ROUTE
+            if self._moves >= (MOVES_SHORT if is_short else MOVES_LONG):
+                return Decision(STOP)
         look_action = self._surroundings.take_in(observation)
         if look_action is not None:
             return Decision(look_action)

@@ -204,6 +204,24 @@ def test_a_damaged_release_is_one_clear_line(
     assert not (tmp_path / "out").exists()
 
 
+def test_the_template_of_velmas_adapters_is_read_from_its_function(
+    tmp_path: Path,
+) -> None:
+    folder = clone(tmp_path / "clone", "velma")
+    (folder / "utils.py").write_text(
+        "def get_prompt_template():\n"
+        "    text = 'Walk!\\n'\n"
+        "    text += 'Way: \"{}\"\\n'\n"
+        "    whole = text + 'Moves:\\n'\n"
+        "    instructions_prompt = whole\n"
+    )
+    import_prompts("velma", folder, tmp_path / "out", "finetuned")
+    texts = {path.stem: path.read_text() for path in (tmp_path / "out").glob("*.txt")}
+    assert texts["route"] == 'Walk!\nWay: "{instruction}"\nMoves:\n'
+    assert texts["task"] == "\n"
+    assert texts["junction"] == "{ways} streets meet.\n"
+
+
 def test_what_cannot_be_imported_is_named(tmp_path: Path) -> None:
     command = ["prompts", "import", "lgx", str(clone(tmp_path / "lgx", "lgx")), "--out"]
     done = CliRunner().invoke(app, [*command, str(tmp_path / "out")])
@@ -211,7 +229,7 @@ def test_what_cannot_be_imported_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="exists and is not empty"):
         import_prompts("lgx", tmp_path / "lgx", tmp_path / "out")
     with pytest.raises(
-        UsageError, match="no variant 'nyc'; there are: map2seq, touchdown"
+        UsageError, match="no variant 'nyc'; there are: finetuned, map2seq, touchdown"
     ):
         import_prompts("velma", tmp_path, tmp_path / "new", "nyc")
     with pytest.raises(UsageError, match="no release 'navgtp'; did you mean 'navgpt'"):

@@ -262,6 +262,24 @@ def test_only_street_observations_are_read() -> None:
         play(SmallHouse(), ["stop"])
 
 
+def test_a_step_can_be_one_line_as_in_the_released_code() -> None:
+    """The release's line is capitalized, and the landmarks of a view are joined."""
+    released = street.Sentences(landmark="{landmark} {direction}.")
+    seen = [("Starbucks", 0), ("a bank", 0), ("a park", 2)]
+    assert street.joined_observation(4, True, seen, None, released) == [
+        "There is a 4-way intersection. Starbucks and a bank on your left. A park ahead."
+    ]
+    assert street.joined_observation(4, False) == []
+    town = SmallStreet(Eyes(PARK_AND_SHOP), landmarks=NAMES)
+    _, script = play(
+        town, NORTH_THEN_EAST, VelmaSettings(shots=0, observations="joined")
+    )
+    assert (
+        "There is a 4-way intersection. You see Corner Shop slightly right.\n5. right"
+        in script.prompts[-1]
+    )
+
+
 def test_sentences_of_observations_are_texts_that_a_folder_may_replace(
     tmp_path: Path,
 ) -> None:

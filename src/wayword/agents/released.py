@@ -155,6 +155,7 @@ class Strings:
         self._path = path
         self._templates = templates
         self._named: dict[str, Template] = {}
+        self._scope = ""
         self._all: list[Template] = []
         self._collect(tree, "")
 
@@ -186,12 +187,19 @@ class Strings:
 
     def _collect(self, node: ast.AST, scope: str) -> None:
         for child in ast.iter_child_nodes(node):
+            self._scope = scope
             inner = f"{child.name}." if isinstance(child, ast.FunctionDef) else scope
             if isinstance(child, ast.Assign) and isinstance(child.targets[0], ast.Name):
                 for name, text in self._texts(
                     f"{scope}{child.targets[0].id}", child.value
                 ):
                     self._named.setdefault(name, text)
+            if isinstance(child, ast.AugAssign) and isinstance(child.target, ast.Name):
+                name = f"{scope}{child.target.id}"
+                added = self._text(child.value)
+                if name in self._named and added is not None:
+                    begun = self._named[name]
+                    self._named[name] = replace(begun, text=begun.text + added.text)
             single = self._text(child) if isinstance(child, ast.expr) else None
             if single is not None:
                 self._all.append(single)
@@ -225,6 +233,8 @@ class Strings:
         match node:
             case ast.Constant(value=str() as text):
                 return text if self._templates else _literal(text)
+            case ast.Name(id=name) if f"{self._scope}{name}" in self._named:
+                return self._named[f"{self._scope}{name}"].text
             case ast.JoinedStr():
                 parts = list[str]()
                 for value in node.values:
@@ -288,7 +298,17 @@ def _navgpt(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
 
 
 def _velma(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
-    """Text files with the slot ``{}``; the sentences of observations are in a Python file."""
+    """Text files with the slot ``{}``; the sentences of observations are in a Python file. The
+    template of the trained adapters is built line by line by a function."""
+    if variant == "finetuned":
+        strings = clone.python("utils.py", templates=True)
+        template = strings["get_prompt_template.instructions_prompt"]
+        whole = template.fill(**{"0": "{instruction}"})
+        return {
+            "task": replace(whole, text=""),
+            "route": replace(whole, text=whole.text.rstrip("\n")),
+            **_rows(clone, variant, release),
+        }
     landmarks = clone.read(f"llm/prompts/{variant}/landmarks/5shot.txt")
     walk = clone.read(f"llm/prompts/{variant}/navigation/2shot.txt")
     blocks = walk.text.strip("\n").split("\n\n")

@@ -336,6 +336,12 @@ class Dataset(ABC):
         files. Empty disables the disk cache."""
         return ""
 
+    @property
+    def examples_caveat(self) -> str:
+        """Sentence for the notes of runs with examples if these are not of the training data that
+        belongs to the split; empty if they are."""
+        return ""
+
     def demonstrations(
         self, count: int, seed: int, make: MakeDemonstration | None = None
     ) -> Sequence[Demonstration]:

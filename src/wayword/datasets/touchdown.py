@@ -129,6 +129,16 @@ class StreetRoutes(SolvableWalks):
         source, pool = self._training
         return Training(source, pool, salt="")
 
+    @property
+    def examples_caveat(self) -> str:
+        published = type(self)(f"{self._scenario}_train", self.folder, self.settings)
+        if published._exists:
+            return ""
+        return (
+            f"examples are routes of Map2seq's seen_dev and seen_test, as {self.name} has no "
+            f"training file here ({published._places[0][1]})"
+        )
+
     @cached_property
     def _training(self) -> tuple[StreetRoutes, list[Task]]:
         """The training routes, and a dataset that creates their worlds."""

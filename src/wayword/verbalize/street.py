@@ -66,6 +66,27 @@ def observation(
     return lines
 
 
+def joined_observation(
+    exits: int,
+    changed: bool,
+    landmarks: Sequence[tuple[str, int]] = (),
+    flow: Literal["with", "against"] | None = None,
+    sentences: Sentences = Sentences(),
+) -> list[str]:
+    """Return one step as VELMA's released code writes it: all sentences in one line, one for each
+    view with landmarks, each with a capital letter; empty if nothing is new.
+
+        >>> joined_observation(3, True, [("a park", 0), ("a bank", 0)])
+        ['There is a 3-way intersection. You see a park and a bank on your left.']
+    """
+    in_view: dict[int, list[str]] = {view: [] for view in range(len(VIEWS))}
+    for name, view in landmarks:
+        in_view[view].append(name)
+    grouped = [(" and ".join(names), view) for view, names in in_view.items() if names]
+    lines = observation(exits, changed, grouped, flow, sentences)
+    return [" ".join(line[:1].upper() + line[1:] for line in lines)] if lines else []
+
+
 def action_number(number: int) -> str:
     """Return the number before an action: ``9.``"""
     return f"{number}."

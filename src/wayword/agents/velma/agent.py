@@ -203,6 +203,8 @@ class VelmaSettings:
     model (``clip``) on the panoramas in ``images``, standardized on the seen area of ``nodes`` (a
     graph's nodes.txt), or ``none``. ``tau``: threshold on standardized scores. ``traffic``:
     describe the traffic flow at the start if the agent must turn first and the scorer knows it.
+    ``observations``: a line for each sentence (``lines``), or one line for all that is new at a
+    step, with the landmarks of a view in one sentence, as in the released code (``joined``).
 
     ``decoding``: ``choose`` ranks the five action words; ``complete`` lets the model write, also
     several actions, which are taken until something new is seen; ``reasoned`` asks for a thought
@@ -227,6 +229,7 @@ class VelmaSettings:
     clip: str = "laion/CLIP-ViT-bigG-14-laion2B-39B-b160k"
     tau: float = TAU
     traffic: bool = True
+    observations: Literal["lines", "joined"] = "lines"
     decoding: Literal["choose", "complete", "reasoned"] = "choose"
     step_limit: Literal["stated", "hidden"] = "stated"
     max_tokens: NotNegative = 0
@@ -401,9 +404,10 @@ class Velma(Agent):
             and not faced
         ):
             flow = self._scorer.flow(view.scene, view.panorama, view.heading)
-        return street.observation(
-            view.exits, view.changed, sightings, flow, self._sentences
-        )
+        describe = street.observation
+        if self._settings.observations == "joined":
+            describe = street.joined_observation
+        return describe(view.exits, view.changed, sightings, flow, self._sentences)
 
     def _sightings(
         self, view: StreetObservation, landmarks: Sequence[str]

@@ -66,6 +66,23 @@ def test_a_file_of_own_episodes_takes_the_place_of_the_splits(
         _ = r2r(data, annotations=str(tmp_path / "nowhere.json")).tasks
 
 
+def test_a_path_can_be_played_once_with_its_first_instruction(
+    data: Path, tmp_path: Path
+) -> None:
+    record = {"scan": SCAN, "heading": 0.0, "distance": 2.0, "path": ["s", "a"]}
+    walks = [
+        {**record, "path_id": path, "instr_id": f"{path}_{n}", "instruction": "Go."}
+        for path in (7, 8)
+        for n in (0, 1, 2)
+    ]
+    own = tmp_path / "own.json"
+    own.write_text(json.dumps(walks))
+    every = r2r(data, annotations=str(own))
+    first = r2r(data, annotations=str(own), instructions="first")
+    assert len(every.tasks) == 6
+    assert [task.episode.id for task in first.tasks] == ["7_0", "8_0"]
+
+
 def test_an_id_given_twice_is_named_with_both_records(
     data: Path, tmp_path: Path
 ) -> None:

@@ -213,6 +213,30 @@ def test_rows_above_what_an_expert_reaches_are_marked() -> None:
     assert not any("not comparable" in line for line in row.differs)
 
 
+def test_notes_name_only_what_a_row_uses(
+    played: dict[str, list[ReproducedRow]],
+) -> None:
+    """No detector looks in two_phase; the paper's model is named only next to its figures."""
+    lgx = played["lgx/two-phase"][0]
+    assert not any("simulated:" in line for line in lgx.differs)
+    assert any("in the paper main: text-davinci-003" in line for line in lgx.differs)
+    assert any("simulated:glip" in line for line in played["lgx/table-3"][3].differs)
+    ours = [row for row in played["lats/webshop"] if not row.missing]
+    for row in ours:
+        assert any(
+            "the recipe's is main: gpt-3.5-turbo" in line for line in row.differs
+        )
+        assert not any("in the paper" in line.split(";")[-1] for line in row.differs)
+
+
+def test_reflexion_rows_state_their_trials_and_their_judge() -> None:
+    for number in (3, 4, 5, 7):
+        for row in reproduce.open_recipe(f"langsuite/table-{number}").rows:
+            stated = row.settings.get("trials"), row.settings.get("verdict")
+            expected = (3, "judge") if "reflexion" in row.agent else (None, None)
+            assert stated == expected, row.name
+
+
 def test_rates_are_compared_in_percent(played: dict[str, list[ReproducedRow]]) -> None:
     told = json.loads(
         reproduce.render(
@@ -307,7 +331,7 @@ def test_what_the_user_says_wins_and_is_told(tmp_path: Path) -> None:
         reproduce.prepare(recipe, replace(wishes, settings={"decodng": "free"}))
     with pytest.raises(UsageError, match="has no row"):
         reproduce.prepare(recipe, replace(wishes, rows=("nothing",)))
-    with pytest.raises(UsageError, match="in the paper: main: text-davinci-003"):
+    with pytest.raises(UsageError, match="in the paper main: text-davinci-003"):
         reproduce.prepare(recipe, replace(wishes, model=""))
 
 

@@ -149,6 +149,8 @@ class Agent(ABC):
     """:meth:`reveal` is called: an upper bound. Run folders and tables say so."""
     ends_itself: ClassVar[bool] = False
     """Its own program ends the episode: cost estimates play it to that end, not to the expert's."""
+    sightless: ClassVar[frozenset[str]] = frozenset()
+    """Families in which it sees nothing, so the caveats of its detectors do not apply."""
     learns: ClassVar[bool] = False
     """It learns between the trials of an episode, by :meth:`reflect`. Its settings have ``trials``,
     the maximum number of trials, and ``verdict``: ``"judge"`` (a judge ends the trials at a

@@ -72,7 +72,8 @@ VIEW_STEP = 30.0
 class R2RSettings:
     """``objects``: source of the listed objects (NavGPT's pack, or REVERIE's boxes within 3 m).
     ``sub_instructions`` adds FGR2R's sub-instructions to ``episode.extra``. ``sample_seed`` draws
-    the ``sample72`` subset.
+    the ``sample72`` subset. ``instructions``: play ``all`` instructions of a path, or only its
+    ``first`` one, as in NavGPT's 783 episodes of ``val_unseen``.
 
     ``annotations``: file in either format that replaces the split's own, e.g. MapGPT's 216
     episodes. ``observations``: folder of new captions in the layout of NavGPT's pack. ``pictures``:
@@ -82,6 +83,7 @@ class R2RSettings:
     objects: Literal["pack", "reverie"] = "pack"
     sub_instructions: bool = False
     sample_seed: int = 72
+    instructions: Literal["all", "first"] = "all"
     annotations: FileName = ""
     observations: FileName = ""
     pictures: FileName = ""
@@ -126,7 +128,13 @@ class R2R(SolvableWalks):
     @cached_property
     def tasks(self) -> Sequence[Task]:
         if self.split != "sample72" or self.settings.annotations:
-            return list(self._read(self.split))
+            tasks = list(self._read(self.split))
+            if self.settings.instructions == "all":
+                return tasks
+            first: dict[str, Task] = {}
+            for task in tasks:
+                first.setdefault(task.episode.id.rsplit("_", 1)[0], task)
+            return list(first.values())
         rng = Random(self.settings.sample_seed)
         sample: list[Task] = []
         for part in SAMPLE_PARTS:

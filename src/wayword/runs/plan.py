@@ -561,7 +561,8 @@ def caveats(dataset: Dataset, agent: AgentParts) -> list[str]:
     perceiver = dataset.perceiver()
     lines = [*dataset.caveats, *(perceiver.caveats if perceiver else ())]
     for parts in agent.playing():
-        lines += parts.cls.caveats(parts.settings, perceiver)
+        if dataset.family.name not in parts.cls.sightless:
+            lines += parts.cls.caveats(parts.settings, perceiver)
         if getattr(parts.settings, "shots", 0) and dataset.examples_caveat:
             lines.append(dataset.examples_caveat)
     return list(dict.fromkeys(lines))

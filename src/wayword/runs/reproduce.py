@@ -261,9 +261,13 @@ def _prepared(row: RecipeRow, options: RecipeOptions) -> Prepared:
     if row.absent:
         return Prepared(row, missing=row.absent)
     main, roles = (options.model, {}) if row.models else ("", dict[str, str]())
-    published = ", ".join(f"{role}: {name}" for role, name in row.models.items())
+    models = ", ".join(f"{role}: {name}" for role, name in row.models.items())
+    # A row without published figures has a model of this project's choice.
+    published = (
+        f"in the paper {models}" if row.published else f"the recipe's is {models}"
+    )
     if row.models and not options.model:
-        problem = f"row {row.name!r} needs a language model (in the paper: {published})"
+        problem = f"row {row.name!r} needs a language model ({published})"
         raise UsageError(f"{problem}; add --model")
     if row.models and options.model == AS_PUBLISHED:
         roles = {role: f"openai:{name}" for role, name in row.models.items()}
@@ -290,7 +294,7 @@ def _prepared(row: RecipeRow, options: RecipeOptions) -> Prepared:
             f"{STAND_IN} on {plan.on} instead of {row.sources[0].split}: {lacking}"
         )
     if row.models and options.model != AS_PUBLISHED:
-        differs.append(f"model {main}; in the paper {published}")
+        differs.append(f"model {main}; {published}")
     if options.settings:
         differs.append(f"your settings: {json.dumps(options.settings, default=str)}")
     if options.limit and (row.limit is None or options.limit < row.limit):

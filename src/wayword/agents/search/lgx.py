@@ -98,6 +98,7 @@ class ListingSearcher(Searcher):
 
     Settings: ClassVar[type[ListingSettings]] = ListingSettings
     families: ClassVar[frozenset[str]] = frozenset({"objectnav", "two_phase"})
+    sightless: ClassVar[frozenset[str]] = frozenset({"two_phase"})
 
     def __init__(self, settings: ListingSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)

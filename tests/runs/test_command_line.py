@@ -298,7 +298,7 @@ def test_nothing_that_drives_a_terminal_is_printed(tmp_path: Path) -> None:
             "\x1b]0;mine\x07\x1b[2J\x9b31m 7 on host\r\u202e", encoding="utf-8"
         )
         line = complaint(*words)
-    assert "process \ufffd]0;mine\ufffd\ufffd[2J\ufffd31m 7 on host" in line
+    assert "process ␛]0;mine␇␛[2J⟨U+009B⟩31m 7 on host" in line
     assert line.isprintable()
 
 

@@ -1,0 +1,23 @@
+"""pandas reads the records of a run without options, and a result is a frame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+import wayword
+
+
+def test_pandas_reads_the_records_of_a_run(tmp_path: Path) -> None:
+    result = wayword.run("oracle", "houses", limit=3, out=tmp_path / "run")
+    frame = pd.read_json(result.path / "episodes.jsonl.gz", lines=True)
+    assert len(frame) == 3
+    assert frame["trajectory"].notna().all()
+
+
+def test_the_result_as_a_frame_has_a_row_an_episode(tmp_path: Path) -> None:
+    result = wayword.run("random", "houses", limit=3, max_steps=3, out=tmp_path / "run")
+    frame = result.to_dataframe()
+    assert len(frame) == 3
+    assert frame["sr"].notna().all()

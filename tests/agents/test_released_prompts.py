@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from helpers.playing import Scripted, play
+from wayword.agents.navgpt.agent import NavGPT, NavGPTSettings
 from wayword.agents.pages import Prompts
 from wayword.agents.released import describe_folder, import_prompts
 from wayword.agents.strategies import strategy
@@ -29,6 +31,18 @@ Begin!
 Way: {action_plan}
 Seen: {init_observation}
 Thought: {agent_scratchpad}\"\"\"
+"""
+WALKER = """from nowhere import Nothing
+class Walker:
+    def get_history(self, obs, angle):
+        history = f'{angle}\\nAt "{obs["viewpoint"]}": a {obs["obs_summary"]}'
+    def begin(self, obs):
+        return f'Nothing yet.\\nAt "{obs[0]["viewpoint"]}": a {obs[0]["obs_summary"]}'
+    def make_equiv_action(self):
+        action_description = f'By {turned_angle:.2f} from {cur_heading} to {new_heading}.'
+    def act(self):
+        first = f"\\n\\tHere:\\n{feature}"
+        return f'\\nAt "{action}":\\n{new_feature}'
 """
 EXPERTS = """raise SystemExit("a clone is never run")
 class First:
@@ -78,7 +92,7 @@ HOME = {
     "Start": {"default": ["Job: {task_description}\nView: {observation}\nNext?"]},
 }  # fmt: skip
 RELEASES = {
-    "navgpt": {"nav_src/prompt/planner_prompt.py": PLANNER},
+    "navgpt": {"nav_src/prompt/planner_prompt.py": PLANNER, "nav_src/agent.py": WALKER},
     "velma": {
         "llm/prompts/map2seq/landmarks/5shot.txt": "Pass a zoo.\nMarks:\n1. a zoo\n\n{}\nMarks:",
         "llm/prompts/map2seq/navigation/2shot.txt": "Walk.\n\nMoves: a, b\n\nWay:\n{}\nDo:\n{}"
@@ -98,6 +112,15 @@ EXPECTED = {
         "Goes next door.\nAction: action_maker\nAction: one of [action_maker]",
         "begin": "Begin!\n\nWay: {instruction}",
         "format_free": "",
+        "first": "Initial Observation: \n\tHere:\n{description}",
+        "now": 'Observation: \nAt "{viewpoint}":\n{description}',
+        "refused": "Observation: {event}\n\tHere:\n{description}",
+        "past": 'Observation: {event}\nAt "{viewpoint}": a {summary}\n'
+        "Thought: {thought}\n{action}",
+        "past_first": 'Initial Observation: Nothing yet.\nAt "{viewpoint}": a {summary}\n'
+        "Thought: {thought}\n{action}",
+        "cue_first": "Thought:",
+        "turned": "By {degrees} from {start} to {end}.",
     },
     "velma": {
         "task": "Walk.\n\nMoves: a, b",
@@ -220,6 +243,22 @@ def test_the_template_of_velmas_adapters_is_read_from_its_function(
     assert texts["route"] == 'Walk!\nWay: "{instruction}"\nMoves:\n'
     assert texts["task"] == "\n"
     assert texts["junction"] == "{ways} streets meet.\n"
+
+
+def test_navgpt_writes_a_walk_as_the_release_does(tmp_path: Path) -> None:
+    """The first observation and thought have their own labels; a refusal is still explained."""
+    out = tmp_path / "out"
+    import_prompts("navgpt", clone(tmp_path / "clone", "navgpt"), out)
+    move = 'Thought: On.\nAction: action_maker\nAction Input: "{}"'
+    model = Scripted([move.format("x"), move.format("b"), "Final Answer: Finished!"])
+    settings = NavGPTSettings(decoding="free", prompts=str(out))
+    play(NavGPT, settings, {"main": model})
+    first, refused, moved = model.prompts
+    assert "Initial Observation: \n\tHere:\nFront, range" in first
+    assert "Observation: That was no legal move:" in refused
+    assert 'Initial Observation: Nothing yet.\nAt "s": a ' in refused
+    assert 'Observation: \nAt "b":\nFront, range' in moved
+    assert moved.count("Initial Observation") == 1
 
 
 def test_what_cannot_be_imported_is_named(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@
 
 A clone is read as data: Python files are parsed, never imported or run; templates are JSON or text.
 Each text is written to a file named like the shipped prompt that it replaces, with our names for
-its slots. Sentences that a release builds in code (results of actions, observations of NavGPT) are
-not imported. ``source.json`` lists the files with checksums, and each text's line.
+its slots. Other sentences that a release builds in code, such as results of actions, are not
+imported. ``source.json`` lists the files with checksums, and each text's line.
 """
 
 from __future__ import annotations
@@ -294,7 +294,45 @@ def _navgpt(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
         "format_free": "",
         "begin": f"Begin!\n\n{line}",
     }
-    return {key: replace(prompt, text=text) for key, text in texts.items()}
+    released = {key: replace(prompt, text=text) for key, text in texts.items()}
+    return released | _navgpt_steps(clone, walk, release)
+
+
+def _navgpt_steps(clone: Clone, walk: str, release: Mapping[str, Any]) -> Texts:
+    """The observations and the history, which the agent's code writes. At the start, ``walk`` has
+    labels of its own: the initial observation, and a thought that the answer goes on."""
+    strings = clone.python(release["sentences"])
+    opening = "Initial Observation:"
+    thought = next(
+        (each for each in walk.splitlines() if "Thought:" in each), "Thought:"
+    )
+    around = strings.with_slots("feature").fill(feature="{description}")
+    arrived = strings.with_slots("action", "new_feature").fill(
+        action="{viewpoint}", new_feature="{description}"
+    )
+    start = strings.with_slots("obs[0]['viewpoint']", "obs[0]['obs_summary']").fill(
+        **{"obs[0]['viewpoint']": "{viewpoint}", "obs[0]['obs_summary']": "{summary}"}
+    )
+    past = strings["get_history.history"].fill(
+        **{"obs['viewpoint']": "{viewpoint}", "obs['obs_summary']": "{summary}"},
+        angle="{event}",
+    )
+    turned = strings["make_equiv_action.action_description"].fill(
+        turned_angle="{degrees}", cur_heading="{start}", new_heading="{end}"
+    )
+    answer = "{thought}\n{action}"
+    return {
+        "first": replace(around, text=f"{opening} {around.text}"),
+        "now": replace(arrived, text=f"Observation: {arrived.text}"),
+        # our reason in place of the release's list of IDs, which the observation repeats
+        "refused": replace(around, text=f"Observation: {{event}}{around.text}"),
+        "cue_first": replace(start, text=thought.rstrip()),
+        "past_first": replace(
+            start, text=f"{opening} {start.text}\n{thought.rstrip()} {answer}"
+        ),
+        "past": replace(past, text=f"Observation: {past.text}\nThought: {answer}"),
+        "turned": turned,
+    }
 
 
 def _velma(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:

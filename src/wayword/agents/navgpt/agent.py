@@ -98,6 +98,7 @@ class NavGPT(PromptAgent):
         self._known_viewpoints: set[str] = set()
         self._visited: set[str] = set()
         self._event = START_EVENT
+        self._is_refused = False
         self._goal_kind = "route"
         self._instruction = self._opening = ""
         self._message_text = self._answer = ""
@@ -258,7 +259,7 @@ class NavGPT(PromptAgent):
             self._chat.add(self._message_text, self._answer)
         elif self._settings.history:
             block = self._prompts.fill(
-                "past",
+                "past_first" if self._event == START_EVENT else "past",
                 event=self._event,
                 viewpoint=self._viewpoint,
                 summary=self._summary,
@@ -266,6 +267,7 @@ class NavGPT(PromptAgent):
                 action=_past_action(decision, self._settings.decoding),
             )
             self._history.add(block)
+        self._is_refused = isinstance(decision, Rejection)
         if isinstance(decision, Rejection):
             self._event = f"That was no legal move: {decision.reason}."
         elif "heading" in feedback.details:
@@ -293,6 +295,8 @@ class NavGPT(PromptAgent):
                 instruction=self._instruction,
                 count=self._history.dropped,
                 steps=steps,
+                is_first=self._event == START_EVENT,
+                is_refused=self._is_refused,
                 event=self._event,
                 viewpoint=view.viewpoint,
                 description=description,

@@ -390,6 +390,7 @@ async def _replay(
         sources = {
             "perceiver": dataset.perceiver(),
             "demonstrations": demonstrations(dataset),
+            "needs_stop": dataset.needs_stop,
         }
         players[actor] = _Player(actor, strategy, {**tools, **sources, "rng": rng})
     for player in players.values():

@@ -54,6 +54,7 @@ def offered(space: ActionSpace, text: str, most: int) -> ActionSpace:
 
     A schema that listed all objects seen so far would give the model a memory beyond its prompt.
 
+    >>> from wayword.core.action import STOP
     >>> space = ActionSpace((Action("goto", ("mug_1",)), Action("goto", ("cup_2",)), STOP))
     >>> shown = offered(space, "Before you: mug_1.", 10)
     >>> [str(action) for action in shown.listed], shown.forms

@@ -93,7 +93,7 @@ def test_agents_are_told_after_how_many_actions_an_episode_ends(tmp_path: Path) 
     )
     (record,) = RunFolder.read(result.path).records()
     assert len(record.trajectory.steps) <= 12
-    assert "ends after 12 of your actions" in str(
+    assert "You have 12 actions, including the stop" in str(
         record.trajectory.steps[0].calls[0].prompt
     )
 

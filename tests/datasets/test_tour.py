@@ -319,7 +319,7 @@ def test_a_hosted_model_is_shown_every_way_and_a_growing_map(
     first = base64.b64decode(shown[0]["image_url"]["url"].partition(",")[2])
     assert "red" in _colour(first)  # from the hall eastwards
     told = [body["messages"][-1]["content"][0]["text"] for body in server.asked]
-    assert "picture 1: place 2; picture 2: place 0" in told[1]
+    assert "image 1: place 2; image 2: place 0" in told[1]
     assert "place 1, from place 0: " in told[0]
     assert "place 0 (visited) leads to: 1\n" in told[1]
     assert "place 1 (visited) leads to: 2, 0\n" in told[2]

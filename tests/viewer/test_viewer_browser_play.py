@@ -376,7 +376,7 @@ def test_what_blocks_a_way_stands_out(
     )
     page.locator(".act[data-action='go_explore[living room]']").click()
     turn(page, 2)
-    assert "Closed on the way: door 3." in page.locator("#feedback").inner_text()
+    assert "Closed on it: door 3." in page.locator("#feedback").inner_text()
     assert (
         page.locator(".act[data-key='1']").get_attribute("data-action")
         == "goto[door_3]"

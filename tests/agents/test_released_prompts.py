@@ -87,7 +87,8 @@ SEARCH = """def parse_scene(data):
 """
 HOME = {
     "intro": {"default": ["Home of {max_view_steps} steps, {left_degree} and {right_degree}, "
-                          "{inventory_capacity} in hand.\n{example}\nStart?"]},
+                          "{inventory_capacity} in hand.\n{example}\nStart?\n\n"
+                          "Please respond YES if you can.\n"]},
     "example": {"default": ["Job: wipe.\n> Act: stop []"]},
     "Start": {"default": ["Job: {task_description}\nView: {observation}\nNext?"]},
 }  # fmt: skip

@@ -367,11 +367,16 @@ def _velma(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
     }
 
 
+# The last line of LangSuitE's introduction asks for an answer before the first question.
+_HANDSHAKE = re.compile(r"\s*[^\n]*\brespond YES\b[^\n]*\s*$")
+
+
 def _langsuite(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
     texts: Texts = {}
     for agent in ("act", "react", "react_emmem"):
         template = clone.json(f"templates/{variant}/{variant}_{agent}.json")
         intro = template("intro", "default")
+        intro = replace(intro, text=_HANDSHAKE.sub("", intro.text))
         start = template("Start", "default")
         example = template("example", "0" if variant == "iqa" else "default").text
         slots = {**release["slots"], "example": example}

@@ -282,7 +282,9 @@ def test_what_cannot_be_read_is_one_clear_line(tmp_path: Path) -> None:
     RunFolder.open(tmp_path, CONFIG).close()
     (tmp_path / "episodes.jsonl.gz").unlink()
     (tmp_path / "episodes.jsonl.gz").mkdir()
-    with pytest.raises(RecordingError, match=r"episodes\.jsonl\.gz: is a directory"):
+    with pytest.raises(
+        RecordingError, match=r"episodes\.jsonl\.gz: is not a regular file; remove it"
+    ):
         RunFolder.read(tmp_path).scores()
     with pytest.raises(RecordingError, match="is a directory; give a writable folder"):
         RunFolder.open(tmp_path, CONFIG)

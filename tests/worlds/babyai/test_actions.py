@@ -122,7 +122,8 @@ def test_a_thing_is_carried_and_put_beside_another() -> None:
     )
     assert [held.name for held in world.observe("agent").holding] == ["red_ball_1"]
     assert (
-        act(world, "go_put[blue_ball_1]")[1] == "You put red_ball_1 beside blue_ball_1."
+        act(world, "go_put[blue_ball_1]")[1]
+        == "You put red_ball_1 next to blue_ball_1."
     )
     at = {thing["colour"]: (thing["x"], thing["y"]) for thing in inside(world)}
     assert abs(at["red"][0] - at["blue"][0]) + abs(at["red"][1] - at["blue"][1]) == 1

@@ -326,7 +326,8 @@ class Transforms:
                 )
                 length = math.hypot(*entry[2])
                 is_finite = math.isfinite(length + sum(entry[1]))
-                if not is_finite or length < MIN_QUATERNION:
+                is_rotation = MIN_QUATERNION <= length <= MAX_QUATERNION
+                if not is_finite or not is_rotation:
                     continue
                 self._parents[str(each["child_frame_id"]).lstrip("/")] = entry
 

@@ -40,7 +40,7 @@ PLAYED = [
 def test_an_agent_plays_published_episodes(
     tmp_path: Path, data: Path, agent: str, on: str
 ) -> None:
-    steps = 14 if on.startswith("robothor") else 4
+    steps = 30 if on.startswith("robothor") else 4
     with reasoning() as server:
         tree = {"model": {"base_url": server.address}}
         out = tmp_path / "run"

@@ -208,8 +208,9 @@ def test_each_sample_is_read_and_thought_for_where_a_server_gives_one_a_request(
 def test_a_look_around_is_no_step_of_the_walk() -> None:
     """DiscussNav turns twelve times on the spot before it asks where to go."""
     home = {"homes": 1, "episodes": 1, "rooms": 2}
+    settings = {"dataset": home, "scene": "asked"}
     told = forecast(
-        Plan("discussnav", "apartments", "openai:gpt-4.1", {"dataset": home}, limit=1)
+        Plan("discussnav", "apartments", "openai:gpt-4.1", settings, limit=1)
     )
     assert told.calls > 2 + 2 * 12, "the instruction, and two looks at least"
 

@@ -61,6 +61,7 @@ CALLS = {
     "table": ["{run}", "{runs}", "{run} --by scene", "{run} --format json", "{run} --format latex"],
     "merge": ["{run} --out {out}", "{run} {good} --out {out}"],
     "verify": ["{run}"],
+    "power": ["{run} {good} --on houses"],
     "compare": ["{run} {good}", "{good} {run}"],
     "tours": ["{run}", "{good} {run}"],
     "score": ["{task} --on houses"],

@@ -66,13 +66,14 @@ def test_a_folder_with_something_in_it_is_left_alone(
 def test_parquet_without_duckdb_says_what_to_install(
     played: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(UsageError, match=r"wayword\[parquet\]"):
+    with pytest.raises(UsageError, match=r"extra-parquet"):
         publish([played], tmp_path / "made", Export(), parquet=True)
 
 
 def test_pictures_are_a_table_of_their_own(tmp_path: Path) -> None:
     out = tmp_path / "made"
-    publish([walked_tour(tmp_path)], out, Export())
+    run = walked_tour(tmp_path)
+    publish([run], out, Export(trusted=[tmp_path / "tour"]))
     table = rows(out / "data" / "trajectory.jsonl")
     assert [row["action"] for row in table] == ["goto[lab]", "stop"]
     assert {row["instruction"] for row in table} == {"Go to the lab."}

@@ -13,7 +13,7 @@ from wayword.runs.reports import rows_of
 
 
 def test_a_row_says_that_prompts_lack_their_oldest_steps(tmp_path: Path) -> None:
-    tree = {"dataset": {"homes": 1, "rooms": 2}, "context": 1400, "max_tokens": 60}
+    tree = {"dataset": {"homes": 1, "rooms": 2}, "context": 800, "max_tokens": 60}
     out = tmp_path / "run"
     run(Plan("act", "household", "scripted:first", tree, limit=2, max_steps=9, out=out))
     rows = rows_of([out])

@@ -43,6 +43,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from wayword.core import registry
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.loopback import BadRequest, is_loopback, read_object
+from wayword.core.visible import visible
 from wayword.runs.plan import Plan
 from wayword.viewer import play
 from wayword.viewer.content import Content
@@ -211,8 +212,10 @@ class _Site:
             request.path_params["run"], query.get("id", ""), query.get("step", "")
         )
         lines = ["wayword run AGENT --model MODEL", "wayword play"]
+        # An episode's id is from the record: its control characters are made visible.
+        place = visible(quoted(at))
         return PlainTextResponse(
-            "\n".join(f"{line} --continue {quoted(at)}" for line in lines)
+            "\n".join(f"{line} --continue {place}" for line in lines)
         )
 
     def _place(self, run: str, episode: str, step: str) -> str:

@@ -141,7 +141,12 @@ COMPETENT: list[tuple[str, str, dict[str, Any], str]] = [
     ("react_emmem", "household", {"dataset": {**HOME, "actions": "high"}}, "skills"),
     ("act", "houses", {}, "gold"),
     ("discussnav", "houses", {}, "gold"),
-    ("velma", "towns", {"shots": 0, "dataset": {"towns": 1, "episodes": 3}}, "gold"),
+    (
+        "velma",
+        "towns",
+        {"shots": 0, "decoding": "choose", "dataset": {"towns": 1, "episodes": 3}},
+        "gold",
+    ),
 ]
 
 

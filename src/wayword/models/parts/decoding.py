@@ -239,8 +239,8 @@ _MARKS = tuple(
         (r"\[BEGIN FINAL RESPONSE\]", "</think>"),  # Apriel
         (r"\[END FINAL RESPONSE\]|<\|(?:START|END)_(?:RESPONSE|TEXT)\|>", ""),
         (r"<\|(?:begin|end)_of_(?:box|solution)\|>", ""),  # GLM
-        # ends of turns, which are no text
-        (r"(?:\s*(?:<\|(?:im_end|eot_id|eom_id|end\w*|return|END_OF_TURN_TOKEN)\|>"
+        # Ends of turns, which are no text; the lookbehind reads long runs of spaces only once
+        (r"(?<!\s)(?:\s*(?:<\|(?:im_end|eot_id|eom_id|end\w*|return|END_OF_TURN_TOKEN)\|>"
          r"|<end_of_turn>|</s>|<｜end▁of▁sentence｜>))+\s*\Z", ""),
     )
 )  # fmt: skip

@@ -39,7 +39,7 @@ def test_numbered_exits_are_the_default_and_every_token_is_evaluated_once(
 ) -> None:
     plan = Plan(
         "navgpt", "r2r:val_seen", "local:smollm2",
-        episodes=("5593_0",), max_steps=5, data=data, out=tmp_path / "run",
+        episodes=("6757_1",), max_steps=5, data=data, out=tmp_path / "run",
     )  # fmt: skip
     run_of = played(plan)
     assert run_of.config["identity"]["settings"]["decoding"] == "numbered"

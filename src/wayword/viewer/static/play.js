@@ -157,12 +157,13 @@
   // A long list starts with what the task names; the rest is folded.
   function foldLists() {
     for (const line of board().querySelectorAll("#feedback .feedback")) {
-      const list = /^(.*?: )(.+?)(\. .*|\.)$/s.exec(line.lastChild?.data || ""), items = list ? list[2].split(/, | and /) : [];
+      const list = /^(.*?: )(.+?)(\. .*|\.)$/s.exec(line.lastChild?.data || ""), items = list ? list[2].split(/, | and |(?=; )/) : []; // "; on the table: a cup" begins a group
       if (items.length < 9) continue;
       const named = items.filter((item) => isNamed(item.replace(/ \(.*/, ""))), first = named.length ? named : items.slice(0, 5);
       const rest = items.filter((item) => !first.includes(item)), fold = make("details");
-      line.lastChild.data = list[1] + first.join(", ") + ", ";
-      fold.append(make("summary", "", `and ${rest.length} more`), rest.join(", ") + list[3]);
+      const joined = (some) => some.join(", ").replaceAll(", ;", ";").replace(/^; /, "");
+      line.lastChild.data = list[1] + joined(first) + ", ";
+      fold.append(make("summary", "", `and ${rest.length} more`), joined(rest) + list[3]);
       line.append(fold);
     }
   }

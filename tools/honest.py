@@ -155,12 +155,10 @@ class Phrase:
     """The kind that everyday words mean, by the rules of the prompt: a bin is a garbage_can."""
 
     def __init__(self, words: str, episode: Episode) -> None:
-        table = (
-            str(episode.extra["rules"])
-            .partition("stand for names: ")[2]
-            .partition(".")[0]
-        )
-        named = dict(re.findall(r"an? ([\w ]+?) (?:is )?an? (\w+)", table))
+        rules = str(episode.extra["rules"])
+        table = rules.partition("Synonyms: ")[2].partition(".")[0]
+        pairs = re.findall(r"([\w ]+?) = (\w+)", table)
+        named = {name.strip(): kind for name, kind in pairs}
         self._words = set(re.sub(r"^(?:loaf|head|roll) of ", "", words.lower()).split())
         self._joined = named.get(words, "".join(words.split())).replace("_", "").lower()
 

@@ -29,6 +29,7 @@ Spot = tuple[float, float]
 _SEEN = re.compile(r"(\w+?_\d+) \(([^()]*?)(?:, )?(\d+\.\d) m\)")
 _PARTS = re.compile(r"; |\n|(?:On your left|Ahead|On your right): ")
 _GROUP = re.compile(r"(?:on|in) (\w+_\d+): ")
+_LISTED = re.compile(r"\b([a-z]\w*_\d+)\b(?: \(([^()]*)\))?")
 _NAME = re.compile(r"\b[a-z]\w*_\d+\b")
 _SAME = re.compile(r"\ba ([a-z ]+?),? (?:is )?a (\w+_\w+)")
 _NUMBERS = {"knives": "knife", "watches": "watch", "loaves": "loaf"}
@@ -117,8 +118,11 @@ class Notes:
         for on, _ in groups:
             if on:
                 self.place |= dict.fromkeys(_NAME.findall(on.string[on.end() :]), on[1])
-                for name in _NAME.findall(on.string[on.end() :]):
+                for name, about in _LISTED.findall(on.string, on.end()):
                     self.room.setdefault(name, self.here)
+                    self.spot.pop(name, None)
+                    if spot := _middle(about):
+                        self.spot[name] = spot
         for on, (name, about, metres) in seen:
             self.away[name] = float(metres)
             parts = about.split(", ")

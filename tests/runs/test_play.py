@@ -128,7 +128,7 @@ def test_one_person_plays_while_an_agent_plays_the_other(
     assert list(RunFolder.read(tmp_path / "run").records()) == []
     assert "Put the apple in the box." in me.text
     assert "you are ann, with bob" in me.text
-    assert "You told bob." in me.text
+    assert "You sent a message to bob." in me.text
     assert "no action is called flie" in me.text
     assert "You went to apple_1 and picked it up." in me.text
 

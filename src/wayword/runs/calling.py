@@ -57,6 +57,7 @@ class RunOptions(TypedDict, total=False):
     engine: Literal["", "ray"]
     workers: int
     remember: Literal["", "scene"]
+    trusted: Sequence[Path]
 
 
 def run(

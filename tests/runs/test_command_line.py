@@ -90,7 +90,7 @@ def test_the_demo_ends_in_ten_lines_that_name_the_pages_to_open(
     monkeypatch.chdir(tmp_path)
     done = wayword("demo", "--episodes", 1)
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.strip().splitlines()) <= 11
+    assert len(done.stdout.strip().splitlines()) <= 10
     assert re.search(
         r"houses, 1 of 180: SR % +towns, 1 of 200: TC %\noracle +100", done.stdout
     )

@@ -379,7 +379,6 @@ def demo(
     show.echo("")
     for name, cells in shown.items():
         show.echo(f"{name:16}{''.join(f'{cell:28}' for cell in cells)}".rstrip())
-    show.echo("")
     if failure is not None:
         failed, solved = failure
         show.echo(f"A failed walk with its mistake: {failed}")

@@ -13,6 +13,7 @@ import io
 import json
 import shlex
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -34,6 +35,8 @@ from wayword.viewer.content import Content
 from wayword.viewer.library import Library
 
 SECONDS = 2.0
+HANGS = 30
+"""Seconds after which a call waits for something that never comes."""
 CARDS = Path(cli.__file__).parents[1] / "bench" / "cards"
 CALLS = {
     "run": [
@@ -179,14 +182,26 @@ def call(words: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     return code, "".join(texts)
 
 
+class HangsError(BaseException):
+    """Not an ``Exception``: the command would report it as its own."""
+
+
+def _hangs(*signalled: Any) -> None:
+    raise HangsError(f"waits for more than {HANGS} s")
+
+
 def check(site: Site, words: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     began = time.process_time()
+    signal.signal(signal.SIGALRM, _hangs)
+    signal.alarm(HANGS)
     try:
         code, output = call(words, monkeypatch)
-    except Exception as error:
+    except (Exception, HangsError) as error:
         raise AssertionError(
             f"{type(error).__name__}: {str(error)[:200]}: {words}"
         ) from error
+    finally:
+        signal.alarm(0)
     took = time.process_time() - began
     assert not site.sentinel.exists(), f"ran code: {words}"
     assert took < SECONDS, f"took {took:.1f} s: {words}"

@@ -51,6 +51,7 @@ from wayword.core import model
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
+from wayword.core.files import open_regular
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.core.secrets import redacted
 from wayword.core.shapes import parse_untrusted
@@ -456,7 +457,7 @@ def read_members(
     missing file has no lines. Raises ``RecordingError`` for the first damaged record; if ``gaps``
     is given, appends a description of each to it and continues with the next record."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             end = os.fstat(file.fileno()).st_size
             while at < end:
                 number += 1
@@ -540,7 +541,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
     """Line numbers (from 1) and JSON objects of a plain file, without a partial last line. Raises
     ``RecordingError``, which names the file and the line."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             for number, line in enumerate(file, 1):
                 if line.endswith(b"\n"):
                     yield number, parsed(path, number, line)
@@ -557,7 +558,7 @@ class Appender:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = path.open("ab", buffering=0)
+        self._file = open_regular(path, "ab", buffering=0)
         self.length = os.fstat(self._file.fileno()).st_size
         """Size of the file in bytes."""
         self._synced = time.monotonic()

@@ -17,7 +17,7 @@ from wayword.core import registry
 from wayword.core.dataset import INDEPENDENT, Clusters
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, RecordingError, UsageError
-from wayword.core.files import cache_folder, keep, sha256
+from wayword.core.files import cache_folder, keep, read_regular, sha256
 from wayword.core.metric import Metric
 from wayword.core.secrets import environment_secrets, redacted
 from wayword.core.shapes import (
@@ -358,7 +358,7 @@ def read_config(run: Path) -> dict[str, Json]:
     or in another format."""
     path = run / NAME
     try:
-        content = parse_untrusted(path.read_bytes())
+        content = parse_untrusted(read_regular(path))
     except FileNotFoundError:
         if run.is_dir():
             problem = f"not a run folder: it has no {NAME}"

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
-from wayword.core.files import cache_folder, keep
+from wayword.core.files import cache_folder, keep, open_regular
 from wayword.metrics.intervals import Floats
 from wayword.metrics.summary import Scores
 from wayword.runs import codec
@@ -182,7 +182,7 @@ class Index:
         return 0
 
     def _foot(self, name: str, end: int) -> bytes:
-        with suppress(OSError), self._files[name].open("rb") as file:
+        with suppress(OSError), open_regular(self._files[name]) as file:
             if end:
                 file.seek(end - codec.FOOT_SIZE)
                 return file.read(codec.FOOT_SIZE)

@@ -18,6 +18,7 @@ from typing import Any, Self
 from wayword.core import registry
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError, UsageError
+from wayword.core.files import read_regular
 from wayword.core.trajectory import Trajectory
 from wayword.models.middleware.ledger import LedgerRow
 from wayword.runs import codec, remote
@@ -109,11 +110,6 @@ class RecordedRun:
         self._config = configs.read_config(self.path)
         self.config: Mapping[str, Any] = configs.complete(self.path, self._config)
         """Content of ``run.json``, with defaults for missing fields."""
-        for name in (EPISODES, FAILURES, configs.SESSIONS, configs.CALLS):
-            path = self.path / name
-            # opening a named pipe would wait for a writer for ever
-            if path.exists() and not path.is_file():
-                raise RecordingError(f"{path}: is not a regular file; remove it")
         self._episodes = self.path / EPISODES
         self._failures = self.path / FAILURES
         self._index: Index | None = None
@@ -250,9 +246,8 @@ class RunFolder(RecordedRun):
                 if not lines.lock():
                     owner = "(unknown)"
                     with suppress(OSError, ValueError):
-                        owner = (folder / LOCK).read_text(encoding="utf-8").strip()[
-                            :80
-                        ] or owner
+                        text = read_regular(folder / LOCK).decode().strip()
+                        owner = text[:80] or owner
                     raise RecordingError(
                         f"{folder}: process {owner} is writing to this run folder; wait until it "
                         "ends, or give another folder"

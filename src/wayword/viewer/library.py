@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import RecordingError, UsageError
-from wayword.core.files import process_runs
+from wayword.core.files import process_runs, read_regular
 from wayword.core.metric import Metric
 from wayword.core.shapes import parse_untrusted
 from wayword.metrics import scoring
@@ -353,7 +353,7 @@ def progress_of(run: Path) -> Progress | None:
     """Return the progress that a run wrote last, or None if there is none. Never raises."""
     path = run / PROGRESS
     try:
-        progress = parse_untrusted(path.read_bytes())
+        progress = parse_untrusted(read_regular(path))
         written = path.stat().st_mtime
         age = time.time() - written
         runs = not progress.get("over") and (

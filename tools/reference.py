@@ -25,7 +25,8 @@ KINDS = ("agent", "dataset", "world", "model")
 def pages() -> dict[str, str]:
     """Return the text of every page by file name."""
     parts = {f"{kind}s.md": _parts(kind) for kind in KINDS}
-    return {"cli.md": _cli(), **parts, "metrics.md": _metrics()}
+    others = {"metrics.md": _metrics(), "released.md": _released()}
+    return {"cli.md": _cli(), **parts, **others}
 
 
 def main() -> None:
@@ -210,6 +211,24 @@ def _table(title: str, metrics: Any) -> str:
         for m in metrics
     ]
     return "\n".join([f"## {title}", "", *head, *rows])
+
+
+def _released() -> str:
+    """The meant differences between prompts of agents and of the released code."""
+    from wayword.agents.released import SYSTEMS, differences
+
+    introduction = (
+        "With [imported prompts](../reproduce.md#the-authors-prompts) an agent sends what the "
+        "released code sends, except for the differences below. `python "
+        "tools/against_release.py SYSTEM CLONE --data DIR` plays ten episodes with both and fails "
+        "at every other difference. `wayword reproduce` prints the names next to the results."
+    )
+    blocks = []
+    for system in SYSTEMS:
+        rows = [f"| `{name}` | {why} |" for name, why in differences(system).items()]
+        table = "\n".join(["| Name | Difference |", "| --- | --- |", *rows])
+        blocks.append(f"## {system}\n\n{table if rows else 'None.'}")
+    return _page("Differences to the released code", introduction, *blocks)
 
 
 def _markdown(doc: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from helpers.golden import check_golden
+from helpers.navgpt_page import write_direction
 from helpers.playing import Scripted, play
 from helpers.small_house import SmallHouse
 from wayword.agents.navgpt.agent import NavGPT, NavGPTSettings
@@ -365,10 +366,12 @@ def test_a_steep_way_is_told_to_lead_up_or_down() -> None:
     way = Neighbor("top", 0.0, 28.0, 2.0)
     seen = IndoorObservation("small", "s", 0.0, 0.0, (way,))
     percept = Percept(tuple(Sector(45.0 * n, 45.0, "") for n in range(8)))
-    told = indoor.observation(seen, percept)
+    told = indoor.observation(seen, percept, write_direction)
     assert "{'top': 'right 0.00, up 28, 2.00m'}" in told
     flat = indoor.Detail(slopes=False)
-    assert "{'top': 'right 0.00, 2.00m'}" in indoor.observation(seen, percept, flat)
+    assert "{'top': 'right 0.00, 2.00m'}" in indoor.observation(
+        seen, percept, write_direction, flat
+    )
     numbered = indoor.numbered_exits([way], 0.0, percept, flat, ())
     assert numbered == "1. front, 2 m"
 

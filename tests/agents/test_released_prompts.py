@@ -40,6 +40,12 @@ class Walker:
         return f'Nothing yet.\\nAt "{obs[0]["viewpoint"]}": a {obs[0]["obs_summary"]}'
     def make_equiv_action(self):
         action_description = f'By {turned_angle:.2f} from {cur_heading} to {new_heading}.'
+    def around(self):
+        part = f"{direction} ({left_right1}, {left_right2}): \\n'{observation_list[idx]}'"
+        part += f"\\n{direction} holds {object_dict}"
+        part += f"\\n{direction} holds none"
+        part += f"\\n{direction} leads to{candidate_range[idx]}"
+        part += f"\\n{direction} leads nowhere"
     def act(self):
         first = f"\\n\\tHere:\\n{feature}"
         return f'\\nAt "{action}":\\n{new_feature}'
@@ -109,19 +115,24 @@ RELEASES = {
 }
 EXPECTED = {
     "navgpt": {
-        "principle": 'You walk. All after "Begin!" is past.\nTools: action_maker: '
-        "Goes next door.\nAction: action_maker\nAction: one of [action_maker]",
-        "begin": "Begin!\n\nWay: {instruction}",
-        "format_free": "",
+        "system": "",
+        "gap": "",
+        "begin": 'You walk. All after "Begin!" is past.\nTools: action_maker: '
+        "Goes next door.\nAction: action_maker\nAction: one of [action_maker]\nBegin!\n\n"
+        "Way: {instruction}",
+        "range": "{direction} ({start}, {end}): ",
+        "caption": "'{caption}'",
+        "objects_near": "{direction} holds {objects}",
+        "exits": "{direction} leads to{exits}",
+        "no_exits": "{direction} leads nowhere",
         "first": "Initial Observation: \n\tHere:\n{description}",
         "now": 'Observation: \nAt "{viewpoint}":\n{description}',
         "refused": "Observation: {event}\n\tHere:\n{description}",
-        "past": 'Observation: {event}\nAt "{viewpoint}": a {summary}\n'
-        "Thought: {thought}\n{action}",
-        "past_first": 'Initial Observation: Nothing yet.\nAt "{viewpoint}": a {summary}\n'
-        "Thought: {thought}\n{action}",
-        "cue_first": "Thought:",
-        "turned": "By {degrees} from {start} to {end}.",
+        "past": 'Observation: {event}\nAt "{viewpoint}": a {scene}\nThought:{answer}',
+        "past_first": 'Initial Observation: Nothing yet.\nAt "{viewpoint}": a {scene}\n'
+        "Thought: {answer}",
+        "cue_first": "Thought: ",
+        "turned": "By {unwrapped} from {start} to {end}.",
     },
     "velma": {
         "task": "Walk.\n\nMoves: a, b",
@@ -255,10 +266,11 @@ def test_navgpt_writes_a_walk_as_the_release_does(tmp_path: Path) -> None:
     settings = NavGPTSettings(decoding="free", prompts=str(out))
     play(NavGPT, settings, {"main": model})
     first, refused, moved = model.prompts
-    assert "Initial Observation: \n\tHere:\nFront, range" in first
+    assert "Initial Observation: \n\tHere:\nFront (left 22.50" in first
+    assert "Rear leads nowhere\n" in first
     assert "Observation: That was no legal move:" in refused
     assert 'Initial Observation: Nothing yet.\nAt "s": a ' in refused
-    assert 'Observation: \nAt "b":\nFront, range' in moved
+    assert 'Observation: \nAt "b":\nFront (left 22.50' in moved
     assert moved.count("Initial Observation") == 1
 
 

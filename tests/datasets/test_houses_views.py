@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from helpers.navgpt_page import write_direction
 from wayword.datasets.houses import Houses, HousesSettings
 from wayword.verbalize import indoor
 
@@ -21,7 +22,7 @@ def test_views_change_what_is_told_and_nothing_else(
     seen = world.observe("agent")
     percept = other.perceiver().perceive(seen.scene, seen.viewpoint)
     assert len(percept.sectors) == directions
-    text = indoor.observation(seen, percept)
+    text = indoor.observation(seen, percept, write_direction)
     assert text.count("Navigable Viewpoints:") == directions
     assert all(f"'{way.viewpoint}'" in text for way in seen.neighbors)
 

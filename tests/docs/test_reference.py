@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from tools import reference
 
-NAMES = ("cli.md", "agents.md", "datasets.md", "worlds.md", "models.md", "metrics.md")
+NAMES = (
+    *("cli.md", "agents.md", "datasets.md", "worlds.md", "models.md", "metrics.md"),
+    "released.md",
+)
 
 
 @pytest.fixture(scope="module")

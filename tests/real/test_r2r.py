@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.navgpt_page import write_direction
 from helpers.sampling import LONG
 from wayword.core.episode import PathReference
 from wayword.core.errors import DataError
@@ -82,7 +83,9 @@ def test_no_way_is_hidden_at_the_wrap_of_the_circle(data: Path) -> None:
             world.reset(type(episode)(episode.id, "Go.", scan, start))
             seen = world.observe("agent")
             text = indoor.observation(
-                seen, dataset.perceiver().perceive(scan, viewpoint)
+                seen,
+                dataset.perceiver().perceive(scan, viewpoint),
+                write_direction,
             )
             assert all(f"'{way.viewpoint}'" in text for way in seen.neighbors)
             wrapped += sum(way.heading > 337.5 for way in seen.neighbors)

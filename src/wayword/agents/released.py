@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -25,6 +26,7 @@ from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import sha256
 
 SOURCE = "source.json"
+SYSTEMS = ("navgpt", "velma", "lgx", "langsuite", "discussnav")
 # Name of a shipped prompt -> the released text with our slots
 Texts = dict[str, "Template"]
 
@@ -168,9 +170,8 @@ class Strings:
 
     def with_slots(self, *slots: str) -> Template:
         """Return the text with exactly these slots. Raises ``DataError`` if there is none."""
-        for each in self._all:
-            if each.slots == set(slots):
-                return each
+        if matching := self.all_with_slots(*slots):
+            return matching[0]
         wanted = " and ".join(f"{{{slot}}}" for slot in slots)
         near = max(
             self._all, key=lambda each: len(each.slots & set(slots)), default=None
@@ -184,6 +185,9 @@ class Strings:
         raise DataError(
             self._path, "", f"has no text with {wanted}", "clone the release again"
         )
+
+    def all_with_slots(self, *slots: str) -> list[Template]:
+        return [each for each in self._all if each.slots == set(slots)]
 
     def _collect(self, node: ast.AST, scope: str) -> None:
         for child in ast.iter_child_nodes(node):
@@ -274,7 +278,7 @@ def _literal(text: str) -> str:
 
 
 def _navgpt(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
-    """One template contains rules, answer form and tool; the part after ``Begin!`` is the walk."""
+    """One template contains everything, which the release sends as one text."""
     strings = clone.python(release["file"], templates=True)
     name = strings["MAKE_ACTION_TOOL_NAME"]
     tool = f"{name.text}: {strings['MAKE_ACTION_TOOL_DESCRIPTION'].fill().text}"
@@ -285,17 +289,20 @@ def _navgpt(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
         init_observation="",
         agent_scratchpad="",
     )
-    rules, begin, walk = prompt.text.rpartition("\nBegin!\n")
-    line = next((each for each in walk.splitlines() if "{instruction}" in each), "")
-    if not begin or not line:
-        raise prompt.error("has no line 'Begin!' with the slot {action_plan} after it")
-    texts = {
-        "principle": rules.strip(),
-        "format_free": "",
-        "begin": f"Begin!\n\n{line}",
-    }
+    opening, line, walk = _at_slot(prompt, "{instruction}")
+    texts = {"system": "", "gap": "", "begin": f"{opening}{line}"}
     released = {key: replace(prompt, text=text) for key, text in texts.items()}
     return released | _navgpt_steps(clone, walk, release)
+
+
+def _at_slot(prompt: Template, slot: str) -> tuple[str, str, str]:
+    """Split a prompt into the text before the line with a slot, the line and the text after it."""
+    opening, found, walk = prompt.text.partition(slot)
+    if not found:
+        raise prompt.error(f"has no line with the slot {slot}")
+    start = opening.rfind("\n") + 1
+    rest_of_line, _, after = walk.partition("\n")
+    return opening[:start], f"{opening[start:]}{slot}{rest_of_line}", after
 
 
 def _navgpt_steps(clone: Clone, walk: str, release: Mapping[str, Any]) -> Texts:
@@ -311,28 +318,59 @@ def _navgpt_steps(clone: Clone, walk: str, release: Mapping[str, Any]) -> Texts:
         action="{viewpoint}", new_feature="{description}"
     )
     start = strings.with_slots("obs[0]['viewpoint']", "obs[0]['obs_summary']").fill(
-        **{"obs[0]['viewpoint']": "{viewpoint}", "obs[0]['obs_summary']": "{summary}"}
+        **{"obs[0]['viewpoint']": "{viewpoint}", "obs[0]['obs_summary']": "{scene}"}
     )
     past = strings["get_history.history"].fill(
-        **{"obs['viewpoint']": "{viewpoint}", "obs['obs_summary']": "{summary}"},
+        **{"obs['viewpoint']": "{viewpoint}", "obs['obs_summary']": "{scene}"},
         angle="{event}",
     )
     turned = strings["make_equiv_action.action_description"].fill(
-        turned_angle="{degrees}", cur_heading="{start}", new_heading="{end}"
+        turned_angle="{unwrapped}", cur_heading="{start}", new_heading="{end}"
     )
-    answer = "{thought}\n{action}"
     return {
         "first": replace(around, text=f"{opening} {around.text}"),
         "now": replace(arrived, text=f"Observation: {arrived.text}"),
         # our reason in place of the release's list of IDs, which the observation repeats
         "refused": replace(around, text=f"Observation: {{event}}{around.text}"),
-        "cue_first": replace(start, text=thought.rstrip()),
+        "cue_first": replace(start, text=thought),
         "past_first": replace(
-            start, text=f"{opening} {start.text}\n{thought.rstrip()} {answer}"
+            start, text=f"{opening} {start.text}\n{thought}{{answer}}"
         ),
-        "past": replace(past, text=f"Observation: {past.text}\nThought: {answer}"),
+        # the agent's class writes an answer directly after "Thought:"
+        "past": replace(past, text=f"Observation: {past.text}\nThought:{{answer}}"),
         "turned": turned,
+        **_navgpt_direction(strings),
     }
+
+
+def _navgpt_direction(strings: Strings) -> Texts:
+    """The lines on a direction. A part follows a newline, and a direction without exits has a
+    text of its own."""
+    scene = strings.with_slots(
+        "direction", "left_right1", "left_right2", "observation_list[idx]"
+    ).fill(
+        direction="{direction}",
+        left_right1="{start}",
+        left_right2="{end}",
+        **{"observation_list[idx]": "{caption}"},
+    )
+    named, _, caption = scene.text.partition("\n")
+    objects = strings.with_slots("direction", "object_dict").fill(
+        direction="{direction}", object_dict="{objects}"
+    )
+    exits = strings.with_slots("direction", "candidate_range[idx]").fill(
+        direction="{direction}", **{"candidate_range[idx]": "{exits}"}
+    )
+    alone = strings.all_with_slots("direction")
+    no_exits = alone[-1].fill(direction="{direction}")
+    texts = {"range": scene, "caption": scene, "objects_near": objects}
+    texts |= {"exits": exits, "no_exits": no_exits}
+    texts = {
+        name: replace(each, text=each.text.strip("\n")) for name, each in texts.items()
+    }
+    texts["range"] = replace(scene, text=named)
+    texts["caption"] = replace(scene, text=caption)
+    return texts
 
 
 def _velma(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
@@ -441,11 +479,7 @@ def import_prompts(
     Each strategy has a subfolder if their texts differ. Raises ``UsageError``, and ``DataError``
     with file and line.
     """
-    import yaml
-
-    releases = yaml.safe_load(
-        (Path(__file__).parent / "released.yaml").read_text(encoding="utf-8")
-    )
+    releases = _releases()
     if system not in releases:
         raise UsageError(f"no release {system!r}; {suggest(system, list(releases))}")
     variants = releases[system].get("variants", [""])
@@ -478,6 +512,21 @@ def import_prompts(
     return sorted(f"{name}.txt" for name in texts)
 
 
+@cache
+def _releases() -> Mapping[str, Any]:
+    import yaml
+
+    path = Path(__file__).parent / "released.yaml"
+    releases: Mapping[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return releases
+
+
+def differences(system: str) -> Mapping[str, str]:
+    """The meant differences between an agent's prompts and the released code's: name and reason."""
+    named: Mapping[str, str] = _releases()[system].get("differences", {})
+    return named
+
+
 def describe_folder(folder: Path) -> str:
     """Return the origin of a prompt folder, for the notes of a table. Raises ``DataError``."""
     # A strategy's texts are in a subfolder
@@ -491,6 +540,8 @@ def describe_folder(folder: Path) -> str:
     try:
         source = json.loads(path.read_text(encoding="utf-8"))
         variant = f" ({source['variant']})" if source["variant"] else ""
-        return f"prompts of {source['system']}'s released code{variant}"
+        words = f"prompts of {source['system']}'s released code{variant}"
+        named = differences(source["system"])
+        return f"{words}; differs from it in: {', '.join(named)}" if named else words
     except (ValueError, TypeError, KeyError) as error:
         raise DataError(path, "", f"is not written by an import ({error})") from None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 from textwrap import shorten
 
@@ -69,18 +69,28 @@ def angle(degrees: float) -> str:
 
 
 def observation(
-    view: IndoorObservation, percept: Percept, detail: Detail | None = None
+    view: IndoorObservation,
+    percept: Percept,
+    write: Callable[..., str],
+    detail: Detail | None = None,
 ) -> str:
-    """Return the full description of a viewpoint, all directions clockwise from the front."""
+    """Return the full description of a viewpoint, all directions clockwise from the front.
+
+    ``write`` returns the text of a direction from its ``direction``, ``start``, ``end``,
+    ``caption``, ``objects`` and ``exits``; parts that are left out are empty.
+    """
     detail = detail or Detail()
     facing = view.heading
-    lines = []
+    texts = []
     for label, part, exits in _directions(view, percept.sectors):
-        left = angle(relative(part.heading - part.width / 2, facing))
-        right = angle(relative(part.heading + part.width / 2, facing))
-        lines.append(f"{label}, range ({left} to {right}):")
-        if detail.captions and part.caption:
-            lines.append(f"'{part.caption}'")
+        slots = {
+            "direction": label,
+            "start": angle(relative(part.heading - part.width / 2, facing)),
+            "end": angle(relative(part.heading + part.width / 2, facing)),
+            "caption": part.caption if detail.captions else "",
+            "objects": "",
+            "exits": "",
+        }
         if detail.objects:
             objects: dict[str, str] = {}
             count: Counter[str] = Counter()
@@ -92,7 +102,7 @@ def observation(
                 count[sighting.name] += 1
                 suffix = f"_{count[sighting.name]}" if count[sighting.name] > 1 else ""
                 objects[f"{sighting.name}{suffix}"] = words
-            lines.append(f"{label} Objects in 3m: {objects or 'None'}")
+            slots["objects"] = str(objects or None)
         if detail.neighbors:
             reachable = {}
             for exit_ in exits:
@@ -101,8 +111,9 @@ def observation(
                 reachable[exit_.viewpoint] = _joined(
                     side, steep, f"{exit_.distance:.2f}m"
                 )
-            lines.append(f"{label} Navigable Viewpoints: {reachable or 'None'}")
-    return "\n".join(lines)
+            slots["exits"] = str(reachable or None)
+        texts.append(write(**slots))
+    return "\n".join(texts)
 
 
 def _directions(
@@ -201,14 +212,25 @@ def short_caption(caption: str) -> str:
     return first if period and len(rest.split()) <= 2 else first + period + rest
 
 
-def turn_slots(before: float, after: float) -> dict[str, str]:
+def turn_slots(before: float, after: float, is_first: bool = False) -> dict[str, str]:
     """Return the turn of a move (headings in degrees) as NavGPT writes it: ``degrees``, and the
-    headings ``start`` and ``end`` from north, such as ``right 36.16``."""
+    headings ``start`` and ``end`` from north, such as ``right 36.16``.
+
+    ``unwrapped`` is the released code's difference of the same headings, which may be -330 for a
+    turn of 30. Its headings begin at -15 after a move, and at 0 at the start (``is_first``).
+    """
+    begin = before % 360.0 if is_first else _in_pack(before)
     return {
         "degrees": f"{relative(after, before):.2f}",
+        "unwrapped": f"{_in_pack(after) - begin:.2f}",
         "start": angle(relative(before, 0.0)),
         "end": angle(relative(after, 0.0)),
     }
+
+
+def _in_pack(heading: float) -> float:
+    """Return a heading in the range of NavGPT's data pack, [-15, 345)."""
+    return (heading + 15.0) % 360.0 - 15.0
 
 
 def _state(view: IndoorObservation) -> tuple[SelfState, str]:

@@ -21,6 +21,7 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Literal
 
 from wayword.agents import answers
@@ -99,10 +100,11 @@ class NavGPT(PromptAgent):
         self._visited: set[str] = set()
         self._event = START_EVENT
         self._is_refused = False
+        self._has_moved = False
         self._goal_kind = "route"
         self._instruction = self._opening = ""
         self._message_text = self._answer = ""
-        self._viewpoint = self._summary = ""
+        self._viewpoint = self._summary = self._scene = ""
         self._sub_instructions: tuple[str, ...] = ()
         self._part_noted = False
 
@@ -161,15 +163,18 @@ class NavGPT(PromptAgent):
         self, observation: IndoorObservation, percept: Percept, legal: Sequence[str]
     ) -> answers.NamedAnswer | Rejection:
         """Ask with a prompt that contains the history and every direction; exits have IDs."""
-        description = indoor.observation(observation, percept, self._detail)
+        write = partial(self._prompts.fill, "direction")
+        description = indoor.observation(observation, percept, write, self._detail)
         messages = self._messages(observation, description)
         has_moved = observation.viewpoint != self._viewpoint
         self._viewpoint = observation.viewpoint
         scene = indoor.observation(
-            observation, percept, replace(self._detail, neighbors=False)
+            observation, percept, write, replace(self._detail, neighbors=False)
         )
         summary = self._summarize(percept, scene, has_moved)
         reply, self._summary = await ask_both(self._ask(messages, legal), summary)
+        self._scene = self._describe_scene(percept)
+        self._answer = reply.text
         any_ending = self._settings.endings == "any"
         answer = answers.read_choice(
             reply, legal, self._known_viewpoints, any_ending=any_ending
@@ -249,9 +254,15 @@ class NavGPT(PromptAgent):
                 self._answer = json.dumps(
                     answer, ensure_ascii=False, separators=(",", ":")
                 )
+        elif isinstance(decision, Rejection):
+            self._answer = decision.said
+        else:
+            action = _past_action(decision, self._settings.decoding)
+            self._answer = f"{decision.thought}\n{action}"
         self._known_viewpoints.update(legal, [observation.viewpoint])
         self._viewpoint = observation.viewpoint
         self._summary = one_sentence(percept.summary)
+        self._scene = self._describe_scene(percept)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._steps.taken += 1
@@ -263,8 +274,10 @@ class NavGPT(PromptAgent):
                 event=self._event,
                 viewpoint=self._viewpoint,
                 summary=self._summary,
+                scene=self._scene,
                 thought=decision.thought,
                 action=_past_action(decision, self._settings.decoding),
+                answer=self._answer,
             )
             self._history.add(block)
         self._is_refused = isinstance(decision, Rejection)
@@ -275,8 +288,9 @@ class NavGPT(PromptAgent):
             self._event = self._prompts.fill(
                 "turned",
                 walked=indoor.walk_feedback(*headings),
-                **indoor.turn_slots(*headings),
+                **indoor.turn_slots(*headings, is_first=not self._has_moved),
             )
+            self._has_moved = True
 
     def _messages(self, view: IndoorObservation, description: str) -> list[Message]:
         principle = self._prompts.fill(
@@ -289,7 +303,7 @@ class NavGPT(PromptAgent):
             needs_stop=self._steps.needs_stop,
         )
 
-        def walk(steps: str) -> str:
+        def walk(steps: Sequence[str]) -> str:
             return self._prompts.fill(
                 "user",
                 instruction=self._instruction,
@@ -304,9 +318,10 @@ class NavGPT(PromptAgent):
                 decoding=self._settings.decoding,
             )
 
-        self._budget.fit(self._history, len(principle) + len(walk("")), 0)
-        steps = "\n\n".join(self._history.blocks)
-        return [system(principle), user(walk(steps))]
+        self._budget.fit(self._history, len(principle) + len(walk([])), 0)
+        message = user(walk(self._history.blocks))
+        # The released code sends everything as one text.
+        return [system(principle), message] if principle else [message]
 
     async def _ask(
         self, messages: list[Message], legal: Collection[str]
@@ -320,7 +335,7 @@ class NavGPT(PromptAgent):
             schema = answers.choice_schema(
                 "action", legal, settings.thought_length or length
             )
-        stop = () if schema else ("\nObservation:",)
+        stop = () if schema else ("\nObservation:", "\n\tObservation:")
         return (await self._budget.ask(messages, schema, settings.temperature, stop))[0]
 
     async def _summarize(
@@ -346,6 +361,12 @@ class NavGPT(PromptAgent):
         return one_sentence(
             text if text.startswith(SUMMARY_START) else f"{SUMMARY_START} {text}"
         )
+
+    def _describe_scene(self, percept: Percept) -> str:
+        """Return the full summary without its first words, as the released prompts have it."""
+        is_recorded = self._settings.summaries == "recorded"
+        summary = percept.summary if is_recorded else self._summary
+        return summary.removeprefix(SUMMARY_START).lstrip()
 
 
 def one_sentence(summary: str) -> str:

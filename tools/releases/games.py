@@ -1,0 +1,269 @@
+"""The ten games of each system: episodes, scripted answers, and the differences that are meant."""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wayword.core.model import Message, Prompt, Sampling
+from wayword.core.rollout import Setup, rollout
+from wayword.models.scripted import ScriptedModel
+from wayword.runs.plan import Plan, open_agent, open_dataset
+from wayword.runs.reproduce import open_recipe
+
+Call = str | list[dict[str, str]]
+"""A prompt: a text, or messages with ``role`` and ``content``."""
+Stream = list[Call]
+Level = Callable[[str, str], tuple[str, str]]
+"""Removes a named difference from our text and the released one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """An episode with its answers; ``calls`` are our prompts, ``item`` what the release reads."""
+
+    episode: str
+    answers: Sequence[str]
+    item: Any
+    calls: Stream = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Where the ten games of a system come from.
+
+    ``recipe`` and ``row`` give agent and settings, ``on`` the split. ``script`` makes the games
+    from the data folder; ``released_input`` what the released code reads.
+    """
+
+    recipe: str
+    on: str
+    script: Callable[[Path], list[Game]]
+    released_input: Callable[[Path, Path, Sequence[Game]], dict[str, Any]]
+    differences: Mapping[str, Level]
+    row: int = 0
+    variants: tuple[str, ...] = ("",)
+
+
+def import_all(
+    system: str, clone: Path, folder: Path, import_prompts: Callable[..., Any]
+) -> None:
+    """Import the prompts of a system."""
+    import_prompts(system, clone, folder, SYSTEMS[system].variants[0])
+
+
+async def play(system: str, data: Path, prompts: Path) -> list[Game]:
+    """Play the games with a folder of prompts, and the settings of the system's recipe."""
+    chosen = SYSTEMS[system]
+    recipe = open_recipe(chosen.recipe)
+    row = recipe.playable[chosen.row]
+    settings = {**row.settings, "prompts": str(prompts)}
+    plan = Plan(row.agent, chosen.on, "scripted:first", settings, data=data)
+    dataset = open_dataset(plan)
+    agent = open_agent(plan, dataset)
+    tasks = {task.episode.id: task for task in dataset.tasks}
+    games = chosen.script(data)
+    for game in games:
+        model = ScriptedModel(answers=_recorder(game))
+        setup = Setup(dataset, agent.make, {"main": model}, max_steps=row.steps or 0)
+        played = await rollout(tasks[game.episode], setup)
+        if played.ended == "failed":
+            raise SystemExit(f"{game.episode}: {played.error}")
+    return games
+
+
+def _recorder(game: Game) -> Callable[[Prompt, Sampling], str]:
+    def answer(prompt: Prompt, sampling: Sampling) -> str:
+        if isinstance(prompt, str):
+            game.calls.append(prompt)
+        else:
+            game.calls.append([_message(each) for each in prompt])
+        return game.answers[len(game.calls) - 1]
+
+    return answer
+
+
+def _message(message: Message) -> dict[str, str]:
+    return {"role": message.role, "content": message.content}
+
+
+def read(path: Path) -> Any:
+    """A JSON file, zipped or not."""
+    if path.is_file():
+        return json.loads(path.read_text())
+    return json.loads(gzip.decompress(path.with_name(f"{path.name}.gz").read_bytes()))
+
+
+# NavGPT.
+
+NAVGPT_PARTS = {
+    "navigable": "{}_navigable.json",
+    "observations_list_summarized": "{}.json",
+    "observations_summarized": "{}_summarized.json",
+    "objects_list": "{}.json",
+}
+ABSENT_ID = "0" * 32  # no viewpoint has it
+MOST_MOVES = 10
+
+
+def navgpt_games(data: Path) -> list[Game]:
+    """First instructions of ten paths: straight walks, a detour, refused answers, long thoughts."""
+    paths = read(data / "r2r/annotations/R2R_val_seen.json")
+    games = []
+    for number, path in enumerate(paths[:: len(paths) // 10][:10]):
+        exits = read(data / f"r2r/navigable/{path['scan']}_navigable.json")
+        moves = path["path"][1:]
+        if number % 5 == 1:
+            start = path["path"][0]
+            aside = next(each for each in exits[start] if each not in path["path"])
+            moves = [aside, start, *moves]
+        if number % 5 == 4:  # walks until the limit
+            moves = [*moves, *path["path"][-2::-1]] * 3
+        answers = [_navgpt_move(step, to) for step, to in enumerate(moves, 1)]
+        if number % 5 == 2:
+            answers[1:1] = [
+                "I would go on through the door.",
+                _navgpt_move(0, ABSENT_ID),
+            ]
+        if number % 5 == 3:
+            answers[0] = f"Thought: {answers[0]}"
+        answers.append(" I have reached the place.\nFinal Answer: Finished!")
+        item = {**path, "instruction": path["instructions"][0]}
+        item["instr_id"] = f"{path['path_id']}_0"
+        games.append(Game(item["instr_id"], answers[:MOST_MOVES], item))
+    return games
+
+
+def _navgpt_move(step: int, viewpoint: str) -> str:
+    thought = (
+        f" Step {step} of the instruction is next; the exit to {viewpoint[:6]} fits it."
+    )
+    return f'{thought}\nAction: action_maker\nAction Input: "{viewpoint}"'
+
+
+def navgpt_input(data: Path, folder: Path, games: Sequence[Game]) -> dict[str, Any]:
+    """Unzipped files of the games' scans, in the release's layout."""
+    for scan in {game.item["scan"] for game in games}:
+        for part, pattern in NAVGPT_PARTS.items():
+            name = pattern.format(scan)
+            path = folder / "R2R" / part / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(read(data / "r2r" / part / name)))
+    episodes = [{"item": game.item, "answers": game.answers} for game in games]
+    return {"data": str(folder), "model": "gpt-4", "episodes": episodes}
+
+
+# Lines such as: Front Navigable Viewpoints:{'ID': 'left 3.10, 2.00m'}
+_EXITS = re.compile(r"^([A-Z][A-Za-z ]+) Navigable Viewpoints:( None|\{.*\})$", re.M)
+_RANGE = r"(?m)^{}, range \((left|right) ([\d.]+) to "
+
+
+def _trimmed(ours: str, theirs: str) -> tuple[str, str]:
+    theirs = re.sub(r"(\nInstruction: [^\n]*?) +\n", r"\1\n", theirs)
+    return ours, re.sub(r"(?<=[\w]) +(?=': '(?:left|right) )", "", theirs)
+
+
+def _exits_of(text: str) -> dict[str, dict[str, str]]:
+    """The exits of each direction."""
+    return {
+        match[1]: ast.literal_eval(match[2].strip()) or {}
+        for match in _EXITS.finditer(text)
+    }
+
+
+def _with_exits(text: str, exits: Mapping[str, Mapping[str, str]]) -> str:
+    def line(match: re.Match[str]) -> str:
+        listed = exits[match[1]]
+        return f"{match[1]} Navigable Viewpoints:{listed or ' None'}"
+
+    return _EXITS.sub(line, text)
+
+
+def _hidden(ours: str, theirs: str) -> tuple[str, str]:
+    """The wrongly rounded exits are the first 7.5 degrees of a direction."""
+    shown = _exits_of(theirs)
+    exits = _exits_of(ours)
+    for direction, listed in exits.items():
+        start = re.search(_RANGE.format(direction), ours)
+        for viewpoint, words in list(listed.items()):
+            side, degrees = words.partition(",")[0].split()
+            begin = _signed(start[1], start[2]) if start else 0.0
+            into = (_signed(side, degrees) - begin) % 360.0
+            if viewpoint not in shown.get(direction, {}) and into < 7.5:
+                del listed[viewpoint]
+    return _with_exits(ours, exits), theirs
+
+
+def _signed(side: str, degrees: str) -> float:
+    return -float(degrees) if side == "left" else float(degrees)
+
+
+def _order(ours: str, theirs: str) -> tuple[str, str]:
+    def ordered(text: str) -> str:
+        exits = _exits_of(text)
+        return _with_exits(
+            text, {name: dict(sorted(listed.items())) for name, listed in exits.items()}
+        )
+
+    return ordered(ours), ordered(theirs)
+
+
+_FORMAT_ERROR = r"Invalid Format: Missing 'Action:' after 'Thought:"
+_NOT_VALID = r'ViewpointID ["\']0{32}["\'] is not valid[^\n]*'
+
+
+def _refusals(ours: str, theirs: str) -> tuple[str, str]:
+    """The observation after a refused answer, in full or as a step of the history."""
+    begin = r"(?<=\nObservation: )"
+    place = r'\nCurrent viewpoint "\w+": [^\n]*'
+    ours = re.sub(rf"{begin}That was no legal move:[^\n]*(?:{place})?", "-", ours)
+    theirs = re.sub(rf"{begin}\n?(?:{_FORMAT_ERROR}|{_NOT_VALID})", "-", theirs)
+    oriented = r"(?:Orientation:\n.*?\n\tCurrent )?"
+    around = (
+        rf"(?s)(?<=\nObservation: -)\n\tCurrent {oriented}Viewpoint:.*(?=\nThought:)"
+    )
+    return re.sub(around, "", ours), re.sub(around, "", theirs)
+
+
+SCRATCHPAD = 7_000  # characters of the history that the release keeps
+
+
+def _scratchpad(ours: str, theirs: str) -> tuple[str, str]:
+    """The release keeps the end of the history. Its first whole step and the rest are compared."""
+    cue = "Thought: I should start navigation according to the instruction, "
+    head, _, kept = theirs.partition(cue)
+    our_head, _, history = ours.partition(cue)
+    whole = kept[kept.find("\nObservation: ") :]
+    if len(kept) < SCRATCHPAD * 0.9 or not history.endswith(whole):
+        return ours, theirs
+    return our_head, head
+
+
+def _behind(ours: str, theirs: str) -> tuple[str, str]:
+    return ours.replace("left 180.00", "right 180.00"), theirs.replace(
+        "left 180.00", "right 180.00"
+    )
+
+
+SYSTEMS = {
+    "navgpt": System(
+        "navgpt/table-1",
+        "r2r:val_seen",
+        navgpt_games,
+        navgpt_input,
+        {
+            "trimmed": _trimmed,
+            "behind": _behind,
+            "hidden": _hidden,
+            "order": _order,
+            "refusals": _refusals,
+            "scratchpad": _scratchpad,
+        },
+    ),
+}

@@ -194,7 +194,9 @@ def test_answers_that_cannot_be_read_are_paid_for(
     assert (
         calls[0].answer.usage.prompt > 50 + 3 * 100
     )  # three prompts beside the one counted
-    assert _logged(tmp_path / "run") == _in_episodes(tmp_path / "run")
+    # the ledger's estimate of the lost answer improves with later requests
+    at_the_time = _in_episodes(tmp_path / "run")
+    assert 0.99 * at_the_time <= _logged(tmp_path / "run") <= at_the_time
     assert any("3 requests were retried" in line for line in result.notices)
 
 

@@ -487,7 +487,7 @@ def test_the_ledger_says_which_bills_are_no_evidence() -> None:
     script = [
         Usage(80, 5),
         ModelError("400", billed=Usage(100, 20)),
-        ModelError("504", billed=Usage(100, 20), lost=True),
+        ModelError("504", billed=Usage(100, 20), lost="error"),
         None,
     ]
     server = Server(*script)
@@ -506,7 +506,7 @@ def test_the_ledger_says_which_bills_are_no_evidence() -> None:
 
 
 def test_a_lost_answer_s_usage_and_cost_are_those_in_the_ledger() -> None:
-    lost = ModelError("504", billed=Usage(100, 20), lost=True)
+    lost = ModelError("504", billed=Usage(100, 20), lost="error")
     server = Server(*[Usage(80, 5)] * 9, lost)
     account = Account()
     paid(server, account, calls=9)

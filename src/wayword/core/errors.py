@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from wayword.core.model import Usage
@@ -35,6 +35,11 @@ class DataError(WaywordError):
         super().__init__(f"{line}; {remedy}" if remedy else line)
 
 
+Lost = Literal["", "error", "cut off", "time limit"]
+"""Why an answer was lost: the server replied with an error instead; a gateway or a broken
+connection cut it off; or it took longer than this client waits."""
+
+
 class ModelError(WaywordError):
     """A language model did not answer.
 
@@ -42,8 +47,8 @@ class ModelError(WaywordError):
     requests, in seconds. ``fatal``: every other call will fail the same way (a wrong key, an
     unknown model), so the run ends. ``away``: the server was unreachable or had no capacity.
     ``billed`` holds the tokens that may have been billed despite the error: the server's count, or
-    an upper estimate. ``lost``: the model may have worked on an answer that did not arrive; its
-    bill is estimated, and ``billed`` is the most that it can be.
+    an upper estimate. ``lost``: the model may have worked on an answer that did not arrive, for
+    this reason; its bill is estimated, and ``billed`` is the most that it can be.
     """
 
     def __init__(
@@ -55,7 +60,7 @@ class ModelError(WaywordError):
         fatal: bool = False,
         away: bool = False,
         billed: Usage | None = None,
-        lost: bool = False,
+        lost: Lost = "",
     ) -> None:
         super().__init__(message)
         self.retryable = retryable

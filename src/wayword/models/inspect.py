@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from wayword.core.errors import ModelError, UsageError, install_command
+from wayword.core.errors import Lost, ModelError, UsageError, install_command
 from wayword.core.model import (
     Choice,
     Completion,
@@ -30,6 +30,7 @@ from wayword.core.secrets import redacted
 from wayword.models.middleware.budget import rough_tokens, sending
 from wayword.models.parts import decoding
 from wayword.models.servers.answers import upward
+from wayword.models.servers.connection import GAVE_UP_CODES
 from wayword.models.servers.profile import profile_of
 
 _FATAL = ("authentication", "permission", "notfound", "prerequisite", "unauthorized")
@@ -154,14 +155,19 @@ class InspectModel(Model):
             text = " ".join(redacted(str(error)).split())
             is_fatal = any(part in name.lower() for part in _FATAL)
             is_free = is_fatal or any(part in name.lower() for part in _FREE)
-            is_lost = not is_free  # it may have failed after generating
+            gave_up = getattr(error, "status_code", 0) in GAVE_UP_CODES
+            lost: Lost = "error"  # it may have failed after generating
+            if gave_up or "connection" in name.lower():
+                lost = "cut off"
+            elif "timeout" in name.lower():
+                lost = "time limit"
             line = f"{self.name}: {name}: {text[:300]}"
             raise ModelError(
                 line,
                 retryable=not is_fatal,
                 fatal=is_fatal,
-                billed=cap if is_lost else None,
-                lost=is_lost,
+                billed=None if is_free else cap,
+                lost="" if is_free else lost,
             ) from None
 
     def _message(self, message: Message) -> Any:

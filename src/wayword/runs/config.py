@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from wayword.core import registry
 from wayword.core.dataset import INDEPENDENT, Clusters
 from wayword.core.episode import Json
-from wayword.core.errors import DataError, RecordingError, UsageError
+from wayword.core.errors import DataError, Lost, RecordingError, UsageError
 from wayword.core.files import cache_folder, keep, read_regular, sha256
 from wayword.core.metric import Metric
 from wayword.core.secrets import environment_secrets, redacted
@@ -242,9 +242,12 @@ def _read_ledger(run: Path) -> tuple[Totals, dict[str, Price], int]:
             prices |= _prices(path, number, line["prices"])
         call = str(line.get("call", ""))
         is_open = line.get("open") is True
-        is_lost = line.get("lost") is True
-        row = LedgerRow(int(tokens), dollars, call, is_open, at, seconds, is_lost)
-        totals.add(replace(row, samples=int(samples)))
+        lost = cast(Lost, str(line.get("lost", "")))
+        totals.add(
+            LedgerRow(
+                int(tokens), dollars, call, is_open, at, seconds, lost, int(samples)
+            )
+        )
     return totals, prices, number
 
 

@@ -27,6 +27,7 @@ from typing import Any
 from wayword.core.errors import (
     BudgetExhausted,
     DataError,
+    Lost,
     ModelUnusable,
     RecordingError,
     UsageError,
@@ -473,10 +474,10 @@ class Bank:
         _, call = self._calls[name]
         await self._account.settle(call, row, tokens, dollars, failed)
 
-    async def lose(self, name: str, row: LedgerRow) -> tuple[int, float]:
+    async def lose(self, name: str, row: LedgerRow, lost: Lost) -> tuple[int, float]:
         """Count and record a request whose answer was lost. Raises ``RecordingError``."""
         _, call = self._calls[name]
-        return await self._account.lose(call, row)
+        return await self._account.lose(call, row, lost)
 
     async def turn(self, model: str) -> None:
         await self._limiters.setdefault(model, Limiter(self._per_minute)).admit()
@@ -529,11 +530,13 @@ class SharedAccount(Account):
             self._bank.settle.remote(call.name, request, tokens, dollars, failed)
         )
 
-    async def lose(self, call: Call, request: LedgerRow) -> tuple[int, float]:
-        lost: tuple[int, float] = await _answer(
-            self._bank.lose.remote(call.name, request)
+    async def lose(
+        self, call: Call, request: LedgerRow, lost: Lost
+    ) -> tuple[int, float]:
+        cost: tuple[int, float] = await _answer(
+            self._bank.lose.remote(call.name, request, lost)
         )
-        return lost
+        return cost
 
     def landed(self, call: Call) -> None:
         self._bank.landed.remote(call.name)

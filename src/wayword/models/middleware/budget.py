@@ -20,7 +20,7 @@ from math import inf, sqrt
 from operator import itemgetter, neg
 
 from wayword.core.action import Decision, Rejection
-from wayword.core.errors import BudgetExhausted, ModelError
+from wayword.core.errors import BudgetExhausted, Lost, ModelError
 from wayword.core.model import (
     Answer,
     Choice,
@@ -321,22 +321,25 @@ class Account:
         if tokens is None:
             self.write(LedgerRow(0, 0.0, request.call, at=self._now()))
         else:
-            self.pay(tokens, dollars, call, replace(request, lost=failed))
+            lost: Lost = "error" if failed else ""
+            self.pay(tokens, dollars, call, replace(request, lost=lost))
 
-    async def lose(self, call: Call, request: LedgerRow) -> tuple[int, float]:
-        """Count a request whose answer the server lost, and return its probable tokens and US
-        dollars."""
-        return self._lose(call, request, given_up=True)
+    async def lose(
+        self, call: Call, request: LedgerRow, lost: Lost
+    ) -> tuple[int, float]:
+        """Count a request whose answer was lost, and return its probable tokens and US dollars."""
+        return self._lose(call, request, lost)
 
     def _lose(
-        self, call: Call, request: LedgerRow, given_up: bool = False
+        self, call: Call, request: LedgerRow, lost: Lost = ""
     ) -> tuple[int, float]:
         call.requests.remove(request)
-        seconds = self._now() - request.at
-        row = replace(request, seconds=seconds, at=self._now(), lost=given_up)
-        tokens, dollars = self.totals.lost(row)
+        now = self._now()
+        row = replace(request, seconds=now - request.at, at=now, lost=lost)
+        tokens, dollars = self.totals.lose(row)
         self._count(call, tokens, None if call.price is None else dollars)
-        self.write(row)
+        if self.ledger is not None:
+            self.ledger.write(row)
         return tokens, dollars
 
     def landed(self, call: Call) -> None:
@@ -563,19 +566,19 @@ class sending:  # noqa: N801 - a context manager, used as a verb
         if error is None:
             await self._settle(self.billed)
         elif isinstance(error, ModelError) and error.lost and error.billed:
-            error.billed = await self._lose(error.billed)
+            error.billed = await self._lose(error.billed, error.lost)
         elif isinstance(error, ModelError):
             await self._settle(error.billed, failed=True)
         # any other error leaves the request open: Account.landed counts it as cancelled
 
-    async def _lose(self, most: Usage) -> Usage:
+    async def _lose(self, most: Usage, lost: Lost) -> Usage:
         """Leave the request open in the ledger, and return its probable usage."""
         call = self._call
         row = self._row
         self._row = None
         if call is None or row is None:
             return most
-        tokens, dollars = await call.account.lose(call, row)
+        tokens, dollars = await call.account.lose(call, row, lost)
         if call.cost is not None:
             call.cost += dollars
         prompt = min(most.prompt, tokens)

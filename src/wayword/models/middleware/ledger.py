@@ -10,44 +10,38 @@ settles it. A row replaces the open row of the same ``call``; all other rows are
 with the session's, and ``at`` counts seconds within it. Rows without ``call`` are sums of merged or
 older ledgers.
 
-A request whose answer was lost stays open. It has been billed, or may have been: its process was
-killed, it was cancelled (then its row is written again with its ``seconds``), or a gateway gave up
-on it while the model worked on (``lost``). It counts at the cost that it probably had, by the run's
-other requests (:func:`expected_cost`). So no bill is forgotten, and reservations do not use up a
-budget that the bills leave. Later requests improve these estimates.
+A request whose answer was lost stays open, because it has been billed, or may have been: its
+process was killed, or its row is written again with its ``seconds`` because it was cancelled or
+``lost`` for another reason. It counts at the cost that it probably had, by the run's other requests
+(:func:`expected_costs`). So no bill is forgotten, and reservations do not use up a budget that the
+bills leave. Later requests improve these estimates.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from statistics import correlation, fmean, median, pstdev, pvariance
+from statistics import correlation, fmean, median, pstdev
 from typing import NamedTuple, Protocol
+
+from wayword.core.errors import Lost
 
 # Requests that are remembered, the latest ones: their mean is exact to about 4%.
 _MAX_REMEMBERED = 1000
 
-# Standard errors added to the expected cost of lost requests: the bill is lower 39 times in 40.
-_MARGIN = 2.0
-
 # Ratio of reservations of one kind: prompts of a run differ less in length than token limits.
 _SIMILAR = 1.5
 
-# A model works on after a gateway has given up on it. Only the longer answers are lost this way.
-# Their mean is two to three times the length at that moment, for lognormal and Pareto lengths and
+# A model works on after its answer was cut off. Only the longer answers are cut off, and their mean
+# length is two to three times the length at that moment, for lognormal and Pareto lengths and
 # limits of 1 to 20 times that length.
 _WORKS_ON = 2.5
 
-# An answer that a gateway has cut off is longer than those that it has let pass. Where waiting
-# times hide the lengths, it counts as so many times the longest of these.
-_STILL_LONGER = 1.5
-
-# The same for the longest of the killed requests, which were not chosen by their length.
-_GOES_ON = 1.5
+# One finished request in so many may be an outlier; the longest of the others decides.
+_OUTLIERS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +54,7 @@ class LedgerRow:
     open: bool = False
     at: float = 0.0
     seconds: float = 0.0
-    lost: bool = False
+    lost: Lost = ""
     samples: int = 0
 
     @property
@@ -82,190 +76,196 @@ class Totals:
         self._tokens = 0
         self._dollars = 0.0
         self._open: dict[str, LedgerRow] = {}
-        self._finished = deque[tuple[TimedBill, TimedBill]](maxlen=_MAX_REMEMBERED)
-        self._given_up = deque[float](maxlen=_MAX_REMEMBERED)
+        self._finished = deque[tuple[Request, Request]](maxlen=_MAX_REMEMBERED)
         self._last: dict[str, float] = {}  # time of each session's last row
-        self._estimated = 0
 
     def add(self, row: LedgerRow) -> None:
         reserved = self._open.pop(row.call, None)
         self._last[row.session] = max(row.at, self._last.get(row.session, 0.0))
         if row.open:
             self._open[row.call] = row
-            if row.lost:
-                self._given_up.append(row.seconds)
             return
         self._tokens += row.tokens
         self._dollars += row.dollars
         # refused requests cost nothing, and the bills of other failures are estimates
         if reserved is not None and row.tokens and not row.lost:
-            self._finished.append(_bills(reserved, row.at - reserved.at, row))
+            seconds = row.at - reserved.at
+            self._finished.append(_requests(reserved, seconds, row.tokens, row.dollars))
 
     @property
     def tokens(self) -> int:
-        return self._tokens + self._lost(self._open.values())[0]
+        return self._tokens + round(sum(self._expected(0)))
 
     @property
     def dollars(self) -> float:
-        return self._dollars + self._lost(self._open.values())[1]
+        return self._dollars + sum(self._expected(1))
 
-    def lost(self, row: LedgerRow) -> tuple[int, float]:
-        """Return the tokens and US dollars that one more lost request has probably cost."""
-        self._estimated += 1
-        return self._lost([row], self._estimated - 1)
+    def lose(self, row: LedgerRow) -> tuple[int, float]:
+        """Add a request whose answer was lost, and return its probable tokens and US dollars."""
+        self._open.pop(row.call, None)  # it becomes the last one
+        self.add(row)
+        latest = _MAX_REMEMBERED
+        return round(self._expected(0, latest)[-1]), self._expected(1, latest)[-1]
 
-    def _lost(self, rows: Iterable[LedgerRow], earlier: int = 0) -> tuple[int, float]:
-        lost = [_bills(row, self._duration(row)) for row in rows]
-        tokens, dollars = (
-            expected_cost(
-                [bills[unit] for bills in lost],
-                [bills[unit] for bills in self._finished],
-                self._given_up,
-                earlier,
-            )
-            for unit in (0, 1)
+    def _expected(self, unit: int, latest: int = 0) -> list[float]:
+        """Expected costs of the open requests, or the latest ones, in tokens (0) or dollars (1)."""
+        lost = [
+            _requests(row, row.seconds or max(0.0, self._last[row.session] - row.at))
+            for row in [*self._open.values()][-latest:]
+        ]
+        return expected_costs(
+            [each[unit] for each in lost], [each[unit] for each in self._finished]
         )
-        return round(tokens), dollars
-
-    def _duration(self, row: LedgerRow) -> float:
-        killed_at = self._last.get(row.session, 0.0)
-        return row.seconds or max(0.0, killed_at - row.at)
 
 
-class TimedBill(NamedTuple):
-    """A request: its duration, its reservation and its bill, in tokens or dollars."""
+class Request(NamedTuple):
+    """A request in tokens or dollars: its duration, reservation and cost, and how it ended."""
 
     seconds: float
     reserved: float
-    samples: int = 1
     cost: float = 0.0
-    killed: bool = False
+    samples: int = 1
+    lost: Lost = ""
 
     @property
     def kind(self) -> int:
         """Requests of about the same reservation are of one kind: a model and a token limit."""
         return round(math.log(self.reserved) / math.log(_SIMILAR))
 
+    @property
+    def works_on(self) -> float:
+        """Ratio of the final length to that by now: of several samples, most have ended."""
+        return 1.0 + (_WORKS_ON - 1.0) / sqrt(max(1, self.samples))
 
-def _bills(
-    row: LedgerRow, seconds: float, settled: LedgerRow | None = None
-) -> tuple[TimedBill, TimedBill]:
-    """Return a request's bill in tokens, and in dollars."""
-    end = settled or LedgerRow(0, 0.0)
+
+def _requests(
+    row: LedgerRow, seconds: float, tokens: int = 0, dollars: float = 0.0
+) -> tuple[Request, Request]:
+    """A request in tokens, and in dollars."""
     return (
-        TimedBill(seconds, row.tokens, row.samples, end.tokens, not row.lost),
-        TimedBill(seconds, row.dollars, row.samples, end.dollars, not row.lost),
+        Request(seconds, row.tokens, tokens, row.samples, row.lost),
+        Request(seconds, row.dollars, dollars, row.samples, row.lost),
     )
 
 
-def expected_cost(
-    lost: Iterable[TimedBill],
-    finished: Iterable[TimedBill],
-    given_up: Iterable[float] = (),
-    earlier: int = 0,
-) -> float:
-    """Return the probable cost of lost requests.
+def expected_costs(lost: Sequence[Request], finished: Sequence[Request]) -> list[float]:
+    """Return the probable costs of lost requests, by the finished ones of their kind.
 
-    A request that had been in progress for some time is one of the longer ones of its kind. It is
-    expected to cost as much as those that took longer still: the ``finished`` ones, and the killed
-    ones at what they are expected to cost (Kaplan-Meier estimate). It may also be one of those that
-    a gateway gives up: its cost by then is that of finished ones of the same duration, and it works
-    on. ``given_up`` are the durations of these, which say how many of the longer ones they are: all
-    of them, if the gateway gives up after a fixed time.
+    - The server replied with an error: the mean, because it fails at answers of any length.
+    - The answer was cut off: more than the longest that passed (:func:`_cost_cut_off`).
+    - It was killed, cancelled, or waited for in vain: the mean of those that took longer than it
+      had until then, which may be lost ones, too (Kaplan-Meier estimate).
 
     Without any finished requests, all of the reservation counts, and for the first few a part of
-    it. Two standard errors of the sum are added, less those that ``earlier`` estimates contain.
+    it. The sum has a margin of two standard errors.
     """
-    lost = sorted((each for each in lost if each.reserved), reverse=True)
-    finished = sorted((each for each in finished if each.reserved), reverse=True)
-    given_up = sorted(given_up)
-    limit = sum(request.reserved for request in lost)
-    if not lost or not finished:
-        return limit
-    kinds = defaultdict[int, list[TimedBill]](list)
+    finished = [request for request in finished if request.reserved]
+    by_kind = defaultdict[int, list[Request]](list)
     for request in finished:
-        kinds[request.kind].append(request)
+        by_kind[request.kind].append(request)
+    numbers_by_kind = defaultdict[int, list[int]](list)
+    for number, request in enumerate(lost):
+        if request.reserved:
+            numbers_by_kind[request.kind].append(number)
 
-    cut_off = _share_cut_off(finished, given_up)
-    expected = 0.0
-    variance = 0.0
-    for kind in {request.kind for request in lost}:
-        similar = kinds.get(kind, finished)
-        worked_on = _extrapolation(similar)
-        spread = pvariance(each.cost for each in similar)
-        longest = sorted(each.cost for each in similar)[-1 - len(similar) // 50]
-        usual = median(each.seconds for each in similar)
-        seen = 0
-        longer = 0
-        longer_cost = 0.0
-        # both lists from the longest to the shortest: the costs of longer requests are summed up
-        for request in lost:
-            if request.kind != kind:
-                continue
-            while seen < len(similar) and similar[seen].seconds > request.seconds:
-                longer_cost += similar[seen].cost
-                longer += 1
-                seen += 1
-            count = len(given_up) - bisect_right(given_up, request.seconds)
-            if not request.killed or not longer:
-                count += 1  # the request itself
-            cost = longer_cost + count * worked_on(request)
-            cost /= longer + count
-            if not request.killed and request.seconds > usual:
-                cost = max(cost, cut_off * _STILL_LONGER * longest)
-            cost = min(request.reserved, cost)
-            cost += (request.reserved - cost) / len(similar) ** 2
-            expected += cost
-            variance += spread
-            if request.killed:  # it would have taken longer than the next ones
-                longer_cost += cost
-                longer += 1
-    # Errors of the sum, and of the means that its terms are taken from.
-    variance *= 1.0 + len(lost) / len(finished)
-    margin = sqrt(variance)
-    if earlier:
-        total = len(lost) + earlier
-        margin *= sqrt(total / len(lost)) - sqrt(earlier / len(lost))
-    return min(limit, expected + _MARGIN * margin)
+    costs = [request.reserved for request in lost]
+    estimates = 0
+    for kind, numbers in numbers_by_kind.items():
+        similar = by_kind.get(kind, finished)
+        if not similar:
+            continue
+        expected = _costs_of_kind([lost[number] for number in numbers], similar)
+        deviation = pstdev(request.cost for request in similar)
+        for number, cost in zip(numbers, expected, strict=True):
+            estimates += 1
+            reserved = lost[number].reserved
+            cost += max(0.0, reserved - cost) / len(similar) ** 2
+            # The margins add up to two standard errors: the sum of 1/sqrt(k) is 2 sqrt(n).
+            costs[number] = min(reserved, cost + deviation / sqrt(estimates))
+    return costs
 
 
-def _share_cut_off(finished: Sequence[TimedBill], given_up: Sequence[float]) -> float:
-    """Return the share of given-up requests that a gateway cut off for their length, at least.
+def _costs_of_kind(lost: Sequence[Request], finished: Sequence[Request]) -> list[float]:
+    """Expected costs of lost requests of one kind, without a margin."""
+    mean = fmean(request.cost for request in finished)
+    costs = [mean for _ in lost]
+    known = [(request.seconds, request.cost) for request in finished]
+    trend = _Trend(finished)
+    cut_off = [request for request in lost if request.lost == "cut off"]
+    if cut_off:
+        cost_cut_off = _cost_cut_off(cut_off, finished, trend)
+        for number, request in enumerate(lost):
+            if request.lost == "cut off":
+                costs[number] = cost_cut_off(request)
+                known.append((request.seconds, costs[number]))
+    average = fmean(cost for _, cost in known)
 
-    These have all taken longer than usual, and of the others one half.
+    # From the longest to the shortest: the costs of longer ones are summed up.
+    known.sort(reverse=True)
+    censored = [n for n, each in enumerate(lost) if each.lost in ("", "time limit")]
+    censored.sort(key=lambda number: lost[number].seconds, reverse=True)
+    longer = 0
+    longer_cost = 0.0
+    remaining = deque(known)
+    for number in censored:
+        request = lost[number]
+        while remaining and remaining[0][0] > request.seconds:
+            longer_cost += remaining.popleft()[1]
+            longer += 1
+        if longer:
+            cost = longer_cost / longer
+        else:
+            cost = average + trend.beyond(request)
+        costs[number] = min(cost, request.reserved)
+        longer_cost += costs[number]
+        longer += 1
+    return costs
+
+
+class _Trend:
+    """How the cost of finished requests depends on their duration.
+
+    ``strength`` is their correlation: 1 if the duration shows the cost, 0 if waiting times hide it.
     """
-    if not given_up:
-        return 0.0
-    usual = median(each.seconds for each in finished)
-    late = len(given_up) - bisect_right(given_up, usual)
-    error = 1.0 / sqrt(len(given_up))
-    return max(0.0, 2.0 * late / len(given_up) - 1.0 - error)
+
+    def __init__(self, finished: Sequence[Request]) -> None:
+        times = [request.seconds for request in finished]
+        costs = [request.cost for request in finished]
+        self.strength = 0.0
+        self._slope = 0.0
+        self._mean_time = fmean(times)
+        if len({*times}) > 1 and len({*costs}) > 1:
+            self.strength = max(0.0, correlation(times, costs))
+            self._slope = self.strength * pstdev(costs) / pstdev(times)
+
+    def beyond(self, request: Request) -> float:
+        """What a request that has taken so long, and goes on, probably costs above the mean."""
+        above = self._slope * (request.seconds - self._mean_time)
+        return request.works_on * max(0.0, above)
 
 
-def _extrapolation(finished: Sequence[TimedBill]) -> Callable[[TimedBill], float]:
-    """Return a function that estimates the cost of a request that ended later than it was lost.
+def _cost_cut_off(
+    cut_off: Sequence[Request], finished: Sequence[Request], trend: _Trend
+) -> Callable[[Request], float]:
+    """Return a function that estimates the cost of a request whose answer was cut off.
 
-    The line through the finished requests has the cost of a second of one sample as its slope. Its
-    offset is the cost of the prompt, and of the shorter ones of several samples. Waiting times blur
-    it. Least squares would be too flat, and the ratio of the deviations too steep where there are
-    outliers: the slope is their geometric mean.
+    It was cut off because it took too long, or its connection broke for another reason. Of the
+    latter, one half take longer than usual, of the former all, if durations show costs. Otherwise,
+    it is taken for one of the former, because requests cost too little to be lost for nothing.
     """
-    costs = [each.cost for each in finished]
-    times = [each.seconds for each in finished]
-    speed = 0.0
-    if len({*costs}) > 1 and len({*times}) > 1:
-        correlated = max(0.0, correlation(times, costs))
-        speed = sqrt(correlated) * pstdev(costs) / pstdev(times)
+    usual = median(request.seconds for request in finished)
+    late = sum(request.seconds > usual for request in cut_off)
+    share_late = (late + 1) / (len(cut_off) + 2)  # a few prove little
+    too_long = 1.0 - trend.strength * (1.0 - max(0.0, 2.0 * share_late - 1.0))
+
+    costs = sorted(request.cost for request in finished)
     mean = fmean(costs)
-    offset = mean - speed * fmean(times)
+    shortest = costs[0]
+    longest = costs[-1 - len(costs) // _OUTLIERS]
 
-    def worked_on(request: TimedBill) -> float:
-        by_then = max(mean, offset + speed * request.seconds)
-        longest = min(by_then, max(0.0, speed * request.seconds))
-        # the longest of several samples is so long already that little of it is to come
-        longest /= sqrt(max(1, request.samples))
-        factor = _GOES_ON if request.killed else _WORKS_ON
-        cost = by_then + (factor - 1.0) * longest
+    def estimate(request: Request) -> float:
+        whole = shortest + request.works_on * (longest - shortest)
+        cost = mean + max(too_long * (whole - mean), trend.beyond(request))
         return min(request.reserved, cost)
 
-    return worked_on
+    return estimate

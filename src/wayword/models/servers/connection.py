@@ -52,6 +52,8 @@ states the window of a loaded model, else the model's own."""
 _KEEPALIVE_S = 4.0
 _WORKED_CODES = frozenset({408, 500, 502, 504, *range(520, 528)})
 """Statuses after which the request may have been processed and billed."""
+GAVE_UP_CODES = frozenset({408, 504, 522, 524})
+"""Statuses of a server or gateway that gave up on a long answer, while the model works on."""
 _AWAY_CODES = frozenset({429, 502, 503, 504, 529})  # unavailable to all clients
 _END_RUN = frozenset({"no credit", "wrong key", "wrong address", "field unknown"})
 """Refusals that every other call would get, if nothing can be learnt from them."""
@@ -154,12 +156,14 @@ class Connection:
         except TimeoutError:
             line = f"{self.address} did not reply within {self._settings.timeout:g} s"
             billed = self._estimate(request)
-            raise ModelError(line, retryable=True, billed=billed, lost=True) from None
+            raise ModelError(
+                line, retryable=True, billed=billed, lost="time limit"
+            ) from None
         except Exception as error:  # noqa: BLE001 - errors of aiohttp and of its libraries
             failure = model_error(error, self.address, self._proxy)
             if not failure.fatal:  # the server may have received the request
                 failure.billed = self._estimate(request)
-                failure.lost = True
+                failure.lost = "cut off"
             raise failure from None
         status = response.status
         if status < 300 and not is_complete:
@@ -192,7 +196,10 @@ class Connection:
         is_unreadable = status < 300 and refusal.kind == "unknown"
         if status in _WORKED_CODES or refusal.billed or is_unreadable:
             error.billed = self._estimate(request)
-            error.lost = refusal.billed != "limit"
+            if status in GAVE_UP_CODES:
+                error.lost = "cut off"
+            elif refusal.billed != "limit":
+                error.lost = "error"
         return error
 
     def _error(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from wayword.core import errors
-from wayword.runs.catalog import EXTRAS
+from wayword.runs.machine import EXTRAS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -20,7 +20,7 @@ def loaded_by(statement: str, heavy: Sequence[str] = HEAVY) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     )
-    return set(done.stdout.split())
+    return set(done.stdout.splitlines()[-1].split())  # the statement may print, too
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,19 @@ def loaded_by(statement: str, heavy: Sequence[str] = HEAVY) -> set[str]:
 )
 def test_help_and_discovery_load_nothing_heavy(module: str) -> None:
     assert loaded_by(f"import {module}") == set()
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["list agents", "doctor", "models list", "task example", "bench --help", "data"],
+)
+def test_commands_that_need_no_data_load_nothing_heavy(words: str) -> None:
+    """The time that they take is that of their imports."""
+    called = f"import sys; sys.argv = {['wayword', *words.split()]}\n"
+    called += "from wayword.cli import main\n"
+    called += "try: main()\nexcept SystemExit: pass"
+    heavy = (*HEAVY, "asyncio", "importlib.metadata", "wayword.runs.plan")
+    assert loaded_by(called, heavy) == set()
 
 
 def test_an_agent_is_found_without_importing_the_others() -> None:

@@ -9,9 +9,10 @@ import pytest
 
 from helpers.invariants import violations
 from wayword.core.action import Action
+from wayword.core.arrays import read_array
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import find, read_array
+from wayword.core.files import find
 from wayword.datasets.sources import ithor
 from wayword.datasets.sources.thor import find_holder, move_record, preposition
 from wayword.worlds.household.house import Fail, House

@@ -12,7 +12,7 @@ import typer
 from typer import Argument, Option
 
 from wayword.core.errors import WaywordError
-from wayword.runs.plan import data_folder
+from wayword.runs.machine import data_folder
 from wayword.runs.tracking import open_tracker
 from wayword.settings import make, parse
 from weights.sft.finetuning import FineTuning, finetune

@@ -24,7 +24,8 @@ from wayword.core.errors import DataError, UsageError
 from wayword.metrics.intervals import RATE, mean_intervals, rate_interval
 from wayword.metrics.summary import plural
 from wayword.runs.active import choose
-from wayword.runs.plan import Plan, data_folder, open_dataset
+from wayword.runs.machine import data_folder
+from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.record import is_run
 from wayword.settings import make
 

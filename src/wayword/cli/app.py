@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import sys
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any
 
@@ -12,35 +9,125 @@ import typer
 from typer import Option
 from typer.core import TyperCommand, TyperGroup
 
-from wayword.cli import bench, looking, playing, reporting, running, viewing
+from wayword.core.registry import entry_points
+
+SHIPPED = {
+    "run": "running:run",
+    "reproduce": "running:reproduce",
+    "demo": "running:demo",
+    "play": "playing:play",
+    "table": "reporting:table",
+    "merge": "reporting:merge",
+    "verify": "reporting:verify",
+    "compare": "reporting:compare",
+    "power": "reporting:power",
+    "tours": "reporting:tours",
+    "score": "reporting:score",
+    "export": "reporting:export",
+    "view": "viewing:view",
+    "runs": "viewing:runs",
+    "serve-env": "playing:serve_env",
+    "mcp": "playing:mcp",
+    "perceive": "looking:perceive",
+    "list": "looking:list_parts",
+    "doctor": "looking:doctor",
+    "task": "looking:task",
+    "data": "looking:data",
+    "models": "looking:models",
+    "prompts": "looking:prompts",
+    "bench": "bench:app",
+}
+"""Command -> its function or group in ``wayword.cli``, in the order of the help."""
 
 
-class Commands(TyperGroup):
-    """The commands below, and those of other packages (entry points ``wayword.commands``), which
-    are imported when commands are listed or an unknown name is given."""
+class _Conversion:
+    """Conversion of a parameter that passes values which already have its type.
+
+    Typer converts them, too, with pydantic, whose import takes a third of the start-up time.
+    """
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        expected = param.type_descriptor.annotation
+        if param.multiple or param.nargs != 1:
+            if not value or expected == list[str]:
+                return value or ()
+        elif value is None or type(value) is expected:
+            return value
+        param._runtime_param = None
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
+class StrictCommand(TyperCommand):
+    """A command that rejects repeated options of which only the last would count."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _convert_when_needed(self.get_params(ctx))
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for option in given:
+            single = option.param_type_name == "option" and not option.multiple
+            if single and given.count(option) > 1:
+                from wayword.core.errors import UsageError
+
+                times = given.count(option)
+                raise UsageError(
+                    f"{option.opts[0]} is given {times} times; give it once"
+                )
+        return super().parse_args(ctx, args)
+
+
+class Group(TyperGroup):
+    """A group of commands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _convert_when_needed(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
+
+class Commands(Group):
+    """The shipped commands, and those of other packages (entry points ``wayword.commands``).
+
+    A command is built when it is called: building all takes a quarter of the start-up time.
+    """
 
     def list_commands(self, ctx: Any) -> list[str]:
-        # importlib.metadata would take a fifth of the start-up time
-        for file in (
-            f
-            for top in sys.path
-            for f in Path(top).glob("*.dist-info/entry_points.txt")
-        ):
-            section = (
-                file.read_text("utf-8")
-                .partition("[wayword.commands]")[2]
-                .partition("[")[0]
-            )
-            for name, entry in re.findall(r"(\S+) *= *(\S+)", section):
-                self.commands.setdefault(
-                    name, typer.main.get_command(resolve_name(entry))
-                )
-        return super().list_commands(ctx)
+        return list({**SHIPPED, **entry_points("wayword.commands")})
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in self.commands:
-            self.list_commands(ctx)
-        return super().get_command(ctx, cmd_name)
+        if cmd_name in self.commands:
+            return self.commands[cmd_name]
+        if cmd_name in SHIPPED:
+            command = _shipped_command(cmd_name)
+        elif entry := entry_points("wayword.commands").get(cmd_name):
+            command = typer.main.get_command(resolve_name(entry))
+        else:
+            return None
+        command.name = cmd_name
+        self.commands[cmd_name] = command
+        return command
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if self.get_command(ctx, args[0]) is None:
+            for name in SHIPPED:  # Typer suggests commands that are built
+                self.get_command(ctx, name)
+        return super().resolve_command(ctx, args)
+
+
+def _convert_when_needed(params: list[Any]) -> None:
+    for param in params:
+        param._runtime_param = _Conversion()
+
+
+def _shipped_command(name: str) -> Any:
+    part = resolve_name(f"wayword.cli.{SHIPPED[name]}")
+    if isinstance(part, typer.Typer):
+        part.rich_markup_mode = None
+        part.info.cls = Group
+        for each in part.registered_commands:
+            each.cls = StrictCommand
+        return typer.main.get_group(part)
+    single = typer.Typer(rich_markup_mode=None, add_completion=False)
+    single.command(cls=StrictCommand)(part)
+    return typer.main.get_command(single)
 
 
 app = typer.Typer(
@@ -54,23 +141,6 @@ app = typer.Typer(
     add_completion=True,
     no_args_is_help=True,
 )
-
-
-class StrictCommand(TyperCommand):
-    """A command that rejects repeated options of which only the last would count."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-        for option in given:
-            single = option.param_type_name == "option" and not option.multiple
-            if single and given.count(option) > 1:
-                from wayword.core.errors import UsageError
-
-                times = given.count(option)
-                raise UsageError(
-                    f"{option.opts[0]} is given {times} times; give it once"
-                )
-        return super().parse_args(ctx, args)
 
 
 def _version(requested: bool) -> None:
@@ -94,30 +164,3 @@ def top(
     ] = False,
 ) -> None:
     """Options of ``wayword`` itself."""
-
-
-for command in (  # in the order of the help; a command has the name of its function
-    *(running.run, running.reproduce, running.demo, playing.play),
-    *(
-        reporting.table,
-        reporting.merge,
-        reporting.verify,
-        reporting.compare,
-        reporting.power,
-        reporting.tours,
-    ),
-    *(reporting.score, reporting.export, viewing.view, viewing.runs),
-    *(playing.serve_env, playing.mcp, looking.perceive),
-):
-    app.command()(command)
-app.command("list")(looking.list_parts)
-app.command()(looking.doctor)
-groups = {
-    name: getattr(looking, name) for name in ("task", "data", "models", "prompts")
-}
-for name, group in groups.items():
-    app.add_typer(group, name=name)
-app.add_typer(bench.app, name="bench")
-for group in (app, *groups.values()):
-    for each in group.registered_commands:
-        each.cls = StrictCommand

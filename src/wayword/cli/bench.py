@@ -5,7 +5,6 @@ Listing the commands of ``wayword`` imports this module, so the library is impor
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -157,6 +156,8 @@ def play(
         _print_forecast(climbs, samples, at_once, concurrency)
         return
     with show.progress_rows(takes_a_person(climbs[0][1][0][1])) as row:
+        import asyncio
+
         player = _PlayerOptions(entry, row, len(climbs), at_once, max_dollars)
         asyncio.run(player.play(climbs, samples, options if robust else None))
     header = entry.header() if heads is None else {**entry.header(), "real": heads}
@@ -254,7 +255,6 @@ class _PlayerOptions:
         self._entry = entry
         self._row = row
         self._at_once = at_once
-        self._turns = asyncio.Semaphore(at_once)
         # Ladders not yet ended, runs in progress
         self._tracks, self._running = (
             tracks,
@@ -272,8 +272,12 @@ class _PlayerOptions:
         """Play ladders, each with its sample of published data; with ``robust_options``, also the
         perturbed runs of their middle levels."""
 
+        import asyncio
+
+        turns = asyncio.Semaphore(self._at_once)
+
         async def play_track(track: Track, plans: Plans) -> None:
-            async with self._turns:
+            async with turns:
                 await self._climb(track, plans)
                 if robust_options is not None:
                     for kind, plan in self._entry.robust_plans(track, **robust_options):
@@ -286,6 +290,8 @@ class _PlayerOptions:
 
     async def _climb(self, track: Track, plans: Plans) -> None:
         """Play a ladder up to where it is hopeless."""
+        import asyncio
+
         from wayword.bench import ladders, outcomes
 
         solved = list[int]()

@@ -34,9 +34,9 @@ def list_parts(
 
 def doctor() -> None:
     """Check what works on this machine and how to fix what does not."""
-    from wayword.runs import catalog
+    from wayword.runs.machine import checks
 
-    for name, passed, result, remedy in catalog.checks():
+    for name, passed, result, remedy in checks():
         mark, color = ("ok  ", "green") if passed else ("--  ", "yellow")
         show.echo(mark, nl=False, color=color)
         show.echo(f"{name}: {result}")
@@ -288,7 +288,7 @@ def example(
 ) -> None:
     """Print an example task file."""
     from wayword.core.errors import UsageError
-    from wayword.datasets.sources.own import example
+    from wayword.datasets.sources import example
 
     if out is None:
         show.echo(example(), nl=False)

@@ -114,13 +114,13 @@ def runs(
     Example:
       wayword runs
     """
+    if not given and not Path("runs").is_dir():
+        show.notice("no runs yet: `wayword run` writes them to ./runs")
+        return
     from wayword.viewer.content import Content
     from wayword.viewer.index import line_of
     from wayword.viewer.library import Library
 
-    if not given and not Path("runs").is_dir():
-        show.notice("no runs yet: `wayword run` writes them to ./runs")
-        return
     content = Content(Library(given or [Path("runs")]))
     for each in content.library.runs():
         show.echo(line_of(content.card(each), each))

@@ -24,7 +24,6 @@ import sys
 import traceback
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args
@@ -176,7 +175,7 @@ def load(kind: Kind, name: str) -> Any:
         raise UsageError(f"no {kind} is called {name!r}; {suggest(name, names(kind))}")
     entry_point = _entry_points_of(kind).get(name)
     if entry_point is not None:
-        return _check_part(kind, entry_point.load(), name)
+        return _check_part(kind, pkgutil.resolve_name(entry_point), name)
     return _get_part(kind, importlib.import_module(_modules(kind)[name]), name)
 
 
@@ -224,17 +223,30 @@ def _find_modules(kind: Kind, folder: Path, package: str) -> dict[str, str]:
     return modules
 
 
-def _entry_points_of(kind: Kind) -> dict[str, EntryPoint]:
-    """Name -> entry point of the parts in other distributions."""
-    group = "wayword.families" if kind == "family" else f"wayword.{kind}s"
-    entries = _all_entry_points(tuple(sys.path)).select(group=group)
-    return {entry.name: entry for entry in entries}
+def _entry_points_of(kind: Kind) -> Mapping[str, str]:
+    """Name -> ``module:attribute`` of the parts in other distributions."""
+    return entry_points("wayword.families" if kind == "family" else f"wayword.{kind}s")
+
+
+def entry_points(group: str) -> Mapping[str, str]:
+    """Return name -> ``module:attribute`` of the entry points of installed distributions."""
+    return _read_entry_points(tuple(sys.path)).get(group, {})
 
 
 @cache
-def _all_entry_points(path: tuple[str, ...]) -> Any:
-    """Return all entry points, cached per ``sys.path``: reading metadata takes 10 ms or more."""
-    return entry_points()
+def _read_entry_points(path: tuple[str, ...]) -> Mapping[str, Mapping[str, str]]:
+    """Group -> its entry points. importlib.metadata takes five times as long."""
+    groups: dict[str, dict[str, str]] = {}
+    for folder in path:
+        for file in Path(folder).glob("*-info/entry_points.txt"):
+            entries: dict[str, str] = {}
+            for line in file.read_text("utf-8").splitlines():
+                name, is_entry, value = line.partition("=")
+                if line.startswith("["):
+                    entries = groups.setdefault(line.strip("[] "), {})
+                elif is_entry:  # the first folder of the path wins
+                    entries.setdefault(name.strip(), value.partition("[")[0].strip())
+    return groups
 
 
 def _get_part(kind: Kind, module: ModuleType, name: str) -> Any:

@@ -21,14 +21,9 @@ from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.models.parts.decoding import llamacpp_form, longest, split_thought
+from wayword.models.parts.gguf import faster, trained_window
 from wayword.models.parts.llamacpp import Engine, EngineSettings, rank
-from wayword.models.parts.weights import (
-    MODELS,
-    faster,
-    located,
-    trained_window,
-    verified,
-)
+from wayword.models.parts.weights import MODELS, located, verified
 from wayword.models.servers.answers import logprobs
 
 _Result = TypeVar("_Result")

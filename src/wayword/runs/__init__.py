@@ -8,7 +8,8 @@
     ray_engine                    runs on a Ray cluster
     reports sweep reproduce       tables, plots, published tables
     export calls mcap forecast    training data, robot logs, cost estimates
-    perceive tracking catalog     descriptions of pictures, trackers, lists of components
+    perceive tracking             descriptions of pictures, trackers
+    catalog machine               lists and checks of data; checks of this machine
 
 A run folder is the complete record of a run, in files that any tool can read:
 
@@ -38,12 +39,18 @@ power cut may also lose the episodes since the last sync, which follows the firs
 more after the previous one.
 """
 
-from wayword.runs.calling import RunOptions, run, run_async
-from wayword.runs.codec import from_json, to_json
-from wayword.runs.config import Checksums, Session, add_session, sessions
-from wayword.runs.plan import Plan
-from wayword.runs.record import EpisodeRecord, FailedEpisode, RecordedRun, RunFolder
-from wayword.runs.results import RunResult
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wayword.runs.calling import RunOptions, run, run_async
+    from wayword.runs.codec import from_json, to_json
+    from wayword.runs.config import Checksums, Session, add_session, sessions
+    from wayword.runs.plan import Plan
+    from wayword.runs.record import EpisodeRecord, FailedEpisode, RecordedRun, RunFolder
+    from wayword.runs.results import RunResult
 
 __all__ = [
     "Checksums",
@@ -62,3 +69,22 @@ __all__ = [
     "sessions",
     "to_json",
 ]
+
+_HOMES = {
+    **dict.fromkeys(("RunOptions", "run", "run_async"), "calling"),
+    **dict.fromkeys(("from_json", "to_json"), "codec"),
+    **dict.fromkeys(("Checksums", "Session", "add_session", "sessions"), "config"),
+    **dict.fromkeys(
+        ("EpisodeRecord", "FailedEpisode", "RecordedRun", "RunFolder"), "record"
+    ),
+    "Plan": "plan",
+    "RunResult": "results",
+}
+"""Public names by the module that defines them."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name at its first use: commands that play nothing start without it."""
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

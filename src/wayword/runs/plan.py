@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -45,6 +44,7 @@ from wayword.core.world import World
 from wayword.datasets.perturbed import Perturbations, perturbed
 from wayword.models.parts.weights import is_chat, is_small, trained_settings
 from wayword.runs.config import Checksums, pictures_checksum, series
+from wayword.runs.machine import data_folder
 from wayword.settings import check, load_yaml, make, merge
 
 RESERVED = ("model", "models", "dataset", "actors", "perceiver", "perturb")
@@ -265,24 +265,6 @@ def expand_keys(settings: Mapping[str, Any]) -> Mapping[str, Any]:
             value = {part: value}
         tree = merge(tree, value)
     return tree
-
-
-def data_folder(named: Path | None) -> Path | None:
-    """``--data``, else ``$WAYWORD_DATA``, else the user's data folder; None if there is none."""
-    variable = os.environ.get("WAYWORD_DATA")
-    if named is not None or variable:
-        folder = Path(variable or "") if named is None else named
-        if not folder.is_dir():
-            source = "WAYWORD_DATA=" if named is None else "--data "
-            raise UsageError(f"{source}{folder}: no such folder")
-        return folder.absolute()  # files are read later, perhaps from another folder
-    from platformdirs import user_data_path
-
-    try:
-        folder = user_data_path("wayword")
-    except RuntimeError:  # a container's user without an entry in passwd, and no $HOME
-        return None
-    return folder if folder.is_dir() else None
 
 
 def run_folder(plan: Plan, identity: Mapping[str, Any]) -> Path:

@@ -31,7 +31,8 @@ from wayword.core.errors import DataError, UsageError, suggest
 from wayword.metrics import table as tables
 from wayword.metrics.intervals import POSITIVE, Interval, mean_intervals
 from wayword.models.middleware.prices import load_prices
-from wayword.runs.plan import Plan, data_folder, open_dataset
+from wayword.runs.machine import data_folder
+from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import pooled
 from wayword.settings import make, merge

@@ -9,3 +9,11 @@
 
 Room-to-Room and Touchdown are read in ``wayword.datasets.r2r`` and ``touchdown``.
 """
+
+from importlib import resources
+
+
+def example() -> str:
+    """Return a task file to start from; ``own`` reads such files."""
+    text = resources.files(__name__) / "example.yaml"
+    return text.read_text(encoding="utf-8")

@@ -28,8 +28,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.core.arrays import read_array
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import find, read_array, read_json
+from wayword.core.files import find, read_json
 from wayword.datasets.sources import thor
 from wayword.datasets.sources.thor import Records
 from wayword.worlds.household.builder import SceneBuilder

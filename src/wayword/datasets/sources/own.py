@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib import resources
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -781,9 +780,3 @@ def _pose(path: Path, entry: StartEntry | None, home: Home) -> dict[str, Json]:
     if entry.heading is not None:
         start["poses"]["agent"]["heading"] = entry.heading % 360
     return start
-
-
-def example() -> str:
-    """Return a task file to start from."""
-    text = resources.files("wayword.datasets.sources") / "example.yaml"
-    return text.read_text(encoding="utf-8")

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core import files
+from wayword.core.arrays import read_cached_arrays, write_cached_arrays
 from wayword.core.errors import DataError
 from wayword.core.geometry import Box, Point
 from wayword.datasets.sources import thor
@@ -394,13 +395,13 @@ def floors_of(
         / "robothor"
         / f"{apartment}-{digest.hexdigest()[:16]}.arrays"
     )
-    arrays = files.read_cached_arrays(cached)
+    arrays = read_cached_arrays(cached)
     if arrays is not None:
         x, y = arrays["corner"].tolist()
         return names, Floors(x, y, arrays["free"], arrays["wall"])
     floors = infer_floors([_evidence(folder, name, found) for name in names])
     corner = np.array([floors.x, floors.y])
-    files.write_cached_arrays(cached, corner=corner, free=floors.free, wall=floors.wall)
+    write_cached_arrays(cached, corner=corner, free=floors.free, wall=floors.wall)
     return names, floors
 
 

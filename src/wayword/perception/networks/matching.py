@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.core.arrays import read_array
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import cache_folder, keep, read_array, read_bytes
+from wayword.core.files import cache_folder, keep, read_bytes
 from wayword.core.perceiver import Perceiver, Picture
 from wayword.perception import panorama as pictures
 from wayword.perception.landmarks import (

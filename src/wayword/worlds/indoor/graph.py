@@ -17,13 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.core.arrays import read_cached_arrays, write_cached_arrays
 from wayword.core.errors import DataError
-from wayword.core.files import (
-    read_cached_arrays,
-    read_field,
-    read_json,
-    write_cached_arrays,
-)
+from wayword.core.files import read_field, read_json
 from wayword.core.geometry import absolute, bearings, elevations
 
 CACHE_VERSION = 2  # increase it when the cached arrays change

@@ -21,8 +21,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wayword.core.arrays import read_cached_arrays, write_cached_arrays
 from wayword.core.errors import DataError
-from wayword.core.files import read_bytes, read_cached_arrays, write_cached_arrays
+from wayword.core.files import read_bytes
 from wayword.worlds.indoor.graph import all_pairs
 
 AREAS = ("", "seen", "unseen", "gone")

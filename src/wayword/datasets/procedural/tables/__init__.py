@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any, TypeVar
 
@@ -32,10 +32,7 @@ class Table(Mapping[str, T]):
 
     @cached_property
     def _rows(self) -> dict[str, T]:
-        text = (resources.files(self._package) / f"{self._file}.toml").read_text(
-            encoding="utf-8"
-        )
-        tables = _frozen(tomllib.loads(text))
+        tables = _read(self._package, self._file)
         return {
             key: self._make(value, tables) for key, value in tables[self._name].items()
         }
@@ -48,6 +45,13 @@ class Table(Mapping[str, T]):
 
     def __len__(self) -> int:
         return len(self._rows)
+
+
+@cache
+def _read(package: str, file: str) -> Tables:
+    text = (resources.files(package) / f"{file}.toml").read_text(encoding="utf-8")
+    tables: Tables = _frozen(tomllib.loads(text))
+    return tables
 
 
 def with_article(words: str) -> str:

@@ -6,12 +6,18 @@ import ast
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from tools.releases.stubs import similarity
+
 from wayword.core.model import Message, Prompt, Sampling
+from wayword.core.perceiver import Perceiver
 from wayword.core.rollout import Setup, rollout
 from wayword.models.scripted import ScriptedModel
 from wayword.runs.plan import Plan, open_agent, open_dataset
@@ -26,12 +32,16 @@ Level = Callable[[str, str], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """An episode with its answers; ``calls`` are our prompts, ``item`` what the release reads."""
+    """An episode with its answers; ``calls`` are our prompts, ``item`` what the release reads.
+
+    With ``reply``, an answer follows from the prompt, and is appended to ``answers``.
+    """
 
     episode: str
-    answers: Sequence[str]
+    answers: list[str]
     item: Any
     calls: Stream = field(default_factory=list)
+    reply: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +49,18 @@ class System:
     """Where the ten games of a system come from.
 
     ``recipe`` and ``row`` give agent and settings, ``on`` the split. ``script`` makes the games
-    from the data folder; ``released_input`` what the released code reads.
+    from the dataset and its data folder; ``released_input`` what the released code reads.
+    ``perceiver`` replaces the dataset's.
     """
 
     recipe: str
     on: str
-    script: Callable[[Path], list[Game]]
+    script: Callable[[Any, Path], list[Game]]
     released_input: Callable[[Path, Path, Sequence[Game]], dict[str, Any]]
     differences: Mapping[str, Level]
     row: int = 0
     variants: tuple[str, ...] = ("",)
+    perceiver: Callable[[], Any] | None = None
 
 
 def import_all(
@@ -66,9 +78,11 @@ async def play(system: str, data: Path, prompts: Path) -> list[Game]:
     settings = {**row.settings, "prompts": str(prompts)}
     plan = Plan(row.agent, chosen.on, "scripted:first", settings, data=data)
     dataset = open_dataset(plan)
+    if chosen.perceiver is not None:
+        dataset.perceiver = chosen.perceiver  # type: ignore[method-assign]
     agent = open_agent(plan, dataset)
     tasks = {task.episode.id: task for task in dataset.tasks}
-    games = chosen.script(data)
+    games = chosen.script(dataset, data)
     for game in games:
         model = ScriptedModel(answers=_recorder(game))
         setup = Setup(dataset, agent.make, {"main": model}, max_steps=row.steps or 0)
@@ -84,6 +98,8 @@ def _recorder(game: Game) -> Callable[[Prompt, Sampling], str]:
             game.calls.append(prompt)
         else:
             game.calls.append([_message(each) for each in prompt])
+        if game.reply is not None:
+            game.answers.append(game.reply(str(prompt)))
         return game.answers[len(game.calls) - 1]
 
     return answer
@@ -112,7 +128,7 @@ ABSENT_ID = "0" * 32  # no viewpoint has it
 MOST_MOVES = 10
 
 
-def navgpt_games(data: Path) -> list[Game]:
+def navgpt_games(dataset: Any, data: Path) -> list[Game]:
     """First instructions of ten paths: straight walks, a detour, refused answers, long thoughts."""
     paths = read(data / "r2r/annotations/R2R_val_seen.json")
     games = []
@@ -251,6 +267,82 @@ def _behind(ours: str, theirs: str) -> tuple[str, str]:
     )
 
 
+# VELMA.
+
+NONSENSE = "Hmm, a difficult place."  # no action: the release and we go forward
+
+
+class FixedScores(Perceiver):
+    """Scores that are always the same for a view and a landmark, in place of CLIP's."""
+
+    name = "fixed"
+
+    def score(
+        self, scene: str, place: str, headings: Sequence[int], landmarks: Sequence[str]
+    ) -> Any:
+        rows = [[similarity(place, h, name) for h in headings] for name in landmarks]
+        return np.array(rows, np.float64).reshape(len(landmarks), len(headings))
+
+
+def velma_games(dataset: Any, data: Path) -> list[Game]:
+    """Routes of unseen_dev: solved ones, several actions in an answer, wrong turns, no stop."""
+    games = []
+    tasks = list(dataset.tasks)
+    for number, task in enumerate(tasks[:: len(tasks) // 10][:10]):
+        shown = dataset.demonstration(task)
+        words = [decision.action.name for _, decision in shown.decisions()]
+        if number % 5 == 1:
+            words = [*words[:-1], *["forward"] * 60]
+        if number % 5 == 2:
+            words[3:3] = ["turn_around", "forward", "turn_around"]
+        seed = zlib.crc32(f"0/{task.episode.id}".encode())
+        shots = [_velma_item(each) for each in dataset.demonstrations(2, seed)]
+        item = {"item": _velma_item(shown), "shots": shots}
+        reply = partial(_velma_reply, words, number)
+        games.append(Game(task.episode.id, [], item, reply=reply))
+    return games
+
+
+def _velma_item(demonstration: Any) -> dict[str, Any]:
+    """A route as the release reads it."""
+    episode = demonstration.episode
+    game = demonstration.game()
+    route = []
+    for actor, decision in demonstration.decisions():
+        panorama = game.observation(actor).panorama
+        if panorama not in route[-1:]:
+            route.append(panorama)
+        game.carry_out(actor, decision)
+    return {
+        "id": episode.id,
+        "navigation_text": episode.instruction,
+        "start_heading": episode.start["heading"],
+        "route_panoids": route,
+        "unfiltered": list(episode.extra.get("landmarks", ())),
+    }
+
+
+def _velma_reply(words: Sequence[str], kind: int, prompt: str) -> str:
+    """The next action, or the next three, after the number at the end of a prompt."""
+    step = int(prompt.rsplit("\n", 1)[-1].removesuffix("."))
+    rest = words[step - 1 :] or ["forward"]
+    if kind % 5 == 3 and step % 7 == 0:
+        return NONSENSE
+    if kind % 5 != 4:
+        return rest[0]
+    lines = [f"{step + n}. {word}" for n, word in enumerate(rest[:3])]
+    return "\n".join(lines).partition(" ")[2]
+
+
+def velma_input(data: Path, folder: Path, games: Sequence[Game]) -> dict[str, Any]:
+    """The unzipped graph, and the games."""
+    for name in ("nodes.txt", "links.txt"):
+        zipped = data / "map2seq/graph" / f"{name}.gz"
+        (folder / name).write_bytes(gzip.decompress(zipped.read_bytes()))
+    listed = [{**game.item, "answers": game.answers} for game in games]
+    return {"graph": str(folder), "name": "map2seq", "games": listed}
+
+
 SYSTEMS = {
     "navgpt": System(
         "navgpt/table-1",
@@ -265,5 +357,15 @@ SYSTEMS = {
             "refusals": _refusals,
             "scratchpad": _scratchpad,
         },
+    ),
+    "velma": System(
+        "velma/table-2",
+        "map2seq:unseen_dev",
+        velma_games,
+        velma_input,
+        {},
+        row=3,
+        variants=("map2seq",),
+        perceiver=FixedScores,
     ),
 }

@@ -506,12 +506,18 @@ class Velma(Agent):
         is_turned = bool(example.episode.extra.get("opening"))
         lines = []
         game = example.game()
+        last_view: StreetObservation | None = None
         for number, (actor, decision) in enumerate(example.decisions(), 1):
             observation = game.observation(actor)
             if isinstance(observation, StreetObservation):
+                last_view = observation
                 lines += self._lines(observation, landmarks, is_turned)
             lines.append(street.action(number, decision.action.name))
             game.carry_out(actor, decision)
+        # The released code describes the last view again, after the stop.
+        if self._settings.observations == "joined" and last_view is not None:
+            again = replace(last_view, changed=False, step=last_view.step + 1)
+            lines += self._lines(again, landmarks, is_turned)
         return self._route_text(example.episode) + "\n".join(lines)
 
     def _fit(self, reserve: int = 0) -> None:

@@ -241,25 +241,43 @@ class HfModel(Model):
                 f"{self.name}: the weights cannot be read: {reason}"
             ) from None
 
-    def _ids(self, text: str) -> list[int]:
-        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+    @cached_property
+    def _control(self) -> set[str]:
+        """Control tokens of the tokenizer and its chat template."""
+        added = self._tokenizer.added_tokens_decoder.values()
+        return {token.content for token in added if token.special}
+
+    def _broken(self, text: str) -> str:
+        return decoding.broken(text, self._control.__contains__)
+
+    def _ids(self, text: str, add_special_tokens: bool = False) -> list[int]:
+        """Return the token ids of a text, in which broken control tokens are text."""
+        first, *others = text.split(decoding.BREAK)
+        ids = list(
+            self._tokenizer(first, add_special_tokens=add_special_tokens).input_ids
+        )
+        for part in others:
+            ids += self._tokenizer(part, add_special_tokens=False).input_ids
+        return ids
 
     def _encoded(self, prompt: Prompt, answer_tokens: int) -> list[int]:
         """Return the prompt's token ids. Raises ``ModelError`` if no room is left for an answer."""
         tokenizer = self._tokenizer
         if isinstance(prompt, str):
-            ids = list(tokenizer(prompt)["input_ids"])
+            ids = self._ids(self._broken(prompt), add_special_tokens=True)
             if ids and ids[-1] == tokenizer.eos_token_id:
                 ids.pop()  # some tokenizers append EOS, after which models generate nothing
         elif any(message.images for message in prompt):
             line = "hf: models cannot see pictures; use a model on a server"
             raise ModelError(line, fatal=True)
         elif tokenizer.chat_template:
-            chat = [{"role": m.role, "content": m.content} for m in prompt]
+            chat = [
+                {"role": m.role, "content": self._broken(m.content)} for m in prompt
+            ]
             options = {"tokenize": False, "add_generation_prompt": True}
             ids = self._ids(tokenizer.apply_chat_template(chat, **options))
         else:
-            text = "".join(f"{m.role}: {m.content}\n\n" for m in prompt)
+            text = "".join(f"{m.role}: {self._broken(m.content)}\n\n" for m in prompt)
             ids = self._ids(f"{text}assistant:")
         window = self.window
         if window and len(ids) + min(answer_tokens, 1) > window:

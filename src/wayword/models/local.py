@@ -172,12 +172,13 @@ class LocalModel(Model):
 
 
 def _prompt_text(engine: Engine, prompt: Prompt) -> str:
+    """Return a prompt as one text, in which the template's control tokens are the only ones."""
     if isinstance(prompt, str):
-        return prompt
+        return engine.broken(prompt)
     if any(message.images for message in prompt):
         raise ModelError("local models cannot see pictures; use a model on a server")
     return engine.apply_template(
-        [{"role": m.role, "content": m.content} for m in prompt]
+        [{"role": m.role, "content": engine.broken(m.content)} for m in prompt]
     )
 
 

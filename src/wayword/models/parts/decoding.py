@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -217,6 +217,25 @@ def continued(prompt: str, option: str) -> tuple[str, str]:
     if option[:1].isspace():
         return base, option
     return base, " " + option
+
+
+# Control tokens of chat templates, which are text where a dataset or a player writes them.
+
+BREAK = "\ufdd0"
+"""A noncharacter that separates the parts of a text that are tokenized each on its own."""
+_CANDIDATE = re.compile(r"<[^\s<>\[\]]{1,60}>|\[[^\s<>\[\]]{1,60}\]")
+"""Texts with the form of control tokens: ``<|im_start|>``, ``</s>``, ``[INST]``."""
+
+
+def broken(text: str, is_control: Callable[[str], bool]) -> str:
+    """Return a text whose control tokens are broken after their first character, so that a
+    tokenizer reads them as text."""
+
+    def broken_token(match: re.Match[str]) -> str:
+        token = match[0]
+        return token[0] + BREAK + token[1:] if is_control(token) else token
+
+    return _CANDIDATE.sub(broken_token, text.replace(BREAK, "\ufffd"))
 
 
 # Reasoning text of a model, separated from its answer.

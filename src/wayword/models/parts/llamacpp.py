@@ -32,7 +32,13 @@ from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError, needing
 from wayword.core.loopback import is_local_request
 from wayword.core.model import Usage
-from wayword.models.parts.decoding import check_options, continued, prefix_length
+from wayword.models.parts.decoding import (
+    BREAK,
+    broken,
+    check_options,
+    continued,
+    prefix_length,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,7 @@ class Engine:
         address = urlsplit(self._server.listening_address)
         self._host = address.hostname or "127.0.0.1"
         self._port = address.port
+        self._control: dict[str, bool] = {}  # text -> True if it is a control token
 
     def complete(self, payload: Mapping[str, Json]) -> dict[str, Any]:
         """Complete a prompt. The payload has llama.cpp's fields, the reply OpenAI's.
@@ -64,13 +71,33 @@ class Engine:
         Raises ``ModelError`` with the engine's message, or with the token counts if the prompt
         does not fit into the context.
         """
-        answer: dict[str, Any] = self._server.handle_completions(dict(payload))
+        payload = dict(payload)
+        if BREAK in payload["prompt"]:
+            payload["prompt"] = self.tokens(payload["prompt"])
+        answer: dict[str, Any] = self._server.handle_completions(payload)
         return _check_reply(answer)
 
     def tokens(self, text: str) -> list[int]:
-        """Return the token ids of a prompt, with special tokens parsed and BOS if the model uses
-        it."""
-        body = {"content": text, "add_special": True, "parse_special": True}
+        """Return the token ids of a prompt, with special tokens parsed unless they are ``broken``,
+        and BOS if the model uses it."""
+        first, *others = text.split(BREAK)
+        ids = self._tokenized(first, add_special=True)
+        for part in others:
+            ids += self._tokenized(part)
+        return ids
+
+    def broken(self, text: str) -> str:
+        """Return a text in which the model's control tokens are text (see ``decoding.broken``)."""
+        return broken(text, self._is_control)
+
+    def _is_control(self, text: str) -> bool:
+        if text not in self._control:
+            as_text = self._tokenized(text, parse_special=False)
+            self._control[text] = self._tokenized(text) != as_text
+        return self._control[text]
+
+    def _tokenized(self, text: str, **options: bool) -> list[int]:
+        body = {"content": text, "add_special": False, "parse_special": True, **options}
         return list(self._post("/tokenize", body)["tokens"])
 
     def apply_template(self, messages: Sequence[Mapping[str, str]]) -> str:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
 MAX_MESSAGE_BYTES = 32 * 2**20  # a camera image is well below it
+MOST_FRAGMENTED = 16  # messages that arrive in fragments at the same time
 # Seconds between attempts to connect, doubled each time
 FIRST_WAIT, LONGEST_WAIT = (
     0.1,
@@ -97,6 +98,8 @@ class Link:
         self.malformed: dict[str, str] = {}
         """Topic -> problem of the first message that could not be read."""
         self._answers: dict[str, Mapping[str, Json]] = {}
+        # Message id -> its fragments, by number
+        self._fragments: dict[str, dict[int, str]] = {}
         self._with_feedback: set[str] = set()
         self._interruption: str | None = None
         self._changed = threading.Condition()
@@ -277,6 +280,7 @@ class Link:
             self._connection = connection
             self._latest.clear()
             self._answers.clear()
+            self._fragments.clear()
             self._server_error = ""
         name = "wayword-robot"
         args = (connection,)
@@ -316,7 +320,16 @@ class Link:
         message: Json = None
         with suppress(ValueError):
             message = parse_untrusted(text)
-        if isinstance(message, dict):
+        if isinstance(text, bytes) or (
+            isinstance(message, dict) and message.get("op") == "png"
+        ):
+            self._server_error = (
+                "it sends compressed messages, which were not requested"
+            )
+        elif isinstance(message, dict) and message.get("op") == "fragment":
+            if whole := self._joined(message):
+                self._store_message(whole)
+        elif isinstance(message, dict):
             with self._changed:
                 op, request_id, content = (
                     message.get(key) for key in ("op", "id", "msg")
@@ -342,6 +355,31 @@ class Link:
                 elif op == "action_feedback":
                     self._with_feedback.add(request_id)
                 self._changed.notify_all()
+
+    def _joined(self, fragment: Mapping[str, Json]) -> str:
+        """Return the message whose last missing fragment this is, else an empty text. A bridge with
+        ``fragment_size`` sends large messages in several."""
+        message_id = str(fragment.get("id"))
+        number = fragment.get("num")
+        total = fragment.get("total")
+        data = fragment.get("data")
+        if not (
+            isinstance(number, int)
+            and isinstance(total, int | float)
+            and isinstance(data, str)
+            and 0 <= number < total
+        ):
+            return ""
+        parts = self._fragments.setdefault(message_id, {})
+        parts[number] = data
+        if len(parts) == int(total):
+            del self._fragments[message_id]
+            return "".join(parts[each] for each in sorted(parts))
+        if len(self._fragments) > MOST_FRAGMENTED or (
+            sum(map(len, parts.values())) > MAX_MESSAGE_BYTES
+        ):
+            self._fragments.pop(next(iter(self._fragments)))
+        return ""
 
     def _warn(self, topic: str, error: Exception) -> None:
         """Print the first problem of a topic's messages."""

@@ -351,6 +351,9 @@ class FakeEngine:
     def __init__(self) -> None:
         self.sent: list[dict[str, object]] = []
 
+    def broken(self, text: str) -> str:
+        return text
+
     def complete(self, payload: dict[str, object]) -> dict[str, object]:
         self.sent.append(payload)
         usage = {"prompt_tokens": 1, "completion_tokens": 1}

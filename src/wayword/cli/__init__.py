@@ -27,7 +27,9 @@ def main() -> None:
     stopped = _stop_as_ctrl_c()
     try:
         from wayword.core.errors import WaywordError
+        from wayword.core.limits import check_limits
 
+        check_limits()
         gc.set_threshold(*GC_THRESHOLDS)
         for stream in ("stdin", "stdout", "stderr"):
             if getattr(sys, stream) is None:  # closed by `>&-`
@@ -49,36 +51,39 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
-    except OSError as error:
-        _say(_system_problem(error))
-        sys.exit(2)
-    except MemoryError:
-        _say("out of memory; lower --concurrency, or raise the limit (ulimit -v)")
-        sys.exit(2)
     except Exception as error:
-        # The module of typer's errors depends on its version
-        name = type(error).__name__
-        if name == "NoArgsIsHelpError":
+        if type(error).__name__ == "NoArgsIsHelpError":
             sys.stderr.write(f"{error}\n")
-        elif name == "Abort":  # end of input at a prompt
-            _say("stopped")
-        elif hasattr(error, "format_message"):
-            _say(_usage(error))
-        else:
+            sys.exit(2)
+        if (problem := _problem(error)) is None:
             raise
+        _say(problem)
         sys.exit(2)
+
+
+def _problem(error: Exception) -> str | None:
+    """Return an error that a user can fix in one line; None for others."""
+    from wayword.core.errors import limit_problem
+
+    # The module of typer's errors depends on its version
+    name = type(error).__name__
+    if isinstance(error, OSError):
+        return _system_problem(error)
+    if isinstance(error, MemoryError):
+        return "out of memory; lower --concurrency, or raise the limit (ulimit -v)"
+    if name == "Abort":  # end of input at a prompt
+        return "stopped"
+    if hasattr(error, "format_message"):
+        return _usage(error)
+    return limit_problem(error)
 
 
 def _system_problem(error: OSError) -> str:
     """An error of the system in one line, with the remedy where there is one."""
-    remedies = {
-        errno.EMFILE: "raise the limit of open files (ulimit -n)",
-        errno.ENOSPC: "free some space",
-        errno.EDQUOT: "free some space, or ask for a larger quota",
-        errno.EAGAIN: "raise the limit of processes (ulimit -u)",
-    }
+    from wayword.core.errors import remedy_of
+
     where = error.filename or "system"
-    remedy = remedies.get(error.errno or 0, "")
+    remedy = remedy_of(error)
     if error.errno == errno.ENOENT and not error.filename:
         where = "the current folder"
         remedy = "it was removed: change to another one"

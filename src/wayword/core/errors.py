@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -82,6 +83,35 @@ class BudgetExhausted(WaywordError):
 
 class RecordingError(WaywordError):
     """The run folder cannot be written or read: disk full, read-only, locked, foreign."""
+
+
+_REMEDIES = {
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENFILE: "close other programs, or raise the system's limit of open files",
+    errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space, or ask for a larger quota",
+    errno.EAGAIN: "raise the limit of processes (ulimit -u)",
+    errno.ENOMEM: "free some memory, or raise the limit (ulimit -v)",
+}
+
+
+def remedy_of(error: OSError, default: str = "") -> str:
+    """Return what to do about an error of the operating system."""
+    return _REMEDIES.get(error.errno or 0, default)
+
+
+def limit_problem(error: Exception) -> str | None:
+    """Return the problem and remedy of an error that a limit of this process has caused, else
+    None."""
+    text = " ".join(str(error).split())
+    if "can't start new thread" in text:
+        return (
+            "no more threads can be started; raise the limit of processes (ulimit -u)"
+        )
+    if "failed to map segment" in text or "annot allocate memory" in text:
+        return "not enough memory for a library; raise the limit (ulimit -v)"
+    return None
 
 
 def suggest(name: str, options: list[str]) -> str:

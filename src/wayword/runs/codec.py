@@ -50,7 +50,7 @@ import numpy as np
 from wayword.core import model
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
-from wayword.core.errors import RecordingError
+from wayword.core.errors import RecordingError, remedy_of
 from wayword.core.files import open_regular
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.core.secrets import redacted
@@ -602,8 +602,11 @@ class Appender:
             # Else the partial line is dropped at the next start
             with suppress(OSError):
                 self._file.truncate(self.length)
-            remedy = "finished episodes are safe; free some space and run the same command again"
-            raise unusable(self._path, error, remedy) from error
+            remedy = remedy_of(error, "free some space")
+            line = f"{self._path}: {(error.strerror or str(error)).lower()}"
+            raise RecordingError(
+                f"{line}; finished episodes are safe; {remedy} and run the same command again"
+            ) from error
         self.length += len(raw)
         self._dirty = True
         if time.monotonic() - self._synced >= _SYNC_EVERY:
@@ -660,6 +663,7 @@ def corrupt(path: Path, number: int, problem: str) -> RecordingError:
 
 
 def unusable(path: Path, error: OSError, remedy: str = "") -> RecordingError:
-    """The error for a failed operation on a file."""
+    """The error for a failed operation on a file, with the system's own remedy or this one."""
     line = f"{path}: {(error.strerror or str(error)).lower()}"
+    remedy = remedy_of(error, remedy)
     return RecordingError(f"{line}; {remedy}" if remedy else line)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import secrets
 import socket
@@ -30,6 +31,7 @@ from urllib.parse import urlsplit
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError, needing
+from wayword.core.limits import check_room
 from wayword.core.loopback import is_local_request
 from wayword.core.model import Usage
 from wayword.models.parts.decoding import (
@@ -49,6 +51,10 @@ class EngineSettings:
     context: int = 8192
     threads: int = 1
     memory: int = 2048
+
+
+_ENGINE_BYTES = 700 * 2**20  # of the library, its threads and their buffers
+_ENGINE_THREADS = 8 + (os.cpu_count() or 1)  # of the HTTP server, at least
 
 
 class Engine:
@@ -133,6 +139,8 @@ def start_server(path: Path, settings: EngineSettings, key: str) -> Any:
     Its HTTP routes require ``key``. It runs until the returned object is deleted. Raises
     ``UsageError``.
     """
+    size = path.stat().st_size + _ENGINE_BYTES
+    check_room("this model", size, _ENGINE_THREADS + settings.threads)
     with needing("local models need xllamacpp", "local"):
         import xllamacpp
     params = xllamacpp.CommonParams()

@@ -220,7 +220,8 @@ def test_a_line_that_the_disk_takes_only_half_of_is_rolled_back(tmp_path: Path) 
     count, line = done.stdout.strip().split(" ", 1)
     assert line == (
         f"{tmp_path}/episodes.jsonl.gz: file too large; "
-        "finished episodes are safe; free some space and run the same command again"
+        "finished episodes are safe; raise the limit of file sizes (ulimit -f) and run the "
+        "same command again"
     )
     content = (tmp_path / "episodes.jsonl.gz").read_bytes()
     assert 0 < len(content) < 5000

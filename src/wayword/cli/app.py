@@ -25,6 +25,7 @@ SHIPPED = {
     "score": "reporting:score",
     "export": "reporting:export",
     "view": "viewing:view",
+    "plot": "viewing:plot",
     "runs": "viewing:runs",
     "serve-env": "playing:serve_env",
     "mcp": "playing:mcp",

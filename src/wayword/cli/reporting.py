@@ -53,6 +53,13 @@ def table(
         bool, Option("--wide", help="Show every column, however wide.")
     ] = False,
     cluster: Cluster = "",
+    preset: Annotated[
+        str,
+        Option(
+            help="Columns of a benchmark's papers: r2r, rxr, reverie, touchdown, objectnav, "
+            "alfred, babyai; with --format latex a whole table."
+        ),
+    ] = "",
     data: Data = None,
     trusted: Trusted = None,
 ) -> None:
@@ -64,6 +71,7 @@ def table(
       wayword table runs/navgpt-* --format markdown --metrics sr,spl,ne
       wayword table runs/navgpt --by length --metrics sr,spl
       wayword table runs --together --metrics sr,goal_sr,steps
+      wayword table runs/navgpt runs/random --format latex --preset r2r
     """
     from wayword.runs import reports
     from wayword.runs.results import metric_names
@@ -82,6 +90,7 @@ def table(
             wide,
             trusted or (),
             cluster,
+            preset,
         )
     )
 

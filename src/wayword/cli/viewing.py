@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from typer import Argument, Option
 
 from wayword.cli import show
+from wayword.cli.reporting import Cluster
 from wayword.cli.running import Data, Trusted
 
 
@@ -98,6 +99,73 @@ def view(
     if written.notice:
         show.notice(written.notice)
     show.echo(written.index.resolve().as_uri())
+
+
+def plot(
+    runs: Annotated[
+        list[Path],
+        Argument(help="Run folders, folders of them or, for curves, training logs."),
+    ],
+    kind: Annotated[
+        Literal["length", "curve", "cost", "map", "causes", "pairs"],
+        Option(
+            help="length: success by length of the reference; curve: training logs or checkpoints; "
+            "cost: success against cost; map: an episode's trajectories; causes: of failures; "
+            "pairs: differences to the first run."
+        ),
+    ] = "length",
+    out: Annotated[
+        Path, Option("--out", "-o", help="File to write: .pdf, .svg or .png.")
+    ] = Path("plot.pdf"),
+    metric: Annotated[
+        str, Option(help="Metric, or column of a log; default: the success metric.")
+    ] = "",
+    label: Annotated[
+        list[str] | None,
+        Option(help="Name in the legend; repeat for each run, in their order."),
+    ] = None,
+    episode: Annotated[
+        str,
+        Option(help="With --kind map: the episode; default: the first that failed."),
+    ] = "",
+    width: Annotated[
+        str, Option(help="column (3.35 inches), page (6.9), or inches.")
+    ] = "column",
+    cluster: Cluster = "",
+    data: Data = None,
+    trusted: Trusted = None,
+) -> None:
+    """Draw a figure for a paper, and print its caption.
+
+    Fonts are 7 and 8 points at the printed width, and embedded. Series differ in color, dashes and
+    marker. Error bars are 95% intervals, as in tables.
+
+    \b
+    Examples:
+      wayword plot runs/navgpt runs/random --kind length -o length.pdf
+      wayword plot runs/navgpt runs/mapgpt --kind map --episode 5593_0 -o walk.svg
+      wayword plot runs/baseline runs/ours --kind pairs --label Baseline --label Ours
+      wayword plot runs/ppo-seed-0 runs/ppo-seed-1 --kind curve --metric reward
+    """
+    from wayword.viewer.plots.display import format_of
+    from wayword.viewer.plots.display import plot as draw
+
+    format_of(out)  # before anything is read
+    with show.waiting("drawing …"):
+        drawn = draw(
+            runs,
+            kind,
+            metric=metric,
+            labels=label or (),
+            episode=episode,
+            width=width,
+            data=data,
+            trusted=trusted or (),
+            cluster=cluster,
+        )
+        file = drawn.save(out)
+    show.echo(f"{file}: {drawn.caption}")
+    show.notice(*drawn.notices)
 
 
 def runs(

@@ -27,7 +27,7 @@ from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric
 from wayword.metrics import scoring
 from wayword.metrics.intervals import Interval
-from wayword.metrics.summary import FAILED_0, Row, caveats, footnote
+from wayword.metrics.summary import FAILED_0, TOTALLED, Row, caveats, footnote
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -314,12 +314,19 @@ def _printed(
         line += [row.model, row.dataset + checksum, episodes(row)]
         for metric in metrics:
             mean, spread = cell(row, metric)
-            mean = f"**{mean}**" if is_latex and metric.key in row.best else mean
+            mean = f"**{mean}**" if is_latex and is_best(row, metric) else mean
             line.append(f"{mean} {spread}".strip())
         lines.append(line)
     head = ["Run", *["Agent"] * names_agents, *["Settings"] * any(texts)]
     head += ["Model", "Dataset", "Episodes"]
     return [*head, *map(label, metrics)], len(head), lines, caveats(rows)
+
+
+def is_best(row: Row, metric: Metric) -> bool:
+    """True for a cell in bold: significantly better than all other rows. That a row without a
+    language model costs less is no result."""
+    has_model = bool(row.totals.get("calls"))
+    return metric.key in row.best and (has_model or metric.key not in TOTALLED)
 
 
 def latex(
@@ -334,9 +341,9 @@ def latex(
         f"\\begin{{tabular}}{{{'l' * left}{'r' * (len(head) - left)}}}",
         "\\toprule",
     ]
-    lines += [f"{' & '.join(map(_latex_text, head))} \\\\", "\\midrule"]
+    lines += [f"{' & '.join(map(latex_text, head))} \\\\", "\\midrule"]
     for row in rows:
-        cells = [*map(_latex_text, row[:left]), *map(_latex_number, row[left:])]
+        cells = [*map(latex_text, row[:left]), *map(latex_number, row[left:])]
         lines.append(f"{' & '.join(cells)} \\\\")
     lines += ["\\bottomrule", "\\end{tabular}"]
     return "\n".join([*lines, *(f"% {line}" for line in notes)]) + "\n"
@@ -351,14 +358,15 @@ _LATEX = {
 }
 
 
-def _latex_text(text: str) -> str:
+def latex_text(text: str) -> str:
+    """Return text in which no sign has a meaning in LaTeX."""
     return "".join(_LATEX.get(sign, sign) for sign in text)
 
 
-def _latex_number(text: str) -> str:
+def latex_number(text: str) -> str:
     """Return a number in math mode; braces prevent a gap after its commas."""
     if text in ("–", ""):
-        return _latex_text(text)
+        return latex_text(text)
     text = re.sub(
         r"(?<=\d),(?=\d)", "{,}", text.replace("$", r"\$").replace("%", r"\%")
     )

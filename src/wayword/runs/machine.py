@@ -41,6 +41,7 @@ EXTRAS = {
     "prior": ("text-embedding prior", "onnxruntime"),
     "pandas": ("tables as data frames", "pandas"),
     "parquet": ("Parquet files", "duckdb"),
+    "plot": ("figures for papers", "matplotlib"),
     "gymnasium": ("Gymnasium environments", "gymnasium"),
     "pettingzoo": ("PettingZoo environments", "pettingzoo"),
     "serve": ("environments over WebSocket", "websockets"),

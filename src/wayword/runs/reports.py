@@ -10,12 +10,13 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wayword.core.dataset import INDEPENDENT, Task, of_ids
+from wayword.core.dataset import INDEPENDENT, Dataset, Task, of_ids
 from wayword.core.episode import PathReference
 from wayword.core.errors import DataError, RecordingError, UsageError, suggest
 from wayword.core.files import reading, short_path
@@ -23,6 +24,7 @@ from wayword.core.metric import Metric
 from wayword.metrics import accounting, predictions
 from wayword.metrics import compare as comparing
 from wayword.metrics import table as tables
+from wayword.metrics.papers import paper_table, preset_metrics
 from wayword.metrics.scoring import scorer
 from wayword.metrics.summary import Row, Scores, marks, summarize
 from wayword.runs import config as configs
@@ -71,18 +73,24 @@ def table(
     wide: bool = False,
     trusted: Trusted = (),
     cluster: str = "",
+    preset: str = "",
 ) -> str:
     """Table with a row per run, one table per family of worlds or a single one (``together``).
 
     ``pool`` merges the rows of runs that differ only in their seeds; ``by`` splits them by
     ``scene`` or reference ``length``. ``cluster`` is what dependent episodes share, by default
-    what their dataset says. A run that cannot be read is left out and reported to
-    ``on_damaged``; without that function, or if no run can be read, its error is raised
-    (``RecordingError`` or ``DataError``).
+    what their dataset says. ``preset`` selects the metrics of a benchmark's papers; in LaTeX it
+    makes a whole ``table`` (:mod:`wayword.metrics.papers`). A run that cannot be read is left out
+    and reported to ``on_damaged``; without that function, or if no run can be read, its error is
+    raised (``RecordingError`` or ``DataError``).
     """
+    if preset and keys:
+        raise UsageError("--preset and --metrics both select columns; give one")
+    if preset and form != "latex":
+        keys = preset_metrics(preset)
     readable: list[_ScoredRun] = []
     errors: list[RecordingError | DataError] = []
-    for path in _run_folders([runs] if isinstance(runs, Path | str) else runs):
+    for path in run_folders([runs] if isinstance(runs, Path | str) else runs):
         try:
             run = RunFolder.read(path)
             run.require("family", "dataset", "models", "data_checksum")
@@ -106,6 +114,8 @@ def table(
             name: owner for each in readable for name, owner in each.owners.items()
         }
         rows = comparing.mark_best(rows, scored, owners)
+    if form == "latex" and preset:
+        return paper_table(rows, preset)
     if keys:
         values = {str(number): row.values for number, row in enumerate(rows)}
         selected = _only(values, keys, tables.metrics_of(rows)).values()
@@ -175,6 +185,47 @@ def rows_of(runs: Sequence[Path]) -> list[Row]:
     return [pooled([RunFolder.read(path)]) for path in runs]
 
 
+def pooled_rows(
+    paths: Sequence[Path], cluster: str = "", data: Path | None = None
+) -> list[Row]:
+    """Rows of the runs at these paths; those that differ only in their seeds share a row."""
+    runs = [_scored_run(RunFolder.read(p), cluster, data) for p in run_folders(paths)]
+    return [_row(group) for group in _seed_groups(runs)]
+
+
+@dataclass(frozen=True, slots=True)
+class RowsByLength:
+    """Rows of runs by range of lengths (``"4 to 6"``), in order, each with the whole run's row.
+    ``unit`` is that of the lengths: moves, metres or actions."""
+
+    unit: str
+    runs: Sequence[tuple[Row, Mapping[str, Row]]]
+
+
+def rows_by_length(
+    paths: Sequence[Path],
+    cluster: str = "",
+    data: Path | None = None,
+    trusted: Trusted = (),
+) -> RowsByLength:
+    """The rows of ``table --by length``; runs that differ only in their seeds are one. Raises
+    ``UsageError`` for a split without reference lengths."""
+    runs = [_scored_run(RunFolder.read(p), cluster, data) for p in run_folders(paths)]
+    rows = []
+    unit = ""
+    for group in _seed_groups(runs):
+        dataset = dataset_of(group[0].run, data, trusted)
+        unit = unit or length_unit(dataset.tasks[0])
+        parts: dict[str, list[_ScoredRun]] = {}
+        for each in group:
+            for part in _by_length(each, dataset.tasks, dataset):
+                label = part.name.removeprefix(f"{each.name}, length ")
+                parts.setdefault(label, []).append(part)
+        by_range = {label: _row(part) for label, part in parts.items()}
+        rows.append((_row(group), by_range))
+    return RowsByLength(unit, rows)
+
+
 MAX_LENGTHS = 6
 """Number of distinct reference lengths above which ``--by length`` groups them in four ranges."""
 
@@ -185,9 +236,10 @@ def _parts(
     """Split a run by scene or by the length of the reference. Raises ``UsageError``."""
     if by not in ("scene", "length"):
         raise UsageError(f"--by {by}: choose scene or length")
-    tasks = dataset_of(whole.run, data, trusted).tasks
+    dataset = dataset_of(whole.run, data, trusted)
+    tasks = dataset.tasks
     if by == "length":
-        return _by_length(whole, tasks)
+        return _by_length(whole, tasks, dataset)
     return _labeled(whole, {task.episode.id: task.episode.scene for task in tasks})
 
 
@@ -220,23 +272,44 @@ def _labeled(whole: _ScoredRun, labels: Mapping[str, str]) -> list[_ScoredRun]:
     ])  # fmt: skip
 
 
-def reference_length(task: Task) -> int | None:
-    """Return the moves of the reference path, else the shortest path in whole metres, else None.
+def reference_length(task: Task, dataset: Dataset | None = None) -> int | None:
+    """Return the moves of the reference path, else the shortest path in whole metres, else the
+    expert's actions, if a ``dataset`` with an expert is given; else None.
 
     The same length as in ``table --by length`` and :attr:`EpisodeRecord.gold_length`.
     """
     if isinstance(task.reference, PathReference):
         return len(task.reference.path) - 1
-    metres = getattr(task.reference, "shortest", None)
-    return None if metres is None else round(metres)
+    metres: float | None = getattr(task.reference, "shortest", None)
+    if metres is not None:
+        return round(metres)
+    with suppress(UsageError):  # the split has no public answers
+        return dataset.expert_length(task) if dataset else None
+    return None
 
 
-def _by_length(whole: _ScoredRun, tasks: Sequence[Task]) -> list[_ScoredRun]:
+def length_unit(task: Task) -> str:
+    """Return the unit of :func:`reference_length`: ``moves``, ``metres`` or ``actions``."""
+    if isinstance(task.reference, PathReference):
+        return "moves"
+    has_shortest = getattr(task.reference, "shortest", None) is not None
+    return "metres" if has_shortest else "actions"
+
+
+def _by_length(
+    whole: _ScoredRun, tasks: Sequence[Task], dataset: Dataset | None = None
+) -> list[_ScoredRun]:
     known = {task.episode.id: reference_length(task) for task in tasks}
+    if dataset is not None and not any(known.values()):
+        # Expert solutions take long to compute: only those of the run's episodes.
+        played = of_ids(tasks, {*whole.scored.ids, *whole.failed})
+        known = {name: reference_length(task, dataset) for name, task in played.items()}
     lengths = {name: length for name, length in known.items() if length is not None}
     if not lengths:
-        dataset = whole.config["identity"]["dataset"]
-        raise UsageError(f"--by length: episodes of {dataset} have no reference path")
+        on = whole.config["identity"]["dataset"]
+        raise UsageError(
+            f"--by length: episodes of {on} have no reference path and no expert"
+        )
     values = sorted(lengths.values())
     edges = sorted(set(values))
     if len(edges) > MAX_LENGTHS:
@@ -306,13 +379,21 @@ def compare(
     The runs in a folder are pooled if they differ only in their seeds. Raises ``UsageError`` if two
     runs have no episode in common.
     """
+    results, notices = comparisons(runs, keys, cluster, data)
+    return Report(comparing.render(results, form, _width()), notices)
+
+
+def comparisons(
+    runs: Sequence[Path],
+    keys: Sequence[str] = (),
+    cluster: str = "",
+    data: Path | None = None,
+) -> tuple[list[comparing.Comparison], tuple[str, ...]]:
+    """The comparisons of :func:`compare`, corrected together, and notices for the user."""
     groups: list[tuple[str, list[_ScoredRun]]] = []
     for path in runs:
         within = _seed_groups(
-            [
-                _scored_run(RunFolder.read(p), cluster, data)
-                for p in _run_folders([path])
-            ]
+            [_scored_run(RunFolder.read(p), cluster, data) for p in run_folders([path])]
         )
         single = len(within) == 1
         for each in within:
@@ -330,7 +411,7 @@ def compare(
         f"{other} differs in: {', '.join(each.differ)}"
         for each, (other, _) in zip(results, others, strict=True) if each.differ
     ]  # fmt: skip
-    return Report(comparing.render(corrected, form, _width()), tuple(notices))
+    return corrected, tuple(notices)
 
 
 def score(
@@ -387,7 +468,7 @@ def score(
     return Report(tables.render([row], form, width), tuple(notices))
 
 
-def _run_folders(paths: Sequence[Path | str]) -> list[Path]:
+def run_folders(paths: Sequence[Path | str]) -> list[Path]:
     """The run folders at these paths; other folders are expanded to the runs inside."""
     folders: list[Path] = []
     for path in map(Path, paths):
@@ -443,7 +524,7 @@ def _scored_run(
             raise RecordingError(
                 f"{run.path / EPISODES}: {problem}; give the folder of one run"
             )
-        unit, owners = _owners(run, [*scored.ids, *failed], cluster, data)
+        unit, owners = owners_of(run, [*scored.ids, *failed], cluster, data)
         return _ScoredRun(
             run, config, scored, sorted(failed), of, run.path.name, unit, owners
         )
@@ -530,7 +611,7 @@ def _settings(identity: Mapping[str, Any], pooled: bool) -> dict[str, str]:
     return {k: str(v) for k, v in settings.items() if not (pooled and k in SEEDS)}
 
 
-def _owners(
+def owners_of(
     run: RecordedRun, names: Sequence[str], cluster: str, data: Path | None
 ) -> tuple[str, dict[str, Hashable]]:
     """What dependent episodes share, and the cluster of each id. Raises ``UsageError`` for an

@@ -9,12 +9,11 @@ print(result.compare("runs/other"))
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
@@ -106,21 +105,51 @@ class RunResult:
         """Episodes without success, including failed ones."""
         return [record for record in self.episodes if not self._is_success(record)]
 
-    def table(self, metrics: Sequence[str] = ()) -> Text:
-        """Table of metrics, as by ``wayword table``; ``metrics`` selects columns."""
-        return Text(reports.table([self.path], keys=metric_names(metrics)))
+    def table(
+        self, metrics: Sequence[str] = (), by: str = "", form: str = "rich"
+    ) -> Text:
+        """Table of metrics, as by ``wayword table``: ``metrics`` selects columns, ``by`` is
+        ``scene`` or ``length`` for a row of each, ``form`` is ``rich``, ``json``, ``csv``,
+        ``markdown`` or ``latex``."""
+        keys = metric_names(metrics)
+        written = reports.table(
+            [self.path], form, keys, by=by, data=self.data, trusted=self.trusted
+        )
+        return Text(written)
+
+    def to_latex(
+        self,
+        preset: str = "",
+        *others: RunResult | Path | str,
+        metrics: Sequence[str] = (),
+    ) -> Text:
+        """LaTeX table of this run and ``others``, as by ``wayword table --format latex``. A
+        ``preset`` such as ``r2r`` gives the columns of a benchmark's papers."""
+        paths = [self.path, *(_path_of(other, "to_latex") for other in others)]
+        keys = metric_names(metrics)
+        return Text(reports.table(paths, "latex", keys, preset=preset))
 
     def compare(
         self, other: RunResult | Path | str, metrics: Sequence[str] = ()
     ) -> Text:
         """Compare with another run on the same episodes, as by ``wayword compare``. Raises
         ``UsageError`` if they have no episode in common."""
-        if not isinstance(other, RunResult | Path | str):
-            raise UsageError(
-                f"compare expects a result or run folder, got {other!r:.80}"
-            )
-        path = other.path if isinstance(other, RunResult) else Path(other)
-        return Text(reports.compare([self.path, path], keys=metric_names(metrics)).text)
+        paths = [self.path, _path_of(other, "compare")]
+        return Text(reports.compare(paths, keys=metric_names(metrics)).text)
+
+    def plot(
+        self, kind: str = "length", *others: RunResult | Path | str, **options: Any
+    ) -> Any:
+        """Draw a figure for a paper, as by ``wayword plot``: ``length``, ``curve``, ``cost``,
+        ``map``, ``causes`` or ``pairs``; ``others`` are runs to compare.
+
+        ``options`` are ``metric``, ``labels``, ``episode``, ``width`` and ``cluster``. The figure
+        is shown in a notebook, and has ``save(path)``, ``caption`` and matplotlib's ``figure``.
+        Raises ``UsageError`` without matplotlib, and for options that do not fit.
+        """
+        paths = [self.path, *(_path_of(other, "plot") for other in others)]
+        draw = registry.load("display", "plots")
+        return draw(paths, kind, data=self.data, trusted=self.trusted, **options)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Data frame with a row per episode: run, agent, model (of the role ``main``), dataset,
@@ -162,9 +191,7 @@ class RunResult:
         """The record with the instruction, scene and reference length from the dataset."""
         if task is None:
             return record
-        length = reports.reference_length(task)
-        with suppress(UsageError):  # the split has no public answers
-            length = self.dataset.expert_length(task) if length is None else length
+        length = reports.reference_length(task, self.dataset)
         episode = task.episode
         return replace(
             record,
@@ -175,6 +202,14 @@ class RunResult:
 
     def _repr_html_(self) -> str:
         return registry.render_html(self)
+
+
+def _path_of(other: RunResult | Path | str, method: str) -> Path:
+    if isinstance(other, RunResult):
+        return other.path
+    if not isinstance(other, Path | str):
+        raise UsageError(f"{method} expects a result or run folder, got {other!r:.80}")
+    return Path(other)
 
 
 def metric_names(metrics: Sequence[str]) -> list[str]:

@@ -1,0 +1,147 @@
+"""LaTeX tables with the columns that papers on a benchmark print.
+
+    >>> from wayword.metrics.summary import summarize
+    >>> from wayword.metrics.summary import summarize
+    >>> row = summarize("mine", [{"sr": 1.0}, {"sr": 0.0}], family="indoor", of=2)
+    >>> print(paper_table([row], "r2r").splitlines()[5])
+    Method & SR (\\%) $\\uparrow$ \\\\
+
+A ``table`` environment of a column's width, which needs the package ``booktabs``: an arrow for the
+better direction of each metric, 95% intervals as subscripts, and a footnote on what they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from wayword.core.errors import UsageError, suggest
+from wayword.core.metric import Metric
+from wayword.metrics.intervals import FEWEST
+from wayword.metrics.summary import Row, caveats, plural
+from wayword.metrics.table import UNITS, cell, is_best, labels, latex_number, latex_text
+from wayword.metrics.table import metrics_of as metrics_of_rows
+
+PRESETS: Mapping[str, Sequence[str]] = {
+    "r2r": ("sr", "spl", "ne", "ndtw"),
+    "rxr": ("ne", "sr", "sdtw", "ndtw"),
+    "reverie": ("sr", "osr", "spl", "rgs", "rgspl"),
+    "touchdown": ("tc", "spd", "ndtw"),
+    "objectnav": ("success_grounded", "spl_grounded"),
+    "alfred": ("sr", "goal_sr", "plw_sr", "plw_goal_sr"),
+    "babyai": ("sr", "plw_sr"),
+}
+"""Columns of the tables of each benchmark's papers, in their usual order."""
+_ARROWS = {"higher": r"$\uparrow$", "lower": r"$\downarrow$", None: ""}
+
+
+def preset_metrics(preset: str) -> Sequence[str]:
+    """Return the keys of a preset's metrics. Raises ``UsageError`` for an unknown preset."""
+    if preset not in PRESETS:
+        raise UsageError(f"--preset {preset}: {suggest(preset, list(PRESETS))}")
+    return PRESETS[preset]
+
+
+def paper_table(rows: Sequence[Row], preset: str) -> str:
+    """Return a ``table`` environment with the preset's metrics. Raises ``UsageError`` for
+    a row that lacks most of them."""
+    wanted = preset_metrics(preset)
+    for row in rows:
+        lacking = [key for key in wanted if key not in row.values]
+        # A split without answers for one metric is no other benchmark.
+        if 2 * len(lacking) > len(wanted):
+            problem = f"{row.name} has no {', '.join(lacking)}"
+            raise UsageError(f"--preset {preset}: {problem}; give runs on its datasets")
+    present = {metric.key: metric for metric in metrics_of_rows(rows)}
+    metrics = [present[key] for key in wanted if key in present]
+    has_models = any(row.model for row in rows)
+    has_splits = len({row.dataset for row in rows}) > 1
+    texts = labels(rows)
+    head = ["Method", *["Model"] * has_models, *["Split"] * has_splits]
+    left = len(head)
+    heads = [latex_text(name) for name in head]
+    heads += [f"{latex_text(_head(m))} {_ARROWS[m.better]}".strip() for m in metrics]
+    lines = []
+    for row, text in zip(rows, texts, strict=True):
+        name = latex_text(row.name if not text else f"{row.name} ({text})")
+        if row.sees_answer:
+            name += r"$^\dagger$"
+        cells = [name]
+        if has_models:
+            cells.append(latex_text(row.model or "–"))
+        if has_splits:
+            cells.append(latex_text(row.dataset))
+        cells += [_subscripted(row, metric) for metric in metrics]
+        lines.append(f"{' & '.join(cells)} \\\\")
+    return "\n".join([
+        r"\begin{table}[t]",
+        r"\centering\small",
+        rf"\caption{{{latex_text(_caption(rows))}}}",
+        rf"\begin{{tabular}}{{@{{}}{'l' * left}{'c' * len(metrics)}@{{}}}}",
+        r"\toprule",
+        f"{' & '.join(heads)} \\\\",
+        r"\midrule",
+        *lines,
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"",
+        r"\vspace{2pt}",
+        rf"\parbox{{\linewidth}}{{\footnotesize {' '.join(_footnote(rows))}}}",
+        r"\end{table}",
+    ]) + "\n"  # fmt: skip
+
+
+def _head(metric: Metric) -> str:
+    unit = UNITS.get(metric.kind, "")
+    return f"{metric.label} ({unit})" if unit else metric.label
+
+
+def _subscripted(row: Row, metric: Metric) -> str:
+    """Return a mean with its interval as a subscript: ``$46.7_{\\pm 17.9}$``."""
+    mean, spread = cell(row, metric)
+    number = latex_number(f"**{mean}**" if is_best(row, metric) else mean)
+    if not spread or not number.endswith("$"):
+        return number
+    return f"{number[:-1]}_{{{latex_number(spread).strip('$')}}}$"
+
+
+def _caption(rows: Sequence[Row]) -> str:
+    splits = " and ".join(dict.fromkeys(row.dataset for row in rows))
+    numbers = sorted({row.distinct or row.n for row in rows})
+    number = " to ".join(f"{n:,}" for n in dict.fromkeys((numbers[0], numbers[-1])))
+    partial = [row for row in rows if (row.distinct or row.n) < row.of]
+    of = f" of {max(row.of for row in rows):,}" if partial else ""
+    return f"Results on {splits} ({number}{of} episodes)."
+
+
+def _footnote(rows: Sequence[Row]) -> list[str]:
+    """Return the sentences below the table, in LaTeX."""
+    notes = []
+    with_ends = [
+        v for row in rows for v in row.values.values() if math.isfinite(v.half)
+    ]
+    if with_ends:
+        units = dict.fromkeys(plural(row.clustered or "episode") for row in rows)
+        numbers = sorted({row.clusters for row in rows})
+        number = " to ".join(f"{n:,}" for n in dict.fromkeys((numbers[0], numbers[-1])))
+        what = f"with {number} {' and '.join(units)} as independent units"
+        asymmetric = " ([low, high] if asymmetric)"
+        notes.append(
+            f"Subscripts: half the 95\\% confidence interval{asymmetric}, {what}."
+        )
+        shown = (v for row in rows for v in row.values.values() if v.mean)
+        if any(math.isnan(value.half) for value in shown):
+            notes.append(
+                f"Metrics without bounds have intervals from {FEWEST} units on."
+            )
+    if any(row.best for row in rows):
+        notes.append(
+            "Bold: better than every other method ($p < 0.05$, paired tests on the same episodes)."
+        )
+    if any(row.sees_answer for row in rows):
+        notes.append(r"$^\dagger$ Upper bound that uses the ground truth.")
+    if failed := [row for row in rows if row.failed]:
+        counts = ", ".join(f"{row.name} {row.failed}" for row in failed)
+        notes.append(latex_text(f"Left out, ended with an error: {counts} episodes."))
+    notes += [latex_text(line) for line in caveats(rows)]
+    return notes

@@ -1,0 +1,371 @@
+"""Figures of metrics: success by length, success against cost, causes, paired differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayword.core.errors import UsageError, suggest
+from wayword.core.metric import Metric
+from wayword.metrics import table as tables
+from wayword.metrics.causes import CAUSES, label_of
+from wayword.metrics.compare import Comparison, MetricDifference
+from wayword.metrics.intervals import Interval, rate_interval
+from wayword.metrics.summary import Row, plural
+from wayword.runs import reports
+from wayword.runs.record import RunFolder
+from wayword.viewer.content import causes_by_episode
+from wayword.viewer.data import open_sources
+from wayword.viewer.library import Rows
+from wayword.viewer.plots.request import Drawing, FigureRequest, interval_note
+from wayword.viewer.plots.style import (
+    FAINT,
+    MOST,
+    QUIET,
+    faint_grid,
+    legend_above,
+    look,
+    new_figure,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LINE = 0.17
+"""Inches of a line of a figure with one line of text for each mark."""
+
+
+def metric_of(rows: Sequence[Row], wanted: str) -> Metric:
+    """Return the metric with that key or column head that all rows have, by default the first row's
+    success. Raises ``UsageError`` for another name."""
+    shared = [
+        metric
+        for metric in tables.metrics_of(rows)
+        if all(metric.key in row.values for row in rows)
+    ]
+    first = rows[0]
+    other = next((row for row in rows if row.family != first.family), None)
+    if other is not None:
+        families = f"{first.name} is {first.family} and {other.name} is {other.family}"
+        raise UsageError(f"{families}; plot runs of one family of worlds")
+    key = wanted or first.success
+    for metric in shared:
+        if key == metric.key or key.lower() == metric.label.lower():
+            return metric
+    options = [metric.key for metric in shared]
+    raise UsageError(f"no metric {key!r} in all runs; {suggest(key, options)}")
+
+
+def scale_of(metric: Metric) -> float:
+    """Return the factor from stored to shown values: rates and ratios are percentages."""
+    return 100.0 if metric.kind in ("rate", "ratio") else 1.0
+
+
+def axis_label(metric: Metric) -> str:
+    """Return the label of an axis, with its unit in parentheses: ``SR (%)``, ``NE (m)``."""
+    unit = tables.UNITS.get(metric.kind, "")
+    name = metric.label.removesuffix(unit).strip()
+    return f"{name} ({unit})" if unit else name
+
+
+def require_rows(rows: Sequence[Row]) -> None:
+    """Raise ``UsageError`` for runs without finished episodes, or too many runs."""
+    if empty := [row.name for row in rows if not row.n]:
+        raise UsageError(f"{empty[0]}: has no finished episodes to plot")
+    if len(rows) > MOST:
+        raise UsageError(f"{len(rows)} runs are too many for a figure, at most {MOST}")
+
+
+def error_bars(
+    axes: Axes,
+    at: Sequence[float],
+    values: Sequence[Interval],
+    number: int,
+    label: str,
+    horizontal: bool = False,
+    line: bool = True,
+) -> None:
+    """Draw means with intervals, where there are any, in the look of series ``number``."""
+    means = np.array([each.mean for each in values])
+    ends = np.array([(each.low, each.high) for each in values]).reshape(-1, 2)
+    spread = np.nan_to_num(np.abs(ends.T - means))
+    color, dashes, marker = look(number)
+    positions: tuple[Any, Any] = (means, at) if horizontal else (at, means)
+    axes.errorbar(
+        *positions,
+        xerr=spread if horizontal else None,
+        yerr=None if horizontal else spread,
+        color=color,
+        linestyle=dashes if line else "none",
+        marker=marker,
+        markeredgewidth=0.0,
+        elinewidth=0.8,
+        label=label,
+        clip_on=False,
+        zorder=3,
+    )
+
+
+# Success by length of the reference.
+
+
+def draw_lengths(request: FigureRequest) -> Drawing:
+    """Draw a metric by range of reference lengths: a line for each run, and n below each range."""
+    by_length = reports.rows_by_length(
+        request.runs, request.cluster, request.data, request.trusted
+    )
+    found = by_length.runs
+    rows = [row for row, _ in found]
+    require_rows(rows)
+    metric = metric_of(rows, request.metric)
+    factor = scale_of(metric)
+    names = request.names([row.name for row in rows])
+    ranges = dict.fromkeys(label for _, parts in found for label in parts)
+    labels = sorted(ranges, key=lambda label: float(label.split()[0]))
+    figure, axes = new_figure(request.width, min(2.3, 0.66 * request.width))
+    # Side by side, so that intervals at one length do not hide each other.
+    shift = min(0.12, 0.5 / len(found))
+    for number, (_, parts) in enumerate(found):
+        aside = shift * (number - (len(found) - 1) / 2)
+        present = [
+            (n + aside, parts[label].values[metric.key].times(factor))
+            for n, label in enumerate(labels)
+            if label in parts and metric.key in parts[label].values
+        ]
+        at = [x for x, _ in present]
+        error_bars(axes, at, [value for _, value in present], number, names[number])
+    counts = [
+        [parts[label].n for _, parts in found if label in parts] for label in labels
+    ]
+    ticks = [
+        f"{label.replace(' to ', '–')}\nn = {_span(n)}"
+        for label, n in zip(labels, counts, strict=True)
+    ]
+    axes.set_xticks(range(len(labels)), ticks)
+    axes.set_xlim(-0.5, len(labels) - 0.5)
+    axes.set_xlabel(f"Length of the reference ({by_length.unit})")
+    metric_axis(axes, metric)
+    legend_above(axes, names)
+    caption = f"{metric.label} by length of the reference, on {splits(rows)}."
+    parts_of_all = [row for _, parts in found for row in parts.values()]
+    return Drawing(
+        figure, f"{caption} {interval_note(parts_of_all)} n: episodes of a range."
+    )
+
+
+def metric_axis(axes: Axes, metric: Metric) -> None:
+    """Label the vertical axis; it starts at 0, and a rate's ends at 100%."""
+    axes.set_ylabel(axis_label(metric))
+    axes.set_ylim(bottom=0.0)
+    if metric.kind == "rate":
+        axes.set_ylim(0.0, 100.0)
+        axes.set_yticks(range(0, 101, 20))
+    faint_grid(axes, "y")
+
+
+def _span(numbers: Sequence[int]) -> str:
+    low = min(numbers)
+    high = max(numbers)
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def splits(rows: Sequence[Row]) -> str:
+    """Return the splits of the rows, in words."""
+    return " and ".join(dict.fromkeys(row.dataset for row in rows))
+
+
+# Success against cost.
+
+
+def draw_costs(request: FigureRequest) -> Drawing:
+    """Draw a metric against dollars per episode or, if no run has a price, against tokens. Runs
+    without a model are horizontal lines: they cost nothing."""
+    rows = reports.pooled_rows(request.runs, request.cluster, request.data)
+    require_rows(rows)
+    metric = metric_of(rows, request.metric)
+    names = request.names([row.name for row in rows])
+    prices = [_spent(row, "cost") for row in rows]
+    tokens = [_tokens(row) for row in rows]
+    priced = any(prices)
+    spent = prices if priced else tokens
+    if not any(spent):
+        raise UsageError(
+            "no run has a cost or tokens: cost plots need a run with a language model"
+        )
+    figure, axes = new_figure(request.width, min(2.4, 0.7 * request.width))
+    notices = []
+    shown = []
+    for number, (row, name) in enumerate(zip(rows, names, strict=True)):
+        each = spent[number]
+        value = row.values[metric.key].times(scale_of(metric))
+        if not row.totals.get("calls") or each == 0.0:
+            style = {"color": look(number).color, "linestyle": look(number).dashes}
+            text = (
+                f"{name} (no model)" if not row.totals.get("calls") else f"{name} ($0)"
+            )
+            axes.axhline(value.mean, linewidth=0.8, label=text, zorder=1, **style)
+        elif each is None:
+            notices.append(f"{name}: left out, because its price is unknown")
+            continue
+        else:
+            text = name
+            error_bars(axes, [each], [value], number, name, line=False)
+        shown.append(text)
+    present = [each for each in spent if each]
+    # Costs of models differ by orders of magnitude.
+    if max(present) > 10 * min(present):
+        axes.set_xscale("log")
+    _spent_axis(axes, priced, present)
+    metric_axis(axes, metric)
+    legend_above(axes, shown)
+    what = "cost" if priced else "tokens (no price is known)"
+    caption = f"{metric.label} against {what} per episode, on {splits(rows)}."
+    return Drawing(figure, f"{caption} {interval_note(rows)}", tuple(notices))
+
+
+def _spent(row: Row, key: str) -> float | None:
+    """Return dollars or tokens per episode; None if they are unknown."""
+    total = row.totals.get(key)
+    if not row.totals.get("calls"):
+        return 0.0
+    return None if total is None else total / row.n
+
+
+def _tokens(row: Row) -> float | None:
+    parts = [_spent(row, key) for key in ("prompt_tokens", "completion_tokens")]
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
+
+
+def _spent_axis(axes: Axes, priced: bool, present: Sequence[float]) -> None:
+    def text(value: float, position: float) -> str:
+        return f"${value:.3g}" if priced else f"{value:,.0f}"
+
+    if priced:
+        axes.set_xlabel("Cost per episode (US dollars)")
+    else:
+        axes.set_xlabel("Tokens per episode")
+    axes.xaxis.set_major_formatter(text)
+    if axes.get_xscale() == "log":
+        axes.set_xlim(min(present) / 2, max(present) * 2)
+    else:
+        axes.set_xlim(0, max(present) * 1.15)
+
+
+# Causes of failure.
+
+
+def draw_causes(request: FigureRequest) -> Drawing:
+    """Draw the share of unsolved episodes that show each cause, with intervals: a mark a run."""
+    shares: list[dict[str, Interval]] = []
+    given = []
+    for path in reports.run_folders(request.runs):
+        rows = Rows(RunFolder.read(path)).refresh()
+        unsolved = rows.unsolved()
+        if not unsolved:
+            raise UsageError(f"{path}: every episode was solved; there are no causes")
+        sources = open_sources(rows.run, unsolved, request.data, request.trusted)
+        causes = causes_by_episode(rows, sources)
+        _, owners = reports.owners_of(rows.run, unsolved, request.cluster, request.data)
+        own = [owners.get(name, name) for name in unsolved]
+        share: dict[str, Interval] = {}
+        for cause in CAUSES:
+            shows = np.array([float(cause in causes[name]) for name in unsolved])
+            share[cause] = rate_interval(shows, own).times(100.0)
+        shares.append(share)
+        given.append(f"{path.name} (n = {len(unsolved)})")
+    names = request.names(given)
+    present = [c for c in CAUSES if any(share[c].mean > 0 for share in shares)]
+    # The most frequent cause of the first run is at the top.
+    present.sort(key=lambda cause: shares[0][cause].mean)
+    each_height = LINE * max(1.0, 0.62 * len(shares))
+    height = 0.55 + each_height * len(present) + LINE * (len(shares) > 1)
+    figure, axes = new_figure(request.width, height)
+    for number, share in enumerate(shares):
+        aside = 0.6 * (0.5 - (number + 0.5) / len(shares))
+        at = [n + aside for n in range(len(present))]
+        values = [share[cause] for cause in present]
+        error_bars(axes, at, values, number, names[number], True, line=False)
+    axes.set_yticks(range(len(present)), [label_of(cause) for cause in present])
+    axes.set_ylim(-0.6, len(present) - 0.4)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("Unsolved episodes with this cause (%)")
+    faint_grid(axes, "x")
+    legend_above(axes, names)
+    caption = (
+        "Causes of failure, by heuristics on the recorded steps; an episode may have several. "
+        "n: unsolved episodes. Error bars: 95% intervals."
+    )
+    return Drawing(figure, caption)
+
+
+# Paired differences.
+
+
+def draw_pairs(request: FigureRequest) -> Drawing:
+    """Draw the difference of each other run to the first, on the same episodes, with intervals."""
+    keys = [request.metric] if request.metric else []
+    compared, notices = reports.comparisons(
+        request.runs, keys, request.cluster, request.data
+    )
+    lines = [_line_of(result, request.metric) for result in compared]
+    metric = lines[0].metric
+    factor = scale_of(metric)
+    folders = [compared[0].first, *(result.second for result in compared)]
+    names = request.names([folder.rstrip("/").split("/")[-1] for folder in folders])
+    figure, axes = new_figure(request.width, 0.6 + 1.4 * LINE * len(lines))
+    for number, line in enumerate(lines):
+        at = float(len(lines) - 1 - number)
+        value = line.difference.times(factor)
+        error_bars(axes, [at], [value], number, "", True, line=False)
+        counts = f"+{line.wins} / −{line.losses}, n = {line.n}, {_chance(line.p)}"
+        axes.annotate(
+            counts,
+            (1.0, at),
+            xycoords=("axes fraction", "data"),
+            xytext=(5, 0),
+            textcoords="offset points",
+            fontsize=7.0,
+            va="center",
+            color=QUIET,
+            annotation_clip=False,
+        )
+    axes.axvline(0.0, color=FAINT, linewidth=0.8, zorder=0)
+    axes.set_yticks(range(len(lines)), names[:0:-1])
+    axes.set_ylim(-0.7, len(lines) - 0.3)
+    axes.tick_params(axis="y", length=0)
+    unit = "points" if factor == 100.0 else tables.UNITS.get(metric.kind, "")
+    of = f"{metric.label} difference to {names[0]}"
+    axes.set_xlabel(f"{of} ({unit})" if unit else of)
+    faint_grid(axes, "x")
+    caption = (
+        f"Difference in {metric.label} to {names[0]} on the same episodes. {_pair_note(compared)} "
+        "+ / −: episodes that are better and worse."
+    )
+    return Drawing(figure, caption, notices)
+
+
+def _line_of(result: Comparison, wanted: str) -> MetricDifference:
+    """Return the difference of the wanted metric, by default of the primary one."""
+    if wanted:
+        return result.lines[0]
+    primary = [line for line in result.lines if line.family == "primary"]
+    return (primary or list(result.lines))[0]
+
+
+def _chance(p: float) -> str:
+    if math.isnan(p):
+        return "no test"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def _pair_note(compared: Sequence[Comparison]) -> str:
+    units = plural(compared[0].unit or "episode")
+    number = min(result.clusters for result in compared)
+    note = f"Error bars: 95% intervals with {number:,} {units} as units"
+    corrected = ", corrected by Holm's method" if len(compared) > 1 else ""
+    return f"{note}{corrected}."

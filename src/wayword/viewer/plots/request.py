@@ -1,0 +1,69 @@
+"""Inputs of a figure, and what its drawing returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from wayword.core.errors import UsageError
+from wayword.metrics.summary import Row, plural
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRequest:
+    """Runs and options of a figure, checked by its kind.
+
+    ``width`` is in inches. ``metric`` is a key or a column of tables, by default the success
+    metric. ``labels`` are the runs' names in the legend, in order. ``episode`` is that of a map.
+    ``data``, ``trusted`` and ``cluster`` are as in :func:`wayword.runs.reports.table`.
+    """
+
+    runs: Sequence[Path]
+    width: float
+    metric: str = ""
+    labels: Sequence[str] = ()
+    episode: str = ""
+    data: Path | None = None
+    trusted: Sequence[Path] = ()
+    cluster: str = ""
+
+    def names(self, given: Sequence[str]) -> list[str]:
+        """Return the legend's names: ``labels``, else ``given`` made distinct. Raises
+        ``UsageError`` unless there is a label for each series or none."""
+        if self.labels:
+            if len(self.labels) != len(given):
+                series = ", ".join(given)
+                raise UsageError(
+                    f"--label: {len(self.labels)} given, and the figure has {len(given)} series "
+                    f"({series}); repeat --label for each, in this order"
+                )
+            return list(self.labels)
+        names: list[str] = []
+        for name in given:
+            repeats = given[: len(names)].count(name)
+            names.append(f"{name} ({repeats + 1})" if repeats else name)
+        return names
+
+
+class Drawing(NamedTuple):
+    """A figure, its caption, and notices about what it leaves out."""
+
+    figure: Figure
+    caption: str
+    notices: tuple[str, ...] = ()
+
+
+def interval_note(rows: Sequence[Row]) -> str:
+    """Return what the error bars of these rows are, with the number of independent units."""
+    least = min(row.clusters for row in rows)
+    most = max(row.clusters for row in rows)
+    units = dict.fromkeys(row.clustered or "episode" for row in rows)
+    if most > 1:
+        units = dict.fromkeys(map(plural, units))
+    number = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    return f"Error bars: 95% intervals with {number} {' and '.join(units)} as units."

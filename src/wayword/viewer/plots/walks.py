@@ -1,0 +1,360 @@
+"""An episode's trajectories on its map: one walk with its mistake, or several to compare."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from wayword.core.errors import UsageError
+from wayword.runs import reports
+from wayword.runs.config import success_of
+from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
+from wayword.viewer import maps
+from wayword.viewer.data import Sources, open_sources
+from wayword.viewer.document import Document
+from wayword.viewer.figures import spaced
+from wayword.viewer.maps.babyai import crop
+from wayword.viewer.maps.drawing import LANDMARK, Map, Point, Shape, Waypoint
+from wayword.viewer.plots.request import Drawing, FigureRequest
+from wayword.viewer.plots.style import FAINT, INK, PAPER, QUIET, look, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_GOAL = "#E69F00"
+_SMALL = 5.5  # points of names on the map
+_GLYPH = 0.036  # inches of a character of that size, about
+_TALLEST = 1.15  # height of the map at most, as a share of its width
+_MARGIN = 0.3  # metres around the drawing
+_SCALES = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)  # lengths of scale bars
+
+# How each kind of shape is drawn. The kind is the first word that the table knows; others, such as
+# views that fade away, are left out.
+_FILLS: Mapping[str, Mapping[str, Any]] = {
+    "meant": {"facecolor": "none", "edgecolor": _GOAL, "linewidth": 1.4, "zorder": 2.5},
+    "goal-object": {
+        "facecolor": _GOAL,
+        "edgecolor": INK,
+        "linewidth": 0.6,
+        "zorder": 2.5,
+    },
+    "destination": {
+        "facecolor": "none",
+        "edgecolor": _GOAL,
+        "linewidth": 1.2,
+        "linestyle": (0, (3, 1.5)),
+    },
+    "room": {"facecolor": PAPER, "edgecolor": "#9c9c9c", "linewidth": 0.8},
+    "floor": {"facecolor": PAPER, "edgecolor": "none"},
+    "furniture": {"facecolor": "white", "edgecolor": FAINT, "linewidth": 0.5},
+    "seenfree": {"facecolor": "#dbe9f3", "edgecolor": "none"},
+    "knownfree": {"facecolor": "#dbe9f3", "edgecolor": "none"},
+    "knownwall": {"facecolor": "#9c9c9c", "edgecolor": "none"},
+    "wall-cell": {"facecolor": "#9c9c9c", "edgecolor": "none"},
+    "cell": {"facecolor": "white", "edgecolor": "#e2e2e2", "linewidth": 0.4},
+    "object": {"facecolor": FAINT, "edgecolor": "none"},
+    LANDMARK: {"facecolor": QUIET, "edgecolor": "none"},
+}
+_LINES: Mapping[str, Mapping[str, Any]] = {
+    "door": {"color": "white", "linewidth": 2.2},
+    "wall": {"color": "#8a8a8a", "linewidth": 1.0, "solid_capstyle": "projecting"},
+    "leaf": {"color": "#b98a2f", "linewidth": 1.2},
+}
+_PAINTS = ("red", "green", "blue", "purple", "yellow", "grey")
+
+
+def draw_map(request: FigureRequest) -> Drawing:
+    """Draw an episode of one or several runs on its map: by default the first one without success
+    or, of several runs, the first one with different outcomes."""
+    runs = [RunFolder.read(path) for path in reports.run_folders(request.runs)]
+    episode = request.episode or _telling_episode(runs)
+    sources = open_sources(runs[0], [episode], request.data, request.trusted)
+    names = request.names([run.path.name for run in runs])
+    records = [run.record(episode) for run in runs]
+    document = Document.of(records[0], sources)
+    drawn = document.drawn
+    if isinstance(drawn, Map) and drawn.unit == "squares":
+        crop(drawn)
+    if not isinstance(drawn, Map):
+        reason = f": {sources.notice}" if sources.notice else ""
+        raise UsageError(f"episode {episode!r} has no map{reason}")
+    walks = _walks(names, records, sources, drawn)
+    shapes = _shapes_at_the_end(drawn)
+    west, south, east, north = _box(walks, drawn, shapes)
+    share = min(_TALLEST, (north - south) / (east - west))
+    figure, axes = new_figure(request.width, request.width * share)
+    axes.set_axis_off()
+    axes.set_aspect("equal")
+    axes.set_xlim(west, east)
+    axes.set_ylim(south, north)
+    inch = request.width / (east - west)
+    _draw_ground(axes, drawn, shapes, inch)
+    _draw_goal(axes, drawn, shapes)
+    for number, (name, walk, solved) in enumerate(walks):
+        _draw_walk(axes, name, walk, solved, number, inch)
+    sentence = ""
+    mistake = document.mistake if len(runs) == 1 else None
+    if mistake is not None:
+        _draw_mistake(axes, walks[0][1], mistake.step)
+        sentence = f" {_lettered(axes, mistake.text, document)}"
+    if drawn.scale and drawn.unit == "m":
+        _draw_scale(axes, west, south, east)
+    legend = axes.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        ncols=2,
+        handlelength=2.4,
+        columnspacing=1.4,
+    )
+    lines = math.ceil(len(legend.get_texts()) / 2)
+    figure.set_figheight(request.width * share + 0.1 + 0.17 * lines)
+    true = "" if drawn.scale else " Computed from headings, not to scale."
+    instruction = sources.instruction(episode)
+    quoted = f": “{instruction}”" if instruction else "."
+    return Drawing(figure, f"Episode {episode}{quoted}{sentence}{true}")
+
+
+def _telling_episode(runs: Sequence[RecordedRun]) -> str:
+    """Return the first episode of all runs with different outcomes; of one run, that failed."""
+    outcomes = [
+        {
+            name: scores.get(success_of(run.config), 0.0) > 0.5
+            for name, scores in run.scores()
+        }
+        for run in runs
+    ]
+    shared = [name for name in outcomes[0] if all(name in each for each in outcomes)]
+    if not shared:
+        raise UsageError("the runs have no finished episode in common; give --episode")
+    if len(runs) == 1:
+        chosen = [name for name in shared if not outcomes[0][name]]
+    else:
+        chosen = [name for name in shared if len({each[name] for each in outcomes}) > 1]
+    return (chosen or shared)[0]
+
+
+Walk = tuple[str, Sequence[Waypoint], bool]
+"""Name, waypoints, and True if the episode was solved."""
+
+
+def _walks(
+    names: Sequence[str],
+    records: Sequence[EpisodeRecord],
+    sources: Sources,
+    first: Map,
+) -> list[Walk]:
+    """Return the walk of each actor of each run, in the legend's order."""
+    walks: list[Walk] = []
+    for number, (name, record) in enumerate(zip(names, records, strict=True)):
+        drawn = maps.map_of(record.trajectory, sources) if number else first
+        if not isinstance(drawn, Map):
+            raise UsageError(f"{name}: episode {record.episode_id!r} has no map")
+        solved = record.scores.get(sources.success, 0.0) > 0.5
+        for actor, walk in drawn.walks.items():
+            title = name if len(drawn.walks) == 1 else f"{name}, {actor}"
+            walks.append((title, walk, solved))
+    return walks
+
+
+def _shapes_at_the_end(drawn: Map) -> list[Shape]:
+    """Return the shapes that are visible after the last step."""
+    last = max(stop.step for walk in drawn.walks.values() for stop in walk)
+    return [shape for shape in drawn.shapes if shape.first == 0 or shape.last > last]
+
+
+def _box(
+    walks: Sequence[Walk], drawn: Map, shapes: Sequence[Shape]
+) -> tuple[float, float, float, float]:
+    """Return west, south, east and north of the drawing: the ground, if it has one, else the walks
+    and the gold path."""
+    points = [stop.point for _, walk, _ in walks for stop in walk]
+    points += [point for _, point in drawn.gold]
+    points += [
+        point
+        for shape in shapes
+        if shape.form in ("rect", "area", "line")
+        for point in shape.points
+    ]
+    xs, ys = zip(*points, strict=True)
+    has_ground = any(shape.form in ("rect", "area") for shape in shapes)
+    margin = _MARGIN if has_ground else 4 * _MARGIN
+    margin += 0.04 * max(max(xs) - min(xs), max(ys) - min(ys))
+    west = min(xs) - margin
+    south = min(ys) - margin
+    # A walk that goes straight needs room, too.
+    east = max(max(xs) + margin, west + 0.5 * (max(ys) - min(ys)))
+    north = max(max(ys) + margin, south + 0.35 * (east - west))
+    return west, south, east, north
+
+
+def _draw_ground(axes: Axes, drawn: Map, shapes: Sequence[Shape], inch: float) -> None:
+    """Draw the plan, the graph, and the names that fit into their rooms."""
+    from matplotlib.patches import Circle, Polygon
+
+    for shape in shapes:
+        words = shape.kind.split()
+        if shape.form == "line":
+            style = next((_LINES[w] for w in words if w in _LINES), None)
+            if style is not None:
+                axes.plot(*zip(*shape.points, strict=True), zorder=1.5, **style)
+            continue
+        style = _fill_of(words)
+        if style is None:
+            continue
+        if shape.form == "dot":
+            at = shape.points[0]
+            # Sizes are in pixels of a page; a dot keeps its share of a column.
+            radius = 0.006 * shape.size / inch
+            axes.add_patch(Circle(at, radius, **{"zorder": 1.6, **style}))
+        for corners in _outlines(shape):
+            axes.add_patch(Polygon(corners, closed=True, **{"zorder": 1.0, **style}))
+    for a, b in drawn.edges:
+        if a in drawn.places and b in drawn.places:
+            xs, ys = zip(drawn.places[a], drawn.places[b], strict=True)
+            axes.plot(xs, ys, color=FAINT, linewidth=0.5, zorder=1.7)
+    _draw_names(axes, shapes, inch)
+
+
+def _fill_of(words: Sequence[str]) -> Mapping[str, Any] | None:
+    """Return the style of a shape by the words of its kind; None for one that is left out."""
+    paint = next((p for p in _PAINTS if f"c-{p}" in words), None)
+    if paint is not None and "open" in words:
+        return {"facecolor": "none", "edgecolor": paint, "linewidth": 1.0}
+    if paint is not None:
+        return {"facecolor": paint, "edgecolor": "none", "alpha": 0.65, "zorder": 1.4}
+    return next((_FILLS[kind] for kind in _FILLS if kind in words), None)
+
+
+def _outlines(shape: Shape) -> list[list[Point]]:
+    """Return the corners of a shape's parts; none for dots and labels."""
+    if shape.form == "area":
+        return [list(shape.points)]
+    if shape.form == "rect":
+        (x, y), (right, top) = shape.points[0], shape.points[-1]
+        return [[(x, y), (right, y), (right, top), (x, top)]]
+    if shape.form == "cells":
+        half = shape.size / 2
+        signs = ((-half, -half), (half, -half), (half, half), (-half, half))
+        return [[(x + dx, y + dy) for dx, dy in signs] for x, y in shape.points]
+    return []
+
+
+def _draw_names(axes: Axes, shapes: Sequence[Shape], inch: float) -> None:
+    """Write the names of rooms that are wide enough, of landmarks, and of goal objects once."""
+    written: set[str] = set()
+    for shape in shapes:
+        text = spaced(shape.label)
+        (x, _), (right, top) = shape.points[0], shape.points[-1]
+        fits = len(text) * _GLYPH < abs(right - x) * inch
+        if shape.form == "label" and fits:
+            _write(axes, text, (x, top), (2, -2), "top")
+        elif shape.kind == LANDMARK or "goal-object" in shape.kind:
+            if text not in written:
+                _write(axes, text, (right, top), (3, 2), "bottom")
+            written.add(text)
+
+
+def _write(
+    axes: Axes, text: str, at: Point, offset: tuple[float, float], side: Any
+) -> None:
+    from matplotlib.patheffects import withStroke
+
+    axes.annotate(
+        text,
+        at,
+        xytext=offset,
+        textcoords="offset points",
+        fontsize=_SMALL,
+        color=QUIET,
+        va=side,
+        zorder=2.6,
+        path_effects=[withStroke(linewidth=1.2, foreground="white")],
+        annotation_clip=True,
+    )
+
+
+def _lettered(axes: Axes, text: str, document: Document) -> str:
+    """Return the text with letters for the ids of places, which are marked on the map."""
+    drawn = document.drawn
+    places = dict(drawn.gold) | drawn.places if isinstance(drawn, Map) else {}
+    for place, letter in document.letters.by_place.items():
+        if place in text and place in places:
+            text = text.replace(place, letter)
+            axes.annotate(letter, places[place], xytext=(8, 4), fontsize=7.5, zorder=4,
+                          textcoords="offset points", fontweight="bold")  # fmt: skip
+    return text
+
+
+def _draw_goal(axes: Axes, drawn: Map, shapes: Sequence[Shape]) -> None:
+    """Draw the gold path below the walks and its end as a star; name the signs of goals."""
+    if drawn.gold:
+        xs, ys = zip(*(point for _, point in drawn.gold), strict=True)
+        axes.plot(xs, ys, color=_GOAL, linewidth=5.5, alpha=0.45, zorder=2,
+                  label="reference path", solid_capstyle="round")  # fmt: skip
+        axes.plot(xs[-1], ys[-1], linestyle="none", marker="*", markersize=12, color=_GOAL,
+                  markeredgecolor=INK, markeredgewidth=0.5, zorder=2.2, label="goal")  # fmt: skip
+    words = {word for shape in shapes for word in shape.kind.split()}
+    if {"goal-object", "meant"} & words:
+        axes.plot([], [], linestyle="none", marker="o", color=_GOAL, markeredgecolor=INK,
+                  markeredgewidth=0.6, label="goal object")  # fmt: skip
+    if "destination" in words:
+        axes.plot([], [], linestyle="none", marker="s", markersize=6, markerfacecolor="none",
+                  markeredgecolor=_GOAL, label="where to")  # fmt: skip
+
+
+def _draw_walk(
+    axes: Axes,
+    name: str,
+    walk: Sequence[Waypoint],
+    solved: bool,
+    number: int,
+    inch: float,
+) -> None:
+    """Draw a walk: an open circle at its start, arrows along it, and at its end the mark of the
+    series, or a cross if the episode was not solved."""
+    color, dashes, marker = look(number)
+    points = [walk[0].point]
+    for stop in walk[1:]:
+        points += [*stop.route, stop.point]
+    xs, ys = zip(*points, strict=True)
+    axes.plot(xs, ys, color="white", linewidth=2.2, zorder=2.8, solid_joinstyle="round")
+    axes.plot(xs, ys, color=color, linestyle=dashes, linewidth=1.3, zorder=3)
+    for before, after in pairwise(points):
+        # A shorter leg would be all arrow.
+        if math.dist(before, after) * inch > 0.14:
+            turn = math.degrees(math.atan2(after[1] - before[1], after[0] - before[0]))
+            x = before[0] + 0.55 * (after[0] - before[0])
+            y = before[1] + 0.55 * (after[1] - before[1])
+            tip: Any = (3, 0, turn - 90)
+            axes.plot(x, y, marker=tip, markersize=4.2, color=color,
+                      markeredgewidth=0, zorder=3.1)  # fmt: skip
+    axes.plot(*points[0], marker="o", markersize=5, markerfacecolor="white",
+              markeredgecolor=color, markeredgewidth=1.1, zorder=3.4)  # fmt: skip
+    end: dict[str, Any] = {"marker": marker, "markersize": 5.5, "markeredgewidth": 0.0}
+    if not solved:
+        end = {"marker": "x", "markersize": 6.0, "markeredgewidth": 1.8}
+    axes.plot(*points[-1], linestyle="none", color=color, zorder=3.5, **end)
+    outcome = "solved" if solved else "failed"
+    axes.plot([], [], color=color, linestyle=dashes, label=f"{name} ({outcome})", **end)
+
+
+def _draw_mistake(axes: Axes, walk: Sequence[Waypoint], step: int) -> None:
+    """Draw a ring where the actor stood before the step that decided the episode."""
+    before = [stop for stop in walk if stop.step < step]
+    if before:
+        axes.plot(*before[-1].point, marker="o", markersize=12, markerfacecolor="none",
+                  markeredgecolor=INK, markeredgewidth=0.9, linestyle="none", zorder=3.6,
+                  label=f"mistake (step {step})")  # fmt: skip
+
+
+def _draw_scale(axes: Axes, west: float, south: float, east: float) -> None:
+    """Draw a bar of a round length, at most a quarter of the width, in the lower left corner."""
+    length = max((s for s in _SCALES if s <= (east - west) / 4), default=_SCALES[0])
+    x = west + 0.02 * (east - west)
+    south += 0.01 * (east - west)
+    axes.plot([x, x + length], [south, south], color=INK, linewidth=1.4, clip_on=False,
+              solid_capstyle="butt")  # fmt: skip
+    axes.annotate(f"{length:g} m", (x + length, south), xytext=(3, 0), fontsize=6.5,
+                  textcoords="offset points", va="center", annotation_clip=False)  # fmt: skip

@@ -1,0 +1,83 @@
+"""LaTeX tables of papers: columns of a preset, subscripts, and a footnote that explains them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from wayword.core.errors import UsageError
+from wayword.metrics.papers import PRESETS, paper_table
+from wayword.metrics.scoring import by_key, scorer
+from wayword.metrics.summary import Row, summarize
+from wayword.metrics.table import render
+
+FAMILIES = {
+    "r2r": "indoor", "rxr": "indoor", "reverie": "indoor", "touchdown": "street",
+    "objectnav": "objectnav", "alfred": "household", "babyai": "babyai",
+}  # fmt: skip
+
+
+def row(name: str, won: int = 20, **fields: object) -> Row:
+    """A row of forty episodes of ten paths."""
+    scores = [
+        {"sr": float(n < won), "spl": float(n < won), "ne": 1.0 + n % 7, "ndtw": 0.5 + n / 100,
+         "steps": 3.0, "calls": 0.0, "cost": 0.0}
+        for n in range(40)
+    ]  # fmt: skip
+    return summarize(
+        name, scores, family="indoor", of=40, dataset="r2r:val_seen", clustered="path",
+        clusters=[n // 4 for n in range(40)], **fields,
+    )  # fmt: skip
+
+
+def test_columns_are_those_of_the_preset_in_its_order() -> None:
+    lines = paper_table([row("a"), row("b")], "r2r").splitlines()
+    head = next(line for line in lines if line.startswith("Method"))
+    assert head == (
+        r"Method & SR (\%) $\uparrow$ & SPL (\%) $\uparrow$ & NE (m) $\downarrow$ & "
+        r"nDTW (\%) $\uparrow$ \\"
+    )
+    assert r"\begin{tabular}{@{}lcccc@{}}" in lines
+
+
+def test_intervals_are_subscripts_and_the_footnote_counts_the_units() -> None:
+    text = paper_table([row("a")], "r2r")
+    assert r"$50.0_{\pm " in text or "$50.0_{[" in text
+    assert "with 10 paths as independent units" in text
+    assert r"95\% confidence interval" in text
+
+
+def test_bold_and_upper_bounds_are_explained_only_where_they_occur() -> None:
+    plain = paper_table([row("a"), row("b")], "r2r")
+    assert "Bold" not in plain
+    assert "dagger" not in plain
+    best = replace(row("a"), best=frozenset({"sr"}))
+    text = paper_table([best, row("oracle", 40, sees_answer=True)], "r2r")
+    assert r"$\mathbf{50.0}_" in text
+    assert "Bold: better than every other method" in text
+    assert r"oracle$^\dagger$" in text
+
+
+def test_the_cost_of_an_agent_without_a_model_is_never_bold() -> None:
+    free = replace(row("free"), best=frozenset({"cost", "calls", "sr"}))
+    cells = render([free, row("b")], "latex").splitlines()[4]
+    assert cells.count("mathbf") == 1
+    assert r"\mathbf{50.0}" in cells
+
+
+def test_text_of_runs_is_escaped() -> None:
+    assert r"my\_run \& co" in paper_table([row("my_run & co")], "r2r")
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_names_metrics_of_its_family(preset: str) -> None:
+    known = by_key(scorer(FAMILIES[preset]).metrics)
+    assert set(PRESETS[preset]) <= set(known)
+
+
+def test_rows_without_the_metrics_and_unknown_presets_are_one_line() -> None:
+    with pytest.raises(UsageError, match="--preset touchdown: a has no tc, spd; give"):
+        paper_table([row("a")], "touchdown")
+    with pytest.raises(UsageError, match="--preset r2: did you mean 'r2r'"):
+        paper_table([row("a")], "r2")

@@ -1,0 +1,295 @@
+"""Figures for papers: they show the numbers of the tables, and errors are one line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wayword
+from helpers.recorded_run import told
+from wayword.core.errors import WaywordError
+from wayword.runs import Plan, RunFolder, reports, run
+from wayword.runs.record import EpisodeRecord
+from wayword.viewer.plots import style
+from wayword.viewer.plots.display import KINDS, Plot, plot
+
+TREE = {"dataset": {"houses": 2, "episodes": 8}}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An oracle, a walker that fails some episodes, and a random walker."""
+    top = tmp_path_factory.mktemp("plots")
+    run(Plan("oracle", "houses", "", TREE, out=top / "oracle"))
+    run(Plan("forward", "houses", "", TREE, out=top / "forward"))
+    run(Plan("random", "houses", "", {**TREE, "steps": 3}, out=top / "random"))
+    return top
+
+
+def axes_of(drawn: Plot) -> Any:
+    (axes,) = drawn.figure.axes
+    return axes
+
+
+def series(drawn: Plot) -> dict[str, Any]:
+    """Error bars by their name in the legend."""
+    return {bars.get_label(): bars for bars in axes_of(drawn).containers}
+
+
+def legend(drawn: Plot) -> list[str]:
+    return [text.get_text() for text in axes_of(drawn).get_legend().get_texts()]
+
+
+def ends(bars: Any) -> list[tuple[float, float]]:
+    """Low and high ends of vertical error bars."""
+    _, _, (lines,) = bars
+    return [(float(s[0][1]), float(s[1][1])) for s in lines.get_segments()]
+
+
+def test_success_by_length_shows_the_rows_of_the_table(runs: Path) -> None:
+    drawn = plot([runs / "oracle", runs / "random"], "length")
+    by_length = reports.rows_by_length([runs / "oracle", runs / "random"])
+    assert list(series(drawn)) == ["oracle", "random"]
+    for (row, parts), bars in zip(by_length.runs, series(drawn).values(), strict=True):
+        intervals = [each.values["sr"] for each in parts.values()]
+        means = bars.lines[0].get_ydata()
+        assert means == pytest.approx([100 * each.mean for each in intervals]), row.name
+        # One path is too few for an interval: only its mean is drawn.
+        lows = [100 * np.fmax(each.low, -1) for each in intervals]
+        lows = [
+            100 * each.mean if low < 0 else low
+            for low, each in zip(lows, intervals, strict=True)
+        ]
+        assert [low for low, _ in ends(bars)] == pytest.approx(lows)
+    ticks = [tick.get_text() for tick in axes_of(drawn).get_xticklabels()]
+    counts = [row.n for row in by_length.runs[0][1].values()]
+    assert [int(tick.partition("n = ")[2]) for tick in ticks] == counts
+    assert axes_of(drawn).get_xlabel() == "Length of the reference (moves)"
+    assert axes_of(drawn).get_ylabel() == "SR (%)"
+    assert "95% intervals" in drawn.caption
+
+
+def test_pairs_show_the_differences_of_compare(runs: Path) -> None:
+    paths = [runs / name for name in ("forward", "oracle", "random")]
+    drawn = plot(paths, "pairs", labels=["Base", "Ours", "Chance"])
+    compared, _ = reports.comparisons(paths)
+    for result, bars in zip(compared, axes_of(drawn).containers, strict=True):
+        primary = next(line for line in result.lines if line.family == "primary")
+        at = bars.lines[0].get_xdata()
+        assert at == pytest.approx([100 * primary.difference.mean])
+    names = [tick.get_text() for tick in axes_of(drawn).get_yticklabels()]
+    assert names == ["Chance", "Ours"], "the first rival is at the top"
+    assert "difference to Base" in axes_of(drawn).get_xlabel()
+
+
+def test_causes_are_shares_of_the_unsolved_episodes(runs: Path) -> None:
+    drawn = plot(runs / "random", "causes")
+    scores = RunFolder.read(runs / "random").scores()
+    unsolved = sum(values["sr"] < 0.5 for _, values in scores)
+    (bars,) = axes_of(drawn).containers
+    assert bars.get_label() == f"random (n = {unsolved})"
+    shares = np.asarray(bars.lines[0].get_xdata()) * unsolved / 100
+    assert shares == pytest.approx(np.round(shares))
+    assert shares.min() >= 1, "causes that no episode shows are left out"
+
+
+def test_a_map_marks_the_mistake_of_a_failed_walk(runs: Path) -> None:
+    drawn = plot(runs / "random", "map")
+    assert any(name.startswith("mistake (step ") for name in legend(drawn))
+    assert {"reference path", "goal", "random (failed)"} <= set(legend(drawn))
+    assert "Step " in drawn.caption
+    assert "“" in drawn.caption, "the caption has the instruction"
+
+
+def test_a_map_compares_walks_with_different_outcomes(runs: Path) -> None:
+    drawn = plot([runs / "oracle", runs / "random"], "map")
+    assert {"oracle (solved)", "random (failed)"} <= set(legend(drawn))
+
+
+@pytest.mark.parametrize(
+    ("agent", "on"),
+    [
+        ("random", "towns"),
+        ("random", "apartments"),
+        ("random", "household"),
+        ("random", "grounding"),
+    ],
+)
+def test_every_family_with_a_map_has_a_figure_of_it(
+    agent: str, on: str, tmp_path: Path
+) -> None:
+    result = wayword.run(agent, on, limit=1, max_steps=3, out=tmp_path / "run")
+    file = result.plot("map").save(tmp_path / "map.svg")
+    assert file.stat().st_size > 2000
+
+
+def test_tables_without_places_have_no_map(tmp_path: Path) -> None:
+    result = wayword.run("random", "two_phase", limit=1, out=tmp_path / "run")
+    with pytest.raises(WaywordError, match="has no map"):
+        result.plot("map")
+
+
+def _costly(path: Path, name: str, success: float, **scores: float) -> Path:
+    """A run of forty episodes with these totals of an episode."""
+    identity = {
+        "agent": name, "settings": {}, "dataset": "houses:test", "dataset_settings": {},
+        "data_checksum": "", "models": {"main": name} if scores else {}, "seed": 0, "max_steps": 9,
+    }  # fmt: skip
+    config = {"identity": identity, "family": "indoor", "episodes_in_split": 40}
+    with RunFolder.open(path / name, config) as folder:
+        for number in range(40):
+            won = float(number < 40 * success)
+            each = {"sr": won, "steps": 3.0, "calls": 0.0, "cost": 0.0, **scores}
+            if "calls" in scores and "cost" not in scores:
+                del each["cost"]
+            trajectory = told(f"e{number}", "x")
+            folder.append(EpisodeRecord(f"e{number}", each, trajectory))
+    return path / name
+
+
+def test_cost_leaves_unknown_prices_out_and_draws_agents_without_model_as_lines(
+    tmp_path: Path,
+) -> None:
+    tokens = {"calls": 3.0, "prompt_tokens": 900.0, "completion_tokens": 100.0}
+    paths = [
+        _costly(tmp_path, "cheap", 0.25, cost=0.002, **tokens),
+        _costly(tmp_path, "dear", 0.5, cost=0.4, **tokens),
+        _costly(tmp_path, "unpriced", 0.75, **tokens),
+        _costly(tmp_path, "blind", 0.1),
+    ]
+    drawn = plot(paths, "cost")
+    assert set(legend(drawn)) == {"cheap", "dear", "blind (no model)"}
+    assert series(drawn)["dear"].lines[0].get_xdata() == pytest.approx([0.4])
+    assert axes_of(drawn).get_xscale() == "log"
+    assert drawn.notices == ("unpriced: left out, because its price is unknown",)
+
+    by_tokens = plot([paths[2]], "cost")
+    assert axes_of(by_tokens).get_xlabel() == "Tokens per episode"
+    assert series(by_tokens)["unpriced"].lines[0].get_xdata() == pytest.approx([1000])
+
+
+def test_curves_come_from_the_logs_of_common_trainers(tmp_path: Path) -> None:
+    csv = tmp_path / "ppo" / "progress.csv"
+    csv.parent.mkdir()
+    csv.write_text("time/total_timesteps,rollout/ep_rew_mean\n10,0.1\n20,\n30,0.5\n")
+    monitor = tmp_path / "monitor.csv"
+    monitor.write_text('#{"t_start": 0}\nr,l,t\n0.0,5,1\n1.0,3,2\n')
+    lines = tmp_path / "dqn.jsonl"
+    rows = [{"step": n, "reward": n / 100} for n in range(100)]
+    lines.write_text("\n".join(map(json.dumps, rows)))
+    state = tmp_path / "sft" / "checkpoint-2" / "trainer_state.json"
+    state.parent.mkdir(parents=True)
+    log = [{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0}, {"step": 2, "epoch": 1}]
+    state.write_text(json.dumps({"log_history": log}))
+
+    def points(path: Path) -> list[tuple[float, float]]:
+        line = axes_of(plot(path, "curve")).lines[-1]
+        return [*zip(line.get_xdata(), line.get_ydata(), strict=True)]
+
+    assert points(csv.parent) == [(10, 0.1), (30, 0.5)]
+    assert points(monitor) == [(1, 0.0), (2, 1.0)]
+    assert points(tmp_path / "sft") == [(1, 2.0), (2, 1.0)]
+    binned = plot(lines, "curve")
+    assert len(points(lines)) == 25
+    assert points(lines)[0] == pytest.approx((1.5, 0.015))
+    assert "means of up to 4 consecutive values" in binned.caption
+
+
+def test_seeds_of_a_curve_are_thin_lines_and_their_mean(tmp_path: Path) -> None:
+    for seed, height in ((0, 0.2), (1, 0.6)):
+        rows = [{"step": n, "reward": height} for n in range(3)]
+        text = "\n".join(map(json.dumps, rows))
+        (tmp_path / f"ppo-seed-{seed}.jsonl").write_text(text)
+    drawn = plot(sorted(tmp_path.glob("*.jsonl")), "curve")
+    heights = [float(line.get_ydata()[0]) for line in axes_of(drawn).lines]
+    assert heights == pytest.approx([0.2, 0.6, 0.4])
+    assert "single seeds (2)" in drawn.caption
+
+
+def test_runs_of_checkpoints_are_a_curve(runs: Path, tmp_path: Path) -> None:
+    for name, source in (("step-100", "random"), ("step-20", "forward")):
+        (tmp_path / name).symlink_to(runs / source)
+    drawn = plot([tmp_path / "step-100", tmp_path / "step-20"], "curve")
+    (bars,) = axes_of(drawn).containers
+    assert list(bars.lines[0].get_xdata()) == [20, 100]
+
+
+def test_files_repeat_their_bytes_and_embed_their_fonts(
+    runs: Path, tmp_path: Path
+) -> None:
+    for form in ("pdf", "svg", "png"):
+        names = [tmp_path / f"{n}.{form}" for n in range(2)]
+        for name in names:
+            plot(runs / "random", "length").save(name)
+        first, second = (name.read_bytes() for name in names)
+        assert first == second, form
+    pdf = (tmp_path / "0.pdf").read_bytes()
+    assert b"/Type3" not in pdf
+    assert b"/FontFile2" in pdf
+    assert plot(runs / "random", "length")._repr_svg_().startswith("<?xml")
+
+
+def test_names_are_data(runs: Path) -> None:
+    drawn = plot([runs / "oracle", runs / "random"], labels=["$x^2$", "a_b {"])
+    assert legend(drawn) == ["$x^2$", "a_b {"]
+    drawn._repr_svg_()
+
+
+def test_series_differ_in_color_and_dashes() -> None:
+    looks = {
+        (look.color, str(look.dashes)) for look in map(style.look, range(style.MOST))
+    }
+    assert len(looks) == style.MOST
+
+
+def test_every_kind_has_a_test_and_a_description() -> None:
+    text = Path(__file__).read_text(encoding="utf-8")
+    for kind, (about, _) in KINDS.items():
+        assert f'"{kind}")' in text, kind
+        assert about
+
+
+ERRORS: list[tuple[Callable[[Path], object], str]] = [
+    (lambda top: plot(top / "random", "pie"), "--kind pie: there are: causes, cost"),
+    (lambda top: plot(top / "none"), "none: no such folder"),
+    (lambda top: plot(top / "random", width="wide"), "--width wide: must be column"),
+    (
+        lambda top: plot(top / "random", metric="srr"),
+        "no metric 'srr' in all runs; did",
+    ),
+    (lambda top: plot(top / "random", labels=["a", "b"]), "--label: 2 given, and the"),
+    (lambda top: plot(top / "random", "pairs"), "compare needs at least two runs"),
+    (lambda top: plot(top / "random", "curve"), "random: a curve needs training logs"),
+    (lambda top: plot(top / "random", "cost"), "no run has a cost or tokens"),
+    (lambda top: plot(top / "oracle", "causes"), "every episode was solved"),
+    (lambda top: plot(top / "random", "map", episode="x"), "has no episode 'x'"),
+    (lambda top: plot(top / "random").save("plot.gif"), "plot.gif: must end in .pdf"),
+]
+
+
+@pytest.mark.parametrize(("draw", "line"), ERRORS, ids=[line for _, line in ERRORS])
+def test_an_error_is_one_line(
+    draw: Callable[[Path], object], line: str, runs: Path
+) -> None:
+    with pytest.raises(WaywordError) as caught:
+        draw(runs)
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_runs_of_two_families_are_no_figure(runs: Path, tmp_path: Path) -> None:
+    other = wayword.run("random", "towns", limit=1, max_steps=2, out=tmp_path / "town")
+    with pytest.raises(WaywordError, match="town is street; plot runs of one family"):
+        plot([runs / "random", other.path])
+
+
+def test_results_have_figures_and_latex_tables(runs: Path) -> None:
+    result = wayword.RunResult.read(runs / "random")
+    assert list(series(result.plot("length", runs / "oracle"))) == ["random", "oracle"]
+    assert r"\toprule" in result.to_latex("r2r", runs / "oracle")
+    assert "random, length 5" in result.table(["sr"], by="length", form="csv")

@@ -20,6 +20,7 @@ def test_a_wording_has_one_meaning(row: dict[str, Any]) -> None:
     body = {"max_tokens": 4496, "temperature": 0.0, **row.get("sent", {})}
     refusal = read(400, {"error": {"message": row["text"]}}, tuple(body))
     assert refusal.kind == row["is"]
+    assert row.get("remedy", "") in refusal.remedy
     lesson = learn(refusal, Profile(), body)
     changes = json.loads(json.dumps(lesson[0])) if lesson else {}
     assert row.get("changes", {}).items() <= changes.items()

@@ -246,8 +246,10 @@ def _in_range(
     name = refusal.fields[0]
     if body.get(name) is True:  # its number is in a field of its own
         name = f"top_{name}"
-    sent = body.get(name, 0)
+    sent = body.get(name)
     amount = len(sent) if isinstance(sent, list) else sent
+    if not isinstance(amount, int | float):
+        return _left_out([name], profile)
     if 0 < refusal.most < amount:
         changes: dict[str, Any] = {"most": {**profile.most, name: refusal.most}}
         if name in _AT_MOST:

@@ -236,7 +236,9 @@ class _Trend:
         self._mean_time = fmean(times)
         if len({*times}) > 1 and len({*costs}) > 1:
             self.strength = max(0.0, correlation(times, costs))
-            self._slope = self.strength * pstdev(costs) / pstdev(times)
+            slope = self.strength * pstdev(costs) / pstdev(times)
+            # A weak trend of usual durations says little of much longer ones.
+            self._slope = self.strength * slope
 
     def beyond(self, request: Request) -> float:
         """What a request that has taken so long, and goes on, probably costs above the mean."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -63,7 +64,7 @@ class Actor:
         for _ in range(1 + retries):
             if self._dead:
                 raise RayError("the actor is dead")
-            task = loop.create_task(getattr(self._inner, name)(*given))
+            task = loop.create_task(_called(getattr(self._inner, name), given))
             self._open.add(task)
             if (after := self._dies(name, *given)) is not None:
                 loop.call_later(after, self.die)
@@ -84,6 +85,12 @@ class Actor:
         self._dead = no_restart or not self._restarts
         if not self._dead:
             self._inner = self._make()
+
+
+async def _called(method: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+    """As by Ray: plain methods of an actor with coroutines run in its loop, too."""
+    result = method(*pickle.loads(pickle.dumps(given)))
+    return await result if asyncio.iscoroutine(result) else result
 
 
 def one_process_ray(dies: Dies = lambda *asked: None) -> Any:

@@ -150,7 +150,7 @@ def test_no_episode_begins_once_all_is_spent() -> None:
 
 async def call_of(account: Account) -> Call:
     """An admitted call of the current episode."""
-    call = Call(account)
+    call = Call()
     await account.admit(call)
     return call
 
@@ -164,7 +164,7 @@ async def _admitted(account: Account, episodes: Sequence[Context]) -> int:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     for task in found:
-        account.landed(task.result())
+        account.landed(task.result().name)
     return len(found)
 
 
@@ -279,7 +279,7 @@ def test_beside_a_call_of_unknown_cost_no_other_is_made(limit: dict[str, int]) -
         assert (other.done(), account.pending) == (False, 1)
         # A tenth; two more at five times that would just fill the budget
         account.pay(1, 0.1)
-        account.landed(first_call)
+        account.landed(first_call.name)
         await _settle()
         assert (other.done(), account.pending) == (True, 1)
 
@@ -298,10 +298,10 @@ def test_of_calls_that_wait_the_oldest_episode_s_goes_first() -> None:
         older = asyncio.create_task(call_of(account), context=first)
         await _settle()
         account.pay(60, 0.0)  # as dear as that, one call at a time
-        account.landed(first_call)
+        account.landed(first_call.name)
         await _settle()
         assert (older.done(), younger.done()) == (True, False)
-        account.landed(older.result())
+        account.landed(older.result().name)
         await _settle()
         assert younger.done()
 
@@ -324,7 +324,7 @@ def test_a_younger_episode_waits_while_an_older_one_needs_what_is_left() -> None
         assert not younger.done()
         # the oldest never waits for them
         older = await asyncio.create_task(call_of(account), context=first)
-        account.landed(older)
+        account.landed(older.name)
         first.run(account.end, True)
         await _settle()
         assert younger.done()

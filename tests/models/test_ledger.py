@@ -14,8 +14,8 @@ import pytest
 
 from wayword.core.errors import Lost
 from wayword.models.middleware.ledger import (
+    BilledRequest,
     LedgerRow,
-    Request,
     Totals,
     expected_costs,
 )
@@ -23,30 +23,30 @@ from wayword.models.middleware.ledger import (
 LIMIT = 800.0
 
 
-def expected_cost(lost: list[Request], finished: list[Request]) -> float:
+def expected_cost(lost: list[BilledRequest], finished: list[BilledRequest]) -> float:
     return sum(expected_costs(lost, finished))
 
 
-def same(count: int, cost: float = 60.0, seconds: float = 1.0) -> list[Request]:
+def same(count: int, cost: float = 60.0, seconds: float = 1.0) -> list[BilledRequest]:
     """Finished requests that cost the same."""
-    return [Request(seconds, LIMIT, cost)] * count
+    return [BilledRequest(seconds, LIMIT, cost)] * count
 
 
-def drawn(rng: random.Random, count: int) -> list[Request]:
+def drawn(rng: random.Random, count: int) -> list[BilledRequest]:
     """Finished requests of lognormal lengths; they take 0.01 s a token."""
     lengths = [min(LIMIT, rng.lognormvariate(4, 1)) for _ in range(count)]
-    return [Request(0.01 * length, LIMIT, length) for length in lengths]
+    return [BilledRequest(0.01 * length, LIMIT, length) for length in lengths]
 
 
 def test_without_other_requests_the_reservation_counts() -> None:
-    lost = [Request(3.0, 500.0), Request(0.0, 20.0)]
+    lost = [BilledRequest(3.0, 500.0), BilledRequest(0.0, 20.0)]
     assert expected_costs(lost, []) == [500.0, 20.0]
     assert expected_costs([], same(9)) == []
-    assert expected_costs([Request(1.0, 0.0)], same(9)) == [0.0]
+    assert expected_costs([BilledRequest(1.0, 0.0)], same(9)) == [0.0]
 
 
 def test_of_the_first_few_the_reservation_counts_in_part() -> None:
-    lost = [Request(0.5, LIMIT)]
+    lost = [BilledRequest(0.5, LIMIT)]
     costs = [expected_cost(lost, same(count)) for count in (1, 2, 4, 100)]
     assert costs[0] == LIMIT
     assert costs == pytest.approx([LIMIT, 60 + 740 / 4, 60 + 740 / 16, 60.074])
@@ -54,14 +54,14 @@ def test_of_the_first_few_the_reservation_counts_in_part() -> None:
 
 @pytest.mark.parametrize("lost", get_args(Lost))
 def test_requests_that_cost_the_same_have_no_margin(lost: Lost) -> None:
-    requests = [Request(0.5, LIMIT, lost=lost)] * 7
+    requests = [BilledRequest(0.5, LIMIT, lost=lost)] * 7
     assert expected_cost(requests, same(10_000)) == pytest.approx(7 * 60.0, rel=1e-4)
 
 
 def test_the_cost_of_a_killed_request_is_that_of_requests_that_took_longer() -> None:
     finished = [*same(500, 10.0, 1.0), *same(500, 90.0, 3.0)]
     young, old = (
-        expected_cost([Request(seconds, LIMIT)] * 400, finished) / 400
+        expected_cost([BilledRequest(seconds, LIMIT)] * 400, finished) / 400
         for seconds in (0.5, 2.0)
     )
     assert 50 < young < 60
@@ -71,14 +71,14 @@ def test_the_cost_of_a_killed_request_is_that_of_requests_that_took_longer() -> 
 def test_a_server_fails_at_answers_of_any_length() -> None:
     finished = [*same(500, 10.0, 1.0), *same(500, 90.0, 3.0)]
     for seconds in (0.5, 2.0, 9.0):
-        failed = [Request(seconds, LIMIT, lost="error")] * 400
+        failed = [BilledRequest(seconds, LIMIT, lost="error")] * 400
         assert 50 < expected_cost(failed, finished) / 400 < 60
 
 
 def test_answers_that_are_cut_off_are_longer_than_those_that_pass() -> None:
     finished = [each for each in drawn(random.Random(1), 300) if each.cost < 160]
     longest = max(request.cost for request in finished)
-    cut_off = [Request(9.0, LIMIT, lost="cut off")] * 50
+    cut_off = [BilledRequest(9.0, LIMIT, lost="cut off")] * 50
     assert expected_cost(cut_off, finished) > 50 * longest
     # of several samples, most have ended
     of_five = [request._replace(samples=5) for request in cut_off]
@@ -100,13 +100,13 @@ def test_connections_that_break_at_any_time_do_not_cut_off_the_longest() -> None
 
 
 def test_a_request_is_compared_with_those_of_its_kind() -> None:
-    finished = [*same(500, 60.0), *[Request(1.0, 20.0, 19.0)] * 500]
-    per_small = expected_cost([Request(0.5, 20.0)] * 100, finished) / 100
+    finished = [*same(500, 60.0), *[BilledRequest(1.0, 20.0, 19.0)] * 500]
+    per_small = expected_cost([BilledRequest(0.5, 20.0)] * 100, finished) / 100
     assert per_small == pytest.approx(19.0, rel=1e-3)
-    per_large = expected_cost([Request(0.5, LIMIT)] * 100, finished) / 100
+    per_large = expected_cost([BilledRequest(0.5, LIMIT)] * 100, finished) / 100
     assert per_large == pytest.approx(60.0, rel=1e-3)
     # without any of its kind, with all of them
-    other = expected_cost([Request(0.5, 150.0)] * 100, finished) / 100
+    other = expected_cost([BilledRequest(0.5, 150.0)] * 100, finished) / 100
     assert 39.5 < other < 60
 
 
@@ -117,7 +117,7 @@ def test_no_estimate_is_above_the_reservations_and_none_falls_with_time(
 ) -> None:
     finished = drawn(random.Random(seed), 50 * (seed + 1))
     costs = [
-        expected_cost([Request(0.1 * tenths, LIMIT, lost=lost)], finished)
+        expected_cost([BilledRequest(0.1 * tenths, LIMIT, lost=lost)], finished)
         for tenths in range(200)
     ]
     assert all(0 < cost <= LIMIT for cost in costs)
@@ -129,7 +129,7 @@ def test_the_margins_add_up_to_two_standard_errors() -> None:
     finished = drawn(random.Random(0), 500)
     mean = fmean(request.cost for request in finished)
     deviation = pstdev(request.cost for request in finished)
-    failed = [Request(0.5, LIMIT, lost="error")] * 100
+    failed = [BilledRequest(0.5, LIMIT, lost="error")] * 100
     margin = expected_cost(failed, finished) - 100 * mean
     assert margin == pytest.approx(2 * deviation * math.sqrt(100), rel=0.1)
 

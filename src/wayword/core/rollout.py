@@ -41,7 +41,7 @@ Judge = Callable[[Task, Trajectory], bool]
 class SpendingGate(Protocol):
     """A budget, notified at each episode's start and end in the asyncio task that plays it."""
 
-    def begin(self) -> None:
+    def begin(self) -> object:
         """Admit an episode. Raises ``BudgetExhausted`` if too little is left to finish it."""
 
     def end(self, complete: bool) -> None:

@@ -2,7 +2,7 @@
 
     driver    the command: assigns episodes to players, and is the only writer of the run folder
     Player    a Ray actor with the dataset, agents and models; plays several episodes concurrently
-    Bank      a Ray actor on the driver's machine with the run's budget, bills and rate limits
+    Bank      a Ray actor on the driver's machine: the account that all processes share
 
 Ray restarts a player that dies (killed, out of memory, machine lost), and its unfinished episodes
 are played again. Only the driver stores episodes, so none is lost or duplicated. A billed call
@@ -18,7 +18,7 @@ import secrets
 import signal
 import socket
 from collections import Counter, deque
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,7 +27,6 @@ from typing import Any
 from wayword.core.errors import (
     BudgetExhausted,
     DataError,
-    Lost,
     ModelUnusable,
     RecordingError,
     UsageError,
@@ -36,8 +35,7 @@ from wayword.core.errors import (
 )
 from wayword.core.rollout import Outcome, first_error, rollout
 from wayword.core.trajectory import Step
-from wayword.models.middleware.budget import EPISODE, Account, Call, Meter
-from wayword.models.middleware.ledger import LedgerRow
+from wayword.models.middleware.budget import EPISODE, Account, Call
 from wayword.models.middleware.prices import Price
 from wayword.models.middleware.rate import Limiter
 from wayword.runs import config as configs
@@ -350,19 +348,33 @@ class _Driver:
 # ``await bank.begin.remote(…)``.
 
 
-async def _answer(reply: Awaitable[Any]) -> Any:
-    """Await the result of an actor's method, and raise its original errors."""
-    try:
-        return await reply
-    except Exception as error:  # noqa: BLE001 - any error
-        raise getattr(
-            error, "cause", error
-        ) from None  # without Ray's wrapper and traceback
+class _Reply:
+    """The result of an actor's method; ``await`` raises its original error."""
+
+    def __init__(self, reply: Any) -> None:
+        self._reply = reply
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        try:
+            return (yield from self._reply.__await__())
+        except Exception as error:  # noqa: BLE001 - any error
+            # without Ray's wrapper and traceback
+            raise getattr(error, "cause", error) from None
 
 
-class Bank:
-    """A run's account and rate limits, shared by all processes. Players call it before and after
-    every model call, and are identified by their process.
+class _Handle:
+    """An actor whose methods are called like those of an object of this process."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._actor, name)
+        return lambda *values: _Reply(method.remote(*values))
+
+
+class Bank(Account):
+    """A run's account and rate limits, shared by all processes: the desk of their accounts.
 
     ``run`` is the run folder, ``ended`` the shares of the budget that earlier episodes used, and
     ``turns`` the step limit.
@@ -377,19 +389,18 @@ class Bank:
         per_minute: float,
         prices: Mapping[str, Price | None],
     ) -> None:
+        super().__init__(**budget)
+        self.prices |= prices
+        self.estimate.ended = list(ended)
+        self.estimate.limit = turns
         self._run = Path(run)
-        self._account = Account(**budget)
         self._per_minute = per_minute
-        self._account.prices |= prices
-        self._account.estimate.ended[:], self._account.estimate.limit = ended, turns
         self._limiters: dict[str, Limiter] = {}
-        self._meters: dict[int, tuple[str, Meter]] = {}
         self._players: dict[int, str] = {}  # the process of each seat
         self._dead = set[str]()
-        self._lost = 0
-        self._calls: dict[str, tuple[str, Call]] = {}  # each with its process
+        self._lost_calls = 0
 
-    async def open(self) -> None:
+    def open(self) -> None:
         """Open the log of billed calls. Raises ``RecordingError``."""
         if not is_run(self._run):
             remedy = "run the command on a machine of the cluster"
@@ -397,152 +408,51 @@ class Bank:
                 f"{self._run}: not found on {socket.gethostname()}; {remedy}"
             )
         self._bills = configs.Spending(self._run)
-        self._account.resume(self._bills, self._bills.totals)
-        self._bills.use_prices(self._account.prices)
+        self.resume(self._bills, self._bills.totals)
+        self._bills.use_prices(self.prices)
 
-    async def join(self, seat: int, player: str) -> dict[str, Price | None]:
+    def join(self, seat: int, player: str) -> dict[str, Price | None]:
         """Register the process of a seat; the one before died. Returns the prices of models."""
-        before, self._players[seat] = self._players.get(seat, player), player
+        before = self._players.get(seat, player)
+        self._players[seat] = player
         if before != player:
-            await self.lost(before)
-        return self._account.prices
+            self.lost(before)
+        return self.prices
 
-    async def lost(self, dead: str) -> None:
-        """End the calls of a process that died; they may have been billed."""
+    def lost(self, dead: str) -> None:
+        """End the episodes and calls of a process that died; these may have been billed."""
         if dead in self._dead:
             return
         self._dead.add(dead)
-        for episode in [n for n, (owner, _) in self._meters.items() if owner == dead]:
-            await self.end(episode, complete=False)
-        calls = [name for name, (owner, _) in self._calls.items() if owner == dead]
-        self._lost += len(calls)
-        for name in calls:
-            await self.landed(name)  # other calls may be waiting for these
+        for meter in [*self._meters.values()]:
+            if meter.owner == dead:
+                self.end(False, meter)
+        for call in [*self._calls.values()]:
+            if call.episode is not None and call.episode.owner == dead:
+                self._lost_calls += 1
+                self.landed(call.name)  # other calls may be waiting for these
 
-    async def begin(self, player: str) -> int:
-        """Begin an episode and return its number. Raises ``BudgetExhausted``."""
-        self._account.begin()
-        meter = EPISODE.get()
-        assert meter is not None
-        self._meters[meter.number] = player, meter
-        return meter.number
-
-    async def end(self, episode: int, complete: bool) -> None:
-        """End an episode; ``complete`` is False if it failed."""
-        _, meter = self._meters.pop(episode, ("", None))
-        if meter is not None:
-            EPISODE.set(meter)
-            self._account.end(complete)
-
-    async def admit(
-        self, player: str, name: str, price: Price | None, episode: int, turns: int
-    ) -> None:
-        """Wait until a call is admitted; its episode has had ``turns`` turns. Raises
-        ``BudgetExhausted``."""
-        meter = self._meters.get(episode, ("", None))[1]
+    async def admit(self, call: Call) -> None:
+        """Wait until a call is admitted: it counts to this account's meter of its episode."""
+        copy = call.episode
+        meter = call.episode = self._meters.get(copy.number) if copy else None
         EPISODE.set(meter)
-        while meter is not None and meter.turns < turns:
-            self._account.stepped()
-        call = Call(self._account, price)
-        await self._account.admit(call)
-        if player in self._dead:
-            self._account.landed(call)
-        else:
-            self._calls[name] = player, call
-
-    async def landed(self, name: str) -> None:
-        if name in self._calls:
-            _, call = self._calls.pop(name)
-            self._account.landed(call)
-
-    async def reserve(
-        self, name: str, tokens: int, dollars: float, samples: int
-    ) -> LedgerRow:
-        """Record the maximum cost of a request. Raises ``RecordingError``."""
-        _, call = self._calls[name]
-        return await self._account.reserve(call, tokens, dollars, samples)
-
-    async def settle(
-        self,
-        name: str,
-        row: LedgerRow,
-        tokens: int | None,
-        dollars: float | None,
-        failed: bool,
-    ) -> None:
-        """Count and record a request's bill. Raises ``RecordingError``."""
-        _, call = self._calls[name]
-        await self._account.settle(call, row, tokens, dollars, failed)
-
-    async def lose(self, name: str, row: LedgerRow, lost: Lost) -> tuple[int, float]:
-        """Count and record a request whose answer was lost. Raises ``RecordingError``."""
-        _, call = self._calls[name]
-        return await self._account.lose(call, row, lost)
+        while meter is not None and copy is not None and meter.turns < copy.turns:
+            self.stepped()
+        await super().admit(call)
+        if copy is not None and copy.owner in self._dead:
+            self.landed(call.name)
 
     async def turn(self, model: str) -> None:
         await self._limiters.setdefault(model, Limiter(self._per_minute)).admit()
 
-    async def retried(self) -> None:
-        self._account.retried()
-
-    async def counts(self, close: bool = False) -> tuple[int, ...]:
+    def counts(self, close: bool = False) -> tuple[int, ...]:
         """Numbers of billed calls, late ones, repeated requests, dead processes, and the calls that
         these had in progress; ``close`` syncs the log."""
         if close:
             self._bills.close()
-        account = self._account
-        return account.calls, account.late, account.retries, len(self._dead), self._lost
-
-
-class SharedAccount(Account):
-    """The bank's account for the models of a player."""
-
-    def __init__(self, bank: Any, player: str) -> None:
-        super().__init__()
-        self._bank = bank
-        self._player = player
-
-    async def admit(self, call: Call) -> None:
-        meter = call.episode
-        number, turns = (meter.number, meter.turns) if meter else (0, 0)
-        admission = self._bank.admit.remote(
-            self._player, call.name, call.price, number, turns
-        )
-        await _answer(admission)
-
-    async def reserve(
-        self, call: Call, tokens: int, dollars: float, samples: int
-    ) -> LedgerRow:
-        row: LedgerRow = await _answer(
-            self._bank.reserve.remote(call.name, tokens, dollars, samples)
-        )
-        return row
-
-    async def settle(
-        self,
-        call: Call,
-        request: LedgerRow,
-        tokens: int | None,
-        dollars: float | None,
-        failed: bool = False,
-    ) -> None:
-        await _answer(
-            self._bank.settle.remote(call.name, request, tokens, dollars, failed)
-        )
-
-    async def lose(
-        self, call: Call, request: LedgerRow, lost: Lost
-    ) -> tuple[int, float]:
-        cost: tuple[int, float] = await _answer(
-            self._bank.lose.remote(call.name, request, lost)
-        )
-        return cost
-
-    def landed(self, call: Call) -> None:
-        self._bank.landed.remote(call.name)
-
-    def retried(self) -> None:
-        self._bank.retried.remote()
+        dead = len(self._dead)
+        return self.calls, self.late, self.retries, dead, self._lost_calls
 
 
 class Player:
@@ -555,7 +465,7 @@ class Player:
             os.chdir(folder)
         self._seat = seat
         self._plan = plan
-        self._bank = bank
+        self._bank = _Handle(bank)
         self._identity = identity
         self._name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._moves = Moves(0)
@@ -574,13 +484,13 @@ class Player:
     async def _open(self) -> None:
         plan = self._plan
         bank = self._bank
-        account = SharedAccount(self._bank, self._name)
-        prices = await _answer(bank.join.remote(self._seat, self._name))
+        account = Account(desk=bank)
+        prices = await bank.join(self._seat, self._name)
         self._dataset = dataset = open_dataset(plan)
         agent = open_agent(plan, dataset)
 
         def limiter(model: str) -> Any:  # a model's rate limiter in the bank
-            return SimpleNamespace(admit=lambda: _answer(bank.turn.remote(model)))
+            return SimpleNamespace(admit=lambda: bank.turn(model))
 
         self._models = open_models(plan, model_choices(plan, agent), account, limiter)
         account.prices |= prices
@@ -603,8 +513,8 @@ class Player:
     async def play(self, number: int) -> Line:
         """Play the dataset's episode with this number. Raises the errors of ``rollout``."""
         await self.open()  # Ray may have restarted the process
-        episode = await _answer(self._bank.begin.remote(self._name))
-        EPISODE.set(Meter(episode))
+        episode = await self._bank.begin(self._name)
+        EPISODE.set(episode)
         complete = False
         try:
             task = self._dataset.tasks[number]
@@ -615,7 +525,7 @@ class Player:
         except DataError as error:  # a DataError cannot be pickled
             raise UsageError(str(error)) from None
         finally:
-            await self._bank.end.remote(episode, complete)
+            await self._bank.end(complete, episode)
 
     async def moves(self) -> list[dict[str, Any]]:
         """The latest moves of the episodes in progress."""

@@ -5,6 +5,9 @@ A :class:`Call` is passed along from its admission to its bill::
     PaidModel   asks its account to admit the call, and prices its requests
     sending     reserves the most that a request may cost, and settles its bill
     Account     counts the bills, adds them to the call's episode, and writes the ledger
+
+Processes that share an account reach it by its ``desk``, a handle of the account of another
+process. They pass copies of a call, which the account knows by its name.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 from operator import itemgetter, neg
+from typing import Any
 
 from wayword.core.action import Decision, Rejection
 from wayword.core.errors import BudgetExhausted, Lost, ModelError
@@ -55,12 +59,13 @@ _STALL_S = 1.0
 @dataclass(slots=True)
 class Meter:
     """A running episode: its number (from 1), its share of the budget so far, its turns.
-    ``rejected``: the last turn's answer was rejected."""
+    ``owner`` is the process that plays it. ``rejected``: the last turn's answer was rejected."""
 
     number: int
     share: float = 0.0
     turns: int = 0
     rejected: bool = False
+    owner: str = ""
 
 
 class Estimate:
@@ -154,7 +159,8 @@ class Account:
     ``max_tokens`` and ``max_dollars`` are None without a limit. A resumed run starts with its
     earlier spending. Cached answers are free. ``unpriced`` counts answers without a known price,
     which a dollar limit cannot include, ``retries`` repeated requests, ``pending`` calls in
-    progress, ``late`` those that were in progress when the limit was reached.
+    progress, ``late`` those that were in progress when the limit was reached. ``desk`` is where the
+    models ask: this account, or a handle of another process's.
 
     A call's cost is known only afterwards, and concurrent calls must not exceed the limit together.
     The first call of a limited run is therefore made alone, and another is admitted only if the
@@ -177,6 +183,7 @@ class Account:
         dollars: float = 0.0,
         ledger: Ledger | None = None,
         on_retried: Callable[[int], None] | None = None,
+        desk: Any = None,
     ) -> None:
         self.max_tokens = max_tokens
         self.max_dollars = max_dollars
@@ -184,6 +191,7 @@ class Account:
         self.dollars = dollars
         self.ledger = ledger
         self.on_retried = on_retried
+        self.desk = desk or self
         self.prices: dict[str, Price | None] = {}  # by the model's name
         self.totals = Totals()  # for the cost of requests that are cancelled
         self.estimate = Estimate()
@@ -191,7 +199,7 @@ class Account:
         self._session = secrets.token_hex(4)
         self._opened_at = time.monotonic()
         self._requests = 0
-        self._pending: set[Call] = set()
+        self._calls: dict[str, Call] = {}
         self._meters: dict[int, Meter] = {}
         self._started = 0
         self._waiters: list[tuple[int, asyncio.Event]] = []
@@ -204,7 +212,7 @@ class Account:
 
     @property
     def pending(self) -> int:
-        return len(self._pending)
+        return len(self._calls)
 
     def expect(self, episodes: Iterable[tuple[float, float]]) -> None:
         for tokens, dollars in episodes:
@@ -231,7 +239,7 @@ class Account:
             )
         return notices
 
-    def begin(self) -> None:
+    def begin(self, owner: str = "") -> Meter:
         """Start the caller's episode: all calls made in this context are part of it.
 
         Raises ``BudgetExhausted`` if the rest of the budget would not finish it.
@@ -243,14 +251,17 @@ class Account:
             sum(max(0.0, need - m.share) for m in self._meters.values()) + need
         )
         self._started += 1
-        meter = Meter(self._started)
+        meter = Meter(self._started, owner=owner)
         self._meters[meter.number] = meter
         EPISODE.set(meter)
+        return meter
 
-    def end(self, complete: bool) -> None:
-        meter = EPISODE.get()
-        if meter is not None and self._meters.pop(meter.number, meter) and complete:
-            self.estimate.add(meter.share)
+    def end(self, complete: bool, meter: Meter | None = None) -> None:
+        """End an episode, the caller's by default; ``complete`` is False if it failed."""
+        meter = meter or EPISODE.get()
+        ended = self._meters.pop(meter.number, None) if meter else None
+        if ended is not None and complete:
+            self.estimate.add(ended.share)
         EPISODE.set(None)
         self._wake()
 
@@ -290,19 +301,24 @@ class Account:
             finally:
                 self._waiters.remove(waiter)
                 self._wake()
-        self._pending.add(call)
+        self._calls[call.name] = call
 
     async def reserve(
-        self, call: Call, tokens: int, dollars: float, samples: int
+        self, name: str, tokens: int, dollars: float, samples: int
     ) -> LedgerRow:
         """Record the maximum cost of a call's next request, before it is sent. Raises
         ``BudgetExhausted`` for a repeated request, which is billed again."""
+        call = self._calls[name]
         if call.billed:
             self.check()
         self._requests += 1
-        name = f"{self._session}-{self._requests}"
         row = LedgerRow(
-            tokens, dollars, name, open=True, at=self._now(), samples=samples
+            tokens,
+            dollars,
+            f"{self._session}-{self._requests}",
+            open=True,
+            at=self._now(),
+            samples=samples,
         )
         call.requests.append(row)
         self.write(row)
@@ -310,13 +326,14 @@ class Account:
 
     async def settle(
         self,
-        call: Call,
+        name: str,
         request: LedgerRow,
         tokens: int | None,
         dollars: float | None,
         failed: bool = False,
     ) -> None:
         """Record a request's bill; ``tokens`` is None if it was not billed."""
+        call = self._calls[name]
         call.requests.remove(request)
         if tokens is None:
             self.write(LedgerRow(0, 0.0, request.call, at=self._now()))
@@ -325,10 +342,10 @@ class Account:
             self.pay(tokens, dollars, call, replace(request, lost=lost))
 
     async def lose(
-        self, call: Call, request: LedgerRow, lost: Lost
+        self, name: str, request: LedgerRow, lost: Lost
     ) -> tuple[int, float]:
         """Count a request whose answer was lost, and return its probable tokens and US dollars."""
-        return self._lose(call, request, lost)
+        return self._lose(self._calls[name], request, lost)
 
     def _lose(
         self, call: Call, request: LedgerRow, lost: Lost = ""
@@ -342,9 +359,11 @@ class Account:
             self.ledger.write(row)
         return tokens, dollars
 
-    def landed(self, call: Call) -> None:
+    def landed(self, name: str) -> None:
         """End a call. Requests that it has not settled were cancelled, and may have been billed."""
-        self._pending.discard(call)
+        call = self._calls.pop(name, None)
+        if call is None:
+            return  # its process died, and with it the call
         try:
             for request in [*call.requests]:
                 self._lose(call, request)
@@ -385,7 +404,7 @@ class Account:
         """
         tokens = max(0, tokens)  # a server may send negative counts
         dollars = None if dollars is None else max(0.0, dollars)
-        self._count(call or Call(self), tokens, dollars)
+        self._count(call or Call(), tokens, dollars)
         request = request or LedgerRow(0, 0.0)
         self.write(
             LedgerRow(
@@ -500,25 +519,36 @@ class Account:
 
 
 class Call:
-    """A model call: the episode that pays for it, the price of its tokens, and its bill.
+    """A model call for an account: the episode that pays for it, the price of its tokens, the
+    requests in progress, and its share of the budget."""
 
-    ``requests`` are those in progress. ``announced`` is true if the model announces its requests
-    with :class:`sending`; ``total`` is the reservation for the call of a model that does not.
-    """
-
-    def __init__(self, account: Account, price: Price | None = None) -> None:
+    def __init__(self, price: Price | None = None) -> None:
         self.name = secrets.token_hex(6)
-        self.account = account
         self.price = price
         self.episode = EPISODE.get()
         self.requests: list[LedgerRow] = []
-        self.cost = None if price is None else 0.0
         self.share = 0.0
-        self.billed = self.late = self.announced = False
+        self.billed = False
+        self.late = False
+
+
+class PaidCall:
+    """A call of a model: its cost so far in US dollars, and the desk that settles its bills.
+
+    ``announced`` is true if the model announces its requests with :class:`sending`; ``total`` is
+    the reservation for the call of a model that does not.
+    """
+
+    def __init__(self, call: Call, desk: Any) -> None:
+        self.name = call.name
+        self.price = call.price
+        self.desk = desk
+        self.cost = None if call.price is None else 0.0
+        self.announced = False
         self.total: sending | None = None
 
 
-_CALL: ContextVar[Call | None] = ContextVar("wayword_call", default=None)
+_CALL: ContextVar[PaidCall | None] = ContextVar("wayword_call", default=None)
 """The call that a model backend is making. Backends of users do not take it as an argument."""
 
 
@@ -540,7 +570,7 @@ class sending:  # noqa: N801 - a context manager, used as a verb
     def __init__(self, cap: Usage, samples: int = 1) -> None:
         self._cap = cap
         self._samples = samples
-        self._call: Call | None = None
+        self._call: PaidCall | None = None
         self._row: LedgerRow | None = None
         self.billed: Usage | None = cap
         self.cost: float | None = None
@@ -557,7 +587,7 @@ class sending:  # noqa: N801 - a context manager, used as a verb
                 call.total = None
         dollars = call.price.of(self._cap) if call.price else 0.0
         tokens = self._cap.prompt + self._cap.completion
-        self._row = await call.account.reserve(call, tokens, dollars, self._samples)
+        self._row = await call.desk.reserve(call.name, tokens, dollars, self._samples)
         return self
 
     async def __aexit__(
@@ -578,7 +608,7 @@ class sending:  # noqa: N801 - a context manager, used as a verb
         self._row = None
         if call is None or row is None:
             return most
-        tokens, dollars = await call.account.lose(call, row, lost)
+        tokens, dollars = await call.desk.lose(call.name, row, lost)
         if call.cost is not None:
             call.cost += dollars
         prompt = min(most.prompt, tokens)
@@ -591,7 +621,7 @@ class sending:  # noqa: N801 - a context manager, used as a verb
         if call is None or row is None:
             return
         if billed is None:
-            await call.account.settle(call, row, None, None)
+            await call.desk.settle(call.name, row, None, None)
             return
         cost = self.cost
         if cost is None and call.price is not None:
@@ -599,7 +629,7 @@ class sending:  # noqa: N801 - a context manager, used as a verb
         if call.cost is not None:
             call.cost += cost or 0.0
         tokens = billed.prompt + billed.completion
-        await call.account.settle(call, row, tokens, cost, failed)
+        await call.desk.settle(call.name, row, tokens, cost, failed)
 
 
 class PaidModel(Wrapper):
@@ -635,8 +665,10 @@ class PaidModel(Wrapper):
     async def _paid(
         self, total: sending, ask: Callable[[], Awaitable[Answer]]
     ) -> Answer:
-        call = Call(self._account, self._account.prices[self._inner.name])
-        await self._account.admit(call)
+        desk = self._account.desk
+        admitted = Call(self._account.prices[self._inner.name])
+        await desk.admit(admitted)
+        call = PaidCall(admitted, desk)
         token = _CALL.set(call)
         try:
             if self._announces:
@@ -653,7 +685,7 @@ class PaidModel(Wrapper):
         finally:
             self._announces |= call.announced
             _CALL.reset(token)
-            self._account.landed(call)
+            desk.landed(call.name)
 
 
 def rough_tokens(prompt: Prompt) -> int:

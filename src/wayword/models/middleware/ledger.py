@@ -76,7 +76,9 @@ class Totals:
         self._tokens = 0
         self._dollars = 0.0
         self._open: dict[str, LedgerRow] = {}
-        self._finished = deque[tuple[Request, Request]](maxlen=_MAX_REMEMBERED)
+        self._finished = deque[tuple[BilledRequest, BilledRequest]](
+            maxlen=_MAX_REMEMBERED
+        )
         self._last: dict[str, float] = {}  # time of each session's last row
 
     def add(self, row: LedgerRow) -> None:
@@ -118,7 +120,7 @@ class Totals:
         )
 
 
-class Request(NamedTuple):
+class BilledRequest(NamedTuple):
     """A request in tokens or dollars: its duration, reservation and cost, and how it ended."""
 
     seconds: float
@@ -140,15 +142,17 @@ class Request(NamedTuple):
 
 def _requests(
     row: LedgerRow, seconds: float, tokens: int = 0, dollars: float = 0.0
-) -> tuple[Request, Request]:
+) -> tuple[BilledRequest, BilledRequest]:
     """A request in tokens, and in dollars."""
     return (
-        Request(seconds, row.tokens, tokens, row.samples, row.lost),
-        Request(seconds, row.dollars, dollars, row.samples, row.lost),
+        BilledRequest(seconds, row.tokens, tokens, row.samples, row.lost),
+        BilledRequest(seconds, row.dollars, dollars, row.samples, row.lost),
     )
 
 
-def expected_costs(lost: Sequence[Request], finished: Sequence[Request]) -> list[float]:
+def expected_costs(
+    lost: Sequence[BilledRequest], finished: Sequence[BilledRequest]
+) -> list[float]:
     """Return the probable costs of lost requests, by the finished ones of their kind.
 
     - The server replied with an error: the mean, because it fails at answers of any length.
@@ -160,7 +164,7 @@ def expected_costs(lost: Sequence[Request], finished: Sequence[Request]) -> list
     it. The sum has a margin of two standard errors.
     """
     finished = [request for request in finished if request.reserved]
-    by_kind = defaultdict[int, list[Request]](list)
+    by_kind = defaultdict[int, list[BilledRequest]](list)
     for request in finished:
         by_kind[request.kind].append(request)
     numbers_by_kind = defaultdict[int, list[int]](list)
@@ -185,7 +189,9 @@ def expected_costs(lost: Sequence[Request], finished: Sequence[Request]) -> list
     return costs
 
 
-def _costs_of_kind(lost: Sequence[Request], finished: Sequence[Request]) -> list[float]:
+def _costs_of_kind(
+    lost: Sequence[BilledRequest], finished: Sequence[BilledRequest]
+) -> list[float]:
     """Expected costs of lost requests of one kind, without a margin."""
     mean = fmean(request.cost for request in finished)
     costs = [mean for _ in lost]
@@ -228,7 +234,7 @@ class _Trend:
     ``strength`` is their correlation: 1 if the duration shows the cost, 0 if waiting times hide it.
     """
 
-    def __init__(self, finished: Sequence[Request]) -> None:
+    def __init__(self, finished: Sequence[BilledRequest]) -> None:
         times = [request.seconds for request in finished]
         costs = [request.cost for request in finished]
         self.strength = 0.0
@@ -240,15 +246,15 @@ class _Trend:
             # A weak trend of usual durations says little of much longer ones.
             self._slope = self.strength * slope
 
-    def beyond(self, request: Request) -> float:
+    def beyond(self, request: BilledRequest) -> float:
         """What a request that has taken so long, and goes on, probably costs above the mean."""
         above = self._slope * (request.seconds - self._mean_time)
         return request.works_on * max(0.0, above)
 
 
 def _cost_cut_off(
-    cut_off: Sequence[Request], finished: Sequence[Request], trend: _Trend
-) -> Callable[[Request], float]:
+    cut_off: Sequence[BilledRequest], finished: Sequence[BilledRequest], trend: _Trend
+) -> Callable[[BilledRequest], float]:
     """Return a function that estimates the cost of a request whose answer was cut off.
 
     It was cut off because it took too long, or its connection broke for another reason. Of the
@@ -265,7 +271,7 @@ def _cost_cut_off(
     shortest = costs[0]
     longest = costs[-1 - len(costs) // _OUTLIERS]
 
-    def estimate(request: Request) -> float:
+    def estimate(request: BilledRequest) -> float:
         whole = shortest + request.works_on * (longest - shortest)
         cost = mean + max(too_long * (whole - mean), trend.beyond(request))
         return min(request.reserved, cost)

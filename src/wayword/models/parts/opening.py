@@ -156,7 +156,7 @@ def wrap(
         wrapped = rate.RateLimitedModel(
             wrapped, limiter or rate.Limiter(options.requests_per_minute)
         )
-    on_retry = None if account is None else account.retried
+    on_retry = None if account is None else account.desk.retried
     wrapped = rate.RetryingModel(wrapped, rate.RetryPolicy(options.retries), on_retry)
     wrapped = PaidModel(wrapped, account, price)
     if options.cache is not None:

@@ -24,6 +24,7 @@ from typing import Any
 from wayword.agents.pages import SLOT
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import sha256
+from wayword.settings import load_shipped
 
 SOURCE = "source.json"
 SYSTEMS = ("navgpt", "velma", "lgx", "langsuite", "discussnav")
@@ -514,10 +515,7 @@ def import_prompts(
 
 @cache
 def _releases() -> Mapping[str, Any]:
-    import yaml
-
-    path = Path(__file__).parent / "released.yaml"
-    releases: Mapping[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    releases: Mapping[str, Any] = load_shipped(Path(__file__).parent / "released.yaml")
     return releases
 
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from wayword.bench.checksums import level_checksums
 from wayword.bench.horizon import (
@@ -51,7 +50,7 @@ from wayword.metrics.intervals import (
 from wayword.metrics.table import latex, markdown
 from wayword.runs.plan import Plan, open_agent, open_dataset
 from wayword.runs.record import RunFolder, is_run
-from wayword.settings import merge
+from wayword.settings import load_shipped, merge
 
 CARD = "card.json"
 DIFFERENCE = (-1.0, 1.0)
@@ -117,7 +116,7 @@ def open_bench(version: str = VERSIONS[-1]) -> Bench:
     if version not in VERSIONS:
         raise UsageError(f"no bench {version!r}; {suggest(version, list(VERSIONS))}")
     file = Path(__file__).parent / f"{version}.yaml"
-    tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+    tree = load_shipped(file)
     tracks = []
     for name, row in tree.pop("tracks").items():
         row |= {key: tuple(row.get(key, ())) for key in ("lengths", "floor", "robust")}

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from wayword.agents.released import describe_folder
 from wayword.core import registry
@@ -35,7 +34,7 @@ from wayword.runs.machine import data_folder
 from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import pooled
-from wayword.settings import make, merge
+from wayword.settings import load_shipped, make, merge
 
 FOLDER = files("wayword.runs") / "recipe_files"
 PAPERS = (
@@ -165,9 +164,7 @@ def names() -> tuple[str, ...]:
 
 def without_runs() -> Mapping[str, str]:
     """The papers' other tables and figures, and where their content is covered."""
-    tree: Mapping[str, str] = yaml.safe_load(
-        (FOLDER / "without_runs.yaml").read_text("utf-8")
-    )
+    tree: Mapping[str, str] = load_shipped(FOLDER / "without_runs.yaml")
     return tree
 
 
@@ -181,7 +178,7 @@ def open_recipe(name: str) -> Recipe:
         raise UsageError(
             f"unknown recipe {name!r}; {suggest(name, [*names(), *PAPERS])}"
         )
-    tree = yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
+    tree = load_shipped(FOLDER / f"{name}.yaml")
     data = {
         key: tuple(make(RecipeData, source, name) for source in sources)
         for key, sources in tree["data"].items()

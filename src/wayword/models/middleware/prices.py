@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from annotated_types import Ge, Le
 
 from wayword.core.errors import DataError, UsageError
 from wayword.core.model import Usage
 from wayword.models.servers.profile import read_table
-from wayword.settings import make
+from wayword.settings import load_shipped, make
 
 SHIPPED = Path(__file__).parent.parent / "prices.yaml"
 Dollars = Annotated[float, Ge(0), Le(1_000_000)]
@@ -98,13 +99,20 @@ class Prices:
 
 def load_prices(custom: Path | None = None) -> Prices:
     """Return the shipped table, extended by the user's file. Raises ``DataError``."""
-    table = _read(SHIPPED)
-    return Prices(table if custom is None else {**table, **_read(custom)})
+    table = _shipped(SHIPPED)
+    if custom is not None:
+        table = {**table, **_parsed(custom, read_table(custom, "prices"))}
+    return Prices(table)
 
 
-def _read(path: Path) -> dict[str, Price]:
+@cache
+def _shipped(path: Path) -> Mapping[str, Price]:
+    return _parsed(path, load_shipped(path))
+
+
+def _parsed(path: Path, table: Mapping[str, Any]) -> dict[str, Price]:
     prices = {}
-    for name, entry in read_table(path, "prices").items():
+    for name, entry in table.items():
         try:
             prices[name] = make(
                 Price, entry if isinstance(entry, dict) else {}, f"price of {name}"

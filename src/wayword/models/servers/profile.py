@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.settings import load_yaml, make
+from wayword.settings import load_shipped, load_yaml, make
 
 Schema = Literal["json_schema", "tool_call", "json_object", "none"]
 SHIPPED = Path(__file__).parent.parent / "profiles.yaml"
@@ -93,7 +93,8 @@ def has_profile(model: str) -> bool:
 @cache
 def shipped() -> Mapping[str, Mapping[str, Any]]:
     """Return the table that comes with this package."""
-    return _read(SHIPPED)
+    table: Mapping[str, Mapping[str, Any]] = load_shipped(SHIPPED)
+    return table
 
 
 def _find_entry(model: str, table: Mapping[str, object]) -> str:

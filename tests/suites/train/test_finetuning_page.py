@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import transformers as hub
-from test_student import base
+from tiny_llama import base
 
 from wayword.models.scripted import ScriptedModel
 from wayword.runs import run

@@ -13,7 +13,7 @@ import peft
 import pytest
 import torch
 import transformers as hub
-from test_student import base
+from tiny_llama import base
 
 from wayword.core.errors import UsageError
 from wayword.models.hf import HfModel, HfSettings

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import transformers as hub
-from test_student import base
+from tiny_llama import base
 from weights.sft.finetuning import FineTuning, finetune
 
 from wayword.core.errors import UsageError

@@ -15,7 +15,7 @@ from weights.imitation.network import PolicyRecipe, Sizes
 from weights.imitation.trainer import Material, Trainer, gather
 
 RECIPE = replace(
-    PolicyRecipe(), houses=1, epochs=40, batch=12, rate=3e-3, word_drop=0.0, smooth=0.9
+    PolicyRecipe(), houses=1, epochs=120, batch=12, rate=3e-3, word_drop=0.0, smooth=0.9
 )
 
 

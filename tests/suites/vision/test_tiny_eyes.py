@@ -72,9 +72,13 @@ def test_detectors_give_the_librarys_boxes(
     ("cls", "network"), [(GroundingDino, "grounding_dino"), (Owlv2, "owlv2")]
 )
 def test_grounders_name_boxes_after_phrases(
-    cls: Any, network: str, weights: Callable[[str], str]
+    cls: Any,
+    network: str,
+    weights: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    eye = cls(weights(network), sure=0.0)
+    monkeypatch.setattr(cls, "threshold", 0.0)
+    eye = cls(weights(network))
     assert "find" in eye.capabilities
     found = answers(eye.find(PICTURES, ["red chair", "lamp"]))
     assert len(found) == 2
@@ -82,7 +86,8 @@ def test_grounders_name_boxes_after_phrases(
     assert boxes
     assert {box.name for box in boxes} <= {"red chair", "lamp"}
     assert all(0.0 <= box.score <= 1.0 for box in boxes)
-    assert answers(cls(weights(network), sure=1.5).find(PICTURES, ["lamp"])) == [[], []]
+    monkeypatch.setattr(cls, "threshold", 1.5)
+    assert answers(cls(weights(network)).find(PICTURES, ["lamp"])) == [[], []]
 
 
 @pytest.mark.parametrize("eye", ["blip2", "vlm"])

@@ -146,7 +146,7 @@ def test_what_a_model_thinks_is_apart_from_its_answer(
 
 
 def test_what_it_cannot_do_is_said_in_a_line(model: HfModel, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="hf: models take no pictures"):
+    with pytest.raises(ModelError, match="hf: models cannot see pictures"):
         asyncio.run(model.complete([Message("user", "?", (Image(b""),))], Sampling()))
     with pytest.raises(ModelError, match="513 tokens long and the context holds 512"):
         asyncio.run(model.complete("x" * 513, Sampling()))

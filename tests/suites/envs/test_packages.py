@@ -27,7 +27,7 @@ import pytest
 from openenv import GenericEnvClient
 from policies import served_policy
 
-FOLDER = Path(__file__).parents[1] / "examples" / "environments"
+FOLDER = Path(__file__).parents[3] / "examples" / "environments"
 BIN = Path(sys.executable).parent
 TOKEN = "a-word-for-the-test"
 

@@ -12,7 +12,7 @@ from transformers.utils import get_json_schema
 
 from wayword.envs.trl import environment_factory, episode_reward, plan_reward, prompts
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "training" / "grpo_pick_up.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "training" / "grpo_pick_up.py"
 
 
 @pytest.mark.parametrize("tools", [False, True])

@@ -18,7 +18,7 @@ from wayword.models.scripted import ScriptedModel
 from wayword.runs import run
 from wayword.runs.calls import export_calls
 
-PAGE = Path(__file__).parents[1] / "docs" / "finetuning.md"
+PAGE = Path(__file__).parents[3] / "docs" / "finetuning.md"
 TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"

@@ -10,7 +10,7 @@ import transformers as hub
 
 SPECIAL_TOKENS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 
-# The words of the walker's prompts: with them a prompt has a few hundred tokens instead of thousands.
+# The words of the walker's prompts: a prompt has a few hundred tokens instead of thousands.
 TEXT = """Follow the instruction through the building. At each place choose the letter of a way,
 or stop where the instruction ends. Instruction: Here: a room Choice: stop Now: one
  A ahead slightly half sharp left right far behind doorway kitchen hallway bedroom (back) (seen)

@@ -12,7 +12,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import count, zip_longest
+from itertools import chain, count, zip_longest
 from pathlib import Path
 from random import Random
 
@@ -36,8 +36,8 @@ from wayword.worlds.household.world import HouseholdWorld
 EXISTS, CONTAINS, COUNTS = KINDS = ("exists", "contains", "counts")
 MOST_COUNTED = 3
 """The highest count that is an answer."""
-# Share of added objects that are put into a closed receptacle, if there is one
 HIDDEN = 0.5
+"""Share of added objects that are put into a closed receptacle, if there is one."""
 
 SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "questions")
 ENDINGS = {
@@ -58,7 +58,10 @@ def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
     """
     kind = arrangement.partition("/")[0]
     home = draft.home
-    rooms_asked = max(1, int(arrangement.partition("/l")[2] or 0) // ROOM_ACTIONS)
+    # An arrangement of a set length ends in "/l" and the number of actions.
+    length = int(arrangement.partition("/l")[2] or 0)
+    rooms_asked = max(1, length // ROOM_ACTIONS)
+    # A generator of its own: ``rng`` differs between attempts, the answer must not.
     chance = Random(f"{home.name}/{arrangement}/answer").random()
     places = surfaces(home.scene)
     rooms = sorted({draft.room(o) for o in places})
@@ -92,6 +95,7 @@ def _draw_count(
     chance: float,
 ) -> Question | None:
     """Draw a question on existence or number, and make the rooms' objects fit the answer."""
+    # A type with at least two likely places: with one, a single look would answer.
     types = [
         t for t in OBJECTS if sum(o.type in OBJECTS[t].places for o in places) >= 2
     ]
@@ -99,22 +103,28 @@ def _draw_count(
         return None
     item = rng.choice(types)
     present = [o for o in draft.of(item) if draft.room(o) in rooms]
-    if kind == EXISTS:
-        number = max(1, min(MOST_COUNTED, len(present))) if chance < 0.5 else 0
-        answer = "yes" if number else "no"
-    else:
+
+    # The answer, and the number of objects that makes it true.
+    if kind == COUNTS:
         number = int(chance * (MOST_COUNTED + 1))
         answer = str(number)
-    for each in present[number:]:
-        del draft.objects[each.id]
-    usual = [o for o in places if o.type in OBJECTS[item].places]
+    elif chance < 0.5:
+        number = max(1, min(MOST_COUNTED, len(present)))
+        answer = "yes"
+    else:
+        number = 0
+        answer = "no"
+
+    # Remove surplus objects, or add missing ones.
+    for extra in present[number:]:
+        del draft.objects[extra.id]
+    weight_of = OBJECTS[item].places
+    usual = [o for o in places if o.type in weight_of]
     for _ in range(number - len(present)):
         free = [o for o in usual if draft.free_slots(o) > 0]
         if not free:
             return None
-        (holder,) = rng.choices(
-            free, weights=[OBJECTS[item].places[o.type] for o in free]
-        )
+        (holder,) = rng.choices(free, weights=[weight_of[o.type] for o in free])
         closed_places = [o for o in free if "openable" in o.affordances]
         if closed_places and rng.random() < HIDDEN:
             holder = rng.choice(closed_places)
@@ -123,6 +133,7 @@ def _draw_count(
     text = _word_question(rng, kind, item, " and the ".join(rooms))
     if answer == "yes":
         return text, answer, tuple(matches), 1
+    # "No" and counts are known only after a look at every place.
     return text, answer, (*matches, *(o.id for o in places)), 0
 
 
@@ -132,34 +143,39 @@ def _draw_contains(
     """Draw a question on the contents of the only receptacle of its type in the room."""
     types = [o.type for o in places]
     unique = [o for o in places if types.count(o.type) == 1]
-    pairs = [(o, t) for o in unique for t in OBJECTS if o.type in OBJECTS[t].places]
+    pairs: list[tuple[HouseObject, str]] = []
+    for holder in unique:
+        pairs += [(holder, t) for t in OBJECTS if holder.type in OBJECTS[t].places]
     if not pairs:
         return None
     holder, item = rng.choice(pairs)
     for old in draft.of(item):
         if old.parent == holder.id:
             del draft.objects[old.id]
+    answer = "no"
     seen_id = holder.id
-    is_yes = chance < 0.5
-    if is_yes and draft.free_slots(holder) < 1:
-        return None
-    if is_yes:
+    if chance < 0.5:
+        if draft.free_slots(holder) < 1:
+            return None
+        answer = "yes"
         seen_id = _add_new(rng, draft, item, holder).id
     text = _word_question(rng, CONTAINS, item, room, holder.type)
-    return text, "yes" if is_yes else "no", (seen_id,), 0
+    return text, answer, (seen_id,), 0
 
 
 def _add_new(
     rng: Random, draft: Arrangement, kind: str, under: HouseObject
 ) -> HouseObject:
+    """Place a new object of a type, with the first free id. Returns the object."""
     ids = (f"{kind}|{number}" for number in count(1))
-    name = next(each for each in ids if each not in draft.objects)
+    name = next(item_id for item_id in ids if item_id not in draft.objects)
     return draft.place_on(rng, OBJECTS[kind].make(name, kind), under)
 
 
 def _word_question(
     rng: Random, kind: str, item: str, room: str, place: str = ""
 ) -> str:
+    """Word a question, with one of its type's wordings and how to answer."""
     words = {
         "a thing": with_article(spoken_name(item)),
         "things": plural(spoken_name(item)),
@@ -231,10 +247,13 @@ def read_questions(
     tables = [
         _read_table(questions_path(folder, split, kind), split, kind) for kind in kinds
     ]
-    return [question for turn in zip_longest(*tables) for question in turn if question]
+    # Shorter tables are padded with None.
+    alternating = chain.from_iterable(zip_longest(*tables))
+    return [question for question in alternating if question is not None]
 
 
 def _read_table(path: Path, split: str, kind: str) -> list[IquadQuestion]:
+    """Read a file of questions of one type. Raises ``DataError`` with line and field."""
     try:
         rows = csv.reader(io.StringIO(read_bytes(path).decode("utf-8")))
     except UnicodeDecodeError as error:
@@ -256,11 +275,19 @@ def _read_table(path: Path, split: str, kind: str) -> list[IquadQuestion]:
                 room = UNSEEN[number % len(UNSEEN)]
             else:
                 room = f"FloorPlan{int(scene)}"
-            name = f"{split}_{kind}_{number}"
-            types = (ITEM_OF[int(item)], PLACE_OF[int(place)])
-            questions.append(IquadQuestion(name, kind, room, int(seed), *types, answer))
+            question = IquadQuestion(
+                f"{split}_{kind}_{number}",
+                kind,
+                room,
+                int(seed),
+                ITEM_OF[int(item)],
+                PLACE_OF[int(place)],
+                answer,
+            )
+            questions.append(question)
         except (IndexError, KeyError, ValueError) as error:
             problem = f"is not a valid question ({type(error).__name__}: {error})"
+            # Lines count from 1, and the first one is the header.
             raise DataError(
                 path, f"line {number + 2}", problem, "fetch it again"
             ) from error
@@ -280,7 +307,7 @@ EXTRA_PLACES = {
 """Weights of places for small objects that the rules of generated homes do not cover."""
 SIMILAR_TYPES = {"knife": "butter_knife"}
 """A question about the first type removes objects of the second: both count as knives."""
-CACHED_SCENES = 64
+CACHED_SCENES = 64  # enough for episodes that are played side by side
 
 
 class Questions:
@@ -323,6 +350,8 @@ class Questions:
         room = kitchen(self._folder, question.scene)
         rng = Random(f"{question.key}/words")
         start = homes.draw_start(rng, room.home, name)
+
+        # The wording.
         item = spoken_name(type_name(question.item))
         place = type_name(question.place)
         words = {"a thing": with_article(item), "things": plural(item)}
@@ -330,8 +359,10 @@ class Questions:
         if place in SINGLE:
             words["a place"] = f"the {spoken_name(place)}"
         text = rng.choice(KITCHEN_SENTENCES[kind]).format_map(words)
-        present, added = _asked_ids(room, question)
+        text = f"{text} {ENDINGS[kind]}"
+
         # The objects to see before answering; a minimum of 0 requires all of them.
+        present, added = _asked_ids(room, question)
         ids_to_see = (*present, *added)
         minimum = 0
         if kind == CONTAINS:
@@ -343,9 +374,7 @@ class Questions:
         reference = AnswerReference(
             name, kind, answer=answer, look=ids_to_see, enough=minimum
         )
-        return Task(
-            Episode(name, f"{text} {ENDINGS[kind]}", question.scene, start), reference
-        )
+        return Task(Episode(name, text, question.scene, start), reference)
 
     def _build(self, name: str) -> Scene:
         """Place the small objects of a question's kitchen at likely places, with as many of the
@@ -358,13 +387,15 @@ class Questions:
         kind = type_name(question.item)
         place = type_name(question.place)
         draft = Arrangement(room.home, {o.id: o for o in room.home.scene.objects})
+
+        # All small objects at likely places, except surplus ones of the requested type.
         present_ids, added_ids = _asked_ids(room, question)
+        counted_types = (kind, SIMILAR_TYPES.get(kind))
         for item in room.small_objects:
-            if item.id in present_ids or item.type not in (
-                kind,
-                SIMILAR_TYPES.get(kind),
-            ):
+            if item.id in present_ids or item.type not in counted_types:
                 _lay_object(rng, draft, room.places, replace(item, parent=""))
+
+        # None of the requested type stays in the receptacle in question but those added to it.
         places = [o for o in room.places if o.type == place]
         asked_places = {o.id for o in places}
         for extra in draft.of(kind):
@@ -403,14 +434,19 @@ def kitchen(folder: Path, name: str) -> Kitchen:
 def _asked_ids(room: Kitchen, question: IquadQuestion) -> tuple[Ids, Ids]:
     """Return ids of the requested type: those already in the kitchen, and those to add."""
     kind = type_name(question.item)
+    answer = question.answer
     present_ids = tuple(o.id for o in room.small_objects if o.type == kind)
     if question.kind == CONTAINS:
-        return present_ids, (f"{kind}|1",) if question.answer == "yes" else ()
-    count = {"yes": len(present_ids) or 1, "no": 0}.get(question.answer)
-    count = int(question.answer) if count is None else count
-    return present_ids[:count], tuple(
-        f"{kind}|{n}" for n in range(1, count - len(present_ids) + 1)
-    )
+        return present_ids, (f"{kind}|1",) if answer == "yes" else ()
+    if answer == "yes":
+        required = len(present_ids) or 1
+    elif answer == "no":
+        required = 0
+    else:
+        required = int(answer)
+    missing = required - len(present_ids)
+    added_ids = tuple(f"{kind}|{n}" for n in range(1, missing + 1))
+    return present_ids[:required], added_ids
 
 
 def _lay_object(
@@ -421,20 +457,22 @@ def _lay_object(
     is_hidden: bool = False,
 ) -> None:
     """Place an object at a likely place; at a closed one if ``is_hidden`` and there is one."""
-    rules = OBJECTS.get(item.type)
-    weights = rules.places if rules else EXTRA_PLACES
-    likely = [
+    weights: Mapping[str, float] = EXTRA_PLACES
+    if item.type in OBJECTS:
+        weights = OBJECTS[item.type].places
+    options = [
         o
         for o in places
         if (not o.accepts or item.type in o.accepts) and draft.free_slots(o) > 0
     ]
+    # Each preference applies only if it leaves an option.
     if is_hidden:
         closed_places = [
-            o for o in likely if o.receptacle == "in" and "openable" in o.affordances
+            o for o in options if o.receptacle == "in" and "openable" in o.affordances
         ]
-        likely = closed_places or likely
-    likely = [o for o in likely if o.type in weights] or likely
-    (place,) = rng.choices(likely, weights=[weights.get(o.type, 1.0) for o in likely])
+        options = closed_places or options
+    options = [o for o in options if o.type in weights] or options
+    (place,) = rng.choices(options, weights=[weights.get(o.type, 1.0) for o in options])
     draft.place_on(rng, item, place)
 
 

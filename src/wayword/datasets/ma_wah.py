@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, ClassVar, cast
@@ -54,7 +55,10 @@ JOBS = Table[Mapping[str, tuple[str, ...]]](
     "virtualhome", "jobs", package=virtualhome.__package__
 )
 """Activity -> possible types of ``things`` and ``places``, and its ``purposes`` in words."""
-FEWEST_OBJECTS, MOST_OBJECTS, PER_TYPE = 3, 5, 2  # objects of a job, as in C-WAH
+# Objects of a job, as in C-WAH.
+FEWEST_OBJECTS = 3
+MOST_OBJECTS = 5
+PER_TYPE = 2
 SPACING = 1.0
 """Minimum distance between two starts in metres."""
 
@@ -70,26 +74,29 @@ def draw_job(
 
     None if too few objects are away from their target.
     """
-    places = [o for each in JOBS[kind]["places"] for o in draft.of(each)[:1]]
+    # The place: the first piece of each type, and half of the time of the first type.
+    places: list[HouseObject] = []
+    for place_type in JOBS[kind]["places"]:
+        places += draft.of(place_type)[:1]
     if not places or (kind == BOOK and not draft.of("book")):
         return None
-    place = places[0] if rng.random() < 0.5 else rng.choice(places)
-    free_types = [
-        t
-        for t in JOBS[kind]["things"]
-        for _ in range(min(per_type, _elsewhere(draft, t, place)))
-    ]
+    place = places[0]
+    if rng.random() >= 0.5:
+        place = rng.choice(places)
+
+    # The objects: types listed as often as objects of them may be drawn.
+    free_types: list[str] = []
+    for item_type in JOBS[kind]["things"]:
+        available = min(per_type, _elsewhere(draft, item_type, place))
+        free_types += [item_type] * available
     held_types = ("book",) if kind == BOOK else ()
     count = rng.randint(*objects) - len(held_types)
     if place.capacity:
         count = min(count, draft.free_slots(place))
     if len(free_types) < count or count < objects[0] - len(held_types):
         return None
-    return (
-        place,
-        dict(sorted(Counter(rng.sample(free_types, count)).items())),
-        held_types,
-    )
+    counts = Counter(rng.sample(free_types, count))
+    return place, dict(sorted(counts.items())), held_types
 
 
 def _elsewhere(draft: Arrangement, kind: str, place: HouseObject) -> int:
@@ -106,21 +113,20 @@ def instruct(
     aim: str, parts: str, place: str, held: Sequence[str], actors: Sequence[str]
 ) -> str:
     """Write the joint instruction: the goal and the actors."""
+    sentences = [f"{aim}: put {parts} {place}."]
     if held:
-        holding = (
-            f" In the end somebody must hold {with_article(spoken_name(held[0]))}."
-        )
-    else:
-        holding = ""
-    actors_text = f" {join_words(actors)} do this together." if len(actors) > 1 else ""
-    return f"{aim}: put {parts} {place}.{holding}{actors_text}"
+        item = with_article(spoken_name(held[0]))
+        sentences.append(f"In the end somebody must hold {item}.")
+    if len(actors) > 1:
+        sentences.append(f"{join_words(actors)} do this together.")
+    return " ".join(sentences)
 
 
 def count_phrase(words: str, number: int) -> str:
     """Format a count and a type, for example ``two plates``."""
-    numbers = {2: "two", 3: "three", 4: "four", 5: "five"}
     if number == 1:
         return with_article(words)
+    numbers = {2: "two", 3: "three", 4: "four", 5: "five"}
     return f"{numbers.get(number, number)} {plural(words)}"
 
 
@@ -134,7 +140,7 @@ def poses(rng: Random, home: Home, actors: Sequence[str]) -> dict[str, Json]:
         far_points = [
             p for p in places if (p[0] - x) ** 2 + (p[1] - y) ** 2 >= SPACING**2
         ]
-        places = far_points or places
+        places = far_points or places  # a small home may lack room to keep apart
     return {
         actor: homes.pose_at(rng, at) for actor, at in zip(actors, points, strict=True)
     }
@@ -148,21 +154,21 @@ def actors_of(agents: int) -> tuple[str, ...]:
 # VirtualHome's homes and C-WAH's goals, as published.
 
 LOGS = (
-    *("wah_logs/logs_agent_2_put_fridge.json", "wah_logs/logs_agent_2_read_book.json"),
-    *(
-        "wah_logs/logs_agent_2_setup_table.json",
-        "wah_logs/logs_agent_3_put_fridge.json",
-    ),
-    *(
-        "wah_logs/logs_agent_3_setup_table.json",
-        "wah_logs/logs_agent_5_put_fridge.json",
-    ),
+    "wah_logs/logs_agent_2_put_fridge.json",
+    "wah_logs/logs_agent_2_read_book.json",
+    "wah_logs/logs_agent_2_setup_table.json",
+    "wah_logs/logs_agent_3_put_fridge.json",
+    "wah_logs/logs_agent_3_setup_table.json",
+    "wah_logs/logs_agent_5_put_fridge.json",
     "cwah_log_agent_0_read_book.json",
 )
-HOMES = tuple(f"{kind}TestScene{n}" for n in range(1, 8) for kind in ("", "Trimmed"))
-"""The published graphs."""
-# Maximum number of objects beyond those of the goal, as in Watch-And-Help
+"""Files of the logged episodes, one each."""
+HOMES = tuple(
+    f"{kind}TestScene{number}" for number, kind in product(range(1, 8), ("", "Trimmed"))
+)
+"""The published graphs; a trimmed one has fewer objects."""
 MOST_EXTRA = 2
+"""Maximum number of objects beyond those of the goal, as in Watch-And-Help."""
 PLACEMENT_TRIES = 8  # random placements before an episode is left out as unreachable
 RULE_CLASSES = {"kitchencabinet": "kitchencabinets"}
 """Class in the placing rules -> class in the graphs, where they differ."""
@@ -247,31 +253,34 @@ class PublishedHomes(ABC):
     ) -> homes.Case | None:
         """Build the episode of a goal; None if a condition is impossible in the home or out of
         reach. Sitting is not modeled, so a ``sit`` is only counted."""
+        # The goals. A text in place of a goal is the reason why there is none.
         scene = draft.scene()
         goals = list[GoalCondition]()
         for predicate, place in places.items():
             goal = virtualhome.goal_of(predicate, scene, place)
             if not isinstance(goal, str):
                 goals.append(goal)
-                continue
-            causes[
-                f"{'predicate' if goal == virtualhome.SIT else 'episode'}: {goal}"
-            ] += 1
-            if goal != virtualhome.SIT:
+            elif goal == virtualhome.SIT:
+                causes[f"predicate: {goal}"] += 1
+            else:
+                causes[f"episode: {goal}"] += 1
                 return None
         if not goals:
             return None
-        ids = {
-            i for goal in goals if isinstance(goal, Inside | Held) for i in goal.objects
-        }
-        ids |= {
-            i for goal in goals if isinstance(goal, Inside) for i in goal.receptacles
-        }
+
+        # All objects of the goals must be within reach from a position in the home.
+        ids = set[str]()
+        for goal in goals:
+            if isinstance(goal, Inside | Held):
+                ids.update(goal.objects)
+            if isinstance(goal, Inside):
+                ids.update(goal.receptacles)
         center = home.home.starts[len(home.home.starts) // 2]
         layout = home.home.layout.with_scene(scene)
         if virtualhome.reachable_objects(layout, center, sorted(ids)) != ids:
             causes[f"episode: {virtualhome.OUT_OF_REACH}"] += 1
             return None
+
         text = word_goal(rng, kind, places, home, self._actors)
         start = {"scene": home.home.name, "poses": starts}
         episode = Episode(name, text, home.home.name, start, self._actors)
@@ -282,20 +291,18 @@ class PublishedHomes(ABC):
     def _survey(self) -> Mapping[str, Any]:
         """``playable``: id, kind and number of each episode; ``omissions``: counts by reason. The
         first call builds all episodes; later runs on the same files reuse the stored result."""
-        # Reading the episodes raises it again, after any other errors
+        # Reading the episodes raises it again, after any other errors.
         with suppress(DataError):
             self.find_files()
 
         def survey() -> dict[str, Any]:
             causes: Counter[str] = Counter()
-            cases = (
-                (number, self.case(number, causes)) for number in range(self.count)
-            )
-            playable = [
-                (case.task.episode.id, getattr(case.task.reference, "kind", ""), number)
-                for number, case in cases
-                if case is not None
-            ]
+            playable = []
+            for number in range(self.count):
+                case = self.case(number, causes)
+                if case is not None:
+                    kind = getattr(case.task.reference, "kind", "")
+                    playable.append((case.task.episode.id, kind, number))
             return {"playable": playable, "omissions": causes}
 
         settings = self.settings
@@ -333,6 +340,14 @@ class PublishedHomes(ABC):
         return case.world(self.settings.make_body(), shared_names=True)
 
 
+BODY_RADIUS = 0.2
+"""Radius of a body at a published start, in metres."""
+START_M = 0.25
+"""A published start counts as free if a start of the home is within this distance per axis."""
+APART_M = 0.5
+"""Minimum distance between two published starts, in metres: two bodies and a gap."""
+
+
 class LoggedEpisodes(PublishedHomes):
     """The logged episodes."""
 
@@ -351,30 +366,36 @@ class LoggedEpisodes(PublishedHomes):
         name = Path(LOGS[number]).stem
         record = _read_json(path)
         home = _logged_home(name, path)
-        predicates = virtualhome.predicates(
-            record.get("gt_goals") or record.get("goals") or {}
-        )
-        node_of = {p: int(p.place) if p.place.isdigit() else -1 for p in predicates}
-        places = {p: home.object_of(number) for p, number in node_of.items()}
+
+        # Goals name their place by the number of its node in the graph.
+        goals = record.get("gt_goals") or record.get("goals") or {}
+        places: dict[virtualhome.Predicate, HouseObject | None] = {}
+        for predicate in virtualhome.predicates(goals):
+            node = int(predicate.place) if predicate.place.isdigit() else -1
+            places[predicate] = home.object_of(node)
         draft = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
         rng = Random(name)
         kind = str(record.get("task_name", ""))
+
         # Published starts with a free position nearby; the rest are drawn.
         starts = poses(rng, home.home, self._actors)
         layout = home.home.layout
         closed = [True] * len(layout.doors)
         taken = list[tuple[float, float]]()
-        spots = (record.get("init_pos") or {}).values()
-        for actor, spot in zip(self._actors, spots, strict=False):
-            point = (float(spot[0]), float(spot[2])) if spot else None
-            near = nearest_place(layout, 0.2, point, closed) if point else None
+        published = (record.get("init_pos") or {}).values()
+        for actor, position in zip(self._actors, published, strict=False):
+            if not position:
+                continue
+            # Unity's y axis points up, so the floor is x and z.
+            point = (float(position[0]), float(position[2]))
+            near = nearest_place(layout, BODY_RADIUS, point, closed)
             if near is None:
                 continue
             x, y = near
             is_free = any(
-                max(abs(x - a), abs(y - b)) < 0.25 for a, b in home.home.starts
+                max(abs(x - a), abs(y - b)) < START_M for a, b in home.home.starts
             )
-            if is_free and all(math.dist(near, other) > 0.5 for other in taken):
+            if is_free and all(math.dist(near, other) > APART_M for other in taken):
                 starts[actor] = {"x": x, "y": y, "heading": starts[actor]["heading"]}
                 taken.append(near)
         return self.make_case(rng, name, home, draft, kind, places, starts, causes)
@@ -394,10 +415,10 @@ class DrawnGoals(PublishedHomes):
 
     def case(self, number: int, causes: Counter[str]) -> homes.Case | None:
         goals = list(self._files.json("wah_dataset/env_to_pred.json").values())
-        # Goals of a kind come in blocks of 20.
+        # Goals of a kind come in blocks of 20; steps of 37 visit all goals in a mixed order.
         predicates = virtualhome.predicates(goals[number * 37 % len(goals)])
         home = self._files.home(HOMES[number % len(HOMES)])
-        # Goals name one piece
+        # Goals name the type of their place; the first piece of a type stands for it.
         object_of = {o.type: o for o in reversed(home.home.scene.objects)}
         places = {p: object_of.get(p.place) for p in predicates}
         rules = self._files.json(f"wah_dataset/object_info{home.home.name[-1]}.json")
@@ -451,7 +472,13 @@ def lay_out_type(
     width, height, depth = (abs(float(v)) for v in sizes.get(kind, (0.1, 0.1, 0.1)))
     for number in range(1, predicate.count + rng.randint(0, MOST_EXTRA) + 1):
         item = HouseObject(
-            *(f"{kind}|new{number}", kind, 0.0, 0.0, width, depth, 0.0, height),
+            f"{kind}|new{number}",
+            kind,
+            x=0.0,
+            y=0.0,
+            width=width,
+            depth=depth,
+            height=height,
             affordances=frozenset(("pickupable",)),
         )
         draft.place_on(rng, item, rng.choice(holders))
@@ -467,7 +494,9 @@ def activity_of(predicates: Sequence[virtualhome.Predicate]) -> str:
     if "coffeetable" in places or any(p.relation == "holds" for p in predicates):
         return BOOK
     dishes = ("plate", "waterglass", "wineglass", "cutleryfork")
-    return TABLE if all(p.item in dishes for p in predicates) else FOOD
+    if all(p.item in dishes for p in predicates):
+        return TABLE
+    return FOOD
 
 
 def word_goal(
@@ -496,13 +525,19 @@ def word_goal(
     ]
     others = [o for o in same_type if o.id != place.id]
     side = ""
-    if others:  # the room has several: tell them apart
+    if others:
+        # The room has several: the side on which this one leads the others by most.
         east = [place.x - o.x for o in others]
         north = [place.y - o.y for o in others]
-        sides = {"northern ": min(north), "southern ": -max(north)}
-        sides |= {"eastern ": min(east), "western ": -max(east)}
-        side = max(sides, key=sides.__getitem__)
-        side = side if sides[side] > 0 else "middle "
+        lead_of = {
+            "northern ": min(north),
+            "southern ": -max(north),
+            "eastern ": min(east),
+            "western ": -max(east),
+        }
+        side = max(lead_of, key=lead_of.__getitem__)
+        if lead_of[side] <= 0:
+            side = "middle "
     where = f"{place.receptacle} the {side}{words(place.type)} in the {room}"
     return instruct(
         rng.choice(JOBS[kind]["purposes"]), parts, where, held_types, actors
@@ -548,11 +583,11 @@ class MaWah(homes.SourcedTasks):
         return (drawn,) if self.split == "homes" else ()
 
     def source(self, split: str) -> homes.EpisodeSource:
-        if split not in homes.GENERATED:
-            return (LoggedEpisodes if split == "logs" else DrawnGoals)(
-                self.folder, self.settings
-            )
         settings = self.settings
+        if split == "logs":
+            return LoggedEpisodes(self.folder, settings)
+        if split == "homes":
+            return DrawnGoals(self.folder, settings)
         seed = "ma_wah/{scene}"
         kinds = settings.kinds
         return homes.Generated(
@@ -576,19 +611,19 @@ class MaWah(homes.SourcedTasks):
         actors = actors_of(self.settings.agents)
         start_poses = poses(rng, draft.home, actors)
         start = {"scene": scene, "arrangement": arrangement, "poses": start_poses}
-        parts = join_words(
-            [count_phrase(spoken_name(each), n) for each, n in counts.items()]
-        )
-        site = f"{preposition(place.type)} the {spoken_name(place.type)} in the {draft.room(place)}"
-        text = instruct(rng.choice(JOBS[kind]["purposes"]), parts, site, held, actors)
-        goals: tuple[GoalCondition, ...] = (
-            *(
-                Inside(draft.ids(each), (place.id,), parts=n)
-                for each, n in counts.items()
-            ),
-            *(Held(draft.ids(each)) for each in held),
-        )
-        reference = HouseholdReference(name, kind, goals)
+
+        phrases = [count_phrase(spoken_name(each), n) for each, n in counts.items()]
+        place_name = f"the {spoken_name(place.type)} in the {draft.room(place)}"
+        site = f"{preposition(place.type)} {place_name}"
+        purpose = rng.choice(JOBS[kind]["purposes"])
+        text = instruct(purpose, join_words(phrases), site, held, actors)
+
+        goals: list[GoalCondition] = [
+            Inside(draft.ids(item_type), (place.id,), parts=n)
+            for item_type, n in counts.items()
+        ]
+        goals += [Held(draft.ids(item_type)) for item_type in held]
+        reference = HouseholdReference(name, kind, tuple(goals))
         return Task(Episode(name, text, scene, start, actors), reference)
 
 

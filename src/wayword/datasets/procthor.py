@@ -71,6 +71,7 @@ class Procthor(SolvableSearches):
 
     def open(self) -> None:
         folder = require_data(self.folder, "procthor")
+        # The folder of the file itself is accepted too.
         self.folder = folder / "procthor" if (folder / "procthor").is_dir() else folder
         self.place = lru_cache(maxsize=64)(self._build)
 
@@ -99,9 +100,8 @@ class Procthor(SolvableSearches):
 
     def _build(self, scene: str) -> SimulatedScene:
         path, houses = self._houses
-        return SimulatedScene(
-            scene_of(path, scene, houses[int(scene.rpartition("_")[2])]), {}
-        )
+        number = int(scene.rpartition("_")[2])
+        return SimulatedScene(scene_of(path, scene, houses[number]), {})
 
     def _task(self, number: int) -> Task:
         count = len(self._houses[1])
@@ -109,12 +109,17 @@ class Procthor(SolvableSearches):
         scene = f"{self.split}_{house}"
         place = self.place(scene)
         camera = Camera()
+
+        # Target type -> ids of its instances.
         ids_of: dict[str, list[str]] = {}
         for item in place.surfaces.objects:
             if "pickupable" in item.affordances:
                 ids_of.setdefault(item.type, []).append(item.id)
+
+        # A target and a start, drawn until a path of a minimum length leads from one to the other.
         cells = np.argwhere(place.ground.free)
-        for attempt in range(DRAW_ATTEMPTS if ids_of and len(cells) else 0):
+        attempts = DRAW_ATTEMPTS if ids_of and len(cells) else 0
+        for attempt in range(attempts):
             rng = Random(f"procthor/{self.settings.seed}/{scene}/{cycle}/{attempt}")
             kind = rng.choice(sorted(ids_of))
             j, i = cells[rng.randrange(len(cells))].tolist()
@@ -124,9 +129,9 @@ class Procthor(SolvableSearches):
             if route is not None and path_length(route) >= SHORTEST_PATH:
                 name = f"{scene}_{cycle}"
                 words = kind.replace("_", " ")
-                heading = rng.randrange(12)
+                heading = 30.0 * rng.randrange(12)
                 return search_task(
-                    place, name, words, ids_of[kind], 30.0 * heading, route, route
+                    place, name, words, ids_of[kind], heading, route, route
                 )
         raise UsageError(
             f"procthor: house {house} of {self.split} has no object to search for"
@@ -160,48 +165,51 @@ FLOOR_LEVEL = 0.05
 def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
     """Build a house's scene with all doors open. Raises ``DataError`` for a missing field."""
     builder = SceneBuilder(name)
+
+    # Walls, by id. An empty one is an opening along its full length.
     wall_ends: dict[str, tuple[Point, Point]] = {}
     for wall in read_field(path, name, house, "walls", list):
         key = read_field(path, name, wall, "id", str)
         polygon = read_field(path, f"{name}, wall {key}", wall, "polygon", list)
-        # On the floor, in the polygon's order
+        # Corners on the floor, in the polygon's order.
         corners = list(dict.fromkeys(map(_point, polygon)))
-        wall_ends[key] = corners[0], corners[-1]
+        wall_ends[key] = (corners[0], corners[-1])
         if wall.get("empty"):
             builder.opening(*wall_ends[key])
+
     for room in read_field(path, name, house, "rooms", list):
         corners = [
             _point(p) for p in read_field(path, name, room, "floorPolygon", list)
         ]
         label = type_name(read_field(path, name, room, "roomType", str))
         builder.room(f"{label}|{read_field(path, name, room, 'id', str)}", corners)
+
+    # Doors: openings in the first of their two walls, measured along it.
     for door in read_field(path, name, house, "doors", list):
         where = f"{name}, door {read_field(path, name, door, 'id', str)}"
         wall = read_field(path, where, door, "wall0", str)
         hole = read_field(path, where, door, "holePolygon", list)
         if wall not in wall_ends:
             raise DataError(path, where, f"refers to an unknown wall {wall!r}")
-        (ax, ay), (bx, by) = wall_ends[wall]
-        length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
-        door_start, door_end = (  # the hole is measured along the first wall
-            (ax + (bx - ax) * t / length, ay + (by - ay) * t / length)
-            for t in sorted(float(point["x"]) for point in hole[:2])
+        low, high = sorted(float(point["x"]) for point in hole[:2])
+        builder.opening(
+            _point_along(wall_ends[wall], low), _point_along(wall_ends[wall], high)
         )
-        builder.opening(door_start, door_end)
+
+    # Objects by center and typical size, rotated to the nearest axis.
     for item in _flatten_objects(read_field(path, name, house, "objects", list)):
-        # By its center and typical size, rotated to the nearest axis.
         key = read_field(path, name, item, "id", str)
         position = read_field(path, f"{name}, object {key}", item, "position", dict)
         kind = type_name(key.partition("|")[0])
         width, depth, height = typical_size(kind)
         if 45 <= float((item.get("rotation") or {}).get("y", 0.0)) % 180 < 135:
             width, depth = depth, width
-        (x, y), bottom = _point(position), max(0.0, float(position["y"]) - height / 2)
+        x, y = _point(position)
+        bottom = max(0.0, float(position["y"]) - height / 2)
         if kind in FURNITURE_KINDS and not item["parent"]:
-            underside = 0.0 if bottom < FLOOR_LEVEL or kind not in OBJECTS else bottom
-            builder.furniture(
-                kind, x, y, width, depth, height, name=key, bottom=underside
-            )
+            if bottom < FLOOR_LEVEL or kind not in OBJECTS:
+                bottom = 0.0
+            builder.furniture(kind, x, y, width, depth, height, name=key, bottom=bottom)
         else:
             builder.item(
                 kind,
@@ -217,12 +225,22 @@ def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
 
 
 def _point(raw: Mapping[str, Any]) -> Point:
+    """Return a point on the floor: AI2-THOR's y axis points up."""
     return float(raw["x"]), float(raw["z"])
+
+
+def _point_along(wall: tuple[Point, Point], distance: float) -> Point:
+    """Return the point at a distance (metres) from the first end of a wall."""
+    (ax, ay), (bx, by) = wall
+    # The minimum avoids a division by 0 for a wall of no length.
+    length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
+    return ax + (bx - ax) * distance / length, ay + (by - ay) * distance / length
 
 
 def _flatten_objects(
     items: Sequence[Any], parent: str = ""
 ) -> Iterator[dict[str, Any]]:
+    """Yield objects and their children, each with the id of its ``parent`` (empty: none)."""
     for item in items:
         yield {**item, "parent": parent}
         yield from _flatten_objects(item.get("children") or (), str(item.get("id", "")))

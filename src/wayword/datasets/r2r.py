@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cache, cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, Literal
@@ -116,41 +116,43 @@ class R2R(SolvableWalks):
 
     def open(self) -> None:
         folder = require_data(self.folder, self.name)
-        candidates = (folder / "r2r", folder / "R2R", folder)
-        root = next(
-            (each for each in candidates if (each / "annotations").is_dir()), None
-        )
-        if root is None:
+        # The folder of the dataset itself is accepted too.
+        for candidate in (folder / "r2r", folder / "R2R", folder):
+            if (candidate / "annotations").is_dir():
+                self.folder = candidate
+                break
+        else:
             raise DataError(folder, "", "contains no r2r/annotations", SOURCES)
-        self.folder = root
         self._graphs: dict[str, ViewpointGraph] = {}
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
-        if self.split != "sample72" or self.settings.annotations:
-            tasks = list(self._read(self.split))
-            if self.settings.instructions == "all":
-                return tasks
-            first: dict[str, Task] = {}
-            for task in tasks:
-                first.setdefault(task.episode.id.rsplit("_", 1)[0], task)
-            return list(first.values())
+        if self.split == "sample72" and not self.settings.annotations:
+            return self._sample()
+        tasks = list(self._read(self.split))
+        if self.settings.instructions == "all":
+            return tasks
+        first: dict[str, Task] = {}
+        for task in tasks:
+            first.setdefault(_path_id(task), task)
+        return list(first.values())
+
+    def _sample(self) -> list[Task]:
+        """Draw one path with three instructions from each scene of ``SAMPLE_PARTS``."""
         rng = Random(self.settings.sample_seed)
         sample: list[Task] = []
         for part in SAMPLE_PARTS:
-            # Scene -> path id -> its tasks
-            paths: dict[str, dict[str, list[Task]]] = {}
+            # Scene -> path id -> its tasks.
+            scenes: dict[str, dict[str, list[Task]]] = {}
             for task in self._read(part):
-                path_id = task.episode.id.rsplit("_", 1)[0]
-                paths.setdefault(task.episode.scene, {}).setdefault(path_id, []).append(
-                    task
-                )
-            for scene in sorted(paths):
-                path_ids = sorted(
-                    i for i, tasks in paths[scene].items() if len(tasks) >= 3
-                )
+                paths = scenes.setdefault(task.episode.scene, {})
+                paths.setdefault(_path_id(task), []).append(task)
+            # Sorted, so that the draw does not depend on the order of the file.
+            for scene in sorted(scenes):
+                paths = scenes[scene]
+                path_ids = sorted(name for name in paths if len(paths[name]) >= 3)
                 if path_ids:
-                    sample += paths[scene][rng.choice(path_ids)][:3]
+                    sample += paths[rng.choice(path_ids)][:3]
         return sample
 
     @property
@@ -161,13 +163,11 @@ class R2R(SolvableWalks):
     def caveats(self) -> tuple[str, ...]:
         """Notes on a user's annotation file, or that the sample is not NavGPT's."""
         if name := self.replaced_by:
-            return (
-                f"the {len(self.tasks):,} episodes of {name}, not those of {self.split}",
-            )
-        sampled = self.split == "sample72"
-        return (
-            "sample72 is drawn by seed: NavGPT's own sample is not published",
-        ) * sampled
+            count = len(self.tasks)
+            return (f"the {count:,} episodes of {name}, not those of {self.split}",)
+        if self.split == "sample72":
+            return ("sample72 is drawn by seed: NavGPT's own sample is not published",)
+        return ()
 
     @cached_property
     def scans(self) -> list[str]:
@@ -186,10 +186,9 @@ class R2R(SolvableWalks):
                 if path:
                     files[f"{kind}/{scan}"] = path
         if self.settings.sub_instructions:
-            files |= {
-                f"fgr2r/{p}": find(self.folder / "fgr2r", f"FGR2R_{p}.json")
-                for p in parts
-            }
+            for part in parts:
+                name = f"FGR2R_{part}.json"
+                files[f"fgr2r/{part}"] = find(self.folder / "fgr2r", name)
         if self.settings.objects == "reverie":
             folder = self.folder.parent / "reverie"
             files["reverie/objpos"] = find(folder, "objpos.json")
@@ -201,19 +200,24 @@ class R2R(SolvableWalks):
         """Return, for each of FGR2R's sub-instructions, the offset of its words in the instruction
         and the path index of its end; empty if FGR2R does not have the instruction."""
         parts = self._fine_grained.get(task.episode.id, ())
-        text = task.episode.instruction
-        written = [*re.finditer(r"\w+", text.lower())]
-        words = [word for part, _ in parts for word in part]
+        written = [*re.finditer(r"\w+", task.episode.instruction.lower())]
+        written_words = [match[0] for match in written]
+        words: list[str] = []
+        for part, _ in parts:
+            words += part
+
         # FGR2R has the words' base forms and lacks some: those in common place the others.
-        match = SequenceMatcher(
-            None, [each[0] for each in written], words, autojunk=False
-        )
-        blocks = match.get_matching_blocks()
-        place = {b + n: a + n for a, b, size in blocks for n in range(size)}
+        matcher = SequenceMatcher(None, written_words, words, autojunk=False)
+        place: dict[int, int] = {}  # word of FGR2R -> word of the instruction
+        for a, b, size in matcher.get_matching_blocks():
+            place |= zip(range(b, b + size), range(a, a + size), strict=True)
+
+        # A part begins as many words before its first placed word as in FGR2R.
         narrated = list[tuple[int, int]]()
         first = 0
-        # One path is longer in FGR2R
-        last = len(getattr(task.reference, "path", ())) - 1
+        last = (
+            len(getattr(task.reference, "path", ())) - 1
+        )  # one path is longer in FGR2R
         for part, end in parts:
             near = next((n for n in range(len(part)) if first + n in place), None)
             if near is not None:
@@ -226,9 +230,10 @@ class R2R(SolvableWalks):
     def _fine_grained(self) -> dict[str, list[tuple[list[str], int]]]:
         """FGR2R's sub-instructions by episode id, each with its last viewpoint on the path, counted
         from 1; empty for parts that FGR2R does not have."""
+        if self.name != "r2r" or self.settings.annotations:
+            return {}
         path = find_any(self.folder / "fgr2r", f"FGR2R_{self.split}.json")
-        fits = path and self.name == "r2r" and not self.settings.annotations
-        return dict(_fgr2r(path)) if path and fits else {}
+        return dict(_fgr2r(path)) if path else {}
 
     def graph(self, scene: str) -> ViewpointGraph:
         if scene not in self._graphs:
@@ -266,7 +271,8 @@ class R2R(SolvableWalks):
             name += "+reverie"
         else:
             sightings = recorded.pack_sightings(self._pack_folder)
-        name += f":{Path(settings.observations).name}" if settings.observations else ""
+        if settings.observations:
+            name += f":{Path(settings.observations).name}"
         captions = recorded.RecordedPerceiver(self._pack_folder, sightings, name)
         if not settings.pictures:
             return captions
@@ -274,12 +280,12 @@ class R2R(SolvableWalks):
         graphs = self.folder / "connectivity"
         if not folder.is_dir():
             raise UsageError(f"dataset.pictures: no such folder: {folder}")
-        return recorded.ScanPictures(
-            *(captions, folder),
-            lambda scan: recorded.camera_headings(
-                find(graphs, f"{scan}_connectivity.json")
-            ),
-        )
+
+        def headings(scan: str) -> Mapping[str, float]:
+            path = find(graphs, f"{scan}_connectivity.json")
+            return recorded.camera_headings(path)
+
+        return recorded.ScanPictures(captions, folder, headings)
 
     @cached_property
     def _pack_folder(self) -> Path:
@@ -301,12 +307,14 @@ class R2R(SolvableWalks):
         else:
             places = [top / "annotations", top]
         names = [name.format(part) for name in self.annotation_files]
-        paths = (find_any(folder, name) for folder in places for name in names)
-        return next((path for path in paths if path), None) or find(
-            places[-1], names[0]
-        )
+        for folder, name in product(places, names):
+            published = find_any(folder, name)
+            if published:
+                return published
+        return find(places[-1], names[0])  # raises the error for the usual name
 
     def _read(self, part: str) -> Iterator[Task]:
+        """Yield the tasks of a part in file order. Raises ``DataError``."""
         path = self._annotations(part)
         names = dict[str, str]()
         fgr2r: dict[str, list[tuple[list[str], int]]] = {}
@@ -314,24 +322,12 @@ class R2R(SolvableWalks):
             fgr2r = dict(_fgr2r(find(self.folder / "fgr2r", f"FGR2R_{part}.json")))
         for number, record in enumerate(read_json(path, list)):
             where = f"record {number}"
-            if isinstance(record, dict) and "instr_id" in record:
-                episode_id = str(read_field(path, where, record, "instr_id", str))
-                texts = {
-                    episode_id: read_field(path, where, record, "instruction", str)
-                }
-            else:
-                instructions = read_field(path, where, record, "instructions", list)
-                path_id = read_field(path, where, record, "path_id", (int, str))
-                texts = {
-                    f"{path_id}_{index}": text
-                    for index, text in enumerate(instructions)
-                }
-                if not texts:
-                    raise DataError(path, f"{where}, field 'instructions'", "is empty")
-            for name, text in texts.items():
-                # FGR2R covers three instructions per path
+            for name, text in _instructions(path, where, record).items():
+                extra: dict[str, Any] = {}
+                # FGR2R covers three instructions per path.
                 parts = [" ".join(words) for words, _ in fgr2r.get(name, ())]
-                extra = {"sub_instructions": parts} if parts else {}
+                if parts:
+                    extra["sub_instructions"] = parts
                 yield _task(path, where, record, name, text, extra, names)
             if self.settings.annotations:
                 self._check_route(path, where, record)
@@ -345,25 +341,42 @@ class R2R(SolvableWalks):
         except DataError as error:
             problem = f"is not a Matterport3D scan: {scan!r}"
             raise DataError(path, f"{where}, field 'scan'", problem) from error
-        problem = ""
-        field = "path"
-        unknown = [place for place in route if place not in graph.index]
-        apart = [
-            (a, b)
-            for a, b in pairwise(route if not unknown else ())
-            if b not in graph.adjacent[a]
-        ]
-        if unknown:
-            problem = f"{unknown[0]!r} is not a viewpoint of {scan}"
-        elif apart:
-            problem = "{!r} and {!r} are not adjacent".format(*apart[0])
-        if len(route) < 2 and "distance" not in record:
-            problem = "must have at least two viewpoints"
         if abs(record["heading"]) > math.tau:
             problem = "must be in radians clockwise from north, at most 2 pi"
-            field = "heading"
+            raise DataError(path, f"{where}, field 'heading'", problem)
+        problem = _route_problem(graph, route)
+        if len(route) < 2 and "distance" not in record:
+            problem = "must have at least two viewpoints"
         if problem:
-            raise DataError(path, f"{where}, field {field!r}", problem)
+            raise DataError(path, f"{where}, field 'path'", problem)
+
+
+def _route_problem(graph: ViewpointGraph, route: Sequence[str]) -> str:
+    """Return the reason why a route is not a path of the graph; empty if it is one."""
+    for place in route:
+        if place not in graph.index:
+            return f"{place!r} is not a viewpoint of {graph.scan}"
+    for one, other in pairwise(route):
+        if other not in graph.adjacent[one]:
+            return f"{one!r} and {other!r} are not adjacent"
+    return ""
+
+
+def _path_id(task: Task) -> str:
+    """Return the path of an episode: ``123`` for ``123_0``."""
+    return task.episode.id.rsplit("_", 1)[0]
+
+
+def _instructions(path: Path, where: str, record: Any) -> dict[str, Any]:
+    """Return the instructions of a record by episode id, in NavGPT's format or in R2R's own."""
+    if isinstance(record, dict) and "instr_id" in record:
+        episode_id = str(read_field(path, where, record, "instr_id", str))
+        return {episode_id: read_field(path, where, record, "instruction", str)}
+    instructions = read_field(path, where, record, "instructions", list)
+    path_id = read_field(path, where, record, "path_id", (int, str))
+    if not instructions:
+        raise DataError(path, f"{where}, field 'instructions'", "is empty")
+    return {f"{path_id}_{index}": text for index, text in enumerate(instructions)}
 
 
 def _task(
@@ -396,11 +409,11 @@ def _task(
     start = {"viewpoint": route[0], "heading": absolute(math.degrees(heading))}
     scan = read_field(path, where, record, "scan", str)
     episode = Episode(name, instruction.strip(), scan, start, extra=extra)
-    # Public test split: only the start
-    has_path = len(route) > 1 or "distance" in record
-    return Task(
-        episode, PathReference(name, tuple(route)) if has_path else Reference(name)
-    )
+    if len(route) == 1 and "distance" not in record:
+        return Task(
+            episode, Reference(name)
+        )  # the public test split has only the start
+    return Task(episode, PathReference(name, tuple(route)))
 
 
 def _fgr2r(path: Path) -> Iterator[tuple[str, list[tuple[list[str], int]]]]:
@@ -410,11 +423,11 @@ def _fgr2r(path: Path) -> Iterator[tuple[str, list[tuple[list[str], int]]]]:
         where = f"record {number}"
         text = read_field(path, where, record, "new_instructions", str)
         views = read_field(path, where, record, "chunk_view", list)
-        for index, (words, ends) in enumerate(
-            zip(ast.literal_eval(text), views, strict=True)
-        ):
-            chunks = zip(words, (end for _, end in ends), strict=True)
-            yield f"{record['path_id']}_{index}", list(chunks)
+        parts = zip(ast.literal_eval(text), views, strict=True)
+        for index, (words, ranges) in enumerate(parts):
+            ends = [end for _, end in ranges]
+            name = f"{record['path_id']}_{index}"
+            yield name, list(zip(words, ends, strict=True))
 
 
 class R4R(R2R):
@@ -453,8 +466,11 @@ class RxR(R2R):
     name = "rxr"
     Settings = RxRSettings
     splits = (
-        *("val_seen", "val_unseen", "train"),
-        *("test_standard_public", "test_challenge_public"),
+        "val_seen",
+        "val_unseen",
+        "train",
+        "test_standard_public",
+        "test_challenge_public",
     )
     max_steps = 30
     annotation_files = ("rxr_{}_guide.jsonl",)
@@ -511,12 +527,13 @@ class Reverie(R2R):
             path = getattr(walk.reference, "path", ())
             if not path or not target:
                 return Task(episode, Reference(episode.id))
-            in_view = self._visible(episode.scene).items()
-            views = frozenset(
-                p for p, seen in in_view if any(each.id == target for each in seen)
-            )
-            views = views or frozenset(path[-1:])
-            return Task(episode, ObjectReference(episode.id, path, None, target, views))
+            views = set[str]()
+            for place, objects in self._visible(episode.scene).items():
+                if any(item.id == target for item in objects):
+                    views.add(place)
+            # A target without a box is taken to be in view at the end of the path.
+            goal = frozenset(views or path[-1:])
+            return Task(episode, ObjectReference(episode.id, path, None, target, goal))
 
         return DrawnTasks(len(walks), task, lambda number: walks[number][0].episode.id)
 
@@ -531,9 +548,8 @@ class Reverie(R2R):
             extra = {"rules": read_rules("reverie")}
             target = str(record.get("objId", ""))
             stem = str(record.get("id") or f"{record.get('path_id')}_{target}")
-            for index, text in enumerate(
-                read_field(path, where, record, "instructions", list)
-            ):
+            instructions = read_field(path, where, record, "instructions", list)
+            for index, text in enumerate(instructions):
                 walk = _task(path, where, record, f"{stem}_{index}", text, extra, names)
                 walks.append((walk, target))
         return walks
@@ -562,31 +578,34 @@ class Reverie(R2R):
         plan = super().make_plan(task, world, actor, kind)
         name = getattr(task.reference, "object_id", "")
         path = getattr(task.reference, "path", ("",))
-        in_view = {each.id for each in self.objects(task.episode.scene, path[-1])}
-        stop_action = Action("stop", (name,)) if name in in_view else STOP
-        return listed(
-            lambda: [stop_action if action == STOP else action for action in plan]
-        )
+        in_view = {item.id for item in self.objects(task.episode.scene, path[-1])}
+        if name not in in_view:
+            return plan
+        stop = Action("stop", (name,))
+        return listed(lambda: [stop if action == STOP else action for action in plan])
 
     def _read_objects(self, scan: str) -> dict[str, tuple[VisibleObject, ...]]:
         """Map viewpoints to the objects in view from them."""
         objects = {}
-        for place, boxes in read_json(find(self._boxes, f"{scan}.json")).items():
+        for place, record in read_json(find(self._boxes, f"{scan}.json")).items():
+            boxes = record.get(place, record)  # some files repeat the viewpoint
             in_view: list[VisibleObject] = []
-            for number, box in sorted(
-                boxes.get(place, boxes).items(), key=lambda each: int(each[0])
-            ):
-                # The mean heading of the views that show it
-                if views := box["visible_pos"]:
-                    angles = [math.radians(VIEW_STEP * (view % 12)) for view in views]
-                    east, north = (
-                        plain_sum(map(f, angles)) for f in (math.sin, math.cos)
-                    )
-                    heading = math.degrees(math.atan2(east, north)) % 360.0
+            for number in sorted(boxes, key=int):
+                box = boxes[number]
+                views = box["visible_pos"]
+                if views:
                     name = box["name"].replace("#", " ")
-                    in_view.append(VisibleObject(number, name, heading))
+                    in_view.append(VisibleObject(number, name, _mean_heading(views)))
             objects[place] = tuple(in_view)
         return objects
+
+
+def _mean_heading(views: Sequence[int]) -> float:
+    """Return the mean heading (degrees) of views, twelve per row of elevation."""
+    angles = [math.radians(VIEW_STEP * (view % 12)) for view in views]
+    east = plain_sum(map(math.sin, angles))
+    north = plain_sum(map(math.cos, angles))
+    return math.degrees(math.atan2(east, north)) % 360.0
 
 
 datasets = {"r2r": R2R, "r4r": R4R, "rxr": RxR, "reverie": Reverie}

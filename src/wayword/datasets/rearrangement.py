@@ -60,37 +60,56 @@ def describe_state(
     """
     names = names_of(objects.values())
     goals = {goal.object: goal for goal in targets}
+
+    # Receptacle -> its movable objects, with their spots on it.
     contents: dict[str, list[str]] = {}
     for goal in goals.values():
         if "pickupable" in objects[goal.object].affordances:
-            spot_note = f" ({spot_text})" if (spot_text := spot(goal)) else ""
-            contents.setdefault(goal.receptacle, []).append(
-                f"{names[goal.object]}{spot_note}"
-            )
+            entry = names[goal.object]
+            spot_text = spot(goal)
+            if spot_text:
+                entry += f" ({spot_text})"
+            contents.setdefault(goal.receptacle, []).append(entry)
+
+    # Room -> lines of its receptacles and lids.
     rooms: dict[str, list[str]] = {}
     for item in objects.values():
         has_lid = item.id in goals and "openable" in item.affordances
         if item.id not in contents and not has_lid:
             continue
-        piece = item  # target furniture of the object, or the object itself
-        while holder := (
-            goals[piece.id].receptacle if piece.id in goals else piece.parent
-        ):
-            piece = objects[holder]
+        line = f"- {names[item.id]}"
         if item.receptacle:
             line = f"- {item.receptacle} {names[item.id]}"
-        else:
-            line = f"- {names[item.id]}"
         if has_lid:
             line += " (open)" if goals[item.id].open else " (closed)"
         if item.receptacle:
             line += f": {', '.join(contents.get(item.id, ())) or 'nothing'}"
-        rooms.setdefault(room_of(piece), []).append(line)
-    lines = [
-        line for room, listed in rooms.items() for line in (f"In the {room}:", *listed)
-    ]
-    floor = [f"On the floor: {', '.join(contents[''])}."] if contents.get("") else []
-    return "\n".join((OPENING, *lines, *floor, EMPTY_NOTE))
+        room = room_of(_furniture_under(item, goals, objects))
+        rooms.setdefault(room, []).append(line)
+
+    lines = [OPENING]
+    for room, room_lines in rooms.items():
+        lines += [f"In the {room}:", *room_lines]
+    if contents.get(""):
+        lines.append(f"On the floor: {', '.join(contents[''])}.")
+    lines.append(EMPTY_NOTE)
+    return "\n".join(lines)
+
+
+def _furniture_under(
+    item: HouseObject,
+    goals: Mapping[str, Restored],
+    objects: Mapping[str, HouseObject],
+) -> HouseObject:
+    """Return the furniture that an object is in or on in the target state, or the object itself."""
+    piece = item
+    while True:
+        holder = piece.parent
+        if piece.id in goals:
+            holder = goals[piece.id].receptacle
+        if not holder:
+            return piece
+        piece = objects[holder]
 
 
 # Changes in a generated home.
@@ -100,6 +119,8 @@ WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "rearrangement")
 MOST_CHANGES = 5  # as in the published episodes
 LID_SHARE = 0.3
 """Share of changes that open or close a receptacle."""
+OPEN_SHARE = 0.15
+"""Share of receptacles that are open before the changes."""
 
 
 def shuffle_objects(
@@ -109,16 +130,19 @@ def shuffle_objects(
 
     Returns the goals for changed and unchanged objects, and the words of each instruction.
     """
+    # Receptacles that are the only ones of their type in their room have an unambiguous name.
     holders = surfaces(draft.home.scene)
     places = [(o.type, draft.room(o)) for o in holders]
     unique = [
         draft.objects[o.id]
-        for n, o in enumerate(holders)
-        if places.count(places[n]) == 1
+        for o, place in zip(holders, places, strict=True)
+        if places.count(place) == 1
     ]
     for item in unique:  # a lived-in home: some lids are open
-        if "openable" in item.affordances and rng.random() < 0.15:
+        if "openable" in item.affordances and rng.random() < OPEN_SHARE:
             draft.objects[item.id] = replace(item, open=True)
+
+    # The changes; a dictionary keeps their order.
     originals = dict(draft.objects)
     changed_ids: dict[str, None] = {}
     for _ in range(rng.randint(1, MOST_CHANGES)):
@@ -127,6 +151,7 @@ def shuffle_objects(
             changed_ids[object_id] = None
     if not changed_ids:
         return None
+    # Goals: the original states.
     goals = {o.id: Restored(o.id, o.parent, o.open) for o in originals.values()}
     other_goals = [
         goals[o.id]
@@ -134,14 +159,24 @@ def shuffle_objects(
         if o.id not in changed_ids
         and not o.affordances.isdisjoint(("pickupable", "openable"))
     ]
+
+    # Instructions, one sentence per change.
     lines = [rng.choice(WORDS["openings"])]
-    for item in (originals[object_id] for object_id in changed_ids):
-        is_lid = item.type not in OBJECTS
-        holder = item if is_lid else draft.objects[item.parent]
-        words = {"place": spoken_name(holder.type), "room": draft.room(holder)}
-        words |= {"thing": spoken_name(item.type), "on": preposition(holder.type)}
-        words |= {"open": "open" if item.open else "closed"}
-        lines.append(rng.choice(WORDS["lids" if is_lid else "places"]).format(**words))
+    for object_id in changed_ids:
+        item = originals[object_id]
+        kind = "lids"
+        holder = item
+        if item.type in OBJECTS:  # a small object, else a receptacle
+            kind = "places"
+            holder = draft.objects[item.parent]
+        words = {
+            "thing": spoken_name(item.type),
+            "on": preposition(holder.type),
+            "place": spoken_name(holder.type),
+            "room": draft.room(holder),
+            "open": "open" if item.open else "closed",
+        }
+        lines.append(rng.choice(WORDS[kind]).format(**words))
     changed_goals = [goals[object_id] for object_id in changed_ids]
     state = describe_state(draft.objects, (*changed_goals, *other_goals), draft.room)
     return changed_goals, other_goals, {"changes": " ".join(lines), "state": state}
@@ -157,11 +192,11 @@ def _change_lid(
     lids = [
         o.id for o in holders if "openable" in o.affordances and o.id not in changed
     ]
-    lid = rng.choice(lids) if lids else ""
-    if lid:
-        draft.objects[lid] = replace(
-            draft.objects[lid], open=not draft.objects[lid].open
-        )
+    if not lids:
+        return ""
+    lid = rng.choice(lids)
+    before = draft.objects[lid]
+    draft.objects[lid] = replace(before, open=not before.open)
     return lid
 
 
@@ -239,6 +274,10 @@ LOW_M = 0.15
 NOWHERE = "nowhere"
 """Receptacle of an object that hangs in the air according to the published boxes."""
 
+START = 0
+TARGET = 1
+"""Moments of an episode: the index of a start and of a target in its pairs of values."""
+
 Cause = Literal["", "nothing_displaced", "unknown_object", "target_on_nothing_known"]
 """Reason to omit an episode: no change counts under these rules; a moved object is not in the
 metadata; a target is neither on the floor nor in or on any object with a published box."""
@@ -262,9 +301,8 @@ def judge(published: thor.Records, shuffled: Shuffle) -> JudgedStart:
     """Return the goals of an episode in a scene with these objects."""
     goals = _displaced_goals(published, shuffled)
     objects = list(filter(thor.is_object, published))
-    first, last = (
-        tuple(_record_at(r, shuffled, moment) for r in objects) for moment in (0, 1)
-    )
+    first = tuple(_record_at(r, shuffled, START) for r in objects)
+    last = tuple(_record_at(r, shuffled, TARGET) for r in objects)
     holder_of = _holders(first)
     last_holder_of = _holders(last)
     displaced_ids = {goal.object for goal in goals}
@@ -296,45 +334,45 @@ def omission_cause(published: thor.Records, shuffled: Shuffle) -> Cause:
 def _displaced_goals(
     published: thor.Records, shuffled: Shuffle
 ) -> tuple[Restored, ...]:
-    """Return goals for the displaced objects."""
+    """Return goals for the displaced objects, by the rules at the head of this part."""
     objects = list(filter(thor.is_object, published))
-    before, after = (
-        [_record_at(r, shuffled, index) for r in objects if thor.preposition(r)]
-        for index in (0, 1)
-    )
+    receptacles = list(filter(thor.preposition, objects))
+    before = [_record_at(r, shuffled, START) for r in receptacles]
+    after = [_record_at(r, shuffled, TARGET) for r in receptacles]
     goals = []
     for r in objects:
         start = shuffled.start.get(r.name)
         target = shuffled.target.get(r.name)
-        if (
-            not (start and target and _is_moved(start, target))
-            and r.name not in shuffled.openings
-        ):
+        is_moved = start and target and _is_moved(start, target)
+        if not is_moved and r.name not in shuffled.openings:
             continue
-        first = _record_at(r, shuffled, 0)
-        last = _record_at(r, shuffled, 1)
+        first = _record_at(r, shuffled, START)
+        last = _record_at(r, shuffled, TARGET)
         is_open = "isOpen" in last.flags
+
+        # A lid of furniture: its support remains as published.
         if not first.pickupable:
-            if first.flags != last.flags:  # its support remains as published
+            if first.flags != last.flags:
+                support = ""
                 if thor.can_lie_on(first):
-                    on = thor.find_holders((*before, first), [first])
-                else:
-                    on = {}
-                goals.append(Restored(first.id, on.get(first.id, ""), is_open))
+                    holder_of = thor.find_holders((*before, first), [first])
+                    support = holder_of.get(first.id, "")
+                goals.append(Restored(first.id, support, is_open))
             continue
+
+        # A small object in or on another receptacle, or at another spot of the same furniture.
         start_on = _holder(first, before)
         end_on = _holder(last, after)
-        x, y, _ = last.center
-        if (start_on and start_on.id) != (end_on and end_on.id):
-            floor = "" if last.bottom <= LOW_M else NOWHERE
-            goals.append(Restored(first.id, end_on.id if end_on else floor, is_open))
-        elif (
-            end_on
-            and not end_on.pickupable
-            and math.dist(first.center[:2], (x, y)) > NEAR_M
-        ):
+        end_spot = last.center[:2]
+        if end_on is None:
+            if start_on is not None:
+                floor = "" if last.bottom <= LOW_M else NOWHERE
+                goals.append(Restored(first.id, floor, is_open))
+        elif start_on is None or start_on.id != end_on.id:
+            goals.append(Restored(first.id, end_on.id, is_open))
+        elif not end_on.pickupable and math.dist(first.center[:2], end_spot) > NEAR_M:
             goals.append(
-                Restored(first.id, end_on.id, is_open, at=(x, y), within=NEAR_M)
+                Restored(first.id, end_on.id, is_open, at=end_spot, within=NEAR_M)
             )
     return tuple(goals)
 
@@ -364,25 +402,24 @@ def _holder(
 def _record_at(
     record: thor.ObjectRecord, shuffled: Shuffle, moment: int
 ) -> thor.ObjectRecord:
-    """Return the record of an object at the start (0) of an episode, or at its target (1)."""
+    """Return the record of an object at the ``START`` or ``TARGET`` of an episode."""
     pose = (shuffled.start, shuffled.target)[moment].get(record.name)
-    if pose is None:
-        record = record
-    else:
+    if pose is not None:
         record = thor.move_record(record, pose.position, pose.heading)
     openings = shuffled.openings.get(record.name)
     if openings is None:
         return record
-    changes = abs(openings[0] - openings[1]) > LID_CHANGE
-    if changes:
+    if abs(openings[START] - openings[TARGET]) > LID_CHANGE:
         is_open = openings[moment] == max(openings)
     else:
         is_open = min(openings) > LID_CHANGE
-    flags = record.flags | {"isOpen"} if is_open else record.flags - {"isOpen"}
+    flags = record.flags - {"isOpen"}
+    if is_open:
+        flags |= {"isOpen"}
     return replace(record, flags=flags)
 
 
-CACHED_SCENES = 64
+CACHED_SCENES = 64  # enough for episodes that are played side by side
 
 
 class PublishedEpisodes:
@@ -398,14 +435,12 @@ class PublishedEpisodes:
         self._request_form = form
         self._path = find(folder, f"rearrangement/{split}.json")
         self._scenes = read_json(self._path, dict)  # scene -> episodes
-        places = [
-            (scene, number)
-            for scene in self._scenes
-            for number in range(
-                len(read_field(self._path, "", self._scenes, scene, list))
-            )
-        ]
+        places: list[tuple[str, int]] = []
+        for scene in self._scenes:
+            records = read_field(self._path, "", self._scenes, scene, list)
+            places += [(scene, number) for number in range(len(records))]
 
+        # Omissions take a geometric judgment of every episode, so they are cached.
         def survey() -> list[Cause]:
             episodes = (self._read(*place) for place in places)
             return [
@@ -414,15 +449,11 @@ class PublishedEpisodes:
             ]
 
         sources = (self._path, *ithor.files(folder, ()).values())
-        pairs = list(
-            zip(places, cached_json("rearrangement-1", sources, survey), strict=True)
-        )
-        self.omissions: Mapping[str, int] = dict(
-            Counter(cause for _, cause in pairs if cause)
-        )
+        causes = cached_json("rearrangement-1", sources, survey)
+        self.omissions: Mapping[str, int] = dict(Counter(filter(None, causes)))
         self._places = {
-            f"{scene}_{split}_{n}": (scene, n)
-            for (scene, n), cause in pairs
+            f"{scene}_{split}_{number}": (scene, number)
+            for (scene, number), cause in zip(places, causes, strict=True)
             if not cause
         }
         self._ids = list(self._places)
@@ -484,14 +515,14 @@ class PublishedEpisodes:
     def _build(self, name: str) -> tuple[Scene, Layout]:
         shuffled, judged = self._load_start(name)
         scene = ithor.from_records(self._folder, shuffled.scene, judged.records)
-        # A receptacle has room for all its initial and target objects.
-        objects = tuple(
-            replace(o, capacity=max(o.capacity, judged.most_held.get(o.id, 0)))
-            if o.capacity
-            else o
-            for o in scene.objects
-        )
-        scene = replace(scene, objects=objects)
+        # A receptacle has room for all its initial and target objects; 0 is no limit.
+        objects = []
+        for item in scene.objects:
+            held = judged.most_held.get(item.id, 0)
+            if item.capacity and held > item.capacity:
+                item = replace(item, capacity=held)
+            objects.append(item)
+        scene = replace(scene, objects=tuple(objects))
         return scene, ithor.layout(self._folder, shuffled.scene, scene)
 
     def _task(self, number: int) -> Task:
@@ -537,16 +568,17 @@ def describe_changes(rng: Random, scene: Scene, goals: Sequence[Restored]) -> st
         holder = objects.get(goal.receptacle)
         words = {"thing": names[item.id], "place": names[item.id]}
         if "pickupable" not in item.affordances:
-            kind, words["open"] = "room_lids", "open" if goal.open else "closed"
+            kind = "room_lids"
+            words["open"] = "open" if goal.open else "closed"
         elif holder is None:
             kind = "floors"
         else:
+            kind = "room_places"
             words |= {"on": holder.receptacle, "place": names[holder.id]}
-            kind = "room_places" if goal.at is None else "spots"
             if goal.at is not None:
-                words["spot"] = spot_words(
-                    (goal.at[0] - holder.x, goal.at[1] - holder.y)
-                )
+                kind = "spots"
+                x, y = goal.at
+                words["spot"] = spot_words((x - holder.x, y - holder.y))
         line = rng.choice(WORDS[kind]).format_map(words)
         lines.append(line[0].upper() + line[1:])
     return " ".join((rng.choice(WORDS["openings"]), *lines))

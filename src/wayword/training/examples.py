@@ -46,28 +46,24 @@ where that is one panorama short of the goal; any other has the oracle's."""
 
 
 def near_goal(dataset: Dataset, task: Task) -> frozenset[str]:
-    """The places that count as the goal: linked with it (streets), within 3 m of it (indoors)."""
+    """Return the places that count as the goal: linked with it in streets, within 3 m of it
+    indoors. Raises ``UsageError`` for other worlds, and for a task without a goal."""
     reference = task.reference
     if not isinstance(reference, PathReference):
         raise UsageError(f"episode {task.episode.id} has no goal to learn from")
     graph = dataset.graph(task.episode.scene)  # type: ignore[attr-defined]
     goal = reference.goal
     if isinstance(graph, ViewpointGraph):
-        row = graph.distances[:, graph.index[goal]]
-        radius = dataset.family.goal_radius
-        return frozenset(
-            name
-            for name, distance in zip(graph.ids, row, strict=True)
-            if distance < radius
-        )
+        distances = graph.distances[:, graph.index[goal]]
+        numbers = np.flatnonzero(distances < dataset.family.goal_radius).tolist()
+        return frozenset(graph.ids[number] for number in numbers)
     if isinstance(graph, StreetGraph):
         number = graph.index[goal]
-        successors = {graph.ids[target] for _, target in graph.exits(number)}
+        numbers = [number, *(target for _, target in graph.exits(number))]
+        # Links into the goal: their row in the offsets is the panorama that they leave.
         links = np.flatnonzero(graph.targets == number)
-        predecessors = np.searchsorted(graph.offsets, links, side="right") - 1
-        return frozenset(
-            {goal, *successors, *(graph.ids[other] for other in predecessors.tolist())}
-        )
+        numbers += (np.searchsorted(graph.offsets, links, side="right") - 1).tolist()
+        return frozenset(graph.ids[number] for number in numbers)
     raise UsageError("success in this world does not depend on places")
 
 
@@ -95,6 +91,7 @@ class Guide:
         self.strayed = False
 
     def best(self, place: str) -> Action:
+        """Return the oracle's action at a place."""
         if place in self._gold[self.reached :]:
             self.reached = self._gold.index(place, self.reached)
         self.strayed = place != self._gold[self.reached]
@@ -103,9 +100,8 @@ class Guide:
             return route[0] if route else STOP
         if self.reached == len(self._gold) - 1:
             return STOP
-        return self._world.along("agent", self._gold[self.reached : self.reached + 2])[
-            0
-        ]
+        step = self._gold[self.reached : self.reached + 2]
+        return self._world.along("agent", step)[0]
 
 
 # ClauseEnds: the clause of an instruction that belongs to each step of the gold path.
@@ -125,7 +121,7 @@ class ClauseEnds:
     ends: tuple[int, ...]
 
     def at(self, place: int) -> int:
-        """Number, from 1, of the clause that is followed at a place of the path (its index)."""
+        """Return the number, from 1, of the clause to follow at a place of the path (its index)."""
         return min(1 + sum(end <= place for end in self.ends), len(self.ends))
 
 
@@ -140,37 +136,49 @@ def align_clauses(
     narrated = getattr(dataset, "narrated", None)
     stretches: Sequence[tuple[int, int]] = narrated(task) if narrated else ()
     if stretches:
-        # Each clause ends with the last stretch that begins before the next clause does. Clauses
-        # that share a stretch divide its places evenly.
-        nexts = [clause.begin for clause in clauses[1:]]
-        last = [max(i for i, (begin, _) in enumerate(stretches) if i == 0 or begin < following)
-                for following in nexts] + [len(stretches) - 1]  # fmt: skip
-        ends: list[int] = []
-        for number, stretch in enumerate(last):
-            sharing = [n for n, other in enumerate(last) if other == stretch]
-            first = stretches[stretch - 1][1] if stretch else 0
-            if len(sharing) > 1 and sharing[0] and last[sharing[0] - 1] < stretch - 1:
-                first = stretches[last[sharing[0] - 1]][1]
-            part = (sharing.index(number) + 1) / len(sharing)
-            ends.append(first + round((stretches[stretch][1] - first) * part))
-        return ClauseEnds(tuple(ends))
+        return _align_by_stretches(clauses, stretches)
     graph_of = getattr(dataset, "graph", None)
     if graph_of is not None and isinstance(graph_of(task.episode.scene), StreetGraph):
         actions = dataset.solve(task) if dataset.solutions else ()
         return align_by_turns(clauses, turns_of(actions), places)
-    return ClauseEnds(
-        tuple(round(share * (places - 1)) for share in _text_shares(clauses))
-    )
+    ends = [round(share * (places - 1)) for share in _text_shares(clauses)]
+    return ClauseEnds(tuple(ends))
+
+
+def _align_by_stretches(
+    clauses: Sequence[Clause], stretches: Sequence[tuple[int, int]]
+) -> ClauseEnds:
+    """Align clauses by stretches of the path: the character where each begins, and the place where
+    it ends. Clauses that share a stretch divide its places evenly."""
+    # Each clause ends with the last stretch that begins before the next clause does.
+    last: list[int] = []
+    for next_clause in clauses[1:]:
+        earlier = [
+            i for i, (begin, _) in enumerate(stretches) if begin < next_clause.begin
+        ]
+        last.append(earlier[-1] if earlier else 0)
+    last.append(len(stretches) - 1)
+
+    ends: list[int] = []
+    for number, stretch in enumerate(last):
+        sharing = [n for n, other in enumerate(last) if other == stretch]
+        first = stretches[stretch - 1][1] if stretch else 0
+        # The stretches between the last clause and the shared one are divided with it.
+        if len(sharing) > 1 and sharing[0] and last[sharing[0] - 1] < stretch - 1:
+            first = stretches[last[sharing[0] - 1]][1]
+        share = (sharing.index(number) + 1) / len(sharing)
+        ends.append(first + round((stretches[stretch][1] - first) * share))
+    return ClauseEnds(tuple(ends))
 
 
 def _text_shares(clauses: Sequence[Clause]) -> list[float]:
-    """The share of the words up to the end of each clause."""
+    """Return the share of the text up to the end of each clause, from 0 to 1."""
     sizes = np.cumsum([max(1, len(clause.text)) for clause in clauses])
     return list((sizes / sizes[-1]).tolist())
 
 
 def turns_of(actions: Sequence[Action]) -> list[tuple[int, str]]:
-    """The turns of a walk: the number of panoramas it had left behind, and the side."""
+    """Return the turns of a walk: the number of panoramas left behind, and the side."""
     turns = []
     place = 0
     for before, action in pairwise([Action(""), *actions]):
@@ -185,28 +193,29 @@ def align_by_turns(
 ) -> ClauseEnds:
     """End each clause with a turn at that turn; other clauses share the ``places`` in between.
     Runs of turns to the same sides are matched, the longest first, in order."""
-    turns = [
-        (n, side)
-        for n, clause in enumerate(clauses)
-        if (side := legs(clause.text)[0].turn)
-    ]
+    sides = [legs(clause.text)[0].turn for clause in clauses]
+    turns = [(number, side) for number, side in enumerate(sides) if side]
+
+    # Clause -> the place of its turn; the last clause ends with the path.
     ends = {len(clauses) - 1: places - 1}
-    sides = [side for _, side in turns], [side for _, side in walked]
-    for run in SequenceMatcher(None, *sides, autojunk=False).get_matching_blocks():
+    described_sides = [side for _, side in turns]
+    walked_sides = [side for _, side in walked]
+    matcher = SequenceMatcher(None, described_sides, walked_sides, autojunk=False)
+    for run in matcher.get_matching_blocks():
         for n in range(run.size):
             ends.setdefault(turns[run.a + n][0], walked[run.b + n][0])
-    laid: list[int] = []
+
+    # The clauses up to each of these share the places since the one before, by length of text.
+    all_ends: list[int] = []
     before = 0
-    began = 0
+    first = 0
     for last in sorted(ends):
         stretch = max(ends[last], before) - before
-        laid += [
-            before + round(share * stretch)
-            for share in _text_shares(clauses[began : last + 1])
-        ]
-        before = laid[-1]
-        began = last + 1
-    return ClauseEnds(tuple(laid))
+        shares = _text_shares(clauses[first : last + 1])
+        all_ends += [before + round(share * stretch) for share in shares]
+        before = all_ends[-1]
+        first = last + 1
+    return ClauseEnds(tuple(all_ends))
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,12 +257,12 @@ class _Chooser(Model):
             choice = await self._student.choose(prompt, options)
             self._answer(prompt, choice.best, options)
             return choice
-        want = self._answer(prompt, "", options) or options[0]
-        if want not in options:
-            raise UsageError(f"{want!r} is not one of the options {list(options)}")
-        return Choice(
-            tuple(options), tuple(0.0 if o == want else -1e9 for o in options), Usage()
-        )
+        best = self._answer(prompt, "", options) or options[0]
+        if best not in options:
+            raise UsageError(f"{best!r} is not one of the options {list(options)}")
+        # Log probabilities: as good as certain.
+        scores = dict.fromkeys(options, -1e9) | {best: 0.0}
+        return Choice(tuple(options), tuple(scores[it] for it in options), Usage())
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         raise UsageError(
@@ -271,6 +280,9 @@ class LabeledQuestion:
 
 
 class _LabeledAgent(Agent):
+    """An agent in training: it plays with the answers of the oracle or of a student, and every
+    question is recorded with the oracle's answer."""
+
     Settings: ClassVar[type[Any]] = object
     families: ClassVar[frozenset[str]] = frozenset()
     needs_model: ClassVar[bool] = True
@@ -335,34 +347,30 @@ class _LabeledAgent(Agent):
         clause to follow has no right answer off the gold path: the oracle would turn back."""
         answers: Mapping[Action, str] = getattr(self.agent, "answers", {})
         best = self._best
+
+        # A question for the clause to follow: the present one or the next.
+        asks_clause = any(action.name == FOLLOW for action in answers)
         off_path = False
-        if (
-            self._clauses
-            and best not in answers
-            and any(a.name == FOLLOW for a in answers)
-        ):
+        if self._clauses and best not in answers and asks_clause:
             assert self._guide is not None
             number = self._clauses.at(self._guide.reached)
             now = self.agent.followed
             off_path = self._guide.strayed
             best = Action(FOLLOW, (str(min(max(number, now), now + 1)),))
         oracle = answers.get(best, best.name)
-        at_goal = (
-            self._near and self._world is not None and _place(self._world) in self._near
-        )
-        if at_goal and STOP in answers:
-            label = answers[STOP]
-        elif off_path:
+
+        # The label: anywhere near the goal a stop is right.
+        label = "" if off_path else oracle
+        if self._world is not None and _place(self._world) in self._near:
+            label = answers.get(STOP, label)
+        if label not in options:
             label = ""
-        else:
-            label = oracle
-        self.questions.append(
-            LabeledQuestion(prompt, taken or oracle, label if label in options else "")
-        )
+        self.questions.append(LabeledQuestion(prompt, taken or oracle, label))
         return oracle
 
 
 def _place(world: World) -> str:
+    """Return the agent's viewpoint or panorama."""
     pose = world.pose("agent")
     return str(pose.get("viewpoint", pose.get("panorama", "")))
 
@@ -414,8 +422,10 @@ class ExampleMaker:
             return guides[-1]
 
         name = task.episode.id
-        most = self._dataset.max_steps if student else 10 * self._dataset.max_steps
-        setup = Setup(self._dataset, build, shared=self._shared, max_steps=most)
+        max_steps = self._dataset.max_steps
+        if student is None:
+            max_steps *= 10  # a gold walk must not be cut short
+        setup = Setup(self._dataset, build, shared=self._shared, max_steps=max_steps)
         trajectory = await rollout(task, setup)
         if trajectory.error:
             raise UsageError(f"episode {name}: {trajectory.error}")
@@ -439,7 +449,8 @@ def write_example(
     own labels. Raises ``UsageError`` if a prompt does not extend the last byte for byte."""
     text = ""
     choices = []
-    for question, after in zip(questions, [*questions[1:], None], strict=True):
+    following: list[LabeledQuestion | None] = [*questions[1:], None]
+    for question, after in zip(questions, following, strict=True):
         if not question.prompt.startswith(text):
             raise UsageError(
                 f"episode {episode}: a prompt does not extend the one before it; only agents whose "
@@ -447,6 +458,7 @@ def write_example(
             )
         base, option = continued(question.prompt, question.taken)
         label = question.taken if keep_answers else question.best
+        # The next prompt shows that the answer was not written down.
         if after is not None and not after.prompt.startswith(base + option):
             if keep_answers:
                 raise UsageError(
@@ -455,8 +467,7 @@ def write_example(
                 )
             option = ""
         if label:
-            choices.append(
-                TextChoice(len(base), option, continued(question.prompt, label)[1])
-            )
+            _, label_text = continued(question.prompt, label)
+            choices.append(TextChoice(len(base), option, label_text))
         text = base + option
     return Example(episode, source, text, tuple(choices), success)

@@ -10,6 +10,7 @@ from wayword.verbalize.generic import SelfState, Verbalizer, sentences
 from wayword.worlds.babyai.level import BabyAIObservation
 
 FACING = {0.0: "north", 90.0: "east", 180.0: "south", 270.0: "west"}
+"""Heading in degrees -> its name."""
 
 
 def describe(view: BabyAIObservation) -> str:
@@ -27,9 +28,13 @@ def around(view: BabyAIObservation) -> str:
     """Return sentences with the walls and objects in view."""
     objects = []
     for seen in view.objects:
-        state = f"{seen.state}, " if seen.state else ""
-        objects.append(f"{seen.name} ({state}{place(seen.ahead, seen.right)})")
-    text = f"You see: {'; '.join(objects)}." if objects else "You see no things."
+        notes = place(seen.ahead, seen.right)
+        if seen.state:
+            notes = f"{seen.state}, {notes}"
+        objects.append(f"{seen.name} ({notes})")
+    text = "You see no things."
+    if objects:
+        text = f"You see: {'; '.join(objects)}."
     return f"{_walls(view.walls)}\n{text}"
 
 
@@ -47,9 +52,8 @@ def feedback(result: Feedback) -> str:
             slots["seen"] = ", ".join(details["seen"]) or "nothing"
         text = text.format_map(slots)
     if "succeeded" in details:
-        text += " " + (
-            "The task is done." if details["succeeded"] else "The task is over."
-        )
+        end = "done" if details["succeeded"] else "over"
+        text += f" The task is {end}."
     return text
 
 
@@ -60,9 +64,11 @@ def place(ahead: int, right: int) -> str:
     >>> place(2, -1)
     '2 steps ahead and 1 to the left'
     """
-    side = f"to the {'right' if right > 0 else 'left'}"
+    side = "to the right" if right > 0 else "to the left"
+    if not right and ahead == 1:
+        return "right ahead"
     if not right:
-        return "right ahead" if ahead == 1 else f"{ahead} steps ahead"
+        return f"{ahead} steps ahead"
     if not ahead:
         return f"{_steps(abs(right))} {side}"
     return f"{_steps(ahead)} ahead and {abs(right)} {side}"
@@ -74,22 +80,26 @@ def _steps(count: int) -> str:
 
 @lru_cache(maxsize=1024)
 def _walls(walls: tuple[int | None, int | None, int | None]) -> str:
+    """Return the walls ahead, to the left and to the right: steps to each, None if not in view."""
     sides = ("straight ahead", "to the left", "to the right")
-    texts = [
-        f"{_steps(n)} {side}"
-        for n, side in zip(walls, sides, strict=True)
-        if n is not None
-    ]
-    unseen_sides = [side for n, side in zip(walls, sides, strict=True) if n is None]
-    parts = [f"Walls: {', '.join(texts)}."] if texts else []
-    parts += [f"No wall in view {' or '.join(unseen_sides)}."] if unseen_sides else []
+    texts = []
+    unseen_sides = []
+    for steps, side in zip(walls, sides, strict=True):
+        if steps is None:
+            unseen_sides.append(side)
+        else:
+            texts.append(f"{_steps(steps)} {side}")
+    parts = []
+    if texts:
+        parts.append(f"Walls: {', '.join(texts)}.")
+    if unseen_sides:
+        parts.append(f"No wall in view {' or '.join(unseen_sides)}.")
     return " ".join(parts)
 
 
 def _state(view: BabyAIObservation) -> tuple[SelfState, str]:
-    return SelfState(
-        "", view.heading, tuple(held.name for held in view.holding)
-    ), standing(view)
+    names = tuple(held.name for held in view.holding)
+    return SelfState("", view.heading, names), standing(view)
 
 
 verbalizer = Verbalizer("babyai", _state, lambda view, _: around(view), feedback)

@@ -61,8 +61,9 @@ class Verbalizer:
 
 def verbalizer(observation: Observation) -> Verbalizer:
     """Return the verbalizer of an observation's family; ``PLAIN`` if it has none."""
-    family = observation.family
-    registered = None if family is None else family.part("verbalizer")
+    if observation.family is None:
+        return PLAIN
+    registered = observation.family.part("verbalizer")
     return registered if isinstance(registered, Verbalizer) else PLAIN
 
 
@@ -79,12 +80,8 @@ def feedback(result: Feedback, verbalizer: Verbalizer) -> str:
 @cache
 def sentences(family: str) -> Mapping[str, str]:
     """Return a family's part of ``sentences.toml``: status or ``status.verb`` -> sentence."""
-    text = (
-        files("wayword.verbalize")
-        .joinpath("sentences.toml")
-        .read_text(encoding="utf-8")
-    )
-    return dict(tomllib.loads(text)[family])
+    file = files("wayword.verbalize") / "sentences.toml"
+    return dict(tomllib.loads(file.read_text(encoding="utf-8"))[family])
 
 
 def compass(heading: float) -> str:
@@ -94,9 +91,17 @@ def compass(heading: float) -> str:
 
 def _plain_state(observation: Observation) -> tuple[SelfState, str]:
     heading = getattr(observation, "heading", None)
-    return SelfState(
-        "", float(heading) if isinstance(heading, int | float) else None
-    ), ""
+    if not isinstance(heading, int | float):
+        return SelfState(), ""
+    return SelfState(heading=float(heading)), ""
+
+
+def _plain_around(observation: Observation, perceiver: Perceiver | None) -> str:
+    """Return the fields of an observation, one line each."""
+    lines = [
+        f"{it.name}: {getattr(observation, it.name)}" for it in fields(observation)
+    ]
+    return "\n".join(lines)
 
 
 def _plain_feedback(result: Feedback) -> str:
@@ -104,13 +109,5 @@ def _plain_feedback(result: Feedback) -> str:
     return f"Result: {result.status}{details}."
 
 
-PLAIN = Verbalizer(
-    "other",
-    _plain_state,
-    lambda observation, _: "\n".join(
-        f"{field.name}: {getattr(observation, field.name)}"
-        for field in fields(observation)
-    ),
-    _plain_feedback,
-)
+PLAIN = Verbalizer("other", _plain_state, _plain_around, _plain_feedback)
 """The verbalizer of families without their own."""

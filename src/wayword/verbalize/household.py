@@ -21,6 +21,7 @@ from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import UNSEEN_DOOR, HouseholdActions
 
 SIDES = {"left": "On your left", "middle": "Ahead", "right": "On your right"}
+"""Third of the view -> its name, in the order of a description."""
 
 
 def describe(view: HouseholdObservation) -> str:
@@ -34,10 +35,16 @@ def spot_words(spot: tuple[float, float]) -> str:
     >>> spot_words((-0.8, 0.2)), spot_words((0.0, 0.04))
     ('0.8 m west and 0.2 m north of the middle', 'in the middle')
     """
-    sides = ("east" if spot[0] > 0 else "west", "north" if spot[1] > 0 else "south")
-    parts = [f"{abs(d):.1f} m {side}" for d, side in zip(spot, sides, strict=True)]
+    east, north = spot
+    parts = [
+        f"{abs(east):.1f} m {'east' if east > 0 else 'west'}",
+        f"{abs(north):.1f} m {'north' if north > 0 else 'south'}",
+    ]
+    # Offsets that round to 0 are left out.
     parts = [part for part in parts if not part.startswith("0.0")]
-    return f"{' and '.join(parts)} of the middle" if parts else "in the middle"
+    if not parts:
+        return "in the middle"
+    return f"{' and '.join(parts)} of the middle"
 
 
 class KnownObjects:
@@ -54,10 +61,12 @@ class KnownObjects:
         if not result.ok:
             return
         for name in details.get("seen", ()):
-            # doors are described with the rooms that they lead to
-            if not name.startswith("door_"):
-                is_closed = name in details.get("closed", ())
-                self._states.setdefault(name, ("closed",) if is_closed else ())
+            if name.startswith("door_"):
+                continue  # doors are described with the rooms that they lead to
+            state: tuple[str, ...] = ()
+            if name in details.get("closed", ()):
+                state = ("closed",)
+            self._states.setdefault(name, state)
         for name, (preposition, holder) in details.get("places", {}).items():
             self._holders[name] = (preposition, holder)
         if details.get("action") in ("go_check", "open"):
@@ -86,7 +95,7 @@ class KnownObjects:
 
     def notice_door(self, door: SeenDoor) -> bool:
         """Take in a door in view; return False if it is as it was described."""
-        state = ("open" if door.open else "closed",)
+        state = (_door_state(door),)
         is_same = self._states.get(door.name) == state
         self._states[door.name] = state
         return not is_same
@@ -98,6 +107,7 @@ class KnownObjects:
 
 
 def _changes_text(view: HouseholdObservation, known: KnownObjects) -> str:
+    """Return what is in view and not known from earlier messages."""
     for held in view.holding:
         known.forget(held.name)
     return _view_text(view, known)
@@ -107,47 +117,74 @@ def _view_text(view: HouseholdObservation, known: KnownObjects | None = None) ->
     """Return what is in view, by thirds of the view. Objects on the same furniture are grouped, so
     that its name is said once. Objects that are ``known`` and unchanged are left out, and so are
     distances of objects on furniture, for actors that find their own way."""
-    alone: dict[str, list[str]] = {side: [] for side in SIDES}
-    on_furniture: dict[str, dict[str, list[str]]] = {side: {} for side in SIDES}
+    # Third of the view -> place ("on desk_1"; empty: alone) -> labels of its objects.
+    groups: dict[str, dict[str, list[str]]] = {side: {} for side in SIDES}
     for door in view.doors:
         if known is None or known.notice_door(door):
-            alone[door.direction].append(_door_text(door, view.room))
+            text = _door_text(door, view.room)
+            groups[door.direction].setdefault("", []).append(text)
     for other in view.others:
-        carried = f"holds {join_names(other.holding)}, " if other.holding else ""
-        alone[other.direction].append(f"{other.name} ({carried}{other.distance:.1f} m)")
+        notes = [f"{other.distance:.1f} m"]
+        if other.holding:
+            notes.insert(0, f"holds {join_names(other.holding)}")
+        text = _with_notes(other.name, notes)
+        groups[other.direction].setdefault("", []).append(text)
     for seen in view.objects:
         if known is not None and not known.notice(seen):
             continue
+        place = ""
         notes = list(seen.attributes)
-        if seen.container and seen.spot:
-            notes.append(spot_words(seen.spot))
+        if seen.container:
+            place = f"{seen.preposition} {seen.container}"
+            if seen.spot:
+                notes.append(spot_words(seen.spot))
         if known is None or not seen.container:
             notes.append(f"{seen.distance:.1f} m")
-        label = f"{seen.name} ({', '.join(notes)})" if notes else seen.name
-        if seen.container:
-            holder = f"{seen.preposition} {seen.container}"
-            on_furniture[seen.direction].setdefault(holder, []).append(label)
-        else:
-            alone[seen.direction].append(label)
+        text = _with_notes(seen.name, notes)
+        groups[seen.direction].setdefault(place, []).append(text)
+
     lines = []
     for side, title in SIDES.items():
-        parts = [", ".join(alone[side])] if alone[side] else []
-        parts += [
-            f"{to}: {', '.join(names)}" for to, names in on_furniture[side].items()
-        ]
-        if parts:
-            lines.append(f"{title}: {'; '.join(parts)}.")
-    if not lines:
-        lines = ["You see no objects." if known is None else "You see nothing new."]
+        if groups[side]:
+            lines.append(f"{title}: {_by_place(groups[side])}.")
+    if not lines and known is None:
+        lines.append("You see no objects.")
+    elif not lines:
+        lines.append("You see nothing new.")
     lines += [f"{message.sender} says: {message.text}" for message in view.messages]
     return "\n".join(lines)
 
 
+def _with_notes(name: str, notes: Sequence[str]) -> str:
+    """Return a name with its notes: ``mug_1 (dirty, 0.8 m)``."""
+    if not notes:
+        return name
+    return f"{name} ({', '.join(notes)})"
+
+
+def _by_place(groups: Mapping[str, list[str]]) -> str:
+    """Return objects by place, those alone (at the place "") first: ``desk_1; on desk_1: cd_1``."""
+    parts = []
+    if "" in groups:
+        parts.append(", ".join(groups[""]))
+    for place, names in groups.items():
+        if place:
+            parts.append(f"{place}: {', '.join(names)}")
+    return "; ".join(parts)
+
+
+def _door_state(door: SeenDoor) -> str:
+    return "open" if door.open else "closed"
+
+
 def _door_text(door: SeenDoor, room: str) -> str:
-    state = "open" if door.open else "closed"
-    beyond = " and ".join(definite_room(other) for other in door.rooms if other != room)
-    to = f"to {beyond}, " if beyond else ""
-    return f"{door.name} ({state}, {to}{door.distance:.1f} m)"
+    """Return a door as seen from a room: its state, the room beyond and its distance."""
+    notes = [_door_state(door)]
+    beyond = [definite_room(other) for other in door.rooms if other != room]
+    if beyond:
+        notes.append(f"to {' and '.join(beyond)}")
+    notes.append(f"{door.distance:.1f} m")
+    return _with_notes(door.name, notes)
 
 
 def _explored(names: Sequence[str], places: Mapping[str, tuple[str, str]]) -> str:
@@ -155,10 +192,7 @@ def _explored(names: Sequence[str], places: Mapping[str, tuple[str, str]]) -> st
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(" ".join(places.get(name, ())), []).append(name)
-    alone = groups.pop("", [])
-    parts = [", ".join(alone)] if alone else []
-    parts += [f"{place}: {', '.join(those)}" for place, those in groups.items()]
-    return "; ".join(parts) or "nothing"
+    return _by_place(groups) or "nothing"
 
 
 def feedback(result: Feedback) -> str:
@@ -166,8 +200,39 @@ def feedback(result: Feedback) -> str:
     status = result.status
     details = result.details
     templates = sentences("household")
+    key = _sentence_key(result)
+    template = templates.get(f"{status}.{key}") or templates.get(status)
+    if not template:
+        return status
+
+    # The slots: details, with names and rooms in words.
+    slots: dict[str, Any] = {}
+    for name, value in details.items():
+        if name in ("spot", "places"):
+            continue
+        if isinstance(value, (list, tuple)):
+            value = join_names(value)
+        slots[name] = value
+    if "seen" in details:
+        slots["seen"] = _explored(details["seen"], details.get("places", {}))
+    if UNSEEN_DOOR in details.get("doors", ()):
+        spoken = {UNSEEN_DOOR: "a door that you have not seen"}
+        slots["doors"] = join_names([spoken.get(d, d) for d in details["doors"]])
+    if "room" in slots:
+        slots["room"] = spoken_room(slots["room"])
+        slots["the_room"] = definite_room(slots["room"])
+    slots["Preposition"] = str(details.get("preposition", "in")).capitalize()
+    spot = details.get("spot")
+    if spot:  # as the actor wrote it, or in metres
+        slots["spot"] = spot if isinstance(spot, str) else spot_words(spot)
+    return template.format_map(slots)
+
+
+def _sentence_key(result: Feedback) -> str:
+    """Return the key of a result's sentence under its status: the verb, or a variant of it."""
+    details = result.details
     verb = str(details.get("action", ""))
-    if status == "ok":
+    if result.status == "ok":
         if verb in ("pan_left", "pan_right") and "distance" in details:
             verb = verb.replace("pan", "sidestep")
         elif verb == "open" and details.get("kind") == "receptacle":
@@ -176,36 +241,24 @@ def feedback(result: Feedback) -> str:
             verb = "stop_answer"
         elif verb == "go_explore" and not details.get("closed"):
             verb = "go_explore_open"
-    elif status == "no_path" and details.get("doors"):
+    elif result.status == "no_path" and details.get("doors"):
         verb = "doors"
-    slots: dict[str, Any] = {
-        key: join_names(value) if isinstance(value, (list, tuple)) else value
-        for key, value in details.items()
-        if key not in ("spot", "places")
-    }
-    if "seen" in details:
-        slots["seen"] = _explored(details["seen"], details.get("places", {}))
-    if UNSEEN_DOOR in (doors := details.get("doors", ())):
-        named = [
-            "a door that you have not seen" if d == UNSEEN_DOOR else d for d in doors
-        ]
-        slots["doors"] = join_names(named)
-    if "room" in slots:
-        slots["room"] = spoken_room(slots["room"])
-        slots["the_room"] = definite_room(slots["room"])
-    slots["Preposition"] = str(details.get("preposition", "in")).capitalize()
-    if spot := details.get("spot"):  # as the actor wrote it, or where it is
-        slots["spot"] = spot if isinstance(spot, str) else spot_words(spot)
+    if details.get("spot"):
         verb = f"{verb}_spot"
-    template = templates.get(f"{status}.{verb}") or templates.get(status)
-    return template.format_map(slots) if template else status
+    return verb
 
 
 def briefing(space: ActionSpace) -> dict[str, str]:
     """Return the slots of the rules and the list of actions: names, rooms, and the limits of a
     body's view, reach and hands."""
+    # Another action space, as in a filtered one, is described by the defaults.
     household = space if isinstance(space, HouseholdActions) else None
-    body = household.body if household else Body()
+    body = Body()
+    rooms = "as you see them named"
+    if household:
+        body = household.body
+        rooms = ", ".join(household.rooms)
+
     name_rule = (
         "Objects are named, as in mug_1, in the order in which they are first seen"
     )
@@ -218,6 +271,7 @@ def briefing(space: ActionSpace) -> dict[str, str]:
         name_rule += " by any of you; use these names exactly."
     else:
         name_rule += "; use these names exactly."
+
     capacity = body.inventory_capacity
     held = "one object" if capacity == 1 else f"{capacity} objects"
     touch_rule = (
@@ -239,6 +293,13 @@ def briefing(space: ActionSpace) -> dict[str, str]:
     )
     if body.radius == 0:
         door_rule = "Walls, furniture and closed doors do not stop you."
+
+    # pan_left and pan_right turn a body that pans, and move others sideways.
+    aside = "step aside"
+    aside_by = f" by {body.step:g} m, facing the same way"
+    if body.pan_degrees:
+        aside = f"turn by {body.pan_degrees:g} degrees"
+        aside_by = ""
     return {
         "view": (
             f"Your view is {body.view_angle:.0f}° wide, centered on the direction you face, and "
@@ -248,13 +309,9 @@ def briefing(space: ActionSpace) -> dict[str, str]:
         "doors": door_rule,
         "names": name_rule,
         "step": f"{body.step:g} m",
-        "aside": f"turn by {body.pan_degrees:g} degrees"
-        if body.pan_degrees
-        else "step aside",
-        "aside_by": ""
-        if body.pan_degrees
-        else f" by {body.step:g} m, facing the same way",
-        "rooms": ", ".join(household.rooms) if household else "as you see them named",
+        "aside": aside,
+        "aside_by": aside_by,
+        "rooms": rooms,
         "view_steps": f"{body.view_distance / body.step:.0f}",
         "side_degrees": f"{body.view_angle / 2:g}",
         "capacity": str(capacity),
@@ -263,7 +320,9 @@ def briefing(space: ActionSpace) -> dict[str, str]:
 
 def facing_words(heading: float) -> str:
     """Return a heading in words: ``north`` for 0, ``30°`` between the eight compass directions."""
-    return COMPASS[int(heading // 45)] if heading % 45 == 0 else f"{heading:g}°"
+    if heading % 45 == 0:
+        return COMPASS[int(heading // 45)]
+    return f"{heading:g}°"
 
 
 def spoken_room(room: str) -> str:
@@ -274,29 +333,31 @@ def spoken_room(room: str) -> str:
 def definite_room(room: str) -> str:
     """Return a room's name with its article: ``the living room``, but ``bedroom 2``."""
     words = spoken_room(room)
-    return words if words[-1:].isdigit() else f"the {words}"
+    if words[-1:].isdigit():
+        return words
+    return f"the {words}"
 
 
 def join_names(names: Sequence[str]) -> str:
     """Return names as a list in words: ``a, b and c``; ``nothing`` for none."""
-    return (
-        " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-        or "nothing"
-    )
+    if len(names) < 2:
+        return "".join(names) or "nothing"
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _state(view: HouseholdObservation) -> tuple[SelfState, str]:
+    """Return the actor's room, heading and held objects, with a sentence on them."""
     held = []
     for item in view.holding:
         notes = list(item.attributes)
-        notes += [f"with {join_names(item.contents)}"] if item.contents else []
-        held.append(f"{item.name} ({', '.join(notes)})" if notes else item.name)
-    place = (
-        f"You are in {definite_room(view.room)}, facing {facing_words(view.heading)}"
-    )
+        if item.contents:
+            notes.append(f"with {join_names(item.contents)}")
+        held.append(_with_notes(item.name, notes))
     names = tuple(item.name for item in view.holding)
     state = SelfState(spoken_room(view.room), view.heading, names)
-    return state, f"{place}, holding {join_names(held)}."
+    room = definite_room(view.room)
+    facing = facing_words(view.heading)
+    return state, f"You are in {room}, facing {facing}, holding {join_names(held)}."
 
 
 verbalizer = Verbalizer(

@@ -16,7 +16,7 @@ from textwrap import shorten
 
 from wayword.core.action import Action
 from wayword.core.geometry import relative, sector
-from wayword.core.perceiver import Perceiver, Percept, Sector
+from wayword.core.perceiver import Perceiver, Percept, Sector, Sighting
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import SelfState, Verbalizer, compass
 from wayword.worlds.indoor.graph import Neighbor
@@ -52,20 +52,24 @@ class Detail:
         return slope(elevation) if self.slopes else ""
 
 
-# Elevation from which an exit leads up or down: above ramps, below stairs
 STEEP_DEGREES = 12.0
+"""Elevation from which an exit leads up or down: more than a ramp's, less than that of stairs."""
 
 
 def slope(elevation: float) -> str:
     """Return ``up 25`` or ``down 25`` (degrees) for a steep exit, empty for a level one."""
-    if abs(elevation) < STEEP_DEGREES:
-        return ""
-    return f"{'up' if elevation > 0 else 'down'} {abs(elevation):.0f}"
+    if elevation >= STEEP_DEGREES:
+        return f"up {elevation:.0f}"
+    if elevation <= -STEEP_DEGREES:
+        return f"down {-elevation:.0f}"
+    return ""
 
 
 def angle(degrees: float) -> str:
     """Return a relative angle in NavGPT's format: ``right 61.44``, ``left 3.51``."""
-    return f"left {-degrees:.2f}" if degrees < 0 else f"right {degrees:.2f}"
+    if degrees < 0:
+        return f"left {-degrees:.2f}"
+    return f"right {degrees:.2f}"
 
 
 def observation(
@@ -92,17 +96,8 @@ def observation(
             "exits": "",
         }
         if detail.objects:
-            objects: dict[str, str] = {}
-            count: Counter[str] = Counter()
-            for sighting in part.sightings:
-                words = angle(relative(sighting.heading, facing))
-                if detail.distances and sighting.distance is not None:
-                    words += f", {sighting.distance:.2f}m"
-                # A second chair is chair_2, not a replacement
-                count[sighting.name] += 1
-                suffix = f"_{count[sighting.name]}" if count[sighting.name] > 1 else ""
-                objects[f"{sighting.name}{suffix}"] = words
-            slots["objects"] = str(objects or None)
+            in_view = _objects_by_name(part, facing, detail.distances)
+            slots["objects"] = str(in_view or None)
         if detail.neighbors:
             reachable = {}
             for exit_ in exits:
@@ -114,6 +109,23 @@ def observation(
             slots["exits"] = str(reachable or None)
         texts.append(write(**slots))
     return "\n".join(texts)
+
+
+def _objects_by_name(part: Sector, facing: float, distances: bool) -> dict[str, str]:
+    """Map the objects of a sector to their relative angles and, if wanted, distances."""
+    objects: dict[str, str] = {}
+    count: Counter[str] = Counter()
+    for sighting in part.sightings:
+        words = angle(relative(sighting.heading, facing))
+        if distances and sighting.distance is not None:
+            words += f", {sighting.distance:.2f}m"
+        # A second chair is chair_2, not a replacement.
+        name = sighting.name
+        count[name] += 1
+        if count[name] > 1:
+            name = f"{name}_{count[name]}"
+        objects[name] = words
+    return objects
 
 
 def _directions(
@@ -133,8 +145,10 @@ def _joined(*parts: str) -> str:
     return ", ".join(filter(None, parts))
 
 
-SHORT_CAPTION, FEW_OBJECTS = 60, 4
-"""Characters of a direction's caption, and number of its objects, in a numbered list."""
+SHORT_CAPTION = 60
+"""Maximum characters of a direction's caption in a numbered list."""
+FEW_OBJECTS = 4
+"""Maximum number of a direction's objects in a numbered list."""
 _OPENING = re.compile(
     r"^(?:The|This) (?:scene|room|image|area|space) (?:depicts|shows|contains|features|has|"
     r"consists of|includes) |^There (?:is|are) |^(?:You|We) (?:can )?see "
@@ -167,32 +181,38 @@ def numbered_exits(
     those with ``mentioned`` words first. Later exits in the same direction refer to the caption of
     the first."""
     lines = []
-    first: dict[int, int] = {}
+    first: dict[int, int] = {}  # sector -> its first exit
     for number, exit_ in enumerate(exits, 1):
         label = DIRECTIONS[8][sector(relative(exit_.heading, facing), 8)].lower()
         steep = detail.slope(exit_.elevation).partition(" ")[0]
         visited_note = "visited" if exit_.viewpoint in visited else ""
-        index = sector(exit_.heading, len(percept.sectors))
-        if (first_number := first.setdefault(index, number)) != number:
-            scene = f"as {first_number}"
-        else:
-            part = percept.sectors[index]
-            caption = short_caption(part.caption)
-            names = list(
-                dict.fromkeys(_TRAILING_NUMBER.sub("", s.name) for s in part.sightings)
-            )
-            # objects of the instruction first
-            names.sort(key=lambda name: mentioned.isdisjoint(name.lower().split()))
-            if detail.objects and names:
-                objects = f"near {', '.join(names[:FEW_OBJECTS])}"
-            else:
-                objects = ""
-            scene = "; ".join(
-                filter(None, (caption if detail.captions else "", objects))
-            )
         words = _joined(label, steep, f"{max(1.0, exit_.distance):.0f} m", visited_note)
-        lines.append(f"{number}. {words}: {scene}" if scene else f"{number}. {words}")
+        line = f"{number}. {words}"
+        index = sector(exit_.heading, len(percept.sectors))
+        first_number = first.setdefault(index, number)
+        if first_number == number:
+            scene = _short_scene(percept.sectors[index], detail, mentioned)
+        else:
+            scene = f"as {first_number}"
+        if scene:
+            line += f": {scene}"
+        lines.append(line)
     return "\n".join(lines)
+
+
+def _short_scene(part: Sector, detail: Detail, mentioned: Set[str]) -> str:
+    """Return a short caption and the names of some objects, those of the instruction first."""
+    parts = []
+    caption = short_caption(part.caption)
+    if detail.captions and caption:
+        parts.append(caption)
+    names = list(
+        dict.fromkeys(_TRAILING_NUMBER.sub("", s.name) for s in part.sightings)
+    )
+    names.sort(key=lambda name: mentioned.isdisjoint(name.lower().split()))
+    if detail.objects and names:
+        parts.append(f"near {', '.join(names[:FEW_OBJECTS])}")
+    return "; ".join(parts)
 
 
 def short_caption(caption: str) -> str:
@@ -207,9 +227,11 @@ def short_caption(caption: str) -> str:
     ends = [match.start() for match in _BOUNDARY.finditer(text[: SHORT_CAPTION + 1])]
     if not ends:
         return shorten(text, SHORT_CAPTION, placeholder="")
-    first, period, rest = text[: ends[-1]].rpartition(". ")
-    # the first words of a sentence say nothing
-    return first if period and len(rest.split()) <= 2 else first + period + rest
+    cut = text[: ends[-1]]
+    first, period, rest = cut.rpartition(". ")
+    if period and len(rest.split()) <= 2:
+        return first  # the first words of a sentence say nothing
+    return cut
 
 
 def turn_slots(before: float, after: float, is_first: bool = False) -> dict[str, str]:
@@ -244,30 +266,41 @@ def _around(view: IndoorObservation, perceiver: Perceiver | None) -> str:
         sectors = perceiver.perceive(view.scene, view.viewpoint).sectors
     else:
         sectors = tuple(Sector(45.0 * number, 45.0, "") for number in range(8))
+    facing = view.heading
     lines = []
     for label, part, exits in _directions(view, sectors):
-        object_texts = []
-        for sighting in part.sightings:
-            away = "" if sighting.distance is None else f"{sighting.distance:.1f} m"
-            object_texts.append(
-                f"{sighting.name} ({_joined(side_angle(sighting.heading, view.heading), away)})"
-            )
-        exit_texts = []
-        for exit_ in exits:
-            steep = f"{words}°" if (words := slope(exit_.elevation)) else ""
-            off = _joined(
-                side_angle(exit_.heading, view.heading),
-                steep,
-                f"{exit_.distance:.1f} m",
-            )
-            exit_texts.append(f"{Action('goto', (exit_.viewpoint,))} ({off})")
-        parts = [part.caption.strip().rstrip(".")] if part.caption.strip() else []
-        parts += [f"Near: {', '.join(object_texts)}"] if object_texts else []
-        parts += [f"Ways: {', '.join(exit_texts)}"] if exit_texts else []
-        lines += [f"{label}: {'. '.join(parts)}."] if parts else []
+        parts = []
+        if part.caption.strip():
+            parts.append(part.caption.strip().rstrip("."))
+        if part.sightings:
+            near = [_sighting_text(sighting, facing) for sighting in part.sightings]
+            parts.append(f"Near: {', '.join(near)}")
+        if exits:
+            options = [_exit_text(exit_, facing) for exit_ in exits]
+            parts.append(f"Ways: {', '.join(options)}")
+        if parts:
+            lines.append(f"{label}: {'. '.join(parts)}.")
     if isinstance(view, ObjectsObservation):
         lines.append(f"In view, to be named at the stop: {objects(view) or 'nothing'}.")
     return "\n".join(lines)
+
+
+def _sighting_text(sighting: Sighting, facing: float) -> str:
+    """Return an object with its direction and, if known, distance: ``sofa (left 30°, 2.1 m)``."""
+    notes = side_angle(sighting.heading, facing)
+    if sighting.distance is not None:
+        notes += f", {sighting.distance:.1f} m"
+    return f"{sighting.name} ({notes})"
+
+
+def _exit_text(exit_: Neighbor, facing: float) -> str:
+    """Return an exit as the action that takes it, with direction, slope and distance."""
+    notes = [side_angle(exit_.heading, facing)]
+    steep = slope(exit_.elevation)
+    if steep:
+        notes.append(f"{steep}°")
+    notes.append(f"{exit_.distance:.1f} m")
+    return f"{Action('goto', (exit_.viewpoint,))} ({', '.join(notes)})"
 
 
 def objects(view: ObjectsObservation) -> str:
@@ -281,9 +314,13 @@ def objects(view: ObjectsObservation) -> str:
 def side_angle(heading: float, facing: float) -> str:
     """Return the relative direction: ``left 30°``; ``ahead`` and ``behind`` after rounding."""
     degrees = round(relative(heading, facing))
-    if degrees in (0, 180, -180):
-        return "behind" if degrees else "ahead"
-    return f"{'left' if degrees < 0 else 'right'} {abs(degrees)}°"
+    if degrees == 0:
+        return "ahead"
+    if degrees in (180, -180):
+        return "behind"
+    if degrees < 0:
+        return f"left {-degrees}°"
+    return f"right {degrees}°"
 
 
 def _feedback(result: Feedback) -> str:

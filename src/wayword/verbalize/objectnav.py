@@ -17,40 +17,54 @@ from wayword.worlds.objectnav.simulated import STEP
 BODY_RADIUS = 0.19
 """A body's radius, metres, less the centimetre to which depth is rounded. The body is round:
 obstacles off its axis stop it later than those ahead, or not at all."""
-# Metres above the floor between which a surface stops a body
-OBSTACLE_HEIGHTS = (
-    0.08,
-    1.3,
-)
+OBSTACLE_HEIGHTS = (0.08, 1.3)
+"""Metres above the floor between which a surface stops a body."""
 CLEARANCE_ANGLES = (-30, 0, 30)  # degrees from straight ahead, all inside the view
 
 
 def around(view: View) -> str:
     """Return sentences with the objects in view, nearest first if known, and the free distances."""
-    clearance_texts = []
-    reach = view.depth.reach
-    for side, metres in clearances(view):
-        distance = f"{metres:.1f} m" if metres < reach else f"{reach:g} m or more"
-        if math.isnan(metres):
-            distance = "unknown"
-        if side:
-            direction = f"{abs(side)}° to the {'left' if side < 0 else 'right'}"
-        else:
-            direction = "ahead"
-        clearance_texts.append(f"{distance} {direction}")
-    clearance_text = f"Free way: {', '.join(clearance_texts)}."
+    free = [
+        f"{_distance_text(metres, view.depth.reach)} {_side_text(side)}"
+        for side, metres in clearances(view)
+    ]
+    clearance_text = f"Free way: {', '.join(free)}."
     if view.shown is None:
         return clearance_text
     objects = []
-    for each in sorted(view.shown, key=lambda shown: shown.distance):
-        off = f"{'left' if each.bearing < 0 else 'right'} {abs(each.bearing):.0f}°"
-        off = "ahead" if abs(each.bearing) < 5 else off
-        objects.append(f"{each.words} ({off}, {each.distance:.1f} m)")
+    for shown in sorted(view.shown, key=lambda shown: shown.distance):
+        direction = _bearing_text(shown.bearing)
+        objects.append(f"{shown.words} ({direction}, {shown.distance:.1f} m)")
+    objects_text = "There is nothing in view."
     if objects:
         objects_text = f"In view: {', '.join(objects)}."
-    else:
-        objects_text = "There is nothing in view."
     return f"{objects_text}\n{clearance_text}"
+
+
+def _distance_text(metres: float, reach: float) -> str:
+    """Return a free distance in words; depth reaches ``reach`` metres."""
+    if math.isnan(metres):
+        return "unknown"
+    if metres < reach:
+        return f"{metres:.1f} m"
+    return f"{reach:g} m or more"
+
+
+def _side_text(side: int) -> str:
+    """Return a direction of a clearance in words, from degrees."""
+    if side < 0:
+        return f"{-side}° to the left"
+    if side > 0:
+        return f"{side}° to the right"
+    return "ahead"
+
+
+def _bearing_text(bearing: float) -> str:
+    """Return the direction of an object in words; below 5 degrees it counts as ahead."""
+    if abs(bearing) < 5:
+        return "ahead"
+    side = "left" if bearing < 0 else "right"
+    return f"{side} {abs(bearing):.0f}°"
 
 
 def clearances(view: View) -> list[tuple[int, float]]:

@@ -56,8 +56,11 @@ def observation(
     ``exits`` counts the exits, including the one to the previous panorama. ``changed``: the
     panorama is new. ``landmarks`` are names, each with the number of its view in ``VIEWS``.
     """
-    flows = {"with": sentences.flow_with, "against": sentences.flow_against}
-    lines = [flows[flow]] if flow else []
+    lines = []
+    if flow == "with":
+        lines.append(sentences.flow_with)
+    elif flow == "against":
+        lines.append(sentences.flow_against)
     if exits > 2 and changed:
         lines.append(sentences.junction.replace("{ways}", str(exits)))
     for name, view in landmarks:
@@ -84,7 +87,9 @@ def joined_observation(
         in_view[view].append(name)
     grouped = [(" and ".join(names), view) for view, names in in_view.items() if names]
     lines = observation(exits, changed, grouped, flow, sentences)
-    return [" ".join(line[:1].upper() + line[1:] for line in lines)] if lines else []
+    if not lines:
+        return []
+    return [" ".join(line[:1].upper() + line[1:] for line in lines)]
 
 
 def action_number(number: int) -> str:
@@ -106,16 +111,17 @@ def _state(view: StreetObservation) -> tuple[SelfState, str]:
 
 
 def _around(view: StreetObservation, perceiver: Perceiver | None) -> str:
+    """Return the lines of a step: street, intersection, and landmarks from left to right."""
     landmarks: list[tuple[str, int]] = []
-    for sector in (
-        perceiver.perceive(view.scene, view.panorama).sectors if perceiver else ()
-    ):
-        for sighting in sector.sightings:
-            bearing = relative(sighting.heading, view.heading)
-            if abs(bearing) <= MAX_BEARING:  # which of the five views it is in
-                number = min(len(VIEWS) - 1, max(0, round((bearing + 90) / 45)))
-                landmarks.append((sighting.name, number))
-    landmarks.sort(key=lambda one: one[1])
+    if perceiver:
+        for sector in perceiver.perceive(view.scene, view.panorama).sectors:
+            for sighting in sector.sightings:
+                bearing = relative(sighting.heading, view.heading)
+                if abs(bearing) <= MAX_BEARING:
+                    # The nearest of the five views, which are 45 degrees apart.
+                    number = min(len(VIEWS) - 1, max(0, round((bearing + 90) / 45)))
+                    landmarks.append((sighting.name, number))
+    landmarks.sort(key=lambda landmark: landmark[1])
     lines = observation(view.exits, view.changed, landmarks)
     if view.exits <= 1:
         lines.insert(0, "The street ends here.")

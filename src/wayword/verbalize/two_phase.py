@@ -26,8 +26,10 @@ def feedback(result: Feedback) -> str:
 
 
 def _state(view: TwoPhaseObservation) -> tuple[SelfState, str]:
-    beyond = " The rooms around it lie before you." if view.phase == 2 else ""
-    return SelfState(view.place), f"You are in the {view.place}.{beyond}"
+    text = f"You are in the {view.place}."
+    if view.phase == 2:
+        text += " The rooms around it lie before you."
+    return SelfState(view.place), text
 
 
 verbalizer = Verbalizer("other", _state, lambda view, _: around(view), feedback)

@@ -47,11 +47,10 @@ NO_HALL_DOOR = frozenset({"dining room", "library", "music room", "playroom"})
 SMALLEST, LARGEST = 5, 17  # rooms of a plan: the hallway, the base rooms, all others
 
 
-# Width in metres of a door, and of a wide opening between day rooms
-DOOR, OPENING = (
-    0.9,
-    1.6,
-)
+DOOR = 0.9
+"""Width of a door in metres."""
+OPENING = 1.6
+"""Width of an opening between day rooms in metres."""
 CORNER = 0.35
 """Minimum length of wall between an opening and a corner, metres."""
 
@@ -103,13 +102,10 @@ class FloorPlan:
     def cut_off(self) -> list[int]:
         """Indices of rooms that cannot be reached from room 0."""
         reached = {0}
-        for _ in self.rooms:
-            reached |= {
-                room
-                for door in self.doors
-                if reached & {*door.rooms}
-                for room in door.rooms
-            }
+        for _ in self.rooms:  # no path through the house has more steps
+            for door in self.doors:
+                if not reached.isdisjoint(door.rooms):
+                    reached.update(door.rooms)
         return [number for number in range(len(self.rooms)) if number not in reached]
 
     @property
@@ -124,6 +120,7 @@ def draw_plan(rng: random.Random, count: int) -> FloorPlan:
 
 def draw_wing(rng: random.Random, count: int) -> FloorPlan:
     """Draw a plan without rotation: the hallway runs east from (0, 0), and nothing has x < 0."""
+    # Rooms: the base, then extra ones by weight, in the order of the table.
     names = set(BASE)
     weights = dict(EXTRA_WEIGHTS)
     while len(names) < count - 1:
@@ -131,46 +128,59 @@ def draw_wing(rng: random.Random, count: int) -> FloorPlan:
         del weights[name]
         names.add(name)
     rooms = _lay_out(rng, [name for name in ROOM_TYPES if name in names])
+
+    # Doors between rooms. Those that lead from a room with a hall door may replace a hall door.
     doors: list[PlanDoor] = []
     joined_rooms: set[int] = set()
     for i, j in combinations(range(len(rooms)), 2):
-        chance = DOOR_CHANCES.get(
-            ", ".join(sorted((rooms[i].name, rooms[j].name))), 0.0
-        )
-        door = _door_between(rng, rooms, i, j) if chance > 0 else None
+        pair = ", ".join(sorted((rooms[i].name, rooms[j].name)))
+        chance = DOOR_CHANCES.get(pair, 0.0)
+        if chance <= 0:
+            continue
+        door = _door_between(rng, rooms, i, j)
         if door and rng.random() < chance:
             doors.append(door)
-            joined_rooms |= {
-                k for k in (i, j) if rooms[door.other(k)].name not in NO_HALL_DOOR
-            }
+            for room_number in door.rooms:
+                if rooms[door.other(room_number)].name not in NO_HALL_DOOR:
+                    joined_rooms.add(room_number)
+
+    # Doors to the hallway, room 0.
     for j, room in enumerate(rooms[1:], start=1):
         if room.name in NO_HALL_DOOR and j in joined_rooms and rng.random() < 0.5:
             continue
-        door = _door_between(rng, rooms, 0, j) if room.name not in OUTER_ROOMS else None
-        doors += [door] if door else []
+        if room.name in OUTER_ROOMS:
+            continue
+        door = _door_between(rng, rooms, 0, j)
+        if door:
+            doors.append(door)
     return FloorPlan(tuple(rooms), tuple(doors))
 
 
 def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
     """Place the hallway, a row of rooms on each side, and sometimes the living room at its end."""
     inner_rooms = {OUTER_ROOMS[name]: name for name in names if name in OUTER_ROOMS}
-    end_room = "living room" if rng.random() < 0.5 else ""
+    end_room = ""
+    if rng.random() < 0.5:
+        end_room = "living room"
     row_names = [name for name in names if name not in OUTER_ROOMS and name != end_room]
     widths = {name: rng.uniform(*ROOM_TYPES[name].width) for name in row_names}
+
     # Rooms form a ring around the hallway, so neighbors in the list stay neighbors. It is cut into
     # two rows of similar width, preferably with the bathroom on the main bedroom's side.
     options = []
     for shift in range(len(row_names)):
         ring = row_names[shift:] + row_names[:shift]
         for cut in range(1, len(ring)):
-            rows = ring[:cut], ring[cut:][::-1]
-            first, second = (plain_sum(widths[name] for name in row) for row in rows)
-            separates_bedroom = len({"bathroom", "main bedroom"} & set(rows[0])) == 1
-            options.append(
-                (abs(first - second) + 4.0 * separates_bedroom, shift, cut, rows)
-            )
+            north_row = ring[:cut]
+            south_row = ring[cut:][::-1]
+            cost = abs(_row_length(north_row, widths) - _row_length(south_row, widths))
+            if len({"bathroom", "main bedroom"} & set(north_row)) == 1:
+                cost += 4.0  # a penalty of as many metres of difference
+            options.append((cost, shift, cut, (north_row, south_row)))
     rows = rng.choice(sorted(options)[:4])[3]
-    lengths = [plain_sum(widths[name] for name in row) for row in rows]
+
+    # The hallway is as long as the longer row; the shorter one is stretched, by 30% at most.
+    lengths = [_row_length(row, widths) for row in rows]
     hall_width = round(rng.uniform(2.0, 2.4), 2)
     length = round(max(lengths), 2)
     rooms = [PlanRoom(HALLWAY, 0.0, 0.0, length, hall_width)]
@@ -180,15 +190,19 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
         for name in row:
             edges.append(min(length, round(edges[-1] + widths[name] * scale, 2)))
         if length - edges[-1] < 0.05:
-            edges[-1] = length
+            edges[-1] = length  # the rest is due to rounding
         for name, x0, x1 in zip(row, edges, edges[1:], strict=False):
             near_y = hall_width if side > 0 else 0.0
-            for each in (name, inner_rooms[name]) if name in inner_rooms else (name,):
-                far_y = round(near_y + side * rng.uniform(*ROOM_TYPES[each].depth), 2)
-                rooms.append(
-                    PlanRoom(each, x0, min(near_y, far_y), x1, max(near_y, far_y))
-                )
+            rooms_outward = [name]
+            if name in inner_rooms:
+                rooms_outward.append(inner_rooms[name])
+            for room in rooms_outward:
+                far_y = round(near_y + side * rng.uniform(*ROOM_TYPES[room].depth), 2)
+                south, north = sorted((near_y, far_y))
+                rooms.append(PlanRoom(room, x0, south, x1, north))
                 near_y = far_y
+
+    # A room across the end of the hallway reaches 1.0 to 2.2 m beyond it on both sides.
     if end_room:
         below = rng.uniform(1.0, 2.2)
         above = hall_width + rng.uniform(1.0, 2.2)
@@ -197,6 +211,10 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
             PlanRoom(end_room, length, -round(below, 2), east, round(above, 2))
         )
     return rooms
+
+
+def _row_length(row: list[str], widths: Mapping[str, float]) -> float:
+    return plain_sum(widths[name] for name in row)
 
 
 def _door_between(
@@ -209,14 +227,19 @@ def _door_between(
     both_wide = all(
         r.name == HALLWAY or ROOM_TYPES[r.name].has_wide_openings for r in (a, b)
     )
+    # Doors between rooms need some play, so that they differ from house to house.
+    play = 0.0 if at_hallway else 0.3
     for vertical, line, low, high in shared_walls(a, b):
-        width = OPENING if both_wide and high - low > OPENING + 1.0 else DOOR
+        width = DOOR
+        if both_wide and high - low > OPENING + 1.0:
+            width = OPENING
         margin = width / 2 + CORNER
-        if high - low < 2 * margin + (0.0 if at_hallway else 0.3):
+        if high - low < 2 * margin + play:
             continue
         position = round(rng.uniform(low + margin, high - margin), 2)
-        x, y = (line, position) if vertical else (position, line)
-        return PlanDoor((i, j), x, y, vertical, width)
+        if vertical:
+            return PlanDoor((i, j), line, position, vertical, width)
+        return PlanDoor((i, j), position, line, vertical, width)
     return None
 
 
@@ -224,39 +247,44 @@ def shared_walls(
     a: PlanRoom, b: PlanRoom
 ) -> Iterator[tuple[bool, float, float, float]]:
     """Yield walls that two rooms share: (vertical, line, low, high)."""
-    for vertical in (True, False):
-        (a0, a1), (a_low, a_high) = ((a.x0, a.x1), (a.y0, a.y1))[
-            :: 1 if vertical else -1
-        ]
-        (b0, b1), (b_low, b_high) = ((b.x0, b.x1), (b.y0, b.y1))[
-            :: 1 if vertical else -1
-        ]
-        low = max(a_low, b_low)
-        high = min(a_high, b_high)
-        if high > low and (a1 <= b0 or b1 <= a0):
-            for line in {a0, a1} & {b0, b1}:
-                yield vertical, line, low, high
+    # Walls from north to south, then those from west to east.
+    low = max(a.y0, b.y0)
+    high = min(a.y1, b.y1)
+    if high > low and (a.x1 <= b.x0 or b.x1 <= a.x0):
+        for line in {a.x0, a.x1} & {b.x0, b.x1}:
+            yield True, line, low, high
+    low = max(a.x0, b.x0)
+    high = min(a.x1, b.x1)
+    if high > low and (a.y1 <= b.y0 or b.y1 <= a.y0):
+        for line in {a.y0, a.y1} & {b.y0, b.y1}:
+            yield False, line, low, high
 
 
 def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
     """Apply a random symmetry of the square (one of eight) and shift the plan to the origin."""
-    swap, flip_x, flip_y = (rng.random() < 0.5 for _ in range(3))
+    swap = rng.random() < 0.5
+    x_sign = -1 if rng.random() < 0.5 else 1
+    y_sign = -1 if rng.random() < 0.5 else 1
 
     def turn(x: float, y: float) -> Point:
-        x, y = (y, x) if swap else (x, y)
-        return (-x if flip_x else x), (-y if flip_y else y)
+        if swap:
+            return x_sign * y, y_sign * x
+        return x_sign * x, y_sign * y
 
-    corners = [turn(x, y) for r in plan.rooms for x, y in ((r.x0, r.y0), (r.x1, r.y1))]
+    corners = [turn(room.x0, room.y0) for room in plan.rooms]
+    corners += [turn(room.x1, room.y1) for room in plan.rooms]
     west = min(x for x, _ in corners)
     south = min(y for _, y in corners)
 
     def move(x: float, y: float) -> Point:
         x, y = turn(x, y)
+        # Adding 0.0 turns -0.0 into 0.0.
         return round(x - west, 2) + 0.0, round(y - south, 2) + 0.0
 
     rooms = []
     for room in plan.rooms:
-        (xa, ya), (xb, yb) = move(room.x0, room.y0), move(room.x1, room.y1)
+        xa, ya = move(room.x0, room.y0)
+        xb, yb = move(room.x1, room.y1)
         rooms.append(
             PlanRoom(room.name, min(xa, xb), min(ya, yb), max(xa, xb), max(ya, yb))
         )

@@ -123,46 +123,48 @@ class Trajectories:
         raw = self._record(entry.line)
         scene = read_field(path, where, raw, "scene", dict)
         action = read_field(path, where, scene, "init_action", dict)
-        x, y, turn = (
-            float(read_field(path, where, action, name, NUMBER))
-            for name in ("x", "z", "rotation")
-        )
+        horizon = float(action.get("horizon", 0.0))
+        # Unity's y axis points up, so the floor is x and z.
+        x = float(read_field(path, where, action, "x", NUMBER))
+        y = float(read_field(path, where, action, "z", NUMBER))
+        turn = float(read_field(path, where, action, "rotation", NUMBER))
+
         poses = []
         for n, pose in enumerate(read_field(path, where, scene, "object_poses", list)):
             at = f"{where}, object_poses {n}"
             label = read_field(path, at, pose, "objectName", str).partition("_")[0]
             rotation = read_field(path, at, pose, "rotation", dict)
             heading = absolute(float(read_field(path, at, rotation, "y", NUMBER)))
-            poses.append(
-                ObjectPose(label, thor.read_point(path, at, pose, "position"), heading)
-            )
+            point = thor.read_point(path, at, pose, "position")
+            poses.append(ObjectPose(label, point, heading))
+
         annotations = []
         for n, each in enumerate(self._annotations(where, raw)):
             at = f"{where}, annotation {n}"
             steps = read_field(path, at, each, "high_descs", list)
             goal = read_field(path, at, each, "task_desc", str)
             # Annotators left stray blanks and line breaks.
-            annotations.append(
-                tuple(" ".join(str(text).split()) for text in (goal, *steps))
-            )
+            texts = [" ".join(str(text).split()) for text in (goal, *steps)]
+            annotations.append(tuple(texts))
+
         toggles = {
             read_field(path, where, each, "objectType", str): bool(each.get("isOn"))
             for each in read_field(path, where, scene, "object_toggles", list)
         }
+
+        # Furniture that the plan names: its label, and its position in cells.
         named = []
         for step in (raw.get("plan") or {}).get("high_pddl", ()):
-            receptacle = step.get("planner_action", {}).get(
-                "coordinateReceptacleObjectId"
-            )
+            action = step.get("planner_action", {})
+            receptacle = action.get("coordinateReceptacleObjectId")
             if receptacle and len(receptacle[1]) == 6:  # x, then y, then z, each twice
-                along, _, north, _, up, _ = (
-                    value / CELLS_PER_METRE for value in receptacle[1]
-                )
-                named.append((str(receptacle[0]), (along, north, up)))
+                metres = [value / CELLS_PER_METRE for value in receptacle[1]]
+                position = (metres[0], metres[2], metres[4])
+                named.append((str(receptacle[0]), position))
         return AlfredTrajectory(
             entry,
             (x, y, absolute(turn)),
-            float(action.get("horizon", 0.0)),
+            horizon,
             tuple(poses),
             toggles,
             bool(scene.get("dirty_and_empty")),
@@ -180,13 +182,12 @@ class Trajectories:
 
 BOX_LABELS = {"Glassbottle": "Bottle"}
 """Label missing from the metadata -> label whose box is used instead."""
-SAME_PLACE, EXACT_PLACE = 0.3, 0.1
-"""Maximum distance (metres) between positions of one piece of furniture in the two builds; the
-smaller applies if its new label is not an expected one."""
-MOVED_ROOMS = tuple(
-    f"FloorPlan{number}"
-    for number in (3, 201, 207, 211, 307, 319, 320, 323, 413, 417, 426, 430)
-)
+SAME_PLACE = 0.3
+"""Maximum distance (metres) between positions of one piece of furniture in the two builds."""
+EXACT_PLACE = 0.1
+"""The same for a piece whose new label is not an expected one."""
+_MOVED_NUMBERS = (3, 201, 207, 211, 307, 319, 320, 323, 413, 417, 426, 430)
+MOVED_ROOMS = tuple(f"FloorPlan{number}" for number in _MOVED_NUMBERS)
 """Rooms where some furniture that opens or holds objects is more than a metre from every piece
 of its label in ALFRED's own layouts; the old furniture positions were never published."""
 BUILT_IN_LABELS = ("Drawer", "Cabinet", "StoveBurner", "SinkBasin")
@@ -214,9 +215,10 @@ def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
     name = trajectory.entry.scene
     published = ithor.records(folder, name)
     furniture_records = [r for r in published if not r.pickupable]
+    # Small objects, with the box of an object of the label: in this scene, else in the first one
+    # that has any.
     small_records = []
     for pose, item in zip(trajectory.poses, item_ids(trajectory.poses), strict=True):
-        # The box is that of an object with the label: in this scene, else in the first one with it.
         listed = BOX_LABELS.get(pose.label, pose.label)
         same_scene = (r for r in published if r.pickupable and r.label == listed)
         example = next(same_scene, None) or _examples(folder).get(listed)
@@ -225,14 +227,20 @@ def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
             raise DataError(folder / ithor.OBJECTS, "", problem, "fetch both again")
         example = replace(example, id=item, label=pose.label)
         small_records.append(thor.move_record(example, pose.position, pose.heading))
+
+    # States at the start.
     updated = []
     for record in (*furniture_records, *small_records):
         flags = set(record.flags)
         if trajectory.dirty_and_empty and record.pickupable:
-            flags |= {"isDirty"} if "dirtyable" in flags else set()
-            flags -= {"isFilledWithLiquid"} if "canFillWithLiquid" in flags else set()
-        if (is_on := trajectory.toggles.get(record.label)) is not None:
-            flags = flags | {"isToggled"} if is_on else flags - {"isToggled"}
+            if "dirtyable" in flags:
+                flags.add("isDirty")
+            if "canFillWithLiquid" in flags:
+                flags.discard("isFilledWithLiquid")
+        if record.label in trajectory.toggles:
+            flags.discard("isToggled")
+            if trajectory.toggles[record.label]:
+                flags.add("isToggled")
         updated.append(replace(record, flags=frozenset(flags)))
     return tuple(updated)
 
@@ -246,7 +254,7 @@ def item_ids(poses: Iterable[ObjectPose]) -> list[str]:
     ids = []
     for pose in poses:
         x, y, z = pose.position
-        name = "|".join((pose.label, *(f"{value:+06.2f}" for value in (x, z, y))))
+        name = f"{pose.label}|{x:+06.2f}|{z:+06.2f}|{y:+06.2f}"
         count[name] += 1
         ids.append(f"{name}|{count[name]}" if count[name] > 1 else name)
     return ids
@@ -273,12 +281,13 @@ def furniture(
         is_known = any(r.label == old_label and away[r.id] <= SAME_PLACE for r in fixed)
         if is_known or old_label in small_labels or old_label.endswith("Lamp"):
             continue
+        # The nearest receptacle at the same place gets the old label.
         later = LATER_LABELS.get(old_label, ())
-        candidates = [
-            (away[r.id], r.id)
-            for r in holders
-            if away[r.id] <= (SAME_PLACE if r.label in later else EXACT_PLACE)
-        ]
+        candidates = []
+        for r in holders:
+            tolerance = SAME_PLACE if r.label in later else EXACT_PLACE
+            if away[r.id] <= tolerance:
+                candidates.append((away[r.id], r.id))
         if candidates:
             labels[min(candidates)[1]] = old_label
     matches = tuple(name for name, each in labels.items() if each == label)
@@ -334,30 +343,33 @@ def goals(
     """Return the goal conditions of a task type; ``ids``: role -> interchangeable objects."""
     objects = ids["object"]
     places = ids.get("receptacle", ())
-    traits: tuple[conditions.Trait, ...] = (("sliced", True),) if sliced else ()
     count = 2 if kind == chores.PICK_TWO else 1
+    traits: tuple[conditions.Trait, ...] = ()
     required: list[conditions.GoalCondition] = []
-    required += [conditions.Has(objects, traits, count)] if sliced else []
+    if sliced:
+        traits = (("sliced", True),)
+        required.append(conditions.Has(objects, traits, count))
     if kind == chores.LOOK_IN_LIGHT:
-        required += [conditions.Held(objects), conditions.Lit(ids["lamp"])]
+        required.append(conditions.Held(objects))
+        required.append(conditions.Lit(ids["lamp"]))
     elif kind == chores.PICK_STACK:
         movables = ids["movable"]
-        required += [conditions.Inside(objects, movables, traits)]
-        required += [conditions.Inside(movables, places)]
-        required += [conditions.Stacked(objects, movables, places, traits)]
+        required.append(conditions.Inside(objects, movables, traits))
+        required.append(conditions.Inside(movables, places))
+        required.append(conditions.Stacked(objects, movables, places, traits))
     else:
-        required += [conditions.Inside(objects, places, traits, parts=count)]
+        required.append(conditions.Inside(objects, places, traits, parts=count))
     if kind in TREATMENTS:
         treated = (*traits, (TREATMENTS[kind], True))
-        required += [conditions.Has(objects, treated)]
-        required += [conditions.Inside(objects, places, treated)]
+        required.append(conditions.Has(objects, treated))
+        required.append(conditions.Inside(objects, places, treated))
     return tuple(required)
 
 
 SPLITS = ("train", "valid_seen", "valid_unseen")
 Instructions = Literal["goal", "steps", "rooms"]
 STEPS_HEADING = "Step by step, as described by a person who watched it:"
-CACHED_SCENES = 32
+CACHED_SCENES = 32  # enough for episodes that are played side by side
 
 
 class Alfred:
@@ -379,28 +391,29 @@ class Alfred:
         self._body = body
         self._instructions = instructions
         self._read = Trajectories(folder, split)
+        # The index takes a reading of the full file, so it is cached.
         sources = (self._read.path, *ithor.files(folder, ()).values())
-        survey = cached_json(
-            *("alfred-1", sources),
-            lambda: [
-                (
-                    *(getattr(entry, each.name) for each in fields(entry)),
-                    self._omission(entry),
-                )
-                for entry in self._read.index()
-            ],
-        )
+        survey = cached_json("alfred-1", sources, self._survey)
         entries = [(AlfredEntry(*entry), cause) for *entry, cause in survey]
         entries = [pair for pair in entries if kind in ("", pair[0].kind)]
-        self.omissions: Mapping[str, int] = dict(
-            Counter(cause for _, cause in entries if cause)
-        )
+        causes = [cause for _, cause in entries if cause]
+        self.omissions: Mapping[str, int] = dict(Counter(causes))
         self._entries = {entry.task_id: entry for entry, cause in entries if not cause}
-        self._order = [
-            (e, n) for e in self._entries.values() for n in range(e.annotations)
-        ]
+
+        # One episode per annotation.
+        self._order: list[tuple[AlfredEntry, int]] = []
+        for entry in self._entries.values():
+            self._order += [(entry, number) for number in range(entry.annotations)]
         self.tasks = DrawnTasks(len(self._order), self._task, self._id)
         self._scene = lru_cache(maxsize=CACHED_SCENES)(self._build)
+
+    def _survey(self) -> list[tuple[Any, ...]]:
+        """Return the fields of each index entry, then the reason to exclude it."""
+        rows = []
+        for entry in self._read.index():
+            values = [getattr(entry, field.name) for field in fields(entry)]
+            rows.append((*values, self._omission(entry)))
+        return rows
 
     @property
     def files(self) -> Mapping[str, Path]:

@@ -79,34 +79,47 @@ def read_cells(path: Path) -> Cells:
     if problem:
         raise DataError(path, "", problem, "fetch it again")
     cells = join_parts((int(i), int(j)) for i, j in np.round(array / GRID).tolist())
-    parts = cells, sorted(connected_parts(cells)[0])
-    return Cells(*(tuple((i * GRID, j * GRID) for i, j in part) for part in parts))
+    main = sorted(connected_parts(cells)[0])
+    return Cells(
+        tuple((i * GRID, j * GRID) for i, j in cells),
+        tuple((i * GRID, j * GRID) for i, j in main),
+    )
 
 
 def join_parts(published: Iterable[Cell]) -> tuple[Cell, ...]:
     """Add cells that close one-cell gaps between the largest part and others."""
-    around = range(-WIDEST_GAP, WIDEST_GAP + 1)
+    offsets = range(-WIDEST_GAP, WIDEST_GAP + 1)
     steps = [
         (di, dj)
-        for di in around
-        for dj in around
+        for di, dj in product(offsets, repeat=2)
         if abs(di) + abs(dj) <= WIDEST_GAP + 1
     ]
+    # A dictionary keeps the published order; added cells come last.
     cells = dict.fromkeys(published)
     while True:
         main, *others = connected_parts(cells)
         bridges = []
-        for (i, j), (di, dj) in product(chain.from_iterable(others), steps):
-            if (i + di, j + dj) in main:  # along i, then along j, without the two ends
-                bridge = {(n, j) for n in range(min(i, i + di), max(i, i + di) + 1)}
-                bridge |= {
-                    (i + di, n) for n in range(min(j, j + dj), max(j, j + dj) + 1)
-                }
-                bridges.append(sorted(bridge - {(i, j), (i + di, j + dj)}))
+        for cell, (di, dj) in product(chain.from_iterable(others), steps):
+            end = (cell[0] + di, cell[1] + dj)
+            if end in main:
+                bridges.append(_bridge(cell, end))
         if not bridges:
             return tuple(cells)
-        shortest = min(bridges, key=lambda each: (len(each), each))
+        # One bridge at a time, as it may connect other parts too; ties go by position.
+        shortest = min(bridges, key=lambda bridge: (len(bridge), bridge))
         cells |= dict.fromkeys(shortest)
+
+
+def _bridge(start: Cell, end: Cell) -> list[Cell]:
+    """Return the cells between two cells, along i, then along j, sorted."""
+    bridge = {(i, start[1]) for i in _between(start[0], end[0])}
+    bridge |= {(end[0], j) for j in _between(start[1], end[1])}
+    return sorted(bridge - {start, end})
+
+
+def _between(a: int, b: int) -> range:
+    """Return the numbers from the smaller to the larger one, both included."""
+    return range(min(a, b), max(a, b) + 1)
 
 
 def connected_parts(cells: Iterable[Cell]) -> list[set[Cell]]:
@@ -192,10 +205,11 @@ def layout(folder: Path, name: str, variant: Scene | None = None) -> Layout:
     if variant is None or variant is original.scene:
         return original
     fixed = [o for o in original.scene.objects if "pickupable" not in o.affordances]
-    is_same = [*map(_footprint, fixed)] == [
-        *map(_footprint, variant.objects[: len(fixed)])
-    ]
-    return original.with_scene(variant) if is_same else Layout(variant)
+    # Furniture comes first in every scene.
+    footprints = [_footprint(o) for o in fixed]
+    if footprints == [_footprint(o) for o in variant.objects[: len(fixed)]]:
+        return original.with_scene(variant)
+    return Layout(variant)
 
 
 _footprint = attrgetter(
@@ -227,8 +241,11 @@ def start(folder: Path, name: str, x: float, y: float) -> tuple[Point, float]:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The fixed parts of a scene; ``main`` (P, 2): start positions in metres; ``knobs``: switch
-    id -> ids of what it controls."""
+    """The fixed parts of a scene, in metres.
+
+    ``main`` (P, 2): start positions. ``outline``: corners of the room, counterclockwise.
+    ``knobs``: switch id -> ids of what it controls.
+    """
 
     cells: Cells
     main: NDArray[np.float64]

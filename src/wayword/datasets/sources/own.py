@@ -43,6 +43,8 @@ from wayword.worlds.household.world import HouseholdWorld
 
 
 def _parse_pair(value: Any) -> Any:
+    """Return a list of two numbers as a tuple. Other types of entries are found by pydantic."""
+    # A bool is an int to Python, and so to pydantic.
     if not isinstance(value, list) or len(value) != 2 or bool in map(type, value):
         raise ValueError(f"must be two numbers, as in [1.5, 2], got {value!r}")
     return tuple(value)
@@ -63,14 +65,15 @@ def _allowed_names(
 
 
 SIDES = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
+"""Side that furniture faces -> its direction (x east, y north)."""
 
 
 def _standing_kinds() -> list[str]:
     """Return free-standing furniture kinds; a microwave, for example, comes with its counter."""
-    parts = {
-        part.kind for each in furniture.FURNITURE_KINDS.values() for part in each.parts
-    }
-    return [kind for kind in furniture.FURNITURE_KINDS if kind not in parts]
+    part_kinds = set[str]()
+    for spec in furniture.FURNITURE_KINDS.values():
+        part_kinds.update(part.kind for part in spec.parts)
+    return [kind for kind in furniture.FURNITURE_KINDS if kind not in part_kinds]
 
 
 Text = Annotated[str, pydantic.StringConstraints(strip_whitespace=True, min_length=1)]
@@ -288,6 +291,10 @@ class Record(NamedTuple):
 # reachable: see ``procedural.homes``.
 
 TRIES = 40  # layouts of furniture without a position; a failed one is drawn again from scratch
+OVERLAP_M = 0.01
+"""Overlap of two rooms (metres) that is taken for rounding in the file."""
+DOOR_WALL = floorplans.DOOR + 2 * floorplans.CORNER
+"""Minimum length of a wall with a door, in metres."""
 
 
 def digest(value: Any) -> str:
@@ -313,23 +320,24 @@ def read_home(path: Path, task: TaskEntry, name: str) -> Home:
             raise where.error(
                 f"{b.name!r} is also the name of another room", field="name"
             )
-        if (
-            min(a.x1, b.x1) - max(a.x0, b.x0) > 0.01
-            and min(a.y1, b.y1) - max(a.y0, b.y0) > 0.01
-        ):
+        overlap_x = min(a.x1, b.x1) - max(a.x0, b.x0)
+        overlap_y = min(a.y1, b.y1) - max(a.y0, b.y0)
+        if min(overlap_x, overlap_y) > OVERLAP_M:
             remedy = f"move or shrink room {n} or this one"
             raise where.error(f"{b.name} overlaps {a.name}", remedy, field="at")
+
+    # Every room must be reached from the first one.
     doors = _read_doors(path, task.doors, rooms)
     plan = floorplans.FloorPlan(tuple(rooms), tuple(door for door, _ in doors))
     for number in plan.cut_off:
         problem = f"no doors lead from {rooms[0].name} to {rooms[number].name}"
         remedy = "place rooms wall to wall, and list a door between them"
         raise Record(path).error(problem, remedy, field="doors")
-    listed = [
-        (number, each)
-        for number, room in enumerate(task.rooms)
-        for each in room.furniture
-    ]
+
+    # Furniture, until a layout has space for all pieces and a path to each.
+    listed: list[tuple[int, PieceEntry]] = []
+    for number, room in enumerate(task.rooms):
+        listed += [(number, entry) for entry in room.furniture]
     problem = ""
     for attempt in range(TRIES):
         pieces, missing = _place_furniture(Random(f"{name}/{attempt}"), plan, listed)
@@ -353,11 +361,8 @@ def _read_doors(
     """Read the doors (True if closed); without a list, put one in every shared wall."""
     if listed is None:
         pairs = combinations(range(len(rooms)), 2)
-        return [
-            (door, False)
-            for pair in pairs
-            if (door := _shared_door(rooms, *pair)) is not None
-        ]
+        shared = [_shared_door(rooms, one, other) for one, other in pairs]
+        return [(door, False) for door in shared if door is not None]
     names = [room.name for room in rooms]
     doors = []
     for n, entry in enumerate(listed, 1):
@@ -367,7 +372,7 @@ def _read_doors(
         one, other = sorted(map(names.index, entry.between))
         door = _shared_door(rooms, one, other)
         if one == other or door is None:
-            problem = f"share no wall that is {floorplans.DOOR + 2 * floorplans.CORNER:g} m long"
+            problem = f"share no wall that is {DOOR_WALL:g} m long"
             raise where.error(
                 f"{' and '.join(entry.between)} {problem}", field="between"
             )
@@ -380,10 +385,13 @@ def _shared_door(
 ) -> floorplans.PlanDoor | None:
     """Return a door in the middle of a wall shared by two rooms; None if the wall is too short."""
     for vertical, line, low, high in floorplans.shared_walls(rooms[one], rooms[other]):
-        if high - low >= floorplans.DOOR + 2 * floorplans.CORNER:
-            middle = round((low + high) / 2, 4)
-            x, y = (line, middle) if vertical else (middle, line)
-            return floorplans.PlanDoor((one, other), x, y, vertical, floorplans.DOOR)
+        if high - low < DOOR_WALL:
+            continue
+        x = line
+        y = round((low + high) / 2, 4)
+        if not vertical:
+            x, y = y, x
+        return floorplans.PlanDoor((one, other), x, y, vertical, floorplans.DOOR)
     return None
 
 
@@ -394,8 +402,8 @@ def _place_furniture(
     pieces: list[furniture.FurniturePiece] = []
     for number, entry in sorted(listed, key=lambda pair: pair[1].at is None):
         room = plan.rooms[number]
-        piece = None
         if entry.at is None:
+            # Clear of doors and of the fronts of other pieces in the room.
             same_room = [other for other in pieces if other.room == number]
             clear = [
                 furniture.threshold(door) for door in plan.doors if number in door.rooms
@@ -404,29 +412,30 @@ def _place_furniture(
             taken = [other.box for other in same_room]
             piece = furniture.find_place(rng, entry.kind, number, room, taken, clear)
         else:
-            spec = furniture.FURNITURE_KINDS[entry.kind]
-            front = SIDES[entry.facing]
-            if front[0]:
-                width, depth = (spec.depth, spec.width)
-            else:
-                width, depth = (spec.width, spec.depth)
-            x = room.x0 + entry.at[0]
-            y = room.y0 + entry.at[1]
-            candidate = furniture.FurniturePiece(
-                entry.kind, x, y, width, depth, front, number
-            )
-            west, south, east, north = candidate.box
-            if (
-                room.x0 <= west
-                and room.y0 <= south
-                and east <= room.x1
-                and north <= room.y1
-            ):
-                piece = candidate
+            piece = _piece_at(room, number, entry, entry.at)
         if piece is None:
             return pieces, f"the {entry.kind} in the {room.name}"
         pieces.append(piece)
     return pieces, ""
+
+
+def _piece_at(
+    room: floorplans.PlanRoom, number: int, entry: PieceEntry, spot: tuple[float, float]
+) -> furniture.FurniturePiece | None:
+    """Return a piece centered on a spot (metres from the room's corner), None if it sticks out."""
+    spec = furniture.FURNITURE_KINDS[entry.kind]
+    front = SIDES[entry.facing]
+    width = spec.width
+    depth = spec.depth
+    if front[0]:  # it faces east or west, so its sides are swapped
+        width, depth = depth, width
+    x = room.x0 + spot[0]
+    y = room.y0 + spot[1]
+    piece = furniture.FurniturePiece(entry.kind, x, y, width, depth, front, number)
+    west, south, east, north = piece.box
+    is_inside_x = room.x0 <= west and east <= room.x1
+    is_inside_y = room.y0 <= south and north <= room.y1
+    return piece if is_inside_x and is_inside_y else None
 
 
 # Small objects.
@@ -469,15 +478,10 @@ def _holder_for(
     place = entry.place
     room = entry.room
     check_room(where, room, draft.home.rooms)
-    listed = [
-        o
-        for o in draft.objects.values()
-        if o.type == place and room in ("", draft.room(o))
-    ]
+    objects = draft.objects.values()
+    listed = [o for o in objects if o.type == place and room in ("", draft.room(o))]
     if not listed:
-        hint = suggest(
-            place, sorted({o.type for o in draft.objects.values() if o.receptacle})
-        )
+        hint = suggest(place, sorted({o.type for o in objects if o.receptacle}))
         inside = f"the {room}" if room else "the home"
         raise where.error(f"there is no {place!r} in {inside}", hint, field="place")
     suitable = [
@@ -505,6 +509,8 @@ MOST_CONDITIONS = 1_000  # each is checked at every step and planned by the expe
 def _condition(
     path: Path, number: int, raw: Any, draft: Arrangement, named: Mapping[str, str]
 ) -> goals.GoalCondition:
+    """Read condition ``number`` (from 1) of a goal; ``named``: name in the file -> object id.
+    Raises ``DataError``."""
     where = Record(path, f"goal {number}")
     if not isinstance(raw, Mapping) or len(raw) != 1:
         raise where.error(f"must be one condition, as in {OnObject.example}")
@@ -518,14 +524,14 @@ def _condition(
     check_room(where, getattr(entry, "room", ""), draft.home.rooms)
 
     def ids(field: str, room: str = "") -> goals.Ids:
+        """Return the objects that a field refers to, by name or kind."""
         name = getattr(entry, field)
         matches = [named[name]] if name in named else draft.ids(name)
         matches = [i for i in matches if room in ("", draft.room(draft.objects[i]))]
         if not matches:
             inside = f"the {room}" if room else "the home"
-            hint = suggest(
-                name, [*named, *sorted({o.type for o in draft.objects.values()})]
-            )
+            types = sorted({o.type for o in draft.objects.values()})
+            hint = suggest(name, [*named, *types])
             if name in OBJECTS:
                 hint = f"add one, as in objects: [{{kind: {name}, place: desk}}]"
             raise where.error(f"there is no {name!r} in {inside}", hint, field=field)
@@ -536,9 +542,12 @@ def _condition(
         case "next_to":
             return goals.NextTo(objects, ids("other"))
         case "lit" | "near":
-            return (goals.Lit if kind == "lit" else goals.Near)(objects, entry.distance)
+            within = (objects, entry.distance)
+            return goals.Lit(*within) if kind == "lit" else goals.Near(*within)
         case "held":
             return goals.Held(objects)
+
+    # The other conditions require states of a number of objects.
     if entry.count > len(objects):
         problem = f"must be at most {len(objects)}, the number of these objects, got {entry.count}"
         raise where.error(problem, field="count")
@@ -563,8 +572,10 @@ def _condition(
 # The dataset.
 
 COMMENT = "# Checked by the expert; written by `wayword task new`."
-# A task is a few kilobytes: a larger file is probably not a task
-MOST_BYTES = 1_000_000
+"""Line above the expert's mark in a file; what follows it is replaced."""
+MOST_BYTES = (
+    1_000_000  # a task is a few kilobytes: a larger file is probably not a task
+)
 KIND = "own"
 
 
@@ -596,40 +607,48 @@ class TaskFile:
 def read_tasks(path: Path) -> list[TaskFile]:
     """Read the tasks of a file, separated by ``---`` lines, or of all YAML files in a folder.
     Raises ``DataError``."""
-    files = sorted(path.glob("*.y*ml")) if path.is_dir() else [path]
+    files = _files_in(path) if path.is_dir() else [path]
     tasks: dict[str, TaskFile] = {}
-    for task in (task for file in files for task in _read_file(file)):
-        name = task.case.task.episode.id
-        if tasks.setdefault(name, task) is not task:
-            raise DataError(
-                task.path, "field 'name'", f"{name!r} is the name of two tasks"
-            )
+    for file in files:
+        for task in _read_file(file):
+            name = task.case.task.episode.id
+            if tasks.setdefault(name, task) is not task:
+                raise DataError(
+                    task.path, "field 'name'", f"{name!r} is the name of two tasks"
+                )
     return list(tasks.values())
 
 
+def _files_in(folder: Path) -> list[Path]:
+    """Return the YAML files in a folder, sorted by name."""
+    return sorted(folder.glob("*.y*ml"))
+
+
 def _read_file(path: Path) -> list[TaskFile]:
+    """Read the tasks of one file; the second of several is ``{file}-2`` unless it has a name."""
     try:
         if path.stat().st_size > MOST_BYTES:
             problem = f"must be at most {MOST_BYTES:,} bytes long; is it a task file?"
             raise DataError(path, "", problem)
-        texts = re.split(
-            r"^---.*\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE
-        )
+        content = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or str(error)
         remedy = "`wayword task example` prints one to start from"
         raise DataError(path, "", problem.lower(), remedy) from None
-    texts = [
-        text for text in texts if re.search(r"^[^#\s]", text, re.MULTILINE)
-    ] or texts[:1]
-    several = len(texts) > 1
+    parts = re.split(r"^---.*\n", content, flags=re.MULTILINE)
+    # Parts of blank lines and comments only are no tasks; an empty file is a task with no fields.
+    texts = [text for text in parts if re.search(r"^[^#\s]", text, re.MULTILINE)]
+    texts = texts or parts[:1]
+    if len(texts) == 1:
+        return [_read_task(path, texts[0], path.stem)]
     return [
-        _read_task(path, text, f"{path.stem}-{number}" if several else path.stem)
+        _read_task(path, text, f"{path.stem}-{number}")
         for number, text in enumerate(texts, 1)
     ]
 
 
 def _read_task(path: Path, text: str, name: str) -> TaskFile:
+    """Read one task; ``name`` applies if the text has none. Raises ``DataError``."""
     import yaml
 
     try:
@@ -641,10 +660,10 @@ def _read_task(path: Path, text: str, name: str) -> TaskFile:
         raise DataError(path, "", f"must have fields, as in {FileFields.example}")
     entry = Record(path).entry(TaskEntry, tree)
     # The home's name depends on the content only, not on the file name.
-    home = read_home(
-        path, entry, f"own-{digest([tree.get('rooms'), tree.get('doors')])}"
-    )
+    home_name = f"own-{digest([tree.get('rooms'), tree.get('doors')])}"
+    home = read_home(path, entry, home_name)
     draft, named = arrange_objects(path, entry, home)
+
     if not entry.goal:
         remedy = f"list conditions, as in - {OnObject.example}"
         raise Record(path).error("is missing", remedy, field="goal")
@@ -656,6 +675,7 @@ def _read_task(path: Path, text: str, name: str) -> TaskFile:
     required = tuple(
         _condition(path, n, e, draft, named) for n, e in enumerate(entry.goal, 1)
     )
+
     name = entry.name or name
     rules = entry.rules or read_rules("household")
     start = _pose(path, entry.start, home)
@@ -677,7 +697,10 @@ def accept(path: Path, target_path: Path | None = None) -> list[TaskFile]:
     the expert cannot solve it.
     """
     if path.is_dir():
-        return [task for file in sorted(path.glob("*.y*ml")) for task in accept(file)]
+        accepted: list[TaskFile] = []
+        for file in _files_in(path):
+            accepted += accept(file)
+        return accepted
     texts = []
     for task in _read_file(path):
         item = task.case.task
@@ -743,6 +766,8 @@ class FileTasks(homes.SourcedTasks):
 
 
 class _FileSource(SolvableHousehold):
+    """Worlds and expert of tasks from files."""
+
     tasks: Sequence[Task]
     files: Mapping[str, Path]
 

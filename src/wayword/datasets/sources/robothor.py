@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -67,10 +67,14 @@ SHORTEST_WALL = 0.4  # shorter pieces of wall are noise in the inference
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Published data of one furnishing: ``starts`` (S, 2), shortest paths as segments ``paths``
-    (L, 4), and object ``boxes`` (west, south, east, north). ``visible`` and ``hidden`` (N, 4) are
-    lines from positions to targets that are, or are not, in view from there. All in
-    metres."""
+    """Published data of one furnishing, all in metres.
+
+    ``starts`` (S, 2): positions at which episodes start.
+    ``paths`` (L, 4): segments of the shortest paths, each (x, y, x, y).
+    ``boxes``: floor areas of the objects, each (west, south, east, north).
+    ``visible`` (N, 4): lines from a position to a target in view from there.
+    ``hidden`` (M, 4): lines from a position to a target that is not in view from there.
+    """
 
     starts: Floats
     paths: Floats
@@ -81,8 +85,12 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Floors:
-    """Masks ``free`` and ``wall`` (K, H, W) of K furnishings on one grid: the cell at row j and
-    column i is centered on ``(x + i * SPACING, y + j * SPACING)``, in metres."""
+    """Floors of the K furnishings of an apartment, on one grid.
+
+    ``x``, ``y``: center of the first cell in metres. The cell at row j and column i is centered on
+    ``(x + i * SPACING, y + j * SPACING)``.
+    ``free``, ``wall`` (K, H, W): cells for the center of a body, and cells that block it.
+    """
 
     x: float
     y: float
@@ -100,18 +108,12 @@ class _Grid:
 
     def points(self, xy: Floats) -> Bools:
         """Return a mask of the cells that contain points (P, 2)."""
+        rows, columns = self.shape
+        i = np.round((xy[:, 0] - self.x) / SPACING).astype(np.intp)
+        j = np.round((xy[:, 1] - self.y) / SPACING).astype(np.intp)
         cells = np.zeros(self.shape, dtype=np.bool_)
-        i = np.clip(
-            np.round((xy[:, 0] - self.x) / SPACING).astype(np.intp),
-            0,
-            self.shape[1] - 1,
-        )
-        j = np.clip(
-            np.round((xy[:, 1] - self.y) / SPACING).astype(np.intp),
-            0,
-            self.shape[0] - 1,
-        )
-        cells[j, i] = True
+        # Points outside the grid are drawn at its edge.
+        cells[np.clip(j, 0, rows - 1), np.clip(i, 0, columns - 1)] = True
         return cells
 
     def boxes(self, boxes: Sequence[Box], by: float) -> Bools:
@@ -122,116 +124,148 @@ class _Grid:
             j0 = round((south - by - self.y) / SPACING)
             i1 = round((east + by - self.x) / SPACING)
             j1 = round((north + by - self.y) / SPACING)
+            # A negative index would count from the far edge.
             covered[max(j0, 0) : max(j1 + 1, 0), max(i0, 0) : max(i1 + 1, 0)] = True
         return covered
 
 
 def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
-    """Infer the floors of an apartment from all of its furnishings."""
-    from scipy.ndimage import distance_transform_edt, find_objects, label
+    """Infer the floors of an apartment from all of its furnishings.
 
-    points = [
-        xy for one in furnishings for xy in (one.starts, one.paths.reshape(-1, 2))
-    ]
-    points += [np.array(one.boxes).reshape(-1, 2) for one in furnishings]
+    The rules are those at the head of this file, in the same order.
+    """
+    grid = _grid_around(furnishings)
+    free_cells = np.stack([_free_cells(grid, evidence) for evidence in furnishings])
+    open_areas = [_grow(cells, OPEN_RADIUS) for cells in free_cells]
+    open_cells = np.asarray(np.any(open_areas, axis=0))
+    # A cell at the border of a box may be outside of it, hence the negative margin.
+    furniture = [grid.boxes(evidence.boxes, -SPACING) for evidence in furnishings]
+
+    # Proven walls: no furniture explains why no body was there, or they hide a target nearby.
+    unfurnished = [~grid.boxes(evidence.boxes, EXPLAINED_M) for evidence in furnishings]
+    proven_wall = np.asarray(~open_cells & np.any(unfurnished, axis=0))
+    _drop_short_pieces(proven_wall)
+    for evidence, boxes in zip(furnishings, furniture, strict=True):
+        proven_wall |= grid.points(_sample(evidence.hidden)) & ~open_cells & ~boxes
+
+    # Assumed walls: connections and extensions of proven ones, in both directions.
+    unexplained = ~open_cells & ~np.any(furniture, axis=0)
+    wall = _bridge_gaps(proven_wall, unexplained)
+    wall |= _bridge_gaps(proven_wall.T, unexplained.T).T
+    wall |= _lengthen_walls(proven_wall, open_cells)
+    wall |= _lengthen_walls(proven_wall.T, open_cells.T).T
+
+    # No wall is within reach of a body, on a line of sight, or inside a box.
+    wall &= _off_free_cells(free_cells)
+    visible = [grid.points(_sample(evidence.visible)) for evidence in furnishings]
+    wall &= ~_grow(np.asarray(np.any(visible, axis=0)), SPACING)
+    walls = np.stack([wall & ~boxes for boxes in furniture])
+
+    # Thin diagonal segments must stay connected, so they are drawn three cells wide.
+    path_lines = [grid.points(_sample(evidence.paths)) for evidence in furnishings]
+    path_cells = np.stack([_grow(cells, SPACING) for cells in path_lines])
+    return Floors(grid.x, grid.y, (free_cells | path_cells) & ~walls, walls)
+
+
+def _grid_around(furnishings: Sequence[Evidence]) -> _Grid:
+    """Return the grid that holds all points and boxes, with room for the outer wall."""
+    points = []
+    for evidence in furnishings:
+        points.append(evidence.starts)
+        points.append(evidence.paths.reshape(-1, 2))
+        points.append(np.array(evidence.boxes).reshape(-1, 2))
     all_points = np.concatenate(points)
     low = np.floor((all_points.min(axis=0) - OUTER_WALL) / GRID) * GRID
     high = np.ceil((all_points.max(axis=0) + OUTER_WALL) / GRID) * GRID
     columns, rows = np.round((high - low) / SPACING).astype(int).tolist()
-    grid = _Grid(float(low[0]), float(low[1]), (rows + 1, columns + 1))
-    free_cells = np.stack([_free_cells(grid, evidence) for evidence in furnishings])
-    open_cells = np.asarray(
-        np.any([_grow(one, OPEN_RADIUS) for one in free_cells], axis=0)
-    )
-    unfurnished = [~grid.boxes(evidence.boxes, EXPLAINED_M) for evidence in furnishings]
-    furniture = [grid.boxes(evidence.boxes, -SPACING) for evidence in furnishings]
-    proven_wall = np.asarray(~open_cells & np.any(unfurnished, axis=0))
-    pieces, _ = label(proven_wall)
+    return _Grid(float(low[0]), float(low[1]), (rows + 1, columns + 1))
+
+
+def _drop_short_pieces(wall: Bools) -> None:
+    """Clear connected pieces whose longer side is below ``SHORTEST_WALL``."""
+    from scipy.ndimage import find_objects, label
+
+    pieces, _ = label(wall)
     for number, box in enumerate(find_objects(pieces), 1):
-        if max(side.stop - side.start for side in box) * SPACING < SHORTEST_WALL:
-            proven_wall[box] &= pieces[box] != number
-    for evidence, boxes in zip(furnishings, furniture, strict=True):
-        proven_wall |= grid.points(_sample(evidence.hidden)) & ~open_cells & ~boxes
-    unexplained = ~open_cells & ~np.any(furniture, axis=0)
-    wall = (
-        _bridge_gaps(proven_wall, unexplained)
-        | _bridge_gaps(proven_wall.T, unexplained.T).T
-    )
-    wall |= _lengthen_walls(proven_wall, open_cells)
-    wall |= _lengthen_walls(proven_wall.T, open_cells.T).T
-    # Walls are a radius from all free cells, or half-way between two.
-    away = (
-        np.asarray(distance_transform_edt(~np.asarray(free_cells.any(axis=0))))
-        * SPACING
-    )
-    away = np.pad(away, 1, mode="edge")
-    center, (high, wide) = away[1:-1, 1:-1], wall.shape
-    possible = center >= RADIUS - SPACING / 2
+        longer_side = max(side.stop - side.start for side in box)
+        if longer_side * SPACING < SHORTEST_WALL:
+            wall[box] &= pieces[box] != number
+
+
+def _off_free_cells(free_cells: Bools) -> Bools:
+    """Mask of cells that are a radius from all free cells, or half-way between two."""
+    from scipy.ndimage import distance_transform_edt
+
+    is_free = np.asarray(free_cells.any(axis=0))
+    rows, columns = is_free.shape
+    distance = np.asarray(distance_transform_edt(~is_free)) * SPACING
+    # Edge values are repeated, so that a cell at the edge has neighbors on all sides.
+    padded = np.pad(distance, 1, mode="edge")
+    # Half a cell of tolerance: distances are between centers of cells.
+    possible = distance >= RADIUS - SPACING / 2
     for dj, di in ((0, 1), (1, 0), (1, 1), (1, -1)):
-        after = away[1 + dj : 1 + dj + high, 1 + di : 1 + di + wide]
-        before = away[1 - dj : 1 - dj + high, 1 - di : 1 - di + wide]
-        possible |= (center >= after) & (center >= before) & (center > 0)
-    wall &= possible
-    visible = [grid.points(_sample(evidence.visible)) for evidence in furnishings]
-    wall &= ~_grow(np.asarray(np.any(visible, axis=0)), SPACING)
-    walls = np.stack([wall & ~boxes for boxes in furniture])
-    # Thin diagonal segments must stay connected, so they are drawn three cells wide.
-    path_cells = [
-        _grow(grid.points(_sample(evidence.paths)), SPACING) for evidence in furnishings
-    ]
-    return Floors(grid.x, grid.y, (free_cells | np.stack(path_cells)) & ~walls, walls)
+        after = padded[1 + dj : 1 + dj + rows, 1 + di : 1 + di + columns]
+        before = padded[1 - dj : 1 - dj + rows, 1 - di : 1 - di + columns]
+        possible |= (distance >= after) & (distance >= before) & (distance > 0)
+    return np.asarray(possible)
 
 
 def _free_cells(grid: _Grid, evidence: Evidence) -> Bools:
     """Mask of free cells: starts, paths, and lines between adjacent starts (diagonals included),
     with gaps up to twice ``GAP_RADIUS`` closed."""
     starts = {(round(x / GRID), round(y / GRID)) for x, y in evidence.starts.tolist()}
-    segments = [
-        (i * GRID, j * GRID, (i + di) * GRID, (j + dj) * GRID)
-        for i, j in starts
-        for di, dj in ((1, 0), (0, 1), (1, 1), (1, -1))
-        if (i + di, j + dj) in starts
-    ]
+    segments = []
+    for i, j in starts:
+        # Half of the eight directions: each pair of neighbors is visited from one side.
+        for di, dj in ((1, 0), (0, 1), (1, 1), (1, -1)):
+            if (i + di, j + dj) in starts:
+                segments.append((i * GRID, j * GRID, (i + di) * GRID, (j + dj) * GRID))
     lines = np.array(segments).reshape(-1, 4)
-    cells = grid.points(
-        np.concatenate((evidence.starts, _sample(lines), _sample(evidence.paths)))
-    )
-    return np.asarray(~_grow(~_grow(cells, GAP_RADIUS), GAP_RADIUS) | cells)
+    points = (evidence.starts, _sample(lines), _sample(evidence.paths))
+    cells = grid.points(np.concatenate(points))
+    # Grown and shrunk by one radius: narrower gaps stay closed.
+    closed = ~_grow(~_grow(cells, GAP_RADIUS), GAP_RADIUS)
+    return np.asarray(closed | cells)
 
 
 def _sample(lines: Floats) -> Floats:
     """Return (P, 2) points along lines (L, 4), at most half a cell apart."""
     start = lines[:, :2]
-    step = lines[:, 2:] - lines[:, :2]
-    count = (
-        np.ceil(np.hypot(step[:, 0], step[:, 1]) / (SPACING / 2)).astype(np.intp) + 1
-    )
-    which = np.repeat(np.arange(len(lines)), count)
+    extent = lines[:, 2:] - start
+    length = np.hypot(extent[:, 0], extent[:, 1])
+    count = np.ceil(length / (SPACING / 2)).astype(np.intp) + 1
+    # All lines in one array: ``line`` is the number of the line of each point.
+    line = np.repeat(np.arange(len(lines)), count)
     first = np.repeat(np.cumsum(count) - count, count)
-    t = (np.arange(len(which)) - first) / np.maximum(count[which] - 1, 1)
-    return np.asarray(start[which] + t[:, None] * step[which])
+    share = (np.arange(len(line)) - first) / np.maximum(count[line] - 1, 1)
+    return np.asarray(start[line] + share[:, None] * extent[line])
 
 
 def _lengthen_walls(proven: Bools, opened: Bools) -> Bools:
     """Extend thin proven walls along the rows, at both ends, up to the next open cell."""
-    before, after = np.zeros((2, *proven.shape), dtype=np.bool_)  # near an open cell
-    longest = round(MAX_WALL_EXTENSION / SPACING)
+    # Thin walls have an open cell on both sides, at most a wall's thickness away.
+    open_before, open_after = np.zeros((2, *proven.shape), dtype=np.bool_)
     for step in range(1, round(THICKEST_WALL / SPACING) + 1):
-        before[step:] |= opened[:-step]
-        after[:-step] |= opened[step:]
-    thin_walls = proven & before & after
+        open_before[step:] |= opened[:-step]
+        open_after[:-step] |= opened[step:]
+    thin_walls = proven & open_before & open_after
+
+    longest = round(MAX_WALL_EXTENSION / SPACING)
     extension = np.zeros_like(proven)
     for row in np.flatnonzero(thin_walls.any(axis=1)).tolist():
         for first, last in _true_runs(thin_walls[row]):
             if last - first + 1 < SHORTEST_WALL / SPACING:
                 continue
-            left = np.flatnonzero(opened[row, :first])
-            right = np.flatnonzero(opened[row, last + 1 :])
-            start = int(left[-1]) + 1 if len(left) else first
-            end = last + int(right[0]) if len(right) else last
-            extension[
-                row, max(start, first - longest) : min(end, last + longest) + 1
-            ] = True
+            # An end without an open cell ahead stays where it is.
+            start = first
+            end = last
+            open_left = np.flatnonzero(opened[row, :first])
+            open_right = np.flatnonzero(opened[row, last + 1 :])
+            if len(open_left):
+                start = max(int(open_left[-1]) + 1, first - longest)
+            if len(open_right):
+                end = min(last + int(open_right[0]), last + longest)
+            extension[row, start : end + 1] = True
     return extension
 
 
@@ -253,6 +287,7 @@ def _grow(cells: Bools, margin: float) -> Bools:
     from scipy.ndimage import distance_transform_edt
 
     away = np.asarray(distance_transform_edt(~cells))
+    # 3 * 0.05 is above 0.15 in floating point, hence the tolerance.
     return np.asarray(away * SPACING <= margin + 1e-9)
 
 
@@ -265,27 +300,38 @@ def _true_runs(row: Bools) -> list[tuple[int, int]]:
 
 
 def outline(floors: Floors, number: int) -> list[tuple[Point, Point]]:
-    """Return the edges between wall and other cells of a furnishing, straight runs merged."""
+    """Return the edges between wall and other cells of a furnishing, straight runs merged.
+
+    Segments are pairs of points in metres: first those from west to east, then those from south
+    to north. Everything outside the grid counts as wall.
+    """
+    wall = floors.wall[number]
     segments: list[tuple[Point, Point]] = []
-    for turned in (False, True):
-        wall = floors.wall[number].T if turned else floors.wall[number]
-        before = np.pad(wall, ((1, 1), (0, 0)), constant_values=True)
-        edges = before[:-1] != before[1:]  # edge j is below cell j
-        for j in np.flatnonzero(edges.any(axis=1)).tolist():
-            for first, last in _true_runs(edges[j]):
-                ends = [
-                    ((i - 0.5) * SPACING, (j - 0.5) * SPACING)
-                    for i in (first, last + 1)
-                ]
-                a, b = (
-                    (round(floors.x + u, 4), round(floors.y + v, 4))
-                    for u, v in ([(v, u) for u, v in ends] if turned else ends)
-                )
-                segments.append((a, b))
+    for j, start, end in _runs_of_edges(wall):
+        y = round(floors.y + j, 4)
+        a = (round(floors.x + start, 4), y)
+        b = (round(floors.x + end, 4), y)
+        segments.append((a, b))
+    for i, start, end in _runs_of_edges(wall.T):
+        x = round(floors.x + i, 4)
+        a = (x, round(floors.y + start, 4))
+        b = (x, round(floors.y + end, 4))
+        segments.append((a, b))
     return segments
 
 
+def _runs_of_edges(wall: Bools) -> Iterator[tuple[float, float, float]]:
+    """Yield the edges along the rows of a mask: across, from, to, in metres from the center of the
+    first cell."""
+    padded = np.pad(wall, ((1, 1), (0, 0)), constant_values=True)
+    edges = padded[:-1] != padded[1:]  # edge j is below cell j
+    for j in np.flatnonzero(edges.any(axis=1)).tolist():
+        for first, last in _true_runs(edges[j]):
+            yield (j - 0.5) * SPACING, (first - 0.5) * SPACING, (last + 0.5) * SPACING
+
+
 METADATA = "robothor_scene_objects_75.json"
+"""File of the objects in all 75 published furnishings."""
 SPLITS = ("train", "debug", "val", "test")
 EPISODE = b'"initial_position"'
 """Occurs exactly once in each episode record."""
@@ -311,9 +357,9 @@ class EpisodeTexts(Sequence[bytes]):
         self._text = text
         self._starts = opening[closed_before == np.arange(len(opening))]
         self._ends = closing[opened_before == np.arange(len(closing)) + 1] + 1
-        self.is_regular = len(opening) == len(closing) and len(
-            self._starts
-        ) == text.count(EPISODE)
+        # False where braces in names, or damage, may have led to wrong cuts.
+        is_balanced = len(opening) == len(closing)
+        self.is_regular = is_balanced and len(self._starts) == text.count(EPISODE)
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -344,25 +390,32 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
     the scene (``is_independent``). A scene without object metadata (as in the test split) has no
     objects, and its floor is inferred from starts only.
     """
-    without = evaluated if evaluated and is_independent(folder, name, evaluated) else ""
-    names, floors = floors_of(folder, apartment_of(name), without)
+    excluded = ""
+    if evaluated and is_independent(folder, name, evaluated):
+        excluded = evaluated
+    names, floors = floors_of(folder, apartment_of(name), excluded)
     if name not in names:
         raise DataError(
             folder / "episodes", f"scene {name!r}", "has no episodes in any split"
         )
     number = names.index(name)
-    rows, columns = np.nonzero(floors.free[number])
-    xs = floors.x + columns * SPACING
-    ys = floors.y + rows * SPACING
-    high, wide = floors.free[number].shape
-    east = floors.x + (wide - 1) * SPACING
-    north = floors.y + (high - 1) * SPACING
-    corners = ((floors.x, floors.y), (east, floors.y), (east, north), (floors.x, north))
+    free = floors.free[number]
+    rows, columns = free.shape
+
+    # The whole apartment is one room: its published data name no rooms.
+    west = floors.x
+    south = floors.y
+    east = west + (columns - 1) * SPACING
+    north = south + (rows - 1) * SPACING
+    corners = ((west, south), (east, south), (east, north), (west, north))
     builder = SceneBuilder(name)
     builder.room("apartment", corners, walls=False)
     for a, b in outline(floors, number):
         builder.wall(a, b)
-    builder.floor(list(zip(xs.tolist(), ys.tolist(), strict=True)), SPACING)
+    free_rows, free_columns = np.nonzero(free)
+    xs = (west + free_columns * SPACING).tolist()
+    ys = (south + free_rows * SPACING).tolist()
+    builder.floor(list(zip(xs, ys, strict=True)), SPACING)
     thor.add_objects(builder, records_of(folder, name))
     return builder.build()
 
@@ -372,29 +425,31 @@ def floors_of(
     folder: Path, apartment: str, excluded: str = ""
 ) -> tuple[tuple[str, ...], Floors]:
     """Return the furnishings of an apartment with episodes in any split (except ``excluded``), and
-    their floors."""
-    found = [
-        (path.name.partition(".")[0], path)
-        for split in SPLITS
-        if split != excluded
-        for path in sorted((folder / "episodes" / split).glob(f"{apartment}_*.json*"))
-    ]
+    their floors. Raises ``DataError`` for an apartment without episodes."""
+    found: list[tuple[str, Path]] = []
+    for split in SPLITS:
+        if split == excluded:
+            continue
+        paths = sorted((folder / "episodes" / split).glob(f"{apartment}_*.json*"))
+        found += [(path.name.partition(".")[0], path) for path in paths]
     if not found:
         raise DataError(
             folder / "episodes", f"apartment {apartment!r}", "is not in any split"
         )
-    names = tuple(
-        sorted({name for name, _ in found}, key=lambda n: int(n.rpartition("_")[2]))
-    )
-    digest = hashlib.sha256(f"{VERSION}".encode())
+    # By number: as texts, _10 would come before _2.
+    scenes = {name for name, _ in found}
+    names = tuple(sorted(scenes, key=lambda name: int(name.rpartition("_")[2])))
+
+    # The cache is keyed by everything that the inference reads.
+    sources = [path for _, path in found]
     metadata = files.find_any(folder, METADATA)
-    for path in (*(path for _, path in found), *([metadata] if metadata else [])):
+    if metadata:
+        sources.append(metadata)
+    digest = hashlib.sha256(f"{VERSION}".encode())
+    for path in sources:
         digest.update(path.read_bytes())
-    cached = (
-        files.cache_folder()
-        / "robothor"
-        / f"{apartment}-{digest.hexdigest()[:16]}.arrays"
-    )
+    file_name = f"{apartment}-{digest.hexdigest()[:16]}.arrays"
+    cached = files.cache_folder() / "robothor" / file_name
     arrays = read_cached_arrays(cached)
     if arrays is not None:
         x, y = arrays["corner"].tolist()
@@ -418,11 +473,14 @@ def is_independent(folder: Path, scene: str, evaluated: str) -> bool:
 
 
 def _evidence(folder: Path, name: str, found: Sequence[tuple[str, Path]]) -> Evidence:
+    """Read the evidence of furnishing ``name`` from the ``found`` episode files (scene, path)."""
     records = records_of(folder, name)
-    # A scene has one per target type
+    # A scene has one object per target type.
     targets = {record.label: record for record in records}
     starts: set[Point] = set()
-    segments, visible, blocked = lines = [set[tuple[float, ...]]() for _ in range(3)]
+    segments: set[_Line] = set()
+    visible: set[_Line] = set()
+    hidden: set[_Line] = set()
     for path in (path for scene, path in found if scene == name):
         for number, record in enumerate(files.read_json(path)):
             where = f"record {number}"
@@ -430,25 +488,43 @@ def _evidence(folder: Path, name: str, found: Sequence[tuple[str, Path]]) -> Evi
             corners = corners_of(path, where, record)
             starts.add(start)
             segments.update((*a, *b) for a, b in pairwise(corners))
-            target = targets.get(
-                files.read_field(path, where, record, "object_type", str)
+            label = files.read_field(path, where, record, "object_type", str)
+            target = targets.get(label)
+            if not corners or target is None:
+                continue  # records of the test split have no path
+            middle = target.center[:2]
+            visible.add((*corners[-1], *middle))
+            length = files.read_field(
+                path, where, record, "shortest_path_length", (int, float)
             )
-            if corners and target is not None:
-                middle = target.center[:2]
-                visible.add((*corners[-1], *middle))
-                length = files.read_field(
-                    path, where, record, "shortest_path_length", (int, float)
-                )
-                west, south, east, north = _box(target)
-                dx = max(west - start[0], start[0] - east, 0.0)
-                dy = max(south - start[1], start[1] - north, 0.0)
-                if length > FAR and np.hypot(dx, dy) <= NEAR:
-                    blocked.add((*start, *middle))
+            if length > FAR and _distance_to(_box(target), start) <= NEAR:
+                hidden.add((*start, *middle))
     boxes = [_box(record) for record in records if record.bottom < LOWEST_EDGE]
-    paths, in_view, hidden = (
-        np.array(sorted(points)).reshape(-1, 4) for points in lines
+    return Evidence(
+        np.array(sorted(starts)),
+        _lines(segments),
+        boxes,
+        _lines(visible),
+        _lines(hidden),
     )
-    return Evidence(np.array(sorted(starts)), paths, boxes, in_view, hidden)
+
+
+_Line = tuple[float, ...]
+"""Two points on the floor: x, y, x, y in metres."""
+
+
+def _lines(lines: set[_Line]) -> Floats:
+    """Return an array (N, 4), sorted so that equal data give equal arrays."""
+    return np.array(sorted(lines)).reshape(-1, 4)
+
+
+def _distance_to(box: Box, point: Point) -> float:
+    """Return the distance from a point to the nearest point of a box, 0 inside, in metres."""
+    west, south, east, north = box
+    x, y = point
+    dx = max(west - x, x - east, 0.0)
+    dy = max(south - y, y - north, 0.0)
+    return float(np.hypot(dx, dy))
 
 
 def _box(record: thor.ObjectRecord) -> Box:
@@ -477,7 +553,7 @@ def corners_of(path: Path, where: str, record: Mapping[str, Any]) -> list[Point]
 
 
 def _floor_xy(path: Path, where: str, point: Any) -> Point:
-    x, z = (
-        float(files.read_field(path, where, point, axis, (int, float))) for axis in "xz"
-    )
+    # Unity's y axis points up, so the floor is x and z.
+    x = float(files.read_field(path, where, point, "x", (int, float)))
+    z = float(files.read_field(path, where, point, "z", (int, float)))
     return round(x, 2), round(z, 2)

@@ -37,9 +37,12 @@ FOLDER = Path("teach") / "meta_data_files"
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """An object of a task; ``determiner`` says how many (``a``, ``all``, a number, a parameter).
-    ``conditions``: AI2-THOR property -> required value. If ``task_name`` is set, that task must be
-    done instead, with ``task_params``."""
+    """An object of a task, with the field names of the published file.
+
+    ``determiner``: how many (``a``, ``all``, a number, a parameter).
+    ``conditions``: AI2-THOR property -> required value.
+    ``task_name``: if set, that task must be done instead, with ``task_params``.
+    """
 
     determiner: str
     conditions: Mapping[str, str | int] = field(default_factory=dict)
@@ -165,13 +168,16 @@ class Dish:
     @property
     def words(self) -> str:
         """Description, as in ``hot plate with 2 not whole potato in or on table``."""
+        text = goals.kinds_with(self.traits, self.objects)
         load = [
-            f"{each.count} {goals.kinds_with(each.traits, each.objects)}"
-            for each in self.load
+            f"{portion.count} {goals.kinds_with(portion.traits, portion.objects)}"
+            for portion in self.load
         ]
-        carrying = f" with {', '.join(load)}" if load else ""
-        at = f" in or on {goals.kinds(self.at)}" if self.at else ""
-        return goals.kinds_with(self.traits, self.objects) + carrying + at
+        if load:
+            text += f" with {', '.join(load)}"
+        if self.at:
+            text += f" in or on {goals.kinds(self.at)}"
+        return text
 
     def parts_met(self, state: goals.State, item: str) -> int:
         """Return the number of satisfied parts if ``item`` is the dish."""
@@ -206,12 +212,13 @@ class Served:
         """Return the number of satisfied parts."""
         from scipy.optimize import linear_sum_assignment
 
+        # Dishes with the same eligible objects compete for them; others do not.
         parts_met = 0
         for objects in dict.fromkeys(dish.objects for dish in self.dishes):
             dishes = [dish for dish in self.dishes if dish.objects == objects]
-            worth = np.array(
-                [[dish.parts_met(state, item) for item in objects] for dish in dishes]
-            )
+            worth = np.zeros((len(dishes), len(objects)), dtype=np.int64)
+            for row, dish in enumerate(dishes):
+                worth[row] = [dish.parts_met(state, item) for item in objects]
             parts_met += int(worth[linear_sum_assignment(worth, maximize=True)].sum())
         return parts_met
 
@@ -258,32 +265,38 @@ class Compiled:
     def goals(self) -> tuple[goals.GoalCondition, ...]:
         """Conditions for judges. Objects loaded on a dish also count individually when ready."""
         ready: Counter[tuple[goals.Ids, tuple[goals.Trait, ...]]] = Counter()
-        for portion in (portion for dish in self.dishes for portion in dish.load):
-            if portion.traits:
-                ready[portion.objects, portion.traits] += portion.count
-        prepared = tuple(
-            goals.Has(objects, traits, n) for (objects, traits), n in ready.items()
-        )
+        for dish in self.dishes:
+            for portion in dish.load:
+                if portion.traits:
+                    ready[portion.objects, portion.traits] += portion.count
+        conditions = list(self.every)
+        for (objects, traits), count in ready.items():
+            conditions.append(goals.Has(objects, traits, count))
         served = tuple(dish for dish in self.dishes if dish.parts)
-        return (*self.every, *prepared, *((Served(served),) if served else ()))
+        if served:
+            conditions.append(Served(served))
+        return tuple(conditions)
 
     def add_relation(
         self, parts: Mapping[str, CompiledPart], relation: Relation
     ) -> None:
         """Put the heads of a relation in or on its tail."""
+        heads: list[Dish] = []
+        every: list[str] = []
+        for name in relation.head_entity_list:
+            heads += parts[name].dishes
+            every += parts[name].every
         tail = parts[relation.tail_entity_list[0]]
-        heads_of = relation.head_entity_list
-        heads = [draft for name in heads_of for draft in parts[name].dishes]
-        every = tuple(item for name in heads_of for item in parts[name].every)
         if tail.dishes:
             self._load(tail.dishes[0], heads)
         elif relation.tail_determiner_list == ("a",):
             for head in heads:
                 head.at = tail.places
             self.every += [goals.Inside((item,), tail.places) for item in every]
-        else:
+        else:  # all on the same one
             if every:
-                self.every.append(goals.Inside(every, tail.places, parts=len(every)))
+                together = goals.Inside(tuple(every), tail.places, parts=len(every))
+                self.every.append(together)
             if heads:
                 self.dishes.append(Dish(tail.places))
                 self._load(self.dishes[-1], heads)
@@ -291,8 +304,9 @@ class Compiled:
     def _load(self, tail: Dish, heads: list[Dish]) -> None:
         """Convert heads to portions of the dish they are on."""
         for head in heads:
-            self.dishes = [draft for draft in self.dishes if draft is not head]
-            kind = head.objects, head.traits
+            self.dishes = [dish for dish in self.dishes if dish is not head]
+            # Equal heads are one portion, counted.
+            kind = (head.objects, head.traits)
             others = tuple(p for p in tail.load if (p.objects, p.traits) != kind)
             count = 1 + sum(p.count for p in tail.load if p not in others)
             tail.load = (*others, Portion(*kind, count))
@@ -327,13 +341,11 @@ class Compiler:
         """Compile the components, then the relations between them."""
         built = Compiled()
         parts = dict[str, CompiledPart]()
-        heads = {
-            name
-            for relation in definition.relations
-            for name in relation.head_entity_list
-        }
-        for name, each in definition.components.items():
-            parts[name] = self._component(built, each, params, name in heads)
+        heads = set[str]()
+        for relation in definition.relations:
+            heads.update(relation.head_entity_list)
+        for name, component in definition.components.items():
+            parts[name] = self._component(built, component, params, name in heads)
         for relation in definition.relations:
             built.add_relation(parts, relation)
         anchor = parts.get(definition.task_anchor_object or "")
@@ -344,36 +356,53 @@ class Compiler:
     def _component(
         self, built: Compiled, each: Component, params: tuple[str, ...], head: bool
     ) -> CompiledPart:
+        """Compile a component; ``head``: a relation puts it in or on something."""
         determiner = fill_params(each.determiner, params)
         count = int({"all": "0", "a": "1"}.get(determiner, determiner))
         if each.task_name:
-            part = CompiledPart()
-            given = tuple(fill_params(p, params) for p in each.task_params)
-            for _ in range(count):
-                inner = self.build(definitions()[each.task_name], given)
-                built.every += inner.every
-                traits = inner.anchor.traits if inner.anchor else ()
-                if SLICED in traits and part.dishes:
-                    break  # the first sliced object already covers the other slices
-                built.dishes += inner.dishes
-                part.dishes += [inner.anchor] if inner.anchor else []
-            return part
+            inner_params = tuple(fill_params(p, params) for p in each.task_params)
+            return self._inner_task(
+                built, definitions()[each.task_name], inner_params, count
+            )
+
+        # All objects of a kind: one goal per object and trait.
         objects, traits, place = self._conditions(each, params)
         if determiner == "all":
-            built.every += [
-                goals.Has((item,), (trait,)) for item in objects for trait in traits
-            ]
+            for item in objects:
+                built.every += [goals.Has((item,), (trait,)) for trait in traits]
             return CompiledPart(every=objects)
         if not objects and count:
             kind, *_ = map(str, each.conditions.values())
             raise Unbuildable(f"no suitable {fill_params(kind, params)}")
+
+        # A place for others, else a number of dishes.
         if place or not (traits or head):
             return CompiledPart(places=objects)
-        # Slices of one object stay together.
-        count = min(count, 1) if SLICED in traits else count
+        if SLICED in traits:
+            count = min(count, 1)  # slices of one object stay together
         dishes = [Dish(objects, traits) for _ in range(count)]
         built.dishes += dishes
         return CompiledPart(dishes)
+
+    def _inner_task(
+        self,
+        built: Compiled,
+        definition: Definition,
+        params: tuple[str, ...],
+        count: int,
+    ) -> CompiledPart:
+        """Compile a component that is another task, to be done ``count`` times."""
+        part = CompiledPart()
+        for _ in range(count):
+            inner = self.build(definition, params)
+            built.every += inner.every
+            anchor = inner.anchor
+            if anchor and SLICED in anchor.traits and part.dishes:
+                break  # the first sliced object already covers the other slices
+            built.dishes += inner.dishes
+            if anchor:
+                part.dishes.append(anchor)
+        return part
 
     def _conditions(
         self, each: Component, params: tuple[str, ...]
@@ -383,16 +412,18 @@ class Compiler:
         traits: list[goals.Trait] = []
         place = False
         for name, given in each.conditions.items():
-            value = fill_params(given, params) if isinstance(given, str) else given
+            value = fill_params(str(given), params)
             if name == "objectType":
-                kinds, is_cut = of_type(str(value))
-                traits += [SLICED] if is_cut else []
+                kinds, is_cut = of_type(value)
+                if is_cut:
+                    traits.append(SLICED)
             elif name == "simbotObjectClass":
-                kinds = of_class(str(value), self.classes)
+                kinds = of_class(value, self.classes)
             elif name == "receptacle":
                 place = True
             else:
                 traits.append((PROPERTIES[name], bool(int(value))))
+
         needed = {
             NEEDED_AFFORDANCES[name] for name, _ in traits if name in NEEDED_AFFORDANCES
         }

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -31,19 +32,29 @@ TEXTS = Table[str]("teach", "texts", package=__package__)
 """Instructions and rules for the actors."""
 REACH_M = 1.2
 """Maximum distance (metres) of objects from a standing position."""
-MOVED_SHARE, DIRTY_SHARE = 0.3, 0.25
-"""Shares of objects moved, and of dirtyable objects made dirty."""
+MOVED_SHARE = 0.3
+"""Share of the objects of a published room that are moved, if another place suits them."""
+DIRTY_SHARE = 0.25
+"""Share of the dirtyable objects that are made dirty."""
+UNDONE_SHARE = 0.7
+"""Share of a task's goal states that do not hold at the start."""
 SPOT_TRIES = 12  # random spots tried per surface, since part of it may be out of reach
 SWITCH_M = 0.6
 """Maximum distance (metres) of a light switch from a standing position."""
+SWITCH_OFF_WALL = 0.12
+"""Distance (metres) of a light switch from its wall, so that the wall does not hide it."""
+MOST_SWITCHES = 2
 
 FromFloor = Callable[[float, float], float]
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A house ready for tasks. ``starts``: free positions (metres); ``layout`` returns the fixed
-    parts for a scene that differs from ``scene`` only in small objects."""
+    """A house ready for tasks.
+
+    ``starts``: free positions (metres). ``layout`` returns the fixed parts for a scene that differs
+    from ``scene`` only in small objects. ``room_at`` returns the room of a point (metres).
+    """
 
     scene: Scene
     starts: tuple[Point, ...]
@@ -56,8 +67,7 @@ def enable(item: HouseObject) -> HouseObject:
     if item.type not in ABILITIES:
         return item
     item = replace(item, affordances=item.affordances.union(ABILITIES[item.type]))
-    is_plant = item.type == "house_plant"
-    if is_plant:
+    if item.type == "house_plant":  # watered by placing a vessel in it
         return replace(item, receptacle="in", accepts=KINDS["vessels"])
     return item
 
@@ -69,12 +79,14 @@ def furnish(
     extras: list[HouseObject] = []
     counters = [o for o in scene.objects if o.type == "counter_top"]
     if counters:
-        accepted: dict[str, Any] = {
-            "receptacle": "in",
-            "accepts": ("bread",),
-            "capacity": 1,
-        }
-        toaster = _fixture("toaster", "toggleable", "heater", **accepted)
+        toaster = _fixture(
+            "toaster",
+            "toggleable",
+            "heater",
+            receptacle="in",
+            accepts=("bread",),
+            capacity=1,
+        )
         extras.append(lay_object(rng, toaster, rng.choice(counters), from_floor))
     tables = [
         o
@@ -84,6 +96,8 @@ def furnish(
     if tables:
         plant = _fixture("house_plant", "fillable")
         extras.append(lay_object(rng, plant, rng.choice(tables), from_floor))
+
+    # Light switches in the middle of walls, on the side of the nearest standing position.
     switch = _fixture("light_switch", "toggleable")
     switches = list[HouseObject]()
     for wall in rng.sample(scene.walls, len(scene.walls)):
@@ -91,14 +105,13 @@ def furnish(
         y = (wall.a[1] + wall.b[1]) / 2
         nearest = min(starts, key=lambda at: (at[0] - x) ** 2 + (at[1] - y) ** 2)
         distance = ((nearest[0] - x) ** 2 + (nearest[1] - y) ** 2) ** 0.5
-        if 0.1 < distance <= SWITCH_M and len(switches) < 2:
-            x = round(x + 0.12 * (nearest[0] - x) / distance, 3)
-            y = round(y + 0.12 * (nearest[1] - y) / distance, 3)
+        if 0.1 < distance <= SWITCH_M and len(switches) < MOST_SWITCHES:
+            x = round(x + SWITCH_OFF_WALL * (nearest[0] - x) / distance, 3)
+            y = round(y + SWITCH_OFF_WALL * (nearest[1] - y) / distance, 3)
             name = f"light_switch|{len(switches) + 1}"
             switches.append(replace(switch, id=name, x=x, y=y, bottom=1.2))
-    return replace(
-        scene, objects=tuple(map(enable, (*scene.objects, *extras, *switches)))
-    )
+    objects = (*scene.objects, *extras, *switches)
+    return replace(scene, objects=tuple(map(enable, objects)))
 
 
 def _fixture(kind: str, *affordances: str, **fields: Any) -> HouseObject:
@@ -115,16 +128,16 @@ def shuffle_room(rng: Random, scene: Scene, from_floor: FromFloor) -> Scene:
     unlimited = [o for o in scene.objects if o.receptacle and not o.capacity]
     open_to_all = [o for o in unlimited if "heater" not in o.affordances]
     for n, item in enumerate(objects):
-        is_loose = "pickupable" in item.affordances and item.type in OBJECTS
-        places = OBJECTS[item.type].places if is_loose else {}
-        free_holders = [o for o in open_to_all if o.type in places]
-        if free_holders and rng.random() < MOVED_SHARE:
-            holder = rng.choices(free_holders, [places[o.type] for o in free_holders])[
-                0
-            ]
-            objects[n] = item = lay_object(rng, item, holder, from_floor, item)
+        weight_of: Mapping[str, float] = {}
+        if "pickupable" in item.affordances and item.type in OBJECTS:
+            weight_of = OBJECTS[item.type].places
+        holders = [o for o in open_to_all if o.type in weight_of]
+        if holders and rng.random() < MOVED_SHARE:
+            (holder,) = rng.choices(holders, [weight_of[o.type] for o in holders])
+            item = lay_object(rng, item, holder, from_floor, fallback=item)
         if {"pickupable", "dirtyable"} <= item.affordances:
-            objects[n] = replace(item, dirty=rng.random() < DIRTY_SHARE)
+            item = replace(item, dirty=rng.random() < DIRTY_SHARE)
+        objects[n] = item
     return replace(scene, objects=tuple(objects))
 
 
@@ -137,6 +150,7 @@ def lay_object(
 ) -> HouseObject:
     """Place an object at a random reachable spot in or on furniture. If none is found, return
     ``fallback`` or use the best spot tried."""
+    # 0.4 instead of half the free length keeps objects off the edges.
     x_span = 0.4 * max(0.0, holder.width - item.width)
     y_span = 0.4 * max(0.0, holder.depth - item.depth)
     spots = []
@@ -152,12 +166,9 @@ def lay_object(
 
 def undo_goals(rng: Random, compiled: teach.Compiled, scene: Scene) -> Scene:
     """Undo the task's goal states in the scene: make objects dirty, turn them on or off."""
-    traits = [
-        (t, trait)
-        for dish in compiled.dishes
-        for t in dish.objects
-        for trait in dish.traits
-    ]
+    traits: list[tuple[str, Trait]] = []
+    for dish in compiled.dishes:
+        traits += product(dish.objects, dish.traits)
     for goal in compiled.every:
         if isinstance(goal, Has):
             traits += [(goal.objects[0], trait) for trait in goal.traits]
@@ -172,29 +183,31 @@ def undo_goals(rng: Random, compiled: teach.Compiled, scene: Scene) -> Scene:
         elif "dirtyable" in objects[item].affordances:
             objects[item] = replace(objects[item], dirty=value)
 
-    for each in sorted(
-        {each for each in opposites if rng.random() < 0.7} or set(opposites)
-    ):
-        undo(*each)
+    # Most of the states; all of them if the others would not leave anything to do.
+    drawn = {opposite for opposite in opposites if rng.random() < UNDONE_SHARE}
+    for opposite in sorted(drawn or set(opposites)):
+        undo(*opposite)
     if count_met(compiled, objects) == sum(goal.parts for goal in compiled.goals):
-        for each in opposites:
-            undo(*each)
-    running_ids = {target for o in objects.values() if o.on for target in o.controls}
-    return replace(
-        scene,
-        objects=tuple(
-            replace(o, on=True) if o.id in running_ids else o for o in objects.values()
-        ),
-    )
+        for opposite in opposites:
+            undo(*opposite)
+
+    # A switch that is on has its appliances on.
+    running_ids = set[str]()
+    for switch in objects.values():
+        if switch.on:
+            running_ids.update(switch.controls)
+    for item_id in running_ids & objects.keys():
+        objects[item_id] = replace(objects[item_id], on=True)
+    return replace(scene, objects=tuple(objects.values()))
 
 
 def count_met(compiled: teach.Compiled, objects: Mapping[str, HouseObject]) -> int:
     """Count the goal parts that hold before the first action."""
     states = (*STATES, "coffee", "boiled")  # the last two are false at the start
-    records = {
-        o.id: {"in": o.parent, **{name: getattr(o, name, False) for name in states}}
-        for o in objects.values()
-    }
+    records: dict[str, dict[str, Any]] = {}
+    for item in objects.values():
+        records[item.id] = {name: getattr(item, name, False) for name in states}
+        records[item.id]["in"] = item.parent
     return sum(goal.met({"objects": records, "actors": {}}) for goal in compiled.goals)
 
 
@@ -237,8 +250,10 @@ class Planner:
         self.orders = list[Order]()
         self._objects = {o.id: o for o in scene.objects}
         self._holder_of = {o.id: o.parent for o in scene.objects}
-        self._changed: dict[tuple[str, str], object] = {}
-        self._switch_of = {c: o.id for o in scene.objects for c in o.controls}
+        self._changed: dict[tuple[str, str], object] = {}  # (object, state) -> value
+        self._switch_of: dict[str, str] = {}
+        for switch in scene.objects:
+            self._switch_of |= dict.fromkeys(switch.controls, switch.id)
         self._reserved: set[str] = set()
         self._pot = ""
 
@@ -248,7 +263,7 @@ class Planner:
             self.make(goal.objects[0], goal.traits)
             return
         assert isinstance(goal, Inside)
-        # In or on one receptacle: choose the one that already has the most
+        # In or on one receptacle: choose the one that already has the most.
         items = goal.objects
         places = sorted(
             goal.receptacles, key=lambda r: -sum(r in self._holders(t) for t in items)
@@ -265,7 +280,9 @@ class Planner:
         """Choose an object for each dish and objects for its load, without repetition."""
         chosen = []
         for dish in dishes:
-            portions = [portion for portion in dish.load for _ in range(portion.count)]
+            portions: list[teach.Portion] = []
+            for portion in dish.load:
+                portions += [portion] * portion.count
             item = self._best_object(dish.objects, dish.traits, len(portions))
             load = [
                 (self._best_object(p.objects, p.traits), p.traits) for p in portions
@@ -275,15 +292,18 @@ class Planner:
 
     def _best_object(self, items: Ids, traits: tuple[Trait, ...], size: int = 0) -> str:
         """Return the object with the fewest missing traits and room for ``size`` other objects."""
-        free = [t for t in items if t not in self._reserved]
-        roomy = [t for t in free if self._room(t) >= size] if size else free
-        if not roomy:
-            raise Unbuildable(
-                "too few objects with room on them" if size else "too few objects"
-            )
-        best = min(
-            roomy, key=lambda t: sum(self._state(t, n) != value for n, value in traits)
-        )
+        options = [t for t in items if t not in self._reserved]
+        problem = "too few objects"
+        if size:
+            options = [t for t in options if self._room(t) >= size]
+            problem = "too few objects with room on them"
+        if not options:
+            raise Unbuildable(problem)
+
+        def missing_traits(item: str) -> int:
+            return sum(self._state(item, name) != value for name, value in traits)
+
+        best = min(options, key=missing_traits)
         self._reserved.add(best)
         return best
 
@@ -294,9 +314,8 @@ class Planner:
                 continue
             match name:
                 case "on":
-                    self._order(
-                        "on" if value else "off", self._switch_of.get(item, item)
-                    )
+                    switch = self._switch_of.get(item, item)
+                    self._order("on" if value else "off", switch)
                 case "open":
                     self._order("open" if value else "close", item)
                 case "coffee":
@@ -305,10 +324,9 @@ class Planner:
                     self._treat(item, "heater")
                 case "dirty":
                     self._treat(item, "cleaner")
-                    self._changed[item, "filled"], self._changed[item, "coffee"] = (
-                        True,
-                        False,
-                    )
+                    # Washing fills a vessel with water, and coffee is gone.
+                    self._changed[item, "filled"] = True
+                    self._changed[item, "coffee"] = False
                 case "filled":
                     self._fill(item)
                 case "sliced":
@@ -340,7 +358,8 @@ class Planner:
         carries_water = {"fillable", "pickupable"}
         vessel = self._nearest(
             lambda o: carries_water <= o.affordances and self._accepts(item, o.id),
-            *("vessel to water it with", item),
+            "vessel to water it with",
+            item,
         )
         self._fill(vessel)
         self._bring(vessel, item)
@@ -353,24 +372,22 @@ class Planner:
         self._holder_of[knife] = self._holder_of[item]
 
     def _boil(self, item: str) -> None:
-        def heats(hob: HouseObject, pot: HouseObject) -> bool:
-            is_closed = hob.type in ("microwave", "coffee_machine")
-            return (
-                "heater" in hob.affordances
-                and not is_closed
-                and self._accepts(hob.id, pot.id)
-            )
+        """Boil an object in a pot of water on a burner."""
+        hobs = [
+            o
+            for o in self.scene.objects
+            if "heater" in o.affordances
+            and o.type not in ("microwave", "coffee_machine")
+        ]
 
-        def boils(o: HouseObject) -> bool:
-            fits = {"fillable", "pickupable"} <= o.affordances and self._accepts(
-                o.id, item
-            )
-            return (
-                fits
-                and bool(self._room(o.id))
-                and any(heats(h, o) for h in self.scene.objects)
-            )
+        def boils(pot: HouseObject) -> bool:
+            if not {"fillable", "pickupable"} <= pot.affordances:
+                return False
+            if not self._accepts(pot.id, item) or not self._room(pot.id):
+                return False
+            return any(self._accepts(hob.id, pot.id) for hob in hobs)
 
+        # The same pot for all objects, as long as it has room.
         if not self._pot or not self._room(self._pot):
             self._pot = self._nearest(boils, "pot to boil it in", item)
             self._reserved.add(self._pot)
@@ -394,11 +411,13 @@ class Planner:
         self._run(tool)
 
     def _run(self, tool: str) -> None:
+        """Turn an appliance on, and off again."""
         switch = self._switch_for(tool)
         self._order("on", switch)
         self._order("off", switch)
 
     def _bring(self, item: str, place: str) -> None:
+        """Move an object in or on a receptacle, after clearing it if it is full."""
         if self._holder_of[item] == place:
             return
         while self._objects[place].capacity and self._room(place) < 1:
@@ -415,25 +434,23 @@ class Planner:
     def _tool(self, item: str, kind: str, without: str) -> str:
         """Return the appliance to use for an object: toasters first, then the nearest."""
         order = {name: n for n, name in enumerate(KINDS["heaters"])}
-        return self._best(
-            lambda o: (
-                kind in o.affordances
-                and without not in o.affordances
-                and self._accepts(o.id, item)
-                and bool(self._switch_for(o.id))
-            ),
-            lambda o: (
-                order.get(o.type, 9),
-                self._room(o.id) < 1,
-                self._gap(o.id, item),
-            ),
-            f"no {kind} accepts {self._objects[item].type}",
-        )
+
+        def suits(tool: HouseObject) -> bool:
+            if kind not in tool.affordances or without in tool.affordances:
+                return False
+            return self._accepts(tool.id, item) and bool(self._switch_for(tool.id))
+
+        def rank(tool: HouseObject) -> tuple[float, ...]:
+            is_full = self._room(tool.id) < 1
+            return order.get(tool.type, 9), is_full, self._gap(tool.id, item)
+
+        return self._best(suits, rank, f"no {kind} accepts {self._objects[item].type}")
 
     def _switch_for(self, tool: str) -> str:
         """Return the switch of a tool: the tool itself or a control; empty if it has no switch."""
-        direct = "toggleable" in self._objects[tool].affordances
-        return tool if direct else self._switch_of.get(tool, "")
+        if "toggleable" in self._objects[tool].affordances:
+            return tool
+        return self._switch_of.get(tool, "")
 
     def _surface(self, item: str) -> str:
         """Return the surface to put an object on: the best type, then the nearest."""
@@ -464,16 +481,21 @@ class Planner:
         rank: Callable[[HouseObject], tuple[float, ...]],
         problem: str,
     ) -> str:
+        """Return the suitable object of the lowest rank. Raises ``Unbuildable(problem)``."""
         options = list(filter(suits, self.scene.objects))
         if not options:
             raise Unbuildable(problem)
         return min(options, key=rank).id
 
     def _gap(self, one: str, other: str) -> float:
-        a, b = (
-            self._objects[[each, *self._holders(each)][-1]] for each in (one, other)
-        )
+        """Return the distance between the furniture of two objects, in metres."""
+        a = self._furniture(one)
+        b = self._furniture(other)
         return math.hypot(a.x - b.x, a.y - b.y)
+
+    def _furniture(self, item: str) -> HouseObject:
+        """Return the outermost holder of an object, or the object itself."""
+        return self._objects[[item, *self._holders(item)][-1]]
 
     def _accepts(self, place: str, item: str) -> bool:
         spec = self._objects[place]
@@ -481,6 +503,7 @@ class Planner:
         return bool(spec.receptacle) and fits and place != item
 
     def _room(self, place: str) -> int:
+        """Return the number of further objects that fit; 99 if unbounded."""
         bound = self._objects[place].capacity
         if bound:
             return bound - sum(at == place for at in self._holder_of.values())
@@ -491,8 +514,10 @@ class Planner:
         return all(self._objects[r].receptacle == "on" for r in self._holders(item))
 
     def _state(self, item: str, name: str) -> object:
-        changed = self._changed.get((item, name))
-        return getattr(self._objects[item], name, False) if changed is None else changed
+        """Return a state of an object, after the orders given so far."""
+        if (item, name) in self._changed:
+            return self._changed[item, name]
+        return getattr(self._objects[item], name, False)
 
     def _holders(self, item: str) -> list[str]:
         """Return the receptacles that contain or support an object, innermost first."""
@@ -508,6 +533,7 @@ TRIES = 12  # draws of parameters before a task counts as unbuildable
 MOST = 5
 """Maximum number of objects for a task about all objects of a kind."""
 _THOR_NAMES = {"cd": "CD", "tv_stand": "TVStand"}
+"""Names of types that are not their words capitalized."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -524,13 +550,13 @@ class SceneStock:
 
     def some(self, names: tuple[str, ...], *enable: str, most: int = 99) -> list[str]:
         """Names that match 1 to ``most`` objects, all with the affordances ``enable``."""
-        items = {name: self.of(name) for name in names}
-        able = [
-            name
-            for name in items
-            if all({*enable} <= o.affordances for o in items[name])
-        ]
-        return [name for name in able if 0 < len(items[name]) <= most]
+        matches = []
+        for name in dict.fromkeys(names):
+            items = self.of(name)
+            is_able = all(o.affordances.issuperset(enable) for o in items)
+            if is_able and 0 < len(items) <= most:
+                matches.append(name)
+        return matches
 
     def carried(self) -> tuple[str, ...]:
         """Return the types of small objects by TEACh's names, then classes."""
@@ -546,9 +572,10 @@ class SceneStock:
             and "pickupable" not in o.affordances
             and o.type not in KINDS["nowhere"]
         }
-        names = KINDS["places"]
         classes = [
-            name for name in names if kinds & set(teach.of_class(name, self.classes))
+            name
+            for name in KINDS["places"]
+            if not kinds.isdisjoint(teach.of_class(name, self.classes))
         ]
         return [*sorted(map(thor_name, kinds)), *classes]
 
@@ -566,9 +593,8 @@ class DrawnTask:
 
 def thor_name(kind: str) -> str:
     """Convert ``counter_top`` to ``CounterTop``, AI2-THOR's name of the type."""
-    return _THOR_NAMES.get(kind) or "".join(
-        word.capitalize() for word in kind.split("_")
-    )
+    words = [word.capitalize() for word in kind.split("_")]
+    return _THOR_NAMES.get(kind) or "".join(words)
 
 
 def draw_task(
@@ -624,12 +650,11 @@ def draw_params(rng: Random, task: str, stock: SceneStock) -> tuple[str, ...]:
             place = one(stock.places(), "place to put objects")
             return items, stock.of(place)[0].receptacle or "on", place
         case "Toggle X All Y":
-            items = one(
-                stock.some(KINDS["switched"], "toggleable", most=MOST),
-                "objects to switch",
-            )
-            on = items != "Faucet" and rng.random() < 0.6
-            return ("on", "1", items) if on else ("off", "0", items)
+            names = KINDS["switched"]
+            items = one(stock.some(names, "toggleable", most=MOST), "objects to switch")
+            # A request for running faucets would be odd.
+            is_on = items != "Faucet" and rng.random() < 0.6
+            return ("on", "1", items) if is_on else ("off", "0", items)
         case "Breakfast":
             return _draw_meal(
                 rng, lambda: one(stock.some(KINDS["spots"]), "place to serve it")
@@ -639,42 +664,59 @@ def draw_params(rng: Random, task: str, stock: SceneStock) -> tuple[str, ...]:
         case "Salad":
             return (*_filling_params(rng), str(rng.randint(0, 2)))
         case "Workspace":
-            pens = rng.randint(0, 2)
-            books = rng.randint(0, 2)
-            laptops = 1 if not pens + books else rng.randint(0, 1)
-            return str(pens), str(laptops), str(books)
+            return _workspace_params(rng)
     if not task.startswith("N "):
         return (item,)
     dish = one(stock.some(("Bowl", "Plate"), "pickupable"), "bowl or plate")
     return str(rng.randint(1, 4)), item, "in" if dish == "Bowl" else "on", dish
 
 
+def _workspace_params(rng: Random) -> tuple[str, str, str]:
+    """Draw the numbers of pens, laptops and books, at least one in total."""
+    pens = rng.randint(0, 2)
+    books = rng.randint(0, 2)
+    laptops = 1
+    if pens or books:
+        laptops = rng.randint(0, 1)
+    return str(pens), str(laptops), str(books)
+
+
 def _filling_params(rng: Random) -> tuple[str, str]:
     """Draw the numbers of lettuce and tomato slices, at least one in total."""
     lettuce = rng.randint(0, 2)
     tomato = rng.randint(0, 2)
-    return str(lettuce), str(tomato if lettuce or tomato else 1)
+    if not lettuce and not tomato:
+        tomato = 1
+    return str(lettuce), str(tomato)
 
 
 def _draw_meal(rng: Random, spot: Callable[[], str]) -> tuple[str, ...]:
+    """Draw a breakfast: up to one of each dish, at least two in total, and the place to serve it.
+
+    The order of the draws is part of a task's identity, so it must stay.
+    """
     counts = [rng.randint(0, 1) for _ in range(6)]
     if sum(counts) < 2:
         counts[0] = counts[1] = 1
     coffees, toasts, potatoes, apples, sandwiches, salads = map(str, counts)
     dish = "Plate" if rng.random() < 0.5 else "Bowl"
     place = spot()
+    sandwich_filling = _filling_params(rng)
+    salad_filling = _filling_params(rng)
+    salad_potatoes = str(rng.randint(0, 2))
     return (
-        *(
-            coffees,
-            toasts,
-            potatoes,
-            dish,
-            apples,
-            "Plate",
-            sandwiches,
-            *_filling_params(rng),
-        ),
-        *(salads, *_filling_params(rng), str(rng.randint(0, 2)), place),
+        coffees,
+        toasts,
+        potatoes,
+        dish,
+        apples,
+        "Plate",
+        sandwiches,
+        *sandwich_filling,
+        salads,
+        *salad_filling,
+        salad_potatoes,
+        place,
     )
 
 
@@ -712,14 +754,18 @@ def goal_lines(compiled: teach.Compiled, scene: Scene) -> list[str]:
 
     lines = []
     for dish in compiled.dishes:
-        if dish.parts:
-            loads = [
-                f"{each.count} x {some(each.objects, each.traits)}"
-                for each in dish.load
+        if not dish.parts:
+            continue
+        line = some(dish.objects, dish.traits)
+        if dish.load:
+            portions = [
+                f"{portion.count} x {some(portion.objects, portion.traits)}"
+                for portion in dish.load
             ]
-            load = f", with these in or on it: {', '.join(loads)}" if loads else ""
-            at = f", in or on {some(dish.at)}" if dish.at else ""
-            lines.append(some(dish.objects, dish.traits) + load + at)
+            line += f", with these in or on it: {', '.join(portions)}"
+        if dish.at:
+            line += f", in or on {some(dish.at)}"
+        lines.append(line)
     for goal in compiled.every:
         line = type(goal).__name__
         if isinstance(goal, Has):
@@ -736,25 +782,34 @@ def places(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> list[str
     """List the locations of all relevant objects, room by room."""
     objects = {o.id: o for o in drawn.scene.objects}
     names = names_of(drawn.scene.objects)
-    mentioned = [
-        each for order in drawn.plan for each in (order.object, order.other) if each
-    ]
+
+    # Objects of the plan first: a long list is cut at its end.
+    mentioned: list[str] = []
+    for order in drawn.plan:
+        mentioned += (order.object, order.other)
     for dish in drawn.compiled.dishes:
-        load = (t for portion in dish.load for t in portion.objects)
-        mentioned += (*dish.objects, *load, *dish.at)
+        mentioned += dish.objects
+        for portion in dish.load:
+            mentioned += portion.objects
+        mentioned += dish.at
     for goal in drawn.compiled.every:
-        mentioned += (*getattr(goal, "objects", ()), *getattr(goal, "receptacles", ()))
+        mentioned += getattr(goal, "objects", ())
+        mentioned += getattr(goal, "receptacles", ())
+    relevant_ids = [item for item in dict.fromkeys(mentioned) if item]
+
+    # Each with its states, what it is in or on, and what that is in or on.
     rooms: dict[str, list[str]] = {}
-    for each in (
-        objects[item] for item in list(dict.fromkeys(mentioned))[:MOST_LISTED]
-    ):
-        states = [state for state in STATES if getattr(each, state)]
-        line = names[each.id] + (f" ({', '.join(states)})" if states else "")
-        if holder := objects.get(each.parent):
+    for item_id in relevant_ids[:MOST_LISTED]:
+        item = objects[item_id]
+        line = names[item_id]
+        states = [state for state in STATES if getattr(item, state)]
+        if states:
+            line += f" ({', '.join(states)})"
+        if holder := objects.get(item.parent):
             line += f" {holder.receptacle} {names[holder.id]}"
             if holder.parent:
                 line += f" {objects[holder.parent].receptacle} {names[holder.parent]}"
-        rooms.setdefault(room_at(each.x, each.y), []).append(line)
+        rooms.setdefault(room_at(item.x, item.y), []).append(line)
     return [f"in the {room}: {'; '.join(lines)}" for room, lines in rooms.items()]
 
 

@@ -19,13 +19,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from wayword.core.errors import DataError, suggest
 from wayword.core.files import read_field, read_json
 from wayword.core.geometry import absolute, relative
-from wayword.datasets.procedural.tables import Table
+from wayword.datasets.procedural.tables import Table, expand_sets
 from wayword.worlds.household.builder import (
     FLAT_HEIGHT,
     HEADROOM,
@@ -38,24 +39,22 @@ Point3 = tuple[float, float, float]
 """x east, y north, z up in metres, i.e. AI2-THOR's (x, z, y)."""
 
 FLAGS = (
-    *(
-        "receptacle",
-        "pickupable",
-        "moveable",
-        "openable",
-        "isOpen",
-        "toggleable",
-        "isToggled",
-    ),
-    *(
-        "breakable",
-        "sliceable",
-        "cookable",
-        "dirtyable",
-        "isDirty",
-        "canFillWithLiquid",
-    ),
-    *("isFilledWithLiquid", "isHeatSource", "isColdSource"),
+    "receptacle",
+    "pickupable",
+    "moveable",
+    "openable",
+    "isOpen",
+    "toggleable",
+    "isToggled",
+    "breakable",
+    "sliceable",
+    "cookable",
+    "dirtyable",
+    "isDirty",
+    "canFillWithLiquid",
+    "isFilledWithLiquid",
+    "isHeatSource",
+    "isColdSource",
 )
 """Boolean fields of the file."""
 TEMPERATURES: dict[str, Temperature] = {
@@ -164,10 +163,10 @@ def read_point(path: Path, where: str, raw: Any, name: str) -> Point3:
         return at["x"] + 0.0, at["z"] + 0.0, at["y"] + 0.0
     except (KeyError, TypeError):  # read it again for an error that names the field
         point = read_field(path, where, raw, name, dict)
-    x, y, z = (
-        float(read_field(path, f"{where}, {name}", point, c, (int, float)))
-        for c in "xzy"
-    )
+    at_point = f"{where}, {name}"
+    x = float(read_field(path, at_point, point, "x", (int, float)))
+    y = float(read_field(path, at_point, point, "z", (int, float)))
+    z = float(read_field(path, at_point, point, "y", (int, float)))
     return x, y, z
 
 
@@ -179,16 +178,20 @@ LABELS = Table[frozenset[str]](
 )
 """Sets of object types with a common property."""
 AFFORDANCES = Table[tuple[str, ...]]("thor", "affordances", package=__package__)
+"""Object type -> affordances that no flag of the file gives."""
 OF_FLAGS = Table[str]("thor", "flags", package=__package__)
+"""Flag of the file -> affordance."""
 ACCEPTS = Table[tuple[str, ...]](
-    *("thor", "accepts"),
-    lambda names, all_: tuple(
-        n for name in names for n in all_["groups"].get(name, (name,))
-    ),
+    "thor",
+    "accepts",
+    lambda names, tables: expand_sets(names, tables["groups"]),
     __package__,
 )
+"""Receptacle type -> object types that fit; others take any."""
 CAPACITY = Table[int]("thor", "capacity", package=__package__)
+"""Receptacle type -> maximum number of objects; others have no limit."""
 SWITCHES = Table[tuple[str, ...]]("thor", "switches", package=__package__)
+"""Switch type -> object types that it may control."""
 
 
 def is_object(record: ObjectRecord) -> bool:
@@ -205,10 +208,9 @@ def preposition(record: ObjectRecord) -> Preposition:
 
 def accepts(receptacle: ObjectRecord, item: ObjectRecord) -> bool:
     """True if the receptacle takes objects of the item's type."""
-    is_accepted = (
-        receptacle.label not in ACCEPTS or item.label in ACCEPTS[receptacle.label]
-    )
-    return bool(preposition(receptacle)) and is_accepted and receptacle.id != item.id
+    if not preposition(receptacle) or receptacle.id == item.id:
+        return False
+    return receptacle.label not in ACCEPTS or item.label in ACCEPTS[receptacle.label]
 
 
 def move_record(record: ObjectRecord, position: Point3, heading: float) -> ObjectRecord:
@@ -239,9 +241,10 @@ def move_record(record: ObjectRecord, position: Point3, heading: float) -> Objec
 
 MARGIN = 0.03
 """Maximum overhang of an item's center over its receptacle's edge, metres; three times on rails."""
-MOST_SUNK, MOST_RAISED = 0.12, 0.08
-"""Maximum depth below, and height above, a receptacle's top for an item's underside, in metres:
-boxes and pivots are not exact."""
+MOST_SUNK = 0.12
+"""Maximum depth of an item's underside below a receptacle's top, in metres: boxes are not exact."""
+MOST_RAISED = 0.08
+"""Maximum height of an item's underside above a receptacle's top, in metres."""
 
 RIM = 0.03
 """Minimum depth of contents below the top of a receptacle with a lid, metres."""
@@ -262,31 +265,35 @@ def find_holder(
     not to be on the floor.
     """
     receptacles = list(receptacles)
-    # A cheap test first: most are out of range
-    (x, y, _), wide = (
-        item.center,
-        3 * MARGIN,
-    )
-    nearby = [r for r in receptacles if abs(x - r.center[0]) <= r.size[0] / 2 + wide]
-    nearby = [r for r in nearby if abs(y - r.center[1]) <= r.size[1] / 2 + wide]
+    x, y, _ = item.center
+
+    # A cheap test of the floor plan first: most are out of range.
+    margin = 3 * MARGIN  # the widest one in use
+    nearby = [r for r in receptacles if abs(x - r.center[0]) <= r.size[0] / 2 + margin]
+    nearby = [r for r in nearby if abs(y - r.center[1]) <= r.size[1] / 2 + margin]
     costs = [(holder_cost(item, r), r.id, r) for r in nearby]
+
+    # The nearest one, by the distance of the middle of the underside to its box.
     if use_nearest and not any(cost < math.inf for cost, _, _ in costs):
         costs = []
-        for r in (r for r in receptacles if accepts(r, item) and not r.pickupable):
+        for r in receptacles:
+            if r.pickupable or not accepts(r, item):
+                continue
             sides = zip((x, y, item.bottom), r.center, r.size, strict=True)
-            away = math.hypot(
-                *(max(abs(at - mid) - side / 2, 0.0) for at, mid, side in sides)
-            )
-            costs += [(away, r.id, r)] if away <= NEAREST_HOLDER else []
+            gaps = [max(abs(at - middle) - side / 2, 0.0) for at, middle, side in sides]
+            distance = math.hypot(*gaps)
+            if distance <= NEAREST_HOLDER:
+                costs.append((distance, r.id, r))
+
+    # Ids break ties, so that the result does not depend on the file's order.
     cost, _, best = min(costs, default=(math.inf, "", None))
     return best if cost < math.inf else None
 
 
 def holder_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
     """Return the cost of assigning an item to a receptacle; infinite if it cannot be there."""
-    label = holder.label
-    rail = holder.label in LABELS["rails"]
-    margin = 3 * MARGIN if rail else MARGIN
+    is_rail = holder.label in LABELS["rails"]
+    margin = 3 * MARGIN if is_rail else MARGIN
     dx = abs(item.center[0] - holder.center[0])
     dy = abs(item.center[1] - holder.center[1])
     is_above = dx <= holder.size[0] / 2 + margin and dy <= holder.size[1] / 2 + margin
@@ -295,41 +302,43 @@ def holder_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
     area = holder.size[0] * holder.size[1]
     if holder.pickupable and item.size[0] * item.size[1] >= area:
         return math.inf  # prevents cycles: nothing can contain itself
+    # Of two that fit equally well, the smaller one: a plate rather than the table under it.
+    return _height_cost(item, holder) + 0.01 * area
+
+
+def _height_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
+    """Return how badly an item's height fits a receptacle below or around it, mostly in metres;
+    infinite if it does not fit."""
+    label = holder.label
     above_top = item.bottom - holder.top
     rise = item.bottom - holder.bottom
     surface = abs(above_top) if -MOST_SUNK <= above_top <= MOST_RAISED else math.inf
-    cost = math.inf
+
     if label == "Shelf":  # its box covers the board only, or also the space above it
-        if -0.05 <= rise <= max(holder.size[2], MOST_RAISED):
-            cost = abs(rise)
-    elif label in LABELS["seats"]:  # the top of the box is a backrest or headboard
-        cost = min(
-            surface,
-            0.3 + abs(rise - SEAT) if LEDGE <= rise < holder.size[2] else math.inf,
-        )
-    elif label in LABELS["frames"]:
-        within = holder.bottom + LEDGE <= item.bottom < holder.top
-        cost = min(surface, 0.5 if within else math.inf)
-    elif rail:  # a towel hangs around it
-        if item.bottom <= holder.top and holder.bottom <= item.top:
-            cost = 0.0
-        else:
-            cost = math.inf
-    elif label not in LABELS["hollow"]:
-        cost = surface
-    elif (
-        "openable" in holder.flags
-    ):  # at a drawer's upper rim: on the surrounding furniture
-        if (
-            item.bottom <= holder.top - RIM
-            and holder.bottom - 0.03 <= item.center[2] <= holder.top
-        ):
-            cost = 0.0
-    elif (
-        holder.bottom - 0.03 <= item.center[2] <= holder.top + MOST_RAISED
-    ):  # may stick out
-        cost = 0.0
-    return cost + 0.01 * area
+        is_on_board = -0.05 <= rise <= max(holder.size[2], MOST_RAISED)
+        return abs(rise) if is_on_board else math.inf
+    if label in LABELS["seats"]:  # the top of the box is a backrest or headboard
+        if LEDGE <= rise < holder.size[2]:
+            return min(surface, 0.3 + abs(rise - SEAT))
+        return surface
+    if label in LABELS["frames"]:  # may have inner shelves
+        is_within = holder.bottom + LEDGE <= item.bottom < holder.top
+        return min(surface, 0.5) if is_within else surface
+    if label in LABELS["rails"]:  # a towel hangs around it
+        overlaps = item.bottom <= holder.top and holder.bottom <= item.top
+        return 0.0 if overlaps else math.inf
+    if label not in LABELS["hollow"]:
+        return surface
+
+    # Contents of an open basin may stick out. An item at the upper rim of a drawer is not in it
+    # but on the surrounding furniture.
+    highest_center = holder.top + MOST_RAISED
+    highest_bottom = math.inf
+    if "openable" in holder.flags:
+        highest_center = holder.top
+        highest_bottom = holder.top - RIM
+    is_inside = holder.bottom - 0.03 <= item.center[2] <= highest_center
+    return 0.0 if is_inside and item.bottom <= highest_bottom else math.inf
 
 
 def find_holders(records: Records, judged: Sequence[ObjectRecord]) -> dict[str, str]:
@@ -341,16 +350,14 @@ def find_holders(records: Records, judged: Sequence[ObjectRecord]) -> dict[str, 
     receptacles = [record for record in records if preposition(record)]
     holders: dict[str, str] = {}
     for item in judged:
+        candidates = receptacles
         if item.parents:
-            published = [
-                by_id[p] for p in item.parents if p in by_id and accepts(by_id[p], item)
-            ]
-            nearest = min(
-                published, key=lambda r: abs(r.top - item.bottom), default=None
-            )
-            best = find_holder(item, published) or nearest
-        else:
-            best = find_holder(item, receptacles)
+            listed = [by_id[parent] for parent in item.parents if parent in by_id]
+            candidates = [record for record in listed if accepts(record, item)]
+        best = find_holder(item, candidates)
+        if best is None and item.parents:
+            # The file knows that one of these is right, even if the boxes do not show it.
+            best = min(candidates, key=lambda r: abs(r.top - item.bottom), default=None)
         if best is not None:
             holders[item.id] = best.id
     return holders
@@ -390,10 +397,9 @@ def add_objects(
     pot and a pan on one burner.
     """
     listed = tuple(filter(is_object, records))
-    holder_of = find_holders(
-        listed, [record for record in listed if can_lie_on(record)]
-    )
-    switch_targets = {**wire_switches(listed), **(controls or {})}
+    movable = [record for record in listed if can_lie_on(record)]
+    holder_of = find_holders(listed, movable)
+    switch_targets = wire_switches(listed) | dict(controls or {})
     contents = Counter(holder_of.values())
     for record in sorted(listed, key=lambda each: each.pickupable):
         label = record.label
@@ -403,12 +409,18 @@ def add_objects(
             affordance for flag, affordance in OF_FLAGS.items() if flag in flags
         ]
         capacity = CAPACITY.get(label, 0)
+        if capacity:
+            capacity = max(capacity, contents[record.id])
+        # A body walks over flat objects and under high ones.
         is_standing = (
             record.size[2] > FLAT_HEIGHT
             and record.bottom < HEADROOM
             and label not in LABELS["mounted"]
         )
         width, depth = upright_size(record)
+        height = record.size[2]
+        if label == "Shelf":
+            height = min(height, BOARD)
         builder.add(
             HouseObject(
                 id=record.id,
@@ -418,14 +430,12 @@ def add_objects(
                 width=width,
                 depth=depth,
                 bottom=record.bottom,
-                height=min(record.size[2], BOARD)
-                if label == "Shelf"
-                else record.size[2],
+                height=height,
                 parent=parent,
                 affordances=frozenset((*affordances, *AFFORDANCES.get(label, ()))),
                 receptacle=preposition(record),
                 accepts=tuple(map(type_name, ACCEPTS.get(label, ()))),
-                capacity=max(capacity, contents[record.id]) if capacity else 0,
+                capacity=capacity,
                 controls=switch_targets.get(record.id, ()),
                 solid=is_standing and not record.pickupable and not parent,
                 opaque=label in LABELS["tall"] and not _is_askew(record),
@@ -456,9 +466,12 @@ def upright_size(record: ObjectRecord) -> tuple[float, float]:
     t = math.radians(record.heading % 180.0)
     cos = abs(math.cos(t))
     sin = abs(math.sin(t))
-    if abs(cos * cos - sin * sin) > 0.17:
-        w = (width * cos - depth * sin) / (cos * cos - sin * sin)
-        d = (depth * cos - width * sin) / (cos * cos - sin * sin)
+    determinant = cos * cos - sin * sin
+    # Within 5 degrees of 45 the division would amplify errors of the box.
+    if abs(determinant) > 0.17:
+        w = (width * cos - depth * sin) / determinant
+        d = (depth * cos - width * sin) / determinant
+        # A much thinner result means that the object is no cuboid: a square is assumed then.
         if min(w, d) > 0.25 * min(width, depth):
             return (w, d) if cos > sin else (d, w)
     return width / (cos + sin), depth / (cos + sin)
@@ -470,17 +483,16 @@ def wire_switches(records: Records) -> dict[str, tuple[str, ...]]:
     for label, kinds in SWITCHES.items():
         switches = [record for record in records if record.label == label]
         targets = [record for record in records if record.label in kinds]
+        # The nearest pairs first; ids break ties.
+        pairs = [
+            (math.dist(switch.center, target.center), switch.id, target.id)
+            for switch, target in product(switches, targets)
+        ]
         taken: set[str] = set()
-        for distance, switch, target in sorted(
-            (math.dist(a.center, b.center), a.id, b.id)
-            for a in switches
-            for b in targets
-        ):
-            if (
-                switch not in targets_of
-                and target not in taken
-                and distance <= FARTHEST
-            ):
-                targets_of[switch] = (target,)
-                taken |= {target} if label == "StoveKnob" else set()
+        for distance, switch_id, target_id in sorted(pairs):
+            is_free = switch_id not in targets_of and target_id not in taken
+            if is_free and distance <= FARTHEST:
+                targets_of[switch_id] = (target_id,)
+                if label == "StoveKnob":
+                    taken.add(target_id)
     return targets_of

@@ -35,8 +35,11 @@ from wayword.worlds.household.scene import HouseObject, Point, Preposition, Scen
 
 @dataclass(frozen=True, slots=True)
 class AxisBox:
-    """An axis-aligned box in metres: center x (east) and y (north), ``width`` and ``depth`` in the
-    plan, ``bottom`` and ``height`` in the vertical."""
+    """An axis-aligned box in metres.
+
+    ``x`` (east) and ``y`` (north): its center. ``width`` and ``depth``: its sides in the plan.
+    ``bottom`` and ``height``: its underside and its vertical side.
+    """
 
     x: float
     y: float
@@ -103,21 +106,17 @@ def graph_of(record: Json, source: Path) -> Graph:
         category = read_field(source, where, entry, "category", str)
         if raw := entry.get("bounding_box"):
             try:
-                (x, high, y), (width, height, depth) = raw["center"], raw["size"]
-                wide, deep, tall = (abs(float(side)) for side in (width, depth, height))
-                box = AxisBox(
-                    float(x), float(y), wide, deep, float(high) - tall / 2, tall
-                )
+                box = _read_box(raw)
             except (KeyError, TypeError, ValueError) as error:
                 problem = "must have a center and a size, three numbers each"
                 raise DataError(
                     source, f"{where}, field 'bounding_box'", problem
                 ) from error
-        properties, states = (
-            frozenset(entry.get(key) or ()) for key in ("properties", "states")
-        )
-        node = Node(node_id, name, category, box, properties, states)
-        nodes[node.id] = node
+        properties = frozenset(entry.get("properties") or ())
+        states = frozenset(entry.get("states") or ())
+        nodes[node_id] = Node(node_id, name, category, box, properties, states)
+
+    # Edges of nodes that are not listed are left out.
     edges = []
     for number, entry in enumerate(read_field(source, "graph", record, "edges", list)):
         where = f"edge {number}"
@@ -127,6 +126,13 @@ def graph_of(record: Json, source: Path) -> Graph:
         if start in nodes and end in nodes:
             edges.append((start, relation, end))
     return Graph(nodes, edges)
+
+
+def _read_box(raw: Json) -> AxisBox:
+    """Convert a box from Unity's frame, in which y points up. The sign of a size has no meaning."""
+    x, up, y = (float(value) for value in raw["center"])
+    width, height, depth = (abs(float(value)) for value in raw["size"])
+    return AxisBox(x, y, width, depth, up - height / 2, height)
 
 
 def trimmed_of(record: Json, full: Graph, source: Path) -> Graph:
@@ -144,9 +150,8 @@ def trimmed_of(record: Json, full: Graph, source: Path) -> Graph:
             )
         elif node.category in ("Rooms", "Floor", "Floors", "Doors"):
             nodes[number] = node
-    return Graph(
-        nodes, [edge for edge in full.edges if edge[0] in nodes and edge[2] in nodes]
-    )
+    edges = [edge for edge in full.edges if edge[0] in nodes and edge[2] in nodes]
+    return Graph(nodes, edges)
 
 
 # Properties of VirtualHome's classes in the household world: see ``virtualhome.toml``.
@@ -154,9 +159,13 @@ def trimmed_of(record: Json, full: Graph, source: Path) -> Graph:
 CLASSES = Table[frozenset[str]](
     "virtualhome", "classes", lambda names, _: frozenset(names), __package__
 )
+"""Sets of classes with a common property."""
 DISHES = Table[Preposition]("virtualhome", "dishes", package=__package__)
+"""Portable class that holds others -> its preposition."""
 AFFORDANCES = Table[tuple[str, ...]]("virtualhome", "affordances", package=__package__)
+"""Class -> affordances that its properties do not give."""
 SPOKEN = Table[str]("virtualhome", "spoken", package=__package__)
+"""Class -> its name in an instruction, if it is not the class itself."""
 
 
 def portable(node: Node) -> bool:
@@ -170,7 +179,9 @@ def preposition(node: Node) -> Preposition:
         return DISHES.get(node.kind, "")
     if node.kind in CLASSES["surfaces"]:
         return "on"
-    return "in" if node.kind in CLASSES["boxes"] | CLASSES["basins"] else ""
+    if node.kind in CLASSES["boxes"] or node.kind in CLASSES["basins"]:
+        return "in"
+    return ""
 
 
 def affordances(node: Node) -> frozenset[str]:
@@ -192,14 +203,13 @@ def is_object(node: Node) -> bool:
         return False
     if portable(node) or preposition(node) or affordances(node):
         return True
-    is_furniture = (
-        node.category in ("Furniture", "Appliances")
-        and node.kind not in CLASSES["hung"]
-    )
-    return is_furniture and node.box.width * node.box.depth > 0.04
+    if node.category not in ("Furniture", "Appliances"):
+        return False
+    is_large = node.box.width * node.box.depth > 0.04  # m²
+    return is_large and node.kind not in CLASSES["hung"]
 
 
-# Goals.
+# Goals. These reasons why a goal is impossible also name the omissions of a dataset.
 
 SIT = "requires sitting, which is not modeled"
 UNKNOWN = "has an unknown relation"
@@ -261,6 +271,10 @@ BOTH_SIDES_M = 0.4
 """Distance (metres) to either side of a doorway at which a point is in one of its rooms."""
 DOOR_WIDTH = 0.93
 """Width of VirtualHome's door frames, metres."""
+SAME_DOOR_M = 0.5
+"""Maximum distance (metres) between the boxes of a door and of its jamb."""
+ROOM_HEIGHT = 2.5
+"""Height of a room in metres; the plan alone is used."""
 
 
 class Doorway(NamedTuple):
@@ -275,7 +289,7 @@ def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
     """Map room names (``bedroom 2``) to rectangles. Raises ``DataError`` for a room without
     floor."""
     rooms: dict[str, AxisBox] = {}
-    count: Counter[str] = Counter()
+    count: Counter[str] = Counter()  # rooms of a name
     for number, node in graph.nodes.items():
         if node.category != "Rooms":
             continue
@@ -295,19 +309,29 @@ def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
         words = "living room" if node.kind == "livingroom" else node.kind
         count[words] += 1
         name = words if count[words] == 1 else f"{words} {count[words]}"
-        middle = (west + east) / 2, (south + north) / 2
-        rooms[name] = AxisBox(*middle, east - west, north - south, 0.0, 2.5)
+        rooms[name] = AxisBox(
+            x=(west + east) / 2,
+            y=(south + north) / 2,
+            width=east - west,
+            depth=north - south,
+            bottom=0.0,
+            height=ROOM_HEIGHT,
+        )
     return rooms
 
 
 def doorways_of(graph: Graph, rooms: list[AxisBox]) -> list[Doorway]:
     """Return the doorways between rooms; those that lead out of the house stay closed."""
+    # Doors and jambs are nodes of their own: those close to each other are one doorway.
     places: dict[Point, int] = {}  # center -> node id of the door, 0 if there is none
     for number, node in graph.nodes.items():
-        if node.category == "Doors" and node.box is not None:
-            at = node.box.x, node.box.y
-            at = next((other for other in places if math.dist(other, at) < 0.5), at)
-            places[at] = places.get(at, 0) or (number if node.kind == "door" else 0)
+        if node.category != "Doors" or node.box is None:
+            continue
+        center = (node.box.x, node.box.y)
+        same = (other for other in places if math.dist(other, center) < SAME_DOOR_M)
+        center = next(same, center)
+        if not places.setdefault(center, 0) and node.kind == "door":
+            places[center] = number
 
     def joins(dx: float, dy: float) -> bool:
         """True if the two sides of the doorway are in different rooms."""
@@ -327,17 +351,21 @@ def doorways_of(graph: Graph, rooms: list[AxisBox]) -> list[Doorway]:
 
 CLEAR_M = 0.65
 """Clearance on either side of a doorway, metres."""
+POST_M = 0.1
+"""Length at each end of a doorway (metres) that furniture may cover."""
 
 
 def blocks(item: HouseObject, gap: Doorway) -> bool:
     """True if the box of a piece reaches into the strip in front of a doorway. Published boxes
     enclose furniture at any angle, so such a piece is made passable."""
-    (ax, ay), (bx, by) = gap.a, gap.b
-    half_x = abs(bx - ax) / 2 - 0.1
+    ax, ay = gap.a
+    bx, by = gap.b
+    # The strip: half its sides, along and across the doorway.
+    half_x = abs(bx - ax) / 2 - POST_M
     half_y = CLEAR_M
     if abs(bx - ax) <= abs(by - ay):
         half_x = CLEAR_M
-        half_y = abs(by - ay) / 2 - 0.1
+        half_y = abs(by - ay) / 2 - POST_M
     dx = abs(item.x - (ax + bx) / 2)
     dy = abs(item.y - (ay + by) / 2)
     return dx < item.width / 2 + half_x and dy < item.depth / 2 + half_y
@@ -346,12 +374,16 @@ def blocks(item: HouseObject, gap: Doorway) -> bool:
 def standing_places(layout: Layout) -> tuple[Point, ...]:
     """Return the positions in the largest connected part of the floor, with all doors open."""
     west, south, east, north = layout.bounds
-    middle = round((west + east) / 2 * 4) / 4, round((south + north) / 2 * 4) / 4
-    house = house_at(layout, middle)
+    # Rounded to 0.25 m, as the lattice of positions begins here.
+    middle_x = round((west + east) / 2 * 4) / 4
+    middle_y = round((south + north) / 2 * 4) / 4
+    house = house_at(layout, (middle_x, middle_y))
     actor = house.actors["agent"]
     grid = Trip(house, actor).grid
     unvisited = {int(p) for p in np.flatnonzero((grid.neighbors >= 0).any(axis=1))}
     largest = set[int]()
+
+    # The largest component; of two equal ones, the one with the lowest cell.
     while unvisited:
         start = min(unvisited)
         house.stand(actor, float(grid.x[start]), float(grid.y[start]))
@@ -389,8 +421,9 @@ class ImportedHome:
     def object_of(self, number: int) -> HouseObject | None:
         """Return the object of a node; None if the node was omitted."""
         node = self.graph.nodes.get(number)
-        i = self.home.layout.index.get(node.name) if node else None
-        return None if i is None else self.home.scene.objects[i]
+        if node is None or node.name not in self.home.layout.index:
+            return None
+        return self.home.scene.objects[self.home.layout.index[node.name]]
 
 
 def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
@@ -407,6 +440,7 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
             (-half_x, half_y),
         )
         builder.room(words, [(area.x + dx, area.y + dy) for dx, dy in corners])
+
     doorways = doorways_of(graph, list(rooms.values()))
     for a, b, door in doorways:
         if door:
@@ -415,40 +449,55 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
             )
         else:
             builder.opening(a, b)
+
+    # Furniture first, so that scenes that differ only in small objects can share a layout.
     for node in sorted(filter(is_object, graph.nodes.values()), key=portable):
-        box = node.box
-        is_item = portable(node)
-        assert box is not None, "nodes without a box are left out"
-        parent = _parent(graph, node) if is_item else ""
-        holders = [(how, graph.nodes[n]) for how, n in graph.holders.get(node.id, ())]
-        is_raised = any(  # a microwave on a counter
-            how == "ON" and preposition(o) == "on" and not portable(o)
-            for how, o in holders
-        )
-        stands = not is_item and not is_raised
-        item = HouseObject(
-            *(node.name, node.kind, box.x, box.y, box.width, box.depth),
-            *(
-                max(0.0, box.bottom),
-                box.height,
-                parent,
-                affordances(node),
-                preposition(node),
-            ),
-            solid=stands and box.height > FLAT_HEIGHT and box.bottom < HEADROOM,
-            opaque=not is_item,
-            open="OPEN" in node.states and node.kind in CLASSES["boxes"],
-            on="ON" in node.states
-            and "HAS_SWITCH" in node.properties
-            and node.kind != "fridge",
-            temperature="cold" if parent.startswith("fridge|") else "room",
-        )
+        item = _object_of(graph, node)
         if item.solid and any(blocks(item, gap) for gap in doorways):
             item = replace(item, solid=False, opaque=False)
         builder.add(item)
     scene = builder.build()
     layout = Layout(scene)
     return ImportedHome(Home(name, scene, layout, standing_places(layout)), graph)
+
+
+def _object_of(graph: Graph, node: Node) -> HouseObject:
+    """Convert a node with a box to an object of the scene."""
+    box = node.box
+    assert box is not None, "nodes without a box are left out"
+    is_item = portable(node)
+    parent = _parent(graph, node) if is_item else ""
+    # A body walks over flat objects and under high ones, and a microwave stands on a counter.
+    is_in_the_way = box.height > FLAT_HEIGHT and box.bottom < HEADROOM
+    has_switch = "HAS_SWITCH" in node.properties and node.kind != "fridge"
+    return HouseObject(
+        node.name,
+        node.kind,
+        x=box.x,
+        y=box.y,
+        width=box.width,
+        depth=box.depth,
+        bottom=max(0.0, box.bottom),
+        height=box.height,
+        parent=parent,
+        affordances=affordances(node),
+        receptacle=preposition(node),
+        solid=is_in_the_way and not is_item and not _is_raised(graph, node),
+        opaque=not is_item,
+        open="OPEN" in node.states and node.kind in CLASSES["boxes"],
+        on="ON" in node.states and has_switch,
+        temperature="cold" if parent.startswith("fridge|") else "room",
+    )
+
+
+def _is_raised(graph: Graph, node: Node) -> bool:
+    """True if a node is on furniture with a surface."""
+    for relation, number in graph.holders.get(node.id, ()):
+        holder = graph.nodes[number]
+        is_surface = preposition(holder) == "on" and not portable(holder)
+        if relation == "ON" and is_surface:
+            return True
+    return False
 
 
 def _parent(graph: Graph, node: Node) -> str:
@@ -458,23 +507,23 @@ def _parent(graph: Graph, node: Node) -> str:
     counts only for furniture that opens, and ON for the rest.
     """
     options = [
-        (graph.nodes[n], relation) for relation, n in graph.holders.get(node.id, ())
+        (graph.nodes[number], relation)
+        for relation, number in graph.holders.get(node.id, ())
     ]
+    # Pairs of preposition and relation, the most reliable first.
     for kind, relation in (
         ("in", "INSIDE"),
         ("on", "ON"),
         ("in", "ON"),
         ("on", "INSIDE"),
     ):
-        for other, how in options:
-            fits = preposition(other) == kind and how == relation and is_object(other)
-            is_on_box = other.kind in CLASSES["boxes"] and relation == "ON"
-            if (
-                fits
-                and not is_on_box
-                and not (portable(other) and _rests_on(graph, other, node))
-            ):
-                return other.name
+        for holder, how in options:
+            if how != relation or preposition(holder) != kind or not is_object(holder):
+                continue
+            is_on_box = relation == "ON" and holder.kind in CLASSES["boxes"]
+            is_cycle = portable(holder) and _rests_on(graph, holder, node)
+            if not is_on_box and not is_cycle:
+                return holder.name
     return ""
 
 

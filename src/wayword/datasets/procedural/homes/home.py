@@ -66,6 +66,8 @@ def draw_home_plan(rng: random.Random, count: int) -> FloorPlan:
         return _draw_wings(rng, count)
     if count >= floorplans.SMALLEST:
         return floorplans.draw_plan(rng, count)
+
+    # A row of rooms from west to east.
     depth = round(rng.uniform(3.8, 4.6), 2)
     names = (STUDIO,) if count == 1 else ROW_ROOMS[:count]
     edges = [0.0]
@@ -84,16 +86,19 @@ def draw_home_plan(rng: random.Random, count: int) -> FloorPlan:
 
 def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
     """Draw a corridor from south to north, with wings alternating between east and west."""
-    wing_count = -(-(count - 1) // WING_ROOMS)
+    # Rooms besides the corridor, in wings of almost equal size.
+    wing_count = -(-(count - 1) // WING_ROOMS)  # rounded up
     sizes = [(count - 1 + n) // wing_count for n in range(wing_count)]
     rooms: list[PlanRoom] = []
     doors: list[PlanDoor] = []
-    wing_tops = [0.0, 0.0]
+    wing_tops = [0.0, 0.0]  # y of the next wing in the east, and in the west
     for n, size in enumerate(sizes):
         wing = floorplans.draw_wing(rng, size)
         side = n % 2
         shift_y = round(wing_tops[side] - min(room.y0 for room in wing.rooms), 2)
-        first = 1 + len(rooms)
+        first = 1 + len(rooms)  # the corridor is room 0
+
+        # The wing's rooms and doors, moved to its place.
         suffix = f" {n + 1}" if n else ""
         for room in wing.rooms:
             x0, x1 = sorted((_mirror_x(room.x0, side), _mirror_x(room.x1, side)))
@@ -102,26 +107,27 @@ def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
             rooms.append(PlanRoom(f"{room.name}{suffix}", x0, y0, x1, y1))
         for door in wing.doors:
             one, other = door.rooms
-            at = _mirror_x(door.x, side), round(door.y + shift_y, 2)
-            doors.append(
-                PlanDoor((one + first, other + first), *at, door.vertical, door.width)
-            )
+            x = _mirror_x(door.x, side)
+            y = round(door.y + shift_y, 2)
+            pair = (one + first, other + first)
+            doors.append(PlanDoor(pair, x, y, door.vertical, door.width))
+
+        # Its hallway, the first of its rooms, opens to the corridor.
         hall = rooms[first - 1]
         edge = CORRIDOR_WIDTH if side == 0 else 0.0
         middle = round((hall.y0 + hall.y1) / 2, 2)
         doors.append(PlanDoor((0, first), edge, middle, True, ARCH_WIDTH))
-        wing_tops[side] = round(
-            shift_y + max(room.y1 for room in wing.rooms) + WING_GAP, 2
-        )
-    corridor = PlanRoom(
-        CORRIDOR, 0.0, 0.0, CORRIDOR_WIDTH, round(max(wing_tops) - WING_GAP, 2)
-    )
+        top = shift_y + max(room.y1 for room in wing.rooms)
+        wing_tops[side] = round(top + WING_GAP, 2)
+    length = round(max(wing_tops) - WING_GAP, 2)
+    corridor = PlanRoom(CORRIDOR, 0.0, 0.0, CORRIDOR_WIDTH, length)
     return floorplans.turned(rng, FloorPlan((corridor, *rooms), tuple(doors)))
 
 
 def _mirror_x(x: float, side: int) -> float:
     """Shift a wing's x east of the corridor (side 0), or mirror it to the west (side 1)."""
-    return round(-x if side else x + CORRIDOR_WIDTH, 2) + 0.0
+    moved = -x if side else x + CORRIDOR_WIDTH
+    return round(moved, 2) + 0.0  # 0.0 rather than -0.0
 
 
 # The furnished plan.
@@ -188,6 +194,7 @@ def build_home(name: str) -> Home:
         kinds = {piece.kind for piece in pieces}
         if not kinds.issuperset(NEEDED_FURNITURE) or kinds.isdisjoint(LAMPS):
             continue
+        # Wide openings have no door to close.
         closed = [
             door.width <= DOOR and rng.random() < CLOSED_DOORS for door in plan.doors
         ]
@@ -218,32 +225,35 @@ def build_scene(
         half_width = door.width / 2
         if door.vertical:
             a = (door.x, door.y - half_width)
-        else:
-            a = (door.x - half_width, door.y)
-        if door.vertical:
             b = (door.x, door.y + half_width)
         else:
+            a = (door.x - half_width, door.y)
             b = (door.x + half_width, door.y)
         if door.width > DOOR:
             builder.opening(a, b)
         else:
             builder.door(f"door|{number}", a, b, closed=closed[number - 1])
     for piece in pieces:
-        piece_id = _add_furniture(
-            builder, piece.kind, (piece.x, piece.y), piece.width, piece.depth
-        )
+        center = (piece.x, piece.y)
+        piece_id = _add_furniture(builder, piece.kind, center, piece.width, piece.depth)
         part_id = ""
         for part in FURNITURE_KINDS[piece.kind].parts:
             kind = FURNITURE_KINDS[part.kind]
-            if piece.front[0]:
+            if piece.front[0]:  # the piece faces east or west, so its sides are swapped
                 width, depth = (kind.depth, kind.width)
             else:
                 width, depth = (kind.width, kind.depth)
+            # A part that controls works the part listed before it: a tap its basin.
+            controls = (part_id,) if part.controls else ()
             part_id = _add_furniture(
-                *(builder, part.kind, piece.at(part.along, part.deep), width, depth),
+                builder,
+                part.kind,
+                piece.at(part.along, part.deep),
+                width,
+                depth,
                 bottom=part.bottom,
                 parent=piece_id if part.stands else "",
-                controls=(part_id,) if part.controls else (),
+                controls=controls,
                 solid=False,
                 opaque=False,
             )
@@ -253,9 +263,14 @@ def build_scene(
 def _add_furniture(
     builder: SceneBuilder, kind: str, at: Point, width: float, depth: float, **more: Any
 ) -> str:
+    """Add furniture of a kind, centered on a point. Returns its id."""
     spec = FURNITURE_KINDS[kind]
     return builder.furniture(
-        *(kind, *at, width, depth, spec.height),
+        kind,
+        *at,
+        width,
+        depth,
+        spec.height,
         *spec.affordances,
         receptacle=spec.receptacle,
         accepts=spec.accepts,
@@ -275,14 +290,15 @@ def house_at(layout: Layout, start: Point) -> House:
 def reachable_starts(layout: Layout) -> tuple[Point, ...]:
     """Return positions from which every room and piece can be reached once the doors are open;
     empty if a room or piece cannot be reached."""
+    # The body's lattice has multiples of GRID only if its origin is one.
     west, south, east, north = layout.bounds
-    middle = (
-        GRID * round((west + east) / 2 / GRID),
-        GRID * round((south + north) / 2 / GRID),
-    )
-    house = house_at(layout, middle)
+    middle_x = GRID * round((west + east) / 2 / GRID)
+    middle_y = GRID * round((south + north) / 2 / GRID)
+    house = house_at(layout, (middle_x, middle_y))
     walker = house.actors["agent"]
     grid = Trip(house, walker).grid
+
+    # From the free position nearest to the middle of the first room to every room and object.
     room = layout.scene.rooms[0].polygon
     x = (room[0][0] + room[2][0]) / 2
     y = (room[0][1] + room[2][1]) / 2
@@ -293,19 +309,22 @@ def reachable_starts(layout: Layout) -> tuple[Point, ...]:
     house.stand(walker, float(grid.x[nearest]), float(grid.y[nearest]))
     trip = Trip(house, walker)
     try:
-        for each in layout.scene.rooms:
-            trip.nearest_goal(each)
-        for i in range(house.entities.size - 1):
-            trip.nearest_goal(i)
+        for target_room in layout.scene.rooms:
+            trip.nearest_goal(target_room)
+        for number in range(house.entities.size - 1):  # the last one is the walker
+            trip.nearest_goal(number)
     except Fail:
         return ()
+
+    # All positions on the way that are also free with the doors closed.
     closed = [True] * house.entities.doors
     radius = walker.body.radius
-    points = (
-        (float(grid.x[p]), float(grid.y[p])) for p in np.flatnonzero(trip.steps >= 0)
-    )
-    free = (at for at in points if can_stand(layout, radius, at, closed))
-    return tuple((round(x, 6), round(y, 6)) for x, y in free)
+    starts = []
+    for cell in np.flatnonzero(trip.steps >= 0):
+        point = (float(grid.x[cell]), float(grid.y[cell]))
+        if can_stand(layout, radius, point, closed):
+            starts.append((round(point[0], 6), round(point[1], 6)))
+    return tuple(starts)
 
 
 def surfaces(scene: Scene) -> list[HouseObject]:

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wayword.datasets.procedural.homes.home import Home, surfaces
-from wayword.datasets.procedural.tables import Table, Tables
+from wayword.datasets.procedural.tables import Table, Tables, expand_sets
 from wayword.worlds.household.scene import HouseObject, Preposition, Scene, Temperature
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectKind:
-    """A kind of small object.
+    """A kind of small object; sizes in metres.
 
-    ``places``: furniture type -> weight. ``most``: typical maximum per home. Receptacles take the
-    types in ``accepts``.
+    ``places``: furniture type -> weight. ``most``: typical maximum per home. ``size``: width and
+    depth. ``receptacle`` holds up to ``capacity`` objects of the types in ``accepts`` (empty: any).
     """
 
     places: dict[str, float]
@@ -35,25 +35,31 @@ class ObjectKind:
 
     def make(self, name: str, kind: str) -> HouseObject:
         """Return a clean object of the kind, not placed yet."""
+        capacity = self.capacity if self.receptacle else 0
         return HouseObject(
-            *(name, kind, 0.0, 0.0, self.size, self.size, 0.0, self.height),
+            name,
+            kind,
+            x=0.0,
+            y=0.0,
+            width=self.size,
+            depth=self.size,
+            bottom=0.0,
+            height=self.height,
             affordances=frozenset(("pickupable", *self.affordances)),
             receptacle=self.receptacle,
             accepts=self.accepts,
-            capacity=self.capacity if self.receptacle else 0,
+            capacity=capacity,
         )
 
 
 def _small(row: Mapping[str, Any], tables: Tables) -> ObjectKind:
-    sets = tables["kinds"]
-    taken = tuple(
-        each for name in row.get("accepts", ()) for each in sets.get(name, (name,))
-    )
-    places = dict(tables["places"].get(row.get("like", ""), ())) | row.get("places", {})
-    rest = {
-        name: row[name] for name in row if name not in ("like", "places", "accepts")
-    }
-    return ObjectKind(places, accepts=taken, **rest)
+    """Make a kind from a row of ``objects.toml``: ``like`` names a set of places, to which those of
+    ``places`` are added."""
+    fields = dict(row)
+    accepts = expand_sets(fields.pop("accepts", ()), tables["kinds"])
+    places = dict(tables["places"].get(fields.pop("like", ""), ()))
+    places |= fields.pop("places", {})
+    return ObjectKind(places, accepts=accepts, **fields)
 
 
 OBJECTS: Mapping[str, ObjectKind] = Table("objects", "objects", _small)
@@ -96,13 +102,16 @@ class Arrangement:
 
     def free_slots(self, under: HouseObject) -> int:
         """Return the number of further objects that fit; 99 if unbounded."""
-        return under.capacity - len(self.contents(under.id)) if under.capacity else 99
+        if not under.capacity:
+            return 99
+        return under.capacity - len(self.contents(under.id))
 
     def place_on(
         self, rng: random.Random, item: HouseObject, under: HouseObject
     ) -> HouseObject:
         """Move an object to a random spot in or on furniture, off its edges and within reach; if
         no spot is, to the one nearest to a standing position. Returns the moved object."""
+        # 0.4 instead of half the free length keeps objects off the edges.
         half_width = 0.4 * max(0.0, under.width - item.width)
         half_depth = 0.4 * max(0.0, under.depth - item.depth)
         spots: list[tuple[float, float, float]] = []
@@ -115,16 +124,25 @@ class Arrangement:
                 break
         else:
             _, x, y = min(spots)
-        self.objects[item.id] = placed = lying_on(item, under, x, y)
+        placed = lying_on(item, under, x, y)
+        self.objects[item.id] = placed
         return placed
 
 
 def lying_on(item: HouseObject, under: HouseObject, x: float, y: float) -> HouseObject:
     """Return the object at a point in or on furniture; it is cold if the furniture cools."""
-    raised = under.height if under.receptacle == "on" else under.height / 2
-    cold: Temperature = "cold" if "cooler" in under.affordances else "room"
-    bottom = round(under.bottom + raised, 3)
-    return replace(item, x=x, y=y, bottom=bottom, parent=under.id, temperature=cold)
+    raised = under.height
+    if under.receptacle != "on":
+        raised = under.height / 2  # on a shelf in the middle
+    temperature: Temperature = "cold" if "cooler" in under.affordances else "room"
+    return replace(
+        item,
+        x=x,
+        y=y,
+        bottom=round(under.bottom + raised, 3),
+        parent=under.id,
+        temperature=temperature,
+    )
 
 
 def arrange(rng: random.Random, home: Home, clutter: float = 1.0) -> Arrangement:
@@ -136,13 +154,15 @@ def arrange(rng: random.Random, home: Home, clutter: float = 1.0) -> Arrangement
         supports = [o for o in furniture if o.type in spec.places]
         if not supports:
             continue
+        # Rounds to 0 at times, so that not every home has every type.
         count = round(rng.uniform(0.2, spec.most + 0.4) * clutter)
         for number in range(1, count + 1):
-            spare = {
-                o.id: o.capacity - held[o.id] - min(SPARE, o.capacity - 1)
-                for o in supports
-            }
-            free = [o for o in supports if not o.capacity or spare[o.id] > 0]
+            free = []
+            for support in supports:
+                spare = min(SPARE, support.capacity - 1)
+                slots = support.capacity - held[support.id] - spare
+                if not support.capacity or slots > 0:
+                    free.append(support)
             if not free:
                 break
             (under,) = rng.choices(free, weights=[spec.places[o.type] for o in free])

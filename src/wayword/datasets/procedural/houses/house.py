@@ -6,7 +6,7 @@ import hashlib
 import math
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, product
@@ -18,7 +18,7 @@ from wayword.core.errors import UsageError
 from wayword.core.geometry import Point
 from wayword.datasets.procedural import floorplans
 from wayword.datasets.procedural.floorplans import HALLWAY, FloorPlan, PlanRoom
-from wayword.datasets.procedural.tables import Table
+from wayword.datasets.procedural.tables import Table, Tables, expand_sets
 from wayword.worlds.indoor.graph import ViewpointGraph, build
 
 # Walls and visibility.
@@ -27,6 +27,8 @@ from wayword.worlds.indoor.graph import ViewpointGraph, build
 
 EPS = 1e-6  # metres: tolerance for rounding when testing if a point is on a wall's line
 Array = NDArray[np.float64]
+_WallRow = tuple[float, float, float]
+"""A wall on a line: the line's coordinate, then the two ends along it, in metres."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -42,33 +44,53 @@ class Walls:
 
 def build_walls(plan: FloorPlan) -> Walls:
     """Build the solid walls of every room, with openings cut out."""
-    rows: dict[bool, set[tuple[float, float, float]]] = {True: set(), False: set()}
+    # Sets, because two rooms share the wall between them.
+    vertical: set[_WallRow] = set()
+    horizontal: set[_WallRow] = set()
     for room in plan.rooms:
-        across = (room.x0, room.x1)
-        up = (room.y0, room.y1)
-        for vertical, lines, (first, high) in ((True, across, up), (False, up, across)):
-            doors = [
-                (*((door.x, door.y) if vertical else (door.y, door.x)), door.width / 2)
-                for door in plan.doors
-                if door.vertical == vertical
-            ]
-            for line in lines:
-                low = first
-                openings = [
-                    (at - w, at + w)
-                    for place, at, w in doors
-                    if abs(place - line) < EPS
-                ]
-                for start, end in sorted(openings):
-                    if end > low and start < high:
-                        rows[vertical] |= {(line, low, start)} if start > low else set()
-                        low = end
-                rows[vertical] |= {(line, low, high)} if high > low else set()
-    vertical_rows, horizontal_rows = (
-        np.array(sorted(rows[vertical]), dtype=np.float64).reshape(-1, 3)
-        for vertical in (True, False)
-    )
-    return Walls(vertical_rows, horizontal_rows)
+        for x in (room.x0, room.x1):
+            openings = _openings(plan, x, is_vertical=True)
+            vertical.update(_solid_parts(x, room.y0, room.y1, openings))
+        for y in (room.y0, room.y1):
+            openings = _openings(plan, y, is_vertical=False)
+            horizontal.update(_solid_parts(y, room.x0, room.x1, openings))
+    return Walls(_wall_array(vertical), _wall_array(horizontal))
+
+
+def _wall_array(rows: set[_WallRow]) -> Array:
+    return np.array(sorted(rows), dtype=np.float64).reshape(-1, 3)
+
+
+def _openings(
+    plan: FloorPlan, line: float, is_vertical: bool
+) -> list[tuple[float, float]]:
+    """Return the ends of the door openings in a wall line, sorted."""
+    openings = []
+    for door in plan.doors:
+        if door.vertical != is_vertical:
+            continue
+        across = door.x
+        along = door.y
+        if not is_vertical:
+            across = door.y
+            along = door.x
+        half_width = door.width / 2
+        if abs(across - line) < EPS:
+            openings.append((along - half_width, along + half_width))
+    return sorted(openings)
+
+
+def _solid_parts(
+    line: float, low: float, high: float, openings: Sequence[tuple[float, float]]
+) -> Iterator[_WallRow]:
+    """Yield the parts of a wall between its sorted openings."""
+    for start, end in openings:
+        if end > low and start < high:
+            if start > low:
+                yield line, low, start
+            low = end
+    if high > low:
+        yield line, low, high
 
 
 def visible(walls: Walls, eyes: Array, targets: Array) -> NDArray[np.bool_]:
@@ -81,17 +103,23 @@ def visible(walls: Walls, eyes: Array, targets: Array) -> NDArray[np.bool_]:
 
 
 def _blocked(rows: Array, p: Array, q: Array) -> NDArray[np.bool_]:
-    """Return True where a wall at constant first coordinate cuts the segment from p to q."""
+    """Return True where a wall at constant first coordinate cuts the segment from p to q.
+
+    ``rows`` (W, 3); ``p`` and ``q`` broadcast to (N, M, 1, 2); the result is (N, M).
+    """
     line = rows[:, 0]
     low = rows[:, 1]
     high = rows[:, 2]
     before = p[..., 0] - line
     after = q[..., 0] - line
+
+    # The segment crosses the wall's line between its ends. The inner ``where`` avoids 0 / 0.
     change = before - after
     crosses = (before * after < 0) & (np.abs(change) > EPS)
     share = np.where(crosses, before / np.where(crosses, change, 1.0), 0.0)
     crossing = p[..., 1] + share * (q[..., 1] - p[..., 1])
     hit = crosses & (crossing > low - EPS) & (crossing < high + EPS)
+
     # Two points on the same wall line see each other unless a solid segment is between them.
     in_wall_line = (np.abs(before) < EPS) & (np.abs(after) < EPS)
     first = np.minimum(p[..., 1], q[..., 1])
@@ -100,11 +128,12 @@ def _blocked(rows: Array, p: Array, q: Array) -> NDArray[np.bool_]:
     return np.asarray(hit.any(axis=-1))
 
 
-# Metres between viewpoints in a room, and in the hallway
-SPACING, HALL_SPACING = (
-    2.5,
-    2.8,
-)
+SPACING = 2.5
+"""Approximate distance in metres between viewpoints of a room."""
+HALL_SPACING = 2.8
+"""The same in the hallway, whose viewpoints are on one line."""
+JITTER_M = 0.2
+"""Maximum offset of a viewpoint from its grid position along each axis, in metres."""
 LONGEST = 4.2
 """Maximum edge length in metres, unless a longer edge is needed to connect the graph."""
 
@@ -129,31 +158,46 @@ def set_places(
 ) -> tuple[HousePlace, ...]:
     """Place one to four viewpoints per room, more in the hallway, one per doorway; sorted by id.
     Ids are opaque, so that they reveal nothing about the plan."""
+    # Rooms: a jittered grid in each.
     spots: list[tuple[float, float, tuple[int, ...], int | None]] = []
-    for number, room in enumerate(plan.rooms):  # a jittered grid in each
+    for number, room in enumerate(plan.rooms):
         width = room.x1 - room.x0
         height = room.y1 - room.y0
-        if room.name == HALLWAY:
-            columns = max(1, round(width / HALL_SPACING)) if width > height else 1
-            rows = max(1, round(height / HALL_SPACING)) if height > width else 1
-        else:
-            columns, rows = (
-                min(2, max(1, round(side / SPACING))) for side in (width, height)
-            )
+        columns, rows = _grid_shape(room)
         for i, j in product(range(columns), range(rows)):
-            x = room.x0 + width * (i + 0.5) / columns + rng.uniform(-0.2, 0.2)
-            y = room.y0 + height * (j + 0.5) / rows + rng.uniform(-0.2, 0.2)
+            grid_x = room.x0 + width * (i + 0.5) / columns
+            grid_y = room.y0 + height * (j + 0.5) / rows
+            x = grid_x + rng.uniform(-JITTER_M, JITTER_M)
+            y = grid_y + rng.uniform(-JITTER_M, JITTER_M)
             spots.append((round(x, 2), round(y, 2), (number,), None))
-    spots += [
-        (door.x, door.y, door.rooms, number) for number, door in enumerate(plan.doors)
-    ]
+    for number, door in enumerate(plan.doors):
+        spots.append((door.x, door.y, door.rooms, number))
+
+    # Ids: the first six hexadecimal digits of a hash that no other viewpoint has.
     places: dict[str, HousePlace] = {}
     for number, spot in enumerate(spots):
-        texts = (f"{scene}/{number}/{attempt}" for attempt in count())
-        names = (hashlib.sha256(text.encode()).hexdigest()[:6] for text in texts)
-        name = next(name for name in names if name not in places)
+        for attempt in count():
+            text = f"{scene}/{number}/{attempt}"
+            name = hashlib.sha256(text.encode()).hexdigest()[:6]
+            if name not in places:
+                break
         places[name] = HousePlace(name, *spot)
     return tuple(places[name] for name in sorted(places))
+
+
+def _grid_shape(room: PlanRoom) -> tuple[int, int]:
+    """Return the numbers of columns and rows of a room's viewpoints; one line in the hallway."""
+    width = room.x1 - room.x0
+    height = room.y1 - room.y0
+    if room.name != HALLWAY:
+        columns = round(width / SPACING)
+        rows = round(height / SPACING)
+        return min(2, max(1, columns)), min(2, max(1, rows))
+    if width > height:
+        return max(1, round(width / HALL_SPACING)), 1
+    if height > width:
+        return 1, max(1, round(height / HALL_SPACING))
+    return 1, 1
 
 
 def join_places(
@@ -167,21 +211,24 @@ def join_places(
     """
     flat = np.array([(p.x, p.y) for p in places], dtype=np.float64)
     # No edge passes through a doorway without stopping at its viewpoint.
-    shares_room = [
-        [not set(a.rooms).isdisjoint(b.rooms) for b in places] for a in places
-    ]
-    sees = visible(walls, flat, flat) & np.array(shares_room, dtype=np.bool_)
+    rooms = [set(place.rooms) for place in places]
+    pairs_of_rooms = product(rooms, repeat=2)
+    shared = np.array([not a.isdisjoint(b) for a, b in pairs_of_rooms], dtype=np.bool_)
+    shares_room = shared.reshape(len(places), len(places))
+    sees = visible(walls, flat, flat) & shares_room
+
+    # The law of cosines gives the angle at the third viewpoint (last axis).
     square = ((flat[:, None, :] - flat[None, :, :]) ** 2).sum(axis=-1)
     distances = np.sqrt(square)
-    # The law of cosines gives the angle at the third viewpoint.
     sides = distances[:, None, :] * distances[None, :, :]
-    # Exclude a point itself
+    # The tolerance excludes the two ends, whose products are 0.
     limit = 2.0 * math.cos(math.radians(DETOUR_ANGLE)) * sides - 1e-9
     between = square[:, None, :] + square[None, :, :] - square[:, :, None] < limit
     has_detour = (between & sees[:, None, :] & sees[None, :, :]).any(axis=-1)
     joined = sees & ~has_detour
     np.fill_diagonal(joined, False)
     joined = joined & joined.T
+
     # Edges up to LONGEST, plus the fewest longer ones that connect all viewpoints.
     edges = joined & (square <= LONGEST**2)
     components = np.arange(len(joined))
@@ -196,12 +243,11 @@ def join_places(
     return build(scene, tuple(p.id for p in places), np.hstack([flat, height]), pairs)
 
 
-LOOKS = Table[tuple[str, ...]](
-    *("looks", "looks"),
-    lambda names, tables: tuple(
-        n for name in names for n in tables["sets"].get(name, (name,))
-    ),
-)
+def _looks(names: tuple[str, ...], tables: Tables) -> tuple[str, ...]:
+    return expand_sets(names, tables["sets"])
+
+
+LOOKS = Table[tuple[str, ...]]("looks", "looks", _looks)
 """Kind -> adjectives. A piece is named "adjective kind"; names are unique in a house."""
 FURNITURE: Mapping[str, tuple[str, ...]] = Table("looks", "rooms")
 """Room -> furniture kinds, most characteristic first; a small room gets only the first few."""
@@ -209,8 +255,14 @@ FURNITURE: Mapping[str, tuple[str, ...]] = Table("looks", "rooms")
 # Furniture, placed along the walls and out of the way.
 
 OFF_WALL = 0.3  # metres from the wall to the center of a piece
-APART, DOOR_CLEARANCE, PLACE_CLEARANCE, PATH_CLEARANCE = 0.85, 0.5, 0.6, 0.4
-"""Minimum distances (metres) of a piece from other pieces, doors, viewpoints and edges."""
+APART = 0.85
+"""Minimum distance between two pieces, in metres."""
+DOOR_CLEARANCE = 0.5
+"""Minimum distance of a piece from the side of a doorway, in metres."""
+PLACE_CLEARANCE = 0.6
+"""Minimum distance of a piece from viewpoints, in metres."""
+PATH_CLEARANCE = 0.4
+"""Minimum distance of a piece from edges between viewpoints, in metres."""
 TRIES = 25  # positions tried before a piece is omitted
 
 
@@ -237,32 +289,34 @@ def furnish(
         room_places = {
             place.id: (place.x, place.y) for place in places if number in place.rooms
         }
-        obstacles = [(at, PLACE_CLEARANCE) for at in room_places.values()]
-        doors = [door for door in plan.doors if number in door.rooms]
-        obstacles += [
-            ((door.x, door.y), door.width / 2 + DOOR_CLEARANCE) for door in doors
-        ]
-        paths = [
-            (room_places[a], room_places[b])
-            for a in room_places
-            for b in graph.adjacent[a]
-            if b in room_places and a < b
-        ]
-        piece_count = max(3, min(9, round(room.area / 2.2)))
-        if room.name == HALLWAY:
-            piece_count = round(max(room.x1 - room.x0, room.y1 - room.y0) / 1.3)
-        for kind in FURNITURE[room.name][:piece_count]:
-            free = [
-                f"{look} {kind}"
-                for look in LOOKS[kind]
-                if f"{look} {kind}" not in pieces
-            ]
-            spot = _free_spot(rng, room, obstacles, paths) if free else None
+        obstacles = [(point, PLACE_CLEARANCE) for point in room_places.values()]
+        for door in plan.doors:
+            if number in door.rooms:
+                clearance = door.width / 2 + DOOR_CLEARANCE
+                obstacles.append(((door.x, door.y), clearance))
+        paths = []
+        for a, start in room_places.items():
+            # Edges are listed in both directions.
+            ends = [b for b in graph.adjacent[a] if b in room_places and a < b]
+            paths += [(start, room_places[b]) for b in ends]
+        for kind in FURNITURE[room.name][: _piece_count(room)]:
+            names = [f"{look} {kind}" for look in LOOKS[kind]]
+            free_names = [name for name in names if name not in pieces]
+            if not free_names:
+                continue
+            spot = _free_spot(rng, room, obstacles, paths)
             if spot:
-                name = rng.choice(free)
+                name = rng.choice(free_names)
                 obstacles.append((spot, APART))
                 pieces[name] = PlacedFurniture(name, kind, *spot, number)
     return tuple(pieces.values())
+
+
+def _piece_count(room: PlanRoom) -> int:
+    """Return the number of pieces to try: one per 2.2 m², or per 1.3 m of hallway."""
+    if room.name == HALLWAY:
+        return round(max(room.x1 - room.x0, room.y1 - room.y0) / 1.3)
+    return max(3, min(9, round(room.area / 2.2)))
 
 
 def _free_spot(
@@ -279,6 +333,7 @@ def _free_spot(
     width = x1 - x0
     height = y1 - y0
     for _ in range(TRIES):
+        # A position along the perimeter: south and north walls first, then west and east.
         perimeter_m = rng.uniform(0.0, 2 * (width + height))
         if perimeter_m < 2 * width:
             x = x0 + perimeter_m % width
@@ -288,9 +343,12 @@ def _free_spot(
             x = x0 if perimeter_m < height else x1
             y = y0 + perimeter_m % height
         spot = round(x, 2), round(y, 2)
-        if all(
+        off_points = all(
             math.dist(spot, point) >= clearance for point, clearance in near
-        ) and all(project_onto(spot, *path)[0] >= PATH_CLEARANCE for path in paths):
+        )
+        if off_points and all(
+            project_onto(spot, *path)[0] >= PATH_CLEARANCE for path in paths
+        ):
             return spot
     return None
 
@@ -300,17 +358,19 @@ def project_onto(spot: Point, start: Point, end: Point) -> tuple[float, float]:
     dx = end[0] - start[0]
     dy = end[1] - start[1]
     square = dx * dx + dy * dy
+    share = 0.0  # for a segment of length 0
     if square:
         share = ((spot[0] - start[0]) * dx + (spot[1] - start[1]) * dy) / square
-    else:
-        share = 0.0
     share = min(1.0, max(0.0, share))
     return math.dist(spot, (start[0] + share * dx, start[1] + share * dy)), share
 
 
 @dataclass(frozen=True, eq=False)
 class GeneratedHouse:
-    """A generated house. ``places`` are in the order of ``graph.ids``; coordinates in metres."""
+    """A generated house, in metres.
+
+    ``places`` are in the order of ``graph.ids``; ``furniture`` lists the pieces room by room.
+    """
 
     scene: str
     plan: FloorPlan
@@ -338,9 +398,8 @@ class GeneratedHouse:
             distances = np.hypot(eyes[:, 0] - piece.x, eyes[:, 1] - piece.y)
             distances = np.where(self.sees_furniture[:, number], distances, np.inf)
             best, second = np.argsort(distances, kind="stable")[:2]
-            nearest.append(
-                (self.places[best].id, float(distances[second] - distances[best]))
-            )
+            lead = float(distances[second] - distances[best])
+            nearest.append((self.places[best].id, lead))
         return tuple(nearest)
 
     def place(self, viewpoint: str) -> HousePlace:
@@ -351,9 +410,9 @@ class GeneratedHouse:
 
     def _sees(self, targets: list[tuple[float, float]]) -> NDArray[np.bool_]:
         eyes = np.array([(place.x, place.y) for place in self.places])
-        return visible(
-            self.walls, eyes, np.array(targets, dtype=np.float64).reshape(-1, 2)
-        )
+        # Reshaped for the case of no targets.
+        points = np.array(targets, dtype=np.float64).reshape(-1, 2)
+        return visible(self.walls, eyes, points)
 
 
 def scene_name(split: str, seed: int, rooms: int, number: int) -> str:
@@ -371,13 +430,14 @@ def build_house(scene: str) -> GeneratedHouse:
         raise UsageError(
             f"{scene!r} is not a generated house such as 'test-s0-r9-0003'"
         )
+    room_count = int(match[1])
+    # One generator for all steps: their order decides the house.
     rng = random.Random(f"house/{scene}")
-    plan = floorplans.draw_plan(rng, int(match[1]))
+    plan = floorplans.draw_plan(rng, room_count)
     while plan.cut_off:  # rare: a shared wall is too short for its door
-        plan = floorplans.draw_plan(rng, int(match[1]))
+        plan = floorplans.draw_plan(rng, room_count)
     walls = build_walls(plan)
     places = set_places(rng, plan, scene)
     graph = join_places(places, walls, scene)
-    return GeneratedHouse(
-        scene, plan, walls, places, graph, furnish(rng, plan, places, graph)
-    )
+    furniture = furnish(rng, plan, places, graph)
+    return GeneratedHouse(scene, plan, walls, places, graph, furniture)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -31,8 +31,10 @@ ROUTE_HOPS = range(3, 7)
 SHORTEST = 5.0
 """Minimum length of a route in metres."""
 
-BESIDE, BESIDE_MARGIN = 1.9, 0.25
-"""Maximum distance (metres) to an object "next to" a viewpoint, and its lead over any other one."""
+BESIDE = 1.9
+"""Maximum distance (metres) of an object "next to" a viewpoint."""
+BESIDE_MARGIN = 0.25
+"""Minimum lead (metres) of the nearest viewpoint over the next one, so that "next to" is clear."""
 
 PASSING_RANGE = 1.7
 """Maximum distance (metres) from the path to an object that it passes."""
@@ -91,8 +93,11 @@ def turn_word(angle: float) -> str:
         return "straight"
     if size > 155.0:
         return "around"
-    kind = "slightly " if size <= 65.0 else "sharply " if size > 115.0 else ""
-    return f"{kind}{side}"
+    if size <= 65.0:
+        return f"slightly {side}"
+    if size > 115.0:
+        return f"sharply {side}"
+    return side
 
 
 def find_routes(house: GeneratedHouse) -> Iterator[Route]:
@@ -100,17 +105,19 @@ def find_routes(house: GeneratedHouse) -> Iterator[Route]:
 
     A route leads from a place inside a room to a place in another room, far enough away.
     """
+    # No route of the most hops is longer than this.
     rng = random.Random(f"routes/{house.scene}")
     places = house.places
-    away = house.graph.distances
+    distances = house.graph.distances
+    in_range = (distances >= SHORTEST) & (distances <= LONGEST * ROUTE_HOPS[-1])
     pairs = [
         (places[i].id, places[j].id)
-        for i, j in np.argwhere(
-            (away >= SHORTEST) & (away <= LONGEST * ROUTE_HOPS[-1])
-        ).tolist()
+        for i, j in np.argwhere(in_range).tolist()
         if places[i].door is None and places[i].rooms[0] not in places[j].rooms
     ]
     rng.shuffle(pairs)
+
+    # One route per goal. Pairs put off are drawn later, so that goals vary.
     planner = _Planner(house)
     used_goals = set[str]()
     remaining_pairs: list[tuple[str, str]] = []
@@ -154,7 +161,9 @@ class _Planner:
         if len(path) - 1 not in ROUTE_HOPS:
             return None
         stretches = self._stretches(path, [], heading)
-        return Route(tuple(path), heading, tuple(stretches)) if stretches else None
+        if not stretches:
+            return None
+        return Route(tuple(path), heading, tuple(stretches))
 
     def tour(self, rng: random.Random, hops: int) -> Route | None:
         """Draw a route of exactly ``hops`` steps, through several rooms if it is longer than any
@@ -166,10 +175,14 @@ class _Planner:
         path = [start]
         stretches = list[Stretch]()
         while remaining := hops + 1 - len(path):
+            # Legs of a usual length, then one of exactly the remaining hops to a new place.
+            leg_lengths: Container[int] = ROUTE_HOPS
+            last = remaining <= ROUTE_HOPS[-1]
+            if last:
+                leg_lengths = (remaining,)
             for goal in rng.sample(graph.ids, len(graph.ids)):
                 leg = graph.shortest_path(path[-1], goal)[1:]
-                last = remaining <= ROUTE_HOPS[-1]
-                if len(leg) != remaining if last else len(leg) not in ROUTE_HOPS:
+                if len(leg) not in leg_lengths:
                     continue
                 if last and (
                     goal in path or graph.distance(start, goal) <= TOUR_DISTANCE
@@ -193,10 +206,9 @@ class _Planner:
         at = before[-1].end if before else 0
         while at < len(path) - 1:
             reached = stretches[-1].piece if stretches else None
+            facing = heading
             if at:
                 facing = self.house.graph.bearing(path[at - 1], path[at])[0]
-            else:
-                facing = heading
             stretch = self._stretch_from(path, at, facing, reached)
             if stretch is None:
                 return None
@@ -212,25 +224,25 @@ class _Planner:
         """The longest stretch from index ``at``, up to the next doorway; ``reached`` is the piece
         where the last one ended."""
         graph = self.house.graph
-        places = [self.house.place(each) for each in path]
-        doors = [i for i in range(at + 1, len(path)) if places[i].door is not None]
+        places = [self.house.place(viewpoint) for viewpoint in path]
         first = graph.bearing(path[at], path[at + 1])[0]
         (room,) = {*places[at].rooms} & {*places[at + 1].rooms}
         angle = relative(first, facing)
-        for end in range(doors[0] if doors else len(path) - 1, at, -1):
-            if (
-                abs(relative(first, graph.bearing(path[at], path[end])[0]))
-                > FIRST_STEP_ANGLE
-            ):
+
+        # The longest one that ends at something with a name; no stretch passes a doorway.
+        doors = [i for i in range(at + 1, len(path)) if places[i].door is not None]
+        farthest = doors[0] if doors else len(path) - 1
+        for end in range(farthest, at, -1):
+            direction = graph.bearing(path[at], path[end])[0]
+            if abs(relative(first, direction)) > FIRST_STEP_ANGLE:
                 continue
             stretch = Stretch(at, end, room, angle)
-            full = self._up_to_door(path, stretch) or self._up_to_furniture(
-                path, stretch
-            )
-            if full and self._is_direct(path, full):
-                return replace(
-                    full, past=self._passed_object(path, full, {full.piece, reached})
-                )
+            named = self._up_to_door(path, stretch)
+            named = named or self._up_to_furniture(path, stretch)
+            if named and self._is_direct(path, named):
+                past = self._passed_object(path, named, {named.piece, reached})
+                return replace(named, past=past)
+
         # Otherwise a single step in an unambiguous direction.
         turn_angle = TURN_ANGLES[turn_word(angle)]
         offsets = {
@@ -249,11 +261,10 @@ class _Planner:
         """Return the stretch if it ends in a doorway that is captioned all along it, else None."""
         door = self.house.place(path[stretch.end]).door
         along = path[stretch.start : stretch.end]
-        if door is None or not all(door in self._doors(each) for each in along):
+        if door is None or not all(door in self._doors(place) for place in along):
             return None
-        return replace(
-            stretch, door=door, to=self.house.plan.doors[door].other(stretch.room)
-        )
+        room_beyond = self.house.plan.doors[door].other(stretch.room)
+        return replace(stretch, door=door, to=room_beyond)
 
     def _up_to_furniture(self, path: list[str], stretch: Stretch) -> Stretch | None:
         """Return the stretch if it ends next to a piece that is captioned all along it, or None."""
@@ -291,19 +302,21 @@ class _Planner:
     ) -> tuple[int, Side] | None:
         """Return the object nearest to the path that is visible at its start and then passed."""
         passed: list[tuple[float, int, Side]] = []
-        steps = [
-            self.house.place(each) for each in path[stretch.start : stretch.end + 1]
-        ]
+        along = path[stretch.start : stretch.end + 1]
+        places = [self.house.place(viewpoint) for viewpoint in along]
+        steps = list(pairwise([(place.x, place.y) for place in places]))
         for number in self._names(path[stretch.start]) - named:
             piece = self.house.furniture[number]
-            for one, other in pairwise(steps) if piece.room == stretch.room else ():
-                at, start, end = ((each.x, each.y) for each in (piece, one, other))
-                distance, share = project_onto(at, start, end)
-                dx = at[0] - start[0]
-                dy = at[1] - start[1]
+            if piece.room != stretch.room:
+                continue
+            for start, end in steps:
+                distance, share = project_onto((piece.x, piece.y), start, end)
+                # The middle of a step: an object at its ends is "next to" a viewpoint.
+                if distance > PASSING_RANGE or not 0.2 <= share <= 0.8:
+                    continue
+                # The cross product is positive if the object is to the left of the step.
+                dx = piece.x - start[0]
+                dy = piece.y - start[1]
                 leftward = (end[0] - start[0]) * dy - (end[1] - start[1]) * dx
-                if distance <= PASSING_RANGE and 0.2 <= share <= 0.8:
-                    passed.append(
-                        (distance, number, "left" if leftward > 0 else "right")
-                    )
+                passed.append((distance, number, "left" if leftward > 0 else "right"))
         return min(passed)[1:] if passed else None

@@ -23,8 +23,10 @@ SECTORS = 8  # as in NavGPT's recorded observations
 MOST_NAMED = 3
 """Maximum number of pieces captioned per direction within the room; the nearest ones."""
 
-MOST_BEYOND, BEYOND_RANGE = 1, 7.0
-"""Maximum number of pieces captioned through a doorway, and their maximum distance (metres)."""
+MOST_BEYOND = 1
+"""Maximum number of pieces captioned through a doorway."""
+BEYOND_RANGE = 7.0
+"""Maximum distance of a piece captioned through a doorway, in metres."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,51 +61,53 @@ def look_around(
     """Return the sectors, clockwise from north; they overlap if ``width`` (degrees) exceeds 360 /
     ``sectors``."""
     place = house.place(viewpoint)
-    sector_width = 360.0 / sectors
-    in_sight = furniture_in_sight(house, viewpoint)
     doors = doors_in_sight(house, viewpoint)
-    near_items = [
-        item for item in in_sight if house.furniture[item.number].room in place.rooms
+    pieces = furniture_in_sight(house, viewpoint)
+    inside = [
+        item for item in pieces if house.furniture[item.number].room in place.rooms
     ]
     beyond = [
-        item
-        for item in in_sight
-        if item not in near_items and item.distance <= BEYOND_RANGE
+        item for item in pieces if item not in inside and item.distance <= BEYOND_RANGE
     ]
     directions = []
     for number in range(sectors):
         heading = number * 360.0 / sectors
         room = _room_towards(house, place, heading)
-        pieces, exits, seen_beyond = (
-            tuple(
-                each
-                for each in group
-                if sector(each.heading, sectors) == number
-                or abs(relative(each.heading, number * sector_width)) < width / 2
-            )
-            for group in (near_items, doors, beyond)
-        )
+        depth = 0.0
         if room is not None:
             depth = _depth(house.plan.rooms[room], place, heading)
-        else:
-            depth = 0.0
-        directions.append(
-            ViewSector(
-                heading,
-                room,
-                depth,
-                pieces[:MOST_NAMED],
-                exits,
-                seen_beyond[:MOST_BEYOND],
-            )
+        direction = ViewSector(
+            heading,
+            room,
+            depth,
+            _in_sector(inside, number, sectors, width)[:MOST_NAMED],
+            _in_sector(doors, number, sectors, width),
+            _in_sector(beyond, number, sectors, width)[:MOST_BEYOND],
         )
+        directions.append(direction)
     return tuple(directions)
+
+
+def _in_sector(
+    items: list[ItemInSight], number: int, sectors: int, width: float
+) -> tuple[ItemInSight, ...]:
+    """Return the items in a sector, or in its overlap with others."""
+    center = number * (360.0 / sectors)
+    return tuple(
+        item
+        for item in items
+        if sector(item.heading, sectors) == number
+        or abs(relative(item.heading, center)) < width / 2
+    )
 
 
 def named_furniture(house: GeneratedHouse, viewpoint: str) -> frozenset[int]:
     """Return indices of the furniture mentioned in a viewpoint's captions."""
-    around = look_around(house, viewpoint)
-    return frozenset(s.number for d in around for s in (*d.furniture, *d.beyond))
+    numbers = set[int]()
+    for direction in look_around(house, viewpoint):
+        numbers.update(item.number for item in direction.furniture)
+        numbers.update(item.number for item in direction.beyond)
+    return frozenset(numbers)
 
 
 def furniture_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ItemInSight]:
@@ -128,14 +132,12 @@ def doors_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ItemInSight]:
 def _nearest_first(
     place: HousePlace, visible: Mapping[int, PlacedFurniture | PlanDoor]
 ) -> list[ItemInSight]:
-    eye = place.x, place.y
-    items = [
-        ItemInSight(
-            number, bearing(eye, (each.x, each.y)), math.dist(eye, (each.x, each.y))
-        )
-        for number, each in visible.items()
-    ]
-    return sorted(items, key=lambda each: (each.distance, each.number))
+    eye = (place.x, place.y)
+    items = []
+    for number, target in visible.items():
+        point = (target.x, target.y)
+        items.append(ItemInSight(number, bearing(eye, point), math.dist(eye, point)))
+    return sorted(items, key=lambda item: (item.distance, item.number))
 
 
 def _room_towards(
@@ -144,31 +146,43 @@ def _room_towards(
     """Return the room in the direction of a heading; None along the wall of a doorway."""
     if place.door is None:
         return place.rooms[0]
+    # The axis that crosses the doorway's wall: x for a wall from north to south.
     door = house.plan.doors[place.door]
     angle = math.radians(heading)
-    step = math.sin(angle) if door.vertical else math.cos(angle)
-    if abs(step) < 0.1:
+    axis = 1
+    step = math.cos(angle)
+    position = door.y
+    if door.vertical:
+        axis = 0
+        step = math.sin(angle)
+        position = door.x
+    if abs(step) < PARALLEL:
         return None
-    at = door.x if door.vertical else door.y
     for number in door.rooms:
-        center = house.plan.rooms[number].center[0 if door.vertical else 1]
-        if (center - at) * step > 0:
+        if (house.plan.rooms[number].center[axis] - position) * step > 0:
             return number
     return None
 
 
 def _depth(room: PlanRoom, place: HousePlace, heading: float) -> float:
+    """Return the distance to a room's wall in the direction of a heading, in metres."""
     dx = math.sin(math.radians(heading))
     dy = math.cos(math.radians(heading))
-    if abs(dx) > 0.1:
-        across = (room.x1 - place.x if dx > 0 else room.x0 - place.x) / dx
-    else:
-        across = 99.0
-    if abs(dy) > 0.1:
-        up = (room.y1 - place.y if dy > 0 else room.y0 - place.y) / dy
-    else:
-        up = 99.0
+    across = _distance_to_wall(place.x, dx, room.x0, room.x1)
+    up = _distance_to_wall(place.y, dy, room.y0, room.y1)
     return min(across, up)
+
+
+def _distance_to_wall(start: float, step: float, low: float, high: float) -> float:
+    """Return the distance to a wall at ``low`` or ``high`` along one axis; 99 along the wall."""
+    if abs(step) <= PARALLEL:
+        return 99.0
+    wall = high if step > 0 else low
+    return (wall - start) / step
+
+
+PARALLEL = 0.1
+"""Directions with a smaller sine of the angle to a wall count as parallel to it."""
 
 
 # Views as sentences: several wordings, chosen by a seed from the viewpoint's name.
@@ -188,36 +202,34 @@ def percept(
 
     A sighting belongs to the nearest direction even if views overlap.
     """
-    rng = random.Random(f"caption/{house.scene}/{viewpoint}")
     place = house.place(viewpoint)
-    doors = doors_in_sight(house, viewpoint)
+
+    # Sightings: furniture and doorways, nearest first.
     named = [
-        (house.furniture[one.number].name, one)
-        for one in furniture_in_sight(house, viewpoint)
+        (house.furniture[item.number].name, item)
+        for item in furniture_in_sight(house, viewpoint)
     ]
     named += [
-        (f"doorway to the {_room_behind(house, place, item)}", item) for item in doors
+        (f"doorway to the {_room_behind(house, place, item)}", item)
+        for item in doors_in_sight(house, viewpoint)
     ]
     named.sort(key=lambda pair: (pair[1].distance, pair[0]))
-    sightings = [
-        Sighting(name, round(item.heading, 2) % 360.0, round(item.distance, 2))
-        for name, item in named
-        if item.distance <= SIGHTING_RANGE
-    ]
-    parts = tuple(
-        Sector(
-            direction.heading,
-            width or 360.0 / sectors,
-            _caption(rng, house, place, direction),
-            tuple(
-                each for each in sightings if sector(each.heading, sectors) == number
-            ),
-        )
-        for number, direction in enumerate(
-            look_around(house, viewpoint, sectors, width)
-        )
-    )
-    return Percept(parts, _summary(rng, house, place))
+    sightings: list[list[Sighting]] = [[] for _ in range(sectors)]
+    for name, item in named:
+        if item.distance <= SIGHTING_RANGE:
+            heading = round(item.heading, 2) % 360.0
+            sighting = Sighting(name, heading, round(item.distance, 2))
+            sightings[sector(heading, sectors)].append(sighting)
+
+    # Captions, then the summary: all wordings are drawn from one generator, in this order.
+    rng = random.Random(f"caption/{house.scene}/{viewpoint}")
+    sector_width = width or 360.0 / sectors
+    parts = []
+    for number, direction in enumerate(look_around(house, viewpoint, sectors, width)):
+        caption = _caption(rng, house, place, direction)
+        in_sector = tuple(sightings[number])
+        parts.append(Sector(direction.heading, sector_width, caption, in_sector))
+    return Percept(tuple(parts), _summary(rng, house, place))
 
 
 def _room_behind(house: GeneratedHouse, place: HousePlace, door: ItemInSight) -> str:
@@ -228,20 +240,27 @@ def _room_behind(house: GeneratedHouse, place: HousePlace, door: ItemInSight) ->
 def _caption(
     rng: random.Random, house: GeneratedHouse, place: HousePlace, direction: ViewSector
 ) -> str:
+    """Word a direction: its furniture and doorways, else the room or wall ahead."""
     pieces = [house.furniture[item.number].name for item in direction.furniture]
     doors = [_room_behind(house, place, item) for item in direction.doors]
-    if pieces or doors:
-        kind = "both" if pieces and doors else "things" if pieces else "doors"
+    if pieces and doors:
+        kind = "both"
+    elif pieces:
+        kind = "things"
+    elif doors:
+        kind = "doors"
     elif direction.room is None:
         kind = "frame"
     elif place.door is not None:
         kind = "into"
+    elif direction.depth > OPEN_FLOOR:
+        kind = "space"
     else:
-        kind = "space" if direction.depth > OPEN_FLOOR else "wall"
+        kind = "wall"
     options = WORDS[kind]
     room = ""
     if direction.room is None:
-        options = tuple(each for each in options if "{room}" not in each)
+        options = tuple(pattern for pattern in options if "{room}" not in pattern)
     else:
         room = house.room_name(direction.room)
     caption = _fill_pattern(rng.choice(options), pieces, doors, room)
@@ -253,11 +272,10 @@ def _caption(
 
 
 def _fill_pattern(pattern: str, pieces: list[str], doors: list[str], room: str) -> str:
-    several = len(pieces) > 1 or (not pieces and len(doors) > 1)
-    if several:
+    # The verb agrees with the pieces, or with the doorways if there are no pieces.
+    words = {"be": "is", "stand": "stands"}
+    if len(pieces or doors) > 1:
         words = {"be": "are", "stand": "stand"}
-    else:
-        words = {"be": "is", "stand": "stands"}
     words["things"] = join_words([with_article(name) for name in pieces])
     words["doors"] = doorway_words(doors)
     starts = {name.title(): capitalized(words[name]) for name in ("things", "doors")}
@@ -268,20 +286,20 @@ def _summary(rng: random.Random, house: GeneratedHouse, place: HousePlace) -> st
     if place.door is not None:
         one, other = (house.room_name(number) for number in place.rooms)
         return rng.choice(WORDS["between"]).format(one=one, other=other)
-    in_sight = [
-        house.furniture[item.number] for item in furniture_in_sight(house, place.id)
-    ]
-    pieces = [
-        with_article(piece.name) for piece in in_sight if piece.room in place.rooms
-    ]
-    doors = [
-        _room_behind(house, place, item) for item in doors_in_sight(house, place.id)[:3]
-    ]
-    return rng.choice(WORDS["inside"]).format(
-        room=house.room_name(place.rooms[0]),
-        near=f", near {join_words(pieces[:2])}" if pieces else "",
-        doors=f", with {doorway_words(doors)}" if doors else "",
-    )
+    # The two nearest pieces and the three nearest doorways of the room.
+    near = ""
+    in_sight = furniture_in_sight(house, place.id)
+    pieces = [house.furniture[item.number] for item in in_sight]
+    names = [with_article(piece.name) for piece in pieces if piece.room in place.rooms]
+    if names:
+        near = f", near {join_words(names[:2])}"
+    doors = ""
+    doorways = doors_in_sight(house, place.id)[:3]
+    rooms = [_room_behind(house, place, item) for item in doorways]
+    if rooms:
+        doors = f", with {doorway_words(rooms)}"
+    room = house.room_name(place.rooms[0])
+    return rng.choice(WORDS["inside"]).format(room=room, near=near, doors=doors)
 
 
 def doorway_words(rooms: list[str]) -> str:

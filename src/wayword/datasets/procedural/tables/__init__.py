@@ -33,9 +33,8 @@ class Table(Mapping[str, T]):
     @cached_property
     def _rows(self) -> dict[str, T]:
         tables = _read(self._package, self._file)
-        return {
-            key: self._make(value, tables) for key, value in tables[self._name].items()
-        }
+        rows = tables[self._name]
+        return {key: self._make(value, tables) for key, value in rows.items()}
 
     def __getitem__(self, key: str) -> T:
         return self._rows[key]
@@ -54,17 +53,32 @@ def _read(package: str, file: str) -> Tables:
     return tables
 
 
+def expand_sets(
+    names: Sequence[str], sets: Mapping[str, Sequence[str]]
+) -> tuple[str, ...]:
+    """Replace each name of a set by its members; other names stay."""
+    members: list[str] = []
+    for name in names:
+        members += sets.get(name, (name,))
+    return tuple(members)
+
+
 def with_article(words: str) -> str:
     """Return the words with ``a`` or ``an``: ``an oak bench``."""
-    return f"{'an' if words[0].lower() in 'aeiou' else 'a'} {words}"
+    article = "an" if words[0].lower() in "aeiou" else "a"
+    return f"{article} {words}"
 
 
 def join_words(words: Sequence[str]) -> str:
     """Return the words as a list: ``a, b and c``."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _frozen(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _frozen(each) for key, each in value.items()}
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+        return {key: _frozen(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return tuple(map(_frozen, value))
+    return value

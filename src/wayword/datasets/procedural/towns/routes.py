@@ -41,8 +41,15 @@ TURN_ACTIONS: dict[Turn, tuple[Word, ...]] = {
 }
 """Actions for each turn, before the forward that leaves the junction."""
 
-STRAIGHT, CLEARLY, SIDE_ANGLE, BACK_ANGLE = 30.0, 25.0, 40.0, 160.0
-"""Thresholds in degrees, chosen so that a person at the junction would use the same word."""
+# Thresholds in degrees, chosen so that a person at the junction would use the same word.
+STRAIGHT = 30.0
+"""Maximum angle of an exit that is straight ahead."""
+CLEARLY = 25.0
+"""Minimum lead of the straight exit over all others."""
+SIDE_ANGLE = 40.0
+"""Minimum angle of an exit to the left or right."""
+BACK_ANGLE = 160.0
+"""Maximum angle of an exit to the left or right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,7 @@ class Exit:
 
 def exits(navigator: Navigator, state: State) -> list[Exit]:
     """Return the named exits of a junction for a walker who has just arrived."""
+    # All exits that some turn leads to: its actions, angle in degrees, and the state after it.
     found: dict[int, tuple[tuple[Word, ...], float, State]] = {}
     arrived = navigator.stand(state)
     for words in dict.fromkeys(TURN_ACTIONS.values()):
@@ -62,40 +70,44 @@ def exits(navigator: Navigator, state: State) -> list[Exit]:
         for word in (*words, "forward"):
             after = navigator.step(after, word)
         stand = navigator.stand(after)
+        angle = relative(stand.heading, arrived.heading)
         if stand.panorama not in (arrived.previous, arrived.panorama, *found):
-            found[stand.panorama] = (
-                words,
-                relative(stand.heading, arrived.heading),
-                after,
-            )
+            found[stand.panorama] = (words, angle, after)
+
+    # Those whose turn has an unambiguous name.
     angles = [angle for _, angle, _ in found.values()]
-    return [
-        Exit(turn, after)
-        for words, angle, after in found.values()
-        if (turn := _name_turn(words, angle, angles))
-    ]
+    named = []
+    for words, angle, after in found.values():
+        turn = _name_turn(words, angle, angles)
+        if turn:
+            named.append(Exit(turn, after))
+    return named
 
 
 def _name_turn(
     words: tuple[Word, ...], angle: float, angles: list[float]
 ) -> Turn | None:
+    """Return the name of a turn of ``angle`` degrees by the actions ``words``; None if ambiguous.
+
+    ``angles``: those of all exits.
+    """
     size = abs(angle)
     others = [other for other in angles if other != angle]
     if not words:
-        is_clear = size <= STRAIGHT and all(
-            abs(other) >= size + CLEARLY for other in others
-        )
-        return "straight" if is_clear else None
+        is_clear = all(abs(other) >= size + CLEARLY for other in others)
+        return "straight" if is_clear and size <= STRAIGHT else None
     side = words[0]
-    single = len(words) == 1
     if not SIDE_ANGLE <= size <= BACK_ANGLE or (angle < 0) != (side == "left"):
         return None
+
+    # One of two exits on a side: one left is the slight turn, two lefts are the sharp one.
+    is_single = len(words) == 1
     rivals = [abs(o) for o in others if (o < 0) == (angle < 0) and abs(o) > STRAIGHT]
     if not rivals:
-        return cast(Turn, side) if single else None
-    if len(rivals) > 1 or (rivals[0] > size) != single:
+        return cast(Turn, side) if is_single else None
+    if len(rivals) > 1 or (rivals[0] > size) != is_single:
         return None
-    return cast(Turn, f"{'slight' if single else 'sharp'} {side}")
+    return cast(Turn, f"{'slight' if is_single else 'sharp'} {side}")
 
 
 TURN_COUNTS = (1, 2, 2, 2, 3, 3, 3, 4)
@@ -107,8 +119,11 @@ CROSSING_COUNTS = (0, 0, 0, 1, 1, 2)
 COUNTED_SHARE = 0.2
 """Share of routes that end a counted number of steps after the last turn."""
 
-SHORTEST, LONGEST = 14, 50
+SHORTEST = 14
+LONGEST = 50
 """Range of actions per route, including turns and the stop."""
+FAILURES = 20
+"""Consecutive combinations without a new route after which a town has no more."""
 
 ATTEMPTS = 500  # draws before a combination of turns and crossings counts as failed
 LEG_ATTEMPTS = 3
@@ -118,15 +133,21 @@ DIRECTNESS = 0.75
 
 MOST_STRAIGHT = 3  # maximum junctions crossed per leg: people do not count further
 STEPS_AFTER = (2, 4)
+"""Range of counted steps after the last turn, to draw from."""
 MOST_STEPS = 5
+"""Maximum number of counted steps of a route of a set length."""
 TOO_FAR_RANGE = 7
 """Maximum distance, in panoramas beyond the goal, of a landmark that means "too far"."""
 
-SIDEWAYS, BESIDE = 24.0, (70.0, 110.0)
-"""Angles (degrees) from which a landmark is to a side, and between which it is right alongside."""
-
-TURNED, BEHIND_WALKER = 65.0, 122.0
-"""Angles (degrees) between which a landmark may be described as on the left or right."""
+# Angles to a landmark, in degrees from the heading.
+SIDEWAYS = 24.0
+"""A landmark at a smaller angle is ahead, at a larger one to a side."""
+BESIDE = (70.0, 110.0)
+"""A landmark between these is right alongside."""
+TURNED = 65.0
+BEHIND_WALKER = 122.0
+"""A landmark between these may be described as on the left or right: wider than ``BESIDE``, so
+that no earlier position matches the description of a goal."""
 
 Side = Literal["left", "right"]
 
@@ -192,33 +213,30 @@ class _Walk:
 def find_routes(town: Town, length: int = 0) -> Iterator[TownRoute]:
     """Yield routes in a fixed order, drawn on demand; no two share both ends. With ``length`` they
     take exactly that many actions including stop, and need not be direct."""
-    rng = random.Random(
-        f"routes/{town.scene}/{length}" if length else f"routes/{town.scene}"
-    )
+    seed = f"routes/{town.scene}"
+    counts: Sequence[int] = TURN_COUNTS
+    if length:
+        seed = f"{seed}/{length}"
+        # A leg takes about 16 actions, or half as many if it crosses no junction.
+        counts = range(max(0, length // 16 - 1), length // 8 + 1)
+    rng = random.Random(seed)
     planner = _TownPlanner(town, rng)
     used_ends: set[tuple[str, str]] = set()
     failures = 0
-    while failures < 20:
-        # A leg takes about 16 actions, or half as many if it crosses no junction.
-        counts: Sequence[int] = TURN_COUNTS
-        if length:
-            counts = range(max(0, length // 16 - 1), length // 8 + 1)
+    while failures < FAILURES:
+        # A combination of turns and crossings, then the first unused route that fits it.
         turns = rng.choice(counts)
-        crossings = rng.choice(CROSSING_COUNTS)
-        crossed = None if rng.random() < COUNTED_SHARE else crossings
-        drawn = (planner.draw(turns, crossed, length) for _ in range(ATTEMPTS))
-        unused = (
-            r
-            for r in drawn
-            if r is not None and (r.path[0], r.path[-1]) not in used_ends
-        )
-        route = next(unused, None)
-        if route is None:
-            failures += 1
-            continue
-        failures = 0
-        used_ends.add((route.path[0], route.path[-1]))
-        yield route
+        crossings: int | None = rng.choice(CROSSING_COUNTS)
+        if rng.random() < COUNTED_SHARE:
+            crossings = None
+        failures += 1
+        for _ in range(ATTEMPTS):
+            route = planner.draw(turns, crossings, length)
+            if route and (route.path[0], route.path[-1]) not in used_ends:
+                failures = 0
+                used_ends.add((route.path[0], route.path[-1]))
+                yield route
+                break
 
 
 class _TownPlanner:
@@ -248,26 +266,26 @@ class _TownPlanner:
         It crosses ``crossings`` junctions after the last turn or, if None, ends after counted
         steps. ``length``: its number of actions, 0 for any.
         """
+        # The legs. Those of a set length are drawn again if one fails: long routes would rarely be
+        # drawn whole.
         start = self._start()
         walk = _Walk([start])
         legs = list[TownLeg]()
         attempts = LEG_ATTEMPTS * turns if length else turns
         while len(legs) < turns and attempts:
-            attempts = attempts - 1
-            so_far = _Walk([*walk.states], [*walk.turns])
+            attempts -= 1
+            walk_before = _Walk([*walk.states], [*walk.turns])
             leg = self._walk_leg(walk)
-            places = [self._place(state) for state in walk.states]
-            overshoots = len(places) + len(walk.turns) >= length or len(
-                {*places}
-            ) < len(places)
-            if leg and not (length and overshoots):
+            if leg and not (length and self._overshoots(walk, length)):
                 legs.append(leg)
-            elif length:  # long routes would rarely be drawn whole
-                walk = so_far
+            elif length:
+                walk = walk_before
             else:
                 break
         if len(legs) < turns:
             return None
+
+        # The ending.
         if crossings is None:
             ending = self._end_by_steps(walk, length)
         else:
@@ -275,10 +293,15 @@ class _TownPlanner:
         path = [self._place(state) for state in walk.states]
         if ending is None or len(set(path)) < len(path):
             return None
+
+        # The route as a whole: length, directness, and the same turns as the oracle's.
         actions = len(path) + len(walk.turns)
         hops = self.town.graph.hops(path[0], path[-1])
-        usual = SHORTEST <= actions <= LONGEST and hops >= DIRECTNESS * (len(path) - 1)
-        if not (actions == length and hops > 1 if length else usual):
+        is_direct = hops >= DIRECTNESS * (len(path) - 1)
+        fits = is_direct and SHORTEST <= actions <= LONGEST
+        if length:
+            fits = actions == length and hops > 1
+        if not fits:
             return None
         gold = path_actions(self.town.navigator, start, path)
         if [word for word in gold if word in ("left", "right")] != walk.turns:
@@ -286,6 +309,12 @@ class _TownPlanner:
         ids = tuple(self.town.graph.ids[place] for place in path)
         heading = self.town.navigator.stand(start).heading
         return TownRoute(ids, heading, tuple(legs), ending, actions)
+
+    def _overshoots(self, walk: _Walk, length: int) -> bool:
+        """True if a walk is too long, or crosses itself."""
+        places = [self._place(state) for state in walk.states]
+        is_too_long = len(places) + len(walk.turns) >= length
+        return is_too_long or len({*places}) < len(places)
 
     def _start(self) -> State:
         """Return a state on a street, facing along it, at least three panoramas before its end."""
@@ -300,33 +329,37 @@ class _TownPlanner:
         return self.town.navigator.start(chain[at], heading)
 
     def _walk_leg(self, walk: _Walk) -> TownLeg | None:
+        """Extend a walk by a leg: across up to ``MOST_STRAIGHT`` junctions to a turn."""
         passed: list[Passed] = []
         lights = 0
         crossed_count = self.rng.choice((0, 0, 1, 1, 2, MOST_STRAIGHT))
         for number in range(crossed_count + 1):
             passed += self._to_junction(walk)
             junction = self._place(walk.states[-1])
-            lit = junction in self.town.lights
-            lights += lit
+            is_lit = junction in self.town.lights
+            lights += is_lit
             corner = self._at_corner(walk, junction)
-            straight_on = number < crossed_count
-            exits_here = self._exits(walk.states[-1])
-            options = [e for e in exits_here if (e.turn == "straight") == straight_on]
+            goes_straight = number < crossed_count
+            options = [
+                option
+                for option in self._exits(walk.states[-1])
+                if (option.turn == "straight") == goes_straight
+            ]
             if not options:
                 return None
             option = self.rng.choice(options)
             walk.turns += TURN_ACTIONS[option.turn]
             walk.states.append(option.state)
-            if number == crossed_count:
-                return TownLeg(
-                    option.turn, number + 1, lights if lit else 0, corner, tuple(passed)
-                )
-        return None
+        light_number = lights if is_lit else 0
+        return TownLeg(
+            option.turn, crossed_count + 1, light_number, corner, tuple(passed)
+        )
 
     def _end_beside(self, walk: _Walk, crossings: int, length: int) -> Ending | None:
         """Walk on to a goal next to a landmark on the last street, before the next junction."""
+        # Straight across the junctions.
         passed: list[Passed] = []
-        junctions = lights = 0
+        lights = 0
         for _ in range(crossings):
             passed += self._to_junction(walk)
             junction = self._place(walk.states[-1])
@@ -336,11 +369,13 @@ class _TownPlanner:
             if not straight:
                 return None
             walk.states.append(straight[0])
-            junctions = junctions + 1
-            lights = lights + (junction in self.town.lights)
+            lights += junction in self.town.lights
+
+        # A goal before the next junction; a set length leaves one position.
         ahead = self._run(walk.states[-1])[:-1]
-        exact = length - len(walk.states) - len(walk.turns) - 1
-        goals = [exact] if length else range(1, len(ahead))
+        goals: Sequence[int] = range(1, len(ahead))
+        if length:
+            goals = [length - len(walk.states) - len(walk.turns) - 1]
         choices = [
             k
             for k in goals
@@ -354,14 +389,14 @@ class _TownPlanner:
         (goal_landmark, *_) = self._alongside(ahead[goal])
         walk.states += ahead[: goal + 1]
         too_far = self._too_far(walk, ahead[goal + 1 :])
-        return Ending(junctions, lights, tuple(passed), goal_landmark, 0, too_far)
+        return Ending(crossings, lights, tuple(passed), goal_landmark, 0, too_far)
 
     def _is_first_beside(self, walk: _Walk, ahead: list[State], goal: int) -> bool:
         """True if a landmark is alongside here and was not to the side at any earlier state."""
         names = [passed.name for passed in self._alongside(ahead[goal])]
         if not names:
             return False
-        landmark = next(each for each in self.town.landmarks if each.name == names[0])
+        landmark = next(mark for mark in self.town.landmarks if mark.name == names[0])
         return not any(
             TURNED <= abs(self._angle(state, landmark)) <= BEHIND_WALKER
             and landmark.name in self._names_in_sight(state)
@@ -372,34 +407,41 @@ class _TownPlanner:
         """Stop a counted number of steps after the turn, including the step that left the
         junction."""
         ahead = self._run(walk.states[-1])[:-1]
-        taken = 1 if walk.turns else 0
-        exact = length - len(walk.states) - len(walk.turns) + taken
-        steps = exact if length else self.rng.randint(*STEPS_AFTER)
-        if len(ahead) < steps or (length and not 1 < steps <= MOST_STEPS):
+        taken = 1 if walk.turns else 0  # the step that left the junction
+        if length:
+            steps = length - len(walk.states) - len(walk.turns) + taken
+            if not 1 < steps <= MOST_STEPS:
+                return None
+        else:
+            steps = self.rng.randint(*STEPS_AFTER)
+        if len(ahead) < steps:
             return None
         walk.states += ahead[: steps - taken]
-        return Ending(
-            0, 0, (), None, steps, self._too_far(walk, ahead[steps - taken :])
-        )
+        too_far = self._too_far(walk, ahead[steps - taken :])
+        return Ending(0, 0, (), None, steps, too_far)
 
     def _too_far(self, walk: _Walk, beyond: list[State]) -> str:
         """Return a landmark farther on that is visible nowhere on the route; "" if none is."""
-        in_view = {
-            name for state in walk.states for name in self._names_in_sight(state)
-        }
-        names = (
-            each.name
-            for state in beyond[2:TOO_FAR_RANGE]
-            for each in self._alongside(state)
-        )
-        return next((name for name in names if name not in in_view), "")
+        in_view = set[str]()
+        for state in walk.states:
+            in_view |= self._names_in_sight(state)
+        # From two panoramas beyond the goal: one step too far is no mistake.
+        for state in beyond[2:TOO_FAR_RANGE]:
+            for landmark in self._alongside(state):
+                if landmark.name not in in_view:
+                    return landmark.name
+        return ""
 
     def _to_junction(self, walk: _Walk) -> list[Passed]:
         """Walk to the next junction; return the landmarks passed."""
         run = self._run(walk.states[-1])
-        start = [] if len(walk.states) == 1 else [walk.states[-1]]
+        passed: list[Passed] = []
+        if len(walk.states) > 1:  # landmarks at the start are not passed
+            passed += self._alongside(walk.states[-1])
+        for state in run:
+            passed += self._alongside(state)
         walk.states += run
-        return [passed for state in (*start, *run) for passed in self._alongside(state)]
+        return passed
 
     def _walk_to_junction(self, state: State) -> list[State]:
         """Return the states after each forward, up to the next junction; there always is one."""
@@ -414,23 +456,21 @@ class _TownPlanner:
         for landmark in self.beside.get(self._place(state), ()):
             angle = self._angle(state, landmark)
             if BESIDE[0] <= abs(angle) <= BESIDE[1]:
-                alongside.append(
-                    Passed(landmark.name, "left" if angle < 0 else "right")
-                )
+                alongside.append(Passed(landmark.name, _side(angle)))
         return alongside
 
     def _at_corner(self, walk: _Walk, junction: int) -> Passed | None:
         """Return the landmark at the junction if it is visible from the last step before it."""
+        last_state, junction_state = walk.states[-2:]
         landmark = self.corner.get(junction)
-        if landmark is None or landmark.name not in self._names_in_sight(
-            walk.states[-2]
-        ):
+        if landmark is None or landmark.name not in self._names_in_sight(last_state):
             return None
-        before, at = (self._angle(state, landmark) for state in walk.states[-2:])
-        changes_side = abs(at) < BESIDE[1] and (at < 0) != (before < 0)
+        before = self._angle(last_state, landmark)
+        at = self._angle(junction_state, landmark)
+        changes_side = abs(at) < BESIDE[1] and _side(at) != _side(before)
         if changes_side or not SIDEWAYS <= abs(before) <= BESIDE[1]:
             return None
-        return Passed(landmark.name, "left" if before < 0 else "right")
+        return Passed(landmark.name, _side(before))
 
     def _angle(self, state: State, landmark: Landmark) -> float:
         """Return the angle to a landmark: relative to the heading, degrees, right positive."""
@@ -439,6 +479,10 @@ class _TownPlanner:
         return relative(bearing(position, (landmark.x, landmark.y)), stand.heading)
 
     def _names_in_sight(self, state: State) -> set[str]:
-        return {
-            sight.name for sight in self.sights[self.town.graph.ids[self._place(state)]]
-        }
+        panorama = self.town.graph.ids[self._place(state)]
+        return {sight.name for sight in self.sights[panorama]}
+
+
+def _side(angle: float) -> Side:
+    """Return the side of an angle in degrees from the heading."""
+    return "left" if angle < 0 else "right"

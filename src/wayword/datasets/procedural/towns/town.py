@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
@@ -36,9 +37,8 @@ NAMES: Mapping[str, tuple[str, ...]] = Table("sentences", "town_names")
 
 def town_names(rng: random.Random) -> Iterator[str]:
     """Iterate over 452 distinct names in random order."""
-    shops = [
-        f"{owner} {trade}" for owner in NAMES["owners"] for trade in NAMES["trades"]
-    ]
+    pairs = product(NAMES["owners"], NAMES["trades"])
+    shops = [f"{owner} {trade}" for owner, trade in pairs]
     rng.shuffle(shops)
     plain = list(NAMES["plain"])
     rng.shuffle(plain)
@@ -58,8 +58,14 @@ BLOCK = (58, 92)
 """Range of distances (metres) between corners, before jitter."""
 
 JITTER = 7  # maximum jitter of a corner along each axis, in metres
-MISSING_SHARE, DIAGONAL_SHARE, BENT_SHARE = 0.15, 0.2, 0.25
-"""Shares of streets left out, of blocks with a diagonal, and of streets that bend."""
+MISSING_SHARE = 0.15
+"""Share of the streets of the grid that are left out, if the town stays connected."""
+DIAGONAL_SHARE = 0.2
+"""Share of blocks with a diagonal street."""
+BENT_SHARE = 0.25
+"""Share of streets that bend halfway."""
+BEND_M = (6.0, 14.0)
+"""Range of distances (metres) of a bend from the straight line."""
 
 STREET_ANGLE = 35.0  # degrees: words could not distinguish streets at a smaller angle
 MOST_STREETS = 5  # maximum streets per corner
@@ -89,9 +95,9 @@ class Street:
             piece = math.dist(p, q)
             if remaining <= piece:
                 piece_share = remaining / piece
-                return p[0] + piece_share * (q[0] - p[0]), p[1] + piece_share * (
-                    q[1] - p[1]
-                )
+                x = p[0] + piece_share * (q[0] - p[0])
+                y = p[1] + piece_share * (q[1] - p[1])
+                return x, y
             remaining -= piece
         return self.points[-1]
 
@@ -111,43 +117,43 @@ class Streets:
 
 def draw_streets(rng: random.Random, size: int) -> Streets:
     """Draw a plan of ``size`` x ``size`` corners."""
+    # Corners: a grid with lines at random distances, and jitter.
     across = [0.0]
     up = [0.0]
     for line in (across, up):
         for _ in range(size - 1):
             line.append(line[-1] + rng.uniform(*BLOCK))
-    corners = [
-        (
-            round(x + rng.uniform(-JITTER, JITTER), 2),
-            round(y + rng.uniform(-JITTER, JITTER), 2),
-        )
-        for y in up
-        for x in across
-    ]
+    corners = []
+    for grid_y, grid_x in product(up, across):
+        x = round(grid_x + rng.uniform(-JITTER, JITTER), 2)
+        y = round(grid_y + rng.uniform(-JITTER, JITTER), 2)
+        corners.append((x, y))
+
+    # Streets along the grid, then diagonals, which alternate in direction, so no two cross.
     streets = [Street(a, b, (corners[a], corners[b])) for a, b in _grid(rng, size)]
     for row, column in product(range(size - 1), repeat=2):
-        # Diagonals alternate in direction, so no two cross.
         corner = row * size + column
         if (row + column) % 2:
             a, b = (corner, corner + size + 1)
         else:
             a, b = (corner + 1, corner + size)
         if rng.random() < DIAGONAL_SHARE:
-            slant = Street(a, b, (corners[a], corners[b]))
-            degrees = [
-                sum(end in (other.a, other.b) for other in streets) for end in (a, b)
-            ]
-            if max(degrees) < MOST_STREETS and _leaves_apart(slant, streets):
-                streets.append(slant)
+            diagonal = Street(a, b, (corners[a], corners[b]))
+            degrees = Counter[int]()
+            for other in streets:
+                degrees.update((other.a, other.b))
+            has_space = max(degrees[a], degrees[b]) < MOST_STREETS
+            if has_space and _leaves_apart(diagonal, streets):
+                streets.append(diagonal)
+
+    # Bends, to the left or to the right of the middle.
     for number, street in enumerate(streets):
         (x, y), (u, v) = street.points
         length = street.length
-        aside = rng.choice((-1, 1)) * rng.uniform(6.0, 14.0)
-        middle = (
-            (x + u) / 2 + aside * (v - y) / length,
-            (y + v) / 2 - aside * (u - x) / length,
-        )
-        bend = round(middle[0], 2), round(middle[1], 2)
+        aside = rng.choice((-1, 1)) * rng.uniform(*BEND_M)
+        bend_x = (x + u) / 2 + aside * (v - y) / length
+        bend_y = (y + v) / 2 - aside * (u - x) / length
+        bend = (round(bend_x, 2), round(bend_y, 2))
         bent = Street(street.a, street.b, ((x, y), bend, (u, v)))
         others = streets[:number] + streets[number + 1 :]
         if rng.random() < BENT_SHARE and _leaves_apart(bent, others):
@@ -157,34 +163,48 @@ def draw_streets(rng: random.Random, size: int) -> Streets:
 
 def _grid(rng: random.Random, size: int) -> list[tuple[int, int]]:
     """Return pairs of neighboring corners, with some left out while the town stays connected."""
+    corner_count = size * size
     pairs = []
-    for corner in range(size * size):
-        pairs += [(corner, corner + 1)] if (corner + 1) % size else []
-        pairs += [(corner, corner + size)] if corner + size < size * size else []
+    for corner in range(corner_count):
+        if (corner + 1) % size:  # not the last of its row
+            pairs.append((corner, corner + 1))
+        if corner + size < corner_count:
+            pairs.append((corner, corner + size))
     for pair in rng.sample(pairs, len(pairs))[: int(MISSING_SHARE * len(pairs))]:
         rest = [other for other in pairs if other != pair]
-        ends = [sum(corner in other for other in rest) for corner in pair]
-        reached = set[int]()
-        edge = {0}
-        while edge:
-            reached |= edge
-            edge = {
-                end for each in rest if not edge.isdisjoint(each) for end in each
-            } - reached
-        if min(ends) >= 2 and len(reached) == size * size:
+        degrees = Counter[int]()
+        for ends in rest:
+            degrees.update(ends)
+        makes_dead_end = any(degrees[corner] < 2 for corner in pair)
+        if not makes_dead_end and len(_reached(rest)) == corner_count:
             pairs.remove(pair)
     return pairs
 
 
+def _reached(pairs: list[tuple[int, int]]) -> set[int]:
+    """Return the corners that can be reached from corner 0."""
+    reached = set[int]()
+    frontier = {0}
+    while frontier:
+        reached |= frontier
+        neighbors = set[int]()
+        for pair in pairs:
+            if not frontier.isdisjoint(pair):
+                neighbors.update(pair)
+        frontier = neighbors - reached
+    return reached
+
+
 def _leaves_apart(street: Street, others: list[Street]) -> bool:
     """True if the street leaves both of its corners well apart from every other street."""
-    return all(
-        abs(relative(street.leaving_heading(corner), other.leaving_heading(corner)))
-        >= STREET_ANGLE
-        for corner in (street.a, street.b)
-        for other in others
-        if corner in (other.a, other.b)
-    )
+    for corner in (street.a, street.b):
+        heading = street.leaving_heading(corner)
+        for other in others:
+            if corner not in (other.a, other.b):
+                continue
+            if abs(relative(heading, other.leaving_heading(corner))) < STREET_ANGLE:
+                return False
+    return True
 
 
 SMALLEST, LARGEST = 3, 9
@@ -264,8 +284,11 @@ def build_town(scene: str) -> Town:
     match = re.fullmatch(r"[a-z]+-s-?\d+-n(\d+)-\d+", scene)
     if match is None or not SMALLEST <= int(match[1]) <= LARGEST:
         raise UsageError(f"{scene!r} is not a generated town such as 'test-s0-n6-0003'")
+    # One generator for all steps: their order decides the town.
     rng = random.Random(f"town/{scene}")
     streets = draw_streets(rng, int(match[1]))
+
+    # Panoramas: the corners first, then those along each street, about SPACING apart.
     points = list(streets.corners)
     chains = list[tuple[int, ...]]()
     for street in streets.streets:
@@ -273,32 +296,39 @@ def build_town(scene: str) -> Town:
         inner = range(len(points), len(points) + steps - 1)
         points += [street.point_at(k / steps) for k in range(1, steps)]
         chains.append((street.a, *inner, street.b))
+
+    # The graph, with links in both directions; positions are latitude and longitude.
     ids = [f"{scene}-p{number:04d}" for number in range(len(points))]
     links = []
-    for one, other in (pair for chain in chains for pair in pairwise(chain)):
-        heading = bearing(points[one], points[other])
-        links.append((ids[one], heading, ids[other]))
-        links.append((ids[other], (heading + 180.0) % 360.0, ids[one]))
+    for chain in chains:
+        for one, other in pairwise(chain):
+            heading = bearing(points[one], points[other])
+            links.append((ids[one], heading, ids[other]))
+            links.append((ids[other], (heading + 180.0) % 360.0, ids[one]))
     north_east = np.array([(y, x) for x, y in points]) / METRES_PER_DEGREE
     graph = replace(streetgraph.build(scene, ids, links), positions=north_east)
-    draws = [(corner, rng.random()) for corner in range(len(streets.corners))]
+
+    # Traffic lights, then landmarks with names.
     lights = [
         corner
-        for corner, draw in draws
-        if draw < LIGHT_SHARE.get(graph.degree(corner), 0.0)
+        for corner in range(len(streets.corners))
+        if rng.random() < LIGHT_SHARE.get(graph.degree(corner), 0.0)
     ]
-    landmarks = [
-        *_line_streets(rng, chains, points),
-        *_fill_corners(rng, graph, streets),
-    ]
+    landmarks = _line_streets(rng, chains, points)
+    landmarks += _fill_corners(rng, graph, streets)
     names = town_names(rng)
     named = [replace(landmark, name=next(names)) for landmark in landmarks]
     for corner in lights:
         around = frozenset(streets.streets_at(corner))
         named.append(Landmark(LIGHT, *points[corner], corner, around, "light"))
     return Town(
-        *(scene, streets, Navigator(graph), np.array(points)),
-        *(tuple(chains), tuple(named), frozenset(lights)),
+        scene,
+        streets,
+        Navigator(graph),
+        np.array(points),
+        tuple(chains),
+        tuple(named),
+        frozenset(lights),
     )
 
 
@@ -312,14 +342,16 @@ def _line_streets(
         count = rng.choice((1, 2, 2, 3))
         while free and count:
             k = rng.choice(free)
-            count = count - 1
+            count -= 1
             free = [other for other in free if abs(other - k) >= 3]
+            # To the left or to the right of the street.
+            panorama = chain[k]
             heading = math.radians(bearing(points[chain[k - 1]], points[chain[k + 1]]))
             side = rng.choice((-1, 1))
-            x = points[chain[k]][0] + side * LANDMARK_OFFSET * math.cos(heading)
-            y = points[chain[k]][1] - side * LANDMARK_OFFSET * math.sin(heading)
+            x = points[panorama][0] + side * LANDMARK_OFFSET * math.cos(heading)
+            y = points[panorama][1] - side * LANDMARK_OFFSET * math.sin(heading)
             landmarks.append(
-                Landmark("", x, y, chain[k], frozenset({number}), "street")
+                Landmark("", x, y, panorama, frozenset({number}), "street")
             )
     return landmarks
 
@@ -336,6 +368,7 @@ def _fill_corners(
         headings = sorted(
             streets.streets[number].leaving_heading(corner) for number in around
         )
+        # Between two neighboring streets; in a wide gap, close to the first of them.
         k = rng.randrange(len(headings))
         gap = (headings[(k + 1) % len(headings)] - headings[k]) % 360.0
         angle = math.radians(headings[k] + min(gap, 90.0) / 2)
@@ -350,8 +383,8 @@ SIGHT = 27.0
 HALF_VIEW = 30.0
 """Half the horizontal field of view in degrees (60 in total, as in VELMA)."""
 
-SECTORS = 8
-WIDTH = 360.0 / SECTORS
+SECTORS = 8  # views of a panorama, as in NavGPT
+WIDTH = 360.0 / SECTORS  # degrees
 
 
 def in_sight(town: Town) -> Mapping[str, tuple[Sighting, ...]]:
@@ -365,9 +398,13 @@ def in_sight(town: Town) -> Mapping[str, tuple[Sighting, ...]]:
     }
     for landmark in town.landmarks:
         spot = landmark.x, landmark.y
-        for panorama in {p for number in landmark.streets for p in town.chains[number]}:
+        street_panoramas = set[int]()
+        for number in landmark.streets:
+            street_panoramas.update(town.chains[number])
+        for panorama in street_panoramas:
             eye = town.point(panorama)
             distance = math.dist(eye, spot)
+            # A light above the eye is out of view.
             overhead = landmark.where == "light" and panorama == landmark.home
             if distance <= SIGHT and not overhead:
                 sights[panorama].append(
@@ -414,13 +451,12 @@ class TownPerceiver(Perceiver):
         """
         scores = np.zeros((len(landmarks), len(headings)))
         for sight in self._at(scene, place):
-            off = np.array(
-                [abs(relative(sight.heading, heading)) for heading in headings]
-            )
+            offsets = [abs(relative(sight.heading, heading)) for heading in headings]
+            off = np.array(offsets)
+            # 4 for a visible landmark, up to 2 for a near one, up to 2 for a central one.
             near = 2.0 * (1.0 - (sight.distance or 0.0) / SIGHT)
-            clear = np.where(
-                off > HALF_VIEW, 0.0, 4.0 + near + 2.0 * (1.0 - off / HALF_VIEW)
-            )
+            central = 2.0 * (1.0 - off / HALF_VIEW)
+            clear = np.where(off > HALF_VIEW, 0.0, 4.0 + near + central)
             rows = [row for row, name in enumerate(landmarks) if name == sight.name]
             scores[rows] = np.maximum(scores[rows], clear)
         return scores

@@ -108,11 +108,8 @@ class SimulatedDetector(Perceiver):
                 detections.append(
                     Detection(name, obj.bearing, obj.away, score, obj.width)
                 )
-        # False alarms depend on place and heading
-        key = (
-            *_cell(view),
-            f"{view.heading:.0f}",
-        )
+        # False alarms depend on place and heading.
+        key = (*_cell(view), f"{view.heading:.0f}")
         if self._uniform("phantom", *key) < quality.false_alarms:
             kind = PHANTOMS[int(self._uniform("kind", *key) * len(PHANTOMS))]
             bearing = (self._uniform("bearing", *key) - 0.5) * view.field_of_view
@@ -130,11 +127,12 @@ class SimulatedDetector(Perceiver):
             mean = quality.match
             spread = quality.spread
             if not fits(phrase, obj):
-                words = f"{_normalize(obj.words)} {_normalize(obj.kind)}".split()
-                # "mug" of two mugs
-                shared = not set(words).isdisjoint(_normalize(phrase).split())
-                mean = quality.other + quality.related * shared
+                mean = quality.other
                 spread = quality.other_spread
+                # An object that shares a word with the phrase, as "mug" of two mugs, scores higher.
+                words = f"{_normalize(obj.words)} {_normalize(obj.kind)}".split()
+                if not set(words).isdisjoint(_normalize(phrase).split()):
+                    mean += quality.related
             score = self._score(min(1.0, mean), spread, obj, view, phrase)
             if best is None or score > best.score:
                 best = GroundedRegion(score, obj.bearing, obj.away)
@@ -156,28 +154,28 @@ class SimulatedDetector(Perceiver):
         self, mean: float, spread: float, obj: Shown, view: View, topic: str
     ) -> float:
         """Draw a score around ``mean``, lowered by distance and clipped to 0 … 1."""
+        # Two normal numbers whose variances add up to 1.
         steady = self.quality.steady
-        by_object = self._normal(topic, obj.id)
-        by_place = self._normal(topic, obj.id, *_cell(view))
-        noise = spread * (
-            math.sqrt(steady) * by_object + math.sqrt(1 - steady) * by_place
-        )
+        by_object = math.sqrt(steady) * self._normal(topic, obj.id)
+        by_place = math.sqrt(1 - steady) * self._normal(topic, obj.id, *_cell(view))
+        noise = spread * (by_object + by_place)
         return min(1.0, max(0.0, mean - self.quality.fade * obj.away + noise))
 
     def _is_noticed(self, obj: Shown, view: View) -> bool:
+        """True if an object in view is detected, see ``Quality``."""
         quality = self.quality
         size = math.sqrt(max(0.0, obj.width * obj.height * obj.fraction))
         chance = quality.recall * math.exp(-obj.distance / quality.far)
-        chance *= size / (size + quality.small) if quality.small else 1.0
+        if quality.small:
+            chance *= size / (size + quality.small)
         return self._uniform("notice", obj.id, *_cell(view)) < chance
 
     def _uniform(self, *topic: str) -> float:
         """Return a number in [0, 1) from the seed and the topic, the same on every machine."""
         text = "/".join((str(self._seed), *topic))
-        return (
-            int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest())
-            / 2**56
-        )
+        # Seven bytes, because a float holds 53 bits exactly.
+        digest = hashlib.blake2b(text.encode(), digest_size=7).digest()
+        return int.from_bytes(digest) / 2**56
 
     def _normal(self, *topic: str) -> float:
         """Return a standard normal number from seed and topic (Box-Muller)."""
@@ -188,10 +186,7 @@ class SimulatedDetector(Perceiver):
 def fits(phrase: str, obj: Shown) -> bool:
     """True if a phrase names an object, by its description or type. Word breaks are ignored: a
     "basketball" is a ``basket_ball``."""
-    joined, *names = (
-        _normalize(text).replace(" ", "") for text in (phrase, obj.words, obj.kind)
-    )
-    return joined in names
+    return _unbroken(phrase) in (_unbroken(obj.words), _unbroken(obj.kind))
 
 
 def caption(detections: Sequence[Detection], max_names: int = 4) -> str:
@@ -200,19 +195,32 @@ def caption(detections: Sequence[Detection], max_names: int = 4) -> str:
     >>> caption([Detection("sofa", 0, 2.0, 0.9, 40), Detection("lamp", 9, 2.0, 0.9, 5)])
     'a sofa and a lamp'
     """
-    ranked = sorted(detections, key=lambda each: -each.width)
-    names = list(dict.fromkeys(each.name for each in ranked))[:max_names]
-    phrases = [f"{'an' if name[0] in 'aeiou' else 'a'} {name}" for name in names]
-    earlier_names = ", ".join(phrases[:-1])
-    return " and ".join(filter(None, (earlier_names, *phrases[-1:]))) or "an empty wall"
+    ranked = sorted(detections, key=lambda detection: -detection.width)
+    names = list(dict.fromkeys(detection.name for detection in ranked))[:max_names]
+    phrases = []
+    for name in names:
+        article = "an" if name[0] in "aeiou" else "a"
+        phrases.append(f"{article} {name}")
+    if not phrases:
+        return "an empty wall"
+    if len(phrases) == 1:
+        return phrases[0]
+    return f"{', '.join(phrases[:-1])} and {phrases[-1]}"
 
 
 def _cell(view: View) -> tuple[str, str]:
+    """Return the cell of 0.25 m from which a view was taken: errors are the same within it."""
     return f"{round(view.x * 4)}", f"{round(view.y * 4)}"
 
 
 def _normalize(text: str) -> str:
+    """Return a name in lower case with blanks between its words."""
     return " ".join(text.lower().replace("_", " ").replace("-", " ").split())
+
+
+def _unbroken(text: str) -> str:
+    """Return a name in lower case without word breaks."""
+    return _normalize(text).replace(" ", "")
 
 
 # A network on a camera: boxes in the view's picture become detections and groundings.
@@ -288,19 +296,20 @@ class EyeDetector(Perceiver):
             raise UsageError(f"{self.name} needs a picture, and this view has none")
 
     def _boxes(self, view: View, phrases: Sequence[str]) -> list[Box]:
+        """Return the boxes of a view's picture; a grounder finds those of the phrases."""
         self.check_view(view)
         pictures = [pixels(view.image)]
-        eye = _eye("grounder" if self._is_grounder else "detector", self.name)
         if self._is_grounder:
-            answer = eye.find(pictures, list(phrases))
+            answer = _eye("grounder", self.name).find(pictures, list(phrases))
         else:
-            answer = eye.boxes(pictures)
+            answer = _eye("detector", self.name).boxes(pictures)
         # In a thread: agents call their detectors inside an event loop.
         with ThreadPoolExecutor(1) as thread:
             boxes: list[list[Box]] = thread.submit(asyncio.run, answer).result()
         return boxes[0]
 
     def _detection(self, view: View, box: Box) -> Detection:
+        """Convert a box in a view's picture to a detection."""
         size = pixels(view.image).shape[:2]
         row, column = box.center
 
@@ -336,21 +345,25 @@ def distance_at(
         return None
     bearings = np.array(depth.bearings)
     elevations = np.array(depth.elevations)
+    # Some depth cameras have a smaller field of view than the picture.
     if abs(bearings - bearing).min() > max(3.0, width):
         return None
 
     def window(angles: Any, middle: float, size: float) -> Any:
+        """Return the indices of the angles in a window, at least that of the nearest one."""
         offsets = np.abs(angles - middle)
         indices = np.flatnonzero(offsets <= size / 2)
         return indices if len(indices) else np.array([int(offsets.argmin())])
 
+    # Depth is measured along the ray; the cosine gives its part along the floor.
     columns = window(bearings, bearing, width)
     rows = window(elevations, elevation, height)
-    floor = (
-        depth.metres()[rows][:, columns] * np.cos(np.radians(elevations[rows]))[:, None]
-    )
+    along_ray = depth.metres()[rows][:, columns]
+    floor = along_ray * np.cos(np.radians(elevations[rows]))[:, None]
     measured = floor[np.isfinite(floor)]
-    return round(float(np.median(measured)), 3) if len(measured) else None
+    if not len(measured):
+        return None
+    return round(float(np.median(measured)), 3)
 
 
 @lru_cache(maxsize=4)

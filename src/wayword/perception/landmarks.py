@@ -34,13 +34,15 @@ from wayword.core.perceiver import Perceiver
 
 TAU = 3.5  # threshold in standard deviations above the mean, from VELMA
 CAPTION = "picture of {}"
-FRONT, REAR = "the front view of a vehicle", "the rear view of a vehicle"
-"""Phrases that show the flow of traffic: an agent facing oncoming traffic sees fronts."""
+# Phrases that show the flow of traffic: an agent facing oncoming traffic sees fronts.
+FRONT = "the front view of a vehicle"
+REAR = "the rear view of a vehicle"
 _MIN_DEVIATION = 1e-9  # smaller deviations are rounding errors and count as zero
 
 Scores = NDArray[np.float64]
-# Mean and deviation of a landmark's scores over the training area
+"""Scores (L, V) of landmarks in views."""
 Standard = tuple[float, float]
+"""Mean and deviation of a landmark's scores over the training area."""
 
 
 class StandardizedScorer(Perceiver, ABC):
@@ -72,18 +74,10 @@ class StandardizedScorer(Perceiver, ABC):
     def score(
         self, scene: str, place: str, headings: Sequence[int], landmarks: Sequence[str]
     ) -> Scores:
+        """Return standardized scores (landmarks, views); NaN if unknown. Standards that are not
+        cached are computed first."""
         if self._cached_standards is None:
-            self._cached_standards = {}
-            with suppress(OSError, ValueError, TypeError, AttributeError, IndexError):
-                if self._file:
-                    stored = json.loads(self._file.read_text(encoding="utf-8"))
-                else:
-                    stored = {}
-                read = {
-                    str(k): (float(pair[0]), float(pair[1]))
-                    for k, pair in stored.items()
-                }
-                self._cached_standards = read  # a missing or damaged file holds none
+            self._cached_standards = self._read_standards()
         standards = self._cached_standards
         missing = [
             n for n in landmarks if n not in standards and n not in self._unknown
@@ -98,13 +92,25 @@ class StandardizedScorer(Perceiver, ABC):
         raw = self.raw_scores(scene, place, headings, landmarks)
         pairs = [standards.get(landmark, (np.nan, np.nan)) for landmark in landmarks]
         mean, deviation = np.array(pairs, np.float64).reshape(-1, 2).T[:, :, None]
-        return np.asarray(
-            (raw - mean) / np.where(deviation > _MIN_DEVIATION, deviation, np.nan)
-        )
+        divisor = np.where(deviation > _MIN_DEVIATION, deviation, np.nan)
+        return np.asarray((raw - mean) / divisor)
+
+    def _read_standards(self) -> dict[str, Standard]:
+        """Read the cache of standards; a missing or damaged file holds none."""
+        if self._file is None:
+            return {}
+        with suppress(OSError, ValueError, TypeError, AttributeError, IndexError):
+            stored = json.loads(self._file.read_text(encoding="utf-8"))
+            return {
+                str(name): (float(pair[0]), float(pair[1]))
+                for name, pair in stored.items()
+            }
+        return {}
 
     def flow(
         self, scene: str, place: str, heading: int
     ) -> Literal["with", "against"] | None:
+        """Return the flow of traffic relative to the heading; None if unknown."""
         front, rear = self.raw_scores(scene, place, [heading], [FRONT, REAR])[:, 0]
         if np.isnan(front) or np.isnan(rear):
             return None
@@ -155,11 +161,11 @@ class RecordedScores(StandardizedScorer):
         self, scene: str, place: str, headings: Sequence[int], phrases: Sequence[str]
     ) -> Scores:
         views, _ = self._records
-        columns = [views.get((place, heading % 360), {}) for heading in headings]
-        rows = [
-            [column.get(phrase, np.nan) for column in columns] for phrase in phrases
-        ]
-        return np.array(rows, np.float64).reshape(len(phrases), len(headings))
+        scores = np.full((len(phrases), len(headings)), np.nan)
+        for column, heading in enumerate(headings):
+            recorded = views.get((place, heading % 360), {})
+            scores[:, column] = [recorded.get(phrase, np.nan) for phrase in phrases]
+        return scores
 
     def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
         _, standards = self._records
@@ -175,16 +181,15 @@ class RecordedScores(StandardizedScorer):
             where = f"line {number}"
             read = partial(read_field, self._path, where, record)
             if isinstance(record, dict) and "landmark" in record:
-                pair = (
-                    (name, read(name, (int, float))) for name in ("mean", "deviation")
-                )
-                mean, deviation = (
-                    self._number(where, name, value) for name, value in pair
+                number_types = (int, float)
+                mean = self._number(where, "mean", read("mean", number_types))
+                deviation = self._number(
+                    where, "deviation", read("deviation", number_types)
                 )
                 if deviation <= 0:
                     problem = f"must be above 0, got {deviation}"
                     raise DataError(self._path, f"{where}, field 'deviation'", problem)
-                standards[read("landmark", str)] = mean, deviation
+                standards[read("landmark", str)] = (mean, deviation)
                 continue
             panorama = read("panorama", str)
             scores = read("scores", dict)
@@ -195,6 +200,7 @@ class RecordedScores(StandardizedScorer):
         return views, standards
 
     def _number(self, where: str, name: str, value: Any) -> float:
+        """Return a finite number. Raises ``DataError``, also for a bool, which is an int."""
         is_finite = isinstance(value, int | float) and math.isfinite(value)
         if isinstance(value, bool) or not is_finite:
             problem = f"must be a finite number, got {repr(value)[:40]}"
@@ -251,7 +257,8 @@ class FeatureArchive(StandardizedScorer):
             return scores
         texts = self._load(TEXTS)
         features = _as_array(views).reshape(VIEWS, -1)
-        features = features if len(headings) == VIEWS else features[VIEWS // 2][None]
+        if len(headings) != VIEWS:  # the middle one, to see the flow of traffic
+            features = features[VIEWS // 2][None]
         for row, phrase in enumerate(phrases):
             text = texts.get(CAPTION.format(phrase), texts.get(phrase))
             if text is not None:
@@ -259,13 +266,13 @@ class FeatureArchive(StandardizedScorer):
         return scores
 
     def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
-        standards = self._load(STANDARDS)
-        pairs = {name: standards.get(CAPTION.format(name)) for name in landmarks}
-        return {
-            name: (float(p[0]), float(p[1]))
-            for name, p in pairs.items()
-            if p is not None
-        }
+        published = self._load(STANDARDS)
+        standards: dict[str, Standard] = {}
+        for name in landmarks:
+            pair = published.get(CAPTION.format(name))
+            if pair is not None:
+                standards[name] = (float(pair[0]), float(pair[1]))
+        return standards
 
     @cached_property
     def _images(self) -> Mapping[str, Any]:
@@ -279,7 +286,10 @@ class FeatureArchive(StandardizedScorer):
 
 
 def _as_array(value: Any) -> Scores:
-    return np.asarray(value.numpy() if hasattr(value, "numpy") else value, np.float64)
+    """Return an array or a tensor as an array."""
+    if hasattr(value, "numpy"):
+        value = value.numpy()
+    return np.asarray(value, np.float64)
 
 
 class _Arrays(pickle.Unpickler):

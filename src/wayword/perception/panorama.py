@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,6 +25,15 @@ from wayword.core.perceiver import Floats, Picture
 
 FACES = ("up", "north", "east", "south", "west", "down")
 """A skybox's faces in Matterport3D's order, which numbers them 0 to 5."""
+FACE_AXES = {
+    "up": (0.0, 90.0),
+    "north": (0.0, 0.0),
+    "east": (90.0, 0.0),
+    "south": (180.0, 0.0),
+    "west": (270.0, 0.0),
+    "down": (0.0, -90.0),
+}
+"""Face -> heading and elevation (degrees) of its middle."""
 
 
 def view(
@@ -37,11 +47,10 @@ def view(
 
     ``size`` is (rows, columns). Raises ``UsageError`` for a field of view that is not below 180°.
     """
-    rays = (
-        _camera_rays(float(width), (size[0], size[1]))
-        @ _camera_axes(heading, elevation).T
-    )
+    camera_rays = _camera_rays(float(width), (size[0], size[1]))
+    rays = camera_rays @ _camera_axes(heading, elevation).T
     longitude, latitude = _ray_angles(rays)
+    # Pixel centers are at half coordinates: column 0 is half a pixel from the edge.
     rows, columns = panorama.shape[:2]
     x = (longitude / (2 * np.pi) + 0.5) * columns - 0.5
     y = (0.5 - latitude / np.pi) * rows - 0.5
@@ -55,12 +64,17 @@ def direction(
     width: float,
     size: Sequence[int],
 ) -> tuple[float, float]:
-    """Return the (heading, elevation) of a view's pixel; heading in (-180, 180]."""
-    focal = size[1] / 2 / np.tan(np.radians(width / 2))
-    ray = np.array([(column - (size[1] - 1) / 2), -(row - (size[0] - 1) / 2), focal])
-    longitude, latitude = _ray_angles(
-        (ray / np.linalg.norm(ray)) @ _camera_axes(*towards).T
-    )
+    """Return the (heading, elevation) of a view's pixel in degrees; heading in (-180, 180].
+
+    ``towards``: heading and elevation of the view. ``size``: its rows and columns.
+    """
+    rows, columns = size
+    focal = columns / 2 / np.tan(np.radians(width / 2))  # in pixels
+    right = column - (columns - 1) / 2
+    down = row - (rows - 1) / 2
+    ray = np.array([right, -down, focal])
+    unit_ray = ray / np.linalg.norm(ray)
+    longitude, latitude = _ray_angles(unit_ray @ _camera_axes(*towards).T)
     return float(np.degrees(longitude)), float(np.degrees(latitude))
 
 
@@ -74,22 +88,28 @@ def from_skybox(faces: Mapping[str, Picture], rows: int = 512) -> Picture:
     for name in FACES:
         if name not in faces or faces[name].shape[0] != faces[name].shape[1]:
             raise UsageError(f"skybox: the face {name!r} is missing or not square")
-    y, x = np.mgrid[0:rows, 0 : 2 * rows]
-    longitude = ((x + 0.5) / (2 * rows) - 0.5) * 2 * np.pi
-    rays = _direction_vectors(longitude, (0.5 - (y + 0.5) / rows) * np.pi)
-    picture = np.empty((rows, 2 * rows, 3), np.uint8)
-    frames = [(0.0, 90.0), *((90.0 * number, 0.0) for number in range(4)), (0.0, -90.0)]
-    face_rays = [rays @ _camera_axes(*frame) for frame in frames]
-    nearest = np.stack([each[..., 2] for each in face_rays]).argmax(axis=0)
+    columns = 2 * rows
+    y, x = np.mgrid[0:rows, 0:columns]
+    longitude = ((x + 0.5) / columns - 0.5) * 2 * np.pi
+    latitude = (0.5 - (y + 0.5) / rows) * np.pi
+    rays = _direction_vectors(longitude, latitude)
+
+    # A ray meets the face along whose axis it goes farthest.
+    face_rays = [rays @ _camera_axes(*FACE_AXES[name]) for name in FACES]
+    forward = np.stack([ray[..., 2] for ray in face_rays])
+    nearest = forward.argmax(axis=0)
+    picture = np.empty((rows, columns, 3), np.uint8)
     for number, name in enumerate(FACES):
         is_nearest = nearest == number
         face = faces[name]
-        ray = face_rays[number][is_nearest]
         side = len(face)
+        # At distance 1 along its axis, a face extends from -1 to 1.
+        ray = face_rays[number][is_nearest]
         face_x = (ray[:, 0] / ray[:, 2] + 1) / 2 * side - 0.5
         face_y = (1 - ray[:, 1] / ray[:, 2]) / 2 * side - 0.5
-        clipped = face_x.clip(0, side - 1), face_y.clip(0, side - 1)
-        picture[is_nearest] = _interpolate(face, *clipped, wrap=False)
+        face_x = face_x.clip(0, side - 1)
+        face_y = face_y.clip(0, side - 1)
+        picture[is_nearest] = _interpolate(face, face_x, face_y, wrap=False)
     return picture
 
 
@@ -101,10 +121,10 @@ def _camera_rays(width: float, size: tuple[int, int]) -> Floats:
             f"a view's width must be between 0 and 180 degrees, got {width}"
         )
     rows, columns = size
-    focal = columns / 2 / np.tan(np.radians(width / 2))
-    right, down = np.meshgrid(
-        np.arange(columns) - (columns - 1) / 2, np.arange(rows) - (rows - 1) / 2
-    )
+    focal = columns / 2 / np.tan(np.radians(width / 2))  # in pixels
+    across = np.arange(columns) - (columns - 1) / 2
+    along = np.arange(rows) - (rows - 1) / 2
+    right, down = np.meshgrid(across, along)
     rays = np.stack([right, -down, np.full_like(right, focal)], axis=-1)
     return np.asarray(rays / np.linalg.norm(rays, axis=-1, keepdims=True))
 
@@ -119,16 +139,18 @@ def _camera_axes(heading: float, elevation: float) -> Floats:
 
 
 def _direction_vectors(longitude: Floats | float, latitude: Floats | float) -> Floats:
+    """Return unit vectors (…, 3) in (east, up, north) of angles in radians."""
     level = np.cos(latitude)
     east = level * np.sin(longitude)
     north = level * np.cos(longitude)
-    return np.stack(
-        [east, np.broadcast_to(np.sin(latitude), np.shape(east)), north], axis=-1
-    )
+    up = np.broadcast_to(np.sin(latitude), np.shape(east))
+    return np.stack([east, up, north], axis=-1)
 
 
 def _ray_angles(rays: Floats) -> tuple[Floats, Floats]:
+    """Return longitude and latitude (radians) of unit vectors in (east, up, north)."""
     longitude = np.arctan2(rays[..., 0], rays[..., 2])
+    # Rounding may take a unit vector's component just beyond 1.
     return longitude, np.arcsin(rays[..., 1].clip(-1.0, 1.0))
 
 
@@ -142,10 +164,13 @@ def _interpolate(picture: Picture, x: Floats, y: Floats, wrap: bool = True) -> P
     x_share = (x - left)[..., None]
     y_share = (y - top)[..., None]
     below = (top + 1).clip(max=rows - 1)
-    left, right = (
-        (each % columns) if wrap else each.clip(0, columns - 1)
-        for each in (left, left + 1)
-    )
+    right = left + 1
+    if wrap:
+        left = left % columns
+        right = right % columns
+    else:
+        left = left.clip(0, columns - 1)
+        right = right.clip(0, columns - 1)
     upper = picture[top, left] * (1 - x_share) + picture[top, right] * x_share
     lower = picture[below, left] * (1 - x_share) + picture[below, right] * x_share
     return np.asarray(np.rint(upper * (1 - y_share) + lower * y_share), np.uint8)
@@ -172,12 +197,11 @@ class ViewLayout:
 
     def views(self) -> Iterator[tuple[float, float]]:
         """Yield (heading, elevation) of every view: by heading, then from the top down."""
-        return (
-            (heading, rise) for heading in self.headings for rise in self.elevations
-        )
+        return product(self.headings, self.elevations)
 
 
-_EIGHT, _TWELVE = (tuple(360.0 / n * number for number in range(n)) for n in (8, 12))
+_EIGHT = tuple(45.0 * number for number in range(8))
+_TWELVE = tuple(30.0 * number for number in range(12))
 LAYOUTS: dict[str, ViewLayout] = {
     layout.name: layout
     for layout in (
@@ -218,8 +242,8 @@ def read(source: Path | BinaryIO, name: str = "") -> Picture:
         raise DataError(name or str(source), "", problem) from error
 
 
-# ``read``, with a cache of the last few pictures
 cached_read = lru_cache(maxsize=16)(read)
+"""``read``, with a cache: an agent looks at the same panorama several times."""
 
 
 def encode(picture: Picture, quality: int = 90) -> Image:

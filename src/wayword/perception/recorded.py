@@ -110,13 +110,13 @@ def pack_sightings(folder: Path) -> Sightings:
             raise DataError(
                 folder / "objects_list", where, "must have 6, 8 or 12 groups of objects"
             )
+        return [sightings_of(group) for group in groups]
+
+    def sightings_of(group: Mapping[str, Any]) -> list[Sighting]:
         # The distance is null if the depth was unknown.
         return [
-            [
-                Sighting(name.strip(), absolute(obj["heading"] or 0.0), obj["distance"])
-                for name, obj in group.items()
-            ]
-            for group in groups
+            Sighting(name.strip(), absolute(obj["heading"] or 0.0), obj["distance"])
+            for name, obj in group.items()
         ]
 
     return find_objects
@@ -142,6 +142,7 @@ def reverie_sightings(
             object_position = positions.get(scene, {}).get(number)
             if not box["visible_pos"] or object_position is None:
                 continue
+            # Metres east, north and up from the viewpoint.
             x, y, z = (np.asarray(object_position) - position).tolist()
             distance = float(np.hypot(np.hypot(x, y), z))
             if distance <= REVERIE_METRES:
@@ -248,10 +249,11 @@ class ScanPictures(Perceiver):
                 sphere, heading - north, elevation, width, (SIZE, SIZE)
             )
             return panorama.encode(shown)
+        # Twelve views per row: looking down, level, looking up.
         elevation_row = min(max(round(elevation / STEP), -1), 1) + 1
         number = 12 * elevation_row + round(heading / STEP) % 12
-        at = panorama.picture_at
-        path = at(views / f"{number:02d}") or at(views / str(number))
+        path = panorama.picture_at(views / f"{number:02d}")
+        path = path or panorama.picture_at(views / str(number))
         if path is None:
             problem = f"has no picture {number:02d} of the 36"
             raise DataError(views, "", problem, "render all 36 views, 00 to 35")
@@ -264,16 +266,14 @@ class ScanPictures(Perceiver):
             return panorama.read(single_file), 0.0
         for subfolder in ("matterport_skybox_images", ""):
             folder = self._folder / scene / subfolder
-            faces = [
-                panorama.picture_at(folder / f"{place}_skybox{n}_sami")
-                for n in range(6)
-            ]
-            paths = [path for path in faces if path is not None]
+            paths: dict[str, Path] = {}
+            for number, name in enumerate(FACES):
+                path = panorama.picture_at(folder / f"{place}_skybox{number}_sami")
+                if path is not None:
+                    paths[name] = path
             if len(paths) == len(FACES):
-                read = {
-                    name: panorama.read(p) for name, p in zip(FACES, paths, strict=True)
-                }
-                return panorama.from_skybox(read, ROWS), self._axes(scene)[place]
+                faces = {name: panorama.read(path) for name, path in paths.items()}
+                return panorama.from_skybox(faces, ROWS), self._axes(scene)[place]
         raise DataError(
             self._folder / scene,
             f"viewpoint {place!r}",
@@ -292,7 +292,8 @@ def camera_headings(path: Path) -> dict[str, float]:
     for number, record in enumerate(read_json(path)):
         read = partial(read_field, path, f"record {number}", record)
         pose = read("pose", list)
-        headings[read("image_id", str)] = relative(
-            math.degrees(math.atan2(pose[2], pose[6])), 0
-        )
+        east = pose[2]
+        north = pose[6]
+        heading = math.degrees(math.atan2(east, north))
+        headings[read("image_id", str)] = relative(heading, 0)
     return headings

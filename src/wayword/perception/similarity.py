@@ -40,29 +40,28 @@ class TextSimilarity:
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """Return unit embeddings (N, 384) of the texts."""
-        # One by one, because int8 results depend on the rest of a batch
+        # One by one, because int8 results depend on the rest of a batch.
         for text in texts:
             if text not in self._embeddings:
-                session, tokenizer = self._loaded
-                encoded = tokenizer.encode(text)
-                mask = encoded.attention_mask
-                types = encoded.type_ids
-                arrays = {
-                    "input_ids": encoded.ids,
-                    "attention_mask": mask,
-                    "token_type_ids": types,
-                }
-                names = [each.name for each in session.get_inputs()]
-                feed = {
-                    name: np.array([arrays[name]], dtype=np.int64) for name in names
-                }
-                states = session.run(None, feed)[0][0]
-                weights = np.array(mask, dtype=np.float32)[:, None]
-                mean = (states * weights).sum(axis=0) / weights.sum()
-                self._embeddings[text] = (mean / np.linalg.norm(mean)).astype(
-                    np.float32
-                )
+                self._embeddings[text] = self._embed(text)
         return np.stack([self._embeddings[text] for text in texts])
+
+    def _embed(self, text: str) -> Floats:
+        """Return the unit embedding (384,) of one text."""
+        session, tokenizer = self._loaded
+        encoded = tokenizer.encode(text)
+        arrays = {
+            "input_ids": encoded.ids,
+            "attention_mask": encoded.attention_mask,
+            "token_type_ids": encoded.type_ids,
+        }
+        # Only the arrays that the network asks for.
+        names = [node.name for node in session.get_inputs()]
+        feed = {name: np.array([arrays[name]], dtype=np.int64) for name in names}
+        states = session.run(None, feed)[0][0]
+        weights = np.array(encoded.attention_mask, dtype=np.float32)[:, None]
+        mean = (states * weights).sum(axis=0) / weights.sum()
+        return np.asarray((mean / np.linalg.norm(mean)).astype(np.float32))
 
     def likeness(self, text: str, others: Sequence[str]) -> Floats:
         """Return the cosine similarities (N,) of ``text`` with each of ``others``."""
@@ -79,9 +78,9 @@ class TextSimilarity:
         with needing("text embeddings need tokenizers", "prior"):
             from tokenizers import Tokenizer
         options = onnxruntime.SessionOptions()
-        # Texts of a few tokens gain nothing from threads
+        # Texts of a few tokens gain nothing from threads.
         options.intra_op_num_threads = 1
-        options.log_severity_level = 3
+        options.log_severity_level = 3  # errors only
         providers = ["CPUExecutionProvider"]
         session = onnxruntime.InferenceSession(
             str(self._network), options, providers=providers

@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +23,8 @@ from wayword.core.perceiver import Box, Perceiver, Picture
 from wayword.models.middleware.cache import AnswerCache, digest
 from wayword.perception.panorama import ViewLayout, direction, view
 
-# Boxes with the same name and a smaller difference in heading are one object
 SAME_DEG = 8.0
+"""Boxes with the same name and a smaller difference in heading (degrees) are one object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +67,12 @@ class Memory:
         """Return one answer per view: from the cache, the rest in batches that are cached at once.
         Only views that are not cached are cut from their panorama."""
         keys = [digest([question, content]) for content in views.contents]
-        cached = {key: self.cache.get(key) if self.cache else None for key in keys}
+        cached: dict[str, Json] = dict.fromkeys(keys)
+        if self.cache is not None:
+            cached = {key: self.cache.get(key) for key in keys}
         missing = [number for number, key in enumerate(keys) if cached[key] is None]
-        for batch in (
-            missing[i : i + self.batch] for i in range(0, len(missing), self.batch)
-        ):
+        for start in range(0, len(missing), self.batch):
+            batch = missing[start : start + self.batch]
             answers = await ask([views[number] for number in batch])
             self.requests += len(batch)
             for number, answer in zip(batch, answers, strict=True):
@@ -88,9 +90,9 @@ class Views:
         self._layout = layout
         self.towards = list(layout.views())
         self._cut_views: dict[int, Picture] = {}
-        content = hashlib.sha256(
-            str(panorama.shape).encode() + panorama.tobytes()
-        ).hexdigest()
+        # The shape too: pictures of other sides may have the same bytes.
+        shape = str(panorama.shape).encode()
+        content = hashlib.sha256(shape + panorama.tobytes()).hexdigest()
         frame = f"{layout.width:g} {layout.size}"
         self.contents = [f"{content} {h:g} {e:g} {frame}" for h, e in self.towards]
         """Cache key of each view: the panorama's checksum, the direction and the size."""
@@ -100,9 +102,10 @@ class Views:
 
     def __getitem__(self, number: int) -> Picture:
         if number not in self._cut_views:
-            frame = self._layout.width, self._layout.size
+            heading, elevation = self.towards[number]
+            layout = self._layout
             self._cut_views[number] = view(
-                self._panorama, *self.towards[number], *frame
+                self._panorama, heading, elevation, layout.width, layout.size
             )
         return self._cut_views[number]
 
@@ -119,6 +122,7 @@ class Surveyor:
     memory: Memory = field(default_factory=Memory)
 
     async def look(self, panorama: Picture) -> list[SurveyedView]:
+        """Return the answers about every view of a panorama, in the order of the layout."""
         views = Views(panorama, self.layout)
         captions: list[Json] = [""] * len(views)
         tags: list[Json] = [[] for _ in views.contents]
@@ -136,14 +140,17 @@ class Surveyor:
         if (eye := self.tagger) is not None:
             tags = await self.memory.answers(f"tags {eye.name}", views, eye.tags)
         surveyed = []
-        for at, caption, rows, tagged in zip(
-            views.towards, captions, boxes, tags, strict=True
-        ):
-            detected = (
+        for number, (heading, elevation) in enumerate(views.towards):
+            rows = boxes[number]  # the six fields of a box, then its distance
+            look = SurveyedView(
+                heading,
+                elevation,
+                captions[number],
                 tuple(Box(*row[:6]) for row in rows),
                 tuple(row[6] for row in rows),
+                tuple(tags[number]),
             )
-            surveyed.append(SurveyedView(*at, caption, *detected, tuple(tagged)))
+            surveyed.append(look)
         return surveyed
 
     async def _detect(
@@ -151,19 +158,21 @@ class Surveyor:
     ) -> Sequence[Json]:
         """Return boxes as rows: name, score, four edges, and metres along the camera's axis at the
         center, or None."""
-        found = await detector.boxes(views)
-        depths = await self.depth.depths(views) if self.depth else [None] * len(views)
+        detected = await detector.boxes(views)
+        depths: Sequence[Any] = [None] * len(views)
+        if self.depth:
+            depths = await self.depth.depths(views)
         answers = list[Json]()
-        for boxes, depth in zip(found, depths, strict=True):
+        for boxes, depth in zip(detected, depths, strict=True):
             rows = list[Json]()
             for box in boxes:
                 metres = None
                 if depth is not None:
+                    # The center of a box may be just outside the picture.
                     limits = np.array(depth.shape) - 1
-                    metres = round(
-                        float(depth[*np.clip(box.center, 0, limits).astype(int)]), 3
-                    )
-                edges = box.left, box.top, box.right, box.bottom
+                    row, column = np.clip(box.center, 0, limits).astype(int)
+                    metres = round(float(depth[row, column]), 3)
+                edges = (box.left, box.top, box.right, box.bottom)
                 rows.append([box.name, box.score, *edges, metres])
             answers.append(rows)
         return answers
@@ -177,29 +186,38 @@ def merge(
     those of unknown distance are kept."""
     sights: list[SightedObject] = []
     for look in looks:
-        towards = look.heading, look.elevation
+        towards = (look.heading, look.elevation)
         for box, distance in zip(look.boxes, look.distances, strict=True):
-            heading, rise = direction(*box.center, towards, layout.width, layout.size)
-            if distance is None or distance <= within:
-                sights.append(
-                    SightedObject(
-                        box.name, absolute(heading), rise, box.score, distance
-                    )
-                )
-        heading = absolute(look.heading)
-        sights += [
-            SightedObject(tag, heading, look.elevation, 0.0) for tag in look.tags
-        ]
-    unique: list[SightedObject] = []
-    for sight in sorted(sights, key=lambda each: -each.score):
-        if not any(
-            sight.name == other.name
-            and abs(relative(sight.heading, other.heading)) < SAME_DEG
-            and (
-                abs(sight.elevation - other.elevation) < 2 * SAME_DEG
-                or sight.score == 0.0
+            if distance is not None and distance > within:
+                continue
+            heading, elevation = direction(
+                *box.center, towards, layout.width, layout.size
             )
-            for other in unique
-        ):
+            sight = SightedObject(
+                box.name, absolute(heading), elevation, box.score, distance
+            )
+            sights.append(sight)
+        for tag in look.tags:
+            heading = absolute(look.heading)
+            sights.append(SightedObject(tag, heading, look.elevation, TAG_SCORE))
+
+    unique: list[SightedObject] = []
+    for sight in sorted(sights, key=lambda sight: -sight.score):
+        if not any(_is_same(sight, other) for other in unique):
             unique.append(sight)
     return unique
+
+
+def _is_same(sight: SightedObject, other: SightedObject) -> bool:
+    """True if a sight shows the same object as another one of a higher score."""
+    if sight.name != other.name:
+        return False
+    if abs(relative(sight.heading, other.heading)) >= SAME_DEG:
+        return False
+    # A tag has no elevation of its own: only that of its view.
+    is_tag = sight.score == TAG_SCORE
+    return is_tag or abs(sight.elevation - other.elevation) < 2 * SAME_DEG
+
+
+TAG_SCORE = 0.0
+"""Score of a tag: below every box, so that a box of the same name has priority."""

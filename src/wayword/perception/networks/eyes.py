@@ -160,10 +160,11 @@ class Detr(Network):
             outputs, threshold=self._threshold, target_sizes=sizes(pictures)
         )
         names = self.model.config.id2label
-        return [
-            boxes(each, [str(names[int(n)]) for n in each["labels"]])
-            for each in results
-        ]
+        answers = []
+        for result in results:
+            labels = [str(names[int(number)]) for number in result["labels"]]
+            answers.append(boxes(result, labels))
+        return answers
 
 
 def boxes(result: Mapping[str, Any], names: Sequence[str]) -> list[Box]:
@@ -218,19 +219,17 @@ class GroundingDino(Grounder):
         answers = []
         for result, scores, tokens in rows:
             detected = scores[scores.amax(dim=-1) > self.threshold]  # (boxes, tokens)
-            # A phrase's tokens end with a full stop; a box gets the one with the most likely token.
+            # A phrase's tokens end with a full stop. Token 0 marks the start of the text.
             ends = [place for place, token in enumerate(tokens) if token == stop]
             starts = [1, *(end + 1 for end in ends)]
-            spans = zip(starts, ends, strict=False)
-            chances = [
-                detected[:, a:b].amax(dim=-1).tolist()
-                for a, b in spans
-                if len(detected)
-            ]
+            chances = []  # of each phrase: one number per box
+            for start, end in zip(starts, ends, strict=False):
+                if len(detected):
+                    chances.append(detected[:, start:end].amax(dim=-1).tolist())
+            # A box gets the phrase with the most likely token.
             by_box = zip(*chances, strict=True)
-            answers.append(
-                boxes(result, [phrases[each.index(max(each))] for each in by_box])
-            )
+            names = [phrases[by_phrase.index(max(by_phrase))] for by_phrase in by_box]
+            answers.append(boxes(result, names))
         return answers
 
 
@@ -247,7 +246,11 @@ class Owlv2(Grounder):
         inputs = self.inputs(images=list(pictures), text=texts, padding="max_length")
         labels = [list(phrases)] * len(pictures)
         results = self._results(self.outputs(inputs), pictures, text_labels=labels)
-        return [boxes(each, [str(t) for t in each["text_labels"]]) for each in results]
+        answers = []
+        for result in results:
+            names = [str(label) for label in result["text_labels"]]
+            answers.append(boxes(result, names))
+        return answers
 
 
 # A small detector that needs only OpenCV: SSD networks in TensorFlow's frozen format.
@@ -287,23 +290,22 @@ class Ssd(Perceiver):
         self._names = ["-", *names.read_text(encoding="utf-8").splitlines()]
 
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
-        found = list[list[Box]]()
+        answers = list[list[Box]]()
         for picture in pictures:
             blob = self._cv.dnn.blobFromImage(
                 picture, size=(SIDE, SIDE), swapRB=False, crop=False
             )
             self._net.setInput(blob)
+            # Rows of picture, class, score and the edges as shares of the picture's sides.
+            output = self._net.forward()[0, 0].tolist()
             rows, columns = picture.shape[:2]
-            answer = list[Box]()
-            for _, kind, score, left, top, right, bottom in self._net.forward()[
-                0, 0
-            ].tolist():
+            boxes = list[Box]()
+            for _, kind, score, left, top, right, bottom in output:
+                name = "-"
                 if 0 < int(kind) < len(self._names):
                     name = self._names[int(kind)]
-                else:
-                    name = "-"
                 if score >= MIN_SCORE and name != "-":
                     edges = (left * columns, top * rows, right * columns, bottom * rows)
-                    answer.append(Box(name, float(score), *map(float, edges)))
-            found.append(sorted(answer, key=lambda box: -box.score))
-        return found
+                    boxes.append(Box(name, float(score), *map(float, edges)))
+            answers.append(sorted(boxes, key=lambda box: -box.score))
+        return answers

@@ -36,9 +36,13 @@ from wayword.perception.networks import indoor_words
 from wayword.perception.networks.eyes import Network
 from wayword.perception.panorama import view
 
-FIELD_OF_VIEW, SIZE = 60.0, (460, 800)  # horizontal degrees; rows and columns
-# Of the views cut from a training panorama
+# As in VELMA.
+FIELD_OF_VIEW = 60.0
+"""Horizontal field of view of the views, in degrees."""
+SIZE = (460, 800)
+"""Rows and columns of the views."""
 TRAINING_HEADINGS = tuple(range(0, 360, 45))
+"""Headings (degrees) of the views cut from a training panorama."""
 BATCH = 64  # pictures per batch
 
 
@@ -86,7 +90,8 @@ class PanoramaPictures:
         for number, line in enumerate(text.splitlines(), 1):
             try:
                 name, yaw, *rest = line.split(",")
-                rows.append((name, float(yaw), rest[2] if rest[2:] else ""))
+                area = rest[2] if len(rest) > 2 else ""  # some files have no areas
+                rows.append((name, float(yaw), area))
             except ValueError:
                 problem = f"must be 'panorama,yaw,lat,lng,area', got {line[:60]!r}"
                 raise DataError(self._nodes, f"line {number}", problem) from None
@@ -122,10 +127,12 @@ class ClipScores(StandardizedScorer):
         self, scene: str, place: str, headings: Sequence[int], phrases: Sequence[str]
     ) -> Scores:
         texts = self._embed_texts(phrases)
-        views = [self._view(place, heading) for heading in headings]
-        unknown_scores = np.full(len(phrases), np.nan)
-        columns = [unknown_scores if view is None else texts @ view for view in views]
-        return np.stack(columns, axis=1) if columns else np.zeros((len(phrases), 0))
+        scores = np.full((len(phrases), len(headings)), np.nan)
+        for column, heading in enumerate(headings):
+            view = self._view(place, heading)
+            if view is not None:
+                scores[:, column] = texts @ view
+        return scores
 
     def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
         views = self._training
@@ -146,12 +153,11 @@ class ClipScores(StandardizedScorer):
             phrase for phrase in dict.fromkeys(phrases) if phrase not in self._texts
         ]
         if new_phrases:
-            captions = [
-                p if p in (FRONT, REAR) else CAPTION.format(p) for p in new_phrases
-            ]
-            self._texts.update(
-                zip(new_phrases, self._encoder.texts(captions), strict=True)
-            )
+            # The phrases for the flow of traffic are captions already.
+            whole = {FRONT: FRONT, REAR: REAR}
+            captions = [whole.get(p, CAPTION.format(p)) for p in new_phrases]
+            embeddings = self._encoder.texts(captions)
+            self._texts.update(zip(new_phrases, embeddings, strict=True))
         return np.array([self._texts[phrase] for phrase in phrases])
 
     @cached_property
@@ -164,19 +170,22 @@ class ClipScores(StandardizedScorer):
                 return read_array(stored, mapped=True)
             except (OSError, ValueError):
                 stored.unlink(missing_ok=True)  # damaged: compute it again
+
+        # In batches, since all pictures together do not fit in memory.
         training = self._pictures.training
         parts = list[Scores]()
         batch = list[Picture]()
         for panorama in training:
-            views = (
-                self._pictures.view(panorama, heading) for heading in TRAINING_HEADINGS
-            )
-            batch += [view for view in views if view is not None]
+            for heading in TRAINING_HEADINGS:
+                view = self._pictures.view(panorama, heading)
+                if view is not None:
+                    batch.append(view)
             if batch and (len(batch) >= BATCH or panorama == training[-1]):
                 parts.append(self._encoder.pictures(batch))
                 batch = []
-        empty = np.zeros((0, 1), np.float32)
-        vectors = np.concatenate(parts).astype(np.float32) if parts else empty
+        vectors = np.zeros((0, 1), np.float32)
+        if parts:
+            vectors = np.concatenate(parts).astype(np.float32)
         if stored:
             keep(stored, lambda file: np.save(file, vectors, allow_pickle=False))
         return vectors
@@ -196,18 +205,20 @@ class TransformersEncoder(Network):
         return self._unit("get_image_features", images=list(views))
 
     def texts(self, captions: Sequence[str]) -> Scores:
-        # SigLIP was trained on texts padded to 64 tokens; CLIP works with either
+        """Return unit embeddings (N, D) of captions."""
+        # SigLIP was trained on texts padded to 64 tokens; CLIP works with either.
         padding = "max_length" if "siglip" in self.model.config.model_type else True
-        # some tokenizers lack the model's maximum length, and longer texts raise an error
+        # Some tokenizers lack the model's maximum length, and longer texts raise an error.
         max_length = self.model.config.text_config.max_position_embeddings
         options = {"padding": padding, "truncation": True, "max_length": max_length}
         return self._unit("get_text_features", text=list(captions), **options)
 
     def _unit(self, method: str, **given: Any) -> Scores:
+        """Return the vectors (N, D) of a method of the model, normalized to length 1."""
         inputs = self.inputs(**given)
         with self.torch.inference_mode():
             outputs = getattr(self.model, method)(**inputs)
-        # Newer versions wrap the vectors
+        # Newer versions wrap the vectors.
         vectors = getattr(outputs, "pooler_output", outputs)
         unit = vectors / vectors.norm(dim=-1, keepdim=True)
         return np.asarray(unit.float().cpu().numpy(), np.float64)
@@ -233,9 +244,9 @@ def neural_scorer(model: str, image_folder: str, nodes_file: str) -> Perceiver:
 # Sources: Radford et al. 2021, CLIP; Zhai et al. 2023, SigLIP; Zhang et al. 2023, Recognize
 # Anything (RAM), which this replaces.
 
-TAGGED = "a photo of a {}"
-# Minimum score of a tag, in standard deviations above the mean of all words
+TAGGED = "a photo of a {}"  # the prompt with which CLIP was evaluated
 MARGIN = 1.0
+"""Minimum score of a tag, in standard deviations above the mean of all words."""
 MAX_TAGS = 15  # per picture
 
 
@@ -256,8 +267,7 @@ class ListTagger(Perceiver):
         scores = self._encoder.pictures(pictures) @ self._texts.T
         cutoffs = scores.mean(axis=1) + MARGIN * scores.std(axis=1)
         order = np.argsort(-scores, axis=1)[:, :MAX_TAGS]
-        rows = zip(scores, cutoffs, order, strict=True)
-        return [
-            [self._words[n] for n in rank if row[n] > cutoff]
-            for row, cutoff, rank in rows
-        ]
+        tags = []
+        for row, cutoff, ranked in zip(scores, cutoffs, order, strict=True):
+            tags.append([self._words[n] for n in ranked if row[n] > cutoff])
+        return tags

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, make_dataclass
+from dataclasses import dataclass, fields, is_dataclass, make_dataclass
 from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 from annotated_types import Ge
 
+from wayword.core.blame import place_of
 from wayword.core.errors import UsageError, suggest
 
 Count = Annotated[int, Ge(1)]
@@ -42,6 +43,9 @@ _MAX_QUOTED = 80  # characters of an invalid value shown in an error
 def make(settings: type[Any], values: Mapping[str, Any], owner: str) -> Any:
     """Return an instance of ``settings`` for a part, the ``owner``; strings are converted to the
     field's type. Raises ``UsageError`` for unknown keys and invalid values."""
+    if not is_dataclass(settings):
+        problem = "must be a dataclass; add @dataclass(frozen=True)"
+        raise UsageError(f"{place_of(settings)}: {settings.__qualname__} {problem}")
     names = [field.name for field in fields(settings)]
     for key in values:
         if key not in names:

@@ -121,14 +121,23 @@ class Decision:
     fallback_for: Rejection | None = None
 
 
+NO_DECISION = "act must return Decision(Action(…)) or a Rejection"
+"""Error message for any other answer of an agent."""
+
+
+def is_decision(answer: object) -> bool:
+    """True for a rejection, and for a decision with an action."""
+    if isinstance(answer, Rejection):
+        return True
+    return isinstance(getattr(answer, "action", None), Action)
+
+
 def legal(decision: Decision | Rejection, space: ActionSpace) -> Decision | Rejection:
     """Return the decision, or a rejection if its action is not in the action space."""
     if isinstance(decision, Rejection):
         return decision
-    if not isinstance(getattr(decision, "action", None), Action):
-        raise TypeError(
-            f"act must return Decision(Action(…)) or a Rejection, got {decision!r}"
-        )
+    if not is_decision(decision):
+        raise TypeError(f"{NO_DECISION}, got {decision!r}")
     if decision.action in space:
         return decision
     reason = f"{decision.action} is not a legal action here"

@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, Self
 
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, legal
+from wayword.core.blame import CodeError, place_of
 from wayword.core.episode import Episode
 from wayword.core.trajectory import Ending, Step, Trajectory
 from wayword.core.world import SLIPPED, Feedback, Observation, World
@@ -59,7 +60,7 @@ class Game:
             if done:
                 self._spaces[actor] = ActionSpace(())
             else:
-                self._spaces[actor] = self.world.action_space(actor)
+                self._spaces[actor] = _checked(self.world, actor)
         return self._spaces[actor]
 
     def active(self, actor: str) -> bool:
@@ -104,8 +105,9 @@ class Game:
         else:
             feedback = self.world.step(actor, decision.action)
             if not isinstance(feedback, Feedback):
-                raise TypeError(
-                    f"a world's step must return Feedback(…), got {feedback!r}"
+                raise CodeError(
+                    f"{place_of(type(self.world).step)}: a world's step must return Feedback(…), "
+                    f"got {feedback!r}"
                 )
         self.taken[actor] += 1
         self._observations.clear()
@@ -157,6 +159,19 @@ class Game:
         other._observations = {}
         other._spaces = {}
         return other
+
+
+def _checked(world: World, actor: str) -> ActionSpace:
+    """Return the actor's legal actions. Raises ``CodeError`` unless they are an action space."""
+    space = world.action_space(actor)
+    listed = getattr(space, "listed", None)
+    # A list that is computed on access is not computed here.
+    is_list = isinstance(listed, list | tuple) and bool(listed)
+    if listed is None or (is_list and not isinstance(listed[0], Action)):
+        where = place_of(type(world).action_space)
+        expected = "action_space must return ActionSpace((Action(…), …))"
+        raise CodeError(f"{where}: {expected}, got {space!r:.80}")
+    return space
 
 
 class ReplayDiffers(Exception):

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 from wayword.core.episode import Json, NoSettings
 
@@ -185,6 +185,34 @@ class Choice:
 
 Prompt = str | Sequence[Message]
 """Raw text to continue without a template, or a conversation for the model's chat template."""
+
+
+def prompt_of(prompt: Any) -> Prompt:
+    """Return a prompt whose messages may be mappings with ``role`` and ``content``. Raises
+    ``TypeError`` for anything else that is no prompt."""
+    if isinstance(prompt, str):
+        return prompt
+    messages: Any = prompt
+    if isinstance(prompt, Message | Mapping):
+        messages = (prompt,)
+    if not isinstance(messages, Sequence):
+        raise TypeError(f"a prompt is text or a list of messages, got {prompt!r:.80}")
+    if all(isinstance(message, Message) for message in messages):
+        unchanged: Prompt = messages
+        return unchanged
+    return tuple(map(_message_of, messages))
+
+
+def _message_of(message: Any) -> Message:
+    if isinstance(message, Message):
+        return message
+    given = message if isinstance(message, Mapping) else {}
+    role: Any = given.get("role")
+    content = given.get("content")
+    if role not in get_args(Role) or not isinstance(content, str):
+        example = 'user("…") or {"role": "user", "content": "…"}'
+        raise TypeError(f"a message is {example}, got {message!r:.80}")
+    return Message(role, content)
 
 
 class Model(ABC):

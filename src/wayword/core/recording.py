@@ -24,9 +24,13 @@ from wayword.core.model import (
     Prompt,
     Sampling,
     Wrapper,
+    prompt_of,
 )
 from wayword.core.perceiver import Percept
 from wayword.core.trajectory import FOLLOWED, ModelCall, Note, Step
+
+GREEDY = Sampling()
+"""Sampling of a call that gives none."""
 
 
 class Log:
@@ -102,7 +106,9 @@ class DictatedModel(Model):
 class RecordedModel(Wrapper):
     """A model whose calls are all recorded in the episode's log, including failed ones.
 
-    A fatal ``ModelError`` is raised as ``ModelUnusable``, which no agent catches.
+    Messages may be mappings as in OpenAI's interface, ``{"role": "user", "content": "…"}``, and a
+    prompt may be text. A fatal ``ModelError`` is raised as ``ModelUnusable``, which no agent
+    catches.
     """
 
     def __init__(self, model: Model, role: str, log: Log) -> None:
@@ -113,7 +119,8 @@ class RecordedModel(Wrapper):
     def as_role(self, role: str) -> RecordedModel:
         return RecordedModel(self._inner, role, self._log)
 
-    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+    async def complete(self, prompt: Prompt, sampling: Sampling = GREEDY) -> Completion:
+        prompt = prompt_of(prompt)
         if self._log.dictated is not None:
             return await self._log.dictated.as_role(self._role).complete(
                 prompt, sampling
@@ -123,6 +130,7 @@ class RecordedModel(Wrapper):
         )
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        prompt = prompt_of(prompt)
         if self._log.dictated is not None:
             return await self._log.dictated.as_role(self._role).choose(prompt, options)
         return await self._recorded(self._inner.choose(prompt, options), prompt, None)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import inspect
 import pkgutil
 import re
 import sys
@@ -28,6 +27,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args
 
+from wayword.core.blame import check_class
 from wayword.core.errors import UsageError, suggest
 
 Kind = Literal[
@@ -154,7 +154,9 @@ def name_of(kind: Kind, cls: type) -> str:
     name = cls.__name__
     if name in names(kind):
         raise UsageError(f"{kind} {name!r} exists already; rename the class")
-    _check_complete(kind, cls)
+    if kind in BASES:
+        module, _, base = BASES[kind].rpartition(".")
+        check_class(cls, getattr(importlib.import_module(module), base))
     CLASSES[kind, name] = cls
     return name
 
@@ -264,22 +266,15 @@ def _check_part(kind: Kind, part: Any, name: str) -> Any:
     if kind in BASES:
         module, _, base = BASES[kind].rpartition(".")
         expected = getattr(importlib.import_module(module), base)
+        if isinstance(part, expected):
+            own = type(part).__name__
+            raise UsageError(
+                f"{name}: write '{kind} = {own}', without parentheses: a run makes the objects"
+            )
         if not (isinstance(part, type) and issubclass(part, expected)):
             raise UsageError(f"{name}: {kind!r} must be a subclass of {BASES[kind]}")
-        _check_complete(kind, part)
+        check_class(part, expected)
     return part
-
-
-def _check_complete(kind: Kind, cls: type) -> None:
-    """Raise ``UsageError`` for a class with abstract methods or an agent with another signature."""
-    if lacking := sorted(getattr(cls, "__abstractmethods__", ())):
-        raise UsageError(f"{cls.__name__} does not define {', '.join(lacking)}")
-    if kind == "agent":
-        try:
-            inspect.signature(cls).bind(None, None)
-        except TypeError:
-            line = f"{cls.__name__}.__init__ must take (self, settings, toolkit)"
-            raise UsageError(line) from None
 
 
 def _import_file(path: Path) -> ModuleType:
@@ -310,5 +305,8 @@ def _import_file(path: Path) -> ModuleType:
         line = next(
             (each.lineno for each in reversed(frames) if each.filename == str(file)), 1
         )
-        raise UsageError(f"{file}:{line}: {type(error).__name__}: {error}") from error
+        problem = f"{type(error).__name__}: {error}"
+        if "'settings' and 'toolkit'" in problem:  # agent = Mine()
+            problem += "; give the class, as in 'agent = Mine', without parentheses"
+        raise UsageError(f"{file}:{line}: {problem}") from error
     return module

@@ -9,13 +9,14 @@ import asyncio
 import inspect
 import random
 import time
-import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from wayword.core.action import NO_DECISION, is_decision
 from wayword.core.agent import Agent, Demonstrations, Shared, Toolkit, check_family
+from wayword.core.blame import CodeError, describe, place_of
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import (
     BudgetExhausted,
@@ -90,8 +91,7 @@ async def rollout(task: Task, setup: Setup) -> Trajectory:
     except WaywordError as error:
         play.fail(str(error))
     except Exception as error:  # noqa: BLE001 - one episode's bug must not end a run of thousands
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        play.fail(f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})")
+        play.fail(describe(error))
     *earlier, trajectory = play.trials
     trajectory.earlier = earlier
     trajectory.seconds = time.perf_counter() - began
@@ -105,7 +105,8 @@ def _awaitable(value: Awaitable[T], agent: Agent, method: str) -> Awaitable[T]:
     """Return the awaitable. Raises ``UsageError`` if a method was declared without ``async``."""
     if not inspect.isawaitable(value):
         raise UsageError(
-            f"{type(agent).__name__}.{method} must be declared with `async def`"
+            f"{place_of(getattr(type(agent), method))}: {type(agent).__name__}.{method} must be "
+            "declared with `async def`"
         )
     return value
 
@@ -126,6 +127,11 @@ class _EpisodeRun:
         task = self._task
         setup = self._setup
         world = setup.dataset.world(task.episode)
+        if not isinstance(world, World):
+            raise CodeError(
+                f"{place_of(type(setup.dataset).world)}: world must return a World, "
+                f"got {world!r:.80}"
+            )
         game = self._new_game(world)
         for actor in world.actors:
             self._rngs[actor] = rng = random.Random(actor_seed(setup.seed, task, actor))
@@ -188,8 +194,12 @@ class _EpisodeRun:
     async def _turn(self, game: Game, actor: str) -> Step:
         began = time.perf_counter()
         agent = self._agents[actor]
-        decision = agent.act(game.observation(actor), game.space(actor))
-        step = game.act(actor, await _awaitable(decision, agent, "act"))
+        acting = agent.act(game.observation(actor), game.space(actor))
+        decision = await _awaitable(acting, agent, "act")
+        if not is_decision(decision):
+            where = place_of(type(agent).act)
+            raise CodeError(f"{where}: {NO_DECISION}, got {decision!r:.80}")
+        step = game.act(actor, decision)
         agent.on_feedback(step.decision, step.feedback)
         step.calls, step.notes = self._log.drain()
         step.percept = self._log.drain_percept()

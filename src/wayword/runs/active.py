@@ -27,6 +27,7 @@ from wayword.core import registry
 from wayword.core import trajectory as notes
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.agent import Demonstration, Demonstrations
+from wayword.core.blame import describe
 from wayword.core.dataset import (
     INDEPENDENT,
     Dataset,
@@ -35,7 +36,7 @@ from wayword.core.dataset import (
     of_ids,
     task_id,
 )
-from wayword.core.errors import RecordingError, UsageError, suggest
+from wayword.core.errors import RecordingError, UsageError, WaywordError, suggest
 from wayword.core.model import Model
 from wayword.core.recording import Continued
 from wayword.core.rollout import Setup, finish, rollout
@@ -240,12 +241,23 @@ def setup_of(
     )
 
 
+_MOST_REJECTED = 0.9
+"""Share of rejected answers from which on a run names the commonest reason."""
+
+
 def line_of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Line:
-    """Score and encode a played episode. Raises ``RecordingError`` if it cannot be recorded."""
+    """Score and encode a played episode. An error of the scorer fails only this episode. Raises
+    ``RecordingError`` if it cannot be recorded."""
     name = task.episode.id
+    if trajectory.ended != "failed":
+        try:
+            (scores,) = scoring.score(dataset, [(task, trajectory)])
+        except Exception as error:  # noqa: BLE001 - one task's bug must not end a run
+            known = isinstance(error, WaywordError)
+            trajectory.error = f"scoring: {error if known else describe(error)}"
+            trajectory.ended = "failed"
     if trajectory.ended == "failed":
         return Line.of(FailedEpisode(name, trajectory.error, trajectory))
-    (scores,) = scoring.score(dataset, [(task, trajectory)])
     return Line.of(EpisodeRecord(name, scores, trajectory))
 
 
@@ -457,6 +469,8 @@ class ActiveRun:
     done: int = 0
     steps: int = 0
     noted: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+    """Number of rejected answers by kind and reason."""
     reasons: dict[str, str] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
     store: remote.Store | None = None
@@ -464,6 +478,8 @@ class ActiveRun:
     def stepped(self, episode: str, step: Step) -> None:
         """Report a step: with a slow model, the first episode takes a while to end."""
         self.steps += 1
+        if isinstance(step.decision, Rejection):
+            self.rejected[f"{step.decision.kind}: {step.decision.reason}"] += 1
         if self.reporter:
             self.reporter.moves.stepped(episode, step)
             self.reporter.write(self.done)
@@ -510,6 +526,14 @@ class ActiveRun:
         failed = [
             f"episode {name} failed: {reason}" for reason, name in self.reasons.items()
         ]
+        del failed[5:]
+        rejections = self.rejected.total()
+        if rejections and rejections >= _MOST_REJECTED * self.steps:
+            (reason, count), *_ = self.rejected.most_common(1)
+            failed.append(
+                f"{rejections:,} of {self.steps:,} answers were rejected and changed nothing; "
+                f"{count:,} as {reason}"
+            )
         played = self.done + len(self.reasons)
         noted = [
             f"noted in {count} of {played} episodes: {kind.replace('_', ' ')}"
@@ -518,7 +542,7 @@ class ActiveRun:
         ]
         if noted:
             noted[-1] += "; `wayword view` shows the steps and reasons"
-        return [*notices, *failed[:5], *noted, *self.notices]
+        return [*notices, *failed, *noted, *self.notices]
 
 
 # Demonstrations for tasks with several actors: training episodes played by the scripted team.

@@ -34,9 +34,10 @@ from annotated_types import Ge, Le, Lt
 
 from wayword.core import registry
 from wayword.core.agent import Agent, Toolkit, check_family
+from wayword.core.blame import check_dataset, describe
 from wayword.core.dataset import Dataset, DrawnTasks, Task
 from wayword.core.episode import Episode
-from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.errors import DataError, UsageError, WaywordError, suggest
 from wayword.core.files import reading
 from wayword.core.model import Model
 from wayword.core.perceiver import Perceiver
@@ -471,9 +472,26 @@ def open_dataset(plan: Plan) -> Dataset:
     opened = {} if shared is None else shared
     key = repr((cls, split, folder, settings, wrappers))
     if key not in opened:
-        with reading(plan.on):
-            opened[key] = _class_of(plan, cls)(split, folder, settings)
+        opener = _class_of(plan, cls)
+        if _is_custom(plan):
+            try:
+                opened[key] = opener(split, folder, settings)
+            except WaywordError:
+                raise
+            except Exception as error:
+                raise UsageError(f"{plan.on}: {describe(error)}") from error
+            check_dataset(opened[key])
+        else:
+            with reading(plan.on):
+                opened[key] = opener(split, folder, settings)
     return opened[key]
+
+
+def _is_custom(plan: Plan) -> bool:
+    """True for a dataset in a user's own Python file or notebook."""
+    name = plan.dataset_name
+    in_python = registry.is_path(name) and not registry.is_described(name)
+    return in_python or ("dataset", name) in registry.CLASSES
 
 
 def _class_of(plan: Plan, cls: Any) -> Any:
@@ -493,10 +511,7 @@ def _class_of(plan: Plan, cls: Any) -> Any:
         base = type(cls.__name__, (cls,), {"perceiver": replacement})
     if (rates := perturbations(plan)).active():
         base = perturbed(base, rates)
-    if (
-        registry.is_path(plan.dataset_name)
-        or ("dataset", plan.dataset_name) in registry.CLASSES
-    ):
+    if _is_custom(plan) or registry.is_path(plan.dataset_name):
         return base  # errors in custom code keep their traceback
 
     class Guarded(base):  # type: ignore[misc]

@@ -1,0 +1,114 @@
+"""Mistakes in a user's parts, each in one line with the file and line of the user's code.
+
+    place_of(Mine.act)           # "mine.py:9", where it is defined
+    describe(error)              # "ZeroDivisionError: division by zero (line.py:53)"
+
+The checks compare a part with its base class when it is loaded, and a dataset after it was opened;
+what only shows while an episode is played raises :class:`CodeError` there.
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from wayword.core.errors import UsageError, WaywordError
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+class CodeError(WaywordError, TypeError):
+    """A mistake in a user's part that shows while an episode is played: the episode fails."""
+
+
+def place_of(part: Any) -> str:
+    """Return ``file:line`` where a class or function is defined; its name if there is no file."""
+    try:
+        file = inspect.getsourcefile(part) or ""
+        _, line = inspect.getsourcelines(part)
+    except (OSError, TypeError):
+        return str(getattr(part, "__qualname__", part))
+    return f"{file}:{line}"
+
+
+def describe(error: BaseException) -> str:
+    """Return an error in one line with the innermost line outside of Wayword, if there is one."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+    # A library below the user's code is no help; the last line of the user's folder is.
+    files = [frame for frame in own if "site-packages" not in frame.filename]
+    text = " ".join(str(error).split())
+    if "'coroutine' object" in text:
+        text += "; write `await` before the call"
+    problem = f"{type(error).__name__}: {text}"
+    if not frames:
+        return problem
+    where = (files or own or list(frames))[-1]
+    return f"{problem} ({where.filename}:{where.lineno})"
+
+
+def check_class(cls: type, base: type) -> None:
+    """Raise ``UsageError`` for a class with abstract methods, or whose methods do not take the
+    arguments that the base class's take."""
+    if lacking := sorted(getattr(cls, "__abstractmethods__", ())):
+        raise UsageError(
+            f"{place_of(cls)}: {cls.__name__} does not define {', '.join(lacking)}"
+        )
+    for name, method in vars(base).items():
+        own = inspect.getattr_static(cls, name)
+        is_public = name == "__init__" or not name.startswith("_")
+        if not is_public or not inspect.isfunction(method) or own is method:
+            continue
+        if not inspect.isfunction(own):
+            continue  # a property or a classmethod of the same name
+        parameters = list(inspect.signature(method).parameters)
+        try:
+            inspect.signature(own).bind(*parameters)
+        except TypeError:
+            takes = f"must take ({', '.join(parameters)})"
+            raise UsageError(
+                f"{place_of(own)}: {cls.__name__}.{name} {takes}"
+            ) from None
+
+
+def check_dataset(dataset: Any) -> None:
+    """Raise ``UsageError`` for a user's dataset without a family or tasks, or whose tasks are no
+    tasks or share an id. Tasks that are made on access are not made here."""
+    from wayword.core.dataset import Task
+    from wayword.core.world import Family
+
+    cls = type(dataset)
+    where = f"{place_of(cls)}: {cls.__name__}"
+    family = getattr(dataset, "family", None)
+    if not isinstance(family, Family):
+        given = "no family" if family is None else f"the family {family!r}"
+        raise UsageError(f'{where} has {given}; set family = Family("line") in it')
+    try:
+        tasks = dataset.tasks
+    except AttributeError as error:
+        if "tasks" not in str(error):
+            raise UsageError(describe(error)) from error
+        raise UsageError(
+            f"{where} has no tasks; set tasks = [Task(…), …] in it"
+        ) from None
+    if not isinstance(tasks, Sequence):
+        raise UsageError(f"{where}.tasks must be a list of Task(…), got {tasks!r:.60}")
+    if not len(tasks):
+        raise UsageError(f"{where}.tasks is empty; give at least one Task(…)")
+    if not isinstance(tasks, list | tuple):
+        return
+    ids: set[Any] = set()
+    for task in tasks:
+        if not isinstance(task, Task):
+            raise UsageError(f"{where}.tasks must hold Task(…), got {task!r:.60}")
+        name = task.episode.id
+        if not isinstance(name, str):
+            raise UsageError(f"{where}: an episode's id must be text, got {name!r}")
+        if name in ids:
+            raise UsageError(
+                f"{where}: two tasks have the id {name!r}; give each its own"
+            )
+        ids.add(name)

@@ -1,0 +1,316 @@
+"""Mistakes in a user's world or agent are one line with the user's file and line."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from wayword.core.errors import WaywordError
+from wayword.runs import Plan, RunFolder, run
+
+WORLD = """\
+from dataclasses import dataclass
+
+from wayword.core.action import STOP, Action, ActionSpace
+from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import Episode, Reference
+from wayword.core.world import Family, Feedback, Observation, World
+
+
+@dataclass(frozen=True)
+class Place(Observation):
+    number: int
+
+
+class Line(World):
+    def reset(self, episode):
+        self.place, self.stopped = 0, False
+
+    def observe(self, actor):
+        return Place(self.place)
+
+    def action_space(self, actor):
+        return ActionSpace((Action("right"), STOP))
+
+    def step(self, actor, action):
+        self.place += action.name == "right"
+        self.stopped = action == STOP
+        return Feedback()
+
+    def done(self, actor):
+        return self.stopped
+
+    def state(self):
+        return {"place": self.place}
+
+
+def task(number):
+    episode = Episode(f"to_{number}", f"Walk to place {number}, then stop.", "line", {})
+    return Task(episode, Reference(episode.id))
+
+
+class Lines(Dataset):
+    family = Family("line")
+    tasks = [task(number) for number in (1, 2, 3)]
+
+    def world(self, episode):
+        return Line()
+
+    def succeeded(self, task, trajectory):
+        return task.episode.id == f"to_{trajectory.state['place']}"
+
+
+dataset = Lines
+"""
+AGENT = """\
+from wayword.core.action import STOP, Action, Decision
+from wayword.core.agent import Agent
+
+
+class Mine(Agent):
+    needs_model = True
+
+    async def begin(self, episode):
+        self.left = 3
+
+    async def act(self, observation, space):
+        self.left -= 1
+        return Decision(STOP)
+
+
+agent = Mine
+"""
+LINES = {
+    **{name: WORLD.splitlines().index(text) + 1 for name, text in {
+        "Line": "class Line(World):", "Lines": "class Lines(Dataset):",
+        "action_space": "    def action_space(self, actor):",
+        "step": "    def step(self, actor, action):", "world": "    def world(self, episode):",
+        "judged": "        return task.episode.id == f\"to_{trajectory.state['place']}\"",
+        "moved": "        self.stopped = action == STOP",
+    }.items()},
+    **{name: AGENT.splitlines().index(text) + 1 for name, text in {
+        "Mine": "class Mine(Agent):", "begin": "    async def begin(self, episode):",
+        "act": "    async def act(self, observation, space):", "left": "        self.left -= 1",
+        "assigned": "agent = Mine",
+    }.items()},
+}  # fmt: skip
+"""Lines of the intact files, by what stands there; ``@NAME`` in an expected text is its number."""
+
+
+class Mistake(NamedTuple):
+    """A change of a file, and the line that follows from it."""
+
+    old: str
+    new: str
+    line: str
+
+
+WORLDS = {
+    "no family": Mistake(
+        '    family = Family("line")\n', "", "line.py:@Lines: Lines has no family; set family ="
+    ),
+    "a family that is text": Mistake(
+        'Family("line")', '"line"', "line.py:@Lines: Lines has the family 'line'; set family ="
+    ),
+    "no tasks": Mistake(
+        "    tasks = [", "    others = [", "line.py:@Lines: Lines has no tasks; set tasks ="
+    ),
+    "empty tasks": Mistake(
+        "(1, 2, 3)]", "()]", "line.py:@Lines: Lines.tasks is empty; give at least one"
+    ),
+    "tasks that are episodes": Mistake(
+        "return Task(episode, Reference(episode.id))", "return episode",
+        "line.py:@Lines: Lines.tasks must hold Task(…), got Episode(id='to_1'",
+    ),
+    "an id twice": Mistake(
+        'f"to_{number}"', '"to"', "line.py:@Lines: Lines: two tasks have the id 'to'"
+    ),
+    "an id that is a number": Mistake(
+        'Episode(f"to_{number}"', "Episode(number",
+        "line.py:@Lines: Lines: an episode's id must be text, got 1",
+    ),
+    "no state": Mistake(
+        "def state(", "def sate(", "scoring: KeyError: 'place' (D/line.py:@judged)"
+    ),
+    "a judge that raises": Mistake(
+        "return task.episode.id ==", "return 1 / 0 ==",
+        "scoring: ZeroDivisionError: division by zero (D/line.py:@judged)",
+    ),
+    "no world": Mistake(
+        "    def world(", "    def word(", "line.py:@Lines: Lines does not define world"
+    ),
+    "a class for a world": Mistake(
+        "return Line()", "return Line", "line.py:@world: world must return a World, got <class"
+    ),
+    "no step": Mistake("    def step(", "    def stop(", "abstract method step (D/line.py:"),
+    "a step without feedback": Mistake(
+        "        return Feedback()\n", "", "line.py:@step: a world's step must return Feedback(…)"
+    ),
+    "a step that raises": Mistake(
+        "self.stopped = action == STOP", "self.stopped = self.no",
+        "AttributeError: 'Line' object has no attribute 'no' (D/line.py:@moved)",
+    ),
+    "actions in a list": Mistake(
+        'ActionSpace((Action("right"), STOP))', "[STOP]",
+        "line.py:@action_space: action_space must return ActionSpace((Action(…), …)), got [",
+    ),
+    "actions that are text": Mistake(
+        '(Action("right"), STOP)', '("right", "stop")',
+        "line.py:@action_space: action_space must return ActionSpace((Action(…), …)), got Act",
+    ),
+    "a step without its action": Mistake(
+        "def step(self, actor, action)", "def step(self, action)", "takes 2 positional"
+    ),
+    "an own constructor": Mistake(
+        "    family = F", "    def __init__(self): pass\n\n    family = F",
+        "Lines.__init__ must take (self, split, folder, settings)",
+    ),
+    "an object for the class": Mistake(
+        "dataset = Lines", "dataset = Lines()",
+        "line.py: write 'dataset = Lines', without parentheses",
+    ),
+    "no dataset": Mistake(
+        "dataset = Lines", "", "line.py: the module defines no 'dataset'; end it with"
+    ),
+}  # fmt: skip
+AGENTS = {
+    "an object for the class": Mistake(
+        "agent = Mine", "agent = Mine()",
+        "mine.py:@assigned: TypeError: Agent.__init__() missing 2 required positional arguments: "
+        "'settings' and 'toolkit'; give the class, as in 'agent = Mine', without parentheses",
+    ),
+    "no agent": Mistake(
+        "agent = Mine", "", "mine.py: the module defines no 'agent'; end it with"
+    ),
+    "no subclass": Mistake(
+        "Mine(Agent)", "Mine", "mine.py: 'agent' must be a subclass of wayword.core.agent.Agent"
+    ),
+    "no act": Mistake("def act(", "def atc(", "mine.py:@Mine: Mine does not define act"),
+    "act without async": Mistake(
+        "async def act", "def act", "mine.py:@act: Mine.act must be declared with `async def`"
+    ),
+    "begin without async": Mistake(
+        "async def begin", "def begin", "mine.py:@begin: Mine.begin must be declared with `async"
+    ),
+    "act without the actions": Mistake(
+        "act(self, observation, space)", "act(self, observation)",
+        "mine.py:@act: Mine.act must take (self, observation, space)",
+    ),
+    "an own constructor": Mistake(
+        "    needs_model", "    def __init__(self): pass\n\n    needs_model",
+        "Mine.__init__ must take (self, settings, toolkit)",
+    ),
+    "no decision": Mistake(
+        "return Decision", "Decision", "mine.py:@act: act must return Decision(Action(…))"
+    ),
+    "a text for a decision": Mistake(
+        "return Decision(STOP)", "return 'stop'",
+        "mine.py:@act: act must return Decision(Action(…)) or a Rejection, got 'stop'",
+    ),
+    "a text for an action": Mistake(
+        "Decision(STOP)", "Decision('stop')",
+        "mine.py:@act: act must return Decision(Action(…)) or a Rejection, got Decision(action='",
+    ),
+    "a misspelled attribute": Mistake(
+        "self.left -=", "self.lft -=",
+        "AttributeError: 'Mine' object has no attribute 'lft' (D/mine.py:@left)",
+    ),
+    "a message without content": Mistake(
+        "self.left -= 1", "await self.toolkit.model().complete([{'role': 'user'}])",
+        'TypeError: a message is user("…") or {"role": "user", "content": "…"}, got '
+        "{'role': 'user'} (D/mine.py:@left)",
+    ),
+    "settings that are no dataclass": Mistake(
+        "    needs_model", "    class Settings:\n        x = 3\n\n    needs_model",
+        "Mine.Settings must be a dataclass; add @dataclass(frozen=True)",
+    ),
+    "an illegal action": Mistake(
+        "Decision(STOP)", "Decision(Action('jump'))",
+        "12 of 12 answers were rejected and changed nothing; 12 as illegal: jump is not a legal",
+    ),
+    "a syntax error": Mistake("self.left = 3", "self.left = = 3", "mine.py:9: invalid syntax:"),
+}  # fmt: skip
+
+
+def played(folder: Path, world: str, agent: str) -> list[str]:
+    """Play three episodes with these files; the error of the run, or its notices."""
+    (folder / "line.py").write_text(world)
+    (folder / "mine.py").write_text(agent)
+    plan = Plan(
+        str(folder / "mine.py"),
+        str(folder / "line.py"),
+        "scripted:first",
+        out=folder / "run",
+        max_steps=4,
+    )
+    try:
+        return list(run(plan).notices)
+    except WaywordError as error:
+        return [str(error)]
+
+
+def check(lines: list[str], expected: str, folder: Path) -> None:
+    expected = re.sub(r":@(\w+)", lambda name: f":{LINES[name[1]]}", expected)
+    shown = [line.replace(str(folder), "D") for line in lines]
+    assert any(expected in line for line in shown), shown
+    assert len(shown) == 1, "all episodes fail for one reason, which is named once"
+    assert "\n" not in shown[0]
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_mistake_in_a_world_is_one_line(name: str, tmp_path: Path) -> None:
+    old, new, line = WORLDS[name]
+    assert WORLD.count(old) == 1, old
+    check(played(tmp_path, WORLD.replace(old, new), AGENT), line, tmp_path)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_mistake_in_an_agent_is_one_line(name: str, tmp_path: Path) -> None:
+    old, new, line = AGENTS[name]
+    assert AGENT.count(old) == 1, old
+    check(played(tmp_path, WORLD, AGENT.replace(old, new)), line, tmp_path)
+
+
+def test_intact_files_play_without_a_notice(tmp_path: Path) -> None:
+    assert played(tmp_path, WORLD, AGENT) == []
+
+
+def test_a_raise_in_scoring_fails_its_episode_and_no_other(tmp_path: Path) -> None:
+    raises = 'return 1 / (task.episode.id != "to_2") and task.episode.id =='
+    world = WORLD.replace("return task.episode.id ==", raises)
+    (notice,) = played(tmp_path, world, AGENT)
+    assert notice.startswith("episode to_2 failed: scoring: ZeroDivisionError")
+    folder = RunFolder.read(tmp_path / "run")
+    assert [name for name, _ in folder.scores()] == ["to_1", "to_3"]
+    (failed,) = folder.failures()
+    assert failed.trajectory is not None
+    assert len(failed.trajectory.steps) == 1, "what was played is kept"
+
+
+def test_messages_may_be_mappings_and_text(tmp_path: Path) -> None:
+    ask = "answer = await self.toolkit.model().complete({})"
+    for prompt in ('[{"role": "user", "content": "Where?"}]', '"Where?"'):
+        folder = tmp_path / str(len(prompt))
+        folder.mkdir()
+        agent = AGENT.replace("self.left -= 1", ask.format(prompt))
+        assert played(folder, WORLD, agent) == []
+        record = next(iter(RunFolder.read(folder / "run").records()))
+        (call,) = record.trajectory.steps[0].calls
+        text = call.prompt if isinstance(call.prompt, str) else call.prompt[0].content
+        assert text == "Where?"
+
+
+def test_a_forgotten_await_says_so(tmp_path: Path) -> None:
+    ask = "self.toolkit.model().complete('Where?').text"
+    (tmp_path / "line.py").write_text(WORLD)
+    (tmp_path / "mine.py").write_text(AGENT.replace("self.left -= 1", ask))
+    command = [sys.executable, "-m", "wayword", "run", "./mine.py", "--on", "./line.py",
+               "--model", "scripted:first", "--out", "run"]  # fmt: skip
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert "write `await` before the call" in ended.stderr
+    assert "Traceback" not in ended.stderr

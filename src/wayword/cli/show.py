@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,6 +63,7 @@ def progress_rows(
         refresh_per_second=4,
     )
     rows: dict[str, columns.TaskID] = {}
+    drawn: dict[str, Callable[[], None]] = {}
 
     def row(label: str, name: str = "") -> OnProgress:
         label = visible(label)
@@ -69,15 +71,26 @@ def progress_rows(
             rows[name] = bar.add_task(label, total=None, note="")
         bar.reset(rows[name], description=label, total=None, note="")
         means = RunningMeans()
+        counts = (0, 0)
+        due = 0.0
+
+        def draw() -> None:
+            done, total = counts
+            bar.start()  # not earlier, so that an error at the start shows no empty bar
+            bar.update(rows[name], completed=done, total=total, note=means.text())
 
         def update(done: int, total: int, scores: Mapping[str, float]) -> None:
+            nonlocal counts, due
+            counts = (done, total)
+            means.add(scores)
+            drawn[name] = draw
+            if time.monotonic() < due:
+                return
+            due = time.monotonic() + REDRAW
             if slow is not None:
                 slow.cancel()
-            if hidden:
-                return
-            bar.start()  # not earlier, so that an error at the start shows no empty bar
-            means.add(scores)
-            bar.update(rows[name], completed=done, total=total, note=means.text())
+            if not hidden:
+                draw()
 
         return update
 
@@ -86,9 +99,14 @@ def progress_rows(
     finally:
         if slow is not None:
             slow.cancel()
+        for draw in () if hidden else drawn.values():
+            draw()
         bar.stop()
 
 
+REDRAW = (
+    0.1  # seconds between two updates of a bar: each takes as long as an oracle's step
+)
 DELAY = 0.3  # seconds before a notice about waiting is printed
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +112,37 @@ def align(
         gold=metres(gold[:-1], gold[1:]).sum(axis=0)[back],
         shortest=metres(gold[0], gold[-1])[back],
         gold_lengths=references.lengths,
+    )
+
+
+def align_one(
+    distances: Floats, path: Sequence[int], reference: Sequence[int]
+) -> Alignment:
+    """Measure one path: :func:`align` to the last bit, in a third of the time, as most arrays of a
+    batch of one would hold a single number."""
+    rows: list[list[float]] = distances[path][:, reference].tolist()
+    nearest = rows[0]
+    table = list(accumulate(nearest))
+    traveled = 0.0
+    legs: list[float] = distances[path[:-1], path[1:]].tolist()
+    for costs, leg in zip(rows[1:], legs, strict=True):
+        traveled += leg
+        nearest = list(map(min, nearest, costs))
+        cell = table[0] + costs[0]
+        row = [cell]
+        for diagonal, above, cost in zip(table, table[1:], costs[1:], strict=False):
+            cell = min(diagonal, above, cell) + cost
+            row.append(cell)
+        table = row
+    ends = distances[[path[-1], reference[0]], reference[-1]]
+    return Alignment(
+        dtw=np.array(table[-1:]),
+        nearest=np.array([nearest]),
+        final=ends[:1],
+        traveled=np.array([traveled]),
+        gold=distances[reference[:-1], reference[1:], None].sum(axis=0),
+        shortest=ends[1:],
+        gold_lengths=np.array([len(reference)]),
     )
 
 

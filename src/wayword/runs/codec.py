@@ -153,6 +153,9 @@ def dump(value: Any) -> bytes:
 
 def _unmarked(value: Any) -> Any:
     """Convert a value that JSON does not support. Raises ``TypeError`` if it needs a mark."""
+    write = _writer(value.__class__)  # first, as most are dataclasses
+    if write is not None:
+        return write(value)
     if isinstance(value, bytes | bytearray):
         raise TypeError
     return dict(value) if isinstance(value, Mapping) else _simplify(value)
@@ -199,13 +202,15 @@ def _writer(cls: Any) -> Callable[[Any], Any] | None:
     if cls in _WRITERS or is_value or not dataclasses.is_dataclass(cls):
         return _WRITERS.get(cls)
     names = [field.name for field in dataclasses.fields(cls)]
-    keys = {name: name for name in names if name != "type"}
+    keys = [(name, name) for name in names if name != "type"]
     if "type" in names:
-        keys["type_"] = "type"
+        keys.append(("type_", "type"))
 
     def write(value: Any) -> dict[str, Any]:
-        fields = {key: getattr(value, name) for key, name in keys.items()}
-        return {"type": value.__class__.__name__, **fields}
+        fields = {"type": value.__class__.__name__}
+        for key, name in keys:
+            fields[key] = getattr(value, name)
+        return fields
 
     return write
 

@@ -464,12 +464,13 @@ def floors_of(
 def is_independent(folder: Path, scene: str, evaluated: str) -> bool:
     """True if a scene's floor can be inferred without the evaluated split: the other splits have
     at least as many episodes in it."""
-    counts = dict.fromkeys(SPLITS, 0)
-    for split in SPLITS:
-        for path in (folder / "episodes" / split).glob(f"{scene}.json*"):
-            counts[split] += files.read_bytes(path).count(EPISODE)
-    own_count = counts.pop(evaluated)
-    return sum(counts.values()) >= max(own_count, 1)
+
+    def count(split: str) -> int:
+        paths = (folder / "episodes" / split).glob(f"{scene}.json*")
+        return sum(files.read_bytes(path).count(EPISODE) for path in paths)
+
+    others = sum(count(split) for split in SPLITS if split != evaluated)
+    return others > 0 and others >= count(evaluated)  # most scenes are in one split
 
 
 def _evidence(folder: Path, name: str, found: Sequence[tuple[str, Path]]) -> Evidence:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+import numpy as np
+
 from wayword.core.geometry import inside_polygon, leftover, polygon_distance
 from wayword.worlds.household.scene import (
     Door,
@@ -53,7 +55,7 @@ class SceneBuilder:
     def __init__(self, name: str) -> None:
         self.name = name
         self._rooms: list[Room] = []
-        self._walls: list[Wall] = []
+        self._walls: dict[frozenset[Point], Wall] = {}
         self._doors: list[Door] = []
         self._wall_cuts: list[tuple[Point, Point]] = []
         self._objects: dict[str, HouseObject] = {}
@@ -69,9 +71,7 @@ class SceneBuilder:
 
     def wall(self, a: Point, b: Point) -> None:
         """Add a wall, unless it was added before, by a room on its other side."""
-        wall = Wall(a, b)
-        if wall not in self._walls and Wall(b, a) not in self._walls:
-            self._walls.append(wall)
+        self._walls.setdefault(frozenset((a, b)), Wall(a, b))
 
     def opening(self, a: Point, b: Point) -> None:
         """Cut a gap into every wall along ``a``–``b`` (within 0.15 m): a doorway without a door."""
@@ -150,20 +150,18 @@ class SceneBuilder:
 
     def floor(self, cells: Iterable[Point], spacing: float) -> None:
         """Set the positions where a body may stand: points of a grid with that spacing (metres)."""
-        points = list(cells)
-        west = min(x for x, _ in points)
-        south = min(y for _, y in points)
-        free = {
-            (round((x - west) / spacing), round((y - south) / spacing))
-            for x, y in points
-        }
-        columns, rows = (range(max(side) + 1) for side in zip(*free, strict=True))
-        lines = ("".join(".#"[(i, j) not in free] for i in columns) for j in rows)
+        points = np.array(list(cells))
+        corner = points.min(axis=0)
+        columns, rows = np.rint((points - corner) / spacing).astype(np.intp).T
+        marks = np.full((rows.max() + 1, columns.max() + 1), b"#")
+        marks[rows, columns] = b"."
+        lines = (row.tobytes().decode() for row in marks)
+        west, south = corner.tolist()
         self._floor = Floor(west, south, spacing, tuple(lines))
 
     def build(self) -> Scene:
         """Build the scene. Raises ``DataError`` if it is inconsistent."""
-        walls = self._walls
+        walls = list(self._walls.values())
         for gap in self._wall_cuts:
             walls = [
                 Wall(*piece)

@@ -286,6 +286,27 @@ def test_beside_a_call_of_unknown_cost_no_other_is_made(limit: dict[str, int]) -
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("requests", [[300], [150, 150], [100, 100, 100]])
+def test_a_call_is_as_expensive_as_its_requests_together(requests: list[int]) -> None:
+    account = Account(max_tokens=1000)
+    for _ in range(100):
+        account.pay(1, 0.0)
+
+    async def run() -> None:
+        expensive = await call_of(account)
+        for tokens in requests:
+            account.pay(tokens, 0.0, expensive)
+        account.landed(expensive.name)
+        await call_of(account)
+        # 400 tokens are spent; two more calls of 300 and a margin are too much
+        other = asyncio.create_task(call_of(account))
+        await _settle()
+        assert not other.done()
+        other.cancel()
+
+    asyncio.run(run())
+
+
 def test_of_calls_that_wait_the_oldest_episode_s_goes_first() -> None:
     account = Account(max_tokens=100)
     first = begun(account)

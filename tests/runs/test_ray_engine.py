@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from helpers.one_process_ray import at_random, cluster_of, one_process_ray
 from wayword.core.errors import UsageError
+from wayword.models.middleware.budget import Call, Meter
 from wayword.runs import Plan, RunFolder, RunResult, ray_engine, run
 from wayword.runs.active import Reporter
 from wayword.runs.config import billed
@@ -203,3 +205,36 @@ def test_people_and_engines_that_are_not_there(tmp_path: Path) -> None:
 
 def _lines(path: Path) -> list[str]:
     return path.read_text().splitlines()
+
+
+def test_a_dead_process_ends_its_calls_and_episodes(tmp_path: Path) -> None:
+    bank = ray_engine.Bank(str(tmp_path), {"max_tokens": 1000}, [], 9, 0.0, {})
+
+    def copy_of(meter: Meter) -> Call:
+        """The call of a player, whose copy of the meter counts its turns."""
+        call = Call()
+        call.episode = replace(meter, turns=2)
+        return call
+
+    async def run() -> None:
+        dead = bank.begin("one")
+        alive = bank.begin("two")
+        call = copy_of(dead)
+        await bank.admit(call)
+        assert dead.turns == 2
+        request = await bank.reserve(call.name, 300, 0.0, 1)
+        bank.lost("one")
+        assert (bank.pending, bank.tokens) == (0, 300), "it may have been billed"
+        assert bank.estimate.ended == [], "it did not end by itself"
+        assert bank.counts()[3:] == (1, 1)
+        # a call that was admitted for it later
+        await bank.admit(copy_of(dead))
+        assert bank.pending == 0
+        with pytest.raises(KeyError):
+            await bank.settle(call.name, request, 5, 0.0)
+        await bank.admit(copy_of(alive))
+        assert bank.pending == 1
+        bank.end(True, alive)
+        assert len(bank.estimate.ended) == 1
+
+    asyncio.run(run())

@@ -1,0 +1,165 @@
+"""What a record names is replaced by what is installed, or by files that the user names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wayword.core import registry
+from wayword.core.errors import UsageError
+from wayword.runs import Plan, RunFolder, run
+from wayword.runs.opening import check_recipe, dataset_of, plan_of, trusted_part
+from wayword.runs.plan import source_checksum
+
+IDENTITY: Mapping[str, Any] = {
+    "dataset": "houses:test",
+    "dataset_checksum": "",
+    "dataset_settings": {},
+    "perturb": {},
+    "perceiver": {},
+}
+CODE = "raise SystemExit('imported')\n"
+
+
+def opened(**fields: Any) -> Plan:
+    trusted = fields.pop("trusted", ())
+    return plan_of({**IDENTITY, **fields}, None, trusted)
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(CODE, encoding="utf-8")
+    return path
+
+
+def test_an_installed_dataset_needs_no_trust() -> None:
+    plan = opened(dataset_settings={"houses": 3}, perturb={"noise": 0.5})
+    assert plan.on == "houses:test"
+    assert plan.settings["dataset"] == {"houses": 3}
+    assert plan.settings["perturb"] == {"noise": 0.5}
+
+
+def test_a_dataset_registered_in_this_process_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cls = registry.load("dataset", "houses")
+    monkeypatch.setitem(registry.CLASSES, ("dataset", "mine"), cls)
+    assert trusted_part("dataset", "mine", "sha256:0", ()) == "mine"
+
+
+@pytest.mark.parametrize("name", ["./evil.py", "evil.yaml", "a/b", "a\\b", "evil.yml"])
+def test_a_file_is_only_opened_where_the_user_names_it(name: str) -> None:
+    with pytest.raises(UsageError, match="again with --with FILE"):
+        trusted_part("dataset", name, "", ())
+
+
+def test_a_part_that_is_no_file_is_not_installed() -> None:
+    with pytest.raises(UsageError, match="no agent called 'gone' is installed"):
+        trusted_part("agent", "gone", "", ())
+    # a recorded checksum shows that it was a file
+    with pytest.raises(UsageError, match="again with --with FILE"):
+        trusted_part("agent", "gone", "sha256:0", ())
+
+
+def test_a_trusted_file_must_have_the_recorded_checksum(
+    mine: Path, tmp_path: Path
+) -> None:
+    checksum = source_checksum("agent", str(mine))
+    other = tmp_path / "other.py"
+    other.write_text("x = 1\n", encoding="utf-8")
+    for trusted in ([mine], [other, mine]):
+        found = trusted_part("agent", "/theirs/agent.py", checksum, trusted)
+        assert Path(found) == mine
+    for trusted, recorded in (([other], checksum), ([mine], "sha256:0"), ([mine], "")):
+        with pytest.raises(UsageError, match="has changed since"):
+            trusted_part("agent", "/theirs/agent.py", recorded, trusted)
+
+
+def test_a_trusted_folder_is_opened_as_a_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    package = Path("package")
+    package.mkdir()
+    (package / "__init__.py").write_text(CODE, encoding="utf-8")
+    checksum = source_checksum("agent", "./package")
+    assert trusted_part("agent", "./theirs", checksum, [package]) == "./package"
+
+
+@pytest.mark.parametrize("named", ["/theirs/mine.py", "C:\\theirs\\mine.py", "mine.py"])
+def test_the_file_of_a_setting_is_the_users_file_of_that_name(
+    named: str, mine: Path, tmp_path: Path
+) -> None:
+    settings = {"target": "mug", "base": named}
+    for trusted in ((), (tmp_path / "other.py",)):
+        with pytest.raises(
+            UsageError, match=r"dataset\.base is the file .* --with FILE"
+        ):
+            opened(dataset="robot:live", dataset_settings=settings, trusted=trusted)
+    plan = opened(dataset="robot:live", dataset_settings=settings, trusted=(mine,))
+    assert plan.settings["dataset"] == {"target": "mug", "base": str(mine)}
+
+
+def test_a_perceiver_is_only_used_if_it_is_installed(tmp_path: Path) -> None:
+    settings = {"folder": "/theirs/views"}
+    with pytest.raises(UsageError, match=r"perceiver\.folder is the file"):
+        opened(perceiver={"name": "recorded", "settings": settings})
+    own = tmp_path / "views"
+    plan = opened(perceiver={"name": "recorded", "settings": settings}, trusted=[own])
+    assert plan.settings["perceiver"] == {"name": "recorded", "folder": str(own)}
+    foreign = opened(perceiver={"name": "./evil.py", "settings": {}})
+    assert "perceiver" not in foreign.settings
+
+
+def test_data_that_have_changed_are_refused(tmp_path: Path) -> None:
+    run(Plan("oracle", "houses", limit=1, out=tmp_path / "run"))
+    recorded = RunFolder.read(tmp_path / "run")
+    assert dataset_of(recorded).tasks
+    recorded.config["identity"]["data_checksum"] = "sha256:0"
+    with pytest.raises(UsageError, match="the data differ from the run's"):
+        dataset_of(recorded)
+
+
+RECIPES: Mapping[str, Mapping[str, Any]] = {
+    "agent": {"agent": "./mine.py"},
+    "agent of several": {"agent": "random,./mine.py"},
+    "dataset": {"on": "./mine.py:all"},
+    "model": {"model": "./mine.py:x"},
+    "actor": {"actors": {"follower": "./mine.py"}},
+    "model of a role": {"settings": {"models.summary": "./mine.py:x"}},
+    "nested setting": {"settings": {"perceiver": {"name": "./mine.py"}}},
+    "listed setting": {"settings": {"names": ["x", "./mine.py"]}},
+    "file of the dataset": {
+        "on": "robot:live",
+        "settings": {"dataset": {"base": "./mine.py", "target": "mug"}},
+    },
+    "data of the dataset": {
+        "on": "r2r:val_seen",
+        "settings": {"dataset": {"annotations": "mine.json"}},
+    },
+}
+"""Plans of recipes that name a file."""
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_names_no_file_that_the_user_does_not_trust(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file in ("mine.py", "mine.json"):
+        Path(file).write_text(CODE, encoding="utf-8")
+    recipe = Plan(**{"agent": "random", "on": "houses", **RECIPES[name]})
+    for trusted in ((), (Path("other.py"),)):
+        with pytest.raises(UsageError, match=r"recipe\.yaml: names the file '.*mine"):
+            check_recipe(Path("recipe.yaml"), recipe, trusted)
+    check_recipe(Path("recipe.yaml"), recipe, [Path("mine.py"), Path("mine.json")])
+
+
+def test_a_recipe_of_installed_parts_names_no_file() -> None:
+    settings = {"note": "see README.md", "models.summary": "openai:gpt/5"}
+    recipe = Plan("random", "houses", "scripted:first", settings=settings)
+    check_recipe(Path("recipe.yaml"), recipe, ())

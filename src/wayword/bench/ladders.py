@@ -195,6 +195,7 @@ class Contender:
                     self.model,
                     self._settings(drawn),
                     limit=QUICK_EPISODES if self.quick else None,
+                    first=True,  # episodes of a level are drawn independently
                     out=self.folder / track.name / f"{length:03d}",
                     **options,
                 ),

@@ -188,7 +188,7 @@ class _Check:
             "perturb": perturbations(plan).active(),
             "max_steps": dataset.max_steps,
             "seed": plan.seed,
-            "shuffle": plan.shuffle,
+            "shuffle": plan.order,
             **dict.fromkeys(("shard", "ask", "remember", "perceiver", "continues")),
         }
 

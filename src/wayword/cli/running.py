@@ -40,10 +40,14 @@ Set = Annotated[
     ),
 ]
 Limit = Annotated[
-    int | None, Option(help="Play the first N episodes; raise it later to add more.")
+    int | None,
+    Option(help="Play N episodes, drawn at random; raise it later to add more."),
+]
+First = Annotated[
+    bool, Option("--first", help="With --limit: the first N episodes of the split.")
 ]
 Shuffle = Annotated[
-    int | None, Option(help="Shuffle episodes with this seed, before --limit.")
+    int | None, Option(help="Seed of the random order; default with --limit: 0.")
 ]
 Steps = Annotated[int | None, Option(help="Maximum number of steps per episode.")]
 Seed = Annotated[int, Option(help="Random seed of the run.")]
@@ -122,6 +126,7 @@ def run(
         Path | None, Option(help="YAML file with settings, as for --set.")
     ] = None,
     limit: Limit = None,
+    first: First = False,
     shuffle: Shuffle = None,
     shard: Annotated[
         str, Option(help="Play only part i of n, to use several machines: 1/4.")
@@ -494,6 +499,7 @@ def reproduce(
         Literal["rich", "json", "markdown", "latex"],
         Option("--format", help="Output format."),
     ] = "rich",
+    first: First = False,
     shuffle: Shuffle = None,
 ) -> None:
     """Rerun a published table and print our results next to it.
@@ -524,7 +530,7 @@ def reproduce(
         model=model, limit=limit, rows=tuple(row or ()), settings=parse(set_ or []),
         max_steps=max_steps, concurrency=concurrency, data=data, out=out, max_dollars=max_dollars,
         cache=cache, prices=prices, seeds=seeds, stand_in=stand_in or dry_run, prompts=prompts,
-        shuffle=shuffle,
+        first=first, shuffle=shuffle,
     )  # fmt: skip
     with shared_datasets():
         rows = recipes.prepare(recipe, options)

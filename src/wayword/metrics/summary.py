@@ -218,11 +218,6 @@ def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
             f"Too few {most} (below {FEWEST}) for intervals of metrics without bounds, such as "
             f"{few}."
         )
-    if first := [row.name for row in played if row.sample == "first"]:
-        whose = "" if len(first) == len(rows) else f" ({', '.join(first)})"
-        lines.append(
-            f"The first episodes of a split are no random sample{whose}: --shuffle 0 draws one."
-        )
     lines += [line for row in played if (line := _subsets(row, alone))]
     lines += [f"Note: {line}" for line in caveats(rows)]
     if names := [row.name for row in rows if row.sees_answer]:

@@ -15,7 +15,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -48,13 +48,15 @@ from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.runs import plan as plans
 from wayword.runs import remote
 from wayword.runs.codec import plain
-from wayword.runs.config import Checksums
+from wayword.runs.config import CALLS, Checksums, read_config
+from wayword.runs.index import EPISODES
 from wayword.runs.record import (
     EpisodeRecord,
     FailedEpisode,
     Line,
     RecordedRun,
     RunFolder,
+    is_run,
 )
 
 CHOSEN = "chosen one by one"
@@ -66,8 +68,8 @@ CHOSEN = "chosen one by one"
 def choose(
     plan: plans.Plan, tasks: Sequence[Task], finished: Container[str] = frozenset()
 ) -> Sequence[int]:
-    """Numbers of the plan's episodes, in the order to play them: shuffled if requested, then the
-    plan's shard, then the first ``limit``; or those that the plan names. Raises ``UsageError``."""
+    """Numbers of the plan's episodes, in the order to play them: the plan's ``order``, then its
+    shard, then the first ``limit``; or those that the plan names. Raises ``UsageError``."""
     order: Sequence[int] = range(len(tasks))
     if plan.episodes:
         requested = set(plan.episodes)
@@ -84,9 +86,9 @@ def choose(
                 )
                 raise UsageError(f"{plan.on} has no episode {name!r}; {hint}")
         return [numbers[name] for name in dict.fromkeys(plan.episodes)]
-    if plan.shuffle is not None:
+    if plan.order is not None:
         order = list(order)
-        random.Random(plan.shuffle).shuffle(order)
+        random.Random(plan.order).shuffle(order)
     shard, shards = plan.shard_of()
     chosen = order[shard::shards][: plan.limit]
     if not plan.episode:
@@ -111,6 +113,20 @@ def choose(
     else:
         remedy = f"give a number from 1 to {len(ids)}"
     raise UsageError(f"{plan.on} has no episode {name!r}; {remedy}")
+
+
+def in_recorded_order(plan: plans.Plan, path: Path) -> plans.Plan:
+    """The plan in the order of the run in a folder, which it resumes, unless it states another. So
+    a sample can be extended to the full split, and a run of an older version resumes."""
+    if plan.states_order or plan.episodes or not is_run(path):
+        return plan
+    logs = (path / EPISODES, path / CALLS)
+    if not any(log.is_file() and log.stat().st_size for log in logs):
+        return plan  # a run without results is replaced
+    with suppress(RecordingError):  # opening the folder reports it
+        shuffle = read_config(path)["identity"].get("shuffle")
+        return replace(plan, shuffle=shuffle, first=shuffle is None)
+    return plan
 
 
 LEVEL = "level"  # the value of ``Plan.episode`` that selects an episode by ``at_level``

@@ -36,6 +36,7 @@ class RunOptions(TypedDict, total=False):
 
     settings: Mapping[str, Any]
     limit: int | None
+    first: bool
     shuffle: int | None
     shard: str
     seed: int

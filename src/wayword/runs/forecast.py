@@ -28,6 +28,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
+from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
@@ -50,7 +51,12 @@ from wayword.models.middleware.prices import load_prices
 from wayword.models.scripted import smallest
 from wayword.models.servers.profile import Profile, has_profile, profile_of
 from wayword.runs import plan as plans
-from wayword.runs.active import choose, demonstrations, open_models
+from wayword.runs.active import (
+    choose,
+    demonstrations,
+    in_recorded_order,
+    open_models,
+)
 from wayword.runs.config import Checksums
 from wayword.runs.play import EXPERTS, expert_solution
 from wayword.runs.record import RunFolder, is_run
@@ -96,12 +102,15 @@ def forecast(plan: plans.Plan, rehearsed: int = REHEARSED) -> Forecast:
     """
     stage = _Stage(plan)
     tasks = stage.dataset.tasks
-    numbers = choose(plan, stage.dataset.tasks)
+    path = stage.run_folder()
+    if path is not None:
+        plan = in_recorded_order(plan, path)
+    numbers = choose(plan, tasks)
     step = max(1, math.ceil(len(numbers) / max(1, rehearsed)))
     sample = [tasks[number] for number in numbers[::step][:rehearsed]]
-    estimate = _measured(
-        stage, numbers, stage.estimate(sample, len(numbers)), rehearsed
-    )
+    estimate = stage.estimate(sample, len(numbers))
+    if path is not None and is_run(path):
+        estimate = _measured(stage, path, numbers, estimate, rehearsed)
     first = stage.first_calls(sample[0]) if sample else ()
     return replace(estimate, first_calls=first, window=stage.window("main"))
 
@@ -200,6 +209,15 @@ class _Stage:
             ),
         )
 
+    def run_folder(self) -> Path | None:
+        """The run's folder, None if it is unknown because a key is missing."""
+        plan = self.plan
+        if plan.out is not None or not self.opened:
+            return plan.out
+        checksum = Checksums().combined(self.dataset.files)
+        identity = plans.identity(plan, self.dataset, self.agent, self.opened, checksum)
+        return plans.run_folder(plan, identity)
+
     def window(self, role: str) -> int:
         """Context window of a role's model in tokens, 0 if unknown."""
         return self.opened[role].window if role in self.opened else 0
@@ -293,18 +311,15 @@ def _counted_turns(played: Trajectory) -> int:
 
 
 def _measured(
-    stage: _Stage, chosen: Sequence[int], estimate: Forecast, rehearsed: int
+    stage: _Stage,
+    path: Path,
+    chosen: Sequence[int],
+    estimate: Forecast,
+    rehearsed: int,
 ) -> Forecast:
     """The estimate, corrected by the run's finished episodes if there are any."""
     plan = stage.plan
     dataset = stage.dataset
-    path = plan.out
-    if path is None and stage.opened:
-        checksum = Checksums().combined(dataset.files)
-        identity = plans.identity(plan, dataset, stage.agent, stage.opened, checksum)
-        path = plans.run_folder(plan, identity)
-    if path is None or not is_run(path):
-        return estimate
     finished = dict(RunFolder.read(path).scores())
     pilot = [number for number in chosen if task_id(dataset.tasks, number) in finished]
     if not pilot:

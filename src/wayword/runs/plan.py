@@ -52,6 +52,9 @@ RESERVED = ("model", "models", "dataset", "actors", "perceiver", "perturb")
 """Groups of settings that are not the agent's: ``model.threads=2``, ``dataset.houses=5``,
 ``models.summary=openai:gpt-5-mini``, ``actors.follower.decoding=free``, ``perceiver=./mine.py``."""
 
+SAMPLE = 0
+"""Seed of the order of runs that may play a part of their split and state no order."""
+
 Count = Annotated[int, Ge(1)]
 Amount = Annotated[float, Ge(0), Lt(inf)]
 AtOnce = Annotated[int, Ge(1), Le(10_000)]
@@ -69,8 +72,9 @@ class Plan:
     and ``perturb``. ``episode`` selects one episode: an id, a number from 1, ``next`` for the first
     unfinished one, or ``level`` for one that suits a person who plays; ``episodes`` selects several
     ids. ``ask`` is ``terminal`` or ``browser`` if a person answers agents' questions. ``limit``
-    selects the first N episodes, after shuffling if ``shuffle`` is a seed; raising it later extends
-    the same run. ``continues`` names a step of a recorded episode to start from
+    selects N episodes; raising it later extends the same run. They are a random sample (see
+    ``order``) drawn with the seed ``shuffle``, or the ``first`` of the split. ``continues`` names a
+    step of a recorded episode to start from
     (:mod:`wayword.runs.running`). ``max_tokens`` and ``max_dollars`` are budgets for the whole run,
     ``rpm`` limits requests per minute, and ``cache`` is a file to reuse answers from. With the
     ``engine`` ``ray``, ``workers`` processes of a Ray cluster play ``concurrency`` episodes each;
@@ -84,6 +88,7 @@ class Plan:
     model: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     limit: Count | None = None
+    first: bool = False
     shuffle: int | None = None
     shard: str = ""
     seed: int = 0
@@ -120,11 +125,35 @@ class Plan:
             )
         self.shard_of()
         if self.episodes and (
-            self.episode or self.shard or self.limit or self.shuffle is not None
+            self.episode or self.shard or self.limit or self.states_order
         ):
             raise UsageError(
-                "--episodes selects the episodes; remove --episode, --limit, --shuffle, --shard"
+                "--episodes selects the episodes; remove --episode, --limit, --first, --shuffle, "
+                "--shard"
             )
+        if self.first and self.shuffle is not None:
+            raise UsageError(
+                "--first plays the split in its own order; remove --shuffle"
+            )
+
+    @property
+    def states_order(self) -> bool:
+        """True if the user chose the order of the episodes."""
+        return self.first or self.shuffle is not None
+
+    @property
+    def order(self) -> int | None:
+        """The seed that shuffles the split, None for its own order.
+
+        A part of a split must be a random sample, because published splits are sorted by scene or
+        by task. All shards of a split need one order, with or without a limit. In tours, the order
+        would otherwise be mistaken for learning.
+        """
+        if self.states_order or self.episodes:
+            return self.shuffle
+        if self.limit or self.shard or self.remember:
+            return SAMPLE
+        return None
 
     @property
     def dataset_name(self) -> str:
@@ -269,9 +298,13 @@ def expand_keys(settings: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def run_folder(plan: Plan, identity: Mapping[str, Any]) -> Path:
-    """The default run folder. Equal identities get the same folder, so that a run resumes."""
+    """The default run folder. Equal identities get the same folder, so that a run resumes; with
+    and without a limit, unless the plan states an order."""
+    named = {**identity, "shuffle": plan.shuffle}
+    if plan.first:
+        named["first"] = True
     digest = hashlib.sha256(
-        json.dumps(identity, sort_keys=True, default=str).encode()
+        json.dumps(named, sort_keys=True, default=str).encode()
     ).hexdigest()
     agents = [
         Path(plan.agent).stem,
@@ -645,7 +678,7 @@ def identity(
         "seed": plan.seed,
         "max_steps": plan.max_steps or dataset.max_steps,
         "wayword": series(version("wayword")),
-        "shuffle": plan.shuffle,
+        "shuffle": plan.order,
         "shard": plan.shard,
         **optional,
     }

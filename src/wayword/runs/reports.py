@@ -28,6 +28,7 @@ from wayword.metrics.papers import paper_table, preset_metrics
 from wayword.metrics.scoring import scorer
 from wayword.metrics.summary import Row, Scores, marks, summarize
 from wayword.runs import config as configs
+from wayword.runs.active import CHOSEN
 from wayword.runs.index import EPISODES
 from wayword.runs.opening import Trusted, dataset_of
 from wayword.runs.plan import Plan, cast_of, open_dataset, shown_split
@@ -552,6 +553,7 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
             session for each in runs for session in configs.sessions(each.run.path)
         ]
         complete = logged and sum(session.finished for session in logged) >= len(scored)
+        sample = _sample(first, len({*names, *failed}))
         row = summarize(
             first.name if len(runs) == 1 else f"{agent} ({len(runs)} seeds)",
             scored,
@@ -570,10 +572,10 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
             checksum=identity["data_checksum"],
             sees_answer=bool(config.get("sees_answer")),
             clustered="" if first.unit == INDEPENDENT.unit else first.unit,
-            caveats=(*configs.caveats_of(config), *marks(scored)),
+            caveats=(*configs.caveats_of(config), *SAMPLES[sample], *marks(scored)),
             runs=len(runs),
             distinct=len(set(names)),
-            sample=_sample(first, len({*names, *failed})),
+            sample=sample,
             settings=_settings(identity, pooled=len(runs) > 1),
         )
         # Show the bill if it exceeds the cost of finished episodes by more than rounding (0.0001).
@@ -583,9 +585,19 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
         return replace(row, totals={**row.totals, **more})
 
 
+SAMPLES: Mapping[str, tuple[str, ...]] = {
+    "": (),
+    "random": ("a random sample of the split",),
+    "first": ("the first episodes of the split, which are no random sample",),
+}
+"""Caveats of a row by how its part of the split was chosen."""
+
+
 def _sample(run: _ScoredRun, played: int) -> str:
-    """How the played part of a split was chosen, empty for all of it or a part by ``--by``."""
-    if played >= run.of or run.name != run.run.path.name:
+    """How the played part of a split was chosen: ``random`` or ``first``; empty for all of it, for
+    named episodes and for a part by ``--by``."""
+    is_part = played < run.of and run.name == run.run.path.name
+    if not is_part or CHOSEN in run.config["caveats"]:
         return ""
     return "first" if run.config["identity"].get("shuffle") is None else "random"
 

@@ -296,12 +296,7 @@ def _prepared(row: RecipeRow, options: RecipeOptions) -> Prepared:
     if options.settings:
         differs.append(f"your settings: {json.dumps(options.settings, default=str)}")
     if options.limit and (row.limit is None or options.limit < row.limit):
-        order = (
-            ""
-            if options.shuffle is None
-            else f" in the order of --shuffle {options.shuffle}"
-        )
-        differs.append(f"only the first {options.limit} episodes{order}")
+        differs.append(f"only {_chosen(plan)}")
     if options.max_steps and options.max_steps != row.steps:
         differs.append(f"at most {options.max_steps} steps instead of {row.steps}")
     if len(seeds) != len(row.seeds):
@@ -312,6 +307,13 @@ def _prepared(row: RecipeRow, options: RecipeOptions) -> Prepared:
         each.removesuffix(f"; {OUR_WORDS}") if folder else each for each in row.differs
     ]
     return Prepared(row, tuple(plans), (*differs, *rest))
+
+
+def _chosen(plan: Plan) -> str:
+    """A limited plan's episodes, in words."""
+    if plan.order is None:
+        return f"the first {plan.limit} episodes"
+    return f"{plan.limit} episodes, a random sample (--shuffle {plan.order})"
 
 
 def _plan(
@@ -336,6 +338,8 @@ def _plan(
     settings |= {name: group for name, group in groups.items() if group}
     if (folder := options.prompt_folder(row.agent)) is not None:
         settings["prompts"] = str(folder)
+    # The episodes that a recipe limits itself to are the first ones of its split.
+    own_order = row.limit is not None and row.shuffle is None
     changes = {
         "agent": row.agent,
         "on": source.split,
@@ -345,7 +349,8 @@ def _plan(
         "limit": min(
             (n for n in (row.limit, options.limit) if n is not None), default=None
         ),
-        "shuffle": row.shuffle if options.shuffle is None else options.shuffle,
+        "shuffle": options.shuffle if options.states_order else row.shuffle,
+        "first": options.first or (own_order and options.shuffle is None),
         "max_steps": options.max_steps or row.steps,
     }
     plan = Plan(

@@ -13,6 +13,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,6 +47,7 @@ from wayword.runs.active import (
     at_level,
     choose,
     config_of,
+    in_recorded_order,
     model_notices,
     open_models,
     setup_of,
@@ -115,6 +117,7 @@ class Continuation:
             episodes=(self.episode,),
             episode="",
             limit=None,
+            first=False,
             shuffle=None,
             shard="",
             seed=self.identity.get("seed") or 0,
@@ -211,10 +214,11 @@ async def run_async(
         if plan.episodes:
             choose(plan, dataset.tasks)  # checks the names before a folder is created
         out = plan.out or plans.run_folder(plan, config["identity"])
-        with (
-            remote.writing(out) as (path, store),
-            RunFolder.open(path, config) as folder,
-        ):
+        with ExitStack() as opened:
+            path, store = opened.enter_context(remote.writing(out))
+            plan = in_recorded_order(plan, path)
+            config["identity"]["shuffle"] = plan.order
+            folder = opened.enter_context(RunFolder.open(path, config))
             if plan.episode == LEVEL:
                 plan = replace(
                     plan, episode=at_level(dataset, folder, config["success"])

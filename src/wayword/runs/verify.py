@@ -114,7 +114,10 @@ def _gap(run: RecordedRun, dataset: Dataset) -> str:
     tried = _tried(run)
     if identity["continues"] or CHOSEN in run.config["caveats"]:
         return ""
-    order = Plan("any", "any", shuffle=identity.get("shuffle"), shard=identity["shard"])
+    shuffle = identity.get("shuffle")
+    order = Plan(
+        "any", "any", shuffle=shuffle, first=shuffle is None, shard=identity["shard"]
+    )
     numbers = choose(order, dataset.tasks)
     for number in islice(numbers, len(tried)):
         name = task_id(dataset.tasks, number)

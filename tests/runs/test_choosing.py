@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +17,7 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.runs import Plan, RunFolder, run
 from wayword.runs.active import at_level
-from wayword.runs.plan import open_dataset
+from wayword.runs.plan import open_dataset, run_folder
 
 COUNT = 24
 TREE = {"steps": 1, "dataset": {"houses": 2, "episodes": COUNT}}
@@ -43,11 +45,14 @@ def every(chosen: Any) -> list[str]:
     return found
 
 
-def test_a_limit_takes_the_first_episodes_of_the_dataset(
+def test_a_limit_draws_a_random_sample_and_first_takes_the_beginning(
     chosen: Any, every: list[str]
 ) -> None:
-    assert chosen(limit=5) == every[:5]
-    assert chosen(limit=COUNT + 9) == every
+    assert chosen(limit=5) == chosen(shuffle=0)[:5] != every[:5]
+    assert sorted(chosen(limit=COUNT + 9)) == sorted(every)
+    assert chosen(limit=5, first=True) == every[:5]
+    with pytest.raises(UsageError, match="--first"):
+        chosen(limit=5, first=True, shuffle=1)
 
 
 def test_a_shuffle_is_a_fixed_order_of_the_whole_split(
@@ -72,8 +77,10 @@ def test_a_limit_takes_the_first_episodes_of_the_shuffled_order(
 
 
 def test_shards_share_the_split_out_evenly(chosen: Any, every: list[str]) -> None:
-    for options in ({}, {"shuffle": 3}):
-        order = chosen(**options)
+    whole: dict[str, Any]
+    for options in ({"first": True}, {"shuffle": 3}, {}):
+        whole = options or {"shuffle": 0}  # with or without a limit
+        order = chosen(**whole)
         parts = [chosen(shard=f"{part}/5", **options) for part in range(1, 6)]
         assert sorted(chain.from_iterable(parts)) == sorted(every)
         assert [len(part) for part in parts] == [5, 5, 5, 5, 4]
@@ -98,6 +105,45 @@ def test_a_higher_limit_resumes_the_same_order(chosen: Any, tmp_path: Path) -> N
         assert episodes(out) == order[:limit]
 
 
+@pytest.mark.parametrize("recorded", [{}, {"shuffle": 5}, {"limit": 4}], ids=str)
+def test_a_run_without_a_stated_order_resumes_that_of_its_record(
+    chosen: Any, tmp_path: Path, recorded: dict[str, Any]
+) -> None:
+    out = tmp_path / "grows"
+    order = chosen(shuffle=recorded.get("shuffle", 0))
+    if not recorded:  # as recorded by versions whose limit was a prefix
+        order = chosen()
+        recorded = {"first": True}
+    plan = Plan("random", "houses", "", TREE, limit=4, concurrency=1, out=out)
+    run(replace(plan, **recorded))
+    run(replace(plan, limit=7))
+    assert episodes(out) == order[:7]
+    run(replace(plan, limit=None))
+    assert episodes(out) == order
+    assert RunFolder.read(out).config["identity"]["shuffle"] == (
+        None if "first" in recorded else recorded.get("shuffle", 0)
+    )
+
+
+def test_a_run_without_results_states_no_order(tmp_path: Path) -> None:
+    plan = Plan("random", "houses", "", TREE, concurrency=1, out=tmp_path / "run")
+    other = Plan("random", "houses", "", TREE, concurrency=1, out=tmp_path / "other")
+    run(replace(other, shuffle=3, limit=1))
+    (tmp_path / "run").mkdir()
+    shutil.copy(tmp_path / "other" / "run.json", tmp_path / "run")
+    run(replace(plan, limit=3))
+    assert RunFolder.read(tmp_path / "run").config["identity"]["shuffle"] == 0
+
+
+def test_the_default_folder_is_the_same_with_and_without_a_limit() -> None:
+    identity = {"agent": "random", "shuffle": 0}
+    plan = Plan("random", "houses")
+    folder = run_folder(plan, {**identity, "shuffle": None})
+    assert run_folder(replace(plan, limit=3), identity) == folder
+    assert run_folder(replace(plan, limit=3, shuffle=0), identity) != folder
+    assert run_folder(replace(plan, limit=3, first=True), identity) != folder
+
+
 def test_named_episodes_are_played_in_the_order_named(
     chosen: Any, every: list[str]
 ) -> None:
@@ -110,6 +156,7 @@ def test_named_episodes_are_played_in_the_order_named(
         {"shuffle": 0},
         {"shard": "1/2"},
         {"limit": 1},
+        {"first": True},
         {"episode": every[0]},
     ):
         with pytest.raises(UsageError, match="--episodes"):

@@ -256,7 +256,7 @@ def test_settings_reach_the_part_they_are_for(tmp_path: Path) -> None:
         ),
         (
             ("run", "random", "--lmit", "3"),
-            "no such option: --lmit (Possible options: --limit, --with)",
+            "no such option: --lmit (Possible options: --first, --limit, --with)",
         ),
         (("table", "x", "--format", "xls"), "'xls' is not one of 'rich', 'json'"),
         (("runz",), "no such command 'runz'"),

@@ -48,7 +48,13 @@ def test_only_the_episodes_that_are_rehearsed_are_made(
     monkeypatch.setattr(Houses, "task", lambda self, n: made.append(n) or make(self, n))
     settings = {"dataset": {"houses": 100, "episodes": 3_000}}
     plan = Plan(
-        "navgpt", "houses", "scripted:first", settings, limit=2_700, max_steps=2
+        "navgpt",
+        "houses",
+        "scripted:first",
+        settings,
+        limit=2_700,
+        first=True,
+        max_steps=2,
     )
     assert forecast(plan, rehearsed=3).episodes == 2_700
     assert set(made) == {0, 900, 1_800}
@@ -124,7 +130,7 @@ def test_a_forecast_is_within_a_fifth_of_a_measured_pilot(
             "model": {"base_url": server.address, "thinking": 0},
             "decoding": form,
         }
-        plan = Plan("navgpt", "houses", "openai:gpt-4.1", settings, limit=6)
+        plan = Plan("navgpt", "houses", "openai:gpt-4.1", settings, limit=6, first=True)
         told = forecast(plan)
         done = run(replace(plan, out=tmp_path / "pilot"))
     scores = [found for _, found in RunFolder.read(done.path).scores()]
@@ -164,7 +170,7 @@ def test_a_player_of_the_experts_actions_costs_what_was_forecast(
     }
     with serving(expert(plans)) as server:
         tree = {"model": {"base_url": server.address, "thinking": 0}, **settings}
-        plan = Plan(agent, on, "openai:gpt-4.1", tree, limit=3)
+        plan = Plan(agent, on, "openai:gpt-4.1", tree, limit=3, first=True)
         told = forecast(plan)
         done = run(replace(plan, out=tmp_path / "pilot"))
     scores = [found for _, found in RunFolder.read(done.path).scores()]

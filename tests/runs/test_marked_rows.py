@@ -18,7 +18,7 @@ def test_a_row_says_that_prompts_lack_their_oldest_steps(tmp_path: Path) -> None
     run(Plan("act", "household", "scripted:first", tree, limit=2, max_steps=9, out=out))
     rows = rows_of([out])
     mark = "in 2 of 2 episodes, prompts omit their oldest steps to fit the context"
-    assert rows[0].caveats == (mark,)
+    assert rows[0].caveats == ("a random sample of the split", mark)
     assert rows[0].values["steps_forgotten"].mean > 0
     assert mark in " ".join(render(rows).split())
     assert mark in json.dumps(json.loads(render(rows, "json")))

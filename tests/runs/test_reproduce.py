@@ -275,7 +275,10 @@ def test_the_same_command_goes_on_and_tables_share_runs(tmp_path: Path) -> None:
     assert (one["n"], two["n"]) == (1, 2)
     assert "1 episode was already finished" in again.stderr
     assert "played on houses:test instead of r2r:sample72" in first.stderr
-    assert any("only the first 1 episodes" in line for line in one["differs"])
+    assert any(
+        "only 1 episodes, a random sample (--shuffle 0)" in line
+        for line in one["differs"]
+    )
 
 
 def test_episodes_can_be_shuffled(tmp_path: Path) -> None:
@@ -289,11 +292,11 @@ def test_episodes_can_be_shuffled(tmp_path: Path) -> None:
             assert row.plans[0].shuffle == (
                 row.row.shuffle if shuffle is None else shuffle
             )
-            told = (
-                f"only the first 1 episodes in the order of --shuffle {shuffle}"
-                in row.differs
-            )
-            assert told == (shuffle is not None)
+            sample = f"a random sample (--shuffle {shuffle or 0})"
+            assert f"only 1 episodes, {sample}" in row.differs
+    first = RecipeOptions(model="scripted:first", limit=1, out=tmp_path, first=True)
+    rows = [row for row in reproduce.prepare(recipe, first) if row.plans]
+    assert all("only the first 1 episodes" in row.differs for row in rows)
 
 
 def test_a_paper_lists_its_tables() -> None:

@@ -88,7 +88,9 @@ def player(tmp_path: Path) -> str:
 
 def plan(player: str, out: Path, remember: Any = "scene", **dataset: int) -> Plan:
     settings = {"decoding": "free", "context": 100_000, "dataset": dataset or HOUSES}
-    return Plan("mapgpt", "houses", player, settings, remember=remember, out=out)
+    return Plan(
+        "mapgpt", "houses", player, settings, remember=remember, first=True, out=out
+    )
 
 
 def differences(text: str) -> list[dict[str, dict[str, float]]]:
@@ -251,7 +253,7 @@ def test_a_failed_episode_leaves_no_memory_and_is_played_again_at_the_end(
     ]
     fail.write_text(ids[1], encoding="utf-8")
     chain = Plan(str(agent), "houses", settings={"dataset": dataset}, remember="scene",
-                 out=tmp_path / "run")  # fmt: skip
+                 first=True, out=tmp_path / "run")  # fmt: skip
     assert run(chain).outcome.failed == 1
     fail.write_text("", encoding="utf-8")
     assert run(chain).outcome.finished == 1

@@ -11,6 +11,7 @@ in the order in which they arrive: assistants send several in one message.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -42,8 +43,18 @@ MAX_ACTIONS = 200
 
 JSON_STARTS = ("{", "[", '"')
 VERB_KEYS = ("action", "name", "verb", "tool")
-ARGUMENT_KEYS = ("arguments", "args", "parameters", "input")
+ARGUMENT_KEYS = (
+    *("arguments", "args", "argument", "parameters", "params", "input"),
+    *("object", "target", "place", "location", "destination"),
+)
 """Keys of a verb and its arguments in an action that a client writes as an object."""
+PARAMETERS = {
+    "begin": ("episode", "episode_id", "id", "task"),
+    "act": (*VERB_KEYS, "command", "text", "input"),
+    "actions": ("verb", "action", "name"),
+    "ask": ("question", "query", "message", "text"),
+}
+"""Tool -> the name of its one parameter, and what clients call it instead."""
 
 
 def tool_text(value: Any) -> str:
@@ -77,19 +88,54 @@ def _object_text(value: Mapping[str, Any]) -> str:
     if len(value) == 1:
         return tool_text(next(iter(value.values())))
     verb = next((value[key] for key in VERB_KEYS if value.get(key)), None)
-    arguments = next((value[key] for key in ARGUMENT_KEYS if key in value), None)
     if not isinstance(verb, str):
         return json.dumps(value)
-    if isinstance(arguments, str):
-        with suppress(ValueError):
-            arguments = json.loads(arguments)
-    if isinstance(arguments, Mapping):
-        arguments = list(arguments.values())
-    if not isinstance(arguments, list):
-        arguments = [] if arguments is None else [arguments]
+    given = [value[key] for key in ARGUMENT_KEYS if key in value]
+    arguments = [str(each) for part in given for each in _listed(part)]
     if not arguments:
         return verb
-    return json.dumps({"action": verb, "arguments": [str(each) for each in arguments]})
+    return json.dumps({"action": verb, "arguments": arguments})
+
+
+def _listed(value: Any) -> list[Any]:
+    """The entries of a list or object, also of one in a string, or the value alone."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = json.loads(value)
+    if isinstance(value, Mapping):
+        return list(value.values())
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def one_argument(tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The argument of a tool under the name of its parameter. Clients also leave it out, call it
+    otherwise, add a reason, or put the arguments of an action next to its verb.
+
+    >>> one_argument("act", {"command": "stop", "session": 1})
+    {'action': 'stop'}
+    >>> one_argument("act", {"action": "goto", "object": "mug_1", "reason": "it is near"})
+    {'action': {'action': 'goto', 'object': 'mug_1'}}
+    """
+    names = PARAMETERS.get(tool, ())
+    name = next((each for each in names if given.get(each) is not None), "")
+    if not name:
+        return dict.fromkeys(names[:1], "")
+    value = given[name]
+    others = {k: given[k] for k in ARGUMENT_KEYS if k in given and k != name}
+    if tool == "act" and others and isinstance(value, str) and "[" not in value:
+        value = {"action": value, **others}
+    return {names[0]: value}
+
+
+class TolerantServer(MCPServer):
+    """A server whose tools take their arguments in every form that clients send."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Any = None
+    ) -> Any:
+        return await super().call_tool(name, one_argument(name, arguments), context)
 
 
 ToolText = Annotated[str, BeforeValidator(tool_text)]
@@ -194,11 +240,16 @@ class AssistantSession:
         """List the possible actions, one per line; with a verb, only its own. Costs nothing."""
         self._check_playing()
         space = self._env.game.space(self._env.actor)
+        prefix = re.sub(r"[\s\-]+|[\[(].*", "", verb.lower())  # "go to", "goto[mug_1]"
         matches = [
-            str(action) for action in space.listed if action.name.startswith(verb)
+            str(action)
+            for action in space.listed
+            if action.name.replace("_", "").startswith(prefix.replace("_", ""))
         ]
         matches += [
-            f"{name}[...]" for name in space.open_verbs if name.startswith(verb)
+            f"{name}[...]"
+            for name in space.open_verbs
+            if name.replace("_", "").startswith(prefix.replace("_", ""))
         ]
         hidden = len(matches) - MAX_ACTIONS
         more = [f"and {hidden} more; name a verb"] if hidden > 0 else []
@@ -246,7 +297,7 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
     if env.options.view != "text":
         raise UsageError("assistants get the text view only; remove view")
     session = AssistantSession(env, out)
-    app = MCPServer(
+    app = TolerantServer(
         f"wayword/{env.options.name}", instructions=INSTRUCTIONS, log_level="WARNING"
     )
 

@@ -33,6 +33,15 @@ SAME_ACTION = [
     {"action": {"name": "goto", "arguments": ["fridge_1"]}},
     json.dumps({"action": json.dumps({"action": "goto", "arguments": ["fridge_1"]})}),
 ]
+IN_OTHER_FIELDS: list[dict[str, Any]] = [
+    {"action": "goto[fridge_1]", "reason": "it is near", "thought": None},
+    {"action": "goto", "object": "fridge_1"},
+    {"action": "goto", "arguments": ["fridge_1"]},
+    {"action": "goto", "args": '{"object": "fridge_1"}', "reason": "near"},
+    {"command": "goto[fridge_1]"},
+    {"input": "goto[fridge_1]"},
+    {"name": "goto", "arguments": {"place": "fridge_1"}},
+]
 NOTHING = [None, "", "  ", "null", '""', {"action": None}]
 
 
@@ -64,6 +73,33 @@ def test_an_action_is_read_in_every_form(tmp_path: Path) -> None:
         assert seen == {True}
 
     with_session(work, tmp_path / "run")
+
+
+def test_an_action_is_read_from_other_fields(tmp_path: Path) -> None:
+    async def work(call: Call) -> None:
+        await call("begin", session_id="1")
+        for given in IN_OTHER_FIELDS:
+            text, failed = await call("act", **given)
+            assert not failed, (given, text)
+            assert "'fridge_1'" in text, (given, text)
+        for given in ({}, {"reason": None}):
+            text, failed = await call("act", **given)
+            assert failed
+            assert "\n" not in text
+            assert "act needs an action" in text
+        for verb in ("goto", "go to", "goto[fridge_1]", "Go-to"):
+            text, failed = await call("actions", verb=verb)
+            assert not failed
+            assert text.startswith("goto[")
+
+    with_session(work, tmp_path / "run")
+
+
+def test_two_arguments_keep_their_order() -> None:
+    given = {"action": "put", "target": "table_1", "object": "mug_1"}
+    assert json.loads(tool_text(given))["arguments"] == ["mug_1", "table_1"]
+    listed = {"action": "put", "arguments": ["mug_1", "table_1"]}
+    assert json.loads(tool_text(listed))["arguments"] == ["mug_1", "table_1"]
 
 
 def test_an_empty_action_is_an_error_and_costs_no_turn(tmp_path: Path) -> None:

@@ -53,8 +53,11 @@ class Tracker:
         options: dict[str, Any] = {"entity": owner} if owner else {}
         if run_id:
             options["resume"] = "allow"
-        if run_id and kind == "wandb":  # trackio resumes by the name
+        if run_id and kind == "wandb":
             options |= {"id": run_id, "allow_val_change": True}
+        elif run_id:
+            # Trackio resumes by the name, and two run folders may have the same
+            name = f"{name}-{run_id[:6]}"
         # Trackio's own functions find the run only in the context that opened it.
         opened = self._library.init(
             project=project_name, name=name, config=dict(config), **options

@@ -84,6 +84,19 @@ def test_sessions_of_a_folder_are_one_run_with_means_over_all(
     assert last["mean/ne"] == pytest.approx(sum(errors) / 6)
 
 
+def test_folders_of_one_name_are_two_runs_in_trackio(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = Library()
+    monkeypatch.setitem(sys.modules, "trackio", library)  # type: ignore[arg-type]
+    for seed, parent in enumerate(("a", "b")):
+        session("trackio", tmp_path / parent / "run", 1, seed=seed)
+    first, second = (options["name"] for options in library.opened)
+    assert first != second
+    assert first.startswith("run-")
+    assert second.startswith("run-")
+
+
 def test_another_run_and_one_begun_again_have_other_ids(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

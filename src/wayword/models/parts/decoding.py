@@ -243,9 +243,12 @@ def broken(text: str, is_control: Callable[[str], bool]) -> str:
 _MARKS = tuple(
     (re.compile(pattern, re.DOTALL), replacement)
     for pattern, replacement in (
+        # Headers of the model's own turn
+        (r"\A\s*(?:<\|(?:im_start|start_header_id)\|>assistant(?:<\|end_header_id\|>)?\s"
+         r"|<\|assistant\|>|<｜Assistant｜>|<start_of_turn>model\s|assistant\n\n)", ""),
         # gpt-oss: channels, of which only `final` is the answer; some servers drop the marks
-        (r"(?:<\|start\|>\w*)?<\|channel\|>final.*?<\|message\|>", "</think>"),
-        (r"(?:<\|start\|>\w*)?<\|channel\|>\w+.*?<\|message\|>", "<think>"),
+        (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?<\|channel\|>final.*?<\|message\|>", "</think>"),
+        (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?<\|channel\|>\w+.*?<\|message\|>", "<think>"),
         (r"\Aanalysis(.*?)assistantfinal", r"<think>\1</think>"),
         (r"<\|channel>thought\s|<unused94>thought\s", "<think>"),  # Gemma, MedGemma
         (r"<channel\|>|<unused95>", "</think>"),
@@ -256,6 +259,10 @@ _MARKS = tuple(
         (r"<\|end\|><\|begin\|>assistant<\|content\|>", "</think>"),
         (r"\AHere is my thought process:(.*?)Here is my response:", r"<think>\1</think>"),
         (r"\[BEGIN FINAL RESPONSE\]", "</think>"),  # Apriel
+        # Gateways and chat pages
+        (r"&lt;(/?)think(?:ing)?&gt;", r"<\1think>"),
+        (r'\A\s*<details type="reasoning"[^<>]{0,99}>(.*?)</details>', r"<think>\1</think>"),
+        (r"\A\s*```(?:think\w*|thought|reasoning)\s(.*?)\n```", r"<think>\1</think>"),
         (r"\[END FINAL RESPONSE\]|<\|(?:START|END)_(?:RESPONSE|TEXT)\|>", ""),
         (r"<\|(?:begin|end)_of_(?:box|solution)\|>", ""),  # GLM
         # Ends of turns, which are no text; the lookbehind reads long runs of spaces only once
@@ -270,8 +277,12 @@ _SURROGATES = re.compile(
 )
 """Escaped surrogates in a JSON answer: a pair, or an unpaired one, which no file can hold."""
 _THINK_TAG = re.compile(
-    r"<(/?)(?:\w{1,12}[:_])?(?:think|thinking|thought|reasoning)>|\[(/?)THINK\]", re.I
+    r"<\s?(/?)\s?(?:\w{1,12}[:_])?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad)"
+    r"(?:\s[^<>]{0,80})?>|\[(/?)THINK\]",
+    re.I,
 )
+_ANSWER_TAG = re.compile(r"\s*<(answer|response|output)>(.*)</\1>\s*", re.I | re.DOTALL)
+"""A tag around the whole answer after the reasoning: Hunyuan, Ernie."""
 
 
 def split_thought(text: str) -> tuple[str, str]:
@@ -306,6 +317,9 @@ def split_thought(text: str) -> tuple[str, str]:
             answer.append(piece)
         is_open = not is_closing
     (reasoning if is_open else answer).append(text[end:])
-    if end:
-        return ("".join(answer).strip(), "\n".join(reasoning).strip())
-    return (text, "")
+    if not end:
+        return text, ""
+    text = "".join(answer).strip()
+    if tagged := _ANSWER_TAG.fullmatch(text):
+        text = tagged[2].strip()
+    return text, "\n".join(reasoning).strip()

@@ -92,7 +92,8 @@ def _text(value: object) -> str:
     if isinstance(value, list):
         return "".join(map(_text, value))
     if isinstance(value, Mapping):
-        return "".join(_text(value.get(n)) for n in ("text", "thinking", "summary"))
+        names = ("text", "content", "thinking", "summary")
+        return "".join(_text(value.get(name)) for name in names)
     return value if isinstance(value, str) else ""
 
 
@@ -129,7 +130,9 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
     counts = _object(answer, "usage")
     prompt, reused, written, written_hour = _prompt_tokens(counts)
     completion = _first_count(counts, ("completion_tokens", "output_tokens"))
-    reasoning = _count(_object(counts, "completion_tokens_details"), "reasoning_tokens")
+    details = [_object(counts, f"{name}_tokens_details") for name in _WRITTEN_BY_MODEL]
+    listed = (_count(place, "reasoning_tokens") for place in (*details, counts))
+    reasoning = next((count for count in listed if count is not None), None)
     samples: list[Sample] = []
     if not completion or reasoning is None:
         # without readable samples, the whole reply is estimated
@@ -163,6 +166,7 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
     )
 
 
+_WRITTEN_BY_MODEL = ("completion", "output")
 _DETAILS = ("prompt_tokens_details", "input_tokens_details")
 _REUSED = (
     *("cached_tokens", "cache_read_input_tokens", "cache_read_tokens"),
@@ -235,6 +239,8 @@ def _first_count(counted: Mapping[str, Any], names: Sequence[str]) -> int | None
 def _count(counted: Mapping[str, Any], name: str) -> int | None:
     """Return a count of tokens, None if it is missing or impossible."""
     value = counted.get(name)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return value if type(value) is int and 0 <= value < _MAX_TOKENS else None
 
 

@@ -14,6 +14,7 @@ from helpers.rehearsing import play
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.household import Household
+from wayword.runs.catalog import data_check
 from wayword.worlds.household.goals import (
     Has,
     Held,
@@ -325,3 +326,37 @@ def test_a_label_that_begins_another_is_not_that_one(
     ]
     dataset = household(write(tmp_path / "lacking", *lacking))
     assert {task.episode.id for task in dataset.tasks} == {"there_0", "there_1"}
+
+
+def test_a_users_own_trajectories_replace_those_of_a_split(tmp_path: Path) -> None:
+    kind = "pick_and_place_simple"
+    folder = write(tmp_path / "data", trajectory(kind, **SIMPLE))
+    own = tmp_path / "own.jsonl"
+    records = [trajectory(kind, f"trial_own{n}", **SIMPLE) for n in range(2)]
+    own.write_text("\n".join(json.dumps(each) for each in records))
+    settings = Household.Settings(trajectories=str(own))
+    dataset = Household("train", folder, settings)
+    assert [task.episode.id for task in dataset.tasks] == [
+        "trial_own0_0", "trial_own0_1", "trial_own1_0", "trial_own1_1",
+    ]  # fmt: skip
+    assert "the 4 episodes of own.jsonl, not those of train" in dataset.caveats
+    assert own in dataset.files.values()
+    with pytest.raises(UsageError, match="trajectories replaces a published split"):
+        Household("generated_test", folder, settings)
+
+
+def test_a_check_lists_all_bad_trajectories(tmp_path: Path) -> None:
+    kind = "pick_and_place_simple"
+    folder = write(tmp_path / "data", trajectory(kind, **SIMPLE))
+    bad = trajectory(kind, "trial_2", **SIMPLE)
+    del bad["turk_annotations"]
+    lines = [trajectory(kind, **SIMPLE), {"task_id": 3}, bad]
+    own = tmp_path / "own.jsonl"
+    own.write_text("\n".join(json.dumps(each) for each in lines))
+    settings = {"dataset": {"trajectories": str(own)}}
+    report, is_valid = data_check("household:train", folder, settings)
+    assert not is_valid
+    second, third, total = report.splitlines()
+    assert second.startswith(f"{own}: line 2, field ")
+    assert third.startswith(f"{own}: line 3, field 'turk_annotations'")
+    assert total.endswith("2 bad records")

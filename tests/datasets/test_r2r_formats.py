@@ -92,11 +92,36 @@ def test_an_id_given_twice_is_named_with_both_records(
         json.dumps([{**record, "path": ["s", "a"]}, {**record, "path": ["a", "s"]}])
     )
     problem = "own.json: record 1: has the same episode id as record 0: '7_1'"
-    with pytest.raises(DataError, match=problem):
-        catalog.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
+    report, is_valid = checked(data, own)
+    assert not is_valid
+    assert problem in report
     own.write_text(json.dumps([{**record, "path": ["s", "a"]}]))
-    told = catalog.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
-    assert "r2r:own.json: 1 episodes, all records are valid" in told
+    report, is_valid = checked(data, own)
+    assert is_valid
+    assert "r2r:own.json: 1 episodes, all records are valid" in report
+
+
+def checked(data: Path, own: Path) -> tuple[str, bool]:
+    """The report of ``wayword data check`` on a user's annotations."""
+    return catalog.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
+
+
+def test_a_check_lists_all_bad_records(data: Path, tmp_path: Path) -> None:
+    record = {"instructions": ["Go."], "scan": SCAN, "heading": 0.0, "path": ["s", "a"]}
+    changes: list[dict[str, object]] = [
+        {}, {"scan": "nowhere"}, {}, {"heading": "north"}, {"path": ["s", "s"]}, {"scan": None},
+    ]  # fmt: skip
+    own = tmp_path / "own.json"
+    records = [{**record, "path_id": n, **each} for n, each in enumerate(changes)]
+    own.write_text(json.dumps(records))
+    report, is_valid = checked(data, own)
+    assert not is_valid
+    *bad, total = report.splitlines()
+    starts = [f"{own}: record {n}, field " for n in (1, 3, 4, 5)]
+    assert [line.startswith(start) for line, start in zip(bad, starts, strict=True)]
+    assert total.endswith("4 bad records")
+    with pytest.raises(DataError, match="record 1, field 'scan'"):
+        _ = r2r(data, annotations=str(own)).tasks  # a run still ends at the first
 
 
 @pytest.mark.parametrize(
@@ -111,6 +136,10 @@ def test_an_id_given_twice_is_named_with_both_records(
         ({"path": ["s"]}, "record 0, field 'path': must have at least two viewpoints"),
         ({"heading": 180}, "record 0, field 'heading': must be in radians"),
         ({"instructions": []}, "record 0, field 'instructions': is empty"),
+        ({"instructions": [3]}, "record 0"),
+        ({"path": "s"}, "record 0, field 'path'"),
+        ({"heading": None}, "record 0, field 'heading'"),
+        ({"scan": 3}, "record 0, field 'scan'"),
     ],
 )
 def test_a_file_of_ones_own_is_checked_against_the_graphs(
@@ -119,8 +148,22 @@ def test_a_file_of_ones_own_is_checked_against_the_graphs(
     record = {"path_id": 7, "instructions": ["Go."], "scan": SCAN, "heading": 0.0}
     own = tmp_path / "own.json"
     own.write_text(json.dumps([{**record, "path": ["s", "a"], **change}]))
-    with pytest.raises(DataError, match=problem):
-        catalog.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
+    report, is_valid = checked(data, own)
+    assert not is_valid
+    assert f"own.json: {problem}" in report
+    assert len(report.splitlines()) == 2, "the record and the total"
+
+
+@pytest.mark.parametrize("text", ["", "[{", "{}", "3", "[]"])
+def test_a_file_that_is_no_list_of_records_is_one_line(
+    data: Path, tmp_path: Path, text: str
+) -> None:
+    own = tmp_path / "own.json"
+    own.write_text(text)
+    report, is_valid = checked(data, own)
+    assert not is_valid
+    assert "own.json: " in report
+    assert len(report.splitlines()) == 2
 
 
 def test_a_setting_without_its_group_is_refused(data: Path) -> None:

@@ -58,16 +58,22 @@ def data_check(
     data: Data = None,
     set_: Annotated[list[str] | None, Option("--set", help="dataset.KEY=VALUE")] = None,
 ) -> None:
-    """Check every record of a split and print the checksums of its files.
+    """Check every record of a split, and print the checksums of its files.
+
+    Lists all bad records, each with file, record and field. The exit code is 1 if there are any.
 
     \b
     Examples:
       wayword data check r2r:val_seen
       wayword data check r2r --set dataset.annotations=mine.json
+      wayword data check household:valid_seen --set dataset.trajectories=mine.jsonl
     """
     from wayword.runs import catalog
 
-    show.echo(catalog.data_check(on, data, parse(set_ or [])))
+    report, is_valid = catalog.data_check(on, data, parse(set_ or []))
+    show.echo(report)
+    if not is_valid:
+        raise typer.Exit(1)
 
 
 # ``wayword models``: weights of local models, and a server for them.

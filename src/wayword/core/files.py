@@ -16,6 +16,7 @@ import traceback
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -352,6 +353,43 @@ def reading(what: str, remedy: str = FETCH_AGAIN) -> Iterator[None]:
             problem = f"has an unexpected value ({describe_error(error)})"
         where = ", ".join(part for part in (record, field) if part)
         raise DataError(path or what, where, problem, remedy) from error
+
+
+_BAD_RECORDS: ContextVar[list[str] | None] = ContextVar("bad records", default=None)
+"""Errors so far, while all bad records are collected."""
+
+
+@contextmanager
+def collecting_bad_records() -> Iterator[list[str]]:
+    """Collect the errors of bad records, instead of ending at the first, in the list it returns."""
+    errors: list[str] = []
+    token = _BAD_RECORDS.set(errors)
+    try:
+        yield errors
+    finally:
+        _BAD_RECORDS.reset(token)
+
+
+def collects_bad_records() -> bool:
+    """True while bad records are collected: what is read now must not be cached."""
+    return _BAD_RECORDS.get() is not None
+
+
+@contextmanager
+def one_record(path: Path, where: str) -> Iterator[None]:
+    """Read one record of a file. Raises ``DataError`` for an unexpected value; the record is left
+    out while bad records are collected."""
+    errors = _BAD_RECORDS.get()
+    if errors is None:
+        yield
+        return
+    try:
+        yield
+    except DataError as error:
+        errors.append(str(error))
+    except READER_ERRORS as error:
+        problem = f"has an unexpected value ({describe_error(error)})"
+        errors.append(str(DataError(path, where, problem)))
 
 
 def describe_error(error: BaseException) -> str:

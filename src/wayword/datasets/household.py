@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 
 from wayword.core.dataset import Clusters, Task
@@ -17,6 +18,7 @@ from wayword.datasets.procedural.homes.chores import (
 )
 from wayword.datasets.procedural.homes.objects import Arrangement
 from wayword.datasets.sources import alfred
+from wayword.settings import FileName
 from wayword.worlds.household.goals import HouseholdReference
 
 
@@ -25,7 +27,9 @@ class HouseholdSettings(homes.KindSettings):
     """``kind`` limits the tasks to one of ALFRED's types, for example ``look_at_obj_in_light``.
 
     ``instructions=steps`` adds the published steps to the goal, ``rooms`` the rooms of its objects
-    in generated homes. Published splits accept only ``kind``, ``instructions`` and ``actions``.
+    in generated homes. Published splits accept only ``kind``, ``instructions``, ``actions`` and
+    ``trajectories``: a file of your own trajectories, which replaces the split's, with a
+    ``traj_data.json`` of ALFRED per line.
     """
 
     all_kinds = KINDS
@@ -33,6 +37,7 @@ class HouseholdSettings(homes.KindSettings):
     paper = (*homes.HANDLING, "stop")
 
     instructions: alfred.Instructions = "goal"
+    trajectories: FileName = ""
 
 
 class Household(homes.SourcedTasks):
@@ -62,6 +67,19 @@ class Household(homes.SourcedTasks):
     )
     max_steps = 500
 
+    @property
+    def replaced_by(self) -> str:
+        return Path(self.settings.trajectories).name
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Notes on inferred rooms, and on a user's own file."""
+        if not self.replaced_by:
+            return super().caveats
+        count = len(self.tasks)
+        own = f"the {count:,} episodes of {self.replaced_by}, not those of {self.split}"
+        return (*super().caveats, own)
+
     def source(self, split: str) -> homes.EpisodeSource:
         settings = self.settings
         style = self.settings.instructions
@@ -70,7 +88,16 @@ class Household(homes.SourcedTasks):
             raise UsageError(f"household:{split} has no {style}; set instructions=goal")
         if is_published:
             return alfred.Alfred(
-                split, self.folder, settings.make_body(), settings.kind, style
+                split,
+                self.folder,
+                settings.make_body(),
+                settings.kind,
+                style,
+                settings.trajectories,
+            )
+        if settings.trajectories:
+            raise UsageError(
+                "dataset.trajectories replaces a published split; play household:valid_seen"
             )
         return homes.Generated(
             split, settings, lambda *at: _draw(style, *at), settings.kinds

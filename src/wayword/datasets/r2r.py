@@ -34,6 +34,7 @@ from wayword.core.files import (
     cache_folder,
     find,
     find_any,
+    one_record,
     read_field,
     read_json,
     read_json_lines,
@@ -322,15 +323,16 @@ class R2R(SolvableWalks):
             fgr2r = dict(_fgr2r(find(self.folder / "fgr2r", f"FGR2R_{part}.json")))
         for number, record in enumerate(read_json(path, list)):
             where = f"record {number}"
-            for name, text in _instructions(path, where, record).items():
-                extra: dict[str, Any] = {}
-                # FGR2R covers three instructions per path.
-                parts = [" ".join(words) for words, _ in fgr2r.get(name, ())]
-                if parts:
-                    extra["sub_instructions"] = parts
-                yield _task(path, where, record, name, text, extra, names)
-            if self.settings.annotations:
-                self._check_route(path, where, record)
+            with one_record(path, where):
+                for name, text in _instructions(path, where, record).items():
+                    extra: dict[str, Any] = {}
+                    # FGR2R covers three instructions per path.
+                    parts = [" ".join(words) for words, _ in fgr2r.get(name, ())]
+                    if parts:
+                        extra["sub_instructions"] = parts
+                    yield _task(path, where, record, name, text, extra, names)
+                if self.settings.annotations:
+                    self._check_route(path, where, record)
 
     def _check_route(self, path: Path, where: str, record: Mapping[str, Any]) -> None:
         """Raise ``DataError`` if a record of a user's own file does not fit its scan's graph."""
@@ -481,13 +483,16 @@ class RxR(R2R):
         names = dict[str, str]()
         for number, record in read_json_lines(path):
             where = f"line {number}"
-            language = read_field(path, where, record, "language", str)
-            if self.settings.language not in ("", language.partition("-")[0]):
-                continue
-            text = read_field(path, where, record, "instruction", str)
-            name = str(read_field(path, where, record, "instruction_id", (int, str)))
-            extra = {"language": language, "path_id": record.get("path_id")}
-            yield _task(path, where, record, name, text, extra, names)
+            with one_record(path, where):
+                language = read_field(path, where, record, "language", str)
+                if self.settings.language not in ("", language.partition("-")[0]):
+                    continue
+                text = read_field(path, where, record, "instruction", str)
+                name = str(
+                    read_field(path, where, record, "instruction_id", (int, str))
+                )
+                extra = {"language": language, "path_id": record.get("path_id")}
+                yield _task(path, where, record, name, text, extra, names)
 
 
 class Reverie(R2R):
@@ -545,13 +550,16 @@ class Reverie(R2R):
         names = dict[str, str]()
         for number, record in enumerate(read_json(path, list)):
             where = f"record {number}"
-            extra = {"rules": read_rules("reverie")}
-            target = str(record.get("objId", ""))
-            stem = str(record.get("id") or f"{record.get('path_id')}_{target}")
-            instructions = read_field(path, where, record, "instructions", list)
-            for index, text in enumerate(instructions):
-                walk = _task(path, where, record, f"{stem}_{index}", text, extra, names)
-                walks.append((walk, target))
+            with one_record(path, where):
+                extra = {"rules": read_rules("reverie")}
+                target = str(record.get("objId", ""))
+                stem = str(record.get("id") or f"{record.get('path_id')}_{target}")
+                instructions = read_field(path, where, record, "instructions", list)
+                for index, text in enumerate(instructions):
+                    walk = _task(
+                        path, where, record, f"{stem}_{index}", text, extra, names
+                    )
+                    walks.append((walk, target))
         return walks
 
     @cached_property

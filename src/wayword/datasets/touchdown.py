@@ -85,12 +85,13 @@ class StreetRoutes(SolvableWalks):
         path = self._routes_file
         tasks = dict[str, Task]()
         for number, record in files.read_json_lines(path):
-            task = self._task(path, f"line {number}", record)
-            name = task.episode.id
-            if name in tasks:
-                where = f"line {number}, field {self.id_field!r}"
-                raise DataError(path, where, f"is a duplicate: {name}")
-            tasks[name] = task
+            with files.one_record(path, f"line {number}"):
+                task = self._task(path, f"line {number}", record)
+                name = task.episode.id
+                if name in tasks:
+                    where = f"line {number}, field {self.id_field!r}"
+                    raise DataError(path, where, f"is a duplicate: {name}")
+                tasks[name] = task
         return list(tasks.values())
 
     @cached_property

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core import registry
-from wayword.core.errors import UsageError, WaywordError
-from wayword.core.files import SOURCES
+from wayword.core.errors import DataError, UsageError, WaywordError
+from wayword.core.files import SOURCES, collecting_bad_records
 from wayword.runs.config import Checksums
 from wayword.runs.machine import data_folder
-from wayword.runs.plan import Plan, omitted, open_dataset, shown_split
+from wayword.runs.plan import EMPTY, Plan, omitted, open_dataset, shown_split
 from wayword.testing.contracts import check_dataset
 
 
@@ -34,22 +34,36 @@ def data_listing(folder: Path | None) -> str:
     return "\n".join(rows)
 
 
-def data_check(on: str, folder: Path | None, settings: Mapping[str, Any]) -> str:
-    """Check every record of a split; ``settings`` are those of ``--set``, as for a run. Raises
-    ``DataError`` for the first invalid one."""
+def data_check(
+    on: str, folder: Path | None, settings: Mapping[str, Any]
+) -> tuple[str, bool]:
+    """Check every record of a split; ``settings`` are those of ``--set``, as for a run.
+
+    Returns the report, which lists all bad records, one per line, and True if there are none.
+    Raises ``UsageError`` for a split that breaks the contract of datasets."""
     if other := [key for key in settings if key not in ("dataset", "perceiver")]:
         raise UsageError(f"--set {other[0]}: write dataset.KEY=VALUE or perceiver=NAME")
     plan = Plan("check", on, settings=settings, data=folder)
-    dataset = open_dataset(plan)
-    on = shown_split(plan, dataset)
-    try:
-        check_dataset(dataset, max_tasks=len(dataset.tasks))
-    except AssertionError as error:
-        raise UsageError(f"{on}: {error}") from None
+    with collecting_bad_records() as bad:
+        try:
+            dataset = open_dataset(plan)
+            on = shown_split(plan, dataset)
+            check_dataset(dataset, max_tasks=len(dataset.tasks))
+        except AssertionError as error:
+            if not bad:
+                raise UsageError(f"{on}: {error}") from None
+        except DataError as error:
+            # All records were bad, and each is listed.
+            if not (bad and EMPTY in str(error)):
+                bad.append(str(error))
+    if bad:
+        lines = list(dict.fromkeys(bad))
+        lines.append(f"{on}: {len(lines):,} bad record{'s' * (len(lines) > 1)}")
+        return "\n".join(lines), False
     sums = Checksums().each(dataset.files)
     rows = [f"{on}: {len(dataset.tasks):,} episodes, all records are valid"]
     rows += [
         f"  left out: {count:,} {cause}" for cause, count in omitted(dataset).items()
     ]
     rows += [f"  {digest}  {dataset.files[name]}" for name, digest in sums.items()]
-    return "\n".join(rows)
+    return "\n".join(rows), True

@@ -520,6 +520,10 @@ def open_dataset(plan: Plan) -> Dataset:
     return opened[key]
 
 
+EMPTY = "contains no episodes"
+"""Problem of a file without a single record."""
+
+
 def _is_custom(plan: Plan) -> bool:
     """True for a dataset in a user's own Python file or notebook."""
     name = plan.dataset_name
@@ -555,7 +559,7 @@ def _class_of(plan: Plan, cls: Any) -> Any:
                 count = len(tasks)
             if not count:
                 path = next(iter(self.files.values()), plan.on)
-                raise DataError(path, "", "contains no episodes", "fetch it again")
+                raise DataError(path, "", EMPTY, "fetch it again")
             if not isinstance(tasks, DrawnTasks):
                 return tasks
 

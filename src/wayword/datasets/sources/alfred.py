@@ -22,7 +22,9 @@ from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import (
     cached_json,
+    collects_bad_records,
     find,
+    one_record,
     parse_at,
     read_bytes,
     read_field,
@@ -86,8 +88,12 @@ class AlfredTrajectory:
 class Trajectories:
     """Reader of a trajectory file. Raises ``DataError`` if it is missing or broken."""
 
-    def __init__(self, folder: Path, split: str) -> None:
-        self.path = find(folder, FILES.format(split=split))
+    def __init__(self, folder: Path, split: str, file: str = "") -> None:
+        own = Path(file)
+        if file:
+            self.path = find(own.parent, own.name)
+        else:
+            self.path = find(folder, FILES.format(split=split))
         self._record = lru_cache(maxsize=1)(
             lambda line: parse_at(self.path, f"line {line}", self._lines[line])
         )
@@ -102,16 +108,17 @@ class Trajectories:
         """Yield the entry of each line, in file order."""
         for line in self._lines:
             where = f"line {line}"
-            raw = self._record(line)
-            scene = read_field(self.path, where, raw, "scene", dict)
-            yield AlfredEntry(
-                line,
-                read_field(self.path, where, raw, "task_id", str),
-                read_field(self.path, where, raw, "task_type", str),
-                read_field(self.path, where, scene, "floor_plan", str),
-                len(self._annotations(where, raw)),
-                read_field(self.path, where, raw, "pddl_params", dict),
-            )
+            with one_record(self.path, where):
+                raw = self._record(line)
+                scene = read_field(self.path, where, raw, "scene", dict)
+                yield AlfredEntry(
+                    line,
+                    read_field(self.path, where, raw, "task_id", str),
+                    read_field(self.path, where, raw, "task_type", str),
+                    read_field(self.path, where, scene, "floor_plan", str),
+                    len(self._annotations(where, raw)),
+                    read_field(self.path, where, raw, "pddl_params", dict),
+                )
 
     def _annotations(self, where: str, raw: Any) -> list[Any]:
         table = read_field(self.path, where, raw, "turk_annotations", dict)
@@ -375,7 +382,8 @@ CACHED_SCENES = 32  # enough for episodes that are played side by side
 class Alfred:
     """The episodes of a split, ``{task_id}_{annotation}``, in file order.
 
-    ``kind`` limits them to one task type. ``omissions`` counts excluded trajectories by reason:
+    ``kind`` limits them to one task type; ``file`` has a user's own trajectories, which replace
+    those of the split. ``omissions`` counts excluded trajectories by reason:
     ``no_lamp`` and the like if the scene has none, ``no_annotation`` without a description.
     """
 
@@ -386,14 +394,18 @@ class Alfred:
         body: Body,
         kind: str = "",
         instructions: Instructions = "goal",
+        file: str = "",
     ) -> None:
         self.folder = folder = require_data(folder, f"household:{split}")
         self._body = body
         self._instructions = instructions
-        self._read = Trajectories(folder, split)
+        self._read = Trajectories(folder, split, file)
         # The index takes a reading of the full file, so it is cached.
         sources = (self._read.path, *ithor.files(folder, ()).values())
-        survey = cached_json("alfred-1", sources, self._survey)
+        if collects_bad_records():
+            survey = self._survey()
+        else:
+            survey = cached_json("alfred-1", sources, self._survey)
         entries = [(AlfredEntry(*entry), cause) for *entry, cause in survey]
         entries = [pair for pair in entries if kind in ("", pair[0].kind)]
         causes = [cause for _, cause in entries if cause]

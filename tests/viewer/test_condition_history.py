@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from wayword.core.game import Game
+from wayword.metrics.conditions import conditions
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.viewer.data import open_sources
-from wayword.viewer.document import conditions, replay
+from wayword.viewer.document import replay
 
 
 def test_each_entry_has_the_conditions_after_its_step(tmp_path: Path) -> None:
@@ -18,7 +19,8 @@ def test_each_entry_has_the_conditions_after_its_step(tmp_path: Path) -> None:
     changes = 0
     for record in recorded.records():
         sources = open_sources(recorded, [record.episode_id], None)
-        progress, _, history, _ = replay(record.trajectory, sources)
+        course, _ = replay(record.trajectory, sources)
+        progress, history = course.progress, course.history
         task = sources.tasks[record.episode_id]
         game = Game(sources.world(record.episode_id), task.episode)
         states = [conditions(task.reference, game.world.now())]

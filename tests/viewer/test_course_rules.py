@@ -7,7 +7,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wayword.viewer.document import GoalProgress
+from wayword.metrics.progress import GoalProgress
 from wayword.viewer.episode import new_details
 
 distances = st.lists(st.integers(0, 6).map(float), min_size=1, max_size=7)

@@ -13,7 +13,7 @@ from wayword.core.trajectory import ModelCall, Note, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.household import Household
 from wayword.datasets.two_phase import TwoPhase
-from wayword.metrics.causes import find_causes
+from wayword.metrics.mistakes.causes import find_causes
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer.data import Sources
 from wayword.viewer.document import expert_advice
@@ -82,7 +82,7 @@ def test_an_expert_speaks_of_errands_to_those_who_run_them(verb: str) -> None:
     episode = Trajectory(task.episode.id, {actor: world.pose(actor)})
     feedback = world.step(actor, action)
     episode.steps = [Step(actor, {}, Decision(action), feedback, world.pose(actor))]
-    ((words, _),) = expert_advice(episode, Sources(dataset, {task.episode.id: task}))
+    ((words, *_),) = expert_advice(episode, Sources(dataset, {task.episode.id: task}))
     assert words.startswith(("go_", "goto[")) == (verb == "go_explore"), words
 
 
@@ -101,7 +101,7 @@ def test_the_expert_of_a_two_phase_test_goes_on_from_where_one_is() -> None:
         step = Step("agent", seen, Decision(action), feedback, world.pose("agent"))
         episode.steps.append(step)
     (first, second) = expert_advice(episode, Sources(dataset, {task.episode.id: task}))
-    assert first == ("go[hallway]", True)
+    assert first == ("go[hallway]", True, True)
     assert second[0] in ("go[desk]", "go[computer]")
     assert not second[1]
 

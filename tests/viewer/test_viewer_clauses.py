@@ -12,8 +12,8 @@ from helpers.shown import episode_page
 from wayword.core.trajectory import CLAUSES, FOLLOWED, Note, Trajectory
 from wayword.runs.codec import from_json, to_json
 from wayword.runs.record import EpisodeRecord
+from wayword.viewer.clauses import Clauses, Followed
 from wayword.viewer.data import Sources
-from wayword.viewer.document import Clauses, Followed
 from wayword.viewer.episode import Links
 
 INSTRUCTION = "Go  ahead,\nthen turn right. Stop."

@@ -10,12 +10,14 @@ from helpers.shown import episode_page
 from wayword.core.action import Action, Decision
 from wayword.core.trajectory import Step, Trajectory
 from wayword.datasets.houses import Houses
-from wayword.metrics.causes import find_causes
+from wayword.metrics.conditions import conditions
+from wayword.metrics.mistakes.causes import find_causes
+from wayword.metrics.progress import GoalProgress
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.viewer.data import Sources, open_sources
-from wayword.viewer.document import GoalProgress, conditions, replay
+from wayword.viewer.document import replay
 from wayword.viewer.episode import Links
 from wayword.worlds.household.goals import (
     AnswerReference,
@@ -87,12 +89,12 @@ def world_after(dataset: Houses, task: object, places: list[str]) -> list[object
 
 def test_a_walk_off_the_gold_path_has_its_distances_if_it_replays() -> None:
     told, sources = astray()
-    course = replay(told, sources)[0]
+    course = replay(told, sources)[0].progress
     assert course.unit == "m"
     assert len(course.values) == 3
     assert course.values[1] < course.values[0]
     told.steps[0].feedback = type(told.steps[0].feedback)("blocked")
-    assert not replay(told, sources)[0].values, (
+    assert not replay(told, sources)[0].progress.values, (
         "what cannot be played again is not measured"
     )
 
@@ -107,7 +109,7 @@ def test_goal_conditions_are_a_curve_and_say_when_they_came_to_hold(
     recorded = RunFolder.read(done.path)
     for record in recorded.records():
         sources = open_sources(recorded, [record.episode_id], None)
-        course = replay(record.trajectory, sources)[0]
+        course = replay(record.trajectory, sources)[0].progress
         assert course.conditions == sources.instruction(record.episode_id).count(
             "go to"
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -17,18 +16,15 @@ import pytest
 
 from helpers.parsed_page import Page
 from helpers.shown import episode_page
-from helpers.two_in_a_flat import TwoInAFlat
-from wayword.core.action import STOP, Action, Decision, Rejection
+from wayword.core.action import STOP, Action, Decision
 from wayword.core.dataset import Task
-from wayword.core.episode import Episode, PathReference, Reference
+from wayword.core.episode import Episode, Reference
 from wayword.core.metric import Metric
 from wayword.core.model import Completion, Sampling, Usage
-from wayword.core.trajectory import Ending, ModelCall, Step, Trajectory
+from wayword.core.trajectory import ModelCall, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.houses import Houses
 from wayword.datasets.procedural.towns.town import LIGHT
-from wayword.metrics.causes import find_causes, label_of
-from wayword.runs.codec import to_json
 from wayword.runs.plan import Plan
 from wayword.runs.record import EpisodeRecord, RunFolder
 from wayword.runs.running import run
@@ -36,14 +32,12 @@ from wayword.viewer import maps
 from wayword.viewer.app import Server
 from wayword.viewer.content import Content
 from wayword.viewer.data import Sources
-from wayword.viewer.document import Document, Sought, expert_advice
+from wayword.viewer.document import Document
 from wayword.viewer.episode import Links
 from wayword.viewer.library import Library
-from wayword.viewer.maps.babyai import MEANT
-from wayword.viewer.maps.drawing import Map, Shape
+from wayword.viewer.maps.drawing import Map
 from wayword.viewer.maps.indoor import floors, room_in
-from wayword.worlds.household.goals import AnswerReference, HouseholdReference, Inside
-from wayword.worlds.objectnav.world import ObjectNavReference
+from wayword.worlds.household.goals import AnswerReference
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
 FAILED = {"sr": 0.0}
@@ -94,99 +88,6 @@ def walk(dataset: Houses, task: Task, places: list[str]) -> Document:
     return Document.of(EpisodeRecord(task.episode.id, FAILED, trajectory), sources)
 
 
-def test_the_last_departure_from_the_gold_path_is_the_mistake_and_a_detour_is_none() -> (
-    None
-):
-    dataset, task = houses()
-    gold = [str(place) for place in task.reference.path]  # type: ignore[attr-defined]
-    neighbors = dataset.graph(task.episode.scene).neighbors
-    off = next(
-        name
-        for name in (each.viewpoint for each in neighbors(gold[1]))
-        if name not in gold
-    )
-
-    def found(*places: str) -> tuple[int, str]:
-        document = walk(dataset, task, [*places])
-        assert document.mistake is not None
-        left = f", {document.progress.values[-1]:.1f} m from the goal {gold[-1]}."
-        text, quotes = re.subn(
-            r" The instruction here: “[^”]*”\.", "", document.mistake.text
-        )
-        assert text.endswith(left)
-        assert quotes == 1
-        text, winds = re.subn(r" \((north|south)?-?(east|west)?\)", "", text)
-        assert winds == 2 * text.count("; the path goes to "), (
-            "both directions are named"
-        )
-        return document.mistake.step, text.removesuffix(left)
-
-    assert found(gold[1], off) == (
-        2,
-        f"Step 2: went from {gold[1]} to {off}; the path goes to {gold[2]}."
-        f" It never got back: stopped at {off}",
-    )
-    assert found(gold[1], off, gold[1], gold[2], gold[1]) == (
-        5,
-        f"Step 5: went back from {gold[2]} to {gold[1]}; the path goes to {gold[3]}."
-        f" It stopped at {gold[1]}",
-    )
-    assert found(gold[1], off, gold[1]) == (4, f"Step 4: stopped at {gold[1]}")
-    assert found(*gold[1:3]) == (3, f"Step 3: stopped at {gold[2]}")
-    beyond = next(
-        each.viewpoint for each in neighbors(gold[-1]) if each.viewpoint not in gold
-    )
-    assert found(*gold[1:], beyond) == (
-        len(gold), f"Step {len(gold)}: left the goal. It never got back: stopped at {beyond}"
-    )  # fmt: skip
-
-
-LINE = ("a", "b", "c", "d")
-"""The gold path: places from west to east."""
-
-
-def at(place: str, heading: float | None = 0.0) -> dict[str, Any]:
-    """A pose at a place of the line, with its heading if it is known."""
-    return {"viewpoint": place} | ({} if heading is None else {"heading": heading})
-
-
-def on_the_line(start: dict[str, Any], *done: tuple[str, dict[str, Any], str]) -> str:
-    """The mistake of a walk to the step limit: action (or none), pose and status of each step."""
-    answer = Rejection("illegal", "no such action", "up")
-    walked = Trajectory("1", {"agent": start}, ended="step_limit")
-    for name, pose, status in done:
-        decision = Decision(Action(name)) if name else answer
-        walked.steps.append(Step("agent", {}, decision, Feedback(status), pose))
-    sources = Sources(
-        None, {"1": Task(Episode("1", "Go.", "", {}), PathReference("1", LINE))}
-    )
-    places = {place: (float(n), 0.0) for n, place in enumerate(LINE)}
-    document = Document.of(EpisodeRecord("1", FAILED, walked), sources)
-    mistake = replace(document, drawn=maps.Map({}, places=places)).mistake
-    assert mistake is not None
-    return mistake.text
-
-
-def test_a_departure_without_a_change_of_place_says_what_was_done() -> None:
-    # And is on the path
-    ends = "; the path goes right (east). It ran out of steps at a."
-    turned = on_the_line(at("a"), ("left", at("a", 270.0), "ok"))
-    assert turned == f"Step 1: turned left (west) at a{ends}"
-    for name in ("left", "forward"):
-        blocked = on_the_line(at("a"), (name, at("a", 5.0), "blocked"))
-        assert blocked == f"Step 1: chose {name} and stayed at a{ends}"
-    rejected = on_the_line(at("a"), ("", at("a", 5.0), "rejected"))
-    assert rejected == "Step 1: the answer was rejected as illegal."
-    stayed = on_the_line(at("d"), ("left", at("d", 270.0), "ok"))
-    assert stayed == "Step 1: did not stop at the goal. It ran out of steps at d."
-    left = on_the_line(at("d"), ("goto", at("e"), "ok"))
-    assert left == "Step 1: left the goal. It never got back: ran out of steps at e."
-    unknown = on_the_line(at("a", None), ("left", at("a", 270.0), "ok"))
-    assert unknown == (
-        "Step 1: turned left (west) at a; the path goes to b (east). It ran out of steps at a."
-    ), "no side without a heading"
-
-
 def documents(out: Path, plan: Plan) -> list[Document]:
     """The documents of the failed episodes of a run."""
     run(replace(plan, out=out))
@@ -199,24 +100,6 @@ def documents(out: Path, plan: Plan) -> list[Document]:
     return [
         Document.of(each, content.tasks(rows, [each.episode_id])) for each in records
     ]
-
-
-def test_the_mistake_is_never_what_the_expert_would_have_done(tmp_path: Path) -> None:
-    """In towns a turn decides, and the step forward after it is the expert's, too."""
-    turns = 0
-    for document in documents(
-        tmp_path / "run", Plan("random", "towns", limit=24, max_steps=16)
-    ):
-        mistake = document.mistake
-        assert mistake is not None
-        if not mistake.limit:
-            words, same = expert_advice(document.trajectory, document.sources)[
-                mistake.step - 1
-            ]
-            assert words
-            assert not same, mistake.text
-            turns += " turned " in mistake.text
-    assert turns
 
 
 def test_the_step_limit_on_the_path_is_a_limit_and_no_mistake(tmp_path: Path) -> None:
@@ -262,253 +145,6 @@ def test_places_of_the_sentence_come_first_among_the_letters(tmp_path: Path) -> 
     assert seen
 
 
-def test_a_target_in_view_and_not_taken_is_the_mistake_and_the_cause() -> None:
-    reference = ObjectNavReference("1", frozenset({"mug_1"}))
-    far, near = ({"shown": [{"id": "mug_1", "words": "blue mug", "away": away}]}
-                 for away in (4.0, 1.5))  # fmt: skip
-    walked = Trajectory("1", {"agent": {"x": 0, "y": 0}}, ended="stopped")
-    for seen in (far, near, {"shown": []}):
-        walked.steps += steps(Action("move_ahead"), seen=seen)
-    assert mistake_of(reference, walked) == (
-        "Step 2: the blue mug was in view, 1.5 m away, and not taken."
-    )
-    causes = find_causes(to_json(walked), {"sr": 0.0, "ever_seen": 1.0})
-    assert next(iter(causes)) == "seen_not_taken", "what a person would say first"
-    assert label_of("seen_not_taken") == "seen, not taken"
-    assert "seen_not_taken" not in find_causes(
-        to_json(walked), {"sr": 0.0, "ever_seen": 0.0}
-    )
-    for step in walked.steps:
-        step.observation = {"shown": [{"id": "mug_2", "words": "red mug", "away": 1.0}]}
-    record = EpisodeRecord("1", {**FAILED, "ever_seen": 0.0}, walked)
-    sources = Sources(
-        None, {"1": Task(Episode("1", "Find the blue mug.", "", {}), reference)}
-    )
-    never = Document.of(record, sources).mistake
-    assert never is not None
-    assert never.step == 3, "the page opens on the stop"
-    begins = "Step 3: stopped without the blue mug, never in view: "
-    assert never.text == begins + "never left the start."
-    blocked = replace(walked.steps[0], feedback=Feedback("blocked"))
-    record.trajectory.steps[:2] = [blocked, blocked]
-    again = Document.of(record, sources).mistake
-    assert again is not None
-    assert again.text == f"{begins}2 of 3 steps were blocked. Never left the start."
-    walked.steps[-1] = replace(walked.steps[-1], pose={"x": 120.5, "y": 0})
-    far_off = Document.of(record, sources).mistake
-    assert far_off is not None
-    assert far_off.text == f"{begins}2 of 3 steps were blocked. Moved 120.5 m."
-    shown = {"id": "mug_1", "words": "blue mug"}
-    walked.steps[0].observation = {"shown": [shown]}
-    assert (
-        mistake_of(reference, walked)
-        == "Step 1: the blue mug was in view and not taken."
-    )
-    near_by = {"shown": [{**shown, "away": 2.0}]}
-    walked.steps[1] = replace(walked.steps[1], observation=near_by)
-    assert mistake_of(reference, walked) == (
-        "Step 2: the blue mug was in view, 2.0 m away, and not taken."
-    ), "an unknown distance is not 0"
-
-
-def in_a_flat(*actions: Action, ended: Ending = "stopped") -> tuple[int, str]:
-    """Step and words of the mistake of Ann, who is to put the apple into the box."""
-    dataset = TwoInAFlat()
-    (task, *_) = dataset.tasks
-    world = dataset.world(task.episode)
-    world.reset(task.episode)
-    walked = Trajectory(
-        task.episode.id, {a: world.pose(a) for a in world.actors}, ended=ended
-    )
-    for action in actions:
-        seen = world.observe("ann")
-        feedback = world.step("ann", action)
-        walked.steps.append(
-            Step("ann", seen, Decision(action), feedback, world.pose("ann"))
-        )
-    walked.state = dict(world.state())
-    sources = Sources(dataset, {task.episode.id: task})
-    mistake = Document.of(
-        EpisodeRecord(task.episode.id, FAILED, walked), sources
-    ).mistake
-    assert mistake is not None
-    return mistake.step, mistake.text
-
-
-def test_an_object_that_was_left_alone_dropped_or_never_in_view_is_named() -> None:
-    away = (Action("turn_right"), Action("turn_right"))
-    looked = (Action("goto", ("table_1",)), *away)
-    never = "it had seen apple_1 at step 1 and never"
-    for ended in ("stopped", "step_limit"):
-        assert in_a_flat(*looked, STOP, ended=ended) == (
-            4, f"Step 4: ann stopped; {never} picked it up."
-        ), "another actor ran out of steps"  # fmt: skip
-    for ended, words in (
-        ("stopped", "took its last action"),
-        ("step_limit", "ran out of steps"),
-    ):
-        assert in_a_flat(*looked, ended=ended) == (
-            3, f"Step 3: ann {words}; {never} picked it up."
-        )  # fmt: skip
-    step, text = in_a_flat(Action("go_grab", ("apple_1",)), *away, STOP)
-    assert step == 1
-    assert text.startswith(
-        "Step 1: after ann's go_grab[apple_1] nothing was done with it. Not done: “apple in "
-    )
-
-
-def test_an_object_that_never_came_into_view_is_said_to_be_in_its_room() -> None:
-    about = Sought("apple", frozenset({"apple_1"}), "hall")
-    walked = Trajectory("1", {"agent": {}}, steps(STOP), {"objects": {}}, "stopped")
-    reference = HouseholdReference("1", goals=(Inside(("apple_1",), ("box_1",)),))
-    walked.state = {"objects": {"apple_1": {"in": ""}}}
-    sources = Sources(None, {"1": Task(Episode("1", "Go.", "", {}), reference)})
-    document = replace(
-        Document.of(EpisodeRecord("1", FAILED, walked), sources), sought=(about,)
-    )
-    assert document.mistake is not None
-    assert document.mistake == (
-        1,
-        "Step 1: stopped with no apple ever in view (it was in the hall).",
-        False,
-        (),
-    )
-    placed = {"objects": {"apple_1": {"in": "table_1", "room": "hall"}}}
-    about = replace(about, ids=("apple_1",))
-    assert about.ended("apple in or on box", placed) == "apple: table, hall → box"
-    assert about.ended("apple (open)", placed) == "apple (table, hall): should be open"
-    about = replace(about, ids=("apple_1", "apple_2"))
-    assert about.ended("apple in or on box", placed) == "apple (either of 2) → box"
-    assert about.ended("apple in or on box", placed, parts=2) == "apple in or on box"
-    assert about.ended("apple held", placed) == "apple held"
-
-
-def in_a_home(*walk: maps.Waypoint, shapes: Sequence[Shape]) -> str:
-    """The mistake of an agent who is to put an apple (one of two) into the box and saw none."""
-    about = Sought("apple", frozenset(), "", ("apple_7", "apple_8"))
-    done = steps(*[Action("wait") for _ in walk[1:]])
-    state = {"objects": {name: {"in": ""} for name in about.ids}}
-    walked = Trajectory("1", {"agent": {}}, done, state, "stopped")
-    reference = HouseholdReference("1", goals=(Inside(tuple(about.ids), ("box_1",)),))
-    sources = Sources(None, {"1": Task(Episode("1", "Go.", "", {}), reference)})
-    document = Document.of(EpisodeRecord("1", FAILED, walked), sources)
-    drawn = maps.Map({"agent": [*walk]}, shapes=[*shapes])
-    mistake = replace(document, sought=(about,), drawn=drawn).mistake
-    assert mistake is not None
-    return mistake.text.partition("ever in view")[2]
-
-
-def test_only_the_objects_of_the_sentence_count_as_faced_and_each_of_them() -> None:
-    facing = [
-        maps.Waypoint(n, "", (0.0, 0.0), heading)
-        for n, heading in enumerate((0.0, 90.0))
-    ]
-    # North
-    box = Shape("rect", [(-1, 1), (1, 2)], "furniture goal-object", "box_1 (box_1)")
-    west = Shape("dot", [(-3, 0)], "object goal-object", "apple (apple_7)")
-    east = Shape(
-        "dot", [(9, 0)], "object", "apple (ann: apple_1, bob: apple_2; apple_8)"
-    )
-    other = Shape("dot", [(1, 0)], "object goal-object", "pineapple (pineapple_8)")
-    assert in_a_home(*facing, shapes=[box, other]) == "."
-    assert in_a_home(*facing, shapes=[box, west, other]).endswith(
-        "never faced west, where it was."
-    )
-    assert in_a_home(*facing, shapes=[box, west, east]) == ".", "one of them was ahead"
-
-
-def test_all_goals_count_and_twelve_are_listed() -> None:
-    names = [f"{letter}_1" for letter in "abcdefghijklmn"]
-    state = {"objects": {name: {"in": ""} for name in names}}
-    walked = Trajectory("1", {"agent": {}}, steps(STOP), state, "stopped")
-    reference = HouseholdReference(
-        "1", goals=tuple(Inside((n,), ("box_1",)) for n in names)
-    )
-    sources = Sources(None, {"1": Task(Episode("1", "Go.", "", {}), reference)})
-    sought = tuple(Sought(name[0], frozenset({name}), "") for name in names)
-    document = replace(
-        Document.of(EpisodeRecord("1", FAILED, walked), sources), sought=sought
-    )
-    assert document.mistake is not None
-    assert document.mistake.text == (
-        "Step 1: stopped with none of the 14 goal objects ever in view."
-    )
-    assert len(document.shown_conditions) == 12
-
-
-@pytest.mark.parametrize(
-    ("rooms", "words"),
-    [(("", ""), "saw every place to look at"),
-     (("", "hall"), "saw every place to look at in the hall")],
-)  # fmt: skip
-def test_rooms_without_a_name_are_left_out(rooms: tuple[str, ...], words: str) -> None:
-    walked = Trajectory("1", {"agent": {}}, steps(STOP), ended="stopped")
-    question = AnswerReference("1", answer="no", look=("shelf_1", "shelf_2"))
-    sources = Sources(None, {"1": Task(Episode("1", "Any?", "", {}), question)})
-    sought = tuple(Sought("shelf", frozenset(), room) for room in rooms)
-    document = replace(
-        Document.of(EpisodeRecord("1", FAILED, walked), sources), sought=sought
-    )
-    assert document.shown_conditions == [(words, 0, 2)]
-
-
-@pytest.mark.parametrize(
-    ("instruction", "given", "alone"),
-    [("Help.", "Bring the Cup.", True), ("Help.", "Bring cups.", True),
-     ("Help.", "Look in the cupboard.", False), ("Bring a cup.", "Bring a cup.", False)],
-)  # fmt: skip
-def test_an_actor_alone_knew_of_what_only_its_own_text_names(
-    instruction: str, given: str, alone: bool
-) -> None:
-    chat = Step("bob", {}, Decision(Action("wait")), Feedback("ok"), {})
-    done = [replace(chat, actor="ann"), chat]
-    state = {"objects": {"cup_1": {"in": ""}}}
-    walked = Trajectory("1", {"ann": {}, "bob": {}}, done, state, "stopped")
-    reference = HouseholdReference("1", goals=(Inside(("cup_1",), ("box_1",)),))
-    texts = {"instructions": {"ann": given, "bob": "Do what ann asks."}}
-    episode = Episode("1", instruction, "", {}, ("ann", "bob"), texts)
-    document = Document.of(
-        EpisodeRecord("1", FAILED, walked),
-        Sources(None, {"1": Task(episode, reference)}),
-    )
-    document = replace(document, sought=(Sought("cup", frozenset(), ""),))
-    assert document.mistake is not None
-    knew = (
-        "ann took its last action and never sent its goal “cup in or on box” to bob. "
-        "No cup was ever in view of bob"
-    )
-    assert (document.mistake.text == f"Step 1: {knew}.") == alone
-    assert ("never sent" in document.mistake.text) == alone
-    causes = [label for label, *_ in document.json()["causes"]]  # type: ignore[misc, union-attr]
-    assert label_of("partner_silent") in causes, "as in the table and in Python"
-
-
-@pytest.mark.parametrize("others", [0, 1])
-def test_on_a_grid_one_of_two_that_look_the_same_is_not_said_to_be_in_view(
-    others: int,
-) -> None:
-    seen = {"objects": [{"color": "red", "kind": "ball"}]}
-    walked = Trajectory(
-        "1", {"agent": {}}, steps(Action("wait"), seen=seen), ended="stopped"
-    )
-    meant = Shape("dot", [(3, 0)], "meant", MEANT, last=2)
-    balls = [
-        Shape("dot", [(3 + 2 * n, 0)], "gridball", "red ball", last=2) for n in (0, 1)
-    ]
-    stops = [maps.Waypoint(n, "", (float(n), 0.0), 0.0) for n in (0, 1)]
-    sources = Sources(None, {"1": Task(Episode("1", "Go.", "", {}), Reference("1"))})
-    drawn = maps.Map({"agent": stops}, shapes=[meant, *balls[: others + 1]])
-    document = replace(
-        Document.of(EpisodeRecord("1", FAILED, walked), sources), drawn=drawn
-    )
-    assert document.mistake is not None
-    in_view = "" if others else ", in view"
-    assert (
-        document.mistake.text
-        == f"Step 1: stopped 2 squares from the red ball{in_view}."
-    )
-
-
 def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None:
     run(Plan("random", "grounding", limit=16, max_steps=4, out=tmp_path / "run"))
     library = Library([tmp_path / "run"])
@@ -525,7 +161,7 @@ def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None
     assert found
     for name, last, text in found:
         assert re.fullmatch(
-            rf"Step {last}: (stopped|ran out of steps) (next to the {name}, not done|"
+            rf"(Step {last}: |.* (left|limit was \d+)\. It )(stopped|ran out of steps) (next to the {name}, not done|"
             rf"\d+ squares from the {name})(, in view)?"
             r"(; (only turned|never left the start)"
             r"(, (\d of \d steps|\w+ at step \d) (failed|(was|were) blocked))?)?.", text,
@@ -609,34 +245,13 @@ def test_in_towns_the_sentence_quotes_the_turn_that_was_missed(tmp_path: Path) -
         tmp_path / "run", Plan("random", "towns", limit=12, max_steps=16)
     ):
         assert document.mistake is not None
-        turned = re.search(
-            r"the path goes (left|right) .* here: “([^”]*)”", document.mistake.text
+        missed = re.search(
+            r"the path goes (to|left|right) .* here: “([^”]*)”", document.mistake.text
         )
-        if turned is not None:
-            assert turned[2] in document.instruction
-            quoted += turned[1] in turned[2].lower()
+        if missed is not None:
+            assert missed[2] in document.instruction
+            quoted += bool({"left", "right"} & {*missed[2].lower().split()})
     assert quoted
-
-
-@pytest.mark.parametrize(
-    ("rooms", "asked", "did"),
-    [("hall kitchen", ["hall"], "left the hall and stopped"),
-     ("kitchen kitchen", ["hall"], "never entered the hall and stopped"),
-     ("kitchen hall", ["hall"], "stopped"), ("hall kitchen", ["hall", "porch"], "stopped")],
-)  # fmt: skip
-def test_the_room_of_a_question_that_was_left_is_named(
-    rooms: str, asked: list[str], did: str
-) -> None:
-    start, end = ({"room": room, "x": 0} for room in rooms.split())
-    done = [replace(each, pose=end) for each in steps(Action("turn_left"), STOP)]
-    walked = Trajectory("1", {"agent": start}, done, {}, "stopped")
-    question = AnswerReference("1", answer="no", look=("shelf_1",))
-    sources = Sources(None, {"1": Task(Episode("1", "Any?", "", {}), question)})
-    document = Document.of(EpisodeRecord("1", FAILED, walked), sources)
-    sought = [Sought("shelf", frozenset(), room) for room in asked]
-    mistake = replace(document, sought=sought).mistake
-    assert mistake is not None
-    assert mistake.text == f"Step 2: {did} without an answer; the right answer is “no”."
 
 
 def graph(*heights: float) -> Any:

@@ -75,6 +75,7 @@ class TwoPhase(SolvableTwoPhase):
     clusters = INDEPENDENT
     splits = ("test",)
     max_steps = 10
+    room_objects = ROOM_OBJECTS
     settings: TwoPhaseSettings
 
     @property

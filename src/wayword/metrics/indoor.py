@@ -71,6 +71,16 @@ class IndoorScorer:
         near = away < SUCCESS_METRES
         return Standing(near, int(near), 1, away)
 
+    def reached(self, dataset: Any, task: Task, places: Sequence[str]) -> list[bool]:
+        """True within 3 m of the goal; where an object is sought, where it is in view."""
+        if isinstance(task.reference, ObjectReference):
+            return [place in task.reference.visible_from for place in places]
+        if not isinstance(task.reference, PathReference):
+            return []
+        graph = _graph(dataset, task)
+        goal = task.reference.goal
+        return [graph.distance(place, goal) < SUCCESS_METRES for place in places]
+
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
         """Count moves that follow no edge, and a wrong start as one. Staying is not a move."""
         neighbors = _graph(dataset, task).adjacent

@@ -118,6 +118,15 @@ class Judged(Protocol):
         """Return the interim score; None if the episode's answer is not public."""
 
 
+@runtime_checkable
+class GoalScorer(Protocol):
+    """A scorer whose success depends on the place where a walk ends."""
+
+    def reached(self, dataset: Any, task: Task, places: Sequence[str]) -> list[bool]:
+        """Return True for each place where a stop would be a success. Raises ``KeyError`` for
+        a place that is not in the scene."""
+
+
 class EpisodeScorer(ABC):
     """A scorer that scores each episode on its own."""
 

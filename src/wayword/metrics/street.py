@@ -89,6 +89,19 @@ class StreetScorer(EpisodeScorer):
         near = min(ahead, back) <= 1
         return Standing(near, int(near), 1, float(ahead), "links")
 
+    def reached(self, dataset: Any, task: Task, places: Sequence[str]) -> list[bool]:
+        """True at most one link from the goal, in either direction."""
+        if not isinstance(task.reference, PathReference):
+            return []
+        graph = _graph(dataset, task)
+        goal = graph.index[task.reference.goal]
+        near = {goal, *(end for _, end in graph.exits(goal))}
+        numbers = [graph.index[place] for place in places]
+        return [
+            number in near or any(end == goal for _, end in graph.exits(number))
+            for number in numbers
+        ]
+
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
         graph = _graph(dataset, task)
         walk = [graph.index[place] for place, _ in groupby(places)]

@@ -19,9 +19,10 @@ from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, needing
 from wayword.core.rollout import Outcome
-from wayword.metrics.causes import find_causes
+from wayword.metrics.mistakes.causes import find_causes
 from wayword.runs import reports
 from wayword.runs.config import success_of
+from wayword.runs.diagnosis import Diagnosis, diagnose
 from wayword.runs.opening import dataset_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
 from wayword.runs.remote import url_of
@@ -154,7 +155,8 @@ class RunResult:
     def to_dataframe(self) -> pandas.DataFrame:
         """Data frame with a row per episode: run, agent, model (of the role ``main``), dataset,
         instruction, scene, length of the reference, success, the first cause of failure
-        (:mod:`wayword.metrics.causes`), and all scores. Raises ``UsageError`` without pandas."""
+        (:mod:`wayword.metrics.mistakes.causes`), and all scores. Raises ``UsageError`` without
+        pandas."""
         with needing("a data frame needs pandas", "pandas"):
             frames = import_module("pandas")
         identity = self.recorded.config.get("identity", {})
@@ -183,8 +185,20 @@ class RunResult:
     def _cause(self, record: EpisodeRecord) -> str:
         trajectory = self.recorded.raw_record(record.episode_id).get("trajectory", {})
         trajectory = {"ended": record.trajectory.ended, **trajectory}
-        return next(
-            iter(find_causes(trajectory, record.scores, record.instruction)), ""
+        task = of_ids(self.dataset.tasks, {record.episode_id}).get(record.episode_id)
+        causes = find_causes(
+            trajectory, record.scores, record.instruction, task, self.dataset
+        )
+        return next(iter(causes), "")
+
+    def diagnose(self, record: EpisodeRecord) -> Diagnosis:
+        """Find out why an episode failed: its causes, and the step that lost it with the facts.
+
+        ``result.diagnose(record).mistake.text`` is the sentence of the episode's page."""
+        task = of_ids(self.dataset.tasks, {record.episode_id}).get(record.episode_id)
+        limit = self.recorded.config.get("identity", {}).get("max_steps")
+        return diagnose(
+            record.trajectory, record.scores, self.dataset, task, limit=limit or None
         )
 
     def _describe(self, record: EpisodeRecord, task: Task | None) -> EpisodeRecord:

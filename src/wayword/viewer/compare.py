@@ -19,15 +19,15 @@ from wayword.core.errors import WaywordError
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.metrics import accounting
-from wayword.metrics.causes import find_causes
 from wayword.metrics.compare import Comparison, heading
+from wayword.metrics.progress import count
 from wayword.metrics.table import finite
 from wayword.runs import reports
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
 from wayword.viewer.document import Document
-from wayword.viewer.figures import count, interval, overlay, value
+from wayword.viewer.figures import interval, overlay, value
 from wayword.viewer.library import Cache, Library, Rows, address, slug
 from wayword.viewer.markup import Html, page, render
 
@@ -132,7 +132,7 @@ class Flip:
         written = [
             (r.run.raw_record(episode)["trajectory"], r.scored(episode)) for r in failed
         ]
-        causes = find_causes(*written[-1], instruction) if written else {}
+        causes = sources.causes(episode, *written[-1]) if written else {}
         named = [
             (rows.run.path.name, walk) for rows, walk in zip(runs, walks, strict=True)
         ]

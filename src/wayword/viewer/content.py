@@ -11,7 +11,6 @@ called from several threads.
 from __future__ import annotations
 
 import json
-import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +30,8 @@ from wayword.core.secrets import redacted
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.visible import escaped, visible
 from wayword.core.world import Feedback
-from wayword.metrics.causes import find_causes
+from wayword.metrics.mistakes.wording import YOU
+from wayword.metrics.recorded import listed
 from wayword.runs.opening import Trusted
 from wayword.runs.plan import cast_of
 from wayword.runs.play import PlayedGame
@@ -40,7 +40,6 @@ from wayword.viewer.compare import Pairs
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document, expert_advice
 from wayword.viewer.episode import Links, episode_page
-from wayword.viewer.figures import listed
 from wayword.viewer.index import Overview, RunCard, index_page
 from wayword.viewer.library import Cache, Library, NamedRun, Rows, address, slug
 from wayword.viewer.maps.babyai import crop
@@ -95,7 +94,7 @@ class Content:
                 if len(sources.tasks) > _TASKS:
                     sources.tasks = {}  # pages that are being made keep the old ones
                 sources.tasks.update(of_ids(sources.dataset.tasks, {*missing, *ids}))
-        return replace(sources, success=rows.success)
+        return replace(sources, success=rows.success, limit=rows.limit)
 
     def _opened(self, rows: Rows) -> Sources:
         return self._sources.peek(_data_key(rows.run.config)) or Sources(
@@ -373,8 +372,7 @@ class Content:
                     called = "you, earlier" if called == "human" else called
                     others.append((called, other.scored(episode)[other.success] > 0.5))
         link = f"/run/{slug(name)}/{address(episode)}"
-        text = getattr(document.mistake, "text", "")
-        text = re.sub(r" It (?=never got back|stopped|ran out)", " You ", text)
+        text = document.mistake.words(YOU) if document.mistake else ""
         if isinstance(document.drawn, Map) and game.path and not document.drawn.gold:
             theirs = maps.map_of(game.path, sources)
             walks = theirs.walks.values() if isinstance(theirs, Map) else ()
@@ -521,9 +519,7 @@ def causes_by_episode(
             causes[name] = ("failed",)
             continue
         written = rows.run.raw_record(name)["trajectory"]
-        causes[name] = tuple(
-            find_causes(written, rows.scored(name), sources.instruction(name))
-        )
+        causes[name] = tuple(sources.causes(name, written, rows.scored(name)))
         if time.monotonic() > end:
             break
     return causes

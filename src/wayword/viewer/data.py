@@ -6,38 +6,25 @@ See :mod:`wayword.runs.opening` for what is opened: never a file that only the r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wayword.agents.person import with_answerer
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import WaywordError
-from wayword.core.game import Game, ReplayDiffers
 from wayword.core.perceiver import Percept
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family
+from wayword.metrics.mistakes.causes import find_causes
 from wayword.runs.config import success_of
+from wayword.runs.diagnosis import Watcher, replayed
 from wayword.runs.opening import Trusted, open_plan, plan_of
 from wayword.runs.record import RecordedRun
-from wayword.runs.verify import recorded_answers
 from wayword.viewer.markup import Letters
 
 Layout = Mapping[str, tuple[float, float]]
 """Places on paper: metres to the east and north, by name."""
-UNPLAYABLE = (
-    ReplayDiffers,
-    WaywordError,
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-)
-"""Errors of a replay: the record may be damaged, or of other data."""
-Watcher = Callable[[Any, int, str], None]
-"""Is shown a world before a step (from 1), and the actor whose turn it is; none after the last."""
 
 
 @dataclass(slots=True)
@@ -47,6 +34,8 @@ class Sources:
     dataset: Dataset | None = None
     tasks: dict[str, Task] = field(default_factory=dict)
     notice: str = ""
+    limit: int | None = None
+    """The most steps of an actor in this run; None if it is not known."""
     success: str = "sr"
     """The key of the metric that says whether an episode was solved."""
     words: bool = True
@@ -75,6 +64,14 @@ class Sources:
         given = episode.extra.get("instructions", {}) if episode else {}
         return {str(actor): str(text) for actor, text in given.items()}
 
+    def causes(
+        self, episode_id: str, written: Mapping[str, Any], scores: Mapping[str, float]
+    ) -> dict[str, int]:
+        """Find the causes of failure of a recorded episode, each with its first step."""
+        task = self.tasks.get(episode_id)
+        instruction = self.instruction(episode_id)
+        return find_causes(written, scores, instruction, task, self.dataset)
+
     def scene(self, episode_id: str) -> str:
         episode = self.episode(episode_id)
         return episode.scene if episode else ""
@@ -96,22 +93,8 @@ class Sources:
     def played(self, trajectory: Trajectory, *watchers: Watcher) -> Any:
         """Replay an episode and return its final world; None if the dataset has none, or if the
         replay differs or fails: a record may contain anything."""
-        watchers = (*watchers, *self.watchers)
-        with suppress(*UNPLAYABLE):
-            world = self.world(trajectory.episode_id)
-            if world is None:
-                return None
-            answering = with_answerer(world, recorded_answers(trajectory))
-            game = Game(answering, self.tasks[trajectory.episode_id].episode)
-            for number, step in enumerate(game.replay(trajectory.steps), 1):
-                if step.actor not in world.actors:
-                    return None
-                for watch in watchers:
-                    watch(world, number, step.actor)
-            for watch in watchers:
-                watch(world, len(trajectory.steps) + 1, "")
-            return world
-        return None
+        task = self.tasks.get(trajectory.episode_id)
+        return replayed(trajectory, self.dataset, task, *watchers, *self.watchers)
 
     def graph(self, scene: str) -> Any:
         """The scene's graph (ids, index, positions, edges), or None."""
@@ -165,4 +148,6 @@ def open_sources(
     except WaywordError as error:
         sources = Sources(notice=f"Instructions and maps are not available: {error}")
     sources.success = success_of(run.config)
+    limit = identity.get("max_steps")
+    sources.limit = limit if isinstance(limit, int) and limit > 0 else None
     return sources

@@ -18,10 +18,11 @@ from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.core.trajectory import CLAUSES, FOLLOWED, STATE
 from wayword.metrics import accounting
+from wayword.metrics.progress import count
+from wayword.metrics.recorded import SPOKEN, as_mapping, listed, objects_in, place_of
 from wayword.metrics.state_accuracy import claims
 from wayword.runs.codec import restore
 from wayword.viewer import figures
-from wayword.viewer.figures import SPOKEN, as_mapping, count, listed, place_of
 from wayword.viewer.markup import Html, Letters, page, render, template_function
 
 Written = Mapping[str, Any]
@@ -302,7 +303,7 @@ class _Cards:
         """Return step ``number`` (from 1, over all actors); ``before`` is the pose before it."""
         when = f"step {number}" + (f" of trial {trial}" if trial else "")
         held = as_mapping(step["observation"])
-        names = figures.objects_in(held)
+        names = objects_in(held)
         met = self._met.setdefault(step["actor"], set())
         new = [name for name in names if name not in met]
         met.update(names)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,9 @@ from wayword.core.geometry import relative
 from wayword.core.metric import Metric
 from wayword.metrics import accounting
 from wayword.metrics import table as tables
-from wayword.metrics.causes import label_of
+from wayword.metrics.mistakes.causes import label_of
+from wayword.metrics.progress import count
+from wayword.metrics.recorded import as_mapping, wind
 from wayword.viewer.markup import Html, Letters, macro, template_function
 
 _BINS = 12
@@ -36,6 +37,8 @@ _UNITS = {
 
 
 template_function(label_of)
+template_function(count)
+template_function(wind)
 
 # Metrics in words.
 
@@ -89,12 +92,6 @@ def interval(metric: Metric, row: Mapping[str, float | None]) -> str:
     ):
         first = first.removesuffix(unit)
     return f"95%: {first} to {last}"
-
-
-@template_function
-def count(number: int, noun: str) -> str:
-    """``3 steps``, ``1 step``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:
@@ -159,33 +156,6 @@ def ranked_options(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
 _FOLDED = 12  # names in a list from which it is folded away
 _DEEPEST = 5
 _LONG = 120
-_WINDS = (
-    "north",
-    "north-east",
-    "east",
-    "south-east",
-    "south",
-    "south-west",
-    "west",
-    "north-west",
-)
-
-
-def as_mapping(value: Any) -> Mapping[str, Any]:
-    """Return an observation's fields; one read from a run folder is already a mapping."""
-    if isinstance(value, Mapping):
-        return value
-    if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: getattr(value, each.name) for each in fields(value)}
-    return {"observation": value}
-
-
-def listed(observed: Any, name: str) -> list[Mapping[str, Any]]:
-    """Return the items of a list in an observation; empty if it has no such list."""
-    items = as_mapping(observed).get(name)
-    if isinstance(items, list | tuple):
-        return [as_mapping(each) for each in items]
-    return []
 
 
 facts = macro("parts.html", "facts")
@@ -263,12 +233,6 @@ def number(value: float, name: str) -> str:
 
 
 @template_function
-def wind(heading: float) -> str:
-    """``north-east`` for 45 degrees."""
-    return _WINDS[round(heading / 45) % 8] if abs(heading) < 1e6 else ""
-
-
-@template_function
 def filled_keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the columns of a table that are not empty, or a no, in every row."""
     empty: tuple[Any, ...] = ("", None, [])
@@ -342,27 +306,6 @@ def _walls(walls: Any) -> Any:
     sides = zip(walls, ("ahead", "left", "right"), strict=True)
     distances = [f"{where} {count(n, 'step')}" for n, where in sides if n is not None]
     return ", ".join(distances) or "none in view"
-
-
-def place_of(pose: Any) -> str:
-    """Return the name of the place in a pose or an observation, or empty."""
-    held = as_mapping(pose)
-    return str(held.get("viewpoint") or held.get("panorama") or "")
-
-
-SPOKEN = ("chat", "ask")
-"""Actions whose argument is a message."""
-
-
-def objects_in(held: Mapping[str, Any]) -> list[str]:
-    """Return the names of listed objects, each once; empty in worlds without objects."""
-    words = [(each.get("color"), each.get("name") or each.get("kind") or each.get("type"))
-             for each in listed(held, "objects") or listed(held, "shown")]  # fmt: skip
-    return list(
-        dict.fromkeys(
-            filter(None, (" ".join(map(str, filter(None, w))) for w in words))
-        )
-    )
 
 
 @template_function

@@ -19,7 +19,7 @@ from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.core.visible import visible
 from wayword.metrics import accounting
-from wayword.metrics.causes import CAUSES, label_of, meaning_of
+from wayword.metrics.mistakes.causes import CAUSES, label_of, meaning_of
 from wayword.runs.config import caveats_of
 from wayword.runs.plan import cast_of
 from wayword.viewer.data import Sources

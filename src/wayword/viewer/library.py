@@ -29,12 +29,13 @@ from wayword.core.files import process_runs, read_regular
 from wayword.core.metric import Metric
 from wayword.core.shapes import parse_untrusted
 from wayword.metrics import scoring
+from wayword.metrics.progress import count
 from wayword.runs import reports
 from wayword.runs.active import PROGRESS
 from wayword.runs.config import metrics_of, success_of
 from wayword.runs.index import Index
 from wayword.runs.record import RecordedRun, is_run
-from wayword.viewer.figures import count, duration
+from wayword.viewer.figures import duration
 
 T = TypeVar("T")
 
@@ -60,6 +61,9 @@ class Rows:
     def __init__(self, run: RecordedRun) -> None:
         self.run = run
         self.success = success_of(run.config)
+        limit = run.config.get("identity", {}).get("max_steps")
+        self.limit = limit if isinstance(limit, int) and limit > 0 else None
+        """The most steps of an actor, None if it is not known."""
         self._lock = threading.Lock()
         self.index: Index = run.index
         self.version = ""

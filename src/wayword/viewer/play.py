@@ -35,6 +35,7 @@ from wayword.core.trajectory import Step
 from wayword.core.world import World
 from wayword.datasets.procedural.homes.chores import EVERYDAY_NAMES
 from wayword.metrics import accounting
+from wayword.metrics.recorded import as_mapping, finite, listed, place_of
 from wayword.runs.config import metrics_of
 from wayword.runs.plan import Plan, open_dataset, shared_datasets
 from wayword.runs.play import PlayedGame, game_plan, play
@@ -42,9 +43,9 @@ from wayword.runs.record import RunFolder
 from wayword.runs.results import RunResult
 from wayword.verbalize import street
 from wayword.viewer import figures
-from wayword.viewer.figures import as_mapping, listed, place_of, spaced
+from wayword.viewer.figures import spaced
 from wayword.viewer.maps import drawing as draw
-from wayword.viewer.maps import finite, heading_and_length, toward
+from wayword.viewer.maps import heading_and_length, toward
 from wayword.viewer.maps.babyai import GridObject, cell, grid_object, object_shape
 from wayword.viewer.maps.drawing import Map, Point, Shape, Waypoint
 from wayword.viewer.maps.indoor import room_in

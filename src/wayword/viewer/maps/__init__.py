@@ -17,8 +17,8 @@ from dataclasses import replace
 from typing import Any
 
 from wayword.core.trajectory import Trajectory
+from wayword.metrics.recorded import finite, listed, place_of
 from wayword.viewer.data import Sources
-from wayword.viewer.figures import listed, place_of
 from wayword.viewer.maps.drawing import Map, Point, Waypoint, render
 from wayword.viewer.markup import Html, Letters
 
@@ -144,12 +144,6 @@ def toward(point: Point, heading: float, length: float) -> Point:
     """Return the point at a distance in a direction (degrees clockwise from north)."""
     turn = math.radians(heading)
     return point[0] + length * math.sin(turn), point[1] + length * math.cos(turn)
-
-
-def finite(value: Any) -> float | None:
-    """Return a finite number, or None: a foreign folder may contain anything."""
-    usable = isinstance(value, int | float) and abs(value) < 1e9
-    return float(value) if usable else None
 
 
 # The map of an episode, whatever its family.

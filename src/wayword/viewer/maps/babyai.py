@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from wayword.core.trajectory import Trajectory
+from wayword.metrics.recorded import listed
 from wayword.viewer.data import Sources
-from wayword.viewer.figures import listed
 from wayword.viewer.maps import toward, walked
 from wayword.viewer.maps.drawing import Map, Point, Shape, spans, square
 from wayword.worlds.babyai.level import visible_squares

@@ -95,7 +95,8 @@ class Map:
     room, and ``rooms`` has those that stand next to letters; ``letters`` has their short names,
     drawn for all or for those in ``lettered``. ``scale`` is True if lengths are true, in ``unit``.
     ``divergence`` is the point where compared walks diverge. ``failed`` marks the ends of the
-    walks, and ``mistake`` is the step before which a ring is drawn, 0 for none; ``named`` are the
+    walks, and ``mistake`` is the step before which a ring is drawn, 0 for none, ``departed`` is
+    True if it left the path for good; ``named`` are the
     places in its sentence, ``missed`` objects in view that were left alone. ``shapes`` are below
     the walks, ``legend`` has class and text of signs that only some maps have, and ``views``, for
     each actor and step, the corners of the actor's view before it. ``targets`` can be pressed on a
@@ -121,6 +122,7 @@ class Map:
     divergence: Point | None = None
     failed: bool = False
     mistake: int = 0
+    departed: bool = False
     named: frozenset[str] = frozenset()
     missed: Collection[str] = ()
     targets: Sequence[tuple[Point, str, Mapping[str, Any]]] | None = None

@@ -17,8 +17,9 @@ import numpy as np
 
 from wayword.core.geometry import absolute, unit
 from wayword.core.trajectory import Step, Trajectory
-from wayword.viewer.data import UNPLAYABLE, Sources
-from wayword.viewer.figures import as_mapping
+from wayword.metrics.recorded import as_mapping
+from wayword.runs.diagnosis import UNPLAYABLE
+from wayword.viewer.data import Sources
 from wayword.viewer.maps import walked
 from wayword.viewer.maps.drawing import Map, Point, Shape, Waypoint, room_label, spans
 from wayword.worlds.household.goals import AnswerReference

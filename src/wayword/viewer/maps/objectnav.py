@@ -16,9 +16,11 @@ import numpy as np
 
 from wayword.agents.search.costmap import CELL, Costmap, frontiers
 from wayword.core.trajectory import TURN, Step, Trajectory
-from wayword.viewer.data import UNPLAYABLE, Sources
-from wayword.viewer.figures import as_mapping, free_rays
-from wayword.viewer.maps import finite, toward, walked
+from wayword.metrics.recorded import as_mapping, finite
+from wayword.runs.diagnosis import UNPLAYABLE
+from wayword.viewer.data import Sources
+from wayword.viewer.figures import free_rays
+from wayword.viewer.maps import toward, walked
 from wayword.viewer.maps.drawing import Map, Point, Shape, room_label
 from wayword.worlds.household.scene import Scene
 from wayword.worlds.objectnav.observation import DepthImage, FloorMap, View

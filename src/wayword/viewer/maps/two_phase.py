@@ -8,8 +8,8 @@ from __future__ import annotations
 from wayword.core.action import Decision
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.two_phase import ROOM_OBJECTS
+from wayword.metrics.recorded import as_mapping
 from wayword.viewer.data import Sources
-from wayword.viewer.figures import as_mapping
 from wayword.viewer.markup import Html, render
 from wayword.worlds.two_phase.world import HALLWAY, TwoPhaseReference
 

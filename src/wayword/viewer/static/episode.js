@@ -10,6 +10,7 @@
   const clauses = [...document.querySelectorAll(".instruction .clause")];
   const main = document.querySelector("main");
   const mistake = Number(main.dataset.mistake || 0);
+  const opens = Number(main.dataset.opens || 0); // where a failed walk left the path, else the mistake
   let now = 0; // 0: before the first step
 
   // The clause that is followed at a step, and those done by then.
@@ -86,10 +87,10 @@
     try { history.replaceState(null, "", "#step-" + target); } catch (error) { /* a frame has no address */ }
   }
 
-  // A failed episode opens on its mistake: the steps before it are folded.
+  // The steps before the one that a failed episode opens on are folded.
   const fold = makeButton("press", "", () => { unfoldSteps(); go(1); });
   function foldSteps() {
-    const before = steps.slice(0, Math.max(0, mistake - 1));
+    const before = steps.slice(0, Math.max(0, opens - 1));
     if (!before.length) return;
     fold.textContent = before.length > 1 ? "Show steps 1 to " + before.length : "Show step 1";
     before[0].before(fold);
@@ -180,10 +181,11 @@
       } catch (error) { /* the server has ended */ }
     }
     const still = Math.abs(scrollY - settled) < 2;
-    advice.forEach(([words, same], number) => {
+    advice.forEach(([words, same, good], number) => {
       const card = steps[number];
-      if (!card || !words || (same && mistake && number + 1 >= mistake)) return; // from there on it is no merit
-      const shown = make("span", same ? "expert same" : "expert other", same ? "as the expert" : "expert: "), code = make("code");
+      if (!card || !words || (same && opens && number + 1 >= opens)) return; // from there on it is no merit
+      const kind = same ? "same" : good === false ? "other" : "as-good";
+      const shown = make("span", "expert " + kind, same ? "as the expert" : good ? "as good as " : "expert: "), code = make("code");
       code.append(...lettered(words));
       if (!same) shown.append(code);
       card.querySelector("header .badge").after(shown);
@@ -401,7 +403,7 @@
   if (named) go(Number(named[1]));
   else if (steps.length) {
     foldSteps();
-    mark(mistake || 1, true);
+    mark(opens || 1, true);
   }
   for (const map of maps) focus(map);
   unclutter(document.querySelectorAll("svg.map, svg.dial"));

@@ -1,0 +1,113 @@
+"""Goal conditions of an episode: their words, how many of their parts hold, and their objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+from wayword.metrics.household import answer_is_right
+from wayword.metrics.recorded import as_mapping
+from wayword.worlds.household.goals import AnswerReference, HouseholdReference, kinds
+from wayword.worlds.household.world import HouseholdWorld
+from wayword.worlds.two_phase.world import TwoPhaseReference
+
+Condition = tuple[str, int, int]
+"""A goal condition: its words, how many of its parts hold, and how many there are."""
+
+
+def conditions(reference: Any, state: Mapping[str, Any]) -> list[Condition]:
+    """Return the goal conditions of an episode with their final states; empty if unknown."""
+    if isinstance(reference, TwoPhaseReference):
+        left = state.get("phase") == 2
+        right = left and state.get("place") == reference.room
+        return [
+            ("leave the room", int(left), 1),
+            (f"go to the {reference.room}", int(right), 1),
+        ]
+    if isinstance(reference, AnswerReference):
+        right = bool(answer_is_right(state, reference.answer))
+        answer = answer_given(state)
+        given = f"“{answer}”" if answer else "nothing"
+        words = f"expected answer: “{reference.answer}”, given: {given}"
+        return [(words, int(right), 1)]
+    if not isinstance(reference, HouseholdReference):
+        return []
+    try:
+        return [(goal.words, goal.met(state), goal.parts) for goal in reference.goals]
+    except (KeyError, TypeError, AttributeError):
+        return []  # a state that is not of this world
+
+
+def answer_given(state: Mapping[str, Any]) -> str:
+    """Return the answer that an actor gave, by the final state, or empty."""
+    actors = map(as_mapping, as_mapping(state.get("actors")).values())
+    return next((str(actor["answer"]) for actor in actors if actor.get("answer")), "")
+
+
+def goal_ids(goal: Any) -> list[str]:
+    """Return the ids of the objects that a goal condition is about, without its destination."""
+    if isinstance(goal, str):  # a place to look at
+        return [goal]
+    ids: list[str] = []
+    for part in getattr(goal, "dishes", (goal,)):
+        ids += [*getattr(part, "objects", ()), *getattr(part, "lamps", ())]
+        if single := getattr(part, "object", ""):
+            ids.append(single)
+    return ids
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """The object of a goal condition, without its destination: its kind, the actors' names for such
+    objects, their room (empty if there are several), their ids, True if they can be picked up,
+    how many objects an actor can hold, and the final points (m) of those objects."""
+
+    kind: str
+    names: Set[str]
+    room: str
+    ids: Sequence[str] = ()
+    small: bool = False
+    hands: int = 1
+    points: Sequence[tuple[float, float]] = ()
+
+    @staticmethod
+    def of(goal: Any, world: HouseholdWorld) -> Sought:
+        """Find a goal's objects in the final world."""
+        ids = goal_ids(goal)
+        called = [world.name(actor, each) for actor in world.actors for each in ids]
+        placed = world.house.entities
+        indices = [world.layout.index[each] for each in ids]
+        points = [(float(placed.x[i]), float(placed.y[i])) for i in indices]
+        rooms = {world.layout.room_at(x, y) for x, y in points}
+        room = rooms.pop().replace("_", " ") if len(rooms) == 1 else ""
+        objects = [each for each in world.scene.objects if each.id in ids]
+        names = {name for name in called if name}
+        small = any("pickupable" in each.affordances for each in objects)
+        bodies = [actor.body for actor in world.house.actors.values()]
+        hands = max(body.inventory_capacity for body in bodies)
+        return Sought(kinds(ids), names, room, ids, small, hands, points)
+
+    def ended(self, words: str, state: Mapping[str, Any], parts: int = 1) -> str:
+        """Return an unmet condition with its object's final place, or the number of such objects:
+        ``kettle: sink basin, kitchen → cabinet``, ``bowl (either of 2) → cabinet``."""
+        name, moved, target = words.partition(" in or on ")
+        number = len(self.ids)
+        if number > 1 and parts == 1 and moved:
+            choice = "either" if number == 2 else "any"
+            return f"{name} ({choice} of {number}) → {target}"
+        objects = as_mapping(state.get("objects"))
+        placed = as_mapping(objects.get(self.ids[0])) if number == 1 else {}
+        holder = str(placed.get("in") or "")
+        room = str(placed.get("room") or "").replace("_", " ")
+        where = [kinds([holder]) if holder else "", room]
+        place = ", ".join(filter(None, where))
+        if not place:
+            return words
+        if not moved and words.endswith(")"):  # ``safe (open)``
+            name, _, required = words.removesuffix(")").partition(" (")
+            return f"{name} ({place}): should be {required}"
+        if not moved:
+            return f"{words}, in the {place}"
+        target = target.removesuffix(" (open)" if placed.get("open") else " (closed)")
+        return f"{name}: {place} → {target}"

@@ -1,0 +1,149 @@
+"""The mistake of a failed episode: the step that lost it, and why, as values.
+
+    mistake = find_mistake(evidence)
+    mistake.step, mistake.cause                     # (7, "passed_goal")
+    mistake.fact["more"]                            # further facts, as values
+    mistake.text                                    # "Step 7: stopped at F, 8.2 m from …"
+
+The step is the first after which an expert could no longer have succeeded within the limit of
+steps: often the stop itself. Two kinds of failure have another one. An episode without any legal
+answer failed at step 1, and an order that was never sent at the last step of the actor who alone
+knew it. Where even an expert needs more steps than the limit, the limit is to blame and no step.
+
+Each family has a module that explains how its episodes fail; ``wording`` puts facts into words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wayword.core.action import Decision
+from wayword.metrics.mistakes import babyai, household, objectnav, two_phase, walk
+from wayword.metrics.mistakes.causes import meaning_of
+from wayword.metrics.mistakes.evidence import Evidence, Explanation, Lost
+from wayword.metrics.mistakes.wording import IT, Fact, words
+from wayword.worlds.household.goals import AnswerReference
+from wayword.worlds.objectnav.world import ObjectNavReference
+from wayword.worlds.two_phase.world import TwoPhaseReference
+
+__all__ = ["Evidence", "Lost", "Mistake", "find_mistake"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """The step that lost an episode (from 1; 0 without steps), its first cause and the facts.
+    ``limit`` is True if the limit of steps was too low, ``departed`` the step that left the path
+    for good (0 if none did), ``missed`` the objects in view that were left alone."""
+
+    step: int
+    cause: str
+    fact: Fact
+    limit: bool = False
+    departed: int = 0
+    missed: Sequence[str] = ()
+
+    @property
+    def text(self) -> str:
+        return self.words()
+
+    def words(self, person: Mapping[str, str] = IT) -> str:
+        """Put the mistake into words, about an agent or to a player (``wording.YOU``)."""
+        return words(self.fact, person)
+
+    def sentences(self, person: Mapping[str, str] = IT) -> tuple[str, str]:
+        """Return the first sentence, and the others as one text."""
+        more = self.fact.get("more", ())
+        head = Fact(
+            **{name: each for name, each in self.fact.items() if name != "more"}
+        )
+        rest = Fact("sentences", facts=more)
+        return words(head, person), words(rest, person) if more else ""
+
+    def json(self) -> dict[str, Any]:
+        head, rest = self.sentences()
+        return {
+            "step": self.step, "cause": self.cause, "text": self.text, "fact": self.fact,
+            "head": head, "rest": rest, "quotes": "“" in rest,
+            "limit": self.limit, "departed": self.departed, "missed": [*self.missed],
+        }  # fmt: skip
+
+
+def find_mistake(evidence: Evidence) -> Mistake | None:
+    """Find the step that lost an episode without success, and explain it; None without steps."""
+    last = evidence.last
+    cause = next(iter(evidence.causes), "")
+    if evidence.trajectory.ended == "failed":
+        return Mistake(last, cause, Fact("lost", step=last, did=Fact("failed")))
+    if not last:
+        return None
+    if (rejected := _all_rejected(evidence)) is not None:
+        return Mistake(1, cause, Fact("lost", step=1, did=rejected))
+    reference = evidence.reference
+    explanation = None
+    if evidence.gold:
+        explanation = walk.explain(evidence, evidence.gold)
+    elif isinstance(reference, ObjectNavReference):
+        explanation = objectnav.explain(evidence, reference.targets)
+    elif isinstance(reference, AnswerReference):
+        explanation = household.explain_answer(evidence, reference.answer)
+    elif isinstance(reference, TwoPhaseReference):
+        explanation = two_phase.explain(evidence, reference.room)
+    elif evidence.conditions:
+        explanation = household.explain(evidence)
+    explanation = explanation or babyai.explain(evidence)
+    if explanation is not None:
+        return _mistake(evidence, cause, explanation)
+    return _by_cause(evidence)
+
+
+def _mistake(evidence: Evidence, cause: str, why: Explanation) -> Mistake:
+    last = evidence.last
+    lost = evidence.lost or Lost(last)
+    step = why.step or lost.step
+    marks: dict[str, Any] = {"departed": why.departed, "missed": why.missed}
+    if not step:
+        values = {"needed": lost.needed, "limit": lost.limit}
+        more = [Fact("ended", end=why.end), *why.more]
+        if not lost.needed:
+            fact = Fact("lost", step=last, did=why.end, more=why.more)
+        elif why.how:
+            fact = Fact("limit", how=why.how, more=more, **values)
+        else:
+            fact = Fact("limit_elsewhere", more=more, **values)
+        return Mistake(last, cause, fact, limit=True, **marks)
+    if step == last or why.step:
+        fact = Fact("lost", step=step, did=why.end, more=why.more)
+        return Mistake(step, cause, fact, **marks)
+    did = why.did or Fact("cause", meaning=f"did {evidence.acted(step)}")
+    more = [*why.more, Fact("ended", end=why.end)]
+    left = {"needed": lost.needed, "left": lost.left} if lost.needed else {}
+    fact = Fact("out_of_time", step=step, did=did, more=more, **left)
+    return Mistake(step, cause, fact, **marks)
+
+
+def _all_rejected(evidence: Evidence) -> Fact | None:
+    steps = evidence.trajectory.steps
+    if any(isinstance(step.decision, Decision) for step in steps):
+        return None
+    reason = getattr(steps[0].decision, "kind", "").replace("_", " ")
+    if len(steps) == 1:
+        return Fact("rejected", reason=reason)
+    return Fact("all_rejected", count=len(steps), reason=reason)
+
+
+def _by_cause(evidence: Evidence) -> Mistake | None:
+    """Explain an episode of a family without a module here by its first cause or its course."""
+    last = evidence.last
+    progress = evidence.progress
+    for cause, number in evidence.causes.items():
+        did = Fact("cause", meaning=meaning_of(cause, evidence.scores))
+        step = number or last
+        return Mistake(step, cause, Fact("lost", step=step, did=did))
+    step = progress.first_loss or last
+    course = progress.describe(step) if progress.first_loss else ""
+    course = course or progress.summary() or progress.describe(last)
+    if not course:
+        return None
+    return Mistake(step, "", Fact("lost", step=step, did=Fact("course", course=course)))

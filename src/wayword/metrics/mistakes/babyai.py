@@ -1,0 +1,58 @@
+"""How instructions on a grid fail: the walk ended some squares from the object that was meant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wayword.metrics.mistakes.behavior import failures, walk_of
+from wayword.metrics.mistakes.evidence import Evidence, Explanation
+from wayword.metrics.mistakes.wording import Fact
+from wayword.metrics.progress import count
+from wayword.metrics.recorded import as_mapping, listed, point_of
+
+Square = tuple[int, int]
+
+
+def explain(evidence: Evidence) -> Explanation | None:
+    """Describe the end of a walk by its distance from the instruction's object; None if it means
+    objects of several kinds, or if the level is not known."""
+    trajectory = evidence.trajectory
+    level = getattr(evidence.world, "level", None)
+    end = point_of(trajectory.steps[-1].pose)
+    if level is None or end is None or len(trajectory.start) != 1:
+        return None
+    squares = level.target_squares()
+    named = _objects(as_mapping(evidence.world.state()))
+    meant = {named[square] for square in squares if square in named} or {"target"}
+    if not squares or len(meant) > 1:
+        return None  # a task of several parts
+    (name,) = meant
+    away = min(abs(x - end[0]) + abs(y - end[1]) for x, y in squares)
+    where = "next to" if away == 1 else f"{count(round(away), 'square')} from"
+    undone = "not done" if away == 1 else ""
+    last = listed(trajectory.steps[-1].observation, "objects")
+    seen = [f"{each.get('color')} {each.get('kind')}" for each in last]
+    # Of several that look the same, any may be the one in view
+    is_only = list(named.values()).count(name) == 1
+    view = "in view" if name in seen and is_only else ""
+    (actor,) = trajectory.start
+    places = {point_of(pose) for pose in trajectory.visited(actor)}
+    walk = list(walk_of(trajectory, actor)) if len(places) == 1 else []
+    failed = failures(trajectory, 1) if walk else []
+    return Explanation(
+        Fact(
+            "short_of", end=evidence.end(), where=where, target=name, undone=undone,
+            view=view, walk=walk, failures=failed,
+        )
+    )  # fmt: skip
+
+
+def _objects(state: Any) -> dict[Square, str]:
+    """Return the objects of a state by their squares, in words: ``red ball``."""
+    named = {}
+    for each in listed(state, "things"):
+        if isinstance(each.get("x"), int):
+            color = each.get("color") or each.get("colour")
+            square = int(each["x"]), int(each.get("y", 0))
+            named[square] = f"{color} {each.get('kind')}"
+    return named

@@ -1,0 +1,381 @@
+"""Causes of failure of an episode: heuristics on its recorded steps and scores, not validated
+against human labels. An episode may have several.
+
+Most causes need only the record. With the episode's task and dataset, more are known: whether a
+walk reached its goal, whether an answer was wrong, and whether an order was ever given.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any
+
+from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import PathReference
+from wayword.core.errors import WaywordError
+from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN
+from wayword.metrics.conditions import answer_given, conditions, goal_ids
+from wayword.metrics.recorded import SPOKEN, as_mapping, listed, place_of
+from wayword.metrics.scoring import GoalScorer, scorer
+from wayword.worlds.household.goals import AnswerReference, HouseholdReference, kinds
+from wayword.worlds.objectnav.world import ObjectNavReference
+
+CAUSES: Mapping[str, tuple[str, str]] = {
+    "failed": ("failed", "ended with an error"),
+    "never_seen": ("never seen", "the target was never in view"),
+    "false_alarm": (
+        "false alarm",
+        "stopped because the detector reported the target where it was not",
+    ),
+    "detector_missed": (
+        "detector missed it",
+        "the target was in view, but the detector never reported it",
+    ),
+    "seen_not_taken": (
+        "seen, not taken",
+        "the target was in view, but the episode ended elsewhere",
+    ),
+    "passed_goal": ("passed the goal", "reached the goal, but ended elsewhere"),
+    "order_not_sent": (
+        "order not sent",
+        "an actor alone knew a goal and never told the others",
+    ),
+    "wrong_answer": ("wrong answer", "answered, but not with the right answer"),
+    "wrong_object": ("wrong object", "picked up or chose the wrong object"),
+    "stopped_early": ("stopped early", "stopped before reaching the goal"),
+    "gave_up": ("gave up", "stopped after three failed actions in a row"),
+    "looped": ("looped", "took the same action in the same pose three times or more"),
+    "wandered": (
+        "wandered",
+        "path at least three times its net distance, or largely retraced",
+    ),
+    "rejected": (
+        "rejected answers",
+        "at least a quarter of the answers were not legal actions",
+    ),
+    "truncated": ("truncated", "an answer reached its token limit"),
+    "partner_silent": ("silent actor", "an actor never spoke to the others"),
+    "ran_out": ("ran out", "reached the step limit"),
+}
+"""Every cause with its name in tables and its meaning, the most informative first."""
+
+_REACHED = "osr", "ever_seen"  # metrics that are 1 if the goal was ever reached or seen
+_PICKING = frozenset({"pick_up", "pickup", "pick", "grab"})
+_WAITING = frozenset({"turn_left", "turn_right", "wait"})
+"""Actions that an actor repeats while it waits for another one: not a loop."""
+_FEW_MOVES = 10  # shorter walks are never called wandering
+_DETOUR = 3.0  # ratio of path length to net distance above which a walk is wandering
+_REPEATS = 3  # failed actions in a row, or equal actions in one pose
+
+
+def label_of(cause: str) -> str:
+    """Return the name of a cause in tables: ``passed the goal`` for ``passed_goal``."""
+    return CAUSES[cause][0]
+
+
+def meaning_of(cause: str, metrics: Container[str]) -> str:
+    """Return the meaning of a cause. It mentions a goal only if a metric records whether it was
+    reached: some worlds have no goal place."""
+    if cause == "stopped_early" and not any(key in metrics for key in _REACHED):
+        return "stopped before the task was done"
+    return CAUSES[cause][1]
+
+
+Written = Mapping[str, Any]  # a step or trajectory as stored in ``episodes.jsonl.gz``
+
+
+def find_causes(
+    written: Written,
+    scores: Mapping[str, float],
+    instruction: str = "",
+    task: Task | None = None,
+    dataset: Dataset | None = None,
+) -> dict[str, int]:
+    """Find the causes of failure of an episode, each with the first step (from 1) that shows it; 0
+    if no single step does. The first cause explains the failure best.
+
+    >>> step = {"actor": "a", "decision": {"action": "forward"}, "pose": {"x": 1, "y": 1}}
+    >>> written = {"start": {"a": {"x": 1, "y": 1}}, "steps": [step] * 4, "ended": "step_limit"}
+    >>> find_causes(written, {"sr": 0.0})
+    {'looped': 2, 'ran_out': 4}
+    """
+    if written.get("ended") == "failed":
+        return {"failed": 0}
+    steps = [step for step in written.get("steps", ()) if isinstance(step, Mapping)]
+    last = len(steps)
+    found = dict(_search_causes(written, steps, scores, task))
+    if (passed := _step_past_goal(steps, written, scores, task, dataset)) is not None:
+        found["passed_goal"] = passed
+    if (silent := _order_not_sent(written, steps, task)) is not None:
+        found["order_not_sent"] = silent
+    # An episode may end with a choice, as in the two-phase test.
+    stopped = written.get("ended") == "stopped"
+    chose = stopped and _chose(steps)
+    reference = task.reference if task else None
+    if isinstance(reference, AnswerReference):  # which names no object to pick up
+        if answer_given(as_mapping(written.get("state") or {})):
+            found["wrong_answer"] = last
+    elif chose:
+        found["wrong_object"] = last
+    elif (picked := _find_wrong_pick(steps, instruction)) is not None:
+        found["wrong_object"] = picked
+    explained = found.keys() & _EXPLAINS_A_STOP
+    if stopped and not explained and not chose:
+        found["stopped_early"] = last
+    found |= _habits(written, steps)
+    if written.get("ended") == "step_limit":
+        found["ran_out"] = last
+    return {name: found[name] for name in CAUSES if name in found}
+
+
+_EXPLAINS_A_STOP = frozenset(
+    {
+        "passed_goal",
+        "seen_not_taken",
+        "detector_missed",
+        "false_alarm",
+        "wrong_answer",
+    }
+)
+"""Causes of an episode that stopped, next to which "stopped early" would say nothing."""
+
+
+def _search_causes(
+    written: Written,
+    steps: Sequence[Written],
+    scores: Mapping[str, float],
+    task: Task | None,
+) -> Iterator[tuple[str, int]]:
+    """Yield the causes of a failed search for an object."""
+    if scores.get("ever_seen") == 0.0:
+        yield "never_seen", 0
+    reports = [number for number, step in enumerate(steps, 1) if _noted(step, GROUNDED)]
+    reference = task.reference if task else None
+    if isinstance(reference, ObjectNavReference):
+        right = [n for n in reports if reports_target(steps[n - 1], reference.targets)]
+    elif scores.get("ever_grounded") == 0.0:
+        right = []
+    else:
+        right = reports
+    gave_up = any(_noted(step, GAVE_UP) for step in steps)
+    stopped = written.get("ended") == "stopped"
+    if stopped and not gave_up and reports and reports[-1] not in right:
+        yield "false_alarm", reports[-1]
+    if scores.get("ever_seen", 0.0) > 0.5:
+        has_detector = reports or any(
+            _noted(step, TURN) or _noted(step, GAVE_UP) for step in steps
+        )
+        yield ("detector_missed" if has_detector and not right else "seen_not_taken"), 0
+
+
+def reports_target(step: Written, targets: Container[str]) -> bool:
+    """True if the detector's report at a written step is about a target in view. Reports have no
+    object id; the exact distance identifies the target."""
+    metres = [
+        each.get("away")
+        for each in listed(step.get("observation"), "shown")
+        if each.get("id") in targets
+    ]
+    return any(details.get("distance") in metres for details in _noted(step, GROUNDED))
+
+
+def _noted(step: Written, kind: str) -> list[Mapping[str, Any]]:
+    notes = [as_mapping(note) for note in step.get("notes", ())]
+    return [as_mapping(n.get("details") or {}) for n in notes if n.get("kind") == kind]
+
+
+def _step_past_goal(
+    steps: Sequence[Written],
+    written: Written,
+    scores: Mapping[str, float],
+    task: Task | None,
+    dataset: Dataset | None,
+) -> int | None:
+    """Return the step that left the goal for the last time; 0 if only the scores tell that it was
+    reached; None if it was not."""
+    if dataset is not None and task and isinstance(task.reference, PathReference):
+        starts = as_mapping(written.get("start") or {})
+        start: Any = next(iter(starts.values()), {})
+        places = [place_of(pose) for pose in (start, *(s.get("pose") for s in steps))]
+        judge = scorer(dataset.family)
+        with suppress(WaywordError, LookupError):
+            if isinstance(judge, GoalScorer):
+                reached = judge.reached(dataset, task, places)
+                if not any(reached):
+                    return None
+                after = len(reached) - reached[::-1].index(True)
+                return min(after, len(steps))
+    return 0 if scores.get("osr", 0.0) > 0.5 else None
+
+
+def _order_not_sent(
+    written: Written, steps: Sequence[Written], task: Task | None
+) -> int | None:
+    """Return the last step of the one actor whose instruction names an unmet goal's objects, if no
+    message of it names any; None if it sent one, or if all actors knew."""
+    reference = task.reference if task else None
+    if task is None or not isinstance(reference, HouseholdReference):
+        return None
+    texts = task.episode.extra.get("instructions", {})
+    met = conditions(reference, as_mapping(written.get("state") or {}))
+    unmet = [
+        kinds(goal_ids(goal))
+        for goal, (_, done, parts) in zip(reference.goals, met, strict=False)
+        if done < parts
+    ]
+    names = {name for words in unmet for name in words.removesuffix(" …").split(" or ")}
+    if not names or any(_names(task.episode.instruction, name) for name in names):
+        return None
+    knew = [
+        actor
+        for actor, text in texts.items()
+        if any(_names(str(text), name) for name in names)
+    ]
+    if len(knew) != 1 or len(task.episode.actors) < 2:
+        return None
+    turns = [n for n, step in enumerate(steps, 1) if step.get("actor") == knew[0]]
+    for number in turns:
+        decision = steps[number - 1].get("decision", {})
+        message = " ".join(map(str, decision.get("arguments") or ()))
+        if decision.get("action") in SPOKEN and any(_names(message, n) for n in names):
+            return None
+    return turns[-1] if turns else None
+
+
+def _names(text: str, kind: str) -> bool:
+    """True if a text names a kind of object, in the singular or plural."""
+    return bool(re.search(rf"\b{re.escape(kind)}s?\b", text, re.IGNORECASE))
+
+
+def _chose(steps: Sequence[Written]) -> bool:
+    """True if the last step chose an object to go to, which ends the two-phase test."""
+    decision = steps[-1].get("decision", {}) if steps else {}
+    return decision.get("action") == "go" and bool(decision.get("arguments"))
+
+
+def _habits(written: Written, steps: Sequence[Written]) -> dict[str, int]:
+    """Find causes in the course of the steps: repeated failures, loops, rejected answers."""
+    found: dict[str, int] = {}
+    decisions = [step.get("decision", {}) for step in steps]
+    stuck = steps[:-1][-_REPEATS:]
+    failed = len(stuck) == _REPEATS and not any(map(_succeeded, stuck))
+    if written.get("ended") == "stopped" and failed:
+        found["gave_up"] = max(1, len(steps) - _REPEATS)
+    if (looped := _find_loop(written, steps)) is not None:
+        found["looped"] = looped
+    elif _has_wandered(written, steps):
+        found["wandered"] = 0
+    rejected = [
+        number
+        for number, decision in enumerate(decisions, 1)
+        if "rejected" in decision or "fallback_for" in decision
+    ]
+    if rejected and 4 * len(rejected) >= len(steps):
+        found["rejected"] = rejected[0]
+    cut = [number for number, step in enumerate(steps, 1) if _is_truncated(step)]
+    if cut:
+        found["truncated"] = cut[0]
+    actors = {step.get("actor") for step in steps}
+    spoke = {
+        step.get("actor") for step in steps if step.get("decision", {}).get("action") in SPOKEN
+    }  # fmt: skip
+    if len(actors) > 1 and spoke != actors:
+        found["partner_silent"] = 0
+    return found
+
+
+def _succeeded(step: Written) -> bool:
+    return bool(step.get("feedback", {}).get("status", "ok") == "ok")
+
+
+def _is_truncated(step: Written) -> bool:
+    decision = step.get("decision", {})
+    kind = decision.get("fallback_for", decision).get("rejected")
+    answers = (call.get("answer") or {} for call in step.get("calls", ()))
+    cut = any("length" in answer.get("finish", ()) for answer in answers)
+    return cut or kind in ("cut_off", "too_long")
+
+
+def _find_wrong_pick(steps: Sequence[Written], instruction: str) -> int | None:
+    """Return the first step that picked up an object which the instruction does not name."""
+    named = set(re.findall(r"[a-z]+", instruction.lower()))
+    for number, step in enumerate(steps, 1):
+        decision = step.get("decision", {})
+        arguments = decision.get("arguments")
+        if (
+            named
+            and decision.get("action") in _PICKING
+            and arguments
+            and _succeeded(step)
+        ):
+            words = re.findall(r"[a-z]+", str(arguments[0]).lower())
+            if words and not named.intersection(
+                {*words, *(f"{word}s" for word in words)}
+            ):
+                return number
+    return None
+
+
+def _poses(
+    written: Written, actor: str, steps: Sequence[Written]
+) -> list[dict[str, Any]]:
+    mine = (step for step in steps if step.get("actor") == actor)
+    poses = [
+        written.get("start", {}).get(actor),
+        *(s.get("pose", s.get("where")) for s in mine),
+    ]
+    return [dict(pose) if isinstance(pose, Mapping) else {} for pose in poses]
+
+
+def _find_loop(written: Written, steps: Sequence[Written]) -> int | None:
+    """Return the second of the first three steps with the same action in the same pose."""
+    repeats: list[int] = []
+    actors = dict.fromkeys(str(step.get("actor")) for step in steps)
+    for actor in actors:
+        mine = [
+            (n, step) for n, step in enumerate(steps, 1) if step.get("actor") == actor
+        ]
+        done: dict[tuple[str, ...], list[int]] = {}
+        for pose, (number, step) in zip(
+            _poses(written, actor, steps), mine, strict=False
+        ):
+            decision = step.get("decision", {})
+            if not pose or "action" not in decision:
+                continue
+            if len(actors) == 1 or decision["action"] not in _WAITING:
+                action = str(decision["action"]), repr(decision.get("arguments"))
+                done.setdefault((repr(sorted(pose.items())), *action), []).append(
+                    number
+                )
+        repeats += [numbers[1] for numbers in done.values() if len(numbers) >= _REPEATS]
+    return min(repeats, default=None)
+
+
+def _has_wandered(written: Written, steps: Sequence[Written]) -> bool:
+    """True if an actor made ten or more moves, and its path is over three times the net distance or
+    a third of the moves led to places it had visited."""
+    for actor in dict.fromkeys(str(step.get("actor")) for step in steps):
+        places = [_place_of(pose) for pose in _poses(written, actor, steps)]
+        moved = [b for a, b in pairwise(places) if b is not None and a != b]
+        if len(moved) < _FEW_MOVES:
+            continue
+        if 3 * (len(moved) - len(set(moved))) >= len(moved):
+            return True
+        points = [p for p in places if isinstance(p, tuple)]
+        if len(points) == len(places):
+            length = sum(math.dist(a, b) for a, b in pairwise(points))
+            if length > _DETOUR * math.dist(points[0], points[-1]):
+                return True
+    return False
+
+
+def _place_of(pose: Mapping[str, Any]) -> tuple[float, float] | str | None:
+    x = pose.get("x")
+    y = pose.get("y")
+    if isinstance(x, int | float) and isinstance(y, int | float):
+        return round(x, 2), round(y, 2)
+    return str(pose.get("viewpoint") or pose.get("panorama") or "") or None

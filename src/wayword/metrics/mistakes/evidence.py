@@ -1,0 +1,114 @@
+"""What is known of a failed episode, and how a family explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from wayword.core.action import Decision
+from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import PathReference
+from wayword.core.trajectory import Trajectory
+from wayword.metrics.conditions import Condition, Sought, conditions
+from wayword.metrics.mistakes.wording import Fact
+from wayword.metrics.progress import GoalProgress
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The step (from 1) that lost an episode: 0 if even an expert needs more steps than the limit,
+    which then needs ``needed`` steps from the start; else ``needed`` after the step, 0 if unknown.
+    ``left`` are the actor's steps that were left, of ``limit``."""
+
+    step: int
+    needed: int = 0
+    left: int = 0
+    limit: int = 0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that is known of an episode: its record, its causes of failure, and what a replay showed.
+
+    ``history`` has the goal conditions after each step that changed one, ``sought`` the object of
+    each condition, ``world`` the final world, and ``worse`` the first step from a given one on at
+    which the agent did something worse than the expert (0: none)."""
+
+    trajectory: Trajectory
+    scores: Mapping[str, float]
+    causes: Mapping[str, int] = field(default_factory=dict)
+    dataset: Dataset | None = None
+    task: Task | None = None
+    progress: GoalProgress = field(default_factory=GoalProgress)
+    history: Mapping[int, Sequence[Condition]] = field(default_factory=dict)
+    sought: Sequence[Sought] = ()
+    world: Any = None
+    lost: Lost | None = None
+    worse: Callable[[int], int] | None = None
+
+    @property
+    def reference(self) -> Any:
+        return self.task.reference if self.task else None
+
+    @property
+    def instruction(self) -> str:
+        return self.task.episode.instruction if self.task else ""
+
+    @property
+    def gold(self) -> tuple[str, ...]:
+        """The places of the gold path; empty if there is none."""
+        reference = self.reference
+        return reference.path if isinstance(reference, PathReference) else ()
+
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        """The goal conditions at the end."""
+        final = conditions(self.reference, self.trajectory.state)
+        return final or self.history.get(max(self.history, default=0), ())
+
+    @property
+    def unmet(self) -> list[tuple[str, Sought | None]]:
+        """Each unmet condition's words and object."""
+        sought = [*self.sought, *[None] * len(self.conditions)]
+        pairs = zip(self.conditions, sought, strict=False)
+        return [(words, about) for (words, met, parts), about in pairs if met < parts]
+
+    @property
+    def last(self) -> int:
+        return len(self.trajectory.steps)
+
+    def acted(self, step: int) -> str:
+        """Return the action of a step (from 1) in words."""
+        decision = self.trajectory.steps[step - 1].decision
+        if isinstance(decision, Decision):
+            return str(decision.action)
+        return f"a rejected answer ({decision.kind.replace('_', ' ')})"
+
+    def end(self, actor: str = "") -> str:
+        """Describe how the episode ended, or how it ended for one of several actors."""
+        trajectory = self.trajectory
+        stopped = trajectory.ended == "stopped"
+        if actor and len(trajectory.start) > 1:
+            names = [action.name for action in trajectory.actions(actor)]
+            stopped = names[-1:] == ["stop"]
+        if stopped:
+            return "stopped"
+        if trajectory.ended == "stopped":
+            return "took its last action"
+        return "ran out of steps"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A family's explanation of a failure: ``end`` is how the episode ended, as the rest of
+    "It …"; ``more`` are facts for sentences of their own, ``did`` the step that lost it, in words,
+    where ``end`` is not about it. ``step`` replaces the step that lost the episode."""
+
+    end: Fact
+    more: Sequence[Fact] = ()
+    did: Fact | None = None
+    how: str = ""
+    departed: int = 0
+    missed: Sequence[str] = ()
+    step: int = 0

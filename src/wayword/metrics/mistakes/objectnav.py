@@ -1,0 +1,87 @@
+"""How searches for an object fail: it never came into view, the detector missed it or reported
+something else, or it was in view and not taken."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wayword.core.trajectory import GAVE_UP, GROUNDED
+from wayword.metrics.mistakes.behavior import behavior
+from wayword.metrics.mistakes.evidence import Evidence, Explanation
+from wayword.metrics.mistakes.wording import Fact
+from wayword.metrics.recorded import finite, listed
+
+_SOUGHT = re.compile(r"find (?:the|an?) (.+?)[.!]?", re.IGNORECASE)
+
+
+def explain(evidence: Evidence, targets: frozenset[str]) -> Explanation | None:
+    """Explain a failed search by what was in view, and by what the agent's detector reported."""
+    steps = evidence.trajectory.steps
+    views: list[tuple[float, int, Mapping[str, Any]]] = []
+    for number, step in enumerate(steps, 1):
+        for each in listed(step.observation, "shown"):
+            if each.get("id") in targets:
+                away = finite(each.get("away"))
+                views.append((math.inf if away is None else away, number, each))
+    if not views:
+        return _never_seen(evidence)
+    nearest, seen, shown = min(views, key=lambda view: view[:2])
+    target = str(shown.get("words") or shown.get("kind"))
+    near = nearest if nearest < math.inf else None
+    end = _end(evidence, target)
+    in_view = len({number for _, number, _ in views})
+    missed = [str(shown.get("kind")).replace("_", " ")]
+    if alarm := evidence.causes.get("false_alarm", 0):
+        unreported = Fact(
+            "unreported", target=target, views=in_view, seen=seen, near=near
+        )
+        more = [unreported] if "detector_missed" in evidence.causes else []
+        return _false_alarm(evidence, end, alarm, more, missed)
+    if "detector_missed" in evidence.causes:
+        end = Fact("detector_missed", what=end, views=in_view, seen=seen, near=near)
+    else:
+        end = Fact("was_in_view", what=end, seen=seen, near=near)
+    return Explanation(end, missed=missed)
+
+
+def _end(evidence: Evidence, target: str) -> Fact:
+    """Describe the end by its distance from the target."""
+    gave_up = bool(evidence.trajectory.noted(GAVE_UP))
+    stopped = evidence.trajectory.ended == "stopped"
+    end = "gave up" if gave_up and stopped else evidence.end()
+    values = evidence.progress.values
+    if not values:
+        return Fact("without_any", end=end, target=target)
+    away = evidence.progress.length(values[-1])
+    return Fact("without", end=end, away=away, target=target)
+
+
+def _false_alarm(
+    evidence: Evidence,
+    end: Fact,
+    alarm: int,
+    more: Sequence[Fact] = (),
+    missed: Sequence[str] = (),
+) -> Explanation:
+    notes = evidence.trajectory.steps[alarm - 1].notes
+    details = [note.details for note in notes if note.kind == GROUNDED]
+    near = finite(details[-1].get("distance")) if details else None
+    fact = Fact("false_alarm", what=end, alarm=alarm, near=near)
+    return Explanation(fact, more, missed=missed)
+
+
+def _never_seen(evidence: Evidence) -> Explanation | None:
+    sought = _SOUGHT.fullmatch(evidence.instruction.strip())
+    if not sought or "never_seen" not in evidence.causes:
+        return None
+    end = _end(evidence, sought[1])
+    if alarm := evidence.causes.get("false_alarm", 0):
+        return _false_alarm(evidence, end, alarm)
+    targets = getattr(evidence.reference, "middles", None) or ()
+    facts = behavior(evidence, [(float(x), float(y)) for x, y in targets])
+    faced = not facts or facts[0]["kind"] not in ("never_faced", "in_the_room")
+    never = "never in view" if faced else ""
+    return Explanation(Fact("never_seen", what=end, never=never, facts=facts))

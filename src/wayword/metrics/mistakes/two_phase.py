@@ -1,0 +1,35 @@
+"""How the two-phase test fails: by one wrong choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from wayword.core.action import STOP, Decision
+from wayword.metrics.mistakes.evidence import Evidence, Explanation
+from wayword.metrics.mistakes.wording import Fact
+from wayword.metrics.recorded import as_mapping
+from wayword.worlds.two_phase.world import HALLWAY
+
+
+def explain(evidence: Evidence, room: str) -> Explanation:
+    """Describe the last choice, and the objects that lead to the room."""
+    final = evidence.trajectory.steps[-1]
+    action = final.decision.action if isinstance(final.decision, Decision) else None
+    if action and action.arguments:
+        chosen = f"the {action.arguments[0]}"
+    else:
+        chosen = str(action or "no action")
+    held = as_mapping(final.observation)
+    objects_of: Mapping[str, tuple[str, ...]] = getattr(
+        evidence.dataset, "room_objects", {}
+    )
+    leads = (HALLWAY,) if held.get("phase") == 1 else objects_of.get(room, ())
+    right = [f"the {name}" for name in held.get("objects", ()) if name in leads]
+    kind = "wrong_choice" if right else "wrong_room"
+    target = held.get("target") if right else ""
+    end = Fact(kind, chosen=chosen, right=right, room=room, target=target)
+    place = final.feedback.details.get("room") or evidence.trajectory.state.get("place")
+    if not place or action == STOP:
+        return Explanation(end)
+    to = "It stayed in" if place == held.get("place") else "This led to"
+    return Explanation(end, [Fact("led_to", to=to, place=place)])

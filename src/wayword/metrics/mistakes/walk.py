@@ -1,0 +1,209 @@
+"""How walks on viewpoint graphs and streets fail: stopped elsewhere, walked past the goal, or left
+the path for good."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from wayword.core.action import Decision
+from wayword.core.geometry import bearing, relative
+from wayword.metrics.mistakes.evidence import Evidence, Explanation
+from wayword.metrics.mistakes.wording import Fact
+from wayword.metrics.recorded import finite, place_of
+
+_TURNS = {
+    "left": "turned left",
+    "right": "turned right",
+    "turn_around": "turned around",
+}
+_AHEAD = 45.0  # degrees from the heading up to which a path goes straight on
+_BACK = 135.0  # and from which it goes back
+
+
+def explain(evidence: Evidence, gold: Sequence[str]) -> Explanation:
+    """Explain a failed walk by its end, its last departure from the path and the instruction."""
+    walk = _Walk(evidence, gold)
+    last = evidence.last
+    lost = evidence.lost
+    stopped = evidence.trajectory.ended == "stopped"
+    departed = walk.departure(last - 1 if stopped else last)
+    more = []
+    if (reached := evidence.causes.get("passed_goal", 0)) > 1 or walk.was_at_goal:
+        # The cause is the step that left the goal; without a dataset it is not known
+        more.append(Fact("passed_goal", reached=max(reached - 1, 0)))
+    is_lost_there = lost is not None and departed == lost.step
+    if departed and not is_lost_there:
+        was_on_path = walk.places[departed - 1] in gold
+        kind = "departed" if was_on_path else "turned_away"
+        more.append(Fact(kind, step=departed, did=walk.did(departed)))
+    # The instruction is quoted for the place where the walk went wrong, else for its end.
+    is_stop = lost is None or (stopped and lost.step == last)
+    wrong = departed or (0 if is_stop or lost is None else lost.step)
+    place = walk.places[wrong - 1] if wrong else walk.places[-1]
+    if text := clause(evidence, gold, place):
+        more.append(Fact("clause", text=text))
+    did = walk.did(lost.step) if lost and lost.step else None
+    if stopped:
+        return Explanation(walk.stop(), more, did, "", departed)
+    end = Fact("ran_out_at", end=evidence.end(), place=walk.end())
+    is_on_path = not departed and {*filter(None, walk.places)} <= {*gold}
+    how = "On the path throughout" if is_on_path else ""
+    return Explanation(end, more, did, how, departed)
+
+
+class _Walk:
+    """A walk as places: ``places[n]`` is the place after step n."""
+
+    def __init__(self, evidence: Evidence, gold: Sequence[str]) -> None:
+        self._evidence = evidence
+        self._gold = gold
+        trajectory = evidence.trajectory
+        start = next(iter(trajectory.start.values()), {})
+        self._poses = [start, *(step.pose for step in trajectory.steps)]
+        self.places = [place_of(pose) for pose in self._poses]
+
+    @property
+    def was_at_goal(self) -> bool:
+        """True if the walk is known to have passed the goal, but not when."""
+        return self._evidence.causes.get("passed_goal") == 0
+
+    def departure(self, last: int) -> int:
+        """Return the step up to ``last`` that left the path for good: the first one worse than the
+        expert's after the walk was nearest to the goal for the last time; 0 if there is none."""
+        nearest = self._last_nearest()
+        if nearest is None or nearest >= last:
+            return 0
+        if self._evidence.worse is None:
+            return nearest + 1
+        step = self._evidence.worse(nearest + 1)
+        return step if step <= last else 0
+
+    def _last_nearest(self) -> int | None:
+        """Return the last step after which the goal was nearest: by the distance left, else by the
+        position on the gold path; None if it never was on the path."""
+        values = self._evidence.progress.values
+        if values and not self._evidence.progress.conditions:
+            return len(values) - 1 - values[::-1].index(min(values))
+        positions = [
+            self._gold.index(place) if place in self._gold else -1
+            for place in self.places
+        ]
+        farthest = max(positions)
+        if farthest < 0:
+            return None
+        return len(positions) - 1 - positions[::-1].index(farthest)
+
+    def away(self) -> str:
+        """The distance left at the end, empty if it is unknown."""
+        progress = self._evidence.progress
+        return progress.length(progress.values[-1]) if progress.values else ""
+
+    def stop(self) -> Fact:
+        place = self.places[-1]
+        return Fact("stopped_at", place=place, away=self.away(), goal=self._gold[-1])
+
+    def end(self) -> Fact:
+        place = self.places[-1]
+        if place == self._gold[-1]:
+            return Fact("at_goal")
+        return Fact("ended_at", place=place, away=self.away(), goal=self._gold[-1])
+
+    def did(self, step: int) -> Fact:
+        """Describe a step, and where the path goes from its place."""
+        before = self.places[step - 1]
+        after = self.places[step]
+        if before == self._gold[-1]:
+            return Fact("no_stop" if after == before else "left_goal")
+        done = self._act(step)
+        onward = self._onward(before)
+        if not onward:
+            return done
+        ahead = self._bearing(before, onward)
+        facing = finite(self._poses[step - 1].get("heading"))
+        if ahead is not None and facing is not None and after == before:
+            side = _side(relative(ahead, facing))
+            return Fact("path_side", did=done, side=side, heading=ahead)
+        return Fact("path_on", did=done, place=onward, heading=ahead)
+
+    def _act(self, step: int) -> Fact:
+        before = self.places[step - 1]
+        after = self.places[step]
+        taken = self._evidence.trajectory.steps[step - 1]
+        decision = taken.decision
+        if after != before:
+            back = "back" if after in self.places[:step] else ""
+            heading = self._bearing(before, after)
+            return Fact("went", back=back, start=before, to=after, heading=heading)
+        if not isinstance(decision, Decision):
+            return Fact("no_action", start=before)
+        action = decision.action.name
+        if action in _TURNS and taken.feedback.ok:
+            heading = finite(taken.pose.get("heading"))
+            return Fact("turned", turn=_TURNS[action], heading=heading, start=before)
+        return Fact("chose", action=action, start=before)
+
+    def _onward(self, place: str) -> str:
+        """Return the place that follows on the gold path; empty at its end, or off it."""
+        if place not in self._gold[:-1]:
+            return ""
+        return self._gold[self._gold.index(place) + 1]
+
+    def _bearing(self, start: str, end: str) -> float | None:
+        """Return the direction between two places (degrees); None if it is unknown."""
+        points = positions(self._evidence)
+        if start not in points or end not in points:
+            return None
+        return bearing(points[start], points[end])
+
+
+def _side(turn: float) -> str:
+    """The side to which a path goes, by degrees to the right of the heading."""
+    if abs(turn) < _AHEAD:
+        return "straight on"
+    if abs(turn) > _BACK:
+        return "back"
+    return "right" if turn > 0 else "left"
+
+
+def positions(evidence: Evidence) -> dict[str, tuple[float, float]]:
+    """Return the places of the walk and of the gold path on a plane (east, north), by name."""
+    scene = evidence.task.episode.scene if evidence.task else ""
+    graph_of = getattr(evidence.dataset, "graph", None)
+    graph: Any = graph_of(scene) if callable(graph_of) and scene else None
+    points = getattr(graph, "positions", None)
+    if points is None or not points.any():
+        return {}
+    family = evidence.dataset.family if evidence.dataset else None
+    # A street's positions are latitude and longitude.
+    on_street = family is not None and family.place == "panorama"
+    columns = (1, 0) if on_street else (0, 1)
+    # A degree of longitude is shorter than one of latitude.
+    shrink = math.cos(math.radians(float(points[:, 0].mean()))) if on_street else 1.0
+    names = {place_of(step.pose) for step in evidence.trajectory.steps}
+    names |= {place_of(pose) for pose in evidence.trajectory.start.values()}
+    found = {}
+    for name in names | {*evidence.gold}:
+        if name in graph.index:
+            row = points[graph.index[name]]
+            found[name] = (shrink * float(row[columns[0]]), float(row[columns[1]]))
+    return found
+
+
+def clause(evidence: Evidence, gold: Sequence[str], place: str) -> str:
+    """Return the part of the instruction for the gold path from a place on; empty if the dataset
+    does not know it."""
+    narrated = getattr(evidence.dataset, "narrated", None)
+    if narrated is None or place not in gold:
+        return ""
+    parts = narrated(evidence.task)
+    if not parts:
+        return ""
+    family = evidence.dataset.family if evidence.dataset else None
+    # On a street, a part ends with its turn; in a house, the next part begins there.
+    on_street = family is not None and family.place == "panorama"
+    at = gold.index(place) if on_street else gold.index(place) + 1
+    begin = next((start for start, end in parts if end >= at), parts[-1][0])
+    end = min((start for start, _ in parts if start > begin), default=None)
+    return evidence.instruction[begin:end].strip(" .,;")

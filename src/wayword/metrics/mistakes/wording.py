@@ -1,0 +1,108 @@
+"""Facts about an episode as values, and the one table that puts them into words.
+
+    >>> went = Fact("went", start="A", to="B", heading=90.0)
+    >>> words(Fact("lost", step=3, did=went))
+    'Step 3: went from A to B (east).'
+
+A part of a phrase in square brackets is left out if one of its values is missing. Values may be
+facts themselves, or several of them.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from wayword.metrics.progress import count, join_words
+from wayword.metrics.recorded import wind
+
+
+@cache
+def phrases() -> Mapping[str, str]:
+    """Return the words of every kind of fact, by kind."""
+    text = (files(__package__) / "wording.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+IT = {"It": "It", "it": "it", "its": "its", "was": "was"}
+"""Pronouns for an agent."""
+YOU = {"It": "You", "it": "you", "its": "your", "was": "were"}
+"""Pronouns for the player of a game."""
+
+
+class Fact(dict[str, Any]):
+    """A fact of some ``kind`` with its values: text, numbers, facts, or lists of these. It is a
+    mapping, so that it can be written as JSON."""
+
+    def __init__(self, kind: str, **values: Any) -> None:
+        present = {name: each for name, each in values.items() if not _missing(each)}
+        super().__init__(kind=kind, **present)
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value == "" or value == () or value == []
+
+
+_OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
+_FIELD = re.compile(r"\{(\w+)")
+
+
+def words(fact: Mapping[str, Any], person: Mapping[str, str] = IT) -> str:
+    """Put a fact into words, about an agent or to a player (``YOU``)."""
+    values = {**person, **fact}
+
+    def part(match: re.Match[str]) -> str:
+        needed = _FIELD.findall(match[1])
+        return match[1] if values.keys() >= {*needed} else ""
+
+    phrase = _OPTIONAL.sub(part, phrases()[fact["kind"]])
+    return _Words(person).vformat(phrase, (), values)
+
+
+class _Words(string.Formatter):
+    """Formats the values of a phrase; ``{goals:quoted}`` and the like name how."""
+
+    def __init__(self, person: Mapping[str, str]) -> None:
+        self._person = person
+
+    def get_value(self, key: Any, args: Any, kwargs: Any) -> Any:
+        return kwargs.get(key, "?")  # a record may lack anything
+
+    def format_field(self, value: Any, spec: str) -> str:
+        if isinstance(value, Mapping):
+            return words(value, self._person)
+        if isinstance(value, list | tuple):
+            return _join([self.format_field(each, "") for each in value], spec)
+        if value == "?":
+            return "?"
+        match spec:
+            case "steps":
+                return count(int(value), "step")
+            case "step":
+                return f"step {value}" if value else "the start"
+            case "m":
+                return f"{value:.1f} m"
+            case "wind":
+                return wind(value)
+        return str(format(value, spec))
+
+
+def _join(parts: Sequence[str], spec: str) -> str:
+    match spec:
+        case "and" | "or":
+            return join_words(parts, spec)
+        case ";":
+            return "; ".join(parts)
+        case "quoted":
+            return "; ".join(f"“{part}”" for part in parts)
+        case "sentences":
+            return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)
+        case "first":  # the best explanation, and the others as a sentence
+            rest = "; ".join(parts[1:])
+            return f"{parts[0]}. {rest[:1].upper()}{rest[1:]}" if rest else parts[0]
+    return ", ".join(parts)

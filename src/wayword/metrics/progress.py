@@ -1,0 +1,129 @@
+"""Distance of an episode from success, at the start and after each step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# Metres that a path must grow by to count as worse: less is rounding of poses
+_ROUNDING = 0.05
+
+
+def count(number: int, noun: str) -> str:
+    """``3 steps``, ``1 step``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def join_words(words: Sequence[str], last: str = "and") -> str:
+    """``a, b and c``."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def length_in(unit: str, length: float) -> str:
+    """``3.0 m``, ``2 links``, ``no path``."""
+    if not math.isfinite(length):
+        return "no path"
+    if unit == "m":
+        return f"{length:.1f} m"
+    return count(round(length), unit.removesuffix("s"))
+
+
+@dataclass(frozen=True, slots=True)
+class GoalProgress:
+    """The distance from success at the start and after each step.
+
+        >>> progress = GoalProgress((5.0, 3.0, 1.0, 4.0), unit="m")
+        >>> progress.best_step, progress.worst_step, progress.describe(3)
+        (2, 3, '4.0 m to go, 3.0 m further')
+
+    ``values`` are the distances left, in ``unit``; or, if ``conditions`` is not 0, the number of
+    goal conditions met, of ``conditions``."""
+
+    values: tuple[float, ...] = ()
+    conditions: int = 0
+    unit: str = "m"
+
+    @property
+    def informative(self) -> bool:
+        return len(set(self.values)) > 1
+
+    @property
+    def best_step(self) -> int:
+        """First step after which success was nearest; 0 is the start."""
+        if not self.values:
+            return 0
+        best = max(self.values) if self.conditions else min(self.values)
+        return self.values.index(best)
+
+    @property
+    def first_loss(self) -> int:
+        """First step (from 1) after which success was farther away; 0 if there is none. A condition
+        that is met again later, for example after an object is moved, does not count."""
+        for step in range(1, len(self.values)):
+            before = self.values[step - 1]
+            regained = self.conditions and max(self.values[step:]) >= before
+            if self.change(step) < 0 and not regained:
+                return step
+        return 0
+
+    @property
+    def worst_step(self) -> int:
+        """Step (from 1) that led farthest away from success; 0 if none did."""
+        worst = min(range(1, len(self.values)), key=self.change, default=0)
+        return worst if self.change(worst) < 0 else 0
+
+    def change(self, step: int) -> float:
+        """Return the gain of a step: positive if it led nearer to success."""
+        if not 1 <= step < len(self.values):
+            return 0.0
+        before = self.values[step - 1]
+        after = self.values[step]
+        if before == after:  # also where both are infinite
+            return 0.0
+        gained = after - before if self.conditions else before - after
+        return gained if abs(gained) > _ROUNDING else 0.0
+
+    def describe(self, step: int) -> str:
+        """Describe the change made by a step; empty if it is unknown."""
+        if not self.informative or not 0 <= step < len(self.values):
+            return ""
+        change = self.change(step)
+        now = self.values[step]
+        if not self.conditions:
+            further = f", {self.length(-change)} further" if change < 0 else ""
+            return f"{self.length(now)} to go{further}"
+        if not change:
+            return ""
+        more = "more" if change > 0 else "fewer"
+        met = f"{now:.0f} of {self.conditions} goal conditions met"
+        return f"{met}, {abs(change):.0f} {more}"
+
+    def kind(self, step: int) -> str:
+        """Return the CSS classes for the description of a step."""
+        change = self.change(step)
+        if change < 0:
+            return "led worse"
+        if change and self.conditions:
+            return "led better"
+        return "led"
+
+    def summary(self) -> str:
+        """Summarize how near success came before the end; empty if the end was nearest."""
+        if not self.informative and self.conditions < 2:
+            return ""
+        step = self.best_step
+        best = self.values[step]
+        last = self.values[-1]
+        if self.conditions:
+            when = "at the end" if best else "at any time"
+            more = f", {best:.0f} after step {step}" if best > last else ""
+            return f"{last:.0f} of {self.conditions} goal conditions met {when}{more}"
+        if 0 < step < len(self.values) - 1:
+            return f"nearest: {self.length(best)}, after step {step}"
+        return ""
+
+    def length(self, length: float) -> str:
+        return length_in(self.unit, length)

@@ -1,0 +1,108 @@
+"""The instruction of an episode by its clauses, and which of them the agent follows at each step.
+
+Recipes that know it note it: ``walker`` and ``velma`` with ``follow`` mark the instruction's own
+words, DiscussNav's decomposition and published sub-instructions are a list below it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from wayword.core.trajectory import CLAUSES, FOLLOWED, Note, Trajectory
+
+_CHARACTER = re.compile(r"\S|(?<=\S)\s+(?=\S)")
+"""A character of a text whose white space counts once, and not at its ends."""
+
+
+class Followed(NamedTuple):
+    """The clause followed at a step (from 1; 0 if not reported), and the clauses done."""
+
+    number: int = 0
+    done: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """Clauses of an instruction from a recipe's notes, the position of each (or none), and the
+    clause followed at each step.
+
+        >>> Clauses(("Go ahead", "stop at the lamp"), (0, 10)).cut("Go ahead. Stop at the lamp.")
+        [('Go ahead. ', (1,)), ('Stop at the lamp.', (2,))]
+    """
+
+    texts: tuple[str, ...] = ()
+    begins: tuple[int, ...] = ()
+    steps: tuple[Followed, ...] = ()
+
+    @staticmethod
+    def of(trajectory: Trajectory) -> Clauses:
+        """Read the clauses from an episode's notes. A step without a note repeats the last."""
+        noted = _last(trajectory.opening_notes, CLAUSES)
+        texts = noted.get("texts")
+        if not isinstance(texts, list | tuple) or not texts:
+            return Clauses()
+        begins = tuple(_integers(noted.get("begins")))
+        if len(texts) == 1 and not begins:
+            return Clauses()  # no decomposition
+        steps = []
+        now = Followed()
+        for step in trajectory.steps:
+            details = _last(step.notes, FOLLOWED)
+            number = details.get("number")
+            count = len(texts)
+            if isinstance(number, int) and 0 <= number <= count:
+                done = (n for n in _integers(details.get("done")) if 1 <= n <= count)
+                now = Followed(number, tuple(done))
+            steps.append(now)
+        fit = len(begins) == len(texts) and all(
+            one <= two for one, two in pairwise(begins)
+        )
+        return Clauses(tuple(map(str, texts)), begins if fit else (), tuple(steps))
+
+    @property
+    def followed(self) -> bool:
+        """True if any step reports the clause that it follows."""
+        return any(step.number for step in self.steps)
+
+    def at(self, step: int) -> Followed:
+        return self.steps[step - 1] if 0 < step <= len(self.steps) else Followed()
+
+    def cut(self, instruction: str) -> list[tuple[str, tuple[int, ...]]]:
+        """Cut the instruction into pieces, each with the numbers of its clauses; one piece if the
+        clauses are not part of its text. Clauses that start at the same position share a piece."""
+        places = [match.start() for match in _CHARACTER.finditer(instruction)]
+        if not self.begins or self.begins[-1] >= len(places):
+            return [(instruction, ())]
+        starts = sorted(set(self.begins))
+        ends = [0]
+        # White space and marks that end a clause belong to the one before
+        for start in starts[1:]:
+            rest = instruction[places[start] :].lstrip(" \t\r\n.,;!")
+            ends.append(len(instruction) - len(rest))
+        return [
+            (
+                instruction[a:b],
+                tuple(n for n, at in enumerate(self.begins, 1) if at == start),
+            )
+            for start, (a, b) in zip(
+                starts, pairwise([*ends, len(instruction)]), strict=True
+            )
+        ]
+
+    def starts(self, step: int) -> int:
+        number = self.at(step).number
+        return number if number != self.at(step - 1).number else 0
+
+
+def _last(notes: Sequence[Note], kind: str) -> Mapping[str, Any]:
+    details = next((note.details for note in reversed(notes) if note.kind == kind), {})
+    return details if isinstance(details, Mapping) else {}  # a folder may hold anything
+
+
+def _integers(value: Any) -> list[int]:
+    items = value if isinstance(value, list | tuple) else ()
+    return [each for each in items if type(each) is int and each >= 0]

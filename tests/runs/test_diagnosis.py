@@ -1,0 +1,170 @@
+"""The step that lost an episode, and advice beside its steps, by replays of the record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.two_in_a_flat import TwoInAFlat
+from wayword.core.action import STOP, Action, Decision
+from wayword.core.dataset import Dataset, Task, of_ids
+from wayword.core.trajectory import Ending, Step, Trajectory
+from wayword.datasets.houses import Houses
+from wayword.datasets.towns import Towns
+from wayword.metrics.mistakes import Mistake
+from wayword.runs.diagnosis import advise, diagnose
+from wayword.runs.plan import Plan
+from wayword.runs.running import run
+
+FAILED = {"sr": 0.0}
+
+
+def played(
+    dataset: Dataset,
+    task: Task,
+    actor: str,
+    *actions: Action,
+    ended: Ending = "stopped",
+) -> Trajectory:
+    """An episode in which one actor took these actions."""
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    start = {name: world.pose(name) for name in world.actors}
+    walked = Trajectory(task.episode.id, start, ended=ended)
+    for action in actions:
+        seen = world.observe(actor)
+        feedback = world.step(actor, action)
+        pose = world.pose(actor)
+        walked.steps.append(Step(actor, seen, Decision(action), feedback, pose))
+    walked.state = dict(world.state())
+    return walked
+
+
+def mistake_of(walked: Trajectory, dataset: Dataset, task: Task) -> Mistake:
+    found = diagnose(walked, FAILED, dataset, task).mistake
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def house() -> tuple[Houses, Task]:
+    dataset = Houses("test", None, Houses.Settings(houses=1, episodes=4))
+    return dataset, dataset.tasks[0]
+
+
+def test_a_stop_while_the_goal_was_in_reach_is_the_mistake_and_a_detour_is_none(
+    house: tuple[Houses, Task],
+) -> None:
+    dataset, task = house
+    gold = [str(place) for place in task.reference.path]  # type: ignore[attr-defined]
+    graph = dataset.graph(task.episode.scene)
+    around = [each.viewpoint for each in graph.neighbors(gold[1])]
+    off = max(set(around) - {*gold}, key=lambda place: graph.distance(place, gold[-1]))
+
+    def found(*places: str) -> Mistake:
+        moves = [Action("goto", (place,)) for place in places]
+        return mistake_of(played(dataset, task, "agent", *moves, STOP), dataset, task)
+
+    astray = found(gold[1], off)
+    assert (astray.step, astray.departed) == (3, 2)
+    assert astray.text.startswith(f"Step 3: stopped at {off}, ")
+    assert f"It left the path at step 2: went from {gold[1]} to {off}" in astray.text
+    back = found(gold[1], off, gold[1], gold[2])
+    assert (back.step, back.departed) == (5, 0), "it came nearer again"
+    passed = found(*gold[1:], *gold[-2::-1])
+    assert passed.cause == "passed_goal"
+    assert "It was at the goal after step " in passed.text
+
+
+def test_a_street_walk_that_reached_the_goal_and_went_on_passed_it() -> None:
+    dataset = Towns("test", None, Towns.Settings(towns=1, episodes=2))
+    task = dataset.tasks[0]
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    path = task.reference.path  # type: ignore[attr-defined]
+    to_goal = world.along("agent", path)[:-1]
+    beyond = [Action("turn_around"), *[Action("forward")] * 5, STOP]
+    walked = played(dataset, task, "agent", *to_goal, *beyond)
+    found = diagnose(walked, {"tc": 0.0}, dataset, task)
+    assert next(iter(found.causes)) == "passed_goal"
+    assert found.causes["passed_goal"] > len(to_goal), "the step that left the goal"
+    assert "stopped_early" not in found.causes
+
+
+def test_the_step_limit_lost_what_an_expert_could_no_longer_reach(
+    house: tuple[Houses, Task],
+) -> None:
+    dataset, task = house
+    gold = [str(place) for place in task.reference.path]  # type: ignore[attr-defined]
+    length = len(gold)  # the moves and the stop
+    there_and_back = [gold[1], gold[0], *gold[1:]][: length - 1]
+    moves = [Action("goto", (place,)) for place in there_and_back]
+    walked = played(dataset, task, "agent", *moves, ended="step_limit")
+    found = mistake_of(walked, dataset, task)
+    assert not found.limit
+    assert 0 < found.step < len(walked.steps)
+    assert "an expert then needed" in found.text
+    short = played(dataset, task, "agent", *moves[:1], ended="step_limit")
+    assert mistake_of(short, dataset, task).limit
+
+
+def in_a_flat(*actions: Action, ended: Ending = "stopped") -> tuple[int, str]:
+    """Step and words of the mistake of Ann, who is to put the apple into the box."""
+    dataset = TwoInAFlat()
+    (task, *_) = dataset.tasks
+    walked = played(dataset, task, "ann", *actions, ended=ended)
+    found = mistake_of(walked, dataset, task)
+    return found.step, found.text
+
+
+def test_an_object_that_was_left_alone_or_dropped_is_named() -> None:
+    away = (Action("turn_right"), Action("turn_right"))
+    looked = (Action("goto", ("table_1",)), *away)
+    step, text = in_a_flat(*looked, STOP)
+    assert step == 4
+    assert text.startswith(
+        "Step 4: ann stopped; it had seen apple_1 at step 1 and never picked it up."
+    )
+    step, text = in_a_flat(Action("go_grab", ("apple_1",)), *away, STOP)
+    assert step == 4
+    assert "after ann's go_grab[apple_1] at step 1 nothing was done with it" in text
+
+
+@pytest.mark.parametrize(
+    ("agent", "on"), [("expert", "iqa"), ("expert", "grounding"), ("oracle", "towns")]
+)
+def test_an_expert_agrees_with_its_own_solved_episodes(
+    agent: str, on: str, tmp_path: Path
+) -> None:
+    result = run(Plan(agent, on, limit=4, out=tmp_path / "run"))
+    records = list(result.recorded.records())
+    tasks = of_ids(result.dataset.tasks, {record.episode_id for record in records})
+    for record in records:
+        task = tasks[record.episode_id]
+        advice = list(advise(record.trajectory, result.dataset, task))
+        assert len(advice) == len(record.trajectory.steps)
+        assert all(each.same for each in advice), record.episode_id
+
+
+def test_a_step_back_is_worse_than_the_experts_and_the_path_never_is(
+    house: tuple[Houses, Task],
+) -> None:
+    dataset, task = house
+    gold = [str(place) for place in task.reference.path]  # type: ignore[attr-defined]
+    moves = [Action("goto", (place,)) for place in gold[1:]]
+    walked = played(dataset, task, "agent", *moves, STOP)
+    assert all(each.as_good for each in advise(walked, dataset, task))
+    back = played(dataset, task, "agent", moves[0], Action("goto", (gold[0],)))
+    first, second = advise(back, dataset, task)
+    assert first.as_good
+    assert second.as_good is False
+
+
+def test_a_result_diagnoses_its_records(tmp_path: Path) -> None:
+    result = run(Plan("random", "houses", limit=4, max_steps=4, out=tmp_path / "run"))
+    for record in result.failures():
+        found: Any = result.diagnose(record)
+        assert found.mistake.text
+        assert found.mistake.cause == next(iter(found.causes))

@@ -1,0 +1,78 @@
+"""A table of truth: the cause and the flagged step of failed episodes of each kind, on their page
+and by brute force from record and world (``helpers.truth``).
+
+``WAYWORD_TRUTH=40`` checks 40 episodes of each kind instead of two, also of the published datasets
+that ``WAYWORD_DATA`` has.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from helpers.truth import truth
+from wayword.runs.plan import Plan
+from wayword.runs.running import run
+from wayword.viewer.content import Content
+from wayword.viewer.library import Library
+
+_EPISODES = int(os.environ.get("WAYWORD_TRUTH", "2"))
+PLANS = {
+    "houses": Plan("random", "houses"),
+    "houses, cut off": Plan("random", "houses", max_steps=5),
+    "towns": Plan("random", "towns", max_steps=24),
+    "two_phase": Plan("random", "two_phase"),
+    "grounding": Plan("random", "grounding", max_steps=20),
+    "household": Plan("random", "household", max_steps=16),
+    "rearrangement": Plan("random", "rearrangement", max_steps=12),
+    "iqa": Plan("random", "iqa", max_steps=10),
+    "apartments": Plan("random", "apartments", max_steps=12),
+    "apartments, frontier": Plan("frontier", "apartments"),
+    "ma_household": Plan("random", "ma_household", max_steps=8),
+    "ma_wah": Plan("random", "ma_wah", max_steps=8),
+}
+PUBLISHED = {
+    "r2r": Plan("random", "r2r:val_seen"),
+    "map2seq": Plan("random", "map2seq:unseen_dev"),
+    "touchdown": Plan("random", "touchdown:unseen_dev"),
+    "robothor": Plan("frontier", "robothor"),
+}
+
+
+def differences(plan: Plan, top: Path, data: Path | None = None) -> list[str]:
+    """Play episodes until enough have failed, and compare their pages with the truth."""
+    run(replace(plan, limit=3 * _EPISODES, out=top / "run", data=data))
+    library = Library([top])
+    content = Content(library, data)
+    rows = library.rows("run")
+    found = []
+    for name in rows.unsolved()[:_EPISODES]:
+        record = rows.run.record(name)
+        sources = content.tasks(rows, [name])
+        assert sources.dataset is not None
+        document = json.loads(content.document("run", name))
+        mistake = document["mistake"]
+        flagged = 0 if mistake["limit"] else mistake["step"]
+        task = sources.tasks[name]
+        right = truth(record.trajectory, sources.dataset, task, rows.limit)
+        if (mistake["cause"], flagged) != right:
+            found.append(f"{name}: page {mistake['cause'], flagged}, truth {right}")
+    assert rows.unsolved(), "an episode failed"
+    return found
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_pages_of_generated_episodes_are_true(kind: str, tmp_path: Path) -> None:
+    assert differences(PLANS[kind], tmp_path) == []
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("kind", PUBLISHED)
+def test_pages_of_published_episodes_are_true(
+    kind: str, data: Path, tmp_path: Path
+) -> None:
+    assert differences(PUBLISHED[kind], tmp_path, data) == []

@@ -15,7 +15,7 @@ from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.trajectory import Note, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.metrics.conditions import Sought
-from wayword.metrics.mistakes import Evidence, Lost, Mistake, find_mistake
+from wayword.metrics.mistakes import FailedEpisode, Lost, Mistake, find_mistake
 from wayword.metrics.mistakes.causes import find_causes
 from wayword.metrics.mistakes.wording import YOU, Fact, phrases, words
 from wayword.runs.codec import to_json
@@ -37,7 +37,9 @@ def mistake_of(
     task = evidence.pop("task", task)
     scores = scores or FAILED
     causes = find_causes(to_json(trajectory), scores, instruction, task)
-    found = find_mistake(Evidence(trajectory, scores, causes, None, task, **evidence))
+    found = find_mistake(
+        FailedEpisode(trajectory, scores, causes, None, task, **evidence)
+    )
     assert found is not None
     return found
 
@@ -81,7 +83,7 @@ def on_the_line(start: dict[str, Any], name: str, pose: Any, status: str) -> str
     stay = Step("agent", {}, Decision(Action("wait")), Feedback("ok"), pose)
     walked = Trajectory("1", {"agent": start}, [*done, stay], ended="step_limit")
     task = Task(Episode("1", "Go.", "line", {}), PathReference("1", LINE))
-    evidence = Evidence(walked, FAILED, {}, Line(), task, lost=Lost(1))  # type: ignore[arg-type]
+    evidence = FailedEpisode(walked, FAILED, {}, Line(), task, lost=Lost(1))  # type: ignore[arg-type]
     found = find_mistake(evidence)
     assert found is not None
     assert found.step == 1

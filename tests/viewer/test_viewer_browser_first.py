@@ -84,7 +84,7 @@ def test_a_failed_episode_opens_on_its_mistake_with_the_map_in_view(
         assert page.locator("svg.map .star").count() == 1
         limit = page.locator(".scrubber button[data-key=f]").inner_text() == "limit"
         assert page.locator("svg.map .mistake").count() == int(not limit)
-    step = page.locator("main").get_attribute("data-mistake")
+    step = page.locator("main").get_attribute("data-opens")
     assert (
         page.locator("svg.map .named:visible").count()
         == page.locator("svg.map .named").count()

@@ -161,7 +161,8 @@ def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None
     assert found
     for name, last, text in found:
         assert re.fullmatch(
-            rf"(Step {last}: |.* (left|limit was \d+)\. It )(stopped|ran out of steps) (next to the {name}, not done|"
+            rf"(Step {last}: |.* (left|limit was \d+)\. It )(stopped|ran out of steps) "
+            rf"(next to the {name}, not done|"
             rf"\d+ squares from the {name})(, in view)?"
             r"(; (only turned|never left the start)"
             r"(, (\d of \d steps|\w+ at step \d) (failed|(was|were) blocked))?)?.", text,

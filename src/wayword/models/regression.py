@@ -132,9 +132,8 @@ class RegressionModel(Model):
             else:
                 turn = None
             scores = {turn[1] if turn else "forward": 0.0}
-        return Choice(
-            tuple(options), tuple(scores.get(o, -99.0) for o in options), Usage()
-        )
+        logprobs = tuple(scores.get(option, -99.0) for option in options)
+        return Choice(tuple(options), logprobs, Usage(), cost=0.0)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         raise UsageError(f"{self.name}: ranks options only, writes no text")

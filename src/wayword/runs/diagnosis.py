@@ -24,7 +24,7 @@ from wayword.core.game import ActionPlan, Game, PlanningFailed, ReplayDiffers
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import SLIPPED
 from wayword.metrics.conditions import Condition, Sought, conditions
-from wayword.metrics.mistakes import Evidence, Lost, Mistake, find_mistake
+from wayword.metrics.mistakes import FailedEpisode, Lost, Mistake, find_mistake
 from wayword.metrics.mistakes.causes import find_causes
 from wayword.metrics.progress import GoalProgress
 from wayword.metrics.recorded import SPOKEN, place_of
@@ -167,7 +167,7 @@ class Diagnosis:
 
     causes: Mapping[str, int]
     mistake: Mistake | None
-    evidence: Evidence
+    evidence: FailedEpisode
 
 
 def diagnose(
@@ -191,7 +191,7 @@ def diagnose(
         lost = find_lost(trajectory, dataset, task, limit)
         if isinstance(task.reference, PathReference):
             worse = _first_worse(trajectory, dataset, task)
-    evidence = Evidence(
+    evidence = FailedEpisode(
         trajectory, scores, causes, dataset, task, course.progress, course.history,
         course.sought, course.world, lost, worse,
     )  # fmt: skip
@@ -275,10 +275,10 @@ def _finish(game: Game, trajectory: Trajectory, dataset: Dataset, task: Task) ->
     judge = scorer(dataset.family)
     if not isinstance(judge, Judged):
         return False
-    experts: dict[str, _Expert] = {}
+    experts: dict[str, _Takeover] = {}
     for actor in game.turns():
         if actor not in experts:
-            experts[actor] = _Expert(game, trajectory, dataset, task, actor)
+            experts[actor] = _Takeover(game, trajectory, dataset, task, actor)
         action = experts[actor].next_action()
         if action is None:
             break
@@ -288,7 +288,7 @@ def _finish(game: Game, trajectory: Trajectory, dataset: Dataset, task: Task) ->
     return standing is not None and standing.success
 
 
-class _Expert:
+class _Takeover:
     """An actor's expert in a game: one plan, which is followed as long as it is carried out."""
 
     def __init__(
@@ -356,7 +356,7 @@ def advise(
     if not any(kind in dataset.solutions for kind in SOLUTIONS):
         return
     game = _game(trajectory, dataset, task)
-    experts: dict[str, _Expert] = {}
+    experts: dict[str, _Takeover] = {}
     needed: int | None = None  # the expert's steps from here, where they are known
     for number, step in enumerate(trajectory.steps, 1):
         done = step.decision.action if isinstance(step.decision, Decision) else None
@@ -365,7 +365,7 @@ def advise(
         if number >= first and not has_spoken:
             with suppress(*UNPLAYABLE):
                 if step.actor not in experts:
-                    experts[step.actor] = _Expert(
+                    experts[step.actor] = _Takeover(
                         game, trajectory, dataset, task, step.actor
                     )
                 advised = _Advised.of(experts[step.actor], game, task, step.actor, done)
@@ -409,7 +409,7 @@ class _Advised:
 
     @staticmethod
     def of(
-        expert: _Expert, game: Game, task: Task, actor: str, done: Action | None
+        expert: _Takeover, game: Game, task: Task, actor: str, done: Action | None
     ) -> _Advised:
         action = expert.next_action()
         reference = task.reference

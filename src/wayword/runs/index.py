@@ -343,40 +343,52 @@ class Index:
     # Full-text search.
 
     def search(
-        self, words: str, instruction: Callable[[str], str] | None = None
+        self,
+        words: str,
+        instruction: Callable[[str], str] | None = None,
+        read: bool = True,
     ) -> list[str]:
         """Ids of the episodes that contain all the words, or words that start with them.
 
         Searches thoughts, prompts, answers and the text that ``instruction`` returns for an id. The
-        first search, even an empty one, reads all records. Raises ``RecordingError``.
+        first search, even an empty one, reads all records, unless ``read`` is False. What was read
+        without instructions is read again once they are available. Raises ``RecordingError``.
         """
         query = " ".join('"' + word.replace('"', '""') + '"*' for word in words.split())
         if not query.replace('"', "").replace("*", ""):
             query = ""
         path = self._cached.with_name(f"{self._cached.stem}-text.sqlite")
         try:
-            return self._search(path, query, instruction)
+            return self._search(path, query, instruction, read)
         except sqlite3.Error:  # damaged, or built from other records: rebuild it
             with suppress(OSError):
                 path.unlink(missing_ok=True)
         try:
-            return self._search(path, query, instruction)
+            return self._search(path, query, instruction, read)
         except (sqlite3.Error, OSError) as error:
             raise RecordingError(
                 f"{path}: {error}; set $WAYWORD_CACHE to a writable folder"
             ) from None
 
     def _search(
-        self, path: Path, query: str, instruction: Callable[[str], str] | None
+        self,
+        path: Path,
+        query: str,
+        instruction: Callable[[str], str] | None,
+        read: bool,
     ) -> list[str]:
         path.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(path, timeout=60)) as db:
             db.executescript(
-                "CREATE TABLE IF NOT EXISTS read (number INTEGER PRIMARY KEY, foot BLOB);"
+                "CREATE TABLE IF NOT EXISTS read "
+                "(number INTEGER PRIMARY KEY, foot BLOB, has_instruction INTEGER);"
                 "CREATE VIRTUAL TABLE IF NOT EXISTS texts USING "
                 "fts5(instruction, thoughts, prompts, answers, content='');"
             )
-            while self._read_texts(db, instruction):
+            lacking = "SELECT number FROM read WHERE has_instruction = 0 LIMIT 1"
+            if instruction and db.execute(lacking).fetchone():
+                raise sqlite3.DatabaseError("read without instructions")
+            while read and self._read_texts(db, instruction):
                 pass
             match = "SELECT rowid FROM texts WHERE texts MATCH ?"
             rows = db.execute(match, (query,)).fetchall() if query else []
@@ -421,8 +433,9 @@ class Index:
                     "VALUES (?, ?, ?, ?, ?)",
                     (entry.number, *columns),
                 )
-                read = entry.number, self._foot(EPISODES, entry.at + entry.size)
-                db.execute("INSERT INTO read VALUES (?, ?)", read)
+                foot = self._foot(EPISODES, entry.at + entry.size)
+                read = entry.number, foot, int(instruction is not None)
+                db.execute("INSERT INTO read VALUES (?, ?, ?)", read)
         return bool(entries)
 
 

@@ -175,7 +175,8 @@ class Content:
         """Return the page of a run. Raises ``UsageError`` if no run has that name."""
         rows = self.library.rows(name)
         progress = library.progress_of(rows.run.path)
-        key = (name, rows.run.path, rows.version, bool(progress and progress.alive))
+        is_live = bool(progress and progress.alive) or library.is_awaited(rows)
+        key = (name, rows.run.path, rows.version, is_live)
         return self._pages.get(
             key, lambda: redacted(index_page(self.overview(name, rows)))
         )
@@ -183,13 +184,14 @@ class Content:
     def overview(self, name: str, rows: Rows) -> Overview:
         """Return the data of a run's page, without the slow parts."""
         progress = library.progress_of(rows.run.path)
+        is_live = bool(progress and progress.alive) or library.is_awaited(rows)
         remote = len(rows) > REMOTE
         heads = rows.heads(rows.keys()[:PAGE] if remote else None)
         return Overview(
             self.library.find(name).name, rows, _means(rows), heads, self._opened(rows),
             causes=self._causes.peek((rows.run.path, rows.version)) or {},
             served=True, later=True, remote=remote,
-            live="live" if progress and progress.alive else "",
+            live="live" if is_live else "",
         )  # fmt: skip
 
     def metrics(self, name: str) -> str:
@@ -274,7 +276,8 @@ class Content:
                 return instructions.get(episode, "")
 
             with suppress(WaywordError):  # the search itself reports the error
-                rows.index.search("", instruction)
+                available = sources.dataset is not None
+                rows.index.search("", instruction if available else None)
 
         def begin() -> threading.Thread:
             reader = threading.Thread(target=read, daemon=True)
@@ -283,13 +286,18 @@ class Content:
 
         reader = self._readers.get((rows.run.path, rows.version), begin)
         reader.join(0 if len(rows) > REMOTE else _MOMENT)
-        return ([], False) if reader.is_alive() else (rows.index.search(words), True)
+        return (
+            ([], False)
+            if reader.is_alive()
+            else (rows.index.search(words, read=False), True)
+        )
 
     def live_state(self, name: str) -> Json:
         """Return a run's progress: the running episodes, and the version of its rows."""
         rows = self.library.rows(name)
         progress = library.progress_of(rows.run.path)
         alive = bool(progress and progress.alive)
+        is_awaited = library.is_awaited(rows)
         active = progress.episodes if progress and alive else ()
         sources = self._soon(rows, [str(each.get("id")) for each in active[:_SKETCHED]])
         episodes = []
@@ -307,9 +315,14 @@ class Content:
             episodes.append(shown | {"sketch": drawn or ""})
         pace, total = (progress.pace, progress.total) if progress else ("", 0)
         return {
-            "running": alive, "done": rows.done, "total": total, "pace": pace,
-            "version": rows.version, "episodes": episodes,
-        }  # fmt: skip
+            "running": alive or is_awaited,
+            "awaited": is_awaited,
+            "done": rows.done,
+            "total": total,
+            "pace": pace,
+            "version": rows.version,
+            "episodes": episodes,
+        }
 
     # Episodes.
 

@@ -170,7 +170,12 @@ def _data(run: Overview) -> Json:
     family = [m for m in metrics if m.key in columns and m not in accounting.METRICS]
     order = [run.rows.success, *_MAIN]
     family.sort(key=lambda m: order.index(m.key) if m.key in order else len(order))
-    account = [m for m in metrics if m.key in columns and m.key in ACCOUNT]
+    # Columns of zeros would say nothing, as tokens and cost of an agent without a model.
+    account = [
+        m
+        for m in metrics
+        if m.key in ACCOUNT and m.key in columns and columns[m.key].any()
+    ]
     return {
         "columns": [
             {

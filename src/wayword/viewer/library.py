@@ -335,6 +335,9 @@ def select(
 # A live run. It writes a small file next to the run folder's records at most twice a
 # second; viewers read it. The run does not know its viewers, so none can slow it.
 
+# Seconds after its last change in which a run without a report is taken to be starting: a dataset
+# may take minutes to open.
+_AWAITED = 600.0
 _STALE = 7200.0
 """Seconds without a word after which a run is taken for dead; a slow model may take that long."""
 
@@ -388,6 +391,20 @@ def progress_of(run: Path) -> Progress | None:
         return Progress(done, total, alive, episodes, words, written)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def is_awaited(rows: Rows) -> bool:
+    """True if a run has begun lately and has not reported anything yet."""
+    run = rows.run.path
+    if (run / PROGRESS).exists():
+        return False
+    try:
+        begun = max(path.stat().st_mtime for path in run.iterdir())
+    except (OSError, ValueError):
+        return False
+    split = rows.run.config.get("episodes_in_split")
+    is_partial = not isinstance(split, int) or rows.done < split
+    return is_partial and time.time() - begun < _AWAITED
 
 
 def active_episode(rows: Rows, episode: str) -> Mapping[str, Any] | None:

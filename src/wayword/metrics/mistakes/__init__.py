@@ -22,13 +22,13 @@ from typing import Any
 from wayword.core.action import Decision
 from wayword.metrics.mistakes import babyai, household, objectnav, two_phase, walk
 from wayword.metrics.mistakes.causes import meaning_of
-from wayword.metrics.mistakes.evidence import Evidence, Explanation, Lost
+from wayword.metrics.mistakes.evidence import Explanation, FailedEpisode, Lost
 from wayword.metrics.mistakes.wording import IT, Fact, words
 from wayword.worlds.household.goals import AnswerReference
 from wayword.worlds.objectnav.world import ObjectNavReference
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
-__all__ = ["Evidence", "Lost", "Mistake", "find_mistake"]
+__all__ = ["FailedEpisode", "Lost", "Mistake", "find_mistake"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Mistake:
         }  # fmt: skip
 
 
-def find_mistake(evidence: Evidence) -> Mistake | None:
+def find_mistake(evidence: FailedEpisode) -> Mistake | None:
     """Find the step that lost an episode without success, and explain it; None without steps."""
     last = evidence.last
     cause = next(iter(evidence.causes), "")
@@ -98,7 +98,7 @@ def find_mistake(evidence: Evidence) -> Mistake | None:
     return _by_cause(evidence)
 
 
-def _mistake(evidence: Evidence, cause: str, why: Explanation) -> Mistake:
+def _mistake(evidence: FailedEpisode, cause: str, why: Explanation) -> Mistake:
     last = evidence.last
     lost = evidence.lost or Lost(last)
     step = why.step or lost.step
@@ -123,7 +123,7 @@ def _mistake(evidence: Evidence, cause: str, why: Explanation) -> Mistake:
     return Mistake(step, cause, fact, **marks)
 
 
-def _all_rejected(evidence: Evidence) -> Fact | None:
+def _all_rejected(evidence: FailedEpisode) -> Fact | None:
     steps = evidence.trajectory.steps
     if any(isinstance(step.decision, Decision) for step in steps):
         return None
@@ -133,7 +133,7 @@ def _all_rejected(evidence: Evidence) -> Fact | None:
     return Fact("all_rejected", count=len(steps), reason=reason)
 
 
-def _by_cause(evidence: Evidence) -> Mistake | None:
+def _by_cause(evidence: FailedEpisode) -> Mistake | None:
     """Explain an episode of a family without a module here by its first cause or its course."""
     last = evidence.last
     progress = evidence.progress

@@ -28,7 +28,7 @@ class Lost:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class FailedEpisode:
     """All that is known of an episode: its record, its causes of failure, and what a replay showed.
 
     ``history`` has the goal conditions after each step that changed one, ``sought`` the object of

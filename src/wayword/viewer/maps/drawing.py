@@ -309,6 +309,7 @@ def _walk(
     start, *others = groups.values()
     if (
         where.failed
+        and where.unit == "m"  # each square of a grid has its own marker
         and others
         and math.dist(at(start[0].point), at(others[-1][0].point)) < _NEAR
     ):

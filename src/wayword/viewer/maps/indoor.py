@@ -117,6 +117,8 @@ _ROOM = re.compile(
     r"|bedroom|bathroom|kitchen|hallway|hall|corridor|staircase|stairs|foyer|lobby|office|closet"
     r"|entryway|entrance|porch|patio|balcony|garage|library|gym|lounge|restroom|toilet|spa"
     r"|pool|deck|terrace|garden|bar|basement|attic|pantry|church|museum)\b"
+    # of an object, not a place: a bar stool, a pool table
+    r"(?! (?:stool|chair|table|seat|paper|towel|hose|bag|cart|cue)s?\b)"
 )
 
 

@@ -17,7 +17,7 @@
       row.hidden = !matches;
       shown += matches;
     }
-    count.textContent = shown === rows.length ? rows.length + " runs" : shown + " of " + rows.length;
+    count.textContent = shown === rows.length ? rows.length + (rows.length === 1 ? " run" : " runs") : shown + " of " + rows.length;
     history.replaceState(null, "", search.value ? "#q=" + encodeURIComponent(search.value) : location.pathname);
   }
   function chosen() {

@@ -240,7 +240,7 @@
     else grow();
     for (const option of data.remote ? [] : cause.options) option.hidden = option.value !== "all" && !data.rows.some((row) => row[4].includes(data.causes.findIndex((each) => each.key === option.value)));
     const all = data.of.toLocaleString("en");
-    count.textContent = shown.total === data.of ? all + " episodes" : shown.total ? shown.total.toLocaleString("en") + " of " + all : "none of " + all + " matches";
+    count.textContent = shown.total === data.of ? all + (data.of === 1 ? " episode" : " episodes") : shown.total ? shown.total.toLocaleString("en") + " of " + all : "none of " + all + " matches";
     document.body.dataset.ready = "1";
     if (answer.ready === false) reading(mine, update);
     else if (!data.remote) deepen(mine);
@@ -297,7 +297,7 @@
     const source = new EventSource(data.live);
     source.onmessage = (event) => {
       const now = JSON.parse(event.data);
-      $("state").textContent = now.running ? "Running." : "Ended.";
+      $("state").textContent = now.awaited ? "Starting." : now.running ? "Running." : "Ended.";
       $("done").textContent = now.done.toLocaleString("en");
       $("progress").max = Math.max(1, now.total);
       $("progress").value = now.done;

@@ -11,9 +11,9 @@ import numpy as np
 from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric
 from wayword.metrics import table as tables
-from wayword.metrics.mistakes.causes import CAUSES, label_of
 from wayword.metrics.compare import Comparison, MetricDifference
 from wayword.metrics.intervals import Interval, rate_interval
+from wayword.metrics.mistakes.causes import CAUSES, label_of
 from wayword.metrics.summary import Row, plural
 from wayword.runs import reports
 from wayword.runs.record import RunFolder

@@ -39,6 +39,9 @@ from wayword.agents.pages import SLOT  # noqa: E402
 from wayword.agents.released import SOURCE, differences, import_prompts  # noqa: E402
 
 FACTS = FOLDER / "facts.json"
+REACT_FORM = "Thought: why\nAct: one action"
+# Prompts that are read as the form of an answer, so that they have labels
+FORMS = {"act": "Act: one action", "react": REACT_FORM, "react_emmem": REACT_FORM}
 CONTEXT = 60  # characters of a difference that are printed
 
 
@@ -145,8 +148,10 @@ def write_slots(slots: Mapping[str, Sequence[str]], folder: Path) -> None:
     for name, names in slots.items():
         path = folder / f"{name}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
-        words = [f"[{name}]", *(f"{{{slot}}}" for slot in names)]
-        path.write_text("\n" if list(names) == ["-"] else f"{' '.join(words)}\n")
+        text = " ".join([f"[{name}]", *(f"{{{slot}}}" for slot in names)])
+        if list(names) == ["-"]:
+            text = ""
+        path.write_text(f"{FORMS.get(path.stem, text)}\n")
 
 
 def slot_facts(system: str, data: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,11 +179,11 @@ def main() -> int:
         games.import_all(system, given.clone, prompts, import_prompts)
         played = asyncio.run(games.play(system, given.data, prompts))
         slots = slots_of(prompts)
-        source = json.loads(next(prompts.rglob(SOURCE)).read_text())
+        sources = [json.loads(path.read_text()) for path in prompts.rglob(SOURCE)]
     released = released_streams(system, given.clone, given.data, played)
     result = compare(system, streams_of(played), released)
     facts: dict[str, Any] = {
-        "files": source["files"],
+        "files": {name: sha for each in sources for name, sha in each["files"].items()},
         "release": checksum(released),
         "ours": checksum(streams_of(played)),
         "slots": slots,

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from helpers.playing import Scripted, play
 from wayword.agents.navgpt.agent import NavGPT, NavGPTSettings
 from wayword.agents.pages import Prompts
-from wayword.agents.released import describe_folder, import_prompts
+from wayword.agents.released import describe_folder, import_prompts, settings_of
 from wayword.agents.strategies import strategy
 from wayword.cli.app import app
 from wayword.core.errors import DataError, UsageError
@@ -97,6 +97,7 @@ HOME = {
                           "Please respond YES if you can.\n"]},
     "example": {"default": ["Job: wipe.\n> Act: stop []"]},
     "Start": {"default": ["Job: {task_description}\nView: {observation}\nNext?"]},
+    "MoveAhead": {"success.default": ["Result: One step.\nView: {observation}"]},
 }  # fmt: skip
 RELEASES = {
     "navgpt": {"nav_src/prompt/planner_prompt.py": PLANNER, "nav_src/agent.py": WALKER},
@@ -156,9 +157,13 @@ EXPECTED = {
     },
     "langsuite": {
         "act/system": "Home of {view_steps} steps, {side_degrees} and {side_degrees}, "
-        "{capacity} in hand.\nJob: wipe.\n> Act: stop []\nStart?",
+        "{capacity} in hand.\nJob: wipe.\n> Act: stop []\nStart?\n\n"
+        "Please respond YES if you can.",
+        "react/handshake": "YES",
         "react/task": "Job: {instruction}",
-        "react_emmem/observation": "View: {observation}",
+        "react/first_observation": "View: {view}\nNext?",
+        "react_emmem/observation": "Result: {feedback}\nView: {view}",
+        "act/thought_only": "OK.",
     },
 }
 
@@ -363,3 +368,25 @@ def test_an_answer_in_the_form_of_the_release_is_read(tmp_path: Path) -> None:
     assert [str(action) for action in record.trajectory.actions("agent")] == [
         "turn_left"
     ]
+
+
+def test_a_thought_alone_is_answered_and_costs_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    import_prompts("langsuite", clone(tmp_path / "clone", "langsuite"), out)
+    answers = tmp_path / "answers.jsonl"
+    said = ["Thought: I look first.", "Act: turn_left", "Act: stop [n/a]"]
+    answers.write_text("".join(f"{json.dumps(each)}\n" for each in said))
+    settings = {"decoding": "free", "prompts": str(out / "react")}
+    plan = Plan("react", "household:generated_test", f"scripted:{answers}", settings, limit=1,
+                max_steps=5, out=tmp_path / "run")  # fmt: skip
+    run(plan)
+    (record,) = RunFolder.read(tmp_path / "run").records()
+    trajectory = record.trajectory
+    assert list(map(str, trajectory.actions("agent"))) == ["turn_left", "stop"]
+    opening, _, start, _, reply = list(trajectory.calls())[1].prompt
+    assert opening.role == "user"
+    assert opening.content.endswith("respond YES if you can.")
+    assert start.content.startswith("Job: ")
+    assert start.content.endswith("\nNext?")
+    assert reply.content == "OK."
+    assert settings_of(out / "react") == {"shots": 0}

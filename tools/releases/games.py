@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gzip
 import json
+import math
 import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from tools.releases.stubs import similarity
 
+from wayword.agents.released import settings_of
 from wayword.core.model import Message, Prompt, Sampling
 from wayword.core.perceiver import Perceiver
 from wayword.core.rollout import Setup, rollout
@@ -45,44 +47,68 @@ class Game:
 
 
 @dataclass(frozen=True, slots=True)
-class System:
-    """Where the ten games of a system come from.
+class Part:
+    """Games of a system with one recipe: agent and settings are those of its row ``row``.
 
-    ``recipe`` and ``row`` give agent and settings, ``on`` the split. ``script`` makes the games
-    from the dataset and its data folder; ``released_input`` what the released code reads.
-    ``perceiver`` replaces the dataset's.
+    ``script`` makes the games from the dataset and its data folder. ``split`` replaces that of the
+    row. ``prompts`` is the subfolder of imported prompts; its first name is the variant.
     """
 
     recipe: str
-    on: str
+    row: str
     script: Callable[[Any, Path], list[Game]]
+    split: str = ""
+    prompts: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """The ten games of a system, in parts.
+
+    ``released_input``: what the released code reads. ``perceiver`` replaces the dataset's.
+    """
+
+    parts: tuple[Part, ...]
     released_input: Callable[[Path, Path, Sequence[Game]], dict[str, Any]]
     differences: Mapping[str, Level]
-    row: int = 0
-    variants: tuple[str, ...] = ("",)
     perceiver: Callable[[], Any] | None = None
 
 
 def import_all(
     system: str, clone: Path, folder: Path, import_prompts: Callable[..., Any]
 ) -> None:
-    """Import the prompts of a system."""
-    import_prompts(system, clone, folder, SYSTEMS[system].variants[0])
+    """Import the prompts of a system, each variant into a subfolder with its name."""
+    variants = {part.prompts.partition("/")[0] for part in SYSTEMS[system].parts}
+    for variant in variants:
+        import_prompts(system, clone, folder / variant, variant)
 
 
 async def play(system: str, data: Path, prompts: Path) -> list[Game]:
-    """Play the games with a folder of prompts, and the settings of the system's recipe."""
-    chosen = SYSTEMS[system]
-    recipe = open_recipe(chosen.recipe)
-    row = recipe.playable[chosen.row]
-    settings = {**row.settings, "prompts": str(prompts)}
-    plan = Plan(row.agent, chosen.on, "scripted:first", settings, data=data)
+    """Play the games with a folder of prompts, and the settings of the recipes."""
+    games = []
+    for part in SYSTEMS[system].parts:
+        games += await _play_part(part, SYSTEMS[system].perceiver, data, prompts)
+    return games
+
+
+async def _play_part(
+    part: Part, perceiver: Callable[[], Any] | None, data: Path, prompts: Path
+) -> list[Game]:
+    recipe = open_recipe(part.recipe)
+    row = next(each for each in recipe.playable if each.name == part.row)
+    source = row.sources[0]
+    folder = prompts / part.prompts
+    settings = {**row.settings, **source.settings, **settings_of(folder)}
+    settings |= {"prompts": str(folder), "dataset": dict(source.dataset)}
+    plan = Plan(
+        row.agent, part.split or source.split, "scripted:first", settings, data=data
+    )
     dataset = open_dataset(plan)
-    if chosen.perceiver is not None:
-        dataset.perceiver = chosen.perceiver  # type: ignore[method-assign]
+    if perceiver is not None:
+        dataset.perceiver = perceiver  # type: ignore[method-assign]
     agent = open_agent(plan, dataset)
     tasks = {task.episode.id: task for task in dataset.tasks}
-    games = chosen.script(dataset, data)
+    games = part.script(dataset, data)
     for game in games:
         model = ScriptedModel(answers=_recorder(game))
         setup = Setup(dataset, agent.make, {"main": model}, max_steps=row.steps or 0)
@@ -343,11 +369,114 @@ def velma_input(data: Path, folder: Path, games: Sequence[Game]) -> dict[str, An
     return {"graph": str(folder), "name": "map2seq", "games": listed}
 
 
+# LangSuitE.
+
+LANGSUITE_ACTIONS = {
+    "move_ahead": "MoveAhead",
+    "turn_left": "RotateLeft",
+    "turn_right": "RotateRight",
+    "open": "OpenObject",
+}
+LANGSUITE_BODY = {"step": 0.25, "focal_length": 10.0, "inventory_capacity": 1}
+# Of react: a thought alone (in lower case, as the release tests it), no action, a move, a stop
+REACT_ANSWERS = (
+    "thought: I look around before I move.",
+    "Thought: Left of me may be more.\nAct: turn_left",
+    "I would walk on.",
+    "Thought: On I go.\nAct: move_ahead",
+    "Act: turn_right",
+    "Thought: It is done.\nAct: stop [n/a]",
+)
+ACT_ANSWERS = (
+    "Act: turn_left",
+    "Act: move_ahead",
+    "Act: turn_right",
+    "Act: answer [True]",
+)
+
+
+def langsuite_games(
+    template: str,
+    example: str,
+    answers: Sequence[str],
+    count: int,
+    dataset: Any,
+    data: Path,
+) -> list[Game]:
+    """The first tasks, with the answers from another one on in each."""
+    games = []
+    for number, task in enumerate(dataset.tasks[:count]):
+        body = {**LANGSUITE_BODY, **dataset.settings.body}
+        values = {
+            "max_view_steps": body["view_distance"] / body["step"],
+            "left_degree": math.degrees(math.atan(18 / body["focal_length"])),
+            "inventory_capacity": body["inventory_capacity"],
+        }
+        values["right_degree"] = values["left_degree"]
+        item = {"template": template, "example": example, "body": values}
+        item |= {"task": task.episode.instruction, "actions": LANGSUITE_ACTIONS}
+        from_answer = number % (len(answers) - 2)
+        games.append(Game(task.episode.id, list(answers[from_answer:]), item))
+    return games
+
+
+def langsuite_input(data: Path, folder: Path, games: Sequence[Game]) -> dict[str, Any]:
+    """The games, with the views of our world in place of the release's."""
+    listed = []
+    for game in games:
+        views = []
+        for call in game.calls:
+            text = call[-1]["content"] if isinstance(call, list) else call
+            acted = not views or ("Obs: " in text and "Not an action:" not in text)
+            if acted:
+                view = text.partition("Obs: ")[2]
+                views.append(
+                    re.sub(r"(?i)(\s*what is your next step\?)?\s*$", "", view)
+                )
+        # what is in view after the stop is not sent
+        item = {**game.item, "answers": game.answers, "views": [*views, ""]}
+        listed.append(item)
+    return {"games": listed}
+
+
+def _roles(ours: str, theirs: str) -> tuple[str, str]:
+    return ours, theirs.replace("<system>\n", "<user>\n")
+
+
+def _numbers(ours: str, theirs: str) -> tuple[str, str]:
+    def rounded(match: re.Match[str]) -> str:
+        return f"{float(match[0]):g}"
+
+    return ours, re.sub(r"\d+\.\d+(?= (?:step|degrees on))", rounded, theirs)
+
+
+def _outer_lines(ours: str, theirs: str) -> tuple[str, str]:
+    theirs = re.sub(r"\n+(?=\n<(?:user|assistant)>\n)", "", theirs)
+    return ours, re.sub(r"(?<=<user>)\n+", "\n", theirs)
+
+
+def _results(ours: str, theirs: str) -> tuple[str, str]:
+    """Text after the label, and the view after a refused answer."""
+    begin = r"(?s)(?<=<user>\n)Feedback: "
+    end = r"(?=\n<|$)"
+    ours = re.sub(rf"{begin}Not an action:.*?{end}", "-", ours)
+    unread = r"Feedback: Action failed\. There is no valid|I can't find a valid"
+    theirs = re.sub(rf"(?s)(?<=<user>\n)(?:{unread}) action.*?{end}", "-", theirs)
+    result = rf"{begin}.*?(?=\nObs: )"
+    return re.sub(result, "Feedback: -", ours), re.sub(result, "Feedback: -", theirs)
+
+
+HOUSEHOLD = partial(
+    langsuite_games, "alfred/alfred_react.json", "default", REACT_ANSWERS, 4
+)
+EXISTS = partial(langsuite_games, "iqa/iqa_act.json", "0", ACT_ANSWERS, 3)
+REARRANGE = partial(
+    langsuite_games, "rearrange/rearrange_react_emmem.json", "default", REACT_ANSWERS, 3
+)
+
 SYSTEMS = {
     "navgpt": System(
-        "navgpt/table-1",
-        "r2r:val_seen",
-        navgpt_games,
+        (Part("navgpt/table-1", "NavGPT", navgpt_games, "r2r:val_seen", "gpt4"),),
         navgpt_input,
         {
             "trimmed": _trimmed,
@@ -359,13 +488,41 @@ SYSTEMS = {
         },
     ),
     "velma": System(
-        "velma/table-2",
-        "map2seq:unseen_dev",
-        velma_games,
+        (
+            Part(
+                *("velma/table-2", "VELMA-GPT-4, Map2seq dev", velma_games),
+                prompts="map2seq",
+            ),
+        ),
         velma_input,
         {},
-        row=3,
-        variants=("map2seq",),
-        perceiver=FixedScores,
+        FixedScores,
+    ),
+    "langsuite": System(
+        (
+            Part(
+                *("langsuite/table-3", "ReAct, low-level, Household", HOUSEHOLD),
+                prompts="alfred/react",
+            ),
+            Part(
+                *("langsuite/table-3", "Act, low-level, IQA exists", EXISTS),
+                prompts="iqa/act",
+            ),
+            Part(
+                *(
+                    "langsuite/table-3",
+                    "ReAct-EmMem, low-level, Rearrangement",
+                    REARRANGE,
+                ),
+                prompts="rearrange/react_emmem",
+            ),
+        ),
+        langsuite_input,
+        {
+            "roles": _roles,
+            "numbers": _numbers,
+            "trimmed": _outer_lines,
+            "results": _results,
+        },
     ),
 }

@@ -338,6 +338,9 @@ class Legal:
         if not end:
             return None
         action = self._action(verb, rest[1 : end - 1].strip(AROUND))
+        # ``stop[n/a]``, as in LangSuitE's prompts, where a stop takes no answer
+        if action not in self._space and action.name == "stop" and STOP in self._space:
+            action = STOP
         # ``stop (I am there)`` is a bare action with a thought in brackets.
         is_thought = rest[0] in "(（" and Action(verb) in self._space
         if is_thought and action not in self._space:
@@ -463,6 +466,9 @@ class Legal:
         for verb in sorted(self._verbs, key=len, reverse=True):
             letters = r"[\s_\-]*".join(map(re.escape, verb.replace("_", "")))
             spellings.append((verb, re.compile(rf"{letters}(?![A-Za-z0-9_])", re.I)))
+        if self.takes_text("stop") and "answer" not in self._verbs:
+            # LangSuitE's verb for a stop with an answer
+            spellings.append(("stop", re.compile(r"answer(?=\s*[\[(])", re.I)))
         return spellings
 
     @cached_property

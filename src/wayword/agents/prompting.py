@@ -9,7 +9,7 @@ is rarely lost.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 
@@ -241,12 +241,20 @@ OVERHEAD = 24  # approximate number of characters that a chat template adds to a
 class Conversation:
     """An episode as chat messages: the system message, turns of examples, and a turn per step.
 
-    The oldest turn that is not dropped begins with ``opening``, so that roles always alternate.
+    The oldest turn that is not dropped begins with ``opening``, so that roles always alternate;
+    ``join`` puts them together. An empty system message is left out.
     """
 
-    def __init__(self, fixed: str, opening: str, examples: Sequence[Turn] = ()) -> None:
+    def __init__(
+        self,
+        fixed: str,
+        opening: str,
+        examples: Sequence[Turn] = (),
+        join: Callable[[str, str], str] = joined,
+    ) -> None:
         self._fixed = fixed
         self._opening = opening
+        self._join = join
         self.examples = list(examples)
         self.turns: list[Turn] = []
         self.history = History()
@@ -269,11 +277,9 @@ class Conversation:
 
     def messages(self, message_text: str, gap_note: str = "") -> list[Message]:
         turns = [*self.turns[self.history.dropped :], (message_text, "")]
-        first = "\n\n".join(
-            part for part in (self._opening, gap_note, turns[0][0]) if part
-        )
+        first = self._join(self._opening, joined(gap_note, turns[0][0]))
         turns[0] = first, turns[0][1]
-        chat = [system(self._fixed)]
+        chat = [system(self._fixed)] if self._fixed else []
         for message, answer in (*self.examples, *turns):
             chat += [user(message), Message("assistant", answer)]
         return chat[:-1]

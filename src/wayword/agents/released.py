@@ -406,36 +406,41 @@ def _velma(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
     }
 
 
-# The last line of LangSuitE's introduction asks for an answer before the first question.
-_HANDSHAKE = re.compile(r"\s*[^\n]*\brespond YES\b[^\n]*\s*$")
-
-
 def _langsuite(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
+    """The introduction with its example is the first message, answered by YES; then come the start
+    and, after each action, feedback and observation."""
     texts: Texts = {}
+    folder, _, kind = variant.partition("_")
+    number = release["examples"].get(kind or folder, "default")
     for agent in ("act", "react", "react_emmem"):
-        template = clone.json(f"templates/{variant}/{variant}_{agent}.json")
+        template = clone.json(f"templates/{folder}/{folder}_{agent}.json")
         intro = template("intro", "default")
-        intro = replace(intro, text=_HANDSHAKE.sub("", intro.text))
         start = template("Start", "default")
-        example = template("example", "0" if variant == "iqa" else "default").text
-        slots = {**release["slots"], "example": example}
-        if variant == "iqa":  # nothing is picked up
+        moved = template("MoveAhead", "success.default")
+        slots = {**release["slots"], "example": template("example", number).text}
+        if folder == "iqa":  # nothing is picked up
             del slots["inventory_capacity"]
-        filled = start.fill(task_description="{instruction}", observation="")
-        before = next(text for text, name in start.fields() if name == "observation")
-        label = before.rpartition("\n")[2]
+        first = start.fill(task_description="{instruction}", observation="{view}").text
+        task, _, view = first.partition("{instruction}")
+        # such as "Feedback:"
+        label = moved.text.partition(" ")[0]
+        after = moved.fill(observation="{view}").text.rpartition("\n")[2]
         form = "Act: one action"
-        imported = {
-            "system": intro.fill(**slots),
-            agent: replace(
-                intro, text=form if agent == "act" else f"Thought: why\n{form}"
-            ),
-            "task": replace(
-                filled, text=filled.text.partition(f"\n{label}")[0].strip()
-            ),
-            "observation": replace(start, text=f"{label}{{observation}}"),
+        written = {
+            "system": intro.fill(**slots).text,
+            "handshake": "YES",
+            agent: form if agent == "act" else f"Thought: why\n{form}",
+            "task": f"{task}{{instruction}}",
+            "first_message": "{opening}\n{message}",
+            "first_observation": view.removeprefix("\n"),
+            "observation": f"{label} {{feedback}}\n{after}",
+            "thought_only": "OK.",
         }
-        texts |= {f"{agent}/{name}": template for name, template in imported.items()}
+        # a prompt's outer newlines are no part of it
+        texts |= {
+            f"{agent}/{name}": replace(start, text=text.strip("\n"))
+            for name, text in written.items()
+        }
     return texts
 
 
@@ -506,6 +511,7 @@ def import_prompts(
     source = {
         "system": system,
         "variant": variant,
+        "settings": releases[system].get("settings", {}),
         "files": clone.checksums,
         "texts": places,
     }
@@ -525,14 +531,28 @@ def differences(system: str) -> Mapping[str, str]:
     return named
 
 
+def _source_of(folder: Path) -> Path | None:
+    """The file on the origin of a prompt folder; a strategy's texts are in a subfolder."""
+    paths = (folder / SOURCE, folder.parent / SOURCE)
+    return next((each for each in paths if each.is_file()), None)
+
+
+def settings_of(folder: Path) -> Mapping[str, Any]:
+    """Return the settings that imported prompts need, such as ``shots=0`` where the text contains
+    an example. Raises ``DataError``."""
+    path = _source_of(folder)
+    if path is None:
+        return {}
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8")).get("settings", {})
+        return dict(settings)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise DataError(path, "", f"is not written by an import ({error})") from None
+
+
 def describe_folder(folder: Path) -> str:
     """Return the origin of a prompt folder, for the notes of a table. Raises ``DataError``."""
-    # A strategy's texts are in a subfolder
-    paths = (
-        folder / SOURCE,
-        folder.parent / SOURCE,
-    )
-    path = next((each for each in paths if each.is_file()), None)
+    path = _source_of(folder)
     if path is None:
         return f"prompts of {folder}, not the shipped ones"
     try:

@@ -130,7 +130,9 @@ def answer_is_right(state: Mapping[str, Json], right: str) -> float:
     """Return 1 if an actor stopped with the right answer, else 0."""
 
     def normalize(answer: str) -> str:
-        return answer.strip().strip(".").strip().lower()
+        word = answer.strip().strip(".").strip().lower()
+        # as LangSuitE's prompts ask for it
+        return {"true": "yes", "false": "no"}.get(word, word)
 
     answers = [record["answer"] for record in state.get("actors", {}).values()]
     return float(

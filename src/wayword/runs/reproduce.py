@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from wayword.agents.released import describe_folder
+from wayword.agents.released import describe_folder, settings_of
 from wayword.core import registry
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, UsageError, suggest
@@ -337,7 +337,7 @@ def _plan(
     groups = {"dataset": dataset, "models": dict(roles)}
     settings |= {name: group for name, group in groups.items() if group}
     if (folder := options.prompt_folder(row.agent)) is not None:
-        settings["prompts"] = str(folder)
+        settings |= {**settings_of(folder), "prompts": str(folder)}
     # The episodes that a recipe limits itself to are the first ones of its split.
     own_order = row.limit is not None and row.shuffle is None
     changes = {

@@ -329,12 +329,17 @@ class Strategy(AnyWorldAgent):
         stop = () if self._constrained else STOP_SEQUENCES
         reply = await self._ask(chat, schema, stop)
         answer = self._recipe.decision(reply, legal)
+        # The released code answers a thought alone, once, and asks again.
+        reminder = self._prompts["thought_only"]
+        if reminder and _is_thought_alone(answer.outcome):
+            chat.add(self._message_text, reply.text.strip())
+            self._message_text = reminder
+            reply = await self._ask(chat, schema, stop)
+            answer = self._recipe.decision(reply, legal)
         if isinstance(answer.outcome, Decision) and answer.outcome.action == LOOK:
             # A look takes no action: the answer is the full view, and the question comes again.
             chat.add(self._message_text, reply.text.strip())
-            self._message_text = self._prompts.fill(
-                "observation", observation=self._in_view, left=self._steps.left()
-            )
+            self._message_text = self._observation_text(view=self._in_view)
             reply = await self._ask(chat, schema, stop)
             answer = self._recipe.decision(reply, legal)
             if isinstance(answer.outcome, Decision) and answer.outcome.action == LOOK:
@@ -470,8 +475,11 @@ class Strategy(AnyWorldAgent):
                 omits_thoughts=self._omits_sections(example_turns),
                 tells_changes=self._memory is not None,
             )
+            if handshake := self._prompts["handshake"]:
+                example_turns = [(fixed, handshake), *example_turns]
+                fixed = ""
             self._conversation = prompting.Conversation(
-                fixed, self._opening(self._episode), example_turns
+                fixed, self._opening(self._episode), example_turns, self._first_message
             )
         turns = self._conversation.turns
         started = bool(turns)
@@ -515,6 +523,9 @@ class Strategy(AnyWorldAgent):
     def _opening(self, episode: Episode) -> str:
         """Return the text before the first observation; it is kept when old steps are dropped."""
         return self._task(episode)
+
+    def _first_message(self, opening: str, message: str) -> str:
+        return self._prompts.fill("first_message", opening=opening, message=message)
 
     def _examples(self) -> list[prompting.Turn]:
         """Return the turns of the examples, cached if they are the same for all episodes. Drawn
@@ -580,11 +591,30 @@ class Strategy(AnyWorldAgent):
             hides_state = hides_state or not memory.notice_self(own.place, own.holding)
         else:
             view = voice.around(observation, self._toolkit.perceiver)
-        lines = [feedback, "" if hides_state else state, view]
-        return self._prompts.fill(
-            "observation",
-            observation=prompting.joined(*lines, gap="\n"),
+        return self._observation_text(
+            "observation" if started else "first_observation",
+            feedback=feedback,
+            state="" if hides_state else state,
+            view=view,
             left=0 if space is None else self._steps.left(),
+        )
+
+    def _observation_text(
+        self,
+        block: str = "observation",
+        *,
+        view: str,
+        feedback: str = "",
+        state: str = "",
+        left: int | None = None,
+    ) -> str:
+        """Return a message. ``observation`` is all of its parts, a line each."""
+        parts = {"feedback": feedback, "state": state, "view": view}
+        return self._prompts.fill(
+            block,
+            observation=prompting.joined(feedback, state, view, gap="\n"),
+            left=self._steps.left() if left is None else left,
+            **parts,
         )
 
     async def _ask(
@@ -601,3 +631,12 @@ class Strategy(AnyWorldAgent):
         messages = chat.messages(self._message_text, gap_text)
         temperature = self._settings.temperature
         return (await self._budget.ask(messages, schema, temperature, stop, role))[0]
+
+
+def _is_thought_alone(outcome: Decision | Rejection) -> bool:
+    """True if an answer has a thought and nothing that looks like an action."""
+    return (
+        isinstance(outcome, Rejection)
+        and outcome.kind == "no_action"
+        and bool(outcome.thought)
+    )

@@ -47,6 +47,9 @@ async def _serve(seconds: float) -> None:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+                if head.startswith("get "):  # /models: this server lists none
+                    writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+                    continue
                 await reader.readexactly(
                     int(head.split("content-length: ")[1].split("\r")[0])
                 )

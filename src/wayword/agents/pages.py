@@ -74,7 +74,9 @@ class Prompts:
             page = self._pages.get_template(self._page_of[block])
         context = page.new_context({**slots, _USER_BLOCKS: self._user_blocks})
         text = "".join(context.blocks[block][0](context))
-        text = _BLANK_LINES.sub("\n\n", text).strip("\n")
+        if "\n\n\n" in text:
+            text = _BLANK_LINES.sub("\n\n", text)
+        text = text.strip("\n")
         return text.replace(_NEWLINE, "\n")
 
 

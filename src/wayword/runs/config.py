@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, cast
 
@@ -163,6 +163,7 @@ def sessions(run: Path) -> Iterator[Session]:
 CALLS = "calls.jsonl"
 # Number of lines above which the next session replaces them by their total
 _COMPACT = 20_000
+_LEDGER_FIELDS = tuple(field.name for field in fields(LedgerRow))
 
 
 class Spending:
@@ -204,10 +205,10 @@ class Spending:
 
     @staticmethod
     def _line(row: LedgerRow) -> bytes:
-        fields = asdict(
-            replace(row, dollars=round(row.dollars, 9), seconds=round(row.seconds, 3))
-        )
-        kept = {k: v for k, v in fields.items() if v or k in ("tokens", "dollars")}
+        values = {name: getattr(row, name) for name in _LEDGER_FIELDS}
+        values["dollars"] = round(row.dollars, 9)
+        values["seconds"] = round(row.seconds, 3)
+        kept = {k: v for k, v in values.items() if v or k in ("tokens", "dollars")}
         return codec.dump(kept) + b"\n"
 
     @staticmethod

@@ -168,10 +168,7 @@ class NavGPT(PromptAgent):
         messages = self._messages(observation, description)
         has_moved = observation.viewpoint != self._viewpoint
         self._viewpoint = observation.viewpoint
-        scene = indoor.observation(
-            observation, percept, write, replace(self._detail, neighbors=False)
-        )
-        summary = self._summarize(percept, scene, has_moved)
+        summary = self._summarize(observation, percept, has_moved)
         reply, self._summary = await ask_both(self._ask(messages, legal), summary)
         self._scene = self._describe_scene(percept)
         self._answer = reply.text
@@ -339,7 +336,7 @@ class NavGPT(PromptAgent):
         return (await self._budget.ask(messages, schema, settings.temperature, stop))[0]
 
     async def _summarize(
-        self, percept: Percept, description: str, has_moved: bool
+        self, observation: IndoorObservation, percept: Percept, has_moved: bool
     ) -> str:
         if not has_moved or not self._settings.history:
             return self._summary  # after a rejected answer the agent is still there
@@ -349,7 +346,10 @@ class NavGPT(PromptAgent):
                     "this dataset records no summaries; set summaries=online"
                 )
             return one_sentence(percept.summary)
-        prompt = [user(self._prompts.fill("summary", description=description))]
+        write = partial(self._prompts.fill, "direction")
+        detail = replace(self._detail, neighbors=False)
+        scene = indoor.observation(observation, percept, write, detail)
+        prompt = [user(self._prompts.fill("summary", description=scene))]
         sampling = Sampling(max_tokens=80, stop=("\n",))
         completion = await self._toolkit.model("summary").complete(prompt, sampling)
         reply = answers.replies(

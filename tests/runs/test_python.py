@@ -342,3 +342,31 @@ def test_a_wrong_call_ends_in_one_line(
     assert re.search(re.escape(message), str(caught.value)), str(caught.value)
     assert "\n" not in str(caught.value)
     assert not (folder / "runs").exists()
+
+
+def test_a_result_is_viewed_in_the_browser(
+    result: wayword.RunResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    page = result.view()
+    assert page.name == "index.html"
+    assert page.is_file()
+    assert opened == [page.as_uri()]
+    assert result.view(browser=False) == page
+    assert len(opened) == 1
+
+
+def test_frames_of_two_runs_group_by_model(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frames = [
+        wayword.run(
+            "act", "houses", model, limit=2, max_steps=2, out=tmp_path / f"{number}"
+        ).to_dataframe()
+        for number, model in enumerate(("scripted:first", "scripted:noise"))
+    ]
+    frames.append(
+        wayword.run("random", "houses", limit=2, out=tmp_path / "r").to_dataframe()
+    )
+    counts = pandas.concat(frames).groupby("model").size().to_dict()
+    assert counts == {"": 2, "scripted:first": 2, "scripted:noise": 2}

@@ -28,7 +28,7 @@ from wayword.bench.horizon import (
     mean_success,
     place_means,
 )
-from wayword.bench.outcomes import cost, effort, results, total, triple
+from wayword.bench.outcomes import cost, dollars_text, effort, results, total, triple
 from wayword.bench.real import (
     REAL,
     ROW_HEAD,
@@ -626,7 +626,7 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
         f"{' '.join(percents(row['loss']))} on {row['episodes']} episodes, p {row['p']:.3f}"
         for row in card.get("robust", ())
     ]
-    lines.append(f"{card['tokens']:,} tokens, ${card['dollars']:.2f}")
+    lines.append(f"{card['tokens']:,} tokens, {dollars_text(card)}")
     if "real" in card:
         lines += [
             "",
@@ -647,7 +647,7 @@ def real_line(row: Mapping[str, Any]) -> str:
             f"{row['dataset']}: success {' '.join(percents(row['success']))}, {row['metric']} "
             f"{' '.join(percents(row['value']))}, {sample_count(row)} episodes ({row['clusters']} "
             f"{row['unit']}), {row['rejection_rate']:.1%} rejected, {row['tokens']:,} tokens, "
-            f"${row['dollars']:.2f}, {row['seconds']:.0f} s"
+            f"{dollars_text(row)}, {row['seconds']:.0f} s"
         )
     return line + (
         f"\n  in place of {row['named']}, missing: {missing}" if missing else ""

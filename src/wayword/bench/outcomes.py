@@ -38,6 +38,13 @@ def cost(scores: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     return {"tokens": int(tokens), "dollars": round(total(scores, "cost"), 6)}
 
 
+def dollars_text(row: Mapping[str, Any]) -> str:
+    """The dollars of a row or card: ``$0.42``. Tokens without dollars have no known price."""
+    if row["tokens"] and not row["dollars"]:
+        return "no known cost"
+    return f"${row['dollars']:.2f}"
+
+
 def effort(scores: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     """The cost of episodes, their seconds, and the share of steps that were rejections."""
     rejected = total(scores, "rejections") / max(1.0, total(scores, "steps"))

@@ -18,6 +18,7 @@ SHIPPED = {
     "play": "playing:play",
     "table": "reporting:table",
     "merge": "reporting:merge",
+    "drop": "reporting:drop",
     "verify": "reporting:verify",
     "compare": "reporting:compare",
     "power": "reporting:power",

@@ -116,6 +116,28 @@ def merge(
     show.notice(*merged.notices)
 
 
+def drop(
+    run: Annotated[Path, Argument(help="A run folder.")],
+    episodes: Annotated[str, Option("--episodes", help="Their ids: ID,ID,…")],
+) -> None:
+    """Remove episodes from a run, so that the same run command plays them again.
+
+    Their records, finished and failed ones, are kept in dropped.jsonl.gz of the run folder; their
+    cost stays part of the run's. `wayword run … --redo ID` does both.
+
+    \b
+    Example:
+      wayword drop runs/navgpt --episodes 3837_0,4072_2
+    """
+    from wayword.runs.record import DROPPED
+    from wayword.runs.record import drop as drop_records
+    from wayword.runs.running import counted
+
+    names = [name.strip() for name in episodes.split(",") if name.strip()]
+    records = counted(drop_records(run, names), "record", "records")
+    show.echo(f"{records} moved to {run / DROPPED}; run the same command to play again")
+
+
 def verify(
     run: Annotated[Path, Argument(help="A run folder.")],
     data: Data = None,

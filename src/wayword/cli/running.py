@@ -181,6 +181,10 @@ def run(
     episodes: Annotated[
         str, Option("--episodes", help="Play only these episodes: ID,ID,…")
     ] = "",
+    redo: Annotated[
+        str,
+        Option("--redo", help="Play these finished episodes again: ID,ID,…"),
+    ] = "",
     perturb: Perturb = None,
     continues: Continue = "",
     engine: Annotated[
@@ -245,7 +249,8 @@ def run(
             parse([*(settings or []), *(f"perturb.{p}" for p in perturb or [])]),
         ),
         "actors": agents_of(actors or []),
-        "episodes": tuple(name.strip() for name in episodes.split(",") if name.strip()),
+        "episodes": tuple(_listed([episodes])),
+        "redo": tuple(_listed([redo])),
         "sweep": (
             *(f"{k}={','.join(v)}" for k, v in names.items() if len(v) > 1),
             *(sweep or ()),
@@ -441,8 +446,9 @@ def print_notices(result: RunResult) -> None:
     from wayword.runs.running import counted
 
     if result.resumed:
-        resumed = counted(result.resumed, "episode was", "episodes were")
-        show.notice(f"{resumed} already finished and kept")
+        verb = "was" if result.resumed == 1 else "were"
+        of = f"{result.resumed:,} of {result.chosen:,} episodes"
+        show.notice(f"{of} {verb} already finished and kept")
     show.notice(*result.notices)
     if result.outcome.failed:
         failed = counted(result.outcome.failed, "episode", "episodes")

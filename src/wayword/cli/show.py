@@ -72,16 +72,22 @@ def progress_rows(
         bar.reset(rows[name], description=label, total=None, note="")
         means = RunningMeans()
         counts = (0, 0)
+        earlier: int | None = None
         due = 0.0
 
         def draw() -> None:
             done, total = counts
             bar.start()  # not earlier, so that an error at the start shows no empty bar
-            bar.update(rows[name], completed=done, total=total, note=means.text())
+            note = means.text()
+            if earlier:
+                note = f"{done - earlier:,} in this session  {note}"
+            bar.update(rows[name], completed=done, total=total, note=note)
 
         def update(done: int, total: int, scores: Mapping[str, float]) -> None:
-            nonlocal counts, due
+            nonlocal counts, due, earlier
             counts = (done, total)
+            if earlier is None:
+                earlier = done  # finished before this session, which the means are of
             means.add(scores)
             drawn[name] = draw
             if time.monotonic() < due:

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import gzip
 import json
 import math
 import os
@@ -471,6 +472,11 @@ def read_members(
                 except ValueError as error:
                     if _torn(file, at, end):
                         return
+                    if gaps is None and number == 1 and is_plain(path):
+                        raise RecordingError(
+                            f"{path}: was compressed again by another program; `wayword merge "
+                            f"{path.parent} --out NEW` makes a run folder of it"
+                        ) from None
                     if gaps is None:
                         raise corrupt(
                             path, number, f"{error} (at byte {at:,})"
@@ -487,6 +493,33 @@ def read_members(
         return
     except OSError as error:
         raise unusable(path, error) from error
+
+
+def is_plain(path: Path) -> bool:
+    """True for an ordinary gzip file, as ``zcat … | grep -v … | gzip`` writes it: without the
+    headers that tell where each record starts."""
+    with suppress(OSError), open_regular(path) as file:
+        head = file.read(4)
+        end = os.fstat(file.fileno()).st_size
+        has_own_header = head == _MAGIC[:4]
+        return (
+            head[:3] == _MAGIC[:3] and not has_own_header and _next(file, 0, end) == end
+        )
+    return False
+
+
+def read_plain(path: Path, gaps: list[str]) -> Iterator[Member]:
+    """Iterate over the lines of an ordinary gzip file, each encoded as a member of its own; a
+    damaged rest is described in ``gaps``."""
+    number = 0
+    try:
+        with gzip.open(path, "rb") as file:
+            while line := file.readline(_MOST_BYTES):
+                number += 1
+                raw = member(line.rstrip(b"\r\n"))
+                yield Member(number, 0, len(raw), raw[-FOOT_SIZE:], line.strip())
+    except (OSError, EOFError, zlib.error) as error:
+        gaps.append(f"{path}: is damaged after record {number}: {error}")
 
 
 def read_member(path: Path, number: int, at: int) -> dict[str, Json]:

@@ -71,10 +71,10 @@ class Plan:
     agent's settings and the groups ``model``, ``models``, ``dataset``, ``actors``, ``perceiver``
     and ``perturb``. ``episode`` selects one episode: an id, a number from 1, ``next`` for the first
     unfinished one, or ``level`` for one that suits a person who plays; ``episodes`` selects several
-    ids. ``ask`` is ``terminal`` or ``browser`` if a person answers agents' questions. ``limit``
-    selects N episodes; raising it later extends the same run. They are a random sample (see
-    ``order``) drawn with the seed ``shuffle``, or the ``first`` of the split. ``continues`` names a
-    step of a recorded episode to start from
+    ids, and ``redo`` are finished ones to play again. ``ask`` is ``terminal`` or ``browser`` if a
+    person answers agents' questions. ``limit`` selects N episodes; raising it later extends the
+    same run. They are a random sample (see ``order``) drawn with the seed ``shuffle``, or the
+    ``first`` of the split. ``continues`` names a step of a recorded episode to start from
     (:mod:`wayword.runs.running`). ``max_tokens`` and ``max_dollars`` are budgets for the whole run,
     ``rpm`` limits requests per minute, and ``cache`` is a file to reuse answers from. With the
     ``engine`` ``ray``, ``workers`` processes of a Ray cluster play ``concurrency`` episodes each;
@@ -106,6 +106,7 @@ class Plan:
     episode: str = ""
     ask: Literal["", "terminal", "browser"] = ""
     episodes: tuple[str, ...] = ()
+    redo: tuple[str, ...] = ()
     continues: str = ""
     engine: Literal["", "ray"] = ""
     workers: AtOnce = 4

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from wayword.core import registry
 from wayword.core.episode import Json
-from wayword.core.errors import RecordingError, UsageError
+from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.files import read_regular
 from wayword.core.trajectory import Trajectory
 from wayword.models.middleware.ledger import LedgerRow
@@ -452,8 +452,13 @@ def _copied(
     and duplicate records are described in ``gaps``; if that is None, they raise."""
     if not path.is_file():
         return
+    is_plain = codec.is_plain(path)
+    if is_plain:
+        lines = codec.read_plain(path, [] if gaps is None else gaps)
+    else:
+        lines = codec.read_members(path, gaps=gaps)
     with path.open("rb") as file:
-        for line in codec.read_members(path, gaps=gaps):
+        for line in lines:
             if path.name == EPISODES:
                 try:
                     episode = entry_of(path, line).episode_id
@@ -470,5 +475,69 @@ def _copied(
                     where = f"{owners[episode]} and {path.parent}"
                     raise UsageError(f"episode {episode!r} is in {where}")
                 owners[episode] = path.parent
-            file.seek(line.at)
-            yield file.read(line.size)
+            if is_plain:
+                yield codec.member(line.line)
+            else:
+                file.seek(line.at)
+                yield file.read(line.size)
+
+
+# ``wayword drop``: remove episodes from a run, so that it plays them again.
+
+DROPPED = "dropped.jsonl.gz"
+"""Records of removed episodes, finished and failed ones: nothing that was paid for is lost."""
+
+
+def drop(path: Path, episodes: Sequence[str]) -> int:
+    """Remove episodes from a run folder, and return their number of records, which are kept in
+    ``dropped.jsonl.gz``. Raises ``UsageError`` for an episode that the run does not have, and
+    ``RecordingError`` if the folder cannot be written or a process is writing to it."""
+    if url := remote.url_of(path):
+        raise UsageError(f"{url}: drop works on folders of this machine")
+    run = RecordedRun(path)
+    names = set(episodes)
+    known = {*run.index.ids(), *run.index.failed()}
+    for name in episodes:
+        if name not in known:
+            raise UsageError(
+                f"{path}: has no episode {name!r}; {suggest(name, [*known])}"
+            )
+    removed = 0
+    try:
+        with ExitStack() as opened:
+            lines = codec.Appender(path / EPISODES)
+            opened.callback(lines.close)
+            if not lines.lock():
+                raise RecordingError(f"{path}: a process is writing to this run folder")
+            kept = codec.Appender(path / DROPPED)
+            opened.callback(kept.close)
+            for file in (EPISODES, FAILURES):
+                removed += _without(path / file, names, kept)
+    except OSError as error:
+        raise codec.unusable(path, error, "give a writable folder") from error
+    return removed
+
+
+def _without(path: Path, names: Collection[str], kept: codec.Appender) -> int:
+    """Rewrite a file without the records of these episodes, which are appended to ``kept``."""
+    if not path.is_file():
+        return 0
+    new = path.with_name(f".{path.name}.new")
+    removed = 0
+    with path.open("rb") as source, new.open("wb") as target:
+        for line in codec.read_members(path):
+            source.seek(line.at)
+            raw = source.read(line.size)
+            record = codec.parsed(path, line.number, line.line)
+            if record.get("episode") in names:
+                kept.append(raw)
+                removed += 1
+            else:
+                target.write(raw)
+        target.flush()
+        os.fsync(target.fileno())
+    if removed:
+        new.replace(path)
+    else:
+        new.unlink()
+    return removed

@@ -8,6 +8,7 @@ print(result.compare("runs/other"))
 
 from __future__ import annotations
 
+import webbrowser
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -42,7 +43,8 @@ class Text(str):
 class RunResult:
     """The result of a run: its folder, outcome, notices for the user, and episodes.
 
-    ``resumed`` counts the episodes that were already finished. ``dataset`` is opened on access.
+    ``resumed`` counts the episodes that were already finished, of the ``chosen`` ones. ``dataset``
+    is opened on access.
     ``path`` and ``data`` are absolute, so that a result outlives a change of the current folder.
     """
 
@@ -52,6 +54,7 @@ class RunResult:
     notices: Sequence[str] = ()
     data: Path | None = field(default=None, repr=False)
     trusted: Sequence[Path] = field(default=(), repr=False)
+    chosen: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
         if not url_of(self.path):
@@ -137,6 +140,17 @@ class RunResult:
         ``UsageError`` if they have no episode in common."""
         paths = [self.path, _path_of(other, "compare")]
         return Text(reports.compare(paths, keys=metric_names(metrics)).text)
+
+    def view(self, limit: int = 200, browser: bool = True) -> Path:
+        """Write the pages of the run as files, as by ``wayword view --write``, and open them in the
+        browser. Returns the path of the first page; ``limit`` episodes have one of their own."""
+        write = registry.load("display", "pages")
+        page: Path = write(
+            self.path, limit=limit, data=self.data, trusted=self.trusted
+        ).resolve()
+        if browser:
+            webbrowser.open(page.as_uri())
+        return page
 
     def plot(
         self, kind: str = "length", *others: RunResult | Path | str, **options: Any

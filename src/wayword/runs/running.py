@@ -55,7 +55,7 @@ from wayword.runs.active import (
 )
 from wayword.runs.config import Session, Spending, add_session
 from wayword.runs.opening import plan_of
-from wayword.runs.record import RecordedRun, RunFolder, is_run
+from wayword.runs.record import DROPPED, RecordedRun, RunFolder, drop, is_run
 from wayword.runs.results import RunResult
 from wayword.settings import merge
 
@@ -218,6 +218,12 @@ async def run_async(
             path, store = opened.enter_context(remote.writing(out))
             plan = in_recorded_order(plan, path)
             config["identity"]["shuffle"] = plan.order
+            redone = 0
+            if plan.redo:
+                RunFolder.open(
+                    path, config
+                ).close()  # refuses the folder of another run
+                redone = drop(path, plan.redo)
             folder = opened.enter_context(RunFolder.open(path, config))
             if plan.episode == LEVEL:
                 plan = replace(
@@ -232,6 +238,9 @@ async def run_async(
             if continued:
                 actors = dataset.tasks[chosen[0]].episode.actors
                 active.continued = continued.before(agent, actors)
+            if redone:
+                records = counted(redone, "record", "records")
+                active.notices.append(f"{records} moved to {path / DROPPED}")
             todo = unfinished(dataset.tasks, chosen, folder)
             active.done = resumed = len(chosen) - len(todo)
             if todo and isinstance(on_progress, RunListener):
@@ -243,7 +252,12 @@ async def run_async(
                 outcome = replace(outcome, exhausted=account.spent())
             notices = [*active.all_notices(), *_bill(models, account, outcome)]
             return RunResult(
-                out if store else path, outcome, resumed, notices, plan.data
+                out if store else path,
+                outcome,
+                resumed,
+                notices,
+                plan.data,
+                chosen=len(chosen),
             )
     finally:
         for model in models.values():

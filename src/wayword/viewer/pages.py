@@ -229,4 +229,4 @@ def framed(shown: object) -> str:
     )
 
 
-displays = {"notebook": framed}
+displays = {"notebook": framed, "pages": write}

@@ -143,9 +143,9 @@ EXPECTED = {
         "flow_against": "Traffic comes against you.",
     },
     "lgx": {
-        "captions": "Where is {target}? Before: {front}. East: {right}. After: {behind}. "
-        "West: {left}. One of Front, Right, Behind, Left.",
-        "i": "For {target} I go to which of {objects}?",
+        "captions": "Where is {target_type}? Before: {front}. East: {right}. After: {behind}. "
+        "West: {left}. One of {direction_list}.",
+        "i": "For {target_name} I go to which of {object_list}?",
     },
     "discussnav": {
         "decomposition_question": 'What does "{instruction}" ask? Acts: ',

@@ -9,7 +9,7 @@ import math
 import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ class Game:
     item: Any
     calls: Stream = field(default_factory=list)
     reply: Callable[[str], str] | None = None
+    agents: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +112,18 @@ async def _play_part(
     games = part.script(dataset, data)
     for game in games:
         model = ScriptedModel(answers=_recorder(game))
-        setup = Setup(dataset, agent.make, {"main": model}, max_steps=row.steps or 0)
+        make = partial(_make_kept, agent.make, game)
+        setup = Setup(dataset, make, {"main": model}, max_steps=row.steps or 0)
         played = await rollout(tasks[game.episode], setup)
         if played.ended == "failed":
             raise SystemExit(f"{game.episode}: {played.error}")
     return games
+
+
+def _make_kept(make: Callable[..., Any], game: Game, toolkit: Any, actor: str) -> Any:
+    agent = make(toolkit, actor)
+    game.agents.append(agent)
+    return agent
 
 
 def _recorder(game: Game) -> Callable[[Prompt, Sampling], str]:
@@ -125,7 +133,8 @@ def _recorder(game: Game) -> Callable[[Prompt, Sampling], str]:
         else:
             game.calls.append([_message(each) for each in prompt])
         if game.reply is not None:
-            game.answers.append(game.reply(str(prompt)))
+            text = prompt if isinstance(prompt, str) else prompt[-1].content
+            game.answers.append(game.reply(text))
         return game.answers[len(game.calls) - 1]
 
     return answer
@@ -466,6 +475,46 @@ def _results(ours: str, theirs: str) -> tuple[str, str]:
     return re.sub(result, "Feedback: -", ours), re.sub(result, "Feedback: -", theirs)
 
 
+# LGX.
+
+
+def lgx_games(is_caption: bool, dataset: Any, data: Path) -> list[Game]:
+    """Five episodes: a listed object or direction, or an answer that is none of them."""
+    games: list[Game] = []
+    for task in dataset.tasks[is_caption :: len(dataset.tasks) // 5][:5]:
+        name = str(task.episode.extra["target"]).title()
+        item = {"target": name.replace(" ", ""), "captions": is_caption, "seen": []}
+        game = Game(task.episode.id, [], item)
+        reply = partial(_lgx_reply, game)
+        games.append(replace(game, reply=reply))
+    return games
+
+
+def _lgx_reply(game: Game, prompt: str) -> str:
+    """Note what is around, and pick by the number of the turn."""
+    turn = len(game.item["seen"])
+    listed = ast.literal_eval(re.findall(r"\[['\"].*?['\"]\]", prompt)[-1])
+    if game.item["captions"]:
+        game.item["seen"].append(dict(game.agents[-1].captions))
+    else:
+        game.item["seen"].append(listed)
+    return "Zebra." if turn == 2 else f"{listed[turn % len(listed)]}."
+
+
+def lgx_input(data: Path, folder: Path, games: Sequence[Game]) -> dict[str, Any]:
+    """The games, without turns at which the list has the target: the release does not ask then
+    (the difference ``found``)."""
+    listed = []
+    for game in games:
+        target = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", game.item["target"]).lower()
+        turns = zip(game.item["seen"], game.calls, game.answers, strict=True)
+        asked = [turn for turn in turns if not any(target in each for each in turn[0])]
+        game.calls[:] = [call for _, call, _ in asked]
+        item = {**game.item, "seen": [seen for seen, _, _ in asked]}
+        listed.append({**item, "answers": [answer for _, _, answer in asked]})
+    return {"games": listed}
+
+
 HOUSEHOLD = partial(
     langsuite_games, "alfred/alfred_react.json", "default", REACT_ANSWERS, 4
 )
@@ -473,6 +522,8 @@ EXISTS = partial(langsuite_games, "iqa/iqa_act.json", "0", ACT_ANSWERS, 3)
 REARRANGE = partial(
     langsuite_games, "rearrange/rearrange_react_emmem.json", "default", REACT_ANSWERS, 3
 )
+
+LGX_ROW = ("lgx/table-4",)
 
 SYSTEMS = {
     "navgpt": System(
@@ -524,5 +575,13 @@ SYSTEMS = {
             "trimmed": _outer_lines,
             "results": _results,
         },
+    ),
+    "lgx": System(
+        (
+            Part(*LGX_ROW, "I-Prompt", partial(lgx_games, False), "robothor:train"),
+            Part(*LGX_ROW, "BLIP-Prompt", partial(lgx_games, True), "robothor:train"),
+        ),
+        lgx_input,
+        {},
     ),
 }

@@ -33,6 +33,15 @@ class Anything:
     def __getattr__(self, name: str) -> Any:
         return Anything()
 
+    def __getitem__(self, key: Any) -> Any:
+        return Anything()
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+    def __float__(self) -> float:
+        return 0.0
+
     def __class_getitem__(cls, item: Any) -> Any:
         return cls
 

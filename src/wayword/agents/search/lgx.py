@@ -229,6 +229,7 @@ class LGX(ListingSearcher):
             )
         slots = {name.lower(): caption for name, caption in self.captions.items()}
         slots |= {"target": self.target, "objects": ", ".join(names)}
+        slots |= _released_slots(self.target, names)
         text = self._prompts.fill(settings.prompt, **slots)
         if left := self.actions_left():
             text = f"{self._prompts.fill('steps_left', left=left)}\n{text}"
@@ -253,6 +254,17 @@ class LGX(ListingSearcher):
         point = self.point_towards(absolute(facing + QUARTERS[name]))
         thought = "No valid answer. Any direction: " if rejection else "To go: "
         return NextPoint(point, f"{thought}{name}.", rejection)
+
+
+def _released_slots(target: str, names: Sequence[str]) -> dict[str, str]:
+    """Return target and options as the released code writes them: types, and lists of Python."""
+    name = target.title()
+    return {
+        "target_name": name,
+        "target_type": name.replace(" ", ""),
+        "object_list": str(list(names)),
+        "direction_list": str([each.upper() for each in QUARTERS]),
+    }
 
 
 class PriorAgent(ListingSearcher):

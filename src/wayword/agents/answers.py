@@ -274,11 +274,35 @@ class _Object(dict[str, Any]):
     """A decoded JSON object; ``pairs`` keep the values of repeated keys."""
 
     def __init__(self, pairs: Sequence[tuple[str, Any]]) -> None:
-        self.pairs = [(_WORD_GAP.sub("_", k.strip().lower()), v) for k, v in pairs]
+        self.pairs: list[tuple[str, Any]] = []
+        named = [
+            (_WORD_GAP.sub("_", key.strip().lower()), value) for key, value in pairs
+        ]
+        self.is_call = bool(_CALL_ARGUMENTS & dict(named).keys())
+        for name, value in named:
+            if name in _CALLED and isinstance(value, _Object) and value.is_call:
+                self.pairs += value.pairs  # {"action": {"name": …, "arguments": …}}
+            else:
+                self.pairs.append(
+                    ("action" if self.is_call and name in _CALLED else name, value)
+                )
         super().__init__(self.pairs)
 
 
 _WORD_GAP = re.compile(r"[\s_]+")
+_CALLED = frozenset({"action", "name", "tool", "function", "function_call"})
+_CALL_ARGUMENTS = frozenset(
+    {
+        "argument",
+        "arguments",
+        "args",
+        "parameters",
+        "params",
+        "action_input",
+        "tool_input",
+    }
+)
+"""Names of a call's verb and of its arguments in the forms of tool calls."""
 _LONE_ESCAPE = re.compile(
     r"\\u(?:d[89ab]..(?!\\ud[c-f])|(?<!\\ud[89ab]..\\u)d[c-f]..)", re.I
 )
@@ -467,7 +491,7 @@ def _object_schema(properties: Mapping[str, Json]) -> dict[str, Json]:
 ARGUMENT = "argument"  # JSON field with the text of actions that take free text
 MOST_LISTED = 200  # actions in an enumeration; above, a pattern, which is far shorter
 MESSAGE_LENGTH = 200  # minimum limit on the characters of a message to other actors
-_ARGUMENT_FIELDS = (ARGUMENT, "arguments", "action_input")
+_ARGUMENT_FIELDS = tuple(sorted(_CALL_ARGUMENTS))
 """Fields of the argument. LangChain's form has the action's name and its input on two lines."""
 _SECTION_LINE = re.compile(r"( *)([A-Za-z]+): *(.*)")
 

@@ -28,7 +28,7 @@ lists legal options.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -50,8 +50,15 @@ _END_PUNCTUATION = ".,;:!。，；！"
 _CLOSING = {"[": "]", "(": ")", "（": "）", "【": "】", "［": "］"}
 _WORD = re.compile(r"[^\W_]+")
 _ARTICLES = re.compile(r"^(?:(?:the|a|an|my|your|to|towards?)\s+)+")
-_LEAD = re.compile(r"^(?:[\s`'\"*“”‘’「」>$#<({\[]|(?:next |my )?action\s*:)*", re.I)
+_LEAD = re.compile(
+    r"^(?:[\s`'\"*“”‘’「」>$#<({\[]|\\boxed\b|(?:动作|行动)\s*[:：]"
+    r"|(?:(?:the|my|next|best|final) ){0,3}act(?:ion)?(?: is\b(?:\s*[:：])?|\s*[:：])"
+    r"|(?:(?:the|my|best|final) ){1,2}(?:answer|move|choice)(?: is\b(?:\s*[:：])?|\s*[:：]))*",
+    re.I,
+)
 """Text before an action that is not part of it. Only a verb can follow."""
+_IN_BRACKETS = re.compile(r"^([\w .-]+)[\]>}](?=\W*$)")
+"""A bare action in brackets, of which the lead has the first: ``[stop]``."""
 _NAME_LEAD = re.compile(
     r"^(?:(?:(?:final|my|the|answer|choice|option|direction|viewpoint|prediction|object|place"
     r"|action|id|is|go|goto|move|head|walk|to|towards?)(?![^\W_])|[\s:=#*\"'`_{])+)",
@@ -237,6 +244,7 @@ _AFTER_VERB = re.compile(r"[\s:=`'\"*]*(?:(?:to|the|at|towards?)\s+)*", re.I)
 _GLUE = re.compile(
     r"[\s,;]+(?:(?:in/on|in|on|into|onto|to|at|with|from|and|the)\s+){0,2}"
 )
+_LIST = re.compile("[,;]")
 _ARGUMENT_LEAD = re.compile(
     r"^(?:[{\s'\"]*[A-Za-z_]{1,20}['\"]?\s*[=:]\s*|(?:(?:to|the|at|towards?)\s+)+)",
     re.I,
@@ -266,7 +274,7 @@ class Legal:
     def read(self, words: str) -> Action | Refusal:
         """Return the one legal action that the words begin with, or a refusal."""
         words = words.strip(AROUND)
-        if not words.split():
+        if not _WORD.search(words):
             return Refusal("empty", "no action was named")
         exact = parse_exact(words, self._space)
         if exact is not None:
@@ -317,6 +325,7 @@ class Legal:
     def _option(self, text: str) -> _Option | None:
         """Return the action that a text begins with; None if it begins otherwise."""
         text = _LEAD.sub("", strip_marker(text) or text, count=1)
+        text = _IN_BRACKETS.sub(r"\1 ", text)
         return self._call(text) or self._bare(text)
 
     def _call(self, text: str) -> _Option | None:
@@ -358,25 +367,27 @@ class Legal:
                 rest = _AFTER_VERB.sub("", rest, count=1)
                 if not verb or (rest and self.takes_text(verb)):
                     continue  # after an open verb, any words would be a message
-                action = self._action(verb, rest, _GLUE)
+                action = self._action(verb, rest, (_GLUE,))
                 is_named = is_open and all(map(_is_name, action.arguments))
                 if self._space.knows(action) or (is_named and action in self._space):
                     return _Option(action, tail + newline + others)
         return None
 
     def _action(
-        self, verb: str, text: str, comma: re.Pattern[str] = re.compile(",")
+        self,
+        verb: str,
+        text: str,
+        separators: Sequence[re.Pattern[str]] = (_LIST, _GLUE),
     ) -> Action:
-        """Return the action of a verb and its arguments' text, listed if it can be."""
+        """Return the action of a verb and its arguments' text: the first listed one, else that of
+        the first separator."""
         if self.takes_text(verb):
             return Action(verb, (" ".join(text.split()),) if text else ())
-        action = Action(verb, (text,) if text else ())
-        for words in ([text], comma.split(text, MOST_WORDS)):
-            if self._space.knows(action):
-                break
-            arguments = tuple(map(self._argument, filter(None, words)))
-            action = Action(verb, arguments)
-        return action
+        parts = [[text], *(each.split(text, MOST_WORDS) for each in separators)]
+        words = [filter(None, each) for each in parts]
+        actions = [Action(verb, tuple(map(self._argument, each))) for each in words]
+        as_written = Action(verb, (text,) if text else ())
+        return next(filter(self._space.knows, [as_written, *actions]), actions[1])
 
     def _argument(self, word: str) -> str:
         """Return a listed argument as it is listed, without a keyword and a remark in brackets;

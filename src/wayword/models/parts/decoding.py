@@ -245,7 +245,8 @@ _MARKS = tuple(
     for pattern, replacement in (
         # Headers of the model's own turn
         (r"\A\s*(?:<\|(?:im_start|start_header_id)\|>assistant(?:<\|end_header_id\|>)?\s"
-         r"|<\|assistant\|>|<｜Assistant｜>|<start_of_turn>model\s|assistant\n\n)", ""),
+         r"|<\|assistant\|>|<｜Assistant｜>|<start_of_turn>model\s"
+         r"|assistant(?:\n\n|:\s)|Assistant:\s)", ""),
         # gpt-oss: channels, of which only `final` is the answer; some servers drop the marks
         (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?<\|channel\|>final.*?<\|message\|>", "</think>"),
         (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?<\|channel\|>\w+.*?<\|message\|>", "<think>"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import typer
 from typer import Option
 from typer.core import TyperCommand, TyperGroup
+from typer.models import TyperInfo
 
 from wayword.core.registry import entry_points
 
@@ -107,6 +109,16 @@ class Commands(Group):
         self.commands[cmd_name] = command
         return command
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands with their help, without building them."""
+        listed = TyperGroup(name=self.name)
+        for name in self.list_commands(ctx):
+            if name in SHIPPED:
+                listed.add_command(TyperCommand(name, help=_help(name)), name)
+            else:
+                listed.add_command(self.get_command(ctx, name), name)
+        listed.format_commands(ctx, formatter)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if self.get_command(ctx, args[0]) is None:
             for name in SHIPPED:  # Typer suggests commands that are built
@@ -119,8 +131,19 @@ def _convert_when_needed(params: list[Any]) -> None:
         param._runtime_param = _Conversion()
 
 
+def _part(name: str) -> Any:
+    return resolve_name(f"wayword.cli.{SHIPPED[name]}")
+
+
+def _help(name: str) -> str:
+    part = _part(name)
+    if isinstance(part, typer.Typer):
+        return typer.main.solve_typer_info_help(TyperInfo(part))
+    return inspect.getdoc(part) or ""
+
+
 def _shipped_command(name: str) -> Any:
-    part = resolve_name(f"wayword.cli.{SHIPPED[name]}")
+    part = _part(name)
     if isinstance(part, typer.Typer):
         part.rich_markup_mode = None
         part.info.cls = Group

@@ -1,4 +1,4 @@
-"""The largest things that a user has: processor seconds and memory of each, and that both are linear.
+"""The largest things that a user has: processor seconds, memory, and whether they are linear.
 
 R2R's train split (14,039 episodes) and RoboTHOR's (108,000), RxR's instructions (126,000, made from
 R2R's train paths) and a graph of 10,000 viewpoints. Each is opened at half and at full size, in a

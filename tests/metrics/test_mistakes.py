@@ -15,9 +15,16 @@ from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.trajectory import Note, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.metrics.conditions import Sought
-from wayword.metrics.mistakes import FailedEpisode, Lost, Mistake, find_mistake
+from wayword.metrics.mistakes import (
+    EpisodeFacts,
+    Lost,
+    Mistake,
+    describe_success,
+    find_mistake,
+)
 from wayword.metrics.mistakes.causes import find_causes
 from wayword.metrics.mistakes.wording import YOU, Fact, phrases, words
+from wayword.metrics.progress import GoalProgress
 from wayword.runs.codec import to_json
 from wayword.worlds.household.goals import AnswerReference, HouseholdReference, Inside
 from wayword.worlds.objectnav.world import ObjectNavReference
@@ -38,7 +45,7 @@ def mistake_of(
     scores = scores or FAILED
     causes = find_causes(to_json(trajectory), scores, instruction, task)
     found = find_mistake(
-        FailedEpisode(trajectory, scores, causes, None, task, **evidence)
+        EpisodeFacts(trajectory, scores, causes, None, task, **evidence)
     )
     assert found is not None
     return found
@@ -83,7 +90,7 @@ def on_the_line(start: dict[str, Any], name: str, pose: Any, status: str) -> str
     stay = Step("agent", {}, Decision(Action("wait")), Feedback("ok"), pose)
     walked = Trajectory("1", {"agent": start}, [*done, stay], ended="step_limit")
     task = Task(Episode("1", "Go.", "line", {}), PathReference("1", LINE))
-    evidence = FailedEpisode(walked, FAILED, {}, Line(), task, lost=Lost(1))  # type: ignore[arg-type]
+    evidence = EpisodeFacts(walked, FAILED, {}, Line(), task, lost=Lost(1))  # type: ignore[arg-type]
     found = find_mistake(evidence)
     assert found is not None
     assert found.step == 1
@@ -344,3 +351,19 @@ def test_every_phrase_leaves_out_what_is_not_known() -> None:
     for kind, phrase in phrases().items():
         assert phrase.count("[") == phrase.count("]"), kind
         assert "[[" not in phrase, f"{kind}: parts cannot be nested"
+
+
+def test_a_solved_episode_says_how_it_ended_its_steps_the_experts_and_its_cost() -> (
+    None
+):
+    walked = Trajectory("1", {"agent": at("a")}, steps(STOP), ended="stopped")
+    walked.steps = [replace(walked.steps[0], pose=at("c"))]
+    task = Task(Episode("1", "Go.", "", {}), PathReference("1", LINE))
+    progress = GoalProgress((3.0, 1.0))
+    facts = EpisodeFacts(walked, {"sr": 1.0, "cost": 0.002}, {}, None, task, progress)
+    assert words(describe_success(facts, 4)) == (
+        "Solved: ended at c, 1.0 m from the goal d, in 1 step; the expert needs 4;"
+        " it cost $0.0020"
+    )
+    free = replace(facts, scores={"sr": 1.0, "low_level": 12.0}, task=None)
+    assert words(describe_success(free)) == "Solved in 12 low-level actions"

@@ -24,7 +24,7 @@ from wayword.core.game import ActionPlan, Game, PlanningFailed, ReplayDiffers
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import SLIPPED
 from wayword.metrics.conditions import Condition, Sought, conditions
-from wayword.metrics.mistakes import FailedEpisode, Lost, Mistake, find_mistake
+from wayword.metrics.mistakes import EpisodeFacts, Lost, Mistake, find_mistake
 from wayword.metrics.mistakes.causes import find_causes
 from wayword.metrics.progress import GoalProgress
 from wayword.metrics.recorded import SPOKEN, place_of
@@ -167,7 +167,7 @@ class Diagnosis:
 
     causes: Mapping[str, int]
     mistake: Mistake | None
-    evidence: FailedEpisode
+    evidence: EpisodeFacts
 
 
 def diagnose(
@@ -191,7 +191,7 @@ def diagnose(
         lost = find_lost(trajectory, dataset, task, limit)
         if isinstance(task.reference, PathReference):
             worse = _first_worse(trajectory, dataset, task)
-    evidence = FailedEpisode(
+    evidence = EpisodeFacts(
         trajectory, scores, causes, dataset, task, course.progress, course.history,
         course.sought, course.world, lost, worse,
     )  # fmt: skip

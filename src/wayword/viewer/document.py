@@ -14,17 +14,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
 from wayword.core.episode import Json
+from wayword.core.errors import WaywordError
+from wayword.core.game import PlanningFailed
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.conditions import Condition, Sought
-from wayword.metrics.mistakes import Mistake
+from wayword.metrics.mistakes import EpisodeFacts, Mistake, describe_success
 from wayword.metrics.mistakes.causes import label_of, meaning_of
 from wayword.metrics.mistakes.household import first_views
+from wayword.metrics.mistakes.wording import words
 from wayword.metrics.progress import GoalProgress
 from wayword.metrics.recorded import as_mapping, place_of
 from wayword.runs.codec import plain, to_json
@@ -82,6 +86,7 @@ class Document:
                 "scores": scores,
                 "private": self.sources.private_instructions(self.record.episode_id),
                 "mistake": self.mistake and self.mistake.json(),
+                "solved": self.solved,
                 "conditions": self.shown_conditions,
                 "map": None if self.map is None else str(self.map),
                 "causes": causes,
@@ -176,6 +181,24 @@ class Document:
     @property
     def mistake(self) -> Mistake | None:
         return self.diagnosis.mistake if self.diagnosis else None
+
+    @cached_property
+    def solved(self) -> str:
+        """How a solved episode ended, in a sentence; empty if it was not solved."""
+        if not self.succeeded:
+            return ""
+        dataset = self.sources.dataset
+        task = self.sources.tasks.get(self.record.episode_id)
+        course = self.course
+        expert = None
+        if dataset is not None and task is not None:
+            with suppress(WaywordError, PlanningFailed):
+                expert = dataset.expert_length(task)
+        episode = EpisodeFacts(
+            self.trajectory, self.record.scores, {}, dataset, task, course.progress,
+            course.history, course.sought, course.world,
+        )  # fmt: skip
+        return f"{words(describe_success(episode, expert))}."
 
     @cached_property
     def map(self) -> Html | None:

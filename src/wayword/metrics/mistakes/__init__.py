@@ -20,15 +20,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from wayword.core.action import Decision
+from wayword.metrics.conditions import answer_given
 from wayword.metrics.mistakes import babyai, household, objectnav, two_phase, walk
 from wayword.metrics.mistakes.causes import meaning_of
-from wayword.metrics.mistakes.evidence import Explanation, FailedEpisode, Lost
+from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation, Lost
 from wayword.metrics.mistakes.wording import IT, Fact, words
+from wayword.metrics.progress import count
+from wayword.metrics.recorded import place_of
 from wayword.worlds.household.goals import AnswerReference
 from wayword.worlds.objectnav.world import ObjectNavReference
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
-__all__ = ["FailedEpisode", "Lost", "Mistake", "find_mistake"]
+__all__ = ["EpisodeFacts", "Lost", "Mistake", "describe_success", "find_mistake"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ class Mistake:
         }  # fmt: skip
 
 
-def find_mistake(evidence: FailedEpisode) -> Mistake | None:
+def find_mistake(evidence: EpisodeFacts) -> Mistake | None:
     """Find the step that lost an episode without success, and explain it; None without steps."""
     last = evidence.last
     cause = next(iter(evidence.causes), "")
@@ -98,7 +101,46 @@ def find_mistake(evidence: FailedEpisode) -> Mistake | None:
     return _by_cause(evidence)
 
 
-def _mistake(evidence: FailedEpisode, cause: str, why: Explanation) -> Mistake:
+def describe_success(episode: EpisodeFacts, expert_steps: int | None = None) -> Fact:
+    """Describe how a solved episode ended, its steps, the expert's, and what it cost.
+
+    ``expert_steps`` is the expert's number of actions, low-level ones where the episode has such a
+    score."""
+    unit = "low-level action" if "low_level" in episode.scores else "step"
+    steps = int(episode.scores.get("low_level", episode.last))
+    cost = episode.scores.get("cost", 0.0)
+    return Fact(
+        "solved", did=_success(episode), taken=count(steps, unit),
+        expert=expert_steps, cost=cost or None,
+    )  # fmt: skip
+
+
+def _success(episode: EpisodeFacts) -> Fact:
+    reference = episode.reference
+    progress = episode.progress
+    last = episode.trajectory.steps[-1] if episode.trajectory.steps else None
+    if episode.gold and last is not None:
+        away = progress.length(progress.values[-1]) if progress.values else ""
+        place = place_of(last.pose)
+        goal = episode.gold[-1]
+        if place == goal:
+            away = ""
+            goal = ""
+        return Fact("solved_stop", place=place, away=away, goal=goal)
+    target = None
+    if isinstance(reference, ObjectNavReference) and last is not None:
+        target = objectnav.target_at(last.observation, reference.targets)
+    if target is not None:
+        return target
+    if isinstance(reference, AnswerReference):
+        return Fact("solved_answer", given=answer_given(episode.trajectory.state))
+    if len(episode.conditions) > 1:
+        number = len(episode.conditions)
+        return Fact("solved_goals", goals="both" if number == 2 else f"all {number}")
+    return Fact("solved_plain")
+
+
+def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
     last = evidence.last
     lost = evidence.lost or Lost(last)
     step = why.step or lost.step
@@ -123,7 +165,7 @@ def _mistake(evidence: FailedEpisode, cause: str, why: Explanation) -> Mistake:
     return Mistake(step, cause, fact, **marks)
 
 
-def _all_rejected(evidence: FailedEpisode) -> Fact | None:
+def _all_rejected(evidence: EpisodeFacts) -> Fact | None:
     steps = evidence.trajectory.steps
     if any(isinstance(step.decision, Decision) for step in steps):
         return None
@@ -133,7 +175,7 @@ def _all_rejected(evidence: FailedEpisode) -> Fact | None:
     return Fact("all_rejected", count=len(steps), reason=reason)
 
 
-def _by_cause(evidence: FailedEpisode) -> Mistake | None:
+def _by_cause(evidence: EpisodeFacts) -> Mistake | None:
     """Explain an episode of a family without a module here by its first cause or its course."""
     last = evidence.last
     progress = evidence.progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wayword.metrics.mistakes.behavior import failures, walk_of
-from wayword.metrics.mistakes.evidence import Explanation, FailedEpisode
+from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
 from wayword.metrics.mistakes.wording import Fact
 from wayword.metrics.progress import count
 from wayword.metrics.recorded import as_mapping, listed, point_of
@@ -13,7 +13,7 @@ from wayword.metrics.recorded import as_mapping, listed, point_of
 Square = tuple[int, int]
 
 
-def explain(evidence: FailedEpisode) -> Explanation | None:
+def explain(evidence: EpisodeFacts) -> Explanation | None:
     """Describe the end of a walk by its distance from the instruction's object; None if it means
     objects of several kinds, or if the level is not known."""
     trajectory = evidence.trajectory

@@ -11,7 +11,7 @@ from wayword.core.action import Decision
 from wayword.core.geometry import bearing, relative
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.conditions import Sought
-from wayword.metrics.mistakes.evidence import FailedEpisode
+from wayword.metrics.mistakes.facts import EpisodeFacts
 from wayword.metrics.mistakes.wording import Fact
 from wayword.metrics.recorded import SPOKEN, as_mapping, finite, point_of, room_of, wind
 
@@ -20,7 +20,7 @@ _FACED = 45.0  # degrees between a heading and a target up to which an actor fac
 
 
 def behavior(
-    evidence: FailedEpisode, targets: Points, unseen: Sequence[Sought] = ()
+    evidence: EpisodeFacts, targets: Points, unseen: Sequence[Sought] = ()
 ) -> list[Fact]:
     """Return facts on all actors, the best explanation first: who never faced any of the
     ``targets`` (points in metres), rooms that were never left, failures, walks, silence."""

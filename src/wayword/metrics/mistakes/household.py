@@ -10,7 +10,7 @@ from wayword.core.action import Decision
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.conditions import Sought, answer_given
 from wayword.metrics.mistakes.behavior import behavior, has_spoken, rooms_of
-from wayword.metrics.mistakes.evidence import Explanation, FailedEpisode
+from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
 from wayword.metrics.mistakes.wording import Fact
 from wayword.metrics.progress import join_words
 from wayword.metrics.recorded import as_mapping, listed, objects_in, room_of
@@ -18,7 +18,7 @@ from wayword.metrics.recorded import as_mapping, listed, objects_in, room_of
 _NAMED = 2  # unmet goal conditions that the sentence names
 
 
-def explain_answer(evidence: FailedEpisode, right: str) -> Explanation:
+def explain_answer(evidence: EpisodeFacts, right: str) -> Explanation:
     """Explain a wrong or missing answer, and whether the room in question was entered."""
     if given := answer_given(evidence.trajectory.state):
         return Explanation(Fact("answered", given=given, right=right))
@@ -26,7 +26,7 @@ def explain_answer(evidence: FailedEpisode, right: str) -> Explanation:
     return Explanation(end)
 
 
-def _left_room(evidence: FailedEpisode) -> Fact | str:
+def _left_room(evidence: EpisodeFacts) -> Fact | str:
     """Describe the end after the room of all places to look at, if the actor was not in it."""
     end = evidence.end()
     asked = {about.room for about in evidence.sought}
@@ -41,7 +41,7 @@ def _left_room(evidence: FailedEpisode) -> Fact | str:
     return Fact("left_room", did=did, room=asked.pop(), end=end)
 
 
-def explain(evidence: FailedEpisode) -> Explanation | None:
+def explain(evidence: EpisodeFacts) -> Explanation | None:
     """Explain unmet goal conditions; None if all are met."""
     if not evidence.unmet:
         return None
@@ -55,13 +55,13 @@ def explain(evidence: FailedEpisode) -> Explanation | None:
     return _left_alone(evidence) or _unused(evidence) or _never_in_view(evidence)
 
 
-def _unmet(evidence: FailedEpisode) -> dict[str, object]:
+def _unmet(evidence: EpisodeFacts) -> dict[str, object]:
     goals = [words for words, _ in evidence.unmet]
     rest = len(goals) - _NAMED
     return {"goals": goals[:_NAMED], "rest": rest if rest > 0 else None}
 
 
-def _order_not_sent(evidence: FailedEpisode, step: int) -> Explanation:
+def _order_not_sent(evidence: EpisodeFacts, step: int) -> Explanation:
     trajectory = evidence.trajectory
     actor = trajectory.steps[step - 1].actor
     others = join_words([name for name in trajectory.start if name != actor])
@@ -76,7 +76,7 @@ def _order_not_sent(evidence: FailedEpisode, step: int) -> Explanation:
     return Explanation(end, more, step=step)
 
 
-def _undone(evidence: FailedEpisode) -> Explanation | None:
+def _undone(evidence: EpisodeFacts) -> Explanation | None:
     """Explain a goal condition that was met and undone for good."""
     step = evidence.progress.first_loss
     if not step or step not in evidence.history:
@@ -92,7 +92,7 @@ def _undone(evidence: FailedEpisode) -> Explanation | None:
     return Explanation(end, [at_step])
 
 
-def _wrong_object(evidence: FailedEpisode, picked: int) -> Explanation:
+def _wrong_object(evidence: EpisodeFacts, picked: int) -> Explanation:
     step = evidence.trajectory.steps[picked - 1]
     several = len(evidence.trajectory.start) > 1
     actor = step.actor if several else ""
@@ -101,17 +101,17 @@ def _wrong_object(evidence: FailedEpisode, picked: int) -> Explanation:
     return Explanation(end, [Fact("at_step", step=picked, did=did)])
 
 
-def _decisive(evidence: FailedEpisode) -> str:
+def _decisive(evidence: EpisodeFacts) -> str:
     """Return the actor of the last step."""
     return evidence.trajectory.steps[-1].actor
 
 
-def _name(evidence: FailedEpisode) -> str:
+def _name(evidence: EpisodeFacts) -> str:
     """Return the name of the actor of the last step, empty if there is only one actor."""
     return _decisive(evidence) if len(evidence.trajectory.start) > 1 else ""
 
 
-def _end(evidence: FailedEpisode) -> str:
+def _end(evidence: EpisodeFacts) -> str:
     return evidence.end(_decisive(evidence))
 
 
@@ -137,7 +137,7 @@ def _acted_on(trajectory: Trajectory) -> dict[str, int]:
     return acted
 
 
-def _left_alone(evidence: FailedEpisode) -> Explanation | None:
+def _left_alone(evidence: EpisodeFacts) -> Explanation | None:
     """Explain unmet conditions whose objects were in view and never used; None if none was."""
     trajectory = evidence.trajectory
     seen = first_views(trajectory)
@@ -179,7 +179,7 @@ def _left_alone(evidence: FailedEpisode) -> Explanation | None:
     return Explanation(end, [Fact("notes", notes=more)] if more else (), missed=names)
 
 
-def _company(evidence: FailedEpisode, actor: str) -> list[Fact]:
+def _company(evidence: EpisodeFacts, actor: str) -> list[Fact]:
     """Describe the other actors: silence, and rooms that they never left."""
     trajectory = evidence.trajectory
     facts = []
@@ -192,7 +192,7 @@ def _company(evidence: FailedEpisode, actor: str) -> list[Fact]:
     return facts
 
 
-def _unused(evidence: FailedEpisode) -> Explanation | None:
+def _unused(evidence: EpisodeFacts) -> Explanation | None:
     """Explain an unmet condition by the last action on its object; None if there was none."""
     acted = _acted_on(evidence.trajectory)
     several = len(evidence.trajectory.start) > 1
@@ -210,7 +210,7 @@ def _unused(evidence: FailedEpisode) -> Explanation | None:
     return None
 
 
-def _never_in_view(evidence: FailedEpisode) -> Explanation:
+def _never_in_view(evidence: EpisodeFacts) -> Explanation:
     """Explain unmet conditions whose objects never came into view."""
     about = next((each for _, each in evidence.unmet if each is not None), None)
     shared: dict[str, object] = {"actor": _name(evidence), "end": _end(evidence)}

@@ -10,14 +10,14 @@ from typing import Any
 
 from wayword.core.trajectory import GAVE_UP, GROUNDED
 from wayword.metrics.mistakes.behavior import behavior
-from wayword.metrics.mistakes.evidence import Explanation, FailedEpisode
+from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
 from wayword.metrics.mistakes.wording import Fact
 from wayword.metrics.recorded import finite, listed
 
 _SOUGHT = re.compile(r"find (?:the|an?) (.+?)[.!]?", re.IGNORECASE)
 
 
-def explain(evidence: FailedEpisode, targets: frozenset[str]) -> Explanation | None:
+def explain(evidence: EpisodeFacts, targets: frozenset[str]) -> Explanation | None:
     """Explain a failed search by what was in view, and by what the agent's detector reported."""
     steps = evidence.trajectory.steps
     views: list[tuple[float, int, Mapping[str, Any]]] = []
@@ -47,7 +47,16 @@ def explain(evidence: FailedEpisode, targets: frozenset[str]) -> Explanation | N
     return Explanation(end, missed=missed)
 
 
-def _end(evidence: FailedEpisode, target: str) -> Fact:
+def target_at(observation: Any, targets: frozenset[str]) -> Fact | None:
+    """Return the target in an observation and its distance; None if none is in view."""
+    for each in listed(observation, "shown"):
+        if each.get("id") in targets:
+            target = str(each.get("words") or each.get("kind"))
+            return Fact("solved_search", target=target, near=finite(each.get("away")))
+    return None
+
+
+def _end(evidence: EpisodeFacts, target: str) -> Fact:
     """Describe the end by its distance from the target."""
     gave_up = bool(evidence.trajectory.noted(GAVE_UP))
     stopped = evidence.trajectory.ended == "stopped"
@@ -60,7 +69,7 @@ def _end(evidence: FailedEpisode, target: str) -> Fact:
 
 
 def _false_alarm(
-    evidence: FailedEpisode,
+    evidence: EpisodeFacts,
     end: Fact,
     alarm: int,
     more: Sequence[Fact] = (),
@@ -73,7 +82,7 @@ def _false_alarm(
     return Explanation(fact, more, missed=missed)
 
 
-def _never_seen(evidence: FailedEpisode) -> Explanation | None:
+def _never_seen(evidence: EpisodeFacts) -> Explanation | None:
     sought = _SOUGHT.fullmatch(evidence.instruction.strip())
     if not sought or "never_seen" not in evidence.causes:
         return None

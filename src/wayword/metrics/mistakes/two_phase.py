@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wayword.core.action import STOP, Decision
-from wayword.metrics.mistakes.evidence import Explanation, FailedEpisode
+from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
 from wayword.metrics.mistakes.wording import Fact
 from wayword.metrics.recorded import as_mapping
 from wayword.worlds.two_phase.world import HALLWAY
 
 
-def explain(evidence: FailedEpisode, room: str) -> Explanation:
+def explain(evidence: EpisodeFacts, room: str) -> Explanation:
     """Describe the last choice, and the objects that lead to the room."""
     final = evidence.trajectory.steps[-1]
     action = final.decision.action if isinstance(final.decision, Decision) else None

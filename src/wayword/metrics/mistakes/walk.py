@@ -9,7 +9,7 @@ from typing import Any
 
 from wayword.core.action import Decision
 from wayword.core.geometry import bearing, relative
-from wayword.metrics.mistakes.evidence import Explanation, FailedEpisode
+from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
 from wayword.metrics.mistakes.wording import Fact
 from wayword.metrics.recorded import finite, place_of
 
@@ -22,7 +22,7 @@ _AHEAD = 45.0  # degrees from the heading up to which a path goes straight on
 _BACK = 135.0  # and from which it goes back
 
 
-def explain(evidence: FailedEpisode, gold: Sequence[str]) -> Explanation:
+def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
     """Explain a failed walk by its end, its last departure from the path and the instruction."""
     walk = _GraphWalk(evidence, gold)
     last = evidence.last
@@ -56,7 +56,7 @@ def explain(evidence: FailedEpisode, gold: Sequence[str]) -> Explanation:
 class _GraphWalk:
     """A walk as places: ``places[n]`` is the place after step n."""
 
-    def __init__(self, evidence: FailedEpisode, gold: Sequence[str]) -> None:
+    def __init__(self, evidence: EpisodeFacts, gold: Sequence[str]) -> None:
         self._evidence = evidence
         self._gold = gold
         trajectory = evidence.trajectory
@@ -167,7 +167,7 @@ def _side(turn: float) -> str:
     return "right" if turn > 0 else "left"
 
 
-def positions(evidence: FailedEpisode) -> dict[str, tuple[float, float]]:
+def positions(evidence: EpisodeFacts) -> dict[str, tuple[float, float]]:
     """Return the places of the walk and of the gold path on a plane (east, north), by name."""
     scene = evidence.task.episode.scene if evidence.task else ""
     graph_of = getattr(evidence.dataset, "graph", None)
@@ -191,7 +191,7 @@ def positions(evidence: FailedEpisode) -> dict[str, tuple[float, float]]:
     return found
 
 
-def clause(evidence: FailedEpisode, gold: Sequence[str], place: str) -> str:
+def clause(evidence: EpisodeFacts, gold: Sequence[str], place: str) -> str:
     """Return the part of the instruction for the gold path from a place on; empty if the dataset
     does not know it."""
     narrated = getattr(evidence.dataset, "narrated", None)

@@ -1,4 +1,4 @@
-"""What is known of a failed episode, and how a family explains it."""
+"""All that is known of an episode, and how a family explains its failure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Lost:
 
 
 @dataclass(frozen=True)
-class FailedEpisode:
+class EpisodeFacts:
     """All that is known of an episode: its record, its causes of failure, and what a replay showed.
 
     ``history`` has the goal conditions after each step that changed one, ``sought`` the object of

@@ -62,6 +62,25 @@ class RunPair:
         return heading(self.comparison) + differ
 
     @property
+    def verdict(self) -> str:
+        """Who solved more of the shared episodes: ``navgpt wins 14, loses 6 of 60 pairs; SR +13.3%
+        [2.0%, 24.0%]``; empty if no metric has a better direction."""
+        lines = [line for line in self.comparison.lines if line.metric.better]
+        if not lines:
+            return ""
+        line = lines[0]
+        gap = line.difference
+        won = f"{self.names[1]} wins {line.wins:,}, loses {line.losses:,}"
+        pairs = count(self.comparison.shared, "pair")
+        sign = "+" if gap.mean > 0 else ""
+        change = f"{line.metric.label} {sign}{value(line.metric, gap.mean)}"
+        if math.isnan(gap.low):
+            return f"{won} of {pairs}; {change}"
+        low = value(line.metric, gap.low)
+        high = value(line.metric, gap.high)
+        return f"{won} of {pairs}; {change} [{low}, {high}]"
+
+    @property
     def differences(self) -> Sequence[tuple[Metric, Sequence[tuple[str, str]], str]]:
         """Rows of the table of differences: labeled cells, and the class that colors the difference
         if its interval, corrected within its family of tests, excludes 0."""

@@ -9,12 +9,11 @@ selected step, and places names next to their marks.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
+from wayword.viewer.maps.walks import Marker, draw_walk, ring
 from wayword.viewer.markup import Html, Letters, template_function
 from wayword.viewer.markup import render as template
 
@@ -30,11 +29,8 @@ _MARGIN = 2.2
 _SMALLEST = 7.0
 _SMALL_ROOM = 3.0
 _MOST_EDGES = 4000
-_SHORT = 16  # legs up to this length have no arrow: it would be all there is of them
 # Kind of shapes on a street, which need room around them like its walks
 LANDMARK = "landmark"
-_LONG = 3  # characters of steps at a point, beyond which they would hide too much of the walk
-_NEAR = 24  # between the start and the end, up to which they share a marker
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,30 +200,23 @@ def render(where: Map) -> Html:
     """Render the map with its legend. Steps have ``data-step`` for the page's script."""
     paper = _Paper(where)
     at = paper.at
-    numbered = list[tuple[float, float, float]]()
+    numbered: list[Marker] = []
     last = max(stop.step for walk in where.walks.values() for stop in walk)
     walks = [
-        _walk(where, actor, n, at, numbered) for n, actor in enumerate(where.walks)
+        draw_walk(where, actor, number, at, numbered)
+        for number, actor in enumerate(where.walks)
     ]
     missed = [
         at(((x + right) / 2, (y + top) / 2)) for shape in where.shapes
         if shape.label in where.missed and (shape.last == 0 or shape.last > last)
         for (x, y), (right, top) in [(shape.points[0], shape.points[-1])]
     ]  # fmt: skip
-    rings = list[tuple[float, float, float]]()
+    rings = []
     on_path = {name for name, _ in where.gold}
     for walk, drawn in zip(where.walks.values(), walks, strict=True):
-        before = [stop for stop in walk if stop.step < where.mistake]
-        if where.failed and any(stop.step == where.mistake for stop in walk) and before:
-            after = [m[-1] for m in drawn["moves"] if m[-1] >= where.mistake]
-            places = {stop.step: stop.place for stop in walk}
-            back = (n for n, step in enumerate(after, 1) if places[step] in on_path)
-            drawn["wrong"] = after[: next(back, len(after)) if on_path else 1]
-            here = next(
-                each for each in drawn["stops"] if before[-1].step in each["steps"]
-            )
-            half = 16.0 if here["aside"] else max(16.0, here["half"] + 6)
-            rings.append((here["x"], here["y"], half))
+        if (found := ring(where, walk, drawn)) is not None:
+            marker, drawn["wrong"] = found
+            rings.append(marker)
     gold = [at(point) for _, point in where.gold]
     points = {name: at(point) for name, point in where.places.items()}
     # Letters keep clear of the goal's star and of numbered stops.
@@ -254,111 +243,3 @@ def render(where: Map) -> Html:
 def g(value: float) -> str:
     """Format a coordinate to a tenth of a unit."""
     return f"{round(value, 1):g}"
-
-
-def _walk(
-    where: Map,
-    actor: str,
-    number: int,
-    at: At,
-    numbered: list[tuple[float, float, float]],
-) -> dict[str, Any]:
-    """Draw an actor's walk: ``moves`` are lines with an arrow, if there is room, and their step,
-    ``poses`` the position and heading before each step, and ``stops`` the markers of its visits.
-
-    Stops at the same point share a marker, numbered if there is room (``S`` for the start, ``2·5``,
-    ``3–8`` for a stay, ``2…14`` for over three visits): the start and the end first,
-    then in order. A long number is ``aside`` its point, as is the one of a ``dart``, which is
-    ``facing`` somewhere. ``numbered`` has the center and half width of all markers numbered so far.
-    The page's script goes to a stop's ``first`` step; None if it cannot be pressed.
-    """
-    waypoints = where.walks[actor]
-    moves = list[Any]()
-    groups = dict[Point, list[Waypoint]]()
-    for before, after in pairwise(waypoints):
-        line = [at(point) for point in (before.point, *after.route, after.point)]
-        (x1, y1), (x2, y2) = max(pairwise(line), key=lambda leg: math.dist(*leg))
-        if (length := math.dist((x1, y1), (x2, y2))) > 1:
-            turn = math.degrees(math.atan2(y2 - y1, x2 - x1))
-            arrow = x1 + 0.6 * (x2 - x1), y1 + 0.6 * (y2 - y1), turn
-            moves.append((line, arrow if length > _SHORT else None, after.step))
-    poses = [
-        (after.step, at(before.point), before.heading)
-        for before, after in pairwise(waypoints)
-        if before.heading is not None
-        and not where.views.get(actor)
-        and where.unit == "m"
-    ]
-    barred = [stop for stop in waypoints if stop.blocked and stop.heading is not None]
-    final = waypoints[-1]
-    facing = list[tuple[Point, float]]()
-    pointed = (
-        where.small or where.targets is not None or where.failed > bool(where.gold)
-    )
-    if final.heading is not None and pointed:
-        facing.append((at(final.point), final.heading))
-        numbered.append((*at(final.point), 16.0))  # the ring
-    for stop in waypoints:
-        groups.setdefault(
-            (round(stop.point[0], 2), round(stop.point[1], 2)), []
-        ).append(stop)
-    left = next(
-        (stop for stop in reversed(waypoints) if stop.step < where.mistake), None
-    )
-    decisive = {final.step, left.step if left else 0}
-    start, *others = groups.values()
-    if (
-        where.failed
-        and where.unit == "m"  # each square of a grid has its own marker
-        and others
-        and math.dist(at(start[0].point), at(others[-1][0].point)) < _NEAR
-    ):
-        start += others.pop()  # the end would be hidden below the start's number
-    stops = list[dict[str, Any]]()
-    others.sort(key=lambda group: (final not in group, left not in group))
-    for group in (start, *others):
-        last = final in group
-        steps = [stop.step for stop in group]
-        (x, y), place = at((final if last else group[0]).point), group[0].place
-        end = where.failed and last
-        dart = last and bool(facing)
-        # On a grid numbers would hide the squares next to them: every fifth, and the decisive ones.
-        shown = [n for n in steps if where.unit == "m" or n % 5 == 0 or n in decisive]
-        names = ["S" if step == 0 else str(step) for step in shown]
-        stay = len(names) > 2 and shown[-1] - shown[0] == len(names) - 1
-        between = "–" if stay else "…" if len(names) > 3 else "·"
-        names = [names[0], names[-1]] if between != "·" else names
-        text = between.join(names) + (" ✕" if end else "")
-        half = max(9.0, 4.1 * len(text) + 4)
-        # In a game numbers would hide doors and names: every fifth, and none near the player.
-        by = where.unit != "m" and math.dist(group[0].point, final.point) < 1.5
-        hidden = last or by or all(step % 5 for step in steps)
-        quiet = not text or (where.targets is not None and hidden)
-        aside = not quiet and (dart or (where.failed and len(text) > _LONG))
-        when = ", ".join(
-            "start" if step == 0 else f"after step {step}" for step in steps
-        )
-        near = (
-            abs(x - a) < half + other + 2 and abs(y - b) < 19
-            for a, b, other in numbered
-        )
-        if quiet or (not aside and any(near)):
-            half = 4.0
-            text = ""
-        elif not aside:
-            numbered.append((x, y, half + 8 * (left in group)))
-        elif not dart:
-            numbered.append((x, y, 6.0))
-        stops.append({
-            "steps": steps, "words": ": ".join(filter(None, (where.title(place), when))),
-            "floor": where.floors.get(place), "x": x, "y": y, "half": half, "text": text,
-            "end": end, "aside": aside, "dart": dart,
-            "first": next((step for step in steps if step and where.targets is None), None),
-        })  # fmt: skip
-    return {
-        "number": number, "moves": moves, "poses": poses, "views": where.views.get(actor) or {},
-        "stops": stops, "wrong": (), "facing": facing,
-        "floors": {b.step: where.floors.get(b.place) for a, b in pairwise(waypoints)
-                   if where.floors.get(a.place) == where.floors.get(b.place)},
-        "blocked": {(at(stop.point), stop.heading) for stop in barred},
-    }  # fmt: skip

@@ -1,0 +1,239 @@
+"""An actor's walk on a map: lines with arrows, views, and a marker for each point it visited.
+
+Stops at the same point share a marker, numbered if there is room: ``S`` for the start, ``2·5`` for
+two visits, ``3–8`` for a stay, ``2…14`` for more than three visits. The start and the end are
+placed first, then the others in order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wayword.viewer.maps.drawing import Map, Waypoint
+
+Point = tuple[float, float]
+At = Callable[[Point], Point]
+"""From metres to the drawing's units."""
+Marker = tuple[float, float, float]
+"""Center and half width of a marker with a number."""
+
+_SHORT = 16  # legs up to this length have no arrow: it would be all there is of them
+_LONG = 3  # characters of steps at a point, beyond which they would hide too much of the walk
+_NEAR = 24  # between the start and the end, up to which they share a marker
+_RING = 16.0  # radius of the ring around the dart at the end
+_DOT = 4.0  # half width of a marker without a number
+_CHARACTER = 4.1  # half width of a character
+_EVERY = 5  # on a grid, steps between two numbers
+_BESIDE = 1.5  # squares from a player up to which numbers would hide what is next to it
+
+
+def draw_walk(
+    where: Map, actor: str, number: int, at: At, numbered: list[Marker]
+) -> dict[str, Any]:
+    """Draw an actor's walk: ``moves`` are lines with an arrow, if there is room, and their step,
+    ``poses`` the position and heading before each step, and ``stops`` the markers of its visits.
+
+    A dart shows where the actor is ``facing`` at the end. ``numbered`` has all markers numbered so
+    far, and gets those of this walk."""
+    waypoints = where.walks[actor]
+    steps = list(pairwise(waypoints))
+    barred = [stop for stop in waypoints if stop.blocked and stop.heading is not None]
+    facing = _facing(where, waypoints[-1], at)
+    numbered += [(*point, _RING) for point, _ in facing]
+    shows_poses = where.unit == "m" and not where.views.get(actor)
+    floors = {
+        after.step: where.floors.get(after.place)
+        for before, after in steps
+        if where.floors.get(before.place) == where.floors.get(after.place)
+    }
+    return {
+        "number": number,
+        "moves": [_move(leg, at) for leg in steps if _length(leg, at) > 1],
+        "poses": [
+            (after.step, at(before.point), before.heading)
+            for before, after in steps
+            if shows_poses and before.heading is not None
+        ],
+        "views": where.views.get(actor) or {},
+        "stops": _Stops(where, waypoints, at, numbered, bool(facing)).draw(),
+        "wrong": (),
+        "facing": facing,
+        "floors": floors,
+        "blocked": list(
+            dict.fromkeys((at(stop.point), stop.heading) for stop in barred)
+        ),
+    }
+
+
+def _facing(where: Map, final: Waypoint, at: At) -> list[tuple[Point, float]]:
+    """Return the dart at the end: where the view decides what happened, on small maps, in games,
+    and in failed walks without a gold path."""
+    is_pointed = where.small or where.targets is not None
+    if where.failed and not where.gold:
+        is_pointed = True
+    if final.heading is None or not is_pointed:
+        return []
+    return [(at(final.point), final.heading)]
+
+
+def _line(leg: tuple[Waypoint, Waypoint], at: At) -> list[Point]:
+    before, after = leg
+    return [at(point) for point in (before.point, *after.route, after.point)]
+
+
+def _longest(line: Sequence[Point]) -> tuple[Point, Point]:
+    return max(pairwise(line), key=lambda ends: math.dist(*ends))
+
+
+def _length(leg: tuple[Waypoint, Waypoint], at: At) -> float:
+    """Return the length of the longest part of a leg, in units of the drawing."""
+    return math.dist(*_longest(_line(leg, at)))
+
+
+def _move(leg: tuple[Waypoint, Waypoint], at: At) -> tuple[Any, ...]:
+    """Return a leg's line, its arrow (None if there is no room) and its step."""
+    line = _line(leg, at)
+    (x1, y1), (x2, y2) = _longest(line)
+    turn = math.degrees(math.atan2(y2 - y1, x2 - x1))
+    arrow = x1 + 0.6 * (x2 - x1), y1 + 0.6 * (y2 - y1), turn
+    has_room = math.dist((x1, y1), (x2, y2)) > _SHORT
+    return line, arrow if has_room else None, leg[1].step
+
+
+class _Stops:
+    """The markers of a walk."""
+
+    def __init__(
+        self,
+        where: Map,
+        waypoints: Sequence[Waypoint],
+        at: At,
+        numbered: list[Marker],
+        has_dart: bool,
+    ) -> None:
+        self._where = where
+        self._waypoints = waypoints
+        self._at = at
+        self._numbered = numbered
+        self._has_dart = has_dart
+        self._final = waypoints[-1]
+        before = [stop for stop in waypoints if stop.step < where.mistake]
+        # where the mistake was made; its number is placed early
+        self._left = before[-1] if before else None
+        self._is_grid = where.unit != "m"
+
+    def draw(self) -> list[dict[str, Any]]:
+        return [self._marker(group) for group in self._groups()]
+
+    def _groups(self) -> list[list[Waypoint]]:
+        """Return the stops by their point, the start first, then the end and the mistake."""
+        by_point: dict[Point, list[Waypoint]] = {}
+        for stop in self._waypoints:
+            point = (round(stop.point[0], 2), round(stop.point[1], 2))
+            by_point.setdefault(point, []).append(stop)
+        start, *others = by_point.values()
+        if others and self._where.failed and not self._is_grid:
+            gap = math.dist(self._at(start[0].point), self._at(others[-1][0].point))
+            if gap < _NEAR:  # the end would be hidden below the start's number
+                start += others.pop()
+        others.sort(
+            key=lambda group: (self._final not in group, self._left not in group)
+        )
+        return [start, *others]
+
+    def _marker(self, group: Sequence[Waypoint]) -> dict[str, Any]:
+        """Return a marker: its words, place on the drawing, and its number if there is room. It is
+        ``aside`` its point if the number is long or the point has a dart. The page's script goes to
+        its ``first`` step, None if it cannot be pressed."""
+        is_last = self._final in group
+        steps = [stop.step for stop in group]
+        place = group[0].place
+        x, y = self._at((self._final if is_last else group[0]).point)
+        is_end = self._where.failed and is_last
+        is_dart = is_last and self._has_dart
+        text = self._number(steps) + (" ✕" if is_end else "")
+        half = max(9.0, _CHARACTER * len(text) + 4)
+        is_quiet = not text or self._is_hidden_in_game(group, is_last)
+        aside = is_dart or (self._where.failed and len(text) > _LONG)
+        aside = aside and not is_quiet
+        if is_quiet or (not aside and self._is_taken(x, y, half)):
+            half = _DOT
+            text = ""
+        elif not aside:
+            self._numbered.append((x, y, half + 8 * (self._left in group)))
+        elif not is_dart:
+            self._numbered.append((x, y, 6.0))
+        when = ["start" if step == 0 else f"after step {step}" for step in steps]
+        title = [self._where.title(place), ", ".join(when)]
+        can_press = self._where.targets is None
+        return {
+            "steps": steps,
+            "words": ": ".join(filter(None, title)),
+            "floor": self._where.floors.get(place),
+            "x": x,
+            "y": y,
+            "half": half,
+            "text": text,
+            "end": is_end,
+            "aside": aside,
+            "dart": is_dart,
+            "first": next((step for step in steps if step and can_press), None),
+        }
+
+    def _number(self, steps: Sequence[int]) -> str:
+        """Return the steps as a number: ``S``, ``2·5``, ``3–8``, ``2…14``. On a grid, numbers would
+        hide the squares next to them: it has every fifth, and the decisive ones."""
+        decisive = {self._final.step, self._left.step if self._left else 0}
+        shown = [
+            step
+            for step in steps
+            if not self._is_grid or step % _EVERY == 0 or step in decisive
+        ]
+        names = ["S" if step == 0 else str(step) for step in shown]
+        is_stay = len(names) > 2 and shown[-1] - shown[0] == len(names) - 1
+        if is_stay:
+            return f"{names[0]}–{names[-1]}"
+        if len(names) > 3:
+            return f"{names[0]}…{names[-1]}"
+        return "·".join(names)
+
+    def _is_hidden_in_game(self, group: Sequence[Waypoint], is_last: bool) -> bool:
+        """True in a game where a number would hide doors and names: it has every fifth one, and
+        none near the player."""
+        if self._where.targets is None:
+            return False
+        gap = math.dist(group[0].point, self._final.point)
+        is_beside = self._is_grid and gap < _BESIDE
+        return is_last or is_beside or all(stop.step % _EVERY for stop in group)
+
+    def _is_taken(self, x: float, y: float, half: float) -> bool:
+        """True if another number is in the way."""
+        return any(
+            abs(x - other_x) < half + other + 2 and abs(y - other_y) < 19
+            for other_x, other_y, other in self._numbered
+        )
+
+
+def ring(
+    where: Map, walk: Sequence[Waypoint], drawn: Mapping[str, Any]
+) -> tuple[Marker, list[int]] | None:
+    """Return the ring around the stop before the mistake, and the steps walked after it: up to the
+    return to the gold path, without one only the first. None if this walk has no mistake."""
+    before = [stop for stop in walk if stop.step < where.mistake]
+    places = {stop.step: stop.place for stop in walk}
+    if not where.failed or where.mistake not in places or not before:
+        return None
+    on_path = {name for name, _ in where.gold}
+    after = [move[-1] for move in drawn["moves"] if move[-1] >= where.mistake]
+    wrong = after[:1]
+    if on_path:
+        back = (n for n, step in enumerate(after, 1) if places[step] in on_path)
+        wrong = after[: next(back, len(after))]
+    stops = [each for each in drawn["stops"] if before[-1].step in each["steps"]]
+    stop = stops[0]
+    half = _RING if stop["aside"] else max(_RING, stop["half"] + 6)
+    return (stop["x"], stop["y"], half), wrong

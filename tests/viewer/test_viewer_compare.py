@@ -145,7 +145,9 @@ def test_a_difference_of_seconds_is_told_in_seconds() -> None:
     assert figures.value(seconds, -0.011) == "-11 ms"
 
 
-def test_flips_come_first_and_their_walks_and_causes_are_asked_for(top: Path) -> None:
+def test_the_verdict_and_the_table_come_first_and_flips_are_asked_for(
+    top: Path,
+) -> None:
     names = ["houses-oracle", "houses-random"]
     content = Content(Library([top]))
     first = Page.parse(content.compare(names))
@@ -156,7 +158,11 @@ def test_flips_come_first_and_their_walks_and_causes_are_asked_for(top: Path) ->
     }
     assert lost, "no record is read for the page"
     tags = [each.attributes.get("id") or each.tag for each in first.elements]
-    assert tags.index("flips-0") < tags.index("table")
+    assert tags.index("table") < tags.index("flips-0")
+    (verdict,) = first.all("p", class_="verdict")
+    assert verdict.text.startswith(
+        f"houses-random wins 0, loses {len(lost)} of 6 pairs; SR -"
+    )
     part = Page.parse(f"<body>{content.flips(names)}</body>")
     (side,) = part.all("div", class_="sides")
     assert side.attributes["id"] == "flips-0"

@@ -4,7 +4,7 @@ World, metrics and the choice of episodes are deterministic, so a record that wa
 error or by hand, differs from its replay even if each file is intact. Checked are:
 
 - ``run.json``: what the code and the data say about the split, its size and its metrics;
-- the set of episodes: the first ones in the plan's order, without gaps;
+- the set of episodes: the first ones in the plan's order, or of its sample, without gaps;
 - each episode: start, turn order, observations, decisions, feedback and poses of all steps, the
   limit of steps, the ending, the final state, the trials and their verdicts, and all scores.
 
@@ -71,6 +71,9 @@ def coverage(run: RecordedRun, dataset_size: int = 0) -> str:
         return f"all {of:,} episodes of the split"
     if CHOSEN in run.config["caveats"]:
         return f"{tried:,} of {of:,} episodes, {CHOSEN}"
+    seed = run.config["identity"].get("shuffle")
+    if seed is not None:
+        return f"{tried:,} of {of:,} episodes, a random sample (--shuffle {seed})"
     return f"the first {tried:,} of {of:,} episodes"
 
 

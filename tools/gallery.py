@@ -6,6 +6,7 @@ are scripts, and their prices are invented.
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -21,6 +22,7 @@ PRICES = """\
 scripted:first: {input: 0.25, output: 2.00}
 scripted:noise: {input: 5.00, output: 25.00}
 """
+REWARDS = ("success", "progress")
 RUNS = (
     ("walker", "walker", "regression:walker"),
     ("forward", "forward", ""),
@@ -29,6 +31,15 @@ RUNS = (
     ("react", "react", "scripted:noise"),
     ("act", "act", "scripted:first"),
 )
+
+
+def logs(top: Path) -> list[Path]:
+    """Train the table of docs/training.md, and return its logs."""
+    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    _, _, text = page.partition('title="tabular.py"\n')
+    (top / "tabular.py").write_text(text.partition("```")[0], encoding="utf-8")
+    subprocess.run([sys.executable, "tabular.py"], cwd=top, check=True)
+    return [top / f"{reward}-seed-{n}.jsonl" for reward in REWARDS for n in range(3)]
 
 
 def main(folder: Path) -> None:
@@ -56,6 +67,7 @@ def main(folder: Path) -> None:
             "walks": plot([walker, random], "map"),
             "causes": plot([walker, random], "causes"),
             "pairs": plot([walker, forward, random], "pairs"),
+            "curve": plot(logs(top), "curve"),
             "cost": plot([navgpt, react, act, random], "cost"),
         }
         for name, each in drawn.items():

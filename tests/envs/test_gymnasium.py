@@ -209,3 +209,18 @@ def test_distances_of_a_vector_keep_their_fractions() -> None:
 def test_parallel_environments_share_no_executor() -> None:
     with pytest.raises(UsageError, match="cannot share it; remove it"):
         vector(num_envs=2, parallel=True, executor=ThreadPoolExecutor(1))
+
+
+@pytest.mark.parametrize("actions", [["stop"], ["stop"] * 4, "stop", None])
+@pytest.mark.parametrize("parallel", [False, True])
+def test_a_batch_with_too_few_or_many_actions_is_one_line(
+    actions: Any, parallel: bool
+) -> None:
+    envs = vector(num_envs=3, parallel=parallel)
+    envs.reset(seed=0)
+    with pytest.raises(
+        UsageError, match="step takes 3 actions, one for each"
+    ) as caught:
+        envs.step(actions)
+    assert "\n" not in str(caught.value)
+    envs.close()

@@ -3,15 +3,14 @@
     place_of(Mine.act)           # "mine.py:9", where it is defined
     describe(error)              # "ZeroDivisionError: division by zero (line.py:53)"
 
-The checks compare a part with its base class when it is loaded, and a dataset after it was opened;
-what only shows while an episode is played raises :class:`CodeError` there.
+A part is compared with its base class when it is loaded; :func:`wayword.core.dataset.check_opened`
+checks a dataset. What only shows while an episode is played raises :class:`CodeError` there.
 """
 
 from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,43 +71,3 @@ def check_class(cls: type, base: type) -> None:
             raise UsageError(
                 f"{place_of(own)}: {cls.__name__}.{name} {takes}"
             ) from None
-
-
-def check_dataset(dataset: Any) -> None:
-    """Raise ``UsageError`` for a user's dataset without a family or tasks, or whose tasks are no
-    tasks or share an id. Tasks that are made on access are not made here."""
-    from wayword.core.dataset import Task
-    from wayword.core.world import Family
-
-    cls = type(dataset)
-    where = f"{place_of(cls)}: {cls.__name__}"
-    family = getattr(dataset, "family", None)
-    if not isinstance(family, Family):
-        given = "no family" if family is None else f"the family {family!r}"
-        raise UsageError(f'{where} has {given}; set family = Family("line") in it')
-    try:
-        tasks = dataset.tasks
-    except AttributeError as error:
-        if "tasks" not in str(error):
-            raise UsageError(describe(error)) from error
-        raise UsageError(
-            f"{where} has no tasks; set tasks = [Task(…), …] in it"
-        ) from None
-    if not isinstance(tasks, Sequence):
-        raise UsageError(f"{where}.tasks must be a list of Task(…), got {tasks!r:.60}")
-    if not len(tasks):
-        raise UsageError(f"{where}.tasks is empty; give at least one Task(…)")
-    if not isinstance(tasks, list | tuple):
-        return
-    ids: set[Any] = set()
-    for task in tasks:
-        if not isinstance(task, Task):
-            raise UsageError(f"{where}.tasks must hold Task(…), got {task!r:.60}")
-        name = task.episode.id
-        if not isinstance(name, str):
-            raise UsageError(f"{where}: an episode's id must be text, got {name!r}")
-        if name in ids:
-            raise UsageError(
-                f"{where}: two tasks have the id {name!r}; give each its own"
-            )
-        ids.add(name)

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from wayword.core.action import STOP, Action
 from wayword.core.agent import Demonstration
+from wayword.core.blame import describe, place_of
 from wayword.core.episode import Episode, Extra, NoSettings, PathReference, Reference
 from wayword.core.errors import UsageError, suggest
 from wayword.core.files import Memo, source_checksum
@@ -447,3 +448,40 @@ def capable_actors(
         problem = f"the expert uses low-level actions, but {actor} cannot {lacking[0]}"
         raise UsageError(f"{problem}; set dataset.actions={setting}")
     return capable
+
+
+def check_opened(dataset: Any) -> None:
+    """Raise ``UsageError`` for a user's dataset without a family or tasks, or whose tasks are no
+    tasks or share an id. Tasks that are made on access are not made here."""
+    cls = type(dataset)
+    where = f"{place_of(cls)}: {cls.__name__}"
+    family = getattr(dataset, "family", None)
+    if not isinstance(family, Family):
+        given = "no family" if family is None else f"the family {family!r}"
+        raise UsageError(f'{where} has {given}; set family = Family("line") in it')
+    try:
+        tasks = dataset.tasks
+    except AttributeError as error:
+        if "tasks" not in str(error):
+            raise UsageError(describe(error)) from error
+        raise UsageError(
+            f"{where} has no tasks; set tasks = [Task(…), …] in it"
+        ) from None
+    if not isinstance(tasks, Sequence):
+        raise UsageError(f"{where}.tasks must be a list of Task(…), got {tasks!r:.60}")
+    if not len(tasks):
+        raise UsageError(f"{where}.tasks is empty; give at least one Task(…)")
+    if not isinstance(tasks, list | tuple):
+        return
+    ids: set[Any] = set()
+    for task in tasks:
+        if not isinstance(task, Task):
+            raise UsageError(f"{where}.tasks must hold Task(…), got {task!r:.60}")
+        name = task.episode.id
+        if not isinstance(name, str):
+            raise UsageError(f"{where}: an episode's id must be text, got {name!r}")
+        if name in ids:
+            raise UsageError(
+                f"{where}: two tasks have the id {name!r}; give each its own"
+            )
+        ids.add(name)

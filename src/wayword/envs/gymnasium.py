@@ -199,6 +199,32 @@ class WaywordEnv(gymnasium.Env[str, Any]):
         return self.inner.game.legal_actions(self.inner.actor)
 
 
+def check_batch(actions: Any, num_envs: int) -> None:
+    """Raise ``UsageError`` unless there is an action for each environment."""
+    is_batch = hasattr(actions, "__len__") and not isinstance(actions, str)
+    count = len(actions) if is_batch else "no list"
+    if count != num_envs:
+        raise UsageError(
+            f"step takes {num_envs} actions, one for each environment, got {count}: {actions!r:.60}"
+        )
+
+
+class SyncBatch(gymnasium.vector.SyncVectorEnv):
+    """Gymnasium's ``SyncVectorEnv``, which counts the actions of a step."""
+
+    def step(self, actions: Any) -> Any:
+        check_batch(actions, self.num_envs)
+        return super().step(actions)
+
+
+class AsyncBatch(gymnasium.vector.AsyncVectorEnv):
+    """Gymnasium's ``AsyncVectorEnv``, which counts the actions of a step."""
+
+    def step_async(self, actions: Any) -> None:
+        check_batch(actions, self.num_envs)
+        super().step_async(actions)
+
+
 def vector(
     num_envs: int,
     dataset: str = "houses",
@@ -225,11 +251,11 @@ def vector(
 
     openers = [partial(open_env, number) for number in range(num_envs)]
     if parallel:
-        return gymnasium.vector.AsyncVectorEnv(
+        return AsyncBatch(
             openers, shared_memory=False, context="fork" if can_fork else "spawn",
             autoreset_mode=autoreset_mode,
         )  # fmt: skip
-    envs = gymnasium.vector.SyncVectorEnv(openers, autoreset_mode=autoreset_mode)
+    envs = SyncBatch(openers, autoreset_mode=autoreset_mode)
     if options.get("actions") != "menu":  # each samples its own legal actions
         envs.action_space = gymnasium.spaces.Tuple(
             [env.action_space for env in envs.envs]

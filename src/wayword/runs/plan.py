@@ -34,8 +34,8 @@ from annotated_types import Ge, Le, Lt
 
 from wayword.core import registry
 from wayword.core.agent import Agent, Toolkit, check_family
-from wayword.core.blame import check_dataset, describe
-from wayword.core.dataset import Dataset, DrawnTasks, Task
+from wayword.core.blame import describe
+from wayword.core.dataset import Dataset, DrawnTasks, Task, check_opened
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, WaywordError, suggest
 from wayword.core.files import reading
@@ -514,7 +514,7 @@ def open_dataset(plan: Plan) -> Dataset:
                 raise
             except Exception as error:
                 raise UsageError(f"{plan.on}: {describe(error)}") from error
-            check_dataset(opened[key])
+            check_opened(opened[key])
         else:
             with reading(plan.on):
                 opened[key] = opener(split, folder, settings)

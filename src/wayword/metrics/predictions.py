@@ -2,14 +2,14 @@
 
 A file is ``.json`` or ``.jsonl``, plain or gzipped; a ``.json`` file may hold JSON lines. It is a
 list of records, JSON lines, or an object that maps ids to records or walks (``{"6918": {...}}``),
-also inside ``instances``, ``predictions`` or ``results``, as VELMA's release writes it.
+also inside ``instances`` (VELMA's release), ``predictions`` or another name of ``LISTS``.
 
 * The id is ``instr_id`` (R2R), ``id``, ``episode_id``, ``instruction_id`` (RxR) or ``path_id``
   (the path's first instruction), or Touchdown's ``route_id``; ``scan`` is checked if present.
-* The walk is ``trajectory``, ``path``, ``pred_path``, ``agent_pano_path`` or ``route_panoids``; or
-  ``actions``, which are replayed in the dataset's world. A place is ``"viewpoint"`` or
-  ``["viewpoint", heading, elevation]`` (headings are not scored); nested lists of viewpoints are
-  flattened in order.
+* The walk is ``trajectory``, ``path``, ``pred_path``, ``agent_pano_path``, ``route_panoids`` or
+  another name of ``PLACES``; or ``actions``, which are replayed in the dataset's world. A place is
+  ``"viewpoint"`` or ``["viewpoint", heading, elevation]`` (headings are not scored); nested lists
+  of viewpoints are flattened in order.
 * REVERIE's records name the object in ``predObjId`` or ``pred_objid`` (VLN-DUET, HAMT).
 
 Positions in metres, as in prediction files of VLN-CE, are refused: first map each to its nearest
@@ -42,9 +42,15 @@ from wayword.metrics.scoring import Pair, PlaceScorer, scorer
 from wayword.worlds.indoor.world import ObjectReference
 
 NAMES = ("instr_id", "id", "episode_id", "instruction_id", "route_id", "path_id")
-PLACES = ("trajectory", "path", "pred_path", "agent_pano_path", "route_panoids")
-OBJECTS = ("predObjId", "pred_objid", "pred_obj_id")
-LISTS = ("instances", "predictions", "results", "submission")
+PLACES = (
+    *("trajectory", "path", "pred_path", "agent_pano_path", "route_panoids"),
+    *("predicted_path", "pred_trajectory", "traj", "agent_path", "viewpoints"),
+)
+OBJECTS = ("predObjId", "pred_objid", "pred_obj_id", "predObjID", "pred_object_id")
+LISTS = (
+    *("instances", "predictions", "results", "submission"),
+    *("preds", "outputs", "trajectories", "data"),
+)
 """Names of the list or mapping of records in a file that is one object."""
 ACTION = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\[(.*)\])?\s*", re.DOTALL)
 

@@ -49,6 +49,9 @@ FILES: dict[str, tuple[str, Any]] = {
         [{"instr_id": "to_c",
           "trajectory": [{"path": [[each, 0, 0] for each in WALK], "obj_heading": [1.0]}]}],
     ),
+    "data": ("p.json", {"data": [{"id": "to_c", "predicted_path": WALK}], "split": "x"}),
+    "preds": ("p.json", {"preds": {"to_c": {"viewpoints": WALK}}}),
+    "trajectories": ("p.json", {"trajectories": [{"episode_id": "to_c", "traj": WALK}]}),
     "pred_path": ("p.json", [{"instr_id": "to_c", "pred_path": WALK}]),
 }  # fmt: skip
 """Format: the file's name and its content."""

@@ -143,8 +143,6 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
     thought_tokens = sum(_tokens(each.reasoning) for each in samples)
     if not completion and any(each.text for each in samples):
         completion = None
-    else:
-        completion = completion
     estimated = not prompt or completion is None
     if not prompt or completion is None:
         cap = estimate()

@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import secrets
 import signal
 import stat
@@ -263,7 +264,23 @@ def _reject_constant(name: str) -> float:
 
 def parsed(text: bytes | str) -> Any:
     """Parse JSON. NaN and Infinity, which are not valid JSON, raise ``ValueError``."""
-    return json.loads(text, parse_constant=_reject_constant)
+    return paired(text, json.loads(text, parse_constant=_reject_constant))
+
+
+_SURROGATE = re.compile(rb"\\u[dD]|\xed[\xa0-\xbf]")
+"""A surrogate, paired or not, as a JSON escape or in UTF-8."""
+
+
+def paired(text: bytes | str, value: Any) -> Any:
+    """Return the value of a JSON text with U+FFFD for unpaired surrogates, which no tokenizer, file
+    or database holds."""
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if not _SURROGATE.search(raw):
+        return value
+    pairs = json.dumps(value, ensure_ascii=False)
+    return json.loads(
+        pairs.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    )
 
 
 def read_json(path: Path, kind: type = object) -> Any:

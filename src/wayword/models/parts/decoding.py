@@ -229,7 +229,8 @@ _CANDIDATE = re.compile(r"<[^\s<>\[\]]{1,60}>|\[[^\s<>\[\]]{1,60}\]")
 
 def broken(text: str, is_control: Callable[[str], bool]) -> str:
     """Return a text whose control tokens are broken after their first character, so that a
-    tokenizer reads them as text."""
+    tokenizer reads them as text, and without unpaired surrogates, which none can read."""
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
     def broken_token(match: re.Match[str]) -> str:
         token = match[0]

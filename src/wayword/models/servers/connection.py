@@ -23,6 +23,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
+from wayword.core.files import paired
 from wayword.core.loopback import is_loopback
 from wayword.core.model import Prompt, Usage, estimated_tokens
 from wayword.core.secrets import hidden, redacted, remember, without_secrets
@@ -146,7 +147,8 @@ class Connection:
         return False
 
     async def _send(self, request: Request) -> Any:
-        body = json.dumps(request.body).encode()
+        text = json.dumps(request.body)
+        body = json.dumps(paired(text, request.body)).encode()
         try:
             async with asyncio.timeout(self._settings.timeout):
                 async with self._open_session().post(
@@ -377,17 +379,11 @@ def _proxy_for(parts: SplitResult) -> str:
 
 
 def _parsed(text: str) -> Json:
-    """Return a reply's JSON, None if it has none. Unpaired surrogates, which no file or database
-    holds, become U+FFFD."""
+    """Return a reply's JSON, None if it has none."""
     try:
-        reply = json.loads(text, strict=False)
-        if "\\ud" in text.lower():
-            pairs = json.dumps(reply, ensure_ascii=False)
-            pairs = pairs.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            reply = json.loads(pairs)
+        return paired(text, json.loads(text, strict=False))
     except (ValueError, RecursionError):
         return None
-    return reply
 
 
 def _error(reply: Json, status: int) -> Json:

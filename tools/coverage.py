@@ -284,7 +284,7 @@ def true_mean(name: str) -> float:
 
 
 def skewed(repeats: int) -> Iterator[Cell]:
-    for (name, (kind, draw)), n in product(SKEWED.items(), (10, 30, 100)):
+    for (name, (kind, draw)), n in product(SKEWED.items(), (10, 30, 40, 100)):
         truth = true_mean(name)
         rng = np.random.default_rng((5, n))
         found = [printed(draw(rng, n), kind) for _ in range(repeats)]
@@ -325,7 +325,7 @@ def paired(repeats: int, sizes: Sequence[int] = (10, 30, 100, 300)) -> Iterator[
 def paired_means(repeats: int) -> Iterator[Cell]:
     """Metrics other than success, whose differences are skewed."""
     # The second run costs the same on average, with another spread: differences are skewed.
-    for (name, (kind, draw)), n in product(SKEWED.items(), (10, 30, 100)):
+    for (name, (kind, draw)), n in product(SKEWED.items(), (10, 30, 40, 100)):
         truth = true_mean(name)
         rng = np.random.default_rng((8, n))
         lines: list[MetricDifference] = []

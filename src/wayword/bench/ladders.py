@@ -821,6 +821,8 @@ def render_comparison(first: Path, second: Path) -> str:
             f"too few places for a difference on one of {len(tracks)} tracks: the clearest has a "
             f"corrected p of {clearest:.3f}; play without --quick, or fewer --tracks"
         )
+    if any(card["quick"] for card in cards):
+        lines.append(_quick_note(rows))
     if real := compare_real(first, second):
         lines += [
             "",
@@ -828,6 +830,24 @@ def render_comparison(first: Path, second: Path) -> str:
             *(f"{row.track}: {_change(row)}" for row in real),
         ]
     return "\n".join(lines)
+
+
+def _quick_note(rows: Sequence[TrackDifference]) -> str:
+    """What a comparison of quick runs can show at best: its smallest p-values are those of a player
+    that wins in all places."""
+    tracks = [row for row in rows if row.track != ALL_TRACKS]
+    fewest = min(row.places for row in tracks)
+    every = sum(row.places for row in tracks)
+    best = f"on one of {len(tracks)} tracks {clearest_p(fewest, len(tracks)):.2g}"
+    if len(tracks) > 1:
+        best += f", on all together {clearest_p(every, 1):.2g}"
+    needed = 2
+    while clearest_p(needed, 1) >= ALPHA:
+        needed += 1
+    return (
+        f"a quick run can show at best, with a win in every place: p {best}; a difference needs "
+        f"{needed} places without a loss"
+    )
 
 
 def clearest_p(places: int, tracks: int) -> float:

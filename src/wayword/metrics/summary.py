@@ -124,7 +124,6 @@ def summarize(
     failed: int = 0,
     wall_seconds: float | None = None,
     clusters: Iterable[Hashable] | None = None,
-    seed: int = 0,
     success: str = "",
     **fields: Any,
 ) -> Row:
@@ -149,7 +148,7 @@ def summarize(
         bounds = [
             RATE if kinds.get(key) == "rate" else POSITIVE for key in table.columns
         ]
-        found = mean_intervals(values, bounds, own, seed=seed)
+        found = mean_intervals(values, bounds, own)
         intervals = dict(zip(table.columns, found, strict=True))
     success = success or scoring.success_of(family)
     if failed and success in table.columns:

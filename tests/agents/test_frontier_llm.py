@@ -103,7 +103,7 @@ def test_true_relations_between_rooms_and_objects_find_the_target_sooner(
     for agent, model, more in (
         ("frontier", "", {}), ("frontier_llm", "Ranker:x", {"scene": "perfect"})
     ):  # fmt: skip
-        run(Plan(agent, "apartments:test", model, {**PERFECT, **more}, limit=limit,
+        run(Plan(agent, "apartments:test", model, {**PERFECT, **more}, limit=limit, first=True,
                  out=tmp_path / agent))  # fmt: skip
     found = compared(
         tmp_path / "frontier", tmp_path / "frontier_llm", ["steps", "spl_visible"]
@@ -125,6 +125,7 @@ def played(model: str, tmp_path: Path, **settings: Any) -> list[Any]:
             model,
             settings,
             limit=1,
+            first=True,
             max_steps=60,
             out=out,
         )

@@ -132,6 +132,7 @@ def longer_limit(folder: Path) -> None:
             plan.on,
             settings=plan.settings,
             limit=8,
+            first=True,
             max_steps=99,
             out=plan.out,
         )
@@ -142,14 +143,26 @@ def longer_limit(folder: Path) -> None:
 def other_seed(folder: Path) -> None:
     shutil.rmtree(folder / LEVELS[0])
     plan = _plan(LEVELS[0], folder)
-    play(Plan("random", plan.on, settings=plan.settings, limit=8, seed=3, out=plan.out))
+    play(
+        Plan(
+            "random",
+            plan.on,
+            settings=plan.settings,
+            limit=8,
+            first=True,
+            seed=3,
+            out=plan.out,
+        )
+    )
     recomputed(folder)
 
 
 def oracle_plays_a_level(folder: Path) -> None:
     shutil.rmtree(folder / LEVELS[2])
     plan = _plan(LEVELS[2], folder)
-    play(Plan("gold", plan.on, settings=plan.settings, limit=8, out=plan.out))
+    play(
+        Plan("gold", plan.on, settings=plan.settings, limit=8, first=True, out=plan.out)
+    )
     recomputed(folder)
 
 
@@ -259,7 +272,16 @@ def no_robust_loss(folder: Path) -> None:
 
 def more_episodes(folder: Path) -> None:
     plan = _plan(LEVELS[0], folder)
-    play(Plan("random", plan.on, settings=plan.settings, limit=12, out=plan.out))
+    play(
+        Plan(
+            "random",
+            plan.on,
+            settings=plan.settings,
+            limit=12,
+            first=True,
+            out=plan.out,
+        )
+    )
     recomputed(folder)
 
 

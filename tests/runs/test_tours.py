@@ -186,7 +186,15 @@ def test_a_killed_run_resumes_with_its_memory(player: str, tmp_path: Path) -> No
             "--model",
             player,
         ),
-        *("--remember", "scene", "--out", str(broken), "--set", "decoding=free"),
+        *(
+            "--remember",
+            "scene",
+            "--first",
+            "--out",
+            str(broken),
+            "--set",
+            "decoding=free",
+        ),
         *("--set", "context=100000"),
         *(
             part

@@ -104,7 +104,7 @@ def documents(out: Path, plan: Plan) -> list[Document]:
 
 def test_the_step_limit_on_the_path_is_a_limit_and_no_mistake(tmp_path: Path) -> None:
     (document,) = documents(
-        tmp_path / "run", Plan("oracle", "towns", limit=1, max_steps=6)
+        tmp_path / "run", Plan("oracle", "towns", limit=1, first=True, max_steps=6)
     )
     assert document.mistake is not None
     assert document.mistake.limit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import io
 import json
 import re
@@ -15,6 +16,8 @@ import pytest
 
 from helpers.records import records
 from wayword.cli import GC_THRESHOLDS, main
+from wayword.cli.app import HELP_SECTIONS
+from wayword.cli.running import run as run_command
 from wayword.runs.record import RunFolder
 
 
@@ -474,3 +477,11 @@ def test_a_mistyped_episode_leaves_no_folder(tmp_path: Path) -> None:
     )
     assert "did you mean 'test-s0-r9-00" in line
     assert not out.exists()
+
+
+def test_every_option_of_run_is_in_a_section_of_its_help() -> None:
+    names = {name for part in HELP_SECTIONS["run"].values() for name in part}
+    options = set(inspect.signature(run_command).parameters)
+    assert names == options - {"context", "agent"}
+    listed = [name for part in HELP_SECTIONS["run"].values() for name in part]
+    assert len(listed) == len(names), "each in one section"

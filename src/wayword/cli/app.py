@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from pkgutil import resolve_name
 from typing import Annotated, Any
 
@@ -44,6 +45,22 @@ SHIPPED = {
 """Command -> its function or group in ``wayword.cli``, in the order of the help."""
 
 
+HELP_SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "run": {
+        "What to play": ("on", "model", "settings", "config", "actors", "perturb"),
+        "Which episodes": (
+            "limit", "first", "shuffle", "episodes", "redo", "shard", "continues", "max_steps",
+        ),
+        "Budgets and servers": (
+            "max_dollars", "max_tokens", "prices", "cache", "rpm", "retries", "concurrency",
+        ),
+        "Several runs": ("seeds", "seed", "sweep", "engine", "workers", "remember"),
+        "Input and output": ("data", "out", "trusted", "dry_run", "watch", "track", "ask"),
+    },
+}  # fmt: skip
+"""Command -> sections of its help, each with the names of its options; others come last."""
+
+
 class _Conversion:
     """Conversion of a parameter that passes values which already have its type.
 
@@ -77,6 +94,29 @@ class StrictCommand(TyperCommand):
                     f"{option.opts[0]} is given {times} times; give it once"
                 )
         return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, then the options in the sections of ``HELP_SECTIONS``."""
+        sections = HELP_SECTIONS.get(self.name or "", {})
+        rows: dict[str, list[Any]] = {
+            "Arguments": [],
+            **{name: [] for name in sections},
+        }
+        section_of = {
+            option: name for name, options in sections.items() for option in options
+        }
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if param.param_type_name == "argument":
+                section = "Arguments"
+            else:
+                section = section_of.get(param.name or "", "Options")
+            if record is not None:
+                rows.setdefault(section, []).append(record)
+        for section, records in rows.items():
+            if records:
+                with formatter.section(section):
+                    formatter.write_dl(records)
 
 
 class Group(TyperGroup):

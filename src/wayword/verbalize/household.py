@@ -298,7 +298,7 @@ def briefing(space: ActionSpace) -> dict[str, str]:
     aside = "step aside"
     aside_by = f" by {body.step:g} m, facing the same way"
     if body.pan_degrees:
-        aside = f"turn by {body.pan_degrees:g} degrees"
+        aside = f"turn by {body.pan_degrees:g}°"
         aside_by = ""
     return {
         "view": (

@@ -46,7 +46,11 @@ EXAMPLE = {
     "plan": "Go up by place 3; if there is no bedroom, come back and try place 5.",
     "action": "goto[place 3]",
 }
-"""An answer, in the prompt."""
+OBJECT_EXAMPLE = {
+    **EXAMPLE,
+    "thought": "I have seen the kitchen; a bed is more likely upstairs, and place 3 leads there.",
+}
+"""Answers, in the prompt: for a route and for an object."""
 _GOTO = re.compile(r"goto\[([^\]]*)\]")
 
 
@@ -140,12 +144,17 @@ class MapGPT(PromptAgent):
         self._shows_pictures = (
             settings.pictures and "picture" in self._perceiver.capabilities
         )
-        form = self._prompts.fill("answer", plans=settings.plan)
-        self._recipe = StrategyRecipe(form, "mapgpt")
+        self._recipe = self._recipe_for("route")
         self._map = PlaceMap()
         self._earlier: set[Action] = set()
         self._plan = ""
         self._remembers = False
+
+    def _recipe_for(self, goal: str) -> StrategyRecipe:
+        """Return the form of an answer; its fields are the same for a route and for an object."""
+        plans = self._settings.plan
+        form = self._prompts.fill("answer", plans=plans, goal=goal)
+        return StrategyRecipe(form, "mapgpt")
 
     def remember(self, earlier: MapGPT) -> None:
         self._map = copy.deepcopy(earlier._map)
@@ -221,11 +230,16 @@ class MapGPT(PromptAgent):
         self, view: IndoorObservation, actions: Mapping[Action, Action]
     ) -> list[Message]:
         settings = self._settings
+        goal = "route"
+        example = EXAMPLE
+        if isinstance(view, ObjectsObservation):
+            goal = "object"
+            example = OBJECT_EXAMPLE
         fixed = self._prompts.fill(
             "system",
-            goal="object" if isinstance(view, ObjectsObservation) else "route",
+            goal=goal,
             remembers=self._remembers,
-            form=self._recipe.request(self._constrained, **EXAMPLE),
+            form=self._recipe_for(goal).request(self._constrained, **example),
             limit=self._steps.limit,
             needs_stop=self._steps.needs_stop,
         )

@@ -214,8 +214,9 @@ class VelmaSettings:
     number of steps, and what is not described. ``context``: maximum tokens of a prompt; examples
     are dropped to stay below. 0: as many as fit the model's context window. ``follow``: also ask if
     the current leg is done (needs ``shots=0`` and ``decoding=choose``). ``glosses``: explain each
-    action, as the released prompt does. ``prompts``: a folder of texts that replace the shipped
-    ones, also the sentences ``junction``, ``landmark``, ``flow_with`` and ``flow_against``.
+    action, as the released prompt does; always if ``reasoned``. ``prompts``: a folder of texts that
+    replace the shipped ones, also the sentences ``junction``, ``landmark``, ``flow_with`` and
+    ``flow_against``.
     """
 
     shots: NotNegative = 2
@@ -369,7 +370,8 @@ class Velma(Agent):
     def prompt(self) -> str:
         return self._prompts.fill(
             "walk",
-            glosses=self._settings.glosses,
+            # A chat model does not know from the names alone that left and right only turn.
+            glosses=self._settings.glosses or self._settings.decoding == "reasoned",
             examples=self._examples,
             walk=self._walk,
             limit=self._limit,

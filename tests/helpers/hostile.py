@@ -198,9 +198,20 @@ def file_changes() -> dict[str, Change]:
 
         return change
 
+    def sparse(name: str) -> Change:
+        def change(folder: Path) -> None:
+            with (folder / name).open("ab") as file:
+                file.truncate(20 << 30)
+
+        return change
+
     def folder_instead(folder: Path) -> None:
         (folder / "episodes.jsonl.gz").unlink()
         (folder / "episodes.jsonl.gz").mkdir()
+
+    def utf_16(folder: Path) -> None:
+        text = (folder / "run.json").read_text(encoding="utf-8")
+        (folder / "run.json").write_text(text, encoding="utf-16")
 
     def loop(folder: Path) -> None:
         (folder / "episodes.jsonl.gz").unlink()
@@ -237,6 +248,11 @@ def file_changes() -> dict[str, Change]:
         "pipe calls": pipe("calls.jsonl"),
         "pipe sessions": pipe("sessions.jsonl"),
         "pipe progress": pipe(".progress.json"),
+        "sparse episodes": sparse("episodes.jsonl.gz"),
+        "sparse config": sparse("run.json"),
+        "sparse calls": sparse("calls.jsonl"),
+        "sparse progress": sparse(".progress.json"),
+        "utf-16 config": utf_16,
         "folder episodes": folder_instead,
         "link to itself": loop,
         "link to a device": device,

@@ -248,13 +248,17 @@ def test_the_folder_goes_on_once_there_is_room(tmp_path: Path) -> None:
     assert len(RunFolder.read(tmp_path).scores()) == 2
 
 
-def test_a_full_disk_is_one_clear_line() -> None:
+def test_a_full_disk_is_one_clear_line(tmp_path: Path) -> None:
     """/dev/full takes the opening of a file and refuses every byte, as a full disk does."""
-    writer = Appender(Path("/dev/full"))
-    with pytest.raises(
-        RecordingError, match="/dev/full: no space left on device; finished episodes"
-    ):
-        writer.append(b"{}\n")
+    writer = Appender(tmp_path / "calls.jsonl")
+    with Path("/dev/full").open("ab", buffering=0) as full:
+        regular = writer._file
+        writer._file = full  # type: ignore[assignment]
+        with pytest.raises(
+            RecordingError, match="jsonl: no space left on device; finished episodes"
+        ):
+            writer.append(b"{}\n")
+        writer._file = regular
     writer.close()
 
 

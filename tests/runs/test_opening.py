@@ -57,6 +57,12 @@ def test_a_file_is_only_opened_where_the_user_names_it(name: str) -> None:
         trusted_part("dataset", name, "", ())
 
 
+@pytest.mark.parametrize("name", ["./evil.py:test", "evil.yaml:all", "gone:test"])
+def test_the_dataset_of_a_record_is_installed_or_trusted(name: str) -> None:
+    with pytest.raises(UsageError, match=r"no file that you have not named|no dataset"):
+        opened(dataset=name)
+
+
 def test_a_part_that_is_no_file_is_not_installed() -> None:
     with pytest.raises(UsageError, match="no agent called 'gone' is installed"):
         trusted_part("agent", "gone", "", ())

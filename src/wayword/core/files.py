@@ -210,18 +210,29 @@ def open_regular(path: Path, mode: str = "rb", buffering: int = -1) -> BinaryIO:
     def opener(name: str, flags: int) -> int:
         return os.open(name, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
 
+    problem = "is not a regular file; remove it"
+    if "r" in mode and path.is_dir():
+        raise OSError(errno.EINVAL, problem, str(path))
     file: Any = open(path, mode, buffering, opener=opener)  # noqa: SIM115 - returned
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise OSError(errno.EINVAL, "is not a regular file", str(path))
+        raise OSError(errno.EINVAL, problem, str(path))
     opened: BinaryIO = file
     return opened
 
 
+# A run's small files have less than 1 MiB. The size of a file proves nothing: it may be sparse.
+_MOST_REGULAR_BYTES = 16 << 20
+
+
 def read_regular(path: Path) -> bytes:
-    """Content of a file from another person. Raises ``OSError`` as :func:`open_regular`."""
+    """Content of a small file from another person. Raises ``OSError`` as :func:`open_regular`, and
+    above 16 MiB."""
     with open_regular(path) as file:
-        return file.read()
+        content = file.read(_MOST_REGULAR_BYTES + 1)
+    if len(content) > _MOST_REGULAR_BYTES:
+        raise OSError(errno.EFBIG, "is larger than 16 MiB", str(path))
+    return content
 
 
 def read_bytes(path: Path) -> bytes:

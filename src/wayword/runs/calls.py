@@ -33,6 +33,7 @@ from wayword.core.action import Rejection
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Choice, user
 from wayword.core.trajectory import Trajectory
+from wayword.core.visible import escaped
 from wayword.runs.config import success_of
 from wayword.runs.export import Card, OnEpisode, records, require_new
 from wayword.runs.record import RunFolder
@@ -189,4 +190,4 @@ def _digest(messages: Sequence[Mapping[str, str]]) -> bytes:
 
 
 def _line(row: Mapping[str, Any]) -> bytes:
-    return (json.dumps(row, ensure_ascii=False) + "\n").encode(errors="replace")
+    return (escaped(json.dumps(row, ensure_ascii=False)) + "\n").encode()

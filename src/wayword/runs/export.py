@@ -36,6 +36,7 @@ from wayword.core.game import Game
 from wayword.core.model import Completion, Image, Message
 from wayword.core.recording import DictatedModel
 from wayword.core.trajectory import HISTORY_DROPPED, ModelCall, Step, Trajectory
+from wayword.core.visible import escaped
 from wayword.core.world import Feedback
 from wayword.runs.active import demonstrations
 from wayword.runs.codec import dump
@@ -188,7 +189,7 @@ def export(
             for lines in _lines(opened, options, strategy, card, on_episode):
                 file.writelines(lines)
         os.replace(new, out)
-        text = json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n"
+        text = escaped(json.dumps(asdict(card), indent=2, ensure_ascii=False)) + "\n"
         out.with_name(f"{out.name}.card.json").write_text(text, **_ENCODING)
     except OSError as error:
         raise RecordingError(f"{out}: cannot be written ({error.strerror})") from error
@@ -273,7 +274,7 @@ def _lines(
                     card.omit("duplicate")
                 else:
                     line = {**text, "episode": record.episode_id, **ending}
-                    new.append(json.dumps(line, ensure_ascii=False) + "\n")
+                    new.append(escaped(json.dumps(line, ensure_ascii=False)) + "\n")
                 digests.add(digest)
         card.lines += len(new)
         card.episodes += bool(new)
@@ -464,7 +465,9 @@ def publish(
     tables = {"steps": steps, "trajectory": _pictured(opened, options, out / "images")}
     for name, table in tables.items():
         with paths[name].open("w", newline="\n", **_ENCODING) as file:
-            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table)
+            file.writelines(
+                escaped(json.dumps(row, ensure_ascii=False)) + "\n" for row in table
+            )
     rows = {name: path.read_bytes().count(b"\n") for name, path in paths.items()}
     for name, path in paths.items():
         path.with_name(f"{path.name}.card.json").unlink(missing_ok=True)

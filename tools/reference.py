@@ -10,8 +10,9 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import tempfile
 from collections.abc import Iterator
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, asdict, fields, replace
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -26,6 +27,7 @@ def pages() -> dict[str, str]:
     """Return the text of every page by file name."""
     parts = {f"{kind}s.md": _parts(kind) for kind in KINDS}
     others = {"metrics.md": _metrics(), "released.md": _released()}
+    others["prompts.md"] = _prompts()
     return {"cli.md": _cli(), **parts, **others}
 
 
@@ -229,6 +231,58 @@ def _released() -> str:
         table = "\n".join(["| Name | Difference |", "| --- | --- |", *rows])
         blocks.append(f"## {system}\n\n{table if rows else 'None.'}")
     return _page("Differences to the released code", introduction, *blocks)
+
+
+PLAYED = {
+    "navgpt": "houses", "navcot": "houses", "mapgpt": "houses", "discussnav": "houses",
+    "walker": "houses", "velma": "towns", "act": "household", "react": "household",
+    "react_emmem": "household", "reflexion": "household", "reflexion_emmem": "household",
+    "planner": "household", "plan_search": "household", "lgx": "apartments",
+    "frontier_llm": "apartments",
+}  # fmt: skip
+"""Agents that ask a model, each with a dataset whose first episode is shown."""
+LATE = {"velma": 30, "lgx": 30, "frontier_llm": 30}
+"""Turns of agents that ask nothing in the first one: they look around, or walk to a crossing."""
+
+
+def _prompts() -> str:
+    """The first prompt of each agent and role, as the model gets it."""
+    introduction = (
+        "The first prompt of each agent, and of each of its roles, in the first generated episode, "
+        "with default settings. `wayword run … --dry-run` shows those of your own run, `wayword "
+        "view` all prompts and answers of a recorded one. "
+        "[Other prompts](../adding.md#other-prompts-for-an-agent) says how to change them."
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        blocks = [_prompts_of(agent, on, Path(folder)) for agent, on in PLAYED.items()]
+    return _page("Prompts", introduction, *blocks)
+
+
+def _prompts_of(agent: str, on: str, folder: Path) -> str:
+    from wayword.runs import Plan, RunFolder, run
+
+    plan = Plan(agent, on, "scripted:first", limit=1, first=True)
+    steps = LATE.get(agent, 1)
+    played = run(replace(plan, max_steps=steps, out=folder / agent))
+    run_folder = RunFolder.read(played.path)
+    trajectories = [record.trajectory for record in run_folder.records()]
+    trajectories += [
+        each.trajectory for each in run_folder.failures() if each.trajectory
+    ]
+    calls = [call for each in trajectories for call in each.calls()]
+    blocks = [f"## {agent} in {on}"]
+    first_of_role = {call.role: call for call in reversed(calls)}
+    for role, call in sorted(first_of_role.items(), key=lambda pair: pair[0] != "main"):
+        if len(first_of_role) > 1:
+            blocks.append(f"Role `{role}`:")
+        prompt = call.prompt
+        if isinstance(prompt, str):
+            text = prompt
+        else:
+            text = "\n\n".join(f"[{each.role}]\n{each.content}" for each in prompt)
+        lines = [line.rstrip() for line in text.splitlines()]
+        blocks.append("\n".join(["```text", *lines, "```"]))
+    return "\n\n".join(blocks)
 
 
 def _markdown(doc: str) -> str:

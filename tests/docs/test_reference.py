@@ -8,6 +8,7 @@ from tools import reference
 NAMES = (
     *("cli.md", "agents.md", "datasets.md", "worlds.md", "models.md", "metrics.md"),
     "released.md",
+    "prompts.md",
 )
 
 

@@ -1,9 +1,8 @@
 """LaTeX tables with the columns that papers on a benchmark print.
 
     >>> from wayword.metrics.summary import summarize
-    >>> from wayword.metrics.summary import summarize
-    >>> row = summarize("mine", [{"sr": 1.0}, {"sr": 0.0}], family="indoor", of=2)
-    >>> print(paper_table([row], "r2r").splitlines()[5])
+    >>> row = summarize("mine", [{"sr": 1.0}, {"sr": 0.0}], family="babyai", of=2)
+    >>> print(paper_table([row], "babyai").splitlines()[5])
     Method & SR (\\%) $\\uparrow$ \\\\
 
 A ``table`` environment of a column's width, which needs the package ``booktabs``: an arrow for the

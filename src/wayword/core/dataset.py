@@ -439,14 +439,18 @@ def capable_actors(
 ) -> list[str]:
     """Return the actors whose ``verbs`` include every verb that the expert needs. Raises
     ``UsageError`` if there are none; ``dataset.actions=setting`` allows the verbs."""
-    missing = {
-        actor: [v for v in needed if v not in known] for actor, known in verbs.items()
-    }
-    capable = [actor for actor, lacking in missing.items() if not lacking]
+    capable = []
+    problem = ""
+    for actor, able in verbs.items():
+        lacking = [verb for verb in needed if verb not in able]
+        if not lacking:
+            capable.append(actor)
+        elif not problem:
+            problem = f"but {actor} cannot {lacking[0]}"
     if not capable:
-        actor, lacking = next(iter(missing.items()))
-        problem = f"the expert uses low-level actions, but {actor} cannot {lacking[0]}"
-        raise UsageError(f"{problem}; set dataset.actions={setting}")
+        raise UsageError(
+            f"the expert uses low-level actions, {problem}; set dataset.actions={setting}"
+        )
     return capable
 
 

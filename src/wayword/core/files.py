@@ -15,7 +15,7 @@ import stat
 import tempfile
 import traceback
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
@@ -78,9 +78,8 @@ def cached_json(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> 
     ``name`` whenever the result of ``make`` changes. A damaged cache file is computed again.
     """
     try:
-        key = _sha256("".join(f"{sha256(path)}  {path.name}\n" for path in sources))[
-            :16
-        ]
+        lines = [f"{sha256(path)}  {path.name}\n" for path in sources]
+        key = _sha256("".join(lines))[:16]
     except OSError:
         return make()  # raises an error that describes the problem
     stored = cache_folder() / "read" / f"{name}-{key}.json"
@@ -109,10 +108,9 @@ class Memo:
         self._path = cache_folder() / "numbers" / f"{name}.txt" if name else None
         self._cached: dict[int, int | None] = {}
         with suppress(OSError):
+            text = ""
             if self._path:
                 text = self._path.read_text(encoding="ascii", errors="replace")
-            else:
-                text = ""
             for line in text.splitlines():
                 entry, _, check = line.rpartition(" ")
                 if entry and check == _sha256(entry)[:8]:
@@ -122,10 +120,11 @@ class Memo:
     def get(self, key: str, make: Callable[[], int | None]) -> int | None:
         """Return the number of a key (any text); ``make`` computes it if it is not cached."""
         digest = _sha256(key)[:16]
-        # A third of the text's memory; there may be a million of them
+        # A third of the text's memory; there may be a million of them.
         hashed = int(digest, 16)
         if hashed not in self._cached:
-            self._cached[hashed] = number = make()
+            number = make()
+            self._cached[hashed] = number
             if self._path is not None:
                 entry = f"{digest} {'-' if number is None else number}"
                 # Leading line break: the partial line of a killed process spoils no other line.
@@ -146,8 +145,10 @@ def source_checksum(*packages: str) -> str:
     """Return a checksum (16 hex digits) of the code and tables of packages in ``wayword``."""
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    texts = [path for name in packages for path in (root / name).rglob("*.*")]
-    for path in sorted(path for path in texts if path.suffix in (".py", ".toml")):
+    paths: list[Path] = []
+    for name in packages:
+        paths += (root / name).rglob("*.*")
+    for path in sorted(path for path in paths if path.suffix in (".py", ".toml")):
         digest.update(f"{sha256(path)}  {path.relative_to(root).as_posix()}\n".encode())
     return digest.hexdigest()[:16]
 
@@ -253,6 +254,7 @@ def read_bytes(path: Path) -> bytes:
 
 def _unzip(path: Path) -> bytes:
     zipped = path.read_bytes()
+    # A small file may have a high ratio: 16 MiB are always read.
     max_bytes = min(MOST_BYTES, max(_MAX_RATIO * len(zipped), 16 * _CHUNK_BYTES))
     member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     with suppress(zlib.error):  # in one call for a single member, as in published files
@@ -339,13 +341,23 @@ def read_field(
 
 
 READER_ERRORS = (
-    *(KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError),
-    *(AssertionError, RecursionError, MemoryError),
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    RecursionError,
+    MemoryError,
 )
 """Errors of code that reads malformed data."""
 FETCH_AGAIN = "fetch it again"
+"""The remedy in errors about published data."""
 _NUMBER_VARIABLES = ("number", "index", "line", "row")
+"""Names of a reader's variables that hold the number of a record."""
 _NAME_VARIABLES = ("where", "task_id", "episode_id", "name", "scan", "scene")
+"""Names of a reader's variables that hold the name of a record, the most exact first."""
 
 
 @contextmanager
@@ -358,29 +370,42 @@ def reading(what: str, remedy: str = FETCH_AGAIN) -> Iterator[None]:
     try:
         yield
     except READER_ERRORS as error:
-        frames = [
-            frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)
-        ][::-1]
-        files = (v for names in frames for v in names.values() if isinstance(v, Path))
-        path = next((file for file in files if file.is_file()), None)
+        # The local variables of the frames, from the one that raised outwards.
+        walked = traceback.walk_tb(error.__traceback__)
+        frames = [frame.f_locals for frame, _ in walked][::-1]
+        path = _file_in(frames)
         if path is None and remedy == FETCH_AGAIN:
             remedy = "no file was being read: report this error with its command"
-        numbers = [names.get(each) for names in frames for each in _NUMBER_VARIABLES]
-        texts = [names.get(each) for names in frames for each in _NAME_VARIABLES]
-        record = next((f"record {each}" for each in numbers if type(each) is int), "")
-        record = record or next(
-            (each for each in texts if isinstance(each, str) and each), ""
-        )
+        parts = [_record_in(frames)]
+        problem = f"has an unexpected value ({describe_error(error)})"
         if isinstance(error, KeyError) and error.args:
-            field = f"field {error.args[0]!r}"
-        else:
-            field = ""
-        if field:
+            parts.append(f"field {error.args[0]!r}")
             problem = "is missing"
-        else:
-            problem = f"has an unexpected value ({describe_error(error)})"
-        where = ", ".join(part for part in (record, field) if part)
+        where = ", ".join(part for part in parts if part)
         raise DataError(path or what, where, problem, remedy) from error
+
+
+def _file_in(frames: Sequence[Mapping[str, Any]]) -> Path | None:
+    """Return the first local variable that is the path of a file."""
+    for variables in frames:
+        for value in variables.values():
+            if isinstance(value, Path) and value.is_file():
+                return value
+    return None
+
+
+def _record_in(frames: Sequence[Mapping[str, Any]]) -> str:
+    """Return the record that was read: the innermost number, else the innermost name, else ""."""
+    for variables in frames:
+        for name in _NUMBER_VARIABLES:
+            if type(variables.get(name)) is int:  # not a bool
+                return f"record {variables[name]}"
+    for variables in frames:
+        for name in _NAME_VARIABLES:
+            value = variables.get(name)
+            if isinstance(value, str) and value:
+                return value
+    return ""
 
 
 _BAD_RECORDS: ContextVar[list[str] | None] = ContextVar("bad records", default=None)

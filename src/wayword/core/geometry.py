@@ -46,6 +46,7 @@ _CARDINAL_UNITS = {
     180.0: (0.0, -1.0),
     270.0: (-1.0, 0.0),
 }
+"""Heading -> its exact direction (east, north)."""
 
 
 def absolute(degrees: float) -> float:
@@ -115,6 +116,7 @@ def apparent_size(
 
 def inside_polygon(x: float, y: float, polygon: tuple[Point, ...]) -> bool:
     """True if a point is inside (even-odd rule)."""
+    # Each edge that a ray to the east crosses changes the side.
     inside = False
     ax, ay = polygon[-1]
     for bx, by in polygon:
@@ -166,6 +168,7 @@ def segment_distances(
 
 def crossing(p: Point, q: Point, a: Point, b: Point) -> bool:
     """True if two segments cross or touch; False if they are parallel."""
+    # Solve p + t r = a + u s for t and u.
     rx = q[0] - p[0]
     ry = q[1] - p[1]
     sx = b[0] - a[0]
@@ -208,6 +211,7 @@ def box_distances(x: float, y: float, boxes: Floats) -> Floats:
 
 def enters(p: Point, q: Point, box: Box) -> bool:
     """True if the segment from ``p`` to ``q`` passes through the interior of a box (slab test)."""
+    # The shares of the segment at which it enters and leaves the slabs of both axes.
     enter = 0.0
     leave = 1.0
     for start, end, low, high in (
@@ -226,8 +230,8 @@ def enters(p: Point, q: Point, box: Box) -> bool:
     return enter < leave
 
 
-# metres: pieces of wall up to this length are rounding errors and dropped
 _MIN_WALL_M = 1e-9
+"""Pieces of wall up to this length (metres) are rounding errors and dropped."""
 
 
 def leftover(wall: Segment, gap: Segment, slack: float = 0.15) -> list[Segment]:
@@ -240,6 +244,7 @@ def leftover(wall: Segment, gap: Segment, slack: float = 0.15) -> list[Segment]:
     length = math.hypot(bx - ax, by - ay)
     if length == 0:
         return []
+    # The ends of the gap, along the wall and across it.
     ux = (bx - ax) / length
     uy = (by - ay) / length
     along = sorted((x - ax) * ux + (y - ay) * uy for x, y in gap)
@@ -272,15 +277,12 @@ def grid_lookup(
     cells: NDArray[np.bool_], x: Floats, y: Floats, origin: Point, spacing: float
 ) -> NDArray[np.bool_]:
     """Return values (N,) of the ``cells`` (H, W) nearest to N points, False outside the grid."""
-    i, j = (
-        np.floor((values - least) / spacing + 0.5 + _CELL_TOLERANCE).astype(np.intp)
-        for values, least in ((x, origin[0]), (y, origin[1]))
-    )
+    i = np.floor((x - origin[0]) / spacing + 0.5 + _CELL_TOLERANCE).astype(np.intp)
+    j = np.floor((y - origin[1]) / spacing + 0.5 + _CELL_TOLERANCE).astype(np.intp)
     rows, columns = cells.shape
     inside = (i >= 0) & (j >= 0) & (i < columns) & (j < rows)
-    return np.asarray(
-        inside & cells[np.clip(j, 0, rows - 1), np.clip(i, 0, columns - 1)]
-    )
+    nearest = cells[np.clip(j, 0, rows - 1), np.clip(i, 0, columns - 1)]
+    return np.asarray(inside & nearest)
 
 
 def string_pull(
@@ -301,6 +303,7 @@ def string_pull(
     current = 0
     last = len(path) - 1
     while current < last:
+        # Back from the end of the path to a corner with a clear line.
         step = last - current
         while step > 1 and not clear(path[current], path[current + step]):
             step = max(1, step * 3 // 4) if coarse else step - 1

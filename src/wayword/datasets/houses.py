@@ -40,6 +40,7 @@ from wayword.worlds.indoor.world import IndoorWorld
 WORDINGS = 3  # instructions per path, as in R2R
 WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "houses")
 TURNS: Mapping[str, tuple[str, ...]] = Table("sentences", "houses_turns")
+"""Turn -> its wordings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +74,20 @@ def write_instruction(
     text = ""
     clause_starts = []
     for number, stretch in enumerate(route.stretches):
-        clause = _write_clause(
-            rng, house, stretch, style, is_last=number == last_number
-        )
-        joiner = rng.choice(style.joiners) if number else ""
+        is_last = number == last_number
+        clause = _write_clause(rng, house, stretch, style, is_last=is_last)
+        joiner = ""
+        if number:
+            joiner = rng.choice(style.joiners)
+        if joiner in ("", ". "):  # the beginning of a sentence
+            clause = capitalized(clause)
         clause_starts.append(len(text) + len(joiner))
-        text += joiner + (capitalized(clause) if joiner in ("", ". ") else clause)
-    opening = rng.choice(WORDS["openings"]) if rng.random() < style.opening else ""
-    opening = opening.format(room=house.room_name(route.stretches[0].room))
-    return opening + text + ".", [len(opening) + begin for begin in clause_starts]
+        text += joiner + clause
+    opening = ""
+    if rng.random() < style.opening:
+        first_room = house.room_name(route.stretches[0].room)
+        opening = rng.choice(WORDS["openings"]).format(room=first_room)
+    return f"{opening}{text}.", [len(opening) + begin for begin in clause_starts]
 
 
 def _write_clause(
@@ -92,6 +98,7 @@ def _write_clause(
     *,
     is_last: bool,
 ) -> str:
+    """Write a stretch: the turn, an object on the way, and the end; the first two are optional."""
     parts = []
     room = house.room_name(stretch.room)
     turn = routes.turn_word(stretch.angle)
@@ -100,30 +107,38 @@ def _write_clause(
         parts.append(rng.choice(TURNS[turn]))
     if stretch.past and rng.random() < style.past:
         number, side = stretch.past
-        side_phrase = f" on your {side}" if rng.random() < style.side else ""
+        says_side = rng.random() < style.side
         verb = rng.choice(("walk past", "go past", "pass"))
-        parts.append(f"{verb} the {_furniture_name(house, number, style)}{side_phrase}")
+        past = f"{verb} the {_furniture_name(house, number, style)}"
+        if says_side:
+            past += f" on your {side}"
+        parts.append(past)
+
+    kind = _ending_kind(stretch, style, room, is_last)
+    slots = {"room": room, "to": "", "thing": ""}
+    if stretch.to is not None:
+        slots["to"] = house.room_name(stretch.to)
     if stretch.piece is not None:
-        kind = "finish" if is_last else "reach"
-    elif stretch.door is None:
-        kind = "step"
-    elif is_last or style.terse:
-        kind = "finish_door" if is_last else "enter"
-    else:
-        if stretch.start == 0:
-            kind = "leave"
-        elif room == HALLWAY:
-            kind = "along"
-        else:
-            kind = "cross"
-    target = rng.choice(WORDS[kind]).format(
-        room=room,
-        to=house.room_name(stretch.to) if stretch.to is not None else "",
-        thing=_furniture_name(house, stretch.piece, style)
-        if stretch.piece is not None
-        else "",
-    )
-    return " and ".join([", ".join(parts), target] if parts else [target])
+        slots["thing"] = _furniture_name(house, stretch.piece, style)
+    target = rng.choice(WORDS[kind]).format(**slots)
+    if not parts:
+        return target
+    return f"{', '.join(parts)} and {target}"
+
+
+def _ending_kind(stretch: Stretch, style: _Style, room: str, is_last: bool) -> str:
+    """Return the kind of wording for the end of a stretch: a key of ``WORDS``."""
+    if stretch.piece is not None:
+        return "finish" if is_last else "reach"
+    if stretch.door is None:
+        return "step"
+    if is_last:
+        return "finish_door"
+    if style.terse:
+        return "enter"
+    if stretch.start == 0:
+        return "leave"
+    return "along" if room == HALLWAY else "cross"
 
 
 def _furniture_name(house: GeneratedHouse, number: int, style: _Style) -> str:
@@ -261,7 +276,9 @@ class Houses(SolvableWalks):
         return f"{self._scene_of(number)}{length}_{path}_{wording}"
 
     def task(self, number: int) -> Task:
-        scene, (path, wording) = self._scene_of(number), self._path_and_wording(number)
+        """Return the task of a number: paths are spread evenly over the houses."""
+        scene = self._scene_of(number)
+        path, wording = self._path_and_wording(number)
         home = self._cached_house(scene)
         route = home.route(path)
         text, _ = write_instruction(home.house, route, wording)

@@ -401,16 +401,16 @@ def _floor_pair(
     def check_reach(drawn: drawing.DrawnTask) -> None:
         """Raise ``Unbuildable`` if an object that must be handled is too far from the floor."""
         objects = {o.id: o for o in drawn.scene.objects}
-        for name in {
-            each for order in drawn.plan for each in (order.object, order.other) if each
-        }:
-            each = objects[name]
-            while each.parent and "openable" in objects[each.parent].affordances:
-                # The closed container must be reached instead
-                each = objects[each.parent]
-            away = np.abs(places - (each.x, each.y)) - (each.width / 2, each.depth / 2)
+        handled = {order.object for order in drawn.plan}
+        handled |= {order.other for order in drawn.plan if order.other}
+        for name in handled:
+            item = objects[name]
+            while item.parent and "openable" in objects[item.parent].affordances:
+                item = objects[item.parent]  # the closed container must be reached
+            half_size = (item.width / 2, item.depth / 2)
+            away = np.abs(places - (item.x, item.y)) - half_size
             if np.hypot(*np.maximum(away, 0.0).T).min() > REACH_M:
-                raise teach.Unbuildable(f"{each.type} is out of reach")
+                raise teach.Unbuildable(f"{item.type} is out of reach")
 
     return draw_pair(
         room, kind, number, teach.read_classes(folder), stages(), check_reach

@@ -159,14 +159,14 @@ class Pasture(Robothor):
 
     @cached_property
     def _published(self) -> Path | None:
-        inner_path = Path(
-            f"robothor-objectnav-{EPISODES[self.split]}", "val", "episodes"
-        )
-        roots = [self._root / "pasture", self._root]
-        folders = [
-            root / inner / inner_path for root in roots for inner in ("datasets", "")
-        ]
-        return next((folder for folder in folders if folder.is_dir()), None)
+        name = f"robothor-objectnav-{EPISODES[self.split]}"
+        for root in (self._root / "pasture", self._root):
+            # As in the archive, or without its outer folder.
+            for parent in (root / "datasets", root):
+                folder = parent / name / "val" / "episodes"
+                if folder.is_dir():
+                    return folder
+        return None
 
     @cached_property
     def _scenes(self) -> dict[str, Path]:

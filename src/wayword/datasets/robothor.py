@@ -99,17 +99,21 @@ class Robothor(SolvableSearches):
         """A note that the world is inferred, and from which episodes."""
         if self.settings.simulator == "thor":
             return ()
-        external = all(
+        is_independent = all(
             robothor.is_independent(self.folder, s, self.split) for s in self._scenes
         )
-        source = "other splits' episodes" if external else "the evaluated episodes"
+        source = "the evaluated episodes"
+        if is_independent:
+            source = "other splits' episodes"
         return (f"RoboTHOR publishes no walls: floors inferred from {source}",)
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
+        files = {f"episodes/{scene}": path for scene, path in self._scenes.items()}
         metadata = find_any(self.folder, robothor.METADATA)
-        episodes = {f"episodes/{scene}": path for scene, path in self._scenes.items()}
-        return episodes | ({"objects": metadata} if metadata else {})
+        if metadata:
+            files["objects"] = metadata
+        return files
 
     def world(self, episode: Episode) -> ObjectNavWorld:
         if self.settings.simulator == "thor":
@@ -153,25 +157,19 @@ class Robothor(SolvableSearches):
         counts: dict[str, int] = cached_json(
             "robothor-1", self._scenes.values(), survey
         )
-        numbered = [
-            (scene, number) for scene, n in counts.items() for number in range(n)
-        ]
+        numbered: list[tuple[str, int]] = []
+        for scene, episodes in counts.items():
+            numbered += [(scene, number) for number in range(episodes)]
         if self.settings.order == "file":
             return numbered
-        # stable: one episode per scene, then the next
+
+        # One episode per scene, then the next (the sort is stable), spread over each file.
         numbered.sort(key=lambda entry: entry[1])
-        # Multiples of a stride of about 0.618 n visit every index if it is coprime to n.
-        strides = {
-            s: (
-                place,
-                next(k for k in count(max(1, round(n * 0.618))) if gcd(k, n) == 1),
-                n,
-            )
-            for place, (s, n) in enumerate(counts.items())
-        }
+        place = {scene: number for number, scene in enumerate(counts)}
+        stride = {scene: _stride(episodes) for scene, episodes in counts.items()}
         return [
-            (s, (k + strides[s][0]) * strides[s][1] % strides[s][2])
-            for s, k in numbered
+            (scene, (number + place[scene]) * stride[scene] % counts[scene])
+            for scene, number in numbered
         ]
 
     def _task(self, number: int) -> Task:
@@ -186,7 +184,7 @@ class Robothor(SolvableSearches):
         label = read_field(path, where, record, "object_type", str)
         x, y = robothor.point_of(path, where, record, "initial_position")
         turn = read_field(path, where, record, "initial_orientation", (int, float))
-        # Degrees down; published: always 30
+        # Degrees down; published: always 30.
         horizon = float(record.get("initial_horizon", 0.0))
         start = {"x": x, "y": y, "heading": absolute(float(turn)), "horizon": horizon}
         words = spoken_type(label)
@@ -207,6 +205,13 @@ class Robothor(SolvableSearches):
             middles=tuple(targets.values()),
         )
         return Task(episode, reference)
+
+
+def _stride(size: int) -> int:
+    """Return a step whose multiples visit every index below ``size`` once, far apart: the first
+    number from 0.618 (the golden ratio) of the size on that is coprime to it."""
+    candidates = count(max(1, round(size * 0.618)))
+    return next(step for step in candidates if gcd(step, size) == 1)
 
 
 @lru_cache(maxsize=96)

@@ -179,9 +179,12 @@ class StreetRoutes(SolvableWalks):
         """Candidate (folder, file name) pairs for the split's routes."""
         top = self.folder / self.name
         name = f"{self._part}.json"
-        plain = [(top / "data", name)] if self._scenario == "unseen" else []
+        places = [(top / self._scenario, name)]
+        if self._scenario == "unseen":
+            places.append((top / "data", name))
         released = self.folder / f"{self.name}_{self._scenario}" / "data"
-        return [(top / self._scenario, name), *plain, (released, name)]
+        places.append((released, name))
+        return places
 
     @property
     def _exists(self) -> bool:
@@ -189,21 +192,21 @@ class StreetRoutes(SolvableWalks):
 
     @cached_property
     def _routes_file(self) -> Path:
-        paths = (files.find_any(*place) for place in self._places)
-        return next((path for path in paths if path), None) or files.find(
-            *self._places[0]
-        )
+        for place in self._places:
+            path = files.find_any(*place)
+            if path:
+                return path
+        return files.find(*self._places[0])  # raises the error for the usual place
 
     @cached_property
     def _graph_files(self) -> tuple[Path, Path]:
         plain = self.folder / self.name / "graph"
         released = self.folder / f"{self.name}_{self._scenario}" / "graph"
-        folders = (
-            folder
-            for folder in (plain, released)
-            if files.find_any(folder, "links.txt")
-        )
-        folder = next(folders, plain)
+        folder = plain
+        if not files.find_any(plain, "links.txt") and files.find_any(
+            released, "links.txt"
+        ):
+            folder = released
         return files.find(folder, "nodes.txt"), files.find(folder, "links.txt")
 
     @cached_property
@@ -247,19 +250,7 @@ class StreetRoutes(SolvableWalks):
             raise DataError(path, f"{where}, field 'navigation_text'", "is empty")
         graph = self._graph
         route = files.read_field(path, where, record, "route_panoids", list)
-        unknown = [p for p in route if not isinstance(p, str) or p not in graph.index]
-        if unknown:
-            pairs = []
-        else:
-            pairs = [(a, b, graph.index[a], graph.index[b]) for a, b in pairwise(route)]
-        apart = [
-            (a, b) for a, b, *numbers in pairs if not self.navigator.linked(*numbers)
-        ]
-        problem = "" if route else "is empty"
-        if unknown:
-            problem = f"{unknown[0]!r} is not in the street graph"
-        elif apart:
-            problem = "{!r} has no link to {!r}".format(*apart[0])
+        problem = self._route_problem(route)
         if problem:
             raise DataError(path, f"{where}, field 'route_panoids'", problem)
         heading = files.read_field(path, where, record, "start_heading", (int, float))
@@ -268,11 +259,26 @@ class StreetRoutes(SolvableWalks):
             raise DataError(path, f"{where}, field 'start_heading'", problem)
         snapped = self.navigator.closest(graph.index[route[0]], heading)
         start = {"panorama": route[0], "heading": snapped}
-        extra: Extra = {"opening": list(self.opening)} if self.opening else {}
+        extra: Extra = {}
+        if self.opening:
+            extra["opening"] = list(self.opening)
         if episode_id in self._landmarks:
-            extra |= {"landmarks": self._landmarks[episode_id]}
+            extra["landmarks"] = self._landmarks[episode_id]
         episode = Episode(episode_id, text, graph.name, start, extra=extra)
         return Task(episode, PathReference(episode_id, tuple(route)))
+
+    def _route_problem(self, route: Sequence[Any]) -> str:
+        """Return the reason why a route is not a path of the graph; empty if it is one."""
+        index = self._graph.index
+        if not route:
+            return "is empty"
+        for place in route:
+            if not isinstance(place, str) or place not in index:
+                return f"{place!r} is not in the street graph"
+        for one, other in pairwise(route):
+            if not self.navigator.linked(index[one], index[other]):
+                return f"{one!r} has no link to {other!r}"
+        return ""
 
 
 class Touchdown(StreetRoutes):

@@ -40,14 +40,14 @@ from wayword.worlds.street.world import StreetWorld
 
 WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "towns")
 TURNS: Mapping[str, tuple[str, ...]] = Table("sentences", "towns_turns")
+"""Turn -> its wordings."""
 ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
 NUMBERS = ("no", "one", "two", "three", "four", "five")
-# Chances to mention each if possible
-LIGHT_SHARE, CORNER_SHARE, PASSED_SHARE = (
-    0.7,
-    0.6,
-    0.55,
-)
+# Chances that an instruction mentions each, if possible.
+LIGHT_SHARE = 0.7
+CORNER_SHARE = 0.6
+CORNER_SIDE_SHARE = 0.7
+PASSED_SHARE = 0.55
 
 
 @dataclass(slots=True)
@@ -69,10 +69,8 @@ class TownInstruction:
     @property
     def begins(self) -> list[int]:
         """Character offset of each part."""
-        return [
-            sum(len(sentence) + 1 for sentence in self.sentences[:part])
-            for part in self.parts
-        ]
+        lengths = [len(sentence) + 1 for sentence in self.sentences]  # with a blank
+        return [sum(lengths[:part]) for part in self.parts]
 
     def name(self, landmark: str) -> str:
         """Record a landmark as mentioned and return its name."""
@@ -89,9 +87,10 @@ def write_instruction(scene: str, route: TownRoute) -> TownInstruction:
         text.parts.append(len(text.sentences))
         text.sentences += _passed_text(rng, text, leg.passed)
         text.sentences.append(_write_turn(rng, text, leg))
-    text.parts += [
-        len(text.sentences) + n for n in range(2 if route.ending.junctions else 1)
-    ]
+    # The ending has a sentence on junctions, if it crosses any, and one on where to stop.
+    text.parts.append(len(text.sentences))
+    if route.ending.junctions:
+        text.parts.append(len(text.sentences) + 1)
     text.sentences += _write_ending(rng, text, route.ending)
     return text
 
@@ -99,32 +98,35 @@ def write_instruction(scene: str, route: TownRoute) -> TownInstruction:
 def _write_turn(rng: Random, text: TownInstruction, leg: TownLeg) -> str:
     """Write a turn's sentence: ``At …`` and the turn, or ``Go …`` and the turn."""
     turn = rng.choice(TURNS[leg.turn])
-    by_light = bool(leg.light_number) and rng.random() < LIGHT_SHARE
-    if by_light:
-        count, kind = (leg.light_number, "light")
-    else:
-        count, kind = (leg.junction_number, "intersection")
-    if by_light:
+
+    # The junction is counted by lights or by intersections.
+    kind = "intersection"
+    count = leg.junction_number
+    if leg.light_number and rng.random() < LIGHT_SHARE:
+        kind = "light"
+        count = leg.light_number
         text.name(LIGHT)
     if count == 1:
         ats = [f"At the next {kind}", f"At the first {kind} you come to"]
         go_texts = [f"Go to the next {kind}", f"Head straight to the {kind}"]
-        go_texts += ["Go to the end of the block"] if kind == "intersection" else []
+        if kind == "intersection":
+            go_texts.append("Go to the end of the block")
     else:
-        through = f"{NUMBERS[count - 1]} {kind}{'s' if count > 2 else ''}"
+        through = f"{NUMBERS[count - 1]} {_plural(kind, count - 1)}"
         ats = [
             f"At the {ORDINALS[count]} {kind}",
             f"Go through {through}, and at the next one",
         ]
         go_texts = [f"Walk straight to the {ORDINALS[count]} {kind}"]
     pick = rng.randrange(len(ats) + len(go_texts))
+
+    # A landmark on its corner.
     corner = ""
     if leg.corner is not None and rng.random() < CORNER_SHARE:
-        if rng.random() < 0.7:
-            side = f" on the {leg.corner.side} corner"
-        else:
-            side = " on the corner"
-        corner = f", with {text.name(leg.corner.name)}{side},"
+        place = "the corner"
+        if rng.random() < CORNER_SIDE_SHARE:
+            place = f"the {leg.corner.side} corner"
+        corner = f", with {text.name(leg.corner.name)} on {place},"
     if pick < len(ats):
         return f"{ats[pick]}{corner} {turn}."
     return f"{go_texts[pick - len(ats)]}{corner} and {turn}."
@@ -134,37 +136,24 @@ def _passed_text(
     rng: Random, text: TownInstruction, passed: Sequence[Passed]
 ) -> list[str]:
     """Write a sentence on up to two of the landmarks passed, in order."""
-    chosen = [each for each in passed if rng.random() < PASSED_SHARE][:2]
+    chosen = [landmark for landmark in passed if rng.random() < PASSED_SHARE][:2]
     if not chosen:
         return []
-    sides = [f"{text.name(each.name)} on the {each.side}" for each in chosen]
-    return [
-        f"{rng.choice(('Pass', 'Go past', 'Walk past'))} {' and then '.join(sides)}."
-    ]
+    sides = [f"{text.name(mark.name)} on the {mark.side}" for mark in chosen]
+    verb = rng.choice(("Pass", "Go past", "Walk past"))
+    return [f"{verb} {' and then '.join(sides)}."]
 
 
 def _write_ending(rng: Random, text: TownInstruction, ending: Ending) -> list[str]:
+    """Write the sentences on the way to the goal, where to stop, and what is too far."""
     lines = []
     if ending.beside is None:
         steps = NUMBERS[ending.steps]
-        lines.append(
-            rng.choice((f"Take {steps} steps and stop.", f"Stop after {steps} steps."))
-        )
+        stops = (f"Take {steps} steps and stop.", f"Stop after {steps} steps.")
+        lines.append(rng.choice(stops))
     else:
         if ending.junctions:
-            are_lit = ending.lights == ending.junctions and rng.random() < LIGHT_SHARE
-            if are_lit:
-                text.name(LIGHT)
-            kind = ("light" if are_lit else "intersection") + (
-                "s" if ending.junctions > 1 else ""
-            )
-            if ending.junctions == 1:
-                span = "the next"
-            else:
-                span = f"the next {NUMBERS[ending.junctions]}"
-            lines.append(
-                f"{rng.choice(('Go', 'Continue', 'Walk'))} straight through {span} {kind}."
-            )
+            lines.append(_crossing_text(rng, text, ending))
         else:
             lines += _passed_text(rng, text, ending.passed)
         stop = rng.choice(WORDS["stops"]).format(text.name(ending.beside.name))
@@ -172,6 +161,23 @@ def _write_ending(rng: Random, text: TownInstruction, ending: Ending) -> list[st
     if ending.too_far:
         lines.append(rng.choice(WORDS["too_far"]).format(text.name(ending.too_far)))
     return lines
+
+
+def _crossing_text(rng: Random, text: TownInstruction, ending: Ending) -> str:
+    """Write the sentence on the junctions crossed after the last turn."""
+    kind = "intersection"
+    if ending.lights == ending.junctions and rng.random() < LIGHT_SHARE:
+        kind = "light"
+        text.name(LIGHT)
+    span = "the next"
+    if ending.junctions > 1:
+        span = f"the next {NUMBERS[ending.junctions]}"
+    verb = rng.choice(("Go", "Continue", "Walk"))
+    return f"{verb} straight through {span} {_plural(kind, ending.junctions)}."
+
+
+def _plural(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"
 
 
 # The dataset itself.
@@ -271,13 +277,17 @@ class Towns(SolvableWalks):
         return f"{self._scene_of(number)}{length}_{number // self.settings.towns}"
 
     def task(self, number: int) -> Task:
+        """Return the task of a number: routes are spread evenly over the towns."""
         count, town = divmod(number, self.settings.towns)
         scene = self.scene(town)
         route = self._cached_town(scene).route(count)
         text = write_instruction(scene, route)
         start = {"panorama": route.path[0], "heading": route.heading}
-        landmarks = list(text.landmarks)
-        extra: Extra = {**self.budget(), "opening": ["forward"], "landmarks": landmarks}
+        extra: Extra = {
+            **self.budget(),
+            "opening": ["forward"],
+            "landmarks": list(text.landmarks),
+        }
         episode = Episode(self._id(number), text.text, scene, start, extra=extra)
         return Task(episode, PathReference(episode.id, route.path))
 
@@ -305,7 +315,8 @@ class Towns(SolvableWalks):
             i for i, name in enumerate(route.path) if town.is_junction(index[name])
         ]
         counts = [leg.junction_number for leg in route.legs]
-        counts += [route.ending.junctions] if route.ending.junctions else []
+        if route.ending.junctions:
+            counts.append(route.ending.junctions)
         ends = [junctions[so_far - 1] for so_far in accumulate(counts)]
         offsets = write_instruction(scene, route).begins
         return list(zip(offsets, [*ends, len(route.path) - 1], strict=True))

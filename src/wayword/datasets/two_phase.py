@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 from random import Random
 
 from wayword.core.dataset import INDEPENDENT, DrawnTasks, Task
@@ -33,9 +34,8 @@ TARGET_ROOMS: Mapping[str, str] = {
 """Target -> the room it is in. Table II of the paper."""
 QUESTIONS = [
     (target, room)
-    for target, own in TARGET_ROOMS.items()
-    for room in ROOM_OBJECTS
-    if room != own
+    for target, room in product(TARGET_ROOMS, ROOM_OBJECTS)
+    if room != TARGET_ROOMS[target]
 ]
 """Pairs of a target and a start room."""
 
@@ -90,8 +90,8 @@ class TwoPhase(SolvableTwoPhase):
         shuffle, index = divmod(number, len(QUESTIONS))
         target, room = QUESTIONS[index]
         objects = [*ROOM_OBJECTS[room], HALLWAY]
-        phase_2_objects = [item for group in ROOM_OBJECTS.values() for item in group]
-        if shuffle:
+        phase_2_objects = list(chain.from_iterable(ROOM_OBJECTS.values()))
+        if shuffle:  # the first order is the table's
             rng = Random(f"two_phase/{self.settings.seed}/{shuffle}/{target}/{room}")
             rng.shuffle(objects)
             rng.shuffle(phase_2_objects)

@@ -8,6 +8,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
+from itertools import chain
 from typing import Any
 
 from wayword.agents.person import PERSON, Person, Style
@@ -87,7 +88,7 @@ def check_agent(
     assert noisy.ended != "failed", (
         f"an unreadable model answer ended the episode: {noisy.error}"
     )
-    for step in (step for trial in noisy.trials() for step in trial.steps):
+    for step in chain.from_iterable(trial.steps for trial in noisy.trials()):
         kind = type(step.decision).__name__
         assert isinstance(step.decision, Decision | Rejection), (
             f"{kind} is not a Decision or Rejection"

@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from wayword.core.errors import UsageError, needing, suggest
@@ -20,14 +21,16 @@ from wayword.worlds import babyai
 VIEW_SIZE = 7  # side of the package's square view; its last row is the actor's own
 MIDDLE = VIEW_SIZE // 2  # the actor's column
 
-# The package's action codes
+# The package's action codes.
 LEFT, RIGHT, FORWARD, PICK_UP, DROP, TOGGLE, DONE = range(7)
 STEPS = ((1, 0), (0, 1), (-1, 0), (0, -1))
 """The package's direction -> a step in x (east) and y (south)."""
 HEADINGS = (90.0, 180.0, 270.0, 0.0)
 """The package's direction -> degrees clockwise from north."""
 _CONNECTIVE = re.compile(r",? then | after you | and ")
-PREFIX, SUFFIX = "BabyAI-", "-v0"  # around a level's name in Gymnasium's registry
+# Around a level's name in Gymnasium's registry.
+PREFIX = "BabyAI-"
+SUFFIX = "-v0"
 
 
 class Level:
@@ -57,7 +60,7 @@ class Level:
         self.name = name
         env: Any = gymnasium.make(f"{PREFIX}{name}{SUFFIX}", disable_env_checker=True)
         self.env: Any = env.unwrapped
-        # Unused and slow to generate; ``look`` reads the squares
+        # Unused and slow to generate; ``look`` reads the squares.
         self.env.gen_obs = dict
 
     def start(self, seed: int) -> None:
@@ -69,6 +72,7 @@ class Level:
         self.look()
 
     def act(self, code: int) -> None:
+        """Carry out an action of the package."""
         _, reward, ended, truncated, _ = self.env.step(code)
         self.reward += float(reward)
         self.over = bool(ended or truncated)
@@ -96,29 +100,28 @@ class Level:
         """Return the square of an object; None if it is carried or no longer exists."""
         squares = self.env.grid.grid
         width = self.env.grid.width
-        number = next((n for n, each in enumerate(squares) if each is obj), None)
-        return None if number is None else (number % width, number // width)
+        for number, other in enumerate(squares):
+            if other is obj:  # not ==: two green keys are equal
+                return number % width, number // width
+        return None
 
     def target_squares(self) -> list[tuple[int, int]]:
         """Return the squares of the objects that match the instruction."""
-        roles = ("desc", "desc_move", "desc_fixed")
-        described = (
-            getattr(part, role, None) for part, _ in self._parts() for role in roles
-        )
-        objects = (
-            obj
-            for description in described
-            if description
-            for obj in description.obj_set
-        )
-        return sorted(
-            {square for obj in objects if (square := self.find(obj)) is not None}
-        )
+        objects: list[Any] = []
+        for part, _ in self._parts():
+            for role in ("desc", "desc_move", "desc_fixed"):
+                description = getattr(part, role, None)
+                if description:
+                    objects += description.obj_set
+        squares = {self.find(obj) for obj in objects}
+        return sorted(square for square in squares if square is not None)
 
     def met(self) -> tuple[int, int]:
         """Return the numbers of completed parts and of all parts of the instruction."""
         done = [part_done for _, part_done in self._parts()]
-        return len(done) if self.reward > 0 else sum(done), len(done)
+        if self.reward > 0:
+            return len(done), len(done)
+        return sum(done), len(done)
 
     def conditions(self) -> list[tuple[str, int, int]]:
         """Return the words of each part of the instruction, 1 if it is done, and 1."""
@@ -146,7 +149,9 @@ def door_state(obj: Any) -> str:
     """Return ``open``, ``closed`` or ``locked`` for a door, else an empty string."""
     if obj.type != "door":
         return ""
-    return "open" if obj.is_open else "locked" if obj.is_locked else "closed"
+    if obj.is_open:
+        return "open"
+    return "locked" if obj.is_locked else "closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +196,7 @@ class BabyAIObservation(Observation):
 
 VIEW_SQUARES = tuple(
     sorted(
-        (
-            (ahead, right)
-            for ahead in range(VIEW_SIZE)
-            for right in range(-MIDDLE, MIDDLE + 1)
-        ),
+        product(range(VIEW_SIZE), range(-MIDDLE, MIDDLE + 1)),
         key=lambda square: (square[0] + abs(square[1]), square[1]),
     )
 )
@@ -217,7 +218,8 @@ class LevelNames:
         if obj not in self._names:
             kind = f"{obj.color}_{obj.type}"
             self._counts[kind] += 1
-            self._names[obj] = name = f"{kind}_{self._counts[kind]}"
+            name = f"{kind}_{self._counts[kind]}"
+            self._names[obj] = name
             self.objects[name] = obj
         return self._names[obj]
 
@@ -238,13 +240,14 @@ def observe_level(level: Level, names: LevelNames, actor: str) -> BabyAIObservat
 
     def wall(ahead: int, right: int) -> int | None:
         """Return the steps to the first wall in a direction; None if none is in view."""
-        steps = range(1, VIEW_SIZE if ahead else MIDDLE + 1)
-        squares = ((n, level.view(n * ahead, n * right)) for n in steps)
-        return next(
-            (n for n, obj in squares if obj is not None and obj.type == "wall"), None
-        )
+        farthest = VIEW_SIZE - 1 if ahead else MIDDLE
+        for steps in range(1, farthest + 1):
+            obj = level.view(steps * ahead, steps * right)
+            if obj is not None and obj.type == "wall":
+                return steps
+        return None
 
-    walls = wall(1, 0), wall(0, -1), wall(0, 1)
+    walls = (wall(1, 0), wall(0, -1), wall(0, 1))
     return BabyAIObservation(
         actor, HEADINGS[level.facing], holding, tuple(objects), walls
     )
@@ -252,7 +255,9 @@ def observe_level(level: Level, names: LevelNames, actor: str) -> BabyAIObservat
 
 def visible_squares(level: Level) -> list[tuple[int, int]]:
     """Return x and y of every visible square, including the actor's own."""
-    (x, y), (dx, dy) = level.place, STEPS[level.facing]
+    x, y = level.place
+    dx, dy = STEPS[level.facing]
+    # (dx, dy) is one step ahead, and (-dy, dx) one step to the right.
     return [
         (x + ahead * dx - right * dy, y + ahead * dy + right * dx)
         for ahead, right in VIEW_SQUARES
@@ -270,6 +275,8 @@ def route(
 ) -> list[int] | None:
     """Return the shortest sequence of turns and steps to the goal over free squares and open doors,
     only ``explored`` ones if given; None without a path."""
+    # Breadth-first over states (x, y, direction). ``previous`` maps a state to the one before it
+    # and the code that led to it.
     start = (*level.place, level.facing)
     previous: dict[tuple[int, int, int], tuple[tuple[int, int, int], int]] = {}
     queue = deque([start])

@@ -57,9 +57,11 @@ def predict_outcome(level: Level, names: LevelNames, verb: str) -> Outcome:
     """Return the outcome of a motion that is about to be carried out: the package reports none."""
     if verb.startswith("turn"):
         return "ok", {}
-    front = level.at(*level.env.front_pos)
     held = level.carried
-    name = "" if front is None else names.name_of(front)
+    front = level.at(*level.env.front_pos)
+    name = ""
+    if front is not None:
+        name = names.name_of(front)
     if verb == "move_ahead":
         if front is None or front.can_overlap():
             return ("ok", {})
@@ -185,10 +187,13 @@ class LevelWalker:
         return {"seen": list(self.object_names.objects)[name_count:]}
 
     def _locate(self, name: str) -> tuple[Any, Square]:
+        """Return an object and its square. Raises ``SkillFailed`` if it is nowhere or held."""
         obj = self.object_names.objects.get(name)
-        if obj is not None and obj is self.level.carried:
+        if obj is None:
+            raise SkillFailed("no_such_object", {"object": name})
+        if obj is self.level.carried:
             raise SkillFailed("already_held", {"object": name})
-        place = None if obj is None else self.level.find(obj)
+        place = self.level.find(obj)
         if place is None:
             raise SkillFailed("no_such_object", {"object": name})
         return obj, place
@@ -232,17 +237,15 @@ class SkillMenu:
         self._count = len(names.objects)
 
     def accepts(self, action: Action) -> bool:
+        """True for a skill with the right number of arguments."""
         words = action.arguments
-        return (
-            action.name in HIGH_LEVEL
-            and len(words) == (action.name in ON_OBJECT)
-            and all(words)
-        )
+        expected = 1 if action.name in ON_OBJECT else 0
+        return action.name in HIGH_LEVEL and len(words) == expected and all(words)
 
     def knows(self, action: Action) -> bool:
-        return (
-            self.accepts(action) and set(action.arguments) <= self._names.objects.keys()
-        )
+        """True if it is well-formed and uses exact names of objects."""
+        known_names = self._names.objects.keys()
+        return self.accepts(action) and set(action.arguments) <= known_names
 
     def listed(self) -> list[Action]:
         objects = list(self._names.objects.items())[: self._count]
@@ -253,11 +256,11 @@ class SkillMenu:
             "go_open": lambda obj: obj.type in ("door", "box"),
             "go_put": lambda obj: self._level.carried is not None,
         }
-        suited = (
-            (v, name) for v in ON_OBJECT for name, obj in present if suits_verb[v](obj)
-        )
-        others = (Action(verb) for verb in HIGH_LEVEL if verb not in ON_OBJECT)
-        return [*(Action(verb, (name,)) for verb, name in suited), *others]
+        actions: list[Action] = []
+        for verb, suits in suits_verb.items():
+            actions += [Action(verb, (name,)) for name, obj in present if suits(obj)]
+        actions += [Action(verb) for verb in HIGH_LEVEL if verb not in ON_OBJECT]
+        return actions
 
 
 Actions = Literal["low", "high"]
@@ -339,7 +342,10 @@ class BabyAIWorld(World):
         else:
             status, details = predict_outcome(level, self.names, verb)
             level.act(CODES[verb])
-            (self._walker.remember if self._walker else self._update_view)()
+            if self._walker:
+                self._walker.remember()  # which updates the view too
+            else:
+                self._update_view()
         if level.steps == before:
             self._idle += 1
         if level.over:
@@ -368,20 +374,21 @@ class BabyAIWorld(World):
         rows = []
         objects = []
         for y in range(grid.height):
-            squares = [level.at(x, y) for x in range(grid.width)]
-            walls = [getattr(each, "type", "") == "wall" for each in squares]
-            rows.append("".join("#" if wall else "." for wall in walls))
-            objects += [
-                {
-                    "kind": obj.type,
-                    "colour": obj.color,
-                    "state": lv.door_state(obj),
-                    "x": x,
-                    "y": y,
-                }
-                for x, obj in enumerate(squares)
-                if obj is not None and not walls[x]
-            ]
+            row = ""
+            for x in range(grid.width):
+                obj = level.at(x, y)
+                is_wall = getattr(obj, "type", "") == "wall"
+                row += "#" if is_wall else "."
+                if obj is not None and not is_wall:
+                    record = {
+                        "kind": obj.type,
+                        "colour": obj.color,
+                        "state": lv.door_state(obj),
+                        "x": x,
+                        "y": y,
+                    }
+                    objects.append(record)
+            rows.append(row)
         return {
             "level": level.name,
             "mission": level.mission,

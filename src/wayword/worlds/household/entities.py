@@ -11,11 +11,9 @@ from wayword.worlds.household.scene import TEMPERATURES, HouseObject, Scene
 
 INSET = 0.05  # metres; boxes are shrunk for sight, else a fridge is seen through the wall behind it
 FLOOR = -1  # value of ``inside`` for objects on the floor
-# metres: their middles are visible over low furniture
-ACTOR_HEIGHT, DOOR_HEIGHT = (
-    1.7,
-    2.0,
-)
+# Metres. The middles of bodies and doors are visible over low furniture.
+ACTOR_HEIGHT = 1.7
+DOOR_HEIGHT = 2.0
 
 
 class Entities:
@@ -39,57 +37,60 @@ class Entities:
         self.actors = actors
         self.size = size = self.objects + self.doors + actors
         self.first_actor = self.objects + self.doors
-        self.x, self.y, self.half_x, self.half_y, self.bottom, self.height = np.zeros(
-            (6, size)
-        )
-        shapes = [
+        listed = slice(0, self.objects)  # of the objects in an array
+
+        # Shapes. Poses and radii of actors are set when they are placed.
+        shapes = np.zeros((6, size))
+        self.x, self.y, self.half_x, self.half_y, self.bottom, self.height = shapes
+        columns = [
             (o.x, o.y, o.width / 2, o.depth / 2, o.bottom, o.height) for o in objects
         ]
-        arrays = (self.x, self.y, self.half_x, self.half_y, self.bottom, self.height)
-        for array, values in zip(arrays, zip(*shapes, strict=True), strict=False):
-            array[: self.objects] = values
+        shapes[:, listed] = np.array(columns).reshape(-1, 6).T
         self.height[self.first_actor :] = ACTOR_HEIGHT
-        self.west, self.south, self.east, self.north, self.mid_height = np.zeros(
-            (5, size)
-        )
-        index = {o.id: i for i, o in enumerate(objects)}
-        self.inside = np.full(size, FLOOR, dtype=np.int32)
-        flags = np.zeros((11, size), dtype=np.bool_)
-        self.open, self.on, self.dirty, self.sliced, self.filled, self.cooked = flags[
-            :6
-        ]
-        self.heated, self.cooled, self.cleaned, self.coffee, self.boiled = flags[6:]
-        self.temperature = np.zeros(size, dtype=np.int8)
-        self.inside[: self.objects] = [
-            index[o.parent] if o.parent else FLOOR for o in objects
-        ]
-        self.temperature[: self.objects] = [
-            TEMPERATURES.index(o.temperature) for o in objects
-        ]
-        for flag in ("open", "on", "dirty", "sliced", "filled", "cooked"):
-            getattr(self, flag)[: self.objects] = [getattr(o, flag) for o in objects]
-        for i, d in enumerate(doors, self.objects):
-            (ax, ay), (bx, by) = d.a, d.b
-            self.x[i], self.y[i], self.height[i] = (
-                (ax + bx) / 2,
-                (ay + by) / 2,
-                DOOR_HEIGHT,
-            )
-            self.half_x[i], self.half_y[i] = abs(bx - ax) / 2, abs(by - ay) / 2
-            self.open[i] = d.open
+        for i, door in enumerate(doors, self.objects):
+            ax, ay = door.a
+            bx, by = door.b
+            self.x[i] = (ax + bx) / 2
+            self.y[i] = (ay + by) / 2
+            self.half_x[i] = abs(bx - ax) / 2
+            self.half_y[i] = abs(by - ay) / 2
+            self.height[i] = DOOR_HEIGHT
         self.inset_x = np.minimum(self.half_x, INSET)
         self.inset_y = np.minimum(self.half_y, INSET)
-        self.controls = [tuple(index[c] for c in o.controls) for o in objects]
-        self.switches: dict[int, tuple[int, ...]] = {}
-        for switch, controlled_objects in enumerate(self.controls):
-            for i in controlled_objects:
-                self.switches[i] = (*self.switches.get(i, ()), switch)
-        self.openable, self.encloses = np.zeros((2, size), dtype=np.bool_)
-        openable = ["openable" in o.affordances for o in objects] + [
-            d.openable for d in doors
+        boxes = np.zeros((5, size))
+        self.west, self.south, self.east, self.north, self.mid_height = boxes
+
+        # States.
+        states = np.zeros((11, size), dtype=np.bool_)
+        self.open, self.on, self.dirty, self.sliced, self.filled, self.cooked = states[
+            :6
         ]
-        self.openable[: self.first_actor] = openable
-        self.encloses[: self.objects] = [o.receptacle == "in" for o in objects]
+        self.heated, self.cooled, self.cleaned, self.coffee, self.boiled = states[6:]
+        for flag in ("open", "on", "dirty", "sliced", "filled", "cooked"):
+            getattr(self, flag)[listed] = [getattr(o, flag) for o in objects]
+        for i, door in enumerate(doors, self.objects):
+            self.open[i] = door.open
+        self.temperature = np.zeros(size, dtype=np.int8)
+        self.temperature[listed] = [TEMPERATURES.index(o.temperature) for o in objects]
+
+        # Relations: receptacles, and switches in both directions.
+        index = {o.id: i for i, o in enumerate(objects)}
+        parents = index | {"": FLOOR}
+        self.inside = np.full(size, FLOOR, dtype=np.int32)
+        self.inside[listed] = [parents[o.parent] for o in objects]
+        self.controls: list[tuple[int, ...]] = []
+        self.switches: dict[int, tuple[int, ...]] = {}
+        for switch, o in enumerate(objects):
+            targets = tuple(index[target] for target in o.controls)
+            self.controls.append(targets)
+            for i in targets:
+                self.switches[i] = (*self.switches.get(i, ()), switch)
+
+        # Openness and visibility.
+        self.openable, self.encloses = np.zeros((2, size), dtype=np.bool_)
+        self.openable[listed] = ["openable" in o.affordances for o in objects]
+        self.openable[self.objects : self.first_actor] = [d.openable for d in doors]
+        self.encloses[listed] = [o.receptacle == "in" for o in objects]
         self.encloses &= self.openable
         self.anchor = np.arange(size, dtype=np.int32)
         self.is_exposed, self.is_root = np.ones((2, size), dtype=np.bool_)
@@ -101,6 +102,7 @@ class Entities:
             self._update_anchor(i)
 
     def affordances(self, i: int) -> Collection[str]:
+        """Return the affordances of an object or a door; actors have none."""
         if i < self.objects:
             return self.specs[i].affordances
         return ("openable",) if self.openable[i] else ()
@@ -156,8 +158,10 @@ class Entities:
         """Recompute the boxes of one or several objects that moved."""
         half_width = self.half_x[i] - self.inset_x[i]
         half_depth = self.half_y[i] - self.inset_y[i]
-        self.west[i], self.east[i] = self.x[i] - half_width, self.x[i] + half_width
-        self.south[i], self.north[i] = self.y[i] - half_depth, self.y[i] + half_depth
+        self.west[i] = self.x[i] - half_width
+        self.east[i] = self.x[i] + half_width
+        self.south[i] = self.y[i] - half_depth
+        self.north[i] = self.y[i] + half_depth
         self.mid_height[i] = self.bottom[i] + self.height[i] / 2
 
     def place(self, i: int, x: float, y: float, bottom: float) -> None:
@@ -180,6 +184,7 @@ class Entities:
             self._update_anchor(member)
 
     def set_open(self, i: int, opened: bool) -> None:
+        """Open or close an object or a door. What it encloses becomes visible or hidden."""
         self.version += 1
         self.open[i] = opened
         self.closed_doors = np.logical_not(self.open[self.objects : self.first_actor])
@@ -199,6 +204,7 @@ class Entities:
             states = []
             if self.openable[i]:
                 states.append("open" if self.open[i] else "closed")
+            # A burner is on although its knob is what can be toggled.
             if self.on[i] or self.has_affordance(i, "toggleable"):
                 states.append("on" if self.on[i] else "off")
             flags = ("sliced", "cooked", "boiled", "dirty", "filled", "coffee")
@@ -209,9 +215,11 @@ class Entities:
         return cached_states
 
     def snapshot(self) -> dict[str, NDArray[np.generic]]:
+        """Return copies of all arrays by name."""
         return {k: v.copy() for k, v in vars(self).items() if isinstance(v, np.ndarray)}
 
     def restore(self, snapshot: dict[str, NDArray[np.generic]]) -> None:
+        """Return to the state of a snapshot."""
         for name, value in snapshot.items():
             getattr(self, name)[:] = value
         self.version += 1
@@ -227,5 +235,6 @@ class Entities:
             elif self.encloses[holder]:
                 anchor = holder
                 is_exposed = is_exposed and bool(self.open[holder])
-        self.anchor[i], self.is_exposed[i] = anchor, is_exposed
+        self.anchor[i] = anchor
+        self.is_exposed[i] = is_exposed
         self.is_root[i] = is_exposed and anchor == i

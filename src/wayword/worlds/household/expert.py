@@ -54,35 +54,48 @@ def solve(
     Raises ``PlanningFailed`` for a goal it cannot reach."""
     tidy = any(isinstance(goal, Restored) for goal in reference.goals)
     skills = (HighLevelSkills if high_level else Skills)(world, actor, tidy)
-    return ReasonedPlan(_solve(skills, reference), lambda: skills.thought)
-
-
-def _solve(skills: Skills, reference: HouseholdReference) -> ActionPlan:
     if isinstance(reference, g.AnswerReference):
-        unseen = list(reference.look)
-        while len(unseen) > (
-            len(reference.look) - reference.enough if reference.enough else 0
-        ):
-            nearest = cheapest(skills.world, skills.actor, [unseen])
-            if nearest is None:
-                raise PlanningFailed(f"no path to any of {', '.join(unseen)}")
-            unseen.remove(nearest[0])
-            yield from skills.look_at(nearest[0])
-        skills.reasons.append(ANSWER_THOUGHT)
-        yield Action("stop", (reference.answer,))
-        return
-    if isinstance(reference, PlannedReference):
-        for order in reference.plan if skills.actor == reference.worker else ():
-            if order.kind == "bring":
-                yield from skills.put(order.object, order.other)
-            elif order.kind == "slice":
-                yield from skills.slice(order.object, order.other)
-            elif order.kind in ("on", "off"):
-                yield from skills.toggle(order.object, order.kind == "on")
-            else:
-                yield from skills.open_or_close(order.object, order.kind == "open")
-        yield STOP
-        return
+        plan = _answer(skills, reference)
+    elif isinstance(reference, PlannedReference):
+        plan = _follow_orders(skills, reference)
+    else:
+        plan = _reach_goals(skills, reference)
+    return ReasonedPlan(plan, lambda: skills.thought)
+
+
+def _answer(skills: Skills, reference: g.AnswerReference) -> ActionPlan:
+    """Look at enough of the objects that reveal the answer, the nearest first, and give it."""
+    unseen = list(reference.look)
+    may_stay_unseen = 0
+    if reference.enough:
+        may_stay_unseen = len(reference.look) - reference.enough
+    while len(unseen) > may_stay_unseen:
+        nearest = cheapest(skills.world, skills.actor, [unseen])
+        if nearest is None:
+            raise PlanningFailed(f"no path to any of {', '.join(unseen)}")
+        unseen.remove(nearest[0])
+        yield from skills.look_at(nearest[0])
+    skills.reasons.append(ANSWER_THOUGHT)
+    yield Action("stop", (reference.answer,))
+
+
+def _follow_orders(skills: Skills, reference: PlannedReference) -> ActionPlan:
+    """Carry out the orders of a plan; only its worker does."""
+    orders = reference.plan if skills.actor == reference.worker else ()
+    for order in orders:
+        if order.kind == "bring":
+            yield from skills.put(order.object, order.other)
+        elif order.kind == "slice":
+            yield from skills.slice(order.object, order.other)
+        elif order.kind in ("on", "off"):
+            yield from skills.toggle(order.object, order.kind == "on")
+        else:
+            yield from skills.open_or_close(order.object, order.kind == "open")
+    yield STOP
+
+
+def _reach_goals(skills: Skills, reference: HouseholdReference) -> ActionPlan:
+    """Reach one goal after another, in several rounds."""
     for _ in range(MAX_ROUNDS):
         state = skills.world.now()
         remaining = [goal for goal in reference.goals if goal.met(state) < goal.parts]
@@ -100,12 +113,11 @@ def _solve(skills: Skills, reference: HouseholdReference) -> ActionPlan:
 
 def with_able_bodies(episode: Episode, actors: Sequence[str]) -> Episode:
     """Return the episode with bodies that give these actors all actions and no step limit."""
-    fields = episode.start.get("bodies", {})
-    bodies = {
-        a: {**fields.get(a, {}), "actions": list(VERBS), "step_limit": 0}
-        for a in actors
-    }
-    return replace(episode, start={**episode.start, "bodies": {**fields, **bodies}})
+    bodies = dict(episode.start.get("bodies", {}))
+    for actor in actors:
+        able = {"actions": list(VERBS), "step_limit": 0}
+        bodies[actor] = {**bodies.get(actor, {}), **able}
+    return replace(episode, start={**episode.start, "bodies": bodies})
 
 
 def needs_high_level(world: HouseholdWorld, actor: str) -> bool:
@@ -129,11 +141,12 @@ def solving_decisions(
         actor = reference.worker
     else:
         actor = episode.actors[0]
-    world.reset(episode if high_level else with_able_bodies(episode, [actor]))
+    if not high_level:
+        episode = with_able_bodies(episode, [actor])
+    world.reset(episode)
     decisions = []
-    for turn, _ in Game(world).follow(
-        actor, solve(world, actor, reference, high_level)
-    ):
+    plan = solve(world, actor, reference, high_level)
+    for turn, _ in Game(world).follow(actor, plan):
         if isinstance(turn, Decision):
             decisions.append(turn)
         if at_most is not None and len(decisions) > at_most:
@@ -163,12 +176,11 @@ class SolvableHousehold(Dataset):
         if kind == "skills" or needs_high_level(world, actor):
             return solve(world, actor, reference, high_level=True)
         verbs_by_actor = {
-            each.name: each.body.actions for each in world.house.actors.values()
+            body.name: body.body.actions for body in world.house.actors.values()
         }
         others_work = any(needs_high_level(world, name) for name in verbs_by_actor)
-        if not others_work and actor in capable_actors(
-            verbs_by_actor, REQUIRED_VERBS, "all"
-        ):
+        capable = capable_actors(verbs_by_actor, REQUIRED_VERBS, "all")
+        if not others_work and actor in capable:
             return solve(world, actor, reference)
         return listed(lambda: [STOP])  # this body cannot contribute, others do the task
 
@@ -210,16 +222,15 @@ def _next_goal(skills: Skills, remaining: Sequence[GoalCondition]) -> GoalCondit
     goals = [goal for goal in remaining if _goal_rank(goal) == lowest_rank]
     if len(goals) == 1:
         return goals[0]
+    # Object -> its goal. In reverse, so that of two goals of an object the first one counts.
     goal_of: dict[str, GoalCondition] = {}
-    goal: Any
     for goal in reversed(goals):
+        objects: Ids = getattr(goal, "objects", ())
         if isinstance(goal, g.Lit):
             objects = goal.lamps
-        else:
-            objects = getattr(goal, "objects", ())
-        goal_of |= dict.fromkeys(
-            [goal.object] if isinstance(goal, Restored) else objects, goal
-        )
+        elif isinstance(goal, Restored):
+            objects = (goal.object,)
+        goal_of |= dict.fromkeys(objects, goal)
     nearest = cheapest(skills.world, skills.actor, [list(goal_of)])
     return goal_of[nearest[0]] if nearest else goals[0]
 
@@ -230,19 +241,24 @@ def _goal_rank(goal: GoalCondition) -> tuple[int, int]:
     kinds = list(PLANS)
     if type(goal) not in kinds:
         raise PlanningFailed(f"the expert has no plan for a goal {type(goal).__name__}")
+    rank = kinds.index(type(goal))
     if isinstance(goal, Restored):
-        return kinds.index(Restored), 0 if goal.open else 1 if goal.receptacle else 2
+        if goal.open:
+            return rank, 0
+        return rank, 1 if goal.receptacle else 2
     traits = getattr(goal, "traits", ())
-    return kinds.index(type(goal)), -len(traits) - goal.parts
+    return rank, -len(traits) - goal.parts
 
 
 def _reach_inside(skills: Skills, goal: g.Inside) -> ActionPlan:
     """Put one more object into the receptacle that contains most of them already."""
     ready = [t for t in goal.objects if not _missing_traits(skills, t, goal.traits)]
-    contents = {r: {t for t in ready if skills.within(t, r)} for r in goal.receptacles}
-    most_contents = max(map(len, contents.values()))
-    places = [r for r, objects in contents.items() if len(objects) == most_contents]
-    delivered = {t for r in places for t in contents[r]}
+    contents: dict[str, set[str]] = {}
+    for receptacle in goal.receptacles:
+        contents[receptacle] = {t for t in ready if skills.within(t, receptacle)}
+    most = max(map(len, contents.values()))
+    places = [r for r, objects in contents.items() if len(objects) == most]
+    delivered = set[str]().union(*(contents[place] for place in places))
     remaining = [t for t in goal.objects if t not in delivered] or list(goal.objects)
     chain = _cheapest_chain(skills, remaining, goal.traits, [places])
     yield from _treat_first(skills, chain, goal.traits)
@@ -264,14 +280,16 @@ def _reach_stacked(skills: Skills, goal: g.Stacked) -> ActionPlan:
 
 
 def _reach_traits(skills: Skills, goal: g.Has) -> ActionPlan:
+    """Give one object the traits, and then switch or open it."""
     switched = [trait for trait in goal.traits if trait[0] in ("on", "open")]
     traits = tuple(trait for trait in goal.traits if trait not in switched)
     chain = _cheapest_chain(skills, goal.objects, traits, [])
     yield from _treat_first(skills, chain, traits)
     for name, value in switched:
-        yield from (skills.toggle if name == "on" else skills.open_or_close)(
-            chain[0], bool(value)
-        )
+        if name == "on":
+            yield from skills.toggle(chain[0], bool(value))
+        else:
+            yield from skills.open_or_close(chain[0], bool(value))
 
 
 def _reach_next_to(skills: Skills, goal: g.NextTo) -> ActionPlan:
@@ -286,21 +304,20 @@ def _reach_next_to(skills: Skills, goal: g.NextTo) -> ActionPlan:
 
 def _reach_lit(skills: Skills, goal: g.Lit) -> ActionPlan:
     (lamp,) = _cheapest_chain(skills, goal.lamps, (), [])
-    # A body's reach may exceed this distance
+    # A body's reach may exceed this distance.
     yield from skills.reach(lamp, goal.distance)
     yield from skills.toggle(lamp, True)
 
 
 def _reach_restored(skills: Skills, goal: Restored) -> ActionPlan:
+    """Put an object back, and open or close it."""
+    entities = skills.entities
     i = skills.number(goal.object)
-    if "pickupable" in skills.entities.specs[i].affordances:
+    if "pickupable" in entities.specs[i].affordances:
         if goal.receptacle and goal.at is not None:
-            x = float(skills.entities.x[i])
-            y = float(skills.entities.y[i])
-            receptacle = skills.number(goal.receptacle)
-            if int(skills.entities.inside[i]) != receptacle or not goal.is_near_target(
-                x, y
-            ):
+            is_near = goal.is_near_target(float(entities.x[i]), float(entities.y[i]))
+            is_inside = int(entities.inside[i]) == skills.number(goal.receptacle)
+            if not is_inside or not is_near:
                 yield from skills.put_near(
                     goal.object, goal.receptacle, goal.at, goal.within
                 )
@@ -312,19 +329,25 @@ def _reach_restored(skills: Skills, goal: Restored) -> ActionPlan:
     yield from skills.open_or_close(goal.object, goal.open)
 
 
+def _reach_held(skills: Skills, goal: g.Held) -> ActionPlan:
+    (obj,) = _cheapest_chain(skills, goal.objects, (), [])
+    yield from skills.take(obj)
+
+
+def _reach_near(skills: Skills, goal: g.Near) -> ActionPlan:
+    (obj,) = _cheapest_chain(skills, goal.objects, (), [])
+    yield from skills.uncover(obj, goal.distance)
+
+
 PLANS: dict[type, Callable[[Skills, Any], ActionPlan]] = {
     g.Stacked: _reach_stacked,
     g.Inside: _reach_inside,
     g.NextTo: _reach_next_to,
     Restored: _reach_restored,
     g.Has: _reach_traits,
-    g.Held: lambda skills, goal: skills.take(
-        _cheapest_chain(skills, goal.objects, (), [])[0]
-    ),
+    g.Held: _reach_held,
     g.Lit: _reach_lit,
-    g.Near: lambda skills, goal: skills.uncover(
-        _cheapest_chain(skills, goal.objects, (), [])[0], goal.distance
-    ),
+    g.Near: _reach_near,
 }
 """Goal type -> its plan, in the order of execution."""
 
@@ -345,23 +368,19 @@ def _cheapest_chain(
     order, later places. Raises ``PlanningFailed``."""
     lacking = {obj: _missing_traits(skills, obj, traits) for obj in objects}
     fewest = min(map(len, lacking.values()))
+    groups = [missing for missing in lacking.values() if len(missing) == fewest]
     chains = []
-    for missing in dict.fromkeys(
-        each for each in lacking.values() if len(each) == fewest
-    ):
+    for missing in dict.fromkeys(groups):
+        # Objects that lack the same traits need the same tools; the first one stands for all.
         candidates = [obj for obj in objects if lacking[obj] == missing]
-        tools = [
-            _usable_tools(skills, candidates[0], trait)
-            for trait in missing
-            if trait in TOOLS
+        example = candidates[0]
+        stops: list[Sequence[str]] = [candidates]
+        stops += [
+            _usable_tools(skills, example, trait) for trait in missing if trait in TOOLS
         ]
-        places = [
-            [r for r in stop if _has_room_for(skills, candidates[0], r)] or stop
-            for stop in later_stops
-        ]
-        chains.append(
-            cheapest(skills.world, skills.actor, [candidates, *tools, *places])
-        )
+        for places in later_stops:
+            stops.append(_with_room(skills, example, places) or places)
+        chains.append(cheapest(skills.world, skills.actor, stops))
     chain = next((chain for chain in chains if chain), None)
     if chain is None:
         raise PlanningFailed(
@@ -370,11 +389,15 @@ def _cheapest_chain(
     return chain
 
 
-def _has_room_for(skills: Skills, obj: str, receptacle: str) -> bool:
-    is_full = skills.entities.full(skills.number(receptacle))
-    return (skills.takes(receptacle, obj) and not is_full) or skills.within(
-        obj, receptacle
-    )
+def _with_room(skills: Skills, obj: str, receptacles: Sequence[str]) -> list[str]:
+    """Return the receptacles that have room for an object, or contain it already."""
+    suitable = []
+    for receptacle in receptacles:
+        is_full = skills.entities.full(skills.number(receptacle))
+        has_room = skills.takes(receptacle, obj) and not is_full
+        if has_room or skills.within(obj, receptacle):
+            suitable.append(receptacle)
+    return suitable
 
 
 def _usable_tools(skills: Skills, obj: str, trait: Trait) -> Ids:
@@ -384,22 +407,16 @@ def _usable_tools(skills: Skills, obj: str, trait: Trait) -> Ids:
     tools = []
     for tool in skills.world.layout.ids[: entities.objects]:
         r = skills.number(tool)
-        switched = (
-            kind == "cooler"
-            or entities.has_affordance(r, "toggleable")
-            or r in entities.switches
-        )
-        closes = trait != ("heated", True) or entities.encloses[r]
-        if (
-            entities.has_affordance(r, kind)
-            and skills.takes(tool, obj)
-            and closes
-            and switched
-        ):
+        if not entities.has_affordance(r, kind) or not skills.takes(tool, obj):
+            continue
+        # A fridge cools without a switch, and only what is enclosed is heated.
+        has_switch = entities.has_affordance(r, "toggleable") or r in entities.switches
+        works = kind == "cooler" or has_switch
+        if works and (trait != ("heated", True) or entities.encloses[r]):
             tools.append(tool)
     if not tools:
         raise PlanningFailed(f"no {kind} accepts {obj}")
-    return tuple([r for r in tools if _has_room_for(skills, obj, r)] or tools)
+    return tuple(_with_room(skills, obj, tools) or tools)
 
 
 def _treat_first(

@@ -45,12 +45,16 @@ def kinds(ids: Sequence[str]) -> str:
     >>> kinds(["Mug|-01.25|+00.90", "cup_3", "cup_4", "CoffeeMachine|+0.1"])
     'mug or cup or coffee machine'
     """
-    names = (
-        each.partition("|")[0].rpartition("/")[2].rstrip("_0123456789") for each in ids
-    )
-    spaced = (re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower() for name in names)
+    spaced = []
+    for object_id in ids:
+        # Without a position, a folder and a number.
+        kind = object_id.partition("|")[0].rpartition("/")[2].rstrip("_0123456789")
+        spaced.append(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", kind).lower())
     words = list(dict.fromkeys(spaced))
-    return " or ".join(words[:3]) + (" …" if len(words) > 3 else "")
+    text = " or ".join(words[:3])
+    if len(words) > 3:
+        text += " …"
+    return text
 
 
 def kinds_with(traits: Sequence[Trait], ids: Sequence[str]) -> str:
@@ -59,10 +63,16 @@ def kinds_with(traits: Sequence[Trait], ids: Sequence[str]) -> str:
     >>> kinds_with([("temperature", "hot"), ("dirty", False)], ["egg_1"])
     'hot clean egg'
     """
-    words = [
-        v if isinstance(v, str) else name if v else f"not {name}" for name, v in traits
-    ]
-    return " ".join(filter(None, (*words, kinds(ids)))).replace("not dirty", "clean")
+    words = []
+    for name, value in traits:
+        if isinstance(value, str):
+            words.append(value)
+        elif value:
+            words.append(name)
+        else:
+            words.append(f"not {name}")
+    text = " ".join(filter(None, (*words, kinds(ids))))
+    return text.replace("not dirty", "clean")
 
 
 def holders_of(state: State, obj: str) -> list[str]:
@@ -92,9 +102,8 @@ class Has:
         return kinds_with(self.traits, self.objects)
 
     def met(self, state: State) -> int:
-        return min(
-            self.parts, sum(has_traits(state, obj, self.traits) for obj in self.objects)
-        )
+        count = sum(has_traits(state, obj, self.traits) for obj in self.objects)
+        return min(self.parts, count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +121,14 @@ class Inside:
         return f"{kinds_with(self.traits, self.objects)} in or on {kinds(self.receptacles)}"
 
     def met(self, state: State) -> int:
-        chains = [
-            holders_of(state, obj)
-            for obj in self.objects
-            if has_traits(state, obj, self.traits)
-        ]
-        best_count = max(
-            (sum(r in chain for chain in chains) for r in self.receptacles), default=0
-        )
-        return min(self.parts, best_count)
+        counts = dict.fromkeys(self.receptacles, 0)
+        for obj in self.objects:
+            if not has_traits(state, obj, self.traits):
+                continue
+            for holder in holders_of(state, obj):
+                if holder in counts:
+                    counts[holder] += 1
+        return min(self.parts, max(counts.values(), default=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +149,11 @@ class Stacked:
     def met(self, state: State) -> int:
         for obj in self.objects:
             chain = holders_of(state, obj)
-            level = next(
-                (n for n, r in enumerate(chain) if r in self.movables), len(chain)
-            )
-            is_stacked = any(r in self.receptacles for r in chain[level + 1 :])
-            if is_stacked and has_traits(state, obj, self.traits):
+            levels = [level for level, r in enumerate(chain) if r in self.movables]
+            if not levels or not has_traits(state, obj, self.traits):
+                continue
+            # The receptacle is farther out than the innermost movable.
+            if any(r in self.receptacles for r in chain[levels[0] + 1 :]):
                 return 1
         return 0
 
@@ -179,10 +187,13 @@ class Lit:
         return f"{kinds(self.lamps)} switched on, in view"
 
     def met(self, state: State) -> int:
-        views = [actor["sees"] for actor in state["actors"].values()]
         limit = self.distance + 1e-3  # distances are reported in whole millimetres
-        nearby = {i for view in views for i, metres in view.items() if metres <= limit}
-        return int(any(state["objects"][i]["on"] for i in self.lamps if i in nearby))
+        for actor in state["actors"].values():
+            for lamp in self.lamps:
+                is_near = actor["sees"].get(lamp, math.inf) <= limit
+                if is_near and state["objects"][lamp]["on"]:
+                    return 1
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +209,13 @@ class Near:
         return f"{kinds(self.objects)} in view, nearby"
 
     def met(self, state: State) -> int:
-        views = [actor["sees"] for actor in state["actors"].values()]
-        distances = [view[obj] for view in views for obj in self.objects if obj in view]
-        return int(any(metres <= self.distance for metres in distances))
+        for actor in state["actors"].values():
+            if any(
+                actor["sees"].get(obj, math.inf) <= self.distance
+                for obj in self.objects
+            ):
+                return 1
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,18 +266,20 @@ class Restored:
 
     @property
     def words(self) -> str:
-        where = f" in or on {kinds([self.receptacle])}" if self.receptacle else ""
-        return f"{kinds([self.object])}{where} ({'open' if self.open else 'closed'})"
+        text = kinds([self.object])
+        if self.receptacle:
+            text += f" in or on {kinds([self.receptacle])}"
+        state = "open" if self.open else "closed"
+        return f"{text} ({state})"
 
     def met(self, state: State) -> int:
         record = state["objects"][self.object]
-        in_place = record["in"] == self.receptacle and record["open"] == self.open
-        return int(
-            in_place
-            and (self.at is None or self.is_near_target(record["x"], record["y"]))
-        )
+        if record["in"] != self.receptacle or record["open"] != self.open:
+            return 0
+        return int(self.is_near_target(record["x"], record["y"]))
 
     def is_near_target(self, x: float, y: float) -> bool:
+        """True if a point is near enough to ``at``, or any point will do."""
         return self.at is None or math.dist(self.at, (x, y)) <= self.within
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,8 +100,37 @@ class Actor:
     stopped: bool = False
     answer: str | None = None
 
-    def memory(self) -> tuple[NDArray[Any], ...]:
+    def snapshot(self) -> ActorSnapshot:
+        """Return a copy of everything that a failed action has to leave as it was."""
+        fields = {name: getattr(self, name) for name in RESTORED_FIELDS}
+        fields["hands"] = list(self.hands)
+        memory = tuple(array.copy() for array in self._memory)
+        return ActorSnapshot(fields, memory, len(self.names.order))
+
+    def restore(self, snapshot: ActorSnapshot) -> None:
+        """Return to the state of a snapshot."""
+        for name, value in snapshot.fields.items():
+            setattr(self, name, value)
+        for array, before in zip(self._memory, snapshot.memory, strict=True):
+            array[:] = before
+        self.names.forget(snapshot.names)
+
+    @property
+    def _memory(self) -> tuple[NDArray[Any], ...]:
         return self.discovered, self.last_x, self.last_y, self.last_box
+
+
+RESTORED_FIELDS = ("x", "y", "heading", "hands", "view", "room", "low_level")
+"""Fields of an actor that a failed action leaves as they were."""
+
+
+class ActorSnapshot(NamedTuple):
+    """The state of an actor: values of ``RESTORED_FIELDS``, arrays of its memory, and the number
+    of objects that have a name."""
+
+    fields: dict[str, Any]
+    memory: tuple[NDArray[Any], ...]
+    names: int
 
 
 class House:
@@ -137,37 +166,54 @@ class House:
         for number, (name, body) in enumerate(bodies.items(), first):
             names = shared if shared_names or named else ObjectNames(types, bodies)
             x, y, heading = poses[name]
-            positions = np.zeros((2, size))
-            self.actors[name] = Actor(
-                *(name, number, body, x, y, heading, names),
-                *(
-                    np.zeros(size, np.bool_),
-                    positions[0],
-                    positions[1],
-                    np.zeros(size, np.int32),
-                ),
+            actor = Actor(
+                name,
+                number,
+                body,
+                x,
+                y,
+                heading,
+                names,
+                discovered=np.zeros(size, np.bool_),
+                last_x=np.zeros(size),
+                last_y=np.zeros(size),
+                last_box=np.zeros(size, np.int32),
             )
-            self.entities.half_x[number] = self.entities.half_y[number] = body.radius
-            self.entities.inset_x[number] = self.entities.inset_y[number] = min(
-                INSET, body.radius
-            )
-            self.stand(self.actors[name], x, y)
+            self.actors[name] = actor
+            inset = min(INSET, body.radius)
+            self.entities.half_x[number] = body.radius
+            self.entities.half_y[number] = body.radius
+            self.entities.inset_x[number] = inset
+            self.entities.inset_y[number] = inset
+            self.stand(actor, x, y)
         self.refresh()
-        affordances = {
-            each for spec in self.entities.specs for each in spec.affordances
-        }
-        affordances |= {"openable"} if self.entities.openable.any() else set()
+        self.pointless = self._pointless_verbs()
+
+    def _pointless_verbs(self) -> frozenset[str]:
+        """Return the verbs without an object or addressee in this house."""
+        affordances = set[str]()
+        for spec in self.entities.specs:
+            affordances |= spec.affordances
+        if self.entities.openable.any():  # doors have no spec
+            affordances.add("openable")
         pointless = {
-            v.name for v in VERBS.values() if v.needs and v.needs not in affordances
+            verb.name
+            for verb in VERBS.values()
+            if verb.needs and verb.needs not in affordances
         }
-        pointless |= set() if "slicer" in affordances else {"slice"}
-        pointless |= {"wait", "chat"} if len(bodies) == 1 else set()
-        self.pointless = frozenset(pointless)
+        if "slicer" not in affordances:
+            pointless.add("slice")
+        if len(self.actors) == 1:
+            pointless |= {"wait", "chat"}
+        return frozenset(pointless)
 
     def stand(self, me: Actor, x: float, y: float) -> None:
+        """Move a body to a point (metres)."""
+        # Rounded, so that sums of steps do not depend on their order.
         me.x = round(x, 9)
         me.y = round(y, 9)
-        self.entities.x[me.number], self.entities.y[me.number] = me.x, me.y
+        self.entities.x[me.number] = me.x
+        self.entities.y[me.number] = me.y
         self.entities.update_box(me.number)
         me.room = self.layout.room_at(me.x, me.y)
 
@@ -191,13 +237,9 @@ class House:
     def _with_furniture(self, me: Actor) -> VisibleEntities:
         """Return an actor's view with all furniture of its room; what is in it is not added."""
         entities = self.entities
-        rows = dict(
-            zip(
-                me.view.entities,
-                zip(me.view.bearing, me.view.distance, strict=True),
-                strict=True,
-            )
-        )
+        # Entity -> its bearing (degrees) and distance (metres).
+        directions = zip(me.view.bearing, me.view.distance, strict=True)
+        rows = dict(zip(me.view.entities, directions, strict=True))
         for i in range(entities.objects):
             is_furniture = entities.is_receptacle(i) and entities.is_root[i]
             x = float(entities.x[i])
@@ -250,24 +292,13 @@ class House:
     def attempt(self, act: Callable[[], dict[str, Json]]) -> dict[str, Json]:
         """Carry out several actions atomically: restore the state if one of them fails."""
         snapshot = self.entities.snapshot()
-        actors = list(self.actors.values())
-        states = [
-            (a.x, a.y, a.heading, [*a.hands], a.view, a.room, a.low_level)
-            for a in actors
-        ]
-        memories = [[array.copy() for array in a.memory()] for a in actors]
-        counts = [len(a.names.order) for a in actors]
+        actors = [(actor, actor.snapshot()) for actor in self.actors.values()]
         try:
             return act()
         except Fail:
             self.entities.restore(snapshot)
-            for a, place, memory, count in zip(
-                actors, states, memories, counts, strict=True
-            ):
-                a.x, a.y, a.heading, a.hands, a.view, a.room, a.low_level = place
-                for array, before in zip(a.memory(), memory, strict=True):
-                    array[:] = before
-                a.names.forget(count)
+            for actor, before in actors:
+                actor.restore(before)
             raise
 
 
@@ -276,7 +307,7 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
     entities = house.entities
     names = me.names.of
     view = me.view
-    side_angle = me.body.view_angle / 6
+    side_angle = me.body.view_angle / 6  # half of the middle third
     objects: list[SeenObject] = []
     doors: list[SeenDoor] = []
     others: list[SeenActor] = []
@@ -317,18 +348,32 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
         visible_inside = () if entities.closed(i) else entities.contents(i)
         contents = tuple(house.name(me, k) for k in visible_inside)
         holding.append(HeldObject(house.name(me, i), entities.states(i), contents))
-    messages = tuple(house.inbox[me.name])
     return HouseholdObservation(
-        *(me.name, me.room, me.heading, tuple(holding)),
-        *(tuple(objects), tuple(doors), tuple(others), messages),
+        me.name,
+        me.room,
+        me.heading,
+        tuple(holding),
+        tuple(objects),
+        tuple(doors),
+        tuple(others),
+        tuple(house.inbox[me.name]),
     )
 
 
 # The true state of a house as JSON values, for judges and recordings.
 
 FLAGS = (
-    *("open", "on", "dirty", "sliced", "filled", "cooked"),
-    *("heated", "cooled", "cleaned", "coffee", "boiled"),
+    "open",
+    "on",
+    "dirty",
+    "sliced",
+    "filled",
+    "cooked",
+    "heated",
+    "cooled",
+    "cleaned",
+    "coffee",
+    "boiled",
 )
 """The boolean states. Heated, cooled and cleaned stay true once this has happened, until the object
 is sliced: ALFRED treats slices as new objects."""
@@ -343,13 +388,13 @@ def report(house: House) -> dict[str, Json]:
     low_level, stopped, answer, names (name -> id), sees (id -> metres to the nearest point, for
     objects and doors in view). ``messages``: [sender, recipients, text] in order of sending.
     """
-    return {
-        "scene": house.layout.scene.name,
-        **{kind: dict(each) for kind, each in records(house).items()},
-        "messages": [
-            [sender, [*recipients], text] for sender, recipients, text in house.messages
-        ],
-    }
+    state: dict[str, Json] = {"scene": house.layout.scene.name}
+    for kind, lazy_records in records(house).items():
+        state[kind] = dict(lazy_records)
+    state["messages"] = [
+        [sender, [*recipients], text] for sender, recipients, text in house.messages
+    ]
+    return state
 
 
 class _LazyRecords(Mapping[str, Json]):
@@ -382,6 +427,7 @@ def records(house: House) -> dict[str, Mapping[str, Json]]:
         inside = int(t.inside[i])
         holder = house.holder(i)
         actor = next((a for a in house.actors.values() if a.number == holder), None)
+        # A held object is where the body is.
         x, y = (actor.x, actor.y) if actor else (float(t.x[i]), float(t.y[i]))
         return {
             "x": round(x, 6),
@@ -397,13 +443,17 @@ def records(house: House) -> dict[str, Mapping[str, Json]]:
     def actor_record(name: str) -> dict[str, Json]:
         a = house.actors[name]
         in_view = zip(a.view.entities, a.view.distance, strict=True)
+        # The order of the fields is that of recordings.
         return {
-            **{field: getattr(a, field) for field in ("room", "x", "y", "heading")},
+            "room": a.room,
+            "x": a.x,
+            "y": a.y,
+            "heading": a.heading,
             "holding": [ids[i] for i in a.hands],
-            **{
-                field: getattr(a, field)
-                for field in ("actions", "low_level", "stopped", "answer")
-            },
+            "actions": a.actions,
+            "low_level": a.low_level,
+            "stopped": a.stopped,
+            "answer": a.answer,
             "names": {a.names.of[i]: ids[i] for i in a.names.order},
             "sees": {
                 ids[i]: round(metres, 3) for i, metres in in_view if i < t.first_actor

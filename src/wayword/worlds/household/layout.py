@@ -9,24 +9,25 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain, product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core import geometry as geo
 from wayword.core.geometry import Box, Point, Segment
-from wayword.worlds.household.scene import Room, Scene
+from wayword.worlds.household.scene import HouseObject, Room, Scene
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
 CELL_SIZE = 1.0  # metres, side of a cell: smaller ones cost memory, larger ones find more obstacles
-# Distance from a cell's center to its corners
 HALF_DIAGONAL = CELL_SIZE * math.sqrt(0.5)
-# metres; a body this close to a room is indoors, as in a thick wall's doorway
+"""Distance from a cell's center to its corners, in metres."""
 DOORWAY_MARGIN = 0.3
-# metres: no body's eye is lower, so lower furniture never blocks sight
+"""A body this close (metres) to a room is indoors, as in a thick wall's doorway."""
 LOWEST_EYE = 1.0
+"""No body's eye is lower (metres), so lower furniture never blocks sight."""
 MAX_CELLS = 4096  # cells per cache; a full cache is cleared
 
 
@@ -85,45 +86,30 @@ class Layout:
         self.walls: tuple[Segment, ...] = tuple((w.a, w.b) for w in scene.walls)
         self.doors: tuple[Segment, ...] = tuple((d.a, d.b) for d in scene.doors)
         self.boxes: tuple[tuple[int, Box], ...] = tuple(
-            (
-                i,
-                (
-                    o.x - o.width / 2,
-                    o.y - o.depth / 2,
-                    o.x + o.width / 2,
-                    o.y + o.depth / 2,
-                ),
-            )
-            for i, o in enumerate(scene.objects)
-            if o.solid
+            (i, _box(o)) for i, o in enumerate(scene.objects) if o.solid
         )
         self.panels = _panels(scene)
-        corners = [corner for room in scene.rooms for corner in room.polygon]
-        if (floor := scene.floor) is not None:
+        corners = list(chain.from_iterable(room.polygon for room in scene.rooms))
+        floor = scene.floor
+        if floor is not None:
             columns = max(len(row) for row in floor.rows)
             rows = len(floor.rows)
             east = (columns - 1) * floor.spacing
             north = (rows - 1) * floor.spacing
             corners = [(floor.x, floor.y), (floor.x + east, floor.y + north)]
         self.bounds = _bounding_box(corners)
-        # Filled by ``route.find_lattice``
+        # Caches. The first one is filled by ``route.find_lattice``.
         self.lattices: dict[tuple[float, ...], object] = {}
         self._near: dict[tuple[int, int, float], NearbyObstacles] = {}
         self._panes: dict[tuple[int, int, float, float, bytes], Panels] = {}
         self._rooms_at: dict[tuple[float, float], str] = {}
         self.rooms = tuple(room.name for room in scene.rooms)
-        self._shapes = (  # (4, N) each, to measure all distances at once
-            np.array([(*a, *b) for a, b in self.walls], dtype=np.float64)
-            .reshape(-1, 4)
-            .T,
-            np.array([(*a, *b) for a, b in self.doors], dtype=np.float64)
-            .reshape(-1, 4)
-            .T,
-            np.array([box for _, box in self.boxes], dtype=np.float64).reshape(-1, 4).T,
-            np.array([_bounding_box(room.polygon) for room in scene.rooms])
-            .reshape(-1, 4)
-            .T,
-        )
+        # Arrays (4, N), to measure all distances at once.
+        self._wall_lines = _columns([(*a, *b) for a, b in self.walls])
+        self._door_lines = _columns([(*a, *b) for a, b in self.doors])
+        self._box_sides = _columns([box for _, box in self.boxes])
+        room_boxes = [_bounding_box(room.polygon) for room in scene.rooms]
+        self._room_sides = _columns(room_boxes)
 
     def with_scene(self, scene: Scene) -> Layout:
         """Return the layout of a scene that differs only in small objects, after its furniture."""
@@ -140,22 +126,20 @@ class Layout:
         if cached is None:
             x = (cell[0] + 0.5) * CELL_SIZE
             y = (cell[1] + 0.5) * CELL_SIZE
-            walls, doors, boxes, rooms = self._shapes
-            near_walls, near_doors, near_boxes, near_rooms = (
-                np.flatnonzero(away <= distance + HALF_DIAGONAL).tolist()
-                for away in (
-                    geo.segment_distances(x, y, *walls),
-                    geo.segment_distances(x, y, *doors),
-                    geo.box_distances(x, y, boxes),
-                    geo.box_distances(x, y, rooms) - DOORWAY_MARGIN,
-                )
+            # Within the distance of any point of the cell.
+            limit = distance + HALF_DIAGONAL
+            walls = _within(limit, geo.segment_distances(x, y, *self._wall_lines))
+            doors = _within(limit, geo.segment_distances(x, y, *self._door_lines))
+            boxes = _within(limit, geo.box_distances(x, y, self._box_sides))
+            room_distances = geo.box_distances(x, y, self._room_sides)
+            rooms = _within(limit, room_distances - DOORWAY_MARGIN)
+            cached = NearbyObstacles(
+                tuple(self.walls[n] for n in walls),
+                tuple((n, self.doors[n]) for n in doors),
+                tuple(self.boxes[n] for n in boxes),
+                tuple(self.scene.rooms[n] for n in rooms),
             )
-            cached = self._near[cell] = NearbyObstacles(
-                tuple(self.walls[n] for n in near_walls),
-                tuple((n, self.doors[n]) for n in near_doors),
-                tuple(self.boxes[n] for n in near_boxes),
-                tuple(self.scene.rooms[n] for n in near_rooms),
-            )
+            self._near[cell] = cached
         return cached
 
     def panels_near(
@@ -185,6 +169,7 @@ class Layout:
             selected = np.flatnonzero(is_selected)
             boxes = p.boxes[:, selected]
             _, _, west, south, east, north = boxes
+            # Boxes that overlap the cell, each once: a box has a panel on each side.
             inside = (west <= x + half) & (east >= x - half)
             inside &= (south <= y + half) & (north >= y - half)
             rims = {(w, s, e, n) for w, s, e, n in boxes[2:, inside].T.tolist()}
@@ -201,15 +186,37 @@ class Layout:
         if cached is None:
             if len(self._rooms_at) >= MAX_CELLS:
                 self._rooms_at.clear()
-            near = self.near(x, y, CELL_SIZE).rooms
-            room = next(
-                (room for room in near if geo.inside_polygon(x, y, room.polygon)), None
-            ) or min(
-                near or self.scene.rooms,
-                key=lambda r: geo.polygon_distance(x, y, r.polygon),
-            )
-            cached = self._rooms_at[x, y] = room.name
+            cached = self._find_room(x, y).name
+            self._rooms_at[x, y] = cached
         return cached
+
+    def _find_room(self, x: float, y: float) -> Room:
+        near = self.near(x, y, CELL_SIZE).rooms
+        for room in near:
+            if geo.inside_polygon(x, y, room.polygon):
+                return room
+        return min(
+            near or self.scene.rooms,
+            key=lambda room: geo.polygon_distance(x, y, room.polygon),
+        )
+
+
+def _columns(rows: Sequence[Sequence[float]]) -> Floats:
+    """Return rows of four numbers as an array (4, N), also if there are none."""
+    return np.array(rows, dtype=np.float64).reshape(-1, 4).T
+
+
+def _within(limit: float, distances: Floats) -> list[int]:
+    """Return the indices of the distances up to a limit."""
+    indices: list[int] = np.flatnonzero(distances <= limit).tolist()
+    return indices
+
+
+def _box(o: HouseObject) -> Box:
+    """Return the sides of an object's box in the plan."""
+    half_x = o.width / 2
+    half_y = o.depth / 2
+    return o.x - half_x, o.y - half_y, o.x + half_x, o.y + half_y
 
 
 def _bounding_box(polygon: Sequence[Point]) -> Box:
@@ -220,36 +227,33 @@ def _bounding_box(polygon: Sequence[Point]) -> Box:
 
 def _panels(scene: Scene) -> Panels:
     """Return walls, then door leaves, then the four sides of tall opaque furniture."""
+    # Rows of two ends, lowest and highest point, box, and the number of the door or -1. The box of
+    # a wall is empty, so that no point is in it.
     unbounded = (-math.inf, math.inf, math.inf, math.inf, -math.inf, -math.inf)
     rows: list[tuple[float, ...]] = [(*w.a, *w.b, *unbounded, -1) for w in scene.walls]
     rows += [(*d.a, *d.b, *unbounded, number) for number, d in enumerate(scene.doors)]
     for o in scene.objects:
-        if (
-            o.opaque
-            and "pickupable" not in o.affordances
-            and o.bottom + o.height > LOWEST_EYE
-        ):
-            w = o.x - o.width / 2
-            s = o.y - o.depth / 2
-            e = o.x + o.width / 2
-            n = o.y + o.depth / 2
-            corners = ((w, s), (e, s), (e, n), (w, n))
-            sides = zip(corners, corners[1:] + corners[:1], strict=True)
-            extent = (o.bottom, o.bottom + o.height, w, s, e, n, -1)
-            rows += [(*a, *b, *extent) for a, b in sides]
+        top = o.bottom + o.height
+        if not o.opaque or "pickupable" in o.affordances or top <= LOWEST_EYE:
+            continue
+        box = _box(o)
+        west, south, east, north = box
+        corners = ((west, south), (east, south), (east, north), (west, north))
+        sides = zip(corners, corners[1:] + corners[:1], strict=True)
+        rows += [(*a, *b, o.bottom, top, *box, -1) for a, b in sides]
     table = np.array(rows, dtype=np.float64).reshape(-1, 11)
-    walls = len(scene.walls) + len(scene.doors)
-    return Panels(
-        table[:, :4], table[:, 4:10].T.copy(), table[:, 10].astype(np.int32), walls
-    )
+    ends = table[:, :4]
+    boxes = table[:, 4:10].T.copy()
+    door = table[:, 10].astype(np.int32)
+    return Panels(ends, boxes, door, len(scene.walls) + len(scene.doors))
 
 
 # Collision: a body that moves in a straight line is a disc against walls, closed doors and other
 # bodies. Against furniture it is a point, and the furniture's box is enlarged by its radius.
 
 SLACK = 1e-6  # metres of overlap with an obstacle: else rounding could trap a body at a wall
-# The other bodies: index, x, y, radius
 OtherBodies = Sequence[tuple[int, float, float, float]]
+"""The other bodies: index, x, y, radius."""
 
 
 def first_obstacle(
@@ -273,29 +277,31 @@ def first_obstacle(
         if geo.point_segment_distance(x, y, *p, *q) < radius + other_radius:
             return "body", number
     floor = layout.scene.floor
-    if floor is not None:  # must be free under the whole line, checked every half cell
+    if floor is not None:
+        # A published floor must be free under the whole line, checked every half cell.
         count = max(1, math.ceil(2 * math.dist(p, q) / floor.spacing))
         dx = q[0] - p[0]
         dy = q[1] - p[1]
-        samples = (
-            (p[0] + dx * i / count, p[1] + dy * i / count) for i in range(count + 1)
-        )
-        if all(floor.is_free(*sample) for sample in samples):
-            return None
-        return ("wall", -1)
+        for i in range(count + 1):
+            if not floor.is_free(p[0] + dx * i / count, p[1] + dy * i / count):
+                return ("wall", -1)
+        return None
     for wall in nearby.walls:
         if geo.segment_distance(p, q, *wall) < radius:
             return "wall", -1
     for number, (west, south, east, north) in nearby.boxes:
-        if geo.enters(
-            p, q, (west - radius, south - radius, east + radius, north + radius)
-        ):
+        enlarged = (west - radius, south - radius, east + radius, north + radius)
+        if geo.enters(p, q, enlarged):
             return "furniture", number
     return None if _is_indoors(nearby.rooms, q) else ("edge", -1)
 
 
 def _is_indoors(rooms: Sequence[Room], point: Point) -> bool:
-    return any(geo.inside_polygon(*point, room.polygon) for room in rooms) or any(
+    """True if a point is in a room, or in a doorway next to one."""
+    # Most points are in a room, and this test is the faster one.
+    if any(geo.inside_polygon(*point, room.polygon) for room in rooms):
+        return True
+    return any(
         geo.polygon_distance(*point, room.polygon) < DOORWAY_MARGIN for room in rooms
     )
 
@@ -314,13 +320,16 @@ def nearest_place(
     up to 3 m around it, for published starts that are in furniture. None if there is none."""
     if can_stand(layout, radius, point, closed_doors):
         return point
-    (x0, y0), floor = point, layout.scene.floor
-    spacing = floor.spacing if floor else 0.05
+    x0, y0 = point
+    spacing = 0.05
+    floor = layout.scene.floor
     if floor:
+        spacing = floor.spacing
         x0 = floor.x + round((x0 - floor.x) / spacing) * spacing
         y0 = floor.y + round((y0 - floor.y) / spacing) * spacing
     reach = math.ceil(3.0 / spacing)
-    steps = [(i, j) for i in range(-reach, reach + 1) for j in range(-reach, reach + 1)]
+    steps = product(range(-reach, reach + 1), repeat=2)
     places = [(x0 + i * spacing, y0 + j * spacing) for i, j in steps]
+    # Of two at the same distance, the one in the west, then in the south.
     places.sort(key=lambda place: (math.dist(place, point), place))
     return next((p for p in places if can_stand(layout, radius, p, closed_doors)), None)

@@ -57,7 +57,7 @@ def find_lattice(
     if len(layout.lattices) >= 64:  # bounds the memory of bodies with many step sizes
         layout.lattices.clear()
     west_, south_, east_, north_ = layout.bounds
-    corners = [(cx, cy) for cx in (west_, east_) for cy in (south_, north_)]
+    corners = ((west_, south_), (west_, north_), (east_, south_), (east_, north_))
     us = [cx * north - cy * east for cx, cy in corners]
     vs = [cx * east + cy * north for cx, cy in corners]
     i = np.arange(math.floor(min(us) / step) - 1, math.ceil(max(us) / step) + 2)

@@ -150,7 +150,7 @@ a spot as last argument (:func:`parse_spot`)."""
 
 STATUSES = (
     "ok",
-    *sorted({status for verb in VERBS.values() for status in verb.failures}),
+    *sorted(set().union(*(verb.failures for verb in VERBS.values()))),
 )
 LOW_LEVEL = tuple(name for name, verb in VERBS.items() if verb.level == "low")
 HIGH_LEVEL = tuple(name for name, verb in VERBS.items() if verb.level == "high")

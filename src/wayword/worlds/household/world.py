@@ -57,8 +57,9 @@ from wayword.worlds.household.route import Trip, closed_doors_to
 from wayword.worlds.household.scene import Room, Scene
 
 HAND_VERBS = frozenset(("pick_up", "put", "open", "toggle_on", "go_grab", "go_put"))
-# In feedback, for a door on a path that is unseen, so unnamed
+"""Verbs that need a hand: a body without any of them only looks on and talks."""
 UNSEEN_DOOR = "a closed door"
+"""In feedback, a door on a path that is unseen, so unnamed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +96,12 @@ class ActionMenu:
         self._held = tuple(me.hands)
 
     def accepts(self, action: Action) -> bool:
-        return (
-            action.name in self._verbs
-            and action.name not in verbs.SPEECH
-            and verbs.is_well_formed(action.name, action.arguments)
-            and (
-                action.name != STOP.name
-                or self._me.body.answers
-                or not action.arguments
-            )
-        )
+        """True for every well-formed action of the body, except speech."""
+        if action.name not in self._verbs or action.name in verbs.SPEECH:
+            return False
+        if action.name == STOP.name and action.arguments and not self._me.body.answers:
+            return False
+        return verbs.is_well_formed(action.name, action.arguments)
 
     def knows(self, action: Action) -> bool:
         """True if it is well-formed and uses exact names of objects and rooms."""
@@ -150,20 +147,23 @@ class ActionMenu:
         for i in discovered:
             for affordance in entities.affordances(i):
                 by_affordance.setdefault(affordance, []).append(i)
+
+        # Each verb with every combination of its options that passes its check.
         actions: list[Action] = []
-        for verb in (
-            verbs.VERBS[name] for name in self._verbs if name not in verbs.SPEECH
-        ):
-            if verb.slots == ("room",):
-                actions += [Action(verb.name, (room,)) for room in self._rooms]
+        for verb_name in self._verbs:
+            if verb_name in verbs.SPEECH:
                 continue
-            options["object"] = options["tool"] = by_affordance.get(verb.needs, ())
-            check = checks.get(verb.name)
-            actions += [
-                Action(verb.name, tuple([names[i] for i in each]))
-                for each in product(*(options[slot] for slot in verb.slots))
-                if check is None or check(*each)
-            ]
+            verb = verbs.VERBS[verb_name]
+            if verb.slots == ("room",):
+                actions += [Action(verb_name, (room,)) for room in self._rooms]
+                continue
+            options["object"] = by_affordance.get(verb.needs, ())
+            options["tool"] = options["object"]
+            check = checks.get(verb_name)
+            for indices in product(*(options[slot] for slot in verb.slots)):
+                if check is None or check(*indices):
+                    words = tuple([names[i] for i in indices])
+                    actions.append(Action(verb_name, words))
         return actions
 
     def _checks(self) -> Mapping[str, Callable[..., object]]:
@@ -183,18 +183,17 @@ class ActionMenu:
 
         def can_put(i: int, r: int) -> bool:
             """True if a held object fits the receptacle and the actor sees free space there."""
-            is_full = entities.specs[r].capacity and can_touch(r) and entities.full(r)
-            return (
-                entities.fits(i, r)
-                and not is_full
-                and i != r
-                and i not in entities.holders(r)
+            if i == r or not entities.fits(i, r) or i in entities.holders(r):
+                return False
+            return not (
+                entities.specs[r].capacity and can_touch(r) and entities.full(r)
             )
 
         def can_treat(i: int, tool: int) -> bool:
             """True if an object fits an appliance whose switch the actor has seen."""
-            switches = [tool] if entities.has_affordance(tool, "toggleable") else []
-            switches += entities.switches.get(tool, ())
+            switches = list(entities.switches.get(tool, ()))
+            if entities.has_affordance(tool, "toggleable"):
+                switches.append(tool)
             return can_put(i, tool) and any(me.discovered[k] for k in switches)
 
         def can_open(i: int) -> bool:
@@ -284,6 +283,8 @@ class HouseholdWorld(World):
                 f"must be {self.scene.name!r}, this world's scene, got {scene_name!r}"
             )
             raise DataError(f"episode {episode.id}", "field 'scene'", problem)
+
+        # Bodies and poses. The house replaces the present one only if all of them are free.
         poses = {actor: self._pose(episode, actor) for actor in episode.actors}
         body_fields = episode.start.get("bodies", {})
         bodies = {
@@ -324,10 +325,15 @@ class HouseholdWorld(World):
         me = self._actor(actor)
         menu = ActionMenu(self.house, self._actor(actor))
         # No chat with a single actor, no ask without an answerer.
-        pointless = self.house.pointless | ({"ask"} if self.answerer is None else set())
+        pointless = self.house.pointless
+        if self.answerer is None:
+            pointless |= {"ask"}
         open_verbs = useful_verbs(me.body.open_verbs, pointless)
         return HouseholdActions(
-            *(LazyActions(menu.listed), open_verbs, menu.accepts, menu.knows),
+            LazyActions(menu.listed),
+            open_verbs,
+            menu.accepts,
+            menu.knows,
             forms=menu.spot_forms() if self.house.has_spots else (),
             body=me.body,
             rooms=self.layout.rooms,
@@ -341,11 +347,8 @@ class HouseholdWorld(World):
         me = self._actor(actor)
         verb = action.name
         words = action.arguments
-        if (
-            me.stopped
-            or verb not in me.body.actions
-            or not verbs.is_well_formed(verb, words)
-        ):
+        is_able = not me.stopped and verb in me.body.actions
+        if not is_able or not verbs.is_well_formed(verb, words):
             raise ValueError(f"{action} is not on the menu of {actor}")
         self.house.inbox[actor].clear()
         me.has_acted = True
@@ -440,10 +443,13 @@ class HouseholdWorld(World):
             closed = closed_doors_to(self.house, me, self._target(place))
         except (Fail, ValueError):
             return []
-        names = [
-            me.names.of[door] if me.discovered[door] else UNSEEN_DOOR for door in closed
-        ]
-        return names[: names.index(UNSEEN_DOOR) + 1] if UNSEEN_DOOR in names else names
+        names = []
+        for door in closed:
+            if not me.discovered[door]:
+                names.append(UNSEEN_DOOR)
+                break
+            names.append(me.names.of[door])
+        return names
 
     def _actor(self, name: str) -> Actor:
         if name not in self.house.actors:
@@ -451,6 +457,7 @@ class HouseholdWorld(World):
         return self.house.actors[name]
 
     def _do(self, me: Actor, verb: str, words: tuple[str, ...]) -> dict[str, Json]:
+        """Carry out an action; return the details of its feedback. Raises ``Fail``."""
         if verb in motions.LOW_LEVEL_ACTS:
             return motions.do_low_level(self.house, me, verb, *words)
         if verb in motions.HIGH_LEVEL_ACTS:
@@ -472,18 +479,16 @@ class HouseholdWorld(World):
             if answer is None:
                 raise Fail("no_answer")
             return {"answer": answer}
-        me.stopped = True
+        me.stopped = True  # the verb is ``stop``
         me.answer = words[0] if words else None
         return {"answer": me.answer}
 
     def _pose(self, episode: Episode, actor: str) -> tuple[float, float, float]:
+        """Return x, y (metres) and heading (degrees) of an actor's start."""
         try:
             pose: Any = episode.start["poses"][actor]
-            return (
-                float(pose["x"]),
-                float(pose["y"]),
-                absolute(float(pose.get("heading", 0.0))),
-            )
+            heading = float(pose.get("heading", 0.0))
+            return float(pose["x"]), float(pose["y"]), absolute(heading)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problem = "must have numbers x and y, and may have heading"
             raise DataError(

@@ -54,8 +54,15 @@ class Odometer:
 
     def report(self, shown: Iterable[Shown]) -> dict[str, Json]:
         """Return the counts and the objects truly in view, in the format for judges."""
-        fields = ("id", "kind", "distance", "fraction")
-        in_view = [{field: getattr(obj, field) for field in fields} for obj in shown]
+        in_view = [
+            {
+                "id": obj.id,
+                "kind": obj.kind,
+                "distance": obj.distance,
+                "fraction": obj.fraction,
+            }
+            for obj in shown
+        ]
         return {**asdict(self), "metres": round(self.metres, 4), "in_view": in_view}
 
 

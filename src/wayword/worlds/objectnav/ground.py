@@ -18,6 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -37,12 +38,16 @@ from wayword.worlds.household.scene import Scene
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 SPACING = 0.05  # metres, side of a grid cell: a fifth of a step, so that narrow doors stay open
+MOST_FIELDS = 16  # cached distance fields; each takes a megabyte in a large home
 
 
 @dataclass(eq=False)
 class Ground:
-    """Free positions. ``free`` (H, W) is true if a body's center may be at ``(x + i * spacing, y +
-    j * spacing)`` for row j and column i. A point is looked up at its nearest cell."""
+    """Free positions of a body's center, in metres.
+
+    ``free`` (H, W) is true if the center may be at ``(x + i * spacing, y + j * spacing)`` for row j
+    and column i. A point is looked up at its nearest cell.
+    """
 
     x: float
     y: float
@@ -103,12 +108,15 @@ class Ground:
         end = min(numbers, key=lambda goal: metres[numbers[goal]], default=None)
         if end is None or not math.isfinite(metres[numbers[end]]):
             return None
+
+        # The cells of the path, from its end to its start.
         cells = [numbers[end]]
         while previous[cells[-1]] >= 0:
             cells.append(int(previous[cells[-1]]))
         corners = [start, *(self.point(cell) for cell in cells[-2:0:-1]), end]
+
+        # Shortened from alternate ends: each pass removes corners that the last one kept.
         path = corners
-        # From alternate ends: each pass removes corners that the last one kept
         for _ in range(4):
             shorter = string_pull(path, self.clear, coarse=True)[::-1]
             if len(shorter) == len(path):
@@ -132,14 +140,14 @@ class Ground:
         """Return metres from the start's cell to all cells, and predecessors; cached."""
         from scipy.sparse.csgraph import dijkstra
 
-        # A start may be just inside an obstacle
+        # A start may be just inside an obstacle.
         place = self.nearest(*start, max_distance=0.5)
         if place is None:
             size = self.free.size
             return np.full(size, np.inf), np.full(size, -1, np.int32)
         number: Any = self._cell_number(place)
         if number not in self._fields:
-            if len(self._fields) >= 16:  # a field takes a megabyte in a large home
+            if len(self._fields) >= MOST_FIELDS:
                 self._fields.clear()
             self._fields[number] = dijkstra(
                 self._graph, indices=number, return_predecessors=True
@@ -163,32 +171,39 @@ def grid_graph(free: Bools, spacing: float) -> Any:
     diagonal step requires that both adjacent cells are free."""
     from scipy.sparse import csr_array
 
+    # Cells from which a step to the east, north, north-east and north-west is free. The offset
+    # leads to the flat index of the other cell.
     number = np.arange(free.size).reshape(free.shape)
-    wide = free.shape[1]
+    columns = free.shape[1]
+    diagonal = math.sqrt(2)
     is_open_square = free[:-1, :-1] & free[1:, :-1] & free[:-1, 1:] & free[1:, 1:]
-    pairs = (
+    steps = (
         (number[:, :-1][free[:, :-1] & free[:, 1:]], 1, 1.0),
-        (number[:-1][free[:-1] & free[1:]], wide, 1.0),
-        (number[:-1, :-1][is_open_square], wide + 1, math.sqrt(2)),
-        (number[:-1, 1:][is_open_square], wide - 1, math.sqrt(2)),
+        (number[:-1][free[:-1] & free[1:]], columns, 1.0),
+        (number[:-1, :-1][is_open_square], columns + 1, diagonal),
+        (number[:-1, 1:][is_open_square], columns - 1, diagonal),
     )
-    starts = np.concatenate([first for first, _, _ in pairs])
-    ends = np.concatenate([first + offset for first, offset, _ in pairs])
-    metres = np.concatenate(
-        [np.full(len(first), cost * spacing) for first, _, cost in pairs]
-    )
-    edges = np.concatenate([starts, ends]), np.concatenate([ends, starts])
-    return csr_array(
-        (np.concatenate([metres, metres]), edges), shape=(free.size, free.size)
-    )
+    starts = np.concatenate([cells for cells, _, _ in steps])
+    ends = np.concatenate([cells + offset for cells, offset, _ in steps])
+    lengths = [np.full(len(cells), cost * spacing) for cells, _, cost in steps]
+    metres = np.concatenate(lengths)
+
+    # Each step in both directions.
+    sources = np.concatenate([starts, ends])
+    targets = np.concatenate([ends, starts])
+    weights = np.concatenate([metres, metres])
+    return csr_array((weights, (sources, targets)), shape=(free.size, free.size))
 
 
 def ground_of(scene: Scene, radius: float) -> Ground:
     """Return the ground of a scene for a body of that radius (metres): its published floor if any,
     else the indoor area clear of walls, solid furniture and closed doors."""
-    if (floor := scene.floor) is not None:
+    floor = scene.floor
+    if floor is not None:
         return Ground(floor.x, floor.y, floor_cells(floor), floor.spacing)
-    corners = [corner for room in scene.rooms for corner in room.polygon]
+
+    # A grid over all rooms.
+    corners = list(chain.from_iterable(room.polygon for room in scene.rooms))
     west = min(x for x, _ in corners)
     east = max(x for x, _ in corners)
     south = min(y for _, y in corners)
@@ -202,31 +217,32 @@ def ground_of(scene: Scene, radius: float) -> Ground:
         a: Point, b: Point, limit: float
     ) -> tuple[tuple[slice, slice], Floats]:
         """Return the cells that may be within ``limit`` of a segment, and their distances."""
-        by = limit + SPACING
-        across = slice(
-            *np.searchsorted(columns, (min(a[0], b[0]) - by, max(a[0], b[0]) + by))
-        )
-        up = slice(*np.searchsorted(rows, (min(a[1], b[1]) - by, max(a[1], b[1]) + by)))
+        margin = limit + SPACING
+        x_range = (min(a[0], b[0]) - margin, max(a[0], b[0]) + margin)
+        y_range = (min(a[1], b[1]) - margin, max(a[1], b[1]) + margin)
+        across = slice(*np.searchsorted(columns, x_range))
+        up = slice(*np.searchsorted(rows, y_range))
         return (up, across), segment_distances(x[up, across], y[up, across], *a, *b)
 
-    for room in scene.rooms:  # inside a room, or in a doorway or gap next to one
+    # Inside a room, or in a doorway or gap next to one.
+    for room in scene.rooms:
         free |= is_inside_polygon(x.ravel(), y.ravel(), room.polygon).reshape(x.shape)
         for a, b in zip(room.polygon, room.polygon[1:] + room.polygon[:1], strict=True):
-            cells, apart = distances(a, b, DOORWAY_MARGIN)
-            free[cells] |= apart < DOORWAY_MARGIN
-    lines = [(w.a, w.b) for w in scene.walls] + [
-        (d.a, d.b) for d in scene.doors if not d.open
-    ]
-    # Minus the slack, so a body may touch a wall, as in the household world
-    for (
-        a,
-        b,
-    ) in lines:
-        cells, apart = distances(a, b, radius)
-        free[cells] &= apart >= radius - SLACK
+            cells, away = distances(a, b, DOORWAY_MARGIN)
+            free[cells] |= away < DOORWAY_MARGIN
+
+    # Off walls and closed doors. Minus the slack, so a body may touch a wall, as in the household
+    # world.
+    lines = [(wall.a, wall.b) for wall in scene.walls]
+    lines += [(door.a, door.b) for door in scene.doors if not door.open]
+    for a, b in lines:
+        cells, away = distances(a, b, radius)
+        free[cells] &= away >= radius - SLACK
+
+    # Off furniture, whose box is enlarged by the radius.
     for o in scene.objects:
         if o.solid:
-            free &= (abs(x - o.x) >= o.width / 2 + radius) | (
-                abs(y - o.y) >= o.depth / 2 + radius
-            )
+            is_off_x = abs(x - o.x) >= o.width / 2 + radius
+            is_off_y = abs(y - o.y) >= o.depth / 2 + radius
+            free &= is_off_x | is_off_y
     return Ground(west, south, free)

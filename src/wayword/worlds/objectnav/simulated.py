@@ -40,15 +40,18 @@ CONTACT_GAP = 0.02  # a point this close to a box (metres) counts as on it
 RAY_SLACK = 1e-9
 """Tolerance as a fraction of a ray. A surface at the very start or end of a ray touches the eye or
 the object and hides nothing; a ray through the seam of two walls is blocked."""
-# Offset of outer test points from the center, as a share of the extents
 POINT_SPREAD = 0.4
+"""Offset of outer test points from the center, as a share of the extents."""
 
 
 @dataclass(frozen=True, eq=False)
 class Surfaces:
-    """``walls`` (W, 4): x and y of both ends. ``low`` and ``high`` (B, 3): corners of boxes that
-    stop rays; those with ``is_opaque`` (B,) hide objects behind them. ``points`` (T, 9, 3): test
-    points of the ``objects``; ``is_ignored`` (T, B): boxes that do not hide them."""
+    """Surfaces that stop sight, and the test points of the objects to see; metres.
+
+    ``walls`` (W, 4): x and y of both ends. ``low`` and ``high`` (B, 3): corners of boxes that stop
+    rays; those with ``is_opaque`` (B,) hide objects behind them. ``points`` (T, 9, 3): test points
+    of the ``objects``; ``is_ignored`` (T, B): boxes that do not hide them.
+    """
 
     walls: Floats
     low: Floats
@@ -67,12 +70,15 @@ class Surfaces:
 
         Walls and sides of boxes are vertical, so all rays of a column meet them at once.
         """
+        # The floor and walls. The inner ``where`` avoids a division by 0 for level rays.
         down = np.where(slopes < 0, slopes, -1.0)
         floor = np.where(slopes < 0, -eye[2] / down, np.inf)
         metres = np.minimum(floor, self._first_wall(eye, directions))
-        gap = np.maximum(
-            np.maximum(self.low[:, :2] - eye[:2], eye[:2] - self.high[:, :2]), 0
-        )
+
+        # Boxes whose distance on the floor is within the limit.
+        before = self.low[:, :2] - eye[:2]
+        behind = eye[:2] - self.high[:, :2]
+        gap = np.maximum(np.maximum(before, behind), 0)
         nearby = np.hypot(gap[:, 0], gap[:, 1]) <= limit
         if nearby.any():
             low = self.low[nearby] - eye
@@ -81,11 +87,13 @@ class Surfaces:
             above, beyond = box_crossings(
                 slopes[..., None, None], low[:, 2:], high[:, 2:]
             )
-            near, far = np.maximum(near, above), np.minimum(far, beyond)  # (E, C, B)
-            # A box that contains the eye stops nothing
+            near = np.maximum(near, above)  # (E, C, B)
+            far = np.minimum(far, beyond)
+            # A box that contains the eye stops nothing.
             met = (near <= far) & (near > 0)
             metres = np.minimum(metres, np.where(met, near, np.inf).min(axis=2))
-        # From metres along the floor to along the ray
+
+        # From metres along the floor to metres along the ray.
         metres = metres * np.hypot(slopes, 1.0)
         metres[metres > limit] = np.inf
         return np.asarray(metres)
@@ -114,6 +122,7 @@ class Surfaces:
         """Return (R,) fractions of rays, (R, 2) or (R, 3), at which they meet the first wall."""
         if not len(self.walls):
             return np.full(len(rays), np.inf)
+        # The crossing of two lines: t along the ray, u along the wall. Parallel ones give no hit.
         sx = self.walls[:, 2] - self.walls[:, 0]
         sy = self.walls[:, 3] - self.walls[:, 1]
         dx = self.walls[:, 0] - eye[0]
@@ -128,9 +137,8 @@ class Surfaces:
 
 def surfaces_of(scene: Scene) -> Surfaces:
     """Return the surfaces of a scene in its current state, including closed doors."""
-    lines = [(*w.a, *w.b) for w in scene.walls]
-    lines += [(*d.a, *d.b) for d in scene.doors if not d.open]
-    boxes = [o for o in scene.objects if o.height > MIN_HEIGHT]
+    lines = [(*wall.a, *wall.b) for wall in scene.walls]
+    lines += [(*door.a, *door.b) for door in scene.doors if not door.open]
     by_id = {o.id: o for o in scene.objects}
 
     def holders(o: HouseObject) -> list[HouseObject]:
@@ -144,24 +152,29 @@ def surfaces_of(scene: Scene) -> Surfaces:
     def is_closed(o: HouseObject) -> bool:
         return o.receptacle == "in" and "openable" in o.affordances and not o.open
 
+    # Boxes; the reshapes below are for scenes without any.
+    boxes = [o for o in scene.objects if o.height > MIN_HEIGHT]
+    number_of = {box.id: number for number, box in enumerate(boxes)}
+    low = [(o.x - o.width / 2, o.y - o.depth / 2, o.bottom) for o in boxes]
+    high = [(o.x + o.width / 2, o.y + o.depth / 2, o.bottom + o.height) for o in boxes]
+    is_opaque = [o.opaque and "pickupable" not in o.affordances for o in boxes]
+
+    # Objects, and the boxes that do not hide them: their own, and those that hold them.
     visible = tuple(o for o in scene.objects if not any(map(is_closed, holders(o))))
-    low = np.array([(o.x - o.width / 2, o.y - o.depth / 2, o.bottom) for o in boxes])
-    high = np.array(
-        [(o.x + o.width / 2, o.y + o.depth / 2, o.bottom + o.height) for o in boxes]
-    )
-    related_ids = [{o.id, *(each.id for each in holders(o))} for o in visible]
-    is_ignored = [[box.id in ids for box in boxes] for ids in related_ids]
+    points = [visible_points(o) for o in visible]
+    is_ignored = np.zeros((len(visible), len(boxes)), dtype=np.bool_)
+    for row, o in enumerate(visible):
+        for related in (o, *holders(o)):
+            if related.id in number_of:
+                is_ignored[row, number_of[related.id]] = True
     return Surfaces(
         np.array(lines, dtype=np.float64).reshape(-1, 4),
-        low.reshape(-1, 3),
-        high.reshape(-1, 3),
-        np.array(
-            [o.opaque and "pickupable" not in o.affordances for o in boxes],
-            dtype=np.bool_,
-        ),
+        np.array(low).reshape(-1, 3),
+        np.array(high).reshape(-1, 3),
+        np.array(is_opaque, dtype=np.bool_),
         visible,
-        np.array([visible_points(o) for o in visible]).reshape(-1, 9, 3),
-        np.array(is_ignored, dtype=np.bool_).reshape(len(visible), len(boxes)),
+        np.array(points).reshape(-1, 9, 3),
+        is_ignored,
     )
 
 
@@ -169,10 +182,11 @@ def visible_points(obj: HouseObject) -> list[tuple[float, float, float]]:
     """Return the center and the corners of a smaller box at 1/3 and 2/3 of the height."""
     wide = obj.width * POINT_SPREAD
     deep = obj.depth * POINT_SPREAD
-    corners = ((-wide, -deep), (wide, -deep), (wide, deep), (-wide, deep))
-    levels = (obj.bottom + obj.height / 3, obj.bottom + obj.height * 2 / 3)
-    outer = [(obj.x + dx, obj.y + dy, z) for z in levels for dx, dy in corners]
-    return [(obj.x, obj.y, obj.bottom + obj.height / 2), *outer]
+    offsets = ((-wide, -deep), (wide, -deep), (wide, deep), (-wide, deep))
+    points = [(obj.x, obj.y, obj.bottom + obj.height / 2)]
+    for z in (obj.bottom + obj.height / 3, obj.bottom + obj.height * 2 / 3):
+        points += [(obj.x + dx, obj.y + dy, z) for dx, dy in offsets]
+    return points
 
 
 def box_crossings(rays: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -196,7 +210,9 @@ def is_in_boxes(points: Floats, low: Floats, high: Floats) -> Bools:
     return np.asarray((after & before).all(axis=2))
 
 
-STEP, TURN = 0.25, 30.0  # metres and degrees of one counted motion
+# One counted motion, as in RoboTHOR.
+STEP = 0.25  # metres
+TURN = 30.0  # degrees
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,27 +237,30 @@ class SimulatedScene:
     ) -> tuple[Shown, ...]:
         """Return the objects truly in view of a camera facing ``heading``, nearest first."""
         numbers = self._in_view(camera, x, y, heading)
+        eye = np.array((x, y, camera.eye))
+        fractions = self.surfaces.fractions(eye, numbers)
         shown = []
-        at = (x, y, heading)
-        fractions = self.surfaces.fractions(np.array((x, y, camera.eye)), numbers)
+        pose = (x, y, heading)
         for i, fraction in zip(numbers.tolist(), fractions.tolist(), strict=True):
             if fraction > 0:
                 o = self.surfaces.objects[i]
                 words = self.words.get(o.id, o.type.replace("_", " "))
                 box = (o.x, o.y, o.width, o.depth, o.bottom, o.height)
                 shown.append(
-                    sighting(o.id, o.type, words, box, at, camera.eye, fraction)
+                    sighting(o.id, o.type, words, box, pose, camera.eye, fraction)
                 )
+        # Ids break ties, so that equal scenes give equal observations.
         return tuple(sorted(shown, key=lambda one: (one.distance, one.id)))
 
     def sees(self, camera: Camera, x: float, y: float, number: int) -> bool:
         """True if a camera at (x, y) sees an object (by index) when facing it."""
         obj = self.surfaces.objects[number]
         heading = geo.bearing((x, y), (obj.x, obj.y))
-        return number in self._in_view(camera, x, y, heading) and bool(
-            self.surfaces.fractions(np.array((x, y, camera.eye)), np.array([number]))[0]
-            > 0
-        )
+        if number not in self._in_view(camera, x, y, heading):
+            return False
+        eye = np.array((x, y, camera.eye))
+        (fraction,) = self.surfaces.fractions(eye, np.array([number]))
+        return bool(fraction > 0)
 
     def _in_view(
         self, camera: Camera, x: float, y: float, heading: float
@@ -253,9 +272,11 @@ class SimulatedScene:
         dz = middles[:, 2] - camera.eye
         away = np.hypot(dx, dy)
         off = geo.angles_apart(geo.bearings(dx, dy), heading)
-        up = geo.elevations(dz, np.maximum(away, 1e-6))
-        inside = (off <= camera.field_of_view / 2 + 1e-9) & (away <= camera.sight)
-        return np.flatnonzero(inside & (up >= camera.floor) & (up <= camera.top))
+        up = geo.elevations(dz, np.maximum(away, 1e-6))  # not of a point at the eye
+        # The tolerance is for rounding at the edge of the view.
+        is_in_view = (off <= camera.field_of_view / 2 + 1e-9) & (away <= camera.sight)
+        is_in_view &= (up >= camera.floor) & (up <= camera.top)
+        return np.flatnonzero(is_in_view)
 
 
 class SimulatedBase:
@@ -279,14 +300,19 @@ class SimulatedBase:
         self._counts = Odometer()
 
     def capture(self) -> View:
-        camera, (x, y) = self.camera, self._at
+        """Return the view of the camera: its depth image, and the objects truly in view."""
+        camera = self.camera
+        x, y = self._at
+        heading = self._heading
         eye = np.array((x, y, camera.eye))
-        across = camera.across(self._heading)
+        across = camera.across(heading)
         metres = self.place.surfaces.ranges(eye, across, camera.slopes, camera.reach)
         depth = DepthImage.of(metres, camera.bearings, camera.rows, camera.reach)
-        shown = self.place.visible_from(camera, x, y, self._heading)
-        at = self.place.scene.name, x, y, self._heading
-        return View(*at, camera.eye, camera.field_of_view, depth, shown)
+        shown = self.place.visible_from(camera, x, y, heading)
+        scene = self.place.scene.name
+        return View(
+            scene, x, y, heading, camera.eye, camera.field_of_view, depth, shown
+        )
 
     def rotate(self, degrees: float) -> MotionResult:
         self._counts.turns += math.ceil(abs(degrees) / TURN - 1e-9)
@@ -294,6 +320,7 @@ class SimulatedBase:
         return MotionResult()
 
     def go_to(self, x: float, y: float) -> MotionResult:
+        """Turn to a point and go straight to it, up to the first obstacle."""
         distance = math.dist(self._at, (x, y))
         if distance < 1e-9:
             return MotionResult()

@@ -30,6 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
 from wayword.core.action import STOP, Action, ActionSpace
@@ -70,8 +71,8 @@ class ObjectNavReference(Reference):
     middles: tuple[Point, ...] = ()
 
 
-# Metres between goal positions: RoboTHOR's shortest paths end on this grid
 GRID_SPACING = 0.25
+"""Metres between goal positions: RoboTHOR's shortest paths end on this grid."""
 
 
 def places_to_see(
@@ -83,25 +84,22 @@ def places_to_see(
     for number, obj in enumerate(place.surfaces.objects):
         if obj.id not in targets:
             continue
-        columns, rows = (
-            range(
-                math.ceil((a - half) / GRID_SPACING),
-                math.floor((a + half) / GRID_SPACING) + 1,
-            )
-            for a, half in (
-                (obj.x, obj.width / 2 + max_distance),
-                (obj.y, obj.depth / 2 + max_distance),
-            )
-        )
-        for x, y in (
-            (i * GRID_SPACING, j * GRID_SPACING) for j in rows for i in columns
-        ):
-            is_near = (
-                place.ground.at(x, y) and floor_distance(obj, x, y) <= max_distance
-            )
-            if is_near and place.sees(camera, x, y, number):
+        ys = _grid_between(obj.y, obj.depth / 2 + max_distance)
+        xs = _grid_between(obj.x, obj.width / 2 + max_distance)
+        for y, x in product(ys, xs):
+            # The cheap tests first.
+            if not place.ground.at(x, y) or floor_distance(obj, x, y) > max_distance:
+                continue
+            if place.sees(camera, x, y, number):
                 places.append((x, y))
     return places
+
+
+def _grid_between(middle: float, half: float) -> list[float]:
+    """Return the grid's coordinates from ``middle - half`` to ``middle + half`` metres."""
+    first = math.ceil((middle - half) / GRID_SPACING)
+    last = math.floor((middle + half) / GRID_SPACING)
+    return [number * GRID_SPACING for number in range(first, last + 1)]
 
 
 def floor_distance(obj: HouseObject, x: float, y: float) -> float:
@@ -159,13 +157,15 @@ class ObjectNavWorld(World):
             self.base.stop()
             return Feedback("ok", {"action": "stop"})
         self._view = None
+        numbers = parse_numbers(action) or ()
         if action == MOVE_AHEAD:
             pose = self.base.pose()
             east, north = unit(pose["heading"])
             moved = self.base.go_to(pose["x"] + STEP * east, pose["y"] + STEP * north)
+        elif action.name == "rotate":
+            moved = self.base.rotate(*numbers)
         else:
-            move = self.base.rotate if action.name == "rotate" else self.base.go_to
-            moved = move(*(parse_numbers(action) or ()))
+            moved = self.base.go_to(*numbers)
         details = {"action": action.name, "metres": moved.metres}
         if moved.reason:
             details["reason"] = moved.reason
@@ -194,7 +194,9 @@ class ObjectNavWorld(World):
             return [], "out_of_sight"
         pose = base.pose()
         corners = place.ground.path((pose["x"], pose["y"]), goals)
-        return (self.walk(corners, targets), "") if corners else ([], "no_way")
+        if not corners:
+            return [], "no_way"
+        return self.walk(corners, targets), ""
 
     def walk(self, corners: Sequence[Point], targets: Collection[str]) -> list[Action]:
         """Return actions along the corners of a path that end facing the nearest target."""
@@ -244,9 +246,11 @@ class SolvableSearches(Dataset):
                 raise PlanningFailed(problem)
             return [*actions, STOP]
 
-        if kind == "shortest":
-            return listed(shortest)
-        return listed(lambda: [*(searches.walk(path, targets) if path else ()), STOP])
+        def gold() -> list[Action]:
+            actions = searches.walk(path, targets) if path else []
+            return [*actions, STOP]
+
+        return listed(shortest if kind == "shortest" else gold)
 
 
 world = ObjectNavWorld

@@ -79,12 +79,10 @@ class Hops:
         end = np.asarray(ends)
         start = start.reshape((1,) * (end.ndim - start.ndim) + start.shape)
         end = end.reshape((1,) * (start.ndim - end.ndim) + end.shape)
-        # (2, 2, *shape): from each end of the start's row to each end of the other row
+        # (2, 2, *shape): from each end of the start's row to each end of the other row.
         hub_hops = self._table[self._ends[:, end], self._ends[:, start][:, None]]
-        best = (hub_hops + self._gaps[:, start][:, None] + self._gaps[:, end]).min(
-            axis=(0, 1)
-        )
-        return self._along(best, start, end)
+        hops = hub_hops + self._gaps[:, start][:, None] + self._gaps[:, end]
+        return self._along(hops.min(axis=(0, 1)), start, end)
 
     def table(self, starts: ArrayLike, ends: ArrayLike) -> Floats:
         """Return an (L, R) array of links from each of ``starts`` (L,) to each of ``ends`` (R,):
@@ -146,7 +144,7 @@ class _Rows:
             self._add_hub(place)
         for place in hubs:
             self._follow_rows(place)
-        # A ring without any junction: make one panorama a hub
+        # A ring without any junction: make one panorama a hub.
         for place in range(count):
             if self._is_inner[place] and not self.row[place]:
                 self._is_inner[place] = False
@@ -155,20 +153,20 @@ class _Rows:
 
     def hub_hops(self) -> NDArray[np.float32]:
         """Return distances (H, H) to (rows) and from (columns) each hub."""
-        links = [
-            (hub, to, n)
-            for hub, ends in enumerate(self.links)
-            for to, n in ends.items()
-        ]
-        table = np.array(links, np.int32).reshape(-1, 3)
+        rows: list[tuple[int, int, int]] = []  # from, to, number of links
+        for hub, ends in enumerate(self.links):
+            rows += [(hub, end, count) for end, count in ends.items()]
+        table = np.array(rows, np.int32).reshape(-1, 3)
         hops = all_pairs(len(self.links), table[:, :2], table[:, 2].astype(np.float64))
         return np.ascontiguousarray(hops.T, np.float32)
 
     def _add_hub(self, place: int) -> None:
-        number = self._hubs[place] = len(self.links)
+        number = len(self.links)
+        self._hubs[place] = number
         self.links.append({})
         self.row[place] = -1 - number
-        self.ends[0][place] = self.ends[1][place] = number
+        self.ends[0][place] = number
+        self.ends[1][place] = number
 
     def _follow_rows(self, hub: int) -> None:
         """Follow each row and single link that starts at a hub to the next hub."""
@@ -180,20 +178,22 @@ class _Rows:
                 first_exit, second_exit = self._exits[chain[-1]]
                 chain.append(second_exit if first_exit == chain[-2] else first_exit)
             length = len(chain) - 1
-            number = hub * len(self.row) + step + 1
+            number = hub * len(self.row) + step + 1  # unique, and above 0
             first = self._hubs[hub]
             last = self._hubs[chain[-1]]
             for gap, place in enumerate(chain[1:-1], 1):
                 self.row[place] = number
-                self.ends[0][place], self.ends[1][place] = first, last
-                self.gaps[0][place], self.gaps[1][place] = gap, length - gap
-            pairs = [(first, last), (last, first)] if length > 1 else [(first, last)]
-            # Rows lead both ways, a single link may be one-way
-            for (
-                start,
-                end,
-            ) in pairs:
-                self.links[start][end] = min(length, self.links[start].get(end, length))
+                self.ends[0][place] = first
+                self.ends[1][place] = last
+                self.gaps[0][place] = gap
+                self.gaps[1][place] = length - gap
+            self._link(first, last, length)
+            if length > 1:  # a row leads both ways, a single link may be one-way
+                self._link(last, first, length)
+
+    def _link(self, start: int, end: int, length: int) -> None:
+        """Link two hubs by a number of links, or keep a shorter connection."""
+        self.links[start][end] = min(length, self.links[start].get(end, length))
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,10 +266,11 @@ def build(
 ) -> StreetGraph:
     """Build a graph in memory from ``links`` (from, heading in degrees, to). Raises ``DataError``
     like :func:`load`."""
-    nodes = "".join(f"{panorama},0,0,0\n" for panorama in ids).encode()
-    text = "".join(
-        f"{start},{heading},{end}\n" for start, heading, end in links
-    ).encode()
+    # Written as the files are, so that the same checks apply.
+    node_lines = [f"{panorama},0,0,0\n" for panorama in ids]
+    link_lines = [f"{start},{heading},{end}\n" for start, heading, end in links]
+    nodes = "".join(node_lines).encode()
+    text = "".join(link_lines).encode()
     return _parse(name, (Path(name), nodes), (Path(name), text))
 
 
@@ -312,6 +313,8 @@ def _parse(
     hops_file: Path | None = None,
 ) -> StreetGraph:
     """Parse a graph from its two files, column by column. Raises ``DataError`` naming a line."""
+
+    # Panoramas.
     path = nodes[0]
     panoramas, *columns = _columns(*nodes, 4, 5)
     if not panoramas:
@@ -326,12 +329,14 @@ def _parse(
     lat = _numbers(path, "lat", columns[1])
     lng = _numbers(path, "lng", columns[2])
     areas = np.zeros(len(index), np.int8)
-    for area in set(columns[3]) - set(AREAS) if columns[3:] else ():
-        problem = f"must be seen, unseen or gone, got {area!r}"
-        _fail(path, columns[3].index(area), "area", problem)
-    if columns[3:]:
+    if len(columns) > 3:  # the column is optional
+        for area in set(columns[3]) - set(AREAS):
+            problem = f"must be seen, unseen or gone, got {area!r}"
+            _fail(path, columns[3].index(area), "area", problem)
         areas[:] = list(map(AREAS.index, columns[3]))
     del columns  # a quarter of the time would go into more memory
+
+    # Links. ``field`` and ``column`` are for the error, which names the line.
     path = links[0]
     starts, degrees, ends = _columns(*links, 3)
     try:
@@ -345,13 +350,15 @@ def _parse(
         problem = f"{error.args[0]!r} is not a panorama of {nodes[0].name}"
         _fail(path, column.index(error.args[0]), field, problem)
     headings = np.rint(_numbers(path, "heading", degrees, cache(float))) % 360
-    turns = sources * 360 + headings
+    turns = sources * 360 + headings  # one number for each pair of panorama and heading
     if not np.diff(np.sort(turns)).all():
         other, number = _first_repeat(turns.tolist())
         problem = (
             f"already has a link at {headings[number]:.0f} degrees, on line {other + 1}"
         )
         _fail(path, number, "heading", f"{starts[number]!r} {problem}")
+
+    # Stable, so that the links of a panorama stay in file order.
     order = np.argsort(sources, kind="stable")
     offsets = np.zeros(len(index) + 1, np.int32)
     np.cumsum(np.bincount(sources, minlength=len(index)), out=offsets[1:])
@@ -379,7 +386,9 @@ def _columns(path: Path, text: bytes, *counts: int) -> list[list[str]]:
     is_regular = len(fields) % (count + 1) == 0
     if count in counts and is_regular and set(fields[count :: count + 1]) == {"\n"}:
         return [fields[n :: count + 1] for n in range(count)]
-    count = count if count in counts else counts[0]
+    # Some line is wrong: find it for the error.
+    if count not in counts:
+        count = counts[0]
     for number, line in enumerate(content.split("\n"), 1):
         found = line.count(",") + 1
         if found != count:
@@ -391,6 +400,7 @@ def _columns(path: Path, text: bytes, *counts: int) -> list[list[str]]:
 def _numbers(
     path: Path, field: str, column: list[str], parse: Callable[[str], float] = float
 ) -> Floats:
+    """Return a column of finite numbers. Raises ``DataError`` naming the first other line."""
     try:
         numbers = np.fromiter(map(parse, column), np.float64, len(column))
     except ValueError:

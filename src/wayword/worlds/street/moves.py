@@ -31,9 +31,11 @@ from wayword.worlds.street.graph import StreetGraph
 Transition = Literal["modified", "original", "paper"]
 Word = Literal["forward", "left", "right", "turn_around", "stop"]
 DeadEnds = Literal["open", "released"]
-WORDS: tuple[Word, ...] = get_args(Word)  # the five actions, in the paper's order
+WORDS: tuple[Word, ...] = get_args(Word)
+"""The five actions, in the paper's order."""
 
-State = int  # A panorama and a heading; see :class:`Navigator`
+State = int
+"""A panorama and a heading; see :class:`Navigator`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +104,9 @@ class Navigator:
             raise ValueError(f"{word!r} is not a street action")
         after = moves.get(state)
         if after is None:
-            after = moves[state] = self._after(
-                state, word, self._edges[self.panoramas[state]]
-            )
+            edges = self._edges[self.panoramas[state]]
+            after = self._after(state, word, edges)
+            moves[state] = after
         return after
 
     def execute(
@@ -114,17 +116,17 @@ class Navigator:
         after it."""
         edges = self._edges[self.panoramas[state]]
         exits = len(edges)
-        executed = word
-        if word in ("stop", "turn_around") or self.transition == "original":
-            pass
-        elif (
-            exits == 2
-        ):  # nearly all panoramas: the general rules come to the closest edge
+        is_fixed = word in ("stop", "turn_around") or self.transition == "original"
+        if is_fixed or exits > 2:
+            return word, self._after(state, word, edges)
+        # With two exits, as at nearly all panoramas, the general rules come to the closest edge.
+        if exits == 2:
             return "forward", self._closest(self.headings[state], edges)
-        elif exits < 2:
-            faces_exit = exits and self._exit_headings[edges[0]] == self.headings[state]
-            leaves = faces_exit and word == "forward" and dead_ends == "open"
-            executed = word if leaves else "stop"
+        # A dead end can only be left straight ahead, and only if dead ends are open.
+        faces_exit = exits and self._exit_headings[edges[0]] == self.headings[state]
+        executed = "stop"
+        if faces_exit and word == "forward" and dead_ends == "open":
+            executed = word
         return executed, self._after(state, executed, edges)
 
     def linked(self, start: int, end: int) -> bool:
@@ -141,9 +143,8 @@ class Navigator:
     def _after(self, state: State, word: str, edges: range) -> State:
         """Return the state after an action; ``edges`` are the outgoing links of its panorama."""
         if word == "stop" or not edges:
-            edge = None
-        else:
-            edge = self._chosen_edge(state, word, edges)
+            return state
+        edge = self._chosen_edge(state, word, edges)
         if edge is None:
             return state
         if word != "forward":
@@ -188,11 +189,10 @@ class Navigator:
         # From -179 to 180 degrees, so that an exit straight behind is the rightmost.
         ahead.sort(key=lambda edge: (exit_headings[edge] - heading + 179) % 360)
         half = len(ahead) // 2
+        middle = ahead[half]
         even = len(ahead) % 2 == 0
         if even:
             middle = self._closest(heading, ahead[half - 1 : half + 1])
-        else:
-            middle = ahead[half]
         if word == "forward":
             return middle
         if len(edges) == 3:
@@ -279,6 +279,9 @@ def shortest_actions(navigator: Navigator, state: State, goal: int) -> list[Word
         nearest = [
             target for target, n in zip(targets, remaining, strict=True) if n == best
         ]
-        goes_straight = len(path) == 1 and straight in nearest
-        path.append(straight if goes_straight else nearest[0])
+        # Only the first step: from there on, the heading depends on the path.
+        following = nearest[0]
+        if len(path) == 1 and straight in nearest:
+            following = straight
+        path.append(following)
     return path_actions(navigator, state, path)[:-1]

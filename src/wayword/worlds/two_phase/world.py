@@ -66,10 +66,11 @@ class TwoPhaseWorld(World):
     """
 
     def __init__(self, rooms: Mapping[str, Sequence[str]]) -> None:
-        self._room_of = {
-            obj: room for room, objects in rooms.items() for obj in objects
-        }
-        self._target = self._place = ""
+        self._room_of: dict[str, str] = {}
+        for room, objects in rooms.items():
+            self._room_of |= dict.fromkeys(objects, room)
+        self._target = ""
+        self._place = ""
         self._lists: tuple[tuple[str, ...], ...] = ((), ())  # the objects of each phase
         self._phase = 1
         self._is_done = False
@@ -78,17 +79,17 @@ class TwoPhaseWorld(World):
     def reset(self, episode: Episode) -> None:
         """Start the test. Raises ``DataError`` if objects of the start belong to no room."""
         start = episode.start
-        lists = tuple(
-            tuple(map(str, start.get(key, ()))) for key in ("objects", "beyond")
-        )
-        unknown = {*lists[0], *lists[1]} - {*self._room_of, HALLWAY}
-        if unknown or HALLWAY not in lists[0] or not lists[1]:
-            if unknown:
-                problem = f"objects without a room: {sorted(unknown)}"
-            else:
-                problem = "has no choices"
+        objects = tuple(map(str, start.get("objects", ())))
+        beyond = tuple(map(str, start.get("beyond", ())))
+        unknown = {*objects, *beyond} - {*self._room_of, HALLWAY}
+        problem = ""
+        if unknown:
+            problem = f"objects without a room: {sorted(unknown)}"
+        elif HALLWAY not in objects or not beyond:
+            problem = "has no choices"
+        if problem:
             raise DataError("two_phase", f"episode {episode.id}", problem)
-        self._lists = lists
+        self._lists = (objects, beyond)
         self._target = str(episode.extra.get("target", episode.instruction))
         self._place = str(start["room"])
         self._phase = 1
@@ -137,8 +138,8 @@ class TwoPhaseWorld(World):
 
     def route(self, room: str) -> list[str]:
         """Return the objects to choose from here to end in a room. For oracles."""
-        obj = next(each for each in self._lists[1] if self._room_of[each] == room)
-        return [HALLWAY, obj][self._phase - 1 :]
+        obj = next(obj for obj in self._lists[1] if self._room_of[obj] == room)
+        return [HALLWAY, obj] if self._phase == 1 else [obj]
 
     def _listed(self) -> tuple[str, ...]:
         return () if self._is_done else self._lists[self._phase - 1]

@@ -81,21 +81,8 @@ class Chore:
 
 def draw_chore(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore | None:
     """Draw a chore of a type, or None if impossible; may make objects of ``arrangement`` dirty."""
-    # An object (not kitchenware or food) to hold next to a lit lamp
     if kind == LOOK_IN_LIGHT:
-        lamps = [lamp for lamp in ("desk_lamp", "floor_lamp") if arrangement.of(lamp)]
-        cooking = {"stove_burner", "fridge"}
-        types = [
-            t
-            for t in OBJECTS
-            if arrangement.of(t) and cooking.isdisjoint(OBJECTS[t].places)
-        ]
-        if not lamps or not types:
-            return None
-        target = rng.choice(types)
-        lamp = rng.choice(lamps)
-        goals = Held(arrangement.ids(target)), Lit(arrangement.ids(lamp))
-        return Chore(LOOK_IN_LIGHT, goals, target, lamp=lamp)
+        return _draw_look(rng, arrangement)
     if kind == PICK_STACK:
         return _draw_stack(rng, arrangement)
     if kind in TREATMENTS:
@@ -103,15 +90,34 @@ def draw_chore(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore
     # A placement: one object, or two of a type, moved to other furniture.
     count = 2 if kind == PICK_TWO else 1
     for target, receptacle in _pairs(rng, arrangement, tuple(OBJECTS), count):
-        traits = () if kind == PICK_TWO else _draw_slicing(rng, arrangement, target)
-        goal = Inside(
-            arrangement.ids(target), arrangement.ids(receptacle), traits, count
-        )
-        slice_goals = tuple(Has(goal.objects, traits) for _ in traits)
-        return Chore(
-            kind, (goal, *slice_goals), target, receptacle, sliced=bool(traits)
-        )
+        traits: tuple[Trait, ...] = ()
+        if kind != PICK_TWO:
+            traits = _draw_slicing(rng, arrangement, target)
+        objects = arrangement.ids(target)
+        goals: list[GoalCondition] = [
+            Inside(objects, arrangement.ids(receptacle), traits, count)
+        ]
+        if traits:
+            goals.append(Has(objects, traits))
+        return Chore(kind, tuple(goals), target, receptacle, sliced=bool(traits))
     return None
+
+
+def _draw_look(rng: random.Random, arrangement: Arrangement) -> Chore | None:
+    """Draw an object (not kitchenware or food) to hold next to a lit lamp."""
+    lamps = [lamp for lamp in ("desk_lamp", "floor_lamp") if arrangement.of(lamp)]
+    cooking = {"stove_burner", "fridge"}
+    types = [
+        t
+        for t in OBJECTS
+        if arrangement.of(t) and cooking.isdisjoint(OBJECTS[t].places)
+    ]
+    if not lamps or not types:
+        return None
+    target = rng.choice(types)
+    lamp = rng.choice(lamps)
+    goals = (Held(arrangement.ids(target)), Lit(arrangement.ids(lamp)))
+    return Chore(LOOK_IN_LIGHT, goals, target, lamp=lamp)
 
 
 def _draw_treatment(
@@ -121,13 +127,12 @@ def _draw_treatment(
     types, trait, station = TREATMENTS[kind]
     for target, receptacle in _pairs(rng, arrangement, TYPES[types]):
         parents = {
-            arrangement.objects[each.parent].type for each in arrangement.of(target)
+            arrangement.objects[item.parent].type for item in arrangement.of(target)
         }
-        if (
-            receptacle in (station, "fridge")
-            or station in parents
-            or not arrangement.of(station)
-        ):
+        # The treatment must take an act: not at its destination, and not done already.
+        if receptacle in (station, "fridge") or station in parents:
+            continue
+        if not arrangement.of(station):
             continue
         if kind == PICK_CLEAN:
             for each in arrangement.of(target):
@@ -174,6 +179,7 @@ def _pairs(
     types: tuple[str, ...],
     at_least: int = 1,
 ) -> Iterator[tuple[str, str]]:
+    """Yield pairs of an object type and furniture to move it to, in random order."""
     available = [t for t in types if len(arrangement.of(t)) >= at_least]
     rng.shuffle(available)
     for target in available:
@@ -184,10 +190,8 @@ def _pairs(
 
 def _goal_furniture(arrangement: Arrangement, target: str, count: int = 1) -> list[str]:
     """Return furniture types for an object: with ``count`` free slots, and none of its type yet."""
-    allowed = {
-        *OBJECTS[target].places,
-        *(r for r, types in BINNED.items() if target in types),
-    }
+    allowed = set(OBJECTS[target].places)
+    allowed |= {bin_ for bin_, types in BINNED.items() if target in types}
     taken = {arrangement.objects[o.parent].type for o in arrangement.of(target)}
     kinds = {
         o.type
@@ -205,12 +209,10 @@ def _draw_slicing(
     rng: random.Random, arrangement: Arrangement, target: str
 ) -> tuple[Trait, ...]:
     """Return the trait "sliced" for a random share of the sliceable objects, else no trait."""
-    knives = any("slicer" in o.affordances for o in arrangement.objects.values())
-    if (
-        "sliceable" in OBJECTS[target].affordances
-        and knives
-        and rng.random() < SLICED_SHARE
-    ):
+    has_knife = any("slicer" in o.affordances for o in arrangement.objects.values())
+    if not has_knife or "sliceable" not in OBJECTS[target].affordances:
+        return ()
+    if rng.random() < SLICED_SHARE:
         return (("sliced", True),)
     return ()
 
@@ -241,29 +243,30 @@ def plural(words: str) -> str:
 
 def preposition(kind: str) -> str:
     """Return ``on`` or ``in``, as used with a type of furniture."""
-    return FURNITURE_KINDS[kind].receptacle or "on" if kind in FURNITURE_KINDS else "on"
+    if kind not in FURNITURE_KINDS:
+        return "on"
+    return FURNITURE_KINDS[kind].receptacle or "on"
 
 
 def ask_for(rng: random.Random, chore: Chore) -> str:
     """Phrase a chore as an instruction."""
-    target = f"{'sliced ' if chore.sliced else ''}{spoken_name(chore.target)}"
+    target = spoken_name(chore.target)
+    if chore.sliced:
+        target = f"sliced {target}"
     place = spoken_name(chore.receptacle)
     movable = spoken_name(chore.movable)
     words = {
         "things": plural(target),
-        "on": preposition(chore.receptacle),
-        "place": place,
-    }
-    words |= {
         "a thing": with_article(target),
         "A thing": with_article(target).capitalize(),
-    }
-    words |= {"the place": f"the {place}", "the lamp": f"the {spoken_name(chore.lamp)}"}
-    words |= {
+        "on": preposition(chore.receptacle),
+        "place": place,
+        "the place": f"the {place}",
+        "the lamp": f"the {spoken_name(chore.lamp)}",
         "the movable": f"the {movable}",
+        "a movable": with_article(movable) if movable else "",
         "into": "on" if chore.movable == "plate" else "in",
     }
-    words["a movable"] = with_article(movable) if movable else ""
     for adjective in ("clean", "hot", "warm", "cold", "chilled"):
         words[f"a {adjective} thing"] = with_article(f"{adjective} {target}")
     return rng.choice(SENTENCES[chore.kind]).format_map(words)

@@ -114,11 +114,9 @@ class HomesSettings(Checked):
             return self.paper
         if isinstance(self.actions, str) and self.actions in ACTIONS:
             return tuple(v for v in ACTIONS[self.actions] if v not in self.unused_verbs)
-        requested: Sequence[str]
+        requested: Sequence[str] = self.actions
         if isinstance(self.actions, str):
             requested = self.actions.split(",")
-        else:
-            requested = self.actions
         names = tuple(dict.fromkeys(name.strip() for name in requested if name.strip()))
         for name in names:
             if name not in VERBS:
@@ -239,13 +237,11 @@ class SourcedTasks(SolvableHousehold):
     def training(self) -> Training:
         """Return the train split: the published one if this split is published."""
         train = GENERATED[1] if self.split in GENERATED else self.published_train
-        settings = replace(
-            self.settings, episodes=max(self.settings.episodes, FEWEST_EPISODES)
-        )
         if self.split == train:
-            source = self
-        else:
-            source = type(self)(train, self.folder, settings)
+            return Training(self, self.tasks)
+        episodes = max(self.settings.episodes, FEWEST_EPISODES)
+        settings = replace(self.settings, episodes=episodes)
+        source = type(self)(train, self.folder, settings)
         return Training(source, source.tasks)
 
 
@@ -314,13 +310,15 @@ class Generated:
     def _code(self, number: int) -> tuple[str, str]:
         """Return the scene and the arrangement's name of an episode."""
         homes = self.settings.homes
-        kind = f"{kind_in_turn(self._kinds, number, homes)}/" if self._kinds else ""
-        scene = self.settings.home(self._split, number)
-        length = self.settings.length
-        suffix = f"/l{length}" if length else ""
-        return scene, f"{kind}{number // homes}{suffix}"
+        code = f"{number // homes}"
+        if self._kinds:
+            code = f"{kind_in_turn(self._kinds, number, homes)}/{code}"
+        if self.settings.length:
+            code += f"/l{self.settings.length}"
+        return self.settings.home(self._split, number), code
 
     def _make(self, scene: str, code: str) -> Case:
+        """Draw an episode. Raises ``UsageError`` if the home has no task of its kind."""
         length = self.settings.length
         attempts = range(TRIES)
         if length:
@@ -330,14 +328,15 @@ class Generated:
             case = self._draw_case(scene, code, attempt)
             if case is not None:
                 return case
-        kind = code.partition("/")[0]
-        least = f" of length={length}" if length else ""
-        hint = "change dataset.length" if length else "increase dataset.clutter"
-        raise UsageError(
-            f"{scene} has no {kind!r} task{least}; {hint} or dataset.rooms"
-        )
+        task = f"{code.partition('/')[0]!r} task"
+        hint = "increase dataset.clutter"
+        if length:
+            task += f" of length={length}"
+            hint = "change dataset.length"
+        raise UsageError(f"{scene} has no {task}; {hint} or dataset.rooms")
 
     def _draw_case(self, scene: str, code: str, attempt: int) -> Case | None:
+        """Draw a task; None if this draw has none. Each attempt has its own random seed."""
         seed = f"{self._seed.format(scene=scene)}/{code}"
         rng = random.Random(f"{seed}/{attempt}")
         if self.settings.length:
@@ -354,10 +353,9 @@ class Generated:
     def _find(self, scene: str, code: str) -> int | None:
         """Return the number of the first draw whose task the expert solves in ``length`` actions
         within 1/8, counted at the level of actions that the bodies have."""
-        least, most = (
-            self.settings.length + sign * (self.settings.length // 8)
-            for sign in (-1, 1)
-        )
+        tolerance = self.settings.length // 8
+        least = self.settings.length - tolerance
+        most = self.settings.length + tolerance
         for attempt in range(LENGTH_TRIES):
             case = self._draw_case(scene, code, attempt)
             if case is None:

@@ -103,11 +103,12 @@ class FurniturePiece:
     def at(self, along: float, deep: float) -> tuple[float, float]:
         """Return a point, given as fractions of the half extents to the right and to the front."""
         fx, fy = self.front
+        # Rotated: for a piece that faces north, right is east.
         x = along * fy + deep * fx
         y = -along * fx + deep * fy
-        return round(self.x + x * self.width / 2, 4), round(
-            self.y + y * self.depth / 2, 4
-        )
+        point_x = self.x + x * self.width / 2
+        point_y = self.y + y * self.depth / 2
+        return round(point_x, 4), round(point_y, 4)
 
 
 def furnish(rng: random.Random, plan: FloorPlan) -> list[FurniturePiece]:
@@ -138,38 +139,43 @@ def find_place(
     spec = FURNITURE_KINDS[kind]
     for _ in range(TRIES):
         front = rng.choice(SIDES)
-        if front[0]:
-            width, depth = (spec.depth, spec.width)
-        else:
-            width, depth = (spec.width, spec.depth)
-        west = room.x0 + OFF_WALL + width / 2
-        east = room.x1 - OFF_WALL - width / 2
-        south = room.y0 + OFF_WALL + depth / 2
-        north = room.y1 - OFF_WALL - depth / 2
+        width = spec.width
+        depth = spec.depth
+        if front[0]:  # it faces east or west, so its sides are swapped
+            width, depth = depth, width
+
+        # Anywhere in the room, or with its back against a wall. The order of the sums matters:
+        # another one would round differently, and generated homes would change.
         x = rng.uniform(room.x0 + width / 2 + OFF_WALL, room.x1 - width / 2 - OFF_WALL)
         y = rng.uniform(room.y0 + depth / 2 + OFF_WALL, room.y1 - depth / 2 - OFF_WALL)
-        if not spec.free and front[0]:  # its back against the wall
-            x = west if front[0] > 0 else east
-        elif not spec.free:
-            y = south if front[1] > 0 else north
+        if not spec.free:
+            if front[0] > 0:
+                x = room.x0 + OFF_WALL + width / 2
+            elif front[0] < 0:
+                x = room.x1 - OFF_WALL - width / 2
+            elif front[1] > 0:
+                y = room.y0 + OFF_WALL + depth / 2
+            else:
+                y = room.y1 - OFF_WALL - depth / 2
         piece = FurniturePiece(
             kind, round(x, 2), round(y, 2), width, depth, front, number
         )
-        box = piece.box
-        front_box = front_of(piece)
-        inside = (
-            room.x0 < box[0]
-            and room.y0 < box[1]
-            and box[2] < room.x1
-            and box[3] < room.y1
-        )
-        if not inside or any(_overlap(box, other) for other in (*taken, *clear)):
+
+        # The box within the walls and clear of everything, the front clear of other boxes.
+        west, south, east, north = piece.box
+        is_inside_x = room.x0 < west and east < room.x1
+        is_inside_y = room.y0 < south and north < room.y1
+        if not is_inside_x or not is_inside_y:
             continue
-        has_free_front = room.x0 <= front_box[0] and room.y0 <= front_box[1]
-        has_free_front = (
-            has_free_front and front_box[2] <= room.x1 and front_box[3] <= room.y1
-        )
-        if has_free_front and not any(_overlap(front_box, other) for other in taken):
+        if any(_overlap(piece.box, other) for other in (*taken, *clear)):
+            continue
+        front_box = front_of(piece)
+        west, south, east, north = front_box
+        has_front_x = room.x0 <= west and east <= room.x1
+        has_front_y = room.y0 <= south and north <= room.y1
+        if not has_front_x or not has_front_y:
+            continue
+        if not any(_overlap(front_box, other) for other in taken):
             return piece
     return None
 
@@ -191,16 +197,16 @@ def front_of(piece: FurniturePiece) -> Box:
 
 def threshold(door: PlanDoor) -> Box:
     """Return the area to keep free around a doorway."""
-    half = door.width / 2 + 0.05
+    half = door.width / 2 + 0.05  # metres of the frame on either side
     if door.vertical:
         return door.x - THRESHOLD, door.y - half, door.x + THRESHOLD, door.y + half
     return door.x - half, door.y - THRESHOLD, door.x + half, door.y + THRESHOLD
 
 
 def _overlap(one: Box, other: Box) -> bool:
-    return (
-        one[0] < other[2]
-        and other[0] < one[2]
-        and one[1] < other[3]
-        and other[1] < one[3]
-    )
+    """True if two boxes have more than an edge in common."""
+    west, south, east, north = one
+    other_west, other_south, other_east, other_north = other
+    overlaps_x = west < other_east and other_west < east
+    overlaps_y = south < other_north and other_south < north
+    return overlaps_x and overlaps_y

@@ -12,7 +12,8 @@ import yaml
 from wayword.core import registry
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
-from wayword.datasets.sources.own import accept, example, read_tasks
+from wayword.datasets.sources import example
+from wayword.datasets.sources.own import accept, read_tasks
 from wayword.envs import make
 from wayword.runs import Plan
 from wayword.runs.plan import source_checksum

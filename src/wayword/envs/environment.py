@@ -48,11 +48,9 @@ Episodes = int | Sequence[str] | None
 """Number of episodes (the first ones), or their ids; None for all."""
 StepResult = tuple[Json, float, bool, bool, Info]
 
-# A curriculum's next level begins at 16 successes in 20 episodes
-RECENT, SOLVED = (
-    20,
-    16,
-)
+# A curriculum's next level begins at 16 successes in 20 episodes: a lower bar would pass by luck.
+RECENT = 20
+SOLVED = 16
 
 
 PICKLED_FIELDS = ("_rng", "_next", "_stride", "level", "_recent")
@@ -180,12 +178,13 @@ class Environment:
         self._stride = 1
         self._background: Background | None = None
         self._game: TaskGame | None = None
+        # The scene that the executor prepares: its key (options, state of the generator).
         self._ahead: tuple[Any, Future[tuple[TaskGame, random.Random]]] = None, Future()
         self._view: ActorView
         self.level = 0
         """Index of the curriculum's current level."""
         self._recent = deque[bool](maxlen=RECENT)
-        # Refuse a wrong level now, not later
+        # A wrong level raises an error now, not after hours of training.
         for self.level in range(len(options.curriculum)):
             self.draw(0, None)
         self.level = 0
@@ -222,6 +221,7 @@ class Environment:
         options: Mapping[str, Any] | None = None,
     ) -> TaskGame:
         """The game that :meth:`reset` would begin."""
+        # Settings and seed; a seed also restarts the generator of later draws.
         settings = checked_options(options)
         episode = settings.pop("episode", episode)
         if self.options.curriculum and episode is None:
@@ -230,18 +230,7 @@ class Environment:
             self._rng = random.Random(as_integer("seed", seed, "a whole number"))
         is_new = settings or self.options.new_scenes or self.options.curriculum
         if episode is None and is_new:
-            name = self.options.name
-            drawn = isinstance(self.dataset.tasks, DrawnTasks)
-            if not (drawn and hasattr(self.dataset.settings, "seed")):
-                hint = "reset() takes options={'episode': ID}"
-                raise UsageError(f"{name} generates no scenes; {hint}")
-            if own := {"seed", "episodes"} & {*settings}:
-                raise UsageError(
-                    f"options: {min(own)!r} is drawn for each new scene; remove it"
-                )
-            settings = {**self.options.settings, **settings}
-            game, self._rng = self._draw_scene(replace(self.options, settings=settings))
-            return game
+            return self._draw_new(settings)
         if settings:
             raise UsageError(
                 f"options: {[*settings]} need a new scene; remove the episode"
@@ -263,6 +252,21 @@ class Environment:
         self._next = number + self._stride
         return TaskGame(self.dataset, self.tasks[number], self.max_steps)
 
+    def _draw_new(self, settings: Mapping[str, Any]) -> TaskGame:
+        """Draw an episode in a new scene. Raises ``UsageError`` if the dataset generates none."""
+        name = self.options.name
+        is_drawn = isinstance(self.dataset.tasks, DrawnTasks)
+        if not is_drawn or not hasattr(self.dataset.settings, "seed"):
+            hint = "reset() takes options={'episode': ID}"
+            raise UsageError(f"{name} generates no scenes; {hint}")
+        if own := {"seed", "episodes"} & {*settings}:
+            raise UsageError(
+                f"options: {min(own)!r} is drawn for each new scene; remove it"
+            )
+        merged = {**self.options.settings, **settings}
+        game, self._rng = self._draw_scene(replace(self.options, settings=merged))
+        return game
+
     def _draw_scene(
         self, options: EnvironmentOptions
     ) -> tuple[TaskGame, random.Random]:
@@ -270,7 +274,8 @@ class Environment:
         or make it now; then order the next one."""
         executor = options.executor
         rng = self._rng or random.Random()
-        options, (ordered, future) = replace(options, executor=None), self._ahead
+        options = replace(options, executor=None)  # it cannot be sent to a process
+        ordered, future = self._ahead
         if ordered == (options, rng.getstate()) and not future.cancelled():
             game, rng = future.result()
         else:
@@ -278,7 +283,7 @@ class Environment:
             game, rng = draw_scene(options, rng)
         if executor is not None:
             future = executor.submit(draw_scene, options, copy.copy(rng))
-            self._ahead = (options, rng.getstate()), future
+            self._ahead = ((options, rng.getstate()), future)
         return game, rng
 
     @property
@@ -321,24 +326,28 @@ class Environment:
         other = copy.copy(self)
         other._rng = copy.deepcopy(self._rng)
         other._background = None
-        other._ahead = None, Future()
+        other._ahead = (None, Future())
         other.answers = list(self.answers)
-        game = None if self._game is None else self._game.clone()
-        view = None if game is None or self._agents else self._view.clone(game)
-        if view is not None:
-            other._game = game
-            other._view = view
-            other._meter = copy.copy(self._meter)
-        elif self._game is not None:
-            other._game = None
-            other._recent = deque(maxlen=RECENT)
-            other._begin(
-                TaskGame(self._game.dataset, self._game.task, self._game.max_steps)
-            )
-            for answer in self.answers:
-                other.step(answer)
-        # a replay counts an ended episode again
-        other.level, other._recent = self.level, self._recent.copy()
+        if self._game is not None:
+            # The state itself if the view can be copied, else the answers are played again: other
+            # actors' agents and an agent's prompts hold a state that cannot.
+            game = self._game.clone()
+            view = None
+            if not self._agents:
+                view = self._view.clone(game)
+            if view is not None:
+                other._game = game
+                other._view = view
+                other._meter = copy.copy(self._meter)
+            else:
+                other._game = None
+                other._recent = deque(maxlen=RECENT)
+                other._begin(TaskGame(game.dataset, game.task, game.max_steps))
+                for answer in self.answers:
+                    other.step(answer)
+        # A replay counts an ended episode again.
+        other.level = self.level
+        other._recent = self._recent.copy()
         return other
 
     def __deepcopy__(self, memo: Any) -> Environment:
@@ -348,8 +357,10 @@ class Environment:
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the options and the answers so far, not the world: unpickling plays them again. An
         ``executor`` stays behind."""
-        game = self._game
-        episode = None if game is None else (game.dataset, game.task, game.max_steps)
+        episode = None
+        if self._game is not None:
+            game = self._game
+            episode = (game.dataset, game.task, game.max_steps)
         return {
             "options": replace(self.options, executor=None),
             "dataset": self.dataset,
@@ -364,7 +375,7 @@ class Environment:
             self._begin(TaskGame(*state["episode"]))
             for answer in state["answers"]:
                 self.step(answer)
-        # a replay counts an ended episode again
+        # A replay counts an ended episode again.
         self.__dict__.update(state["fields"])
 
     def restore(self, saved: Environment) -> None:
@@ -389,9 +400,8 @@ class Environment:
         self.close()
 
     def _begin(self, game: TaskGame) -> tuple[Json, Info]:
+        """Begin an episode: its actors, its view, then the turns before the policy's first."""
         self.answers = []
-        dataset = game.dataset
-        task = game.task
         if self._game is not None:
             self._view.leave()
         self._game = game
@@ -401,38 +411,53 @@ class Environment:
             hint = suggest(options.actor, list(actors))
             raise UsageError(f"no actor is called {options.actor!r}; {hint}")
         self.actor = options.actor or actors[0]
-        self._agents: dict[str, Agent] = {}
-        if others := [actor for actor in actors if actor != self.actor]:
-            parts = open_agent(options.plan, dataset)
-            if parts.cls.needs_model:
-                problem = "needs a model; use an agent that needs none"
-                raise UsageError(f"others={parts.name}: {problem}")
-            setup = Setup(dataset, parts.make, {}, options.seed)
-            self._log = Log()
-            for actor in others:
-                rng = random.Random(actor_seed(setup.seed, task, actor))
-                agent = self._agents[actor] = seat(
-                    task, setup, game.world, actor, rng, self._log
-                )
-                finish(agent.begin(task.episode.for_actor(actor)))
-        if options.view in ("text", "structured"):
-            if options.view_settings:
-                raise UsageError(
-                    f"view={options.view} takes no settings; only agents' views do"
-                )
-            cls = Words if options.view == "text" else Structured
-            self._view = cls(self.actor, options.actions)
-        else:
-            self._background = self._background or Background()
-            settings = options.view_settings, options.seed, self._background
-            self._view = AgentPrompts(options.view, self.actor, *settings)
+        self._seat_others(game)
+        self._view = self._open_view()
         for actor in actors[: actors.index(self.actor)]:
             self._turn(actor)
         self._view.begin(game)
         self._meter = RewardMeter(self.reward, self.actor, game)
-        # An agent may act before its first question
+        # An agent may act before its first question.
         last = self._play(self._view.decided())
         return self._view.observe(), self._info(last, {})
+
+    def _seat_others(self, game: TaskGame) -> None:
+        """Open an agent for every other actor."""
+        self._agents: dict[str, Agent] = {}
+        others = [actor for actor in game.world.actors if actor != self.actor]
+        if not others:
+            return
+        parts = open_agent(self.options.plan, game.dataset)
+        if parts.cls.needs_model:
+            problem = "needs a model; use an agent that needs none"
+            raise UsageError(f"others={parts.name}: {problem}")
+        task = game.task
+        setup = Setup(game.dataset, parts.make, {}, self.options.seed)
+        self._log = Log()
+        for actor in others:
+            rng = random.Random(actor_seed(setup.seed, task, actor))
+            agent = seat(task, setup, game.world, actor, rng, self._log)
+            self._agents[actor] = agent
+            finish(agent.begin(task.episode.for_actor(actor)))
+
+    def _open_view(self) -> ActorView:
+        """Open the view that the options name. Raises ``UsageError``."""
+        options = self.options
+        views: dict[str, type[Words]] = {"text": Words, "structured": Structured}
+        if options.view in views:
+            if options.view_settings:
+                raise UsageError(
+                    f"view={options.view} takes no settings; only agents' views do"
+                )
+            return views[options.view](self.actor, options.actions)
+        self._background = self._background or Background()
+        return AgentPrompts(
+            options.view,
+            self.actor,
+            options.view_settings,
+            options.seed,
+            self._background,
+        )
 
     def _play(self, decision: Decision | Rejection | None) -> Step | None:
         """Carry out a decision, and those that need no answer; return the last step. The others
@@ -463,6 +488,7 @@ class Environment:
         return [matches[name] for name in episodes]
 
     def _turn(self, actor: str) -> None:
+        """Play a turn of another actor, unless it has stopped."""
         game = self.game
         agent = self._agents[actor]
         if not game.active(actor):
@@ -474,17 +500,20 @@ class Environment:
 
     def _info(self, last: Step | None, terms: Mapping[str, float]) -> Info:
         """``info`` after the actor's ``last`` turn, which is None at the start."""
-        if last and isinstance(last.decision, Rejection):
-            rejection = last.decision
-        else:
-            rejection = None
+        status = ""
+        rejection = ""
+        is_rejected = False
+        if last is not None:
+            status = last.feedback.status
+            if isinstance(last.decision, Rejection):
+                rejection = last.decision.reason
+                is_rejected = True
+        info = self.game.info(self.actor, is_rejected, self.include, self._view.rules)
         return {
-            **self.game.info(
-                self.actor, rejection is not None, self.include, self._view.rules
-            ),
+            **info,
             "actor": self.actor,
-            "rejection": rejection.reason if rejection else "",
-            "status": last.feedback.status if last else "",
+            "rejection": rejection,
+            "status": status,
             "reward_terms": dict(terms),
             **self._view.extra(),
         }

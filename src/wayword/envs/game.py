@@ -95,10 +95,11 @@ class TaskGame(Game):
             )
             (scores,) = judge.score(dataset, [(self.task, current)])
             success = scores.get(family.success)
-            # A success rate of one episode: 0 or 1
-            solved = success is not None and success > 0.5
-            standing = None if success is None else Standing(solved, int(solved))
-        self._standing = len(trajectory.steps), standing
+            standing = None
+            if success is not None:
+                solved = success > 0.5  # a success rate of one episode: 0 or 1
+                standing = Standing(solved, int(solved))
+        self._standing = (len(trajectory.steps), standing)
         return standing
 
     def expert_action(self, actor: str) -> str | None:
@@ -117,15 +118,11 @@ class TaskGame(Game):
         if self.over(actor):
             return 0
         for step in self.trajectory.steps[self._planned_steps :]:
-            # A plan stays valid while it is followed
+            # A plan stays valid while it is followed; that of other actors does not.
             if isinstance(step.decision, Decision):
-                plan = self._plans.get(step.actor)
-                followed = (
-                    bool(plan)
-                    and plan is not None
-                    and plan.pop() == step.decision.action
-                )
-                self._plans = {step.actor: plan} if followed else {}
+                plan = self._plans.get(step.actor) or []
+                is_followed = bool(plan) and plan.pop() == step.decision.action
+                self._plans = {step.actor: plan} if is_followed else {}
         self._planned_steps = len(self.trajectory.steps)
         if actor not in self._plans:
             world = copied(self.world)
@@ -140,10 +137,10 @@ class TaskGame(Game):
     def plan(self, world: World, actor: str) -> ActionPlan | None:
         """The expert's plan from here; None if the dataset has no solution of that kind."""
         dataset = self.dataset
-        kind = next(
-            (kind for kind in EXPERT_SOLUTIONS if kind in dataset.solutions), None
-        )
-        return None if kind is None else dataset.plan(self.task, world, actor, kind)
+        for kind in EXPERT_SOLUTIONS:
+            if kind in dataset.solutions:
+                return dataset.plan(self.task, world, actor, kind)
+        return None
 
     def clone(self) -> Self:
         other = super().clone()
@@ -199,6 +196,7 @@ class _Expert:
         self._action: Action | None = None
 
     def next(self) -> Action | None:
+        """Return the next action; None if the expert has no solution."""
         new_steps = self._game.trajectory.steps[self._steps :]
         if self._action is not None and not new_steps:
             return self._action
@@ -214,7 +212,10 @@ class _Expert:
                 self._action = self._plan.send(advised[0])
             else:
                 self._plan = self._game.plan(self._game.world, self._actor)
-                self._action = None if self._plan is None else next(self._plan)
+                self._action = None
+                if self._plan is not None:
+                    self._action = next(self._plan)
         except (PlanningFailed, StopIteration, UsageError):
-            self._plan = self._action = None
+            self._plan = None
+            self._action = None
         return self._action

@@ -94,9 +94,10 @@ class MenuNumber(gymnasium.spaces.Discrete):
     def sample(self, mask: Any = None, probability: Any = None) -> Any:
         """A legal number, or what Gymnasium draws by a mask or by probabilities."""
         if mask is None and probability is None:
-            mask = menu_mask(
-                len(self.list_actions()) if self.list_actions is not None else 0
-            )
+            actions: Sequence[str] = ()
+            if self.list_actions is not None:
+                actions = self.list_actions()
+            mask = menu_mask(len(actions))
         return super().sample(mask, probability)
 
     def __deepcopy__(self, memo: Any) -> MenuNumber:

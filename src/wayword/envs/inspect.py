@@ -24,8 +24,15 @@ from wayword.envs.environment import make
 from wayword.metrics.scoring import score
 
 TASKS = (
-    *("r2r", "houses", "towns", "household", "rearrangement", "iqa"),
-    *("grounding", "apartments", "two_phase"),
+    "r2r",
+    "houses",
+    "towns",
+    "household",
+    "rearrangement",
+    "iqa",
+    "grounding",
+    "apartments",
+    "two_phase",
 )
 """Datasets that have a task of their name."""
 
@@ -44,7 +51,8 @@ def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
             state = await generate(state)
             answer = state.output.completion
             if not isinstance(state.messages[-1], ChatMessageAssistant):
-                break
+                break  # a limit of Inspect's ended the chat
+            # In a thread: a step may take seconds, and other samples wait in this loop.
             observation, _, terminated, truncated, _ = await asyncio.to_thread(
                 env.step, answer
             )

@@ -55,9 +55,8 @@ class _MultiActorEnv:
             raise UsageError(
                 f"view={view!r} must be 'text' or 'structured' for several actors"
             )
-        self._view_class = partial(
-            Structured if view == "structured" else Words, actions=actions
-        )
+        view_class = {"structured": Structured, "text": Words}[view]
+        self._view_class = partial(view_class, actions=actions)
         self._has_menu = actions == "menu"
         self._game: TaskGame | None = None
         self.possible_agents = list(self._env.tasks[0].episode.actors)
@@ -109,13 +108,12 @@ class _MultiActorEnv:
         return observation
 
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        # PettingZoo's own test gives options={"options": 1} to every environment
-        given = {
-            name: value
-            for name, value in checked_options(options).items()
-            if name != "options"
-        }
-        self._game = game = self._env.draw(seed, None, given)
+        """Begin an episode, with a view and a meter for each actor."""
+        # PettingZoo's own test passes options={"options": 1} to every environment.
+        given = checked_options(options)
+        given.pop("options", None)
+        game = self._env.draw(seed, None, given)
+        self._game = game
         self.agents = list(game.world.actors)
         self._views = {actor: self._view_class(actor) for actor in self.agents}
         for view in self._views.values():
@@ -186,15 +184,15 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
             self.terminations[other], self.truncations[other] = self._endings(other)
             if self.terminations[other] or self.truncations[other]:
                 self.infos[other] = self._info(other)
-        # the next actor with turns left, or just the next once the episode is over
+        # The next actor with turns left, or just the next once the episode is over.
         order = list(self.game.world.actors)
         index = order.index(actor)
         others = [
-            each
-            for each in order[index + 1 :] + order[: index + 1]
-            if each in self.agents
+            other
+            for other in order[index + 1 :] + order[: index + 1]
+            if other in self.agents
         ]
-        active = [each for each in others if self.game.active(each)]
+        active = [other for other in others if self.game.active(other)]
         self.agent_selection = (active or others)[0]
         self._accumulate_rewards()
         self._deads_step_first()

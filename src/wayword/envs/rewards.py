@@ -112,14 +112,17 @@ class RewardMeter:
                 f"reward: {by_distance[0]} cannot be split between actors who share a task; use "
                 "conditions"
             )
+        # Standings are measured only if a term needs them: they take time.
+        self._conditions = 0.0
         if "conditions" in self._weights:
             self._conditions = self._met_share(game)
-        else:
-            self._conditions = 0.0
-        self._initial = self._distance(game) if by_distance else None
+        self._initial: float | None = None
+        if by_distance:
+            self._initial = self._distance(game)
         self._distance_left = self._initial or 0.0
-        # The shares of the distance rewarded so far
-        self._progress = self._potential = 0.0
+        # The shares of the distance rewarded so far.
+        self._progress = 0.0
+        self._potential = 0.0
 
     def measure(self, game: TaskGame, steps: list[Step]) -> dict[str, float]:
         """The weighted terms of ``steps``, which are those since the last measure."""
@@ -143,11 +146,15 @@ class RewardMeter:
         if name == "rejected":
             return -float(sum(isinstance(step.decision, Rejection) for step in turns))
         if name == "conditions":
-            before, self._conditions = self._conditions, self._met_share(game)
+            before = self._conditions
+            self._conditions = self._met_share(game)
             return self._conditions - before
+
+        # ``progress`` and ``potential``, both by the share of the distance covered.
         if not self._initial:
             return 0.0
-        if (distance := self._distance(game)) is not None:
+        distance = self._distance(game)
+        if distance is not None:
             self._distance_left = distance
         covered = 1.0 - self._distance_left / self._initial
         if name == "potential":
@@ -163,7 +170,9 @@ class RewardMeter:
         standing = game.standing()
         if standing is None or not standing.parts:
             return 0.0
-        met = game.conditions_met[self._actor] if game.has_shared_task else standing.met
+        met = standing.met
+        if game.has_shared_task:
+            met = game.conditions_met[self._actor]
         return min(max(met / standing.parts, 0.0), 1.0)
 
     def _distance(self, game: TaskGame) -> float | None:

@@ -46,7 +46,9 @@ def prompts(
         rules = env.view.rules()
         for action in opening:
             texts += [f"> {action}", str(env.step(action)[0])]
-        messages = [{"role": "system", "content": rules}] if rules else []
+        messages = []
+        if rules:
+            messages.append({"role": "system", "content": rules})
         messages.append({"role": "user", "content": "\n".join(texts)})
         rows.append({"prompt": messages, "episode": task.episode.id})
     return rows
@@ -132,11 +134,9 @@ def plan_reward(
     @lru_cache(maxsize=100_000)
     def total_reward(episode: str, plan: str) -> float:
         env.reset(episode=episode)
-        lines = [line.strip() for line in plan.splitlines() if line.strip()][
-            :max_actions
-        ]
+        lines = [line.strip() for line in plan.splitlines() if line.strip()]
         total = 0.0
-        for action in (*opening, *lines, "stop"):
+        for action in (*opening, *lines[:max_actions], "stop"):
             _, reward, terminated, truncated, _ = env.step(action)
             total += reward
             if terminated or truncated:

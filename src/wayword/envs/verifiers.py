@@ -42,15 +42,17 @@ class WaywordMultiTurnEnv(vf.MultiTurnEnv):
     async def setup_state(self, state: Any) -> None:
         env = make(self._name, **self._options)
         env.reset(episode=state["info"]["episode"])
-        state["wayword"], state["total"], state["last_info"] = env, 0.0, {}
+        state["wayword"] = env
+        state["total"] = 0.0
+        state["last_info"] = {}
 
     async def env_response(self, messages: Any, state: Any, **others: Any) -> Any:
         """Result of the last action. The chat ends with the episode."""
         last = messages[-1]
-        answer = completion_text(
-            [last if isinstance(last, dict) else last.model_dump()]
-        )
-        result = await asyncio.to_thread(state["wayword"].step, answer)
+        if not isinstance(last, dict):
+            last = last.model_dump()
+        # In a thread: a step may take seconds, and other rollouts wait in this loop.
+        result = await asyncio.to_thread(state["wayword"].step, completion_text([last]))
         observation, reward, terminated, truncated, state["last_info"] = result
         state["total"] += reward
         response = [vf.UserMessage(content=str(observation))]
@@ -72,7 +74,9 @@ async def success(state: Any) -> float:
 async def rejected(state: Any) -> float:
     """Number of answers that were no legal action."""
     env = state.get("wayword")
-    steps = env.game.trajectory.steps if env is not None else []
+    if env is None:
+        return 0.0
+    steps = env.game.trajectory.steps
     return float(sum(step.feedback.status == "rejected" for step in steps))
 
 

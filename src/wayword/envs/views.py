@@ -106,6 +106,7 @@ class Words(ActorView):
         self._verbalizer: Verbalizer = generic.verbalizer(game.observation(self._actor))
 
     def observe(self) -> Json:
+        """Return the task or the last result, the surroundings and, if there is one, the menu."""
         observation = self._game.observation(self._actor)
         verbalizer = self._verbalizer
         texts = [verbalizer.self_state(observation)[1]]
@@ -127,6 +128,8 @@ class Words(ActorView):
                 return Decision(menu[answer])
             reason = f"there is no number {answer} on the menu; they go from 0 to {len(menu) - 1}"
             return Rejection("unknown", reason, str(answer))
+
+        # An exact action, else whatever the strategy ``act`` reads in the text.
         text = str(answer)
         exact = parse_exact(text, space)
         if exact is not None:
@@ -242,10 +245,8 @@ class PolicyModel(Model):
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         answer = await self._ask(prompt, None, options)
-        logprobs = tuple(
-            0.0 if each == answer else REJECTED_LOGPROB for each in options
-        )
-        return Choice(tuple(options), logprobs)
+        logprob_of = dict.fromkeys(options, REJECTED_LOGPROB) | {answer: 0.0}
+        return Choice(tuple(options), tuple(logprob_of[option] for option in options))
 
     async def _ask(
         self, prompt: Prompt, sampling: Sampling | None, options: Sequence[str] = ()
@@ -358,9 +359,8 @@ class AgentPrompts(ActorView):
         text = str(answer)
         if question.options:
             choice = text if text in question.options else pick(text, question.options)
-            # No option was chosen, so the question stays
             if not isinstance(choice, str):
-                # A glimpse for the log
+                # No option was chosen, so the question stays. The log shows a part of the answer.
                 return Rejection(choice.kind, choice.reason, text[:500])
             text = choice
         self._loop.run(self._answer(question, text))

@@ -20,7 +20,9 @@ def describe(view: BabyAIObservation) -> str:
 
 def standing(view: BabyAIObservation) -> str:
     """Return sentences with the actor's direction and the objects it holds."""
-    held = view.holding[0].name if view.holding else "nothing"
+    held = "nothing"
+    if view.holding:
+        held = view.holding[0].name
     return f"You face {FACING[view.heading]}.\nYou hold {held}."
 
 

@@ -36,15 +36,19 @@ def spot_words(spot: tuple[float, float]) -> str:
     ('0.8 m west and 0.2 m north of the middle', 'in the middle')
     """
     east, north = spot
-    parts = [
-        f"{abs(east):.1f} m {'east' if east > 0 else 'west'}",
-        f"{abs(north):.1f} m {'north' if north > 0 else 'south'}",
-    ]
-    # Offsets that round to 0 are left out.
-    parts = [part for part in parts if not part.startswith("0.0")]
+    parts = [_offset_text(east, "east", "west"), _offset_text(north, "north", "south")]
+    parts = [part for part in parts if part]
     if not parts:
         return "in the middle"
     return f"{' and '.join(parts)} of the middle"
+
+
+def _offset_text(offset: float, positive: str, negative: str) -> str:
+    """Return metres in a direction: ``0.8 m west``; empty for an offset that rounds to 0."""
+    metres = f"{abs(offset):.1f}"
+    if metres == "0.0":
+        return ""
+    return f"{metres} m {positive if offset > 0 else negative}"
 
 
 class KnownObjects:

@@ -56,8 +56,7 @@ class Game:
     def space(self, actor: str) -> ActionSpace:
         """Return the actor's legal actions, computed once per turn; empty once it is done."""
         if actor not in self._spaces:
-            done = self.world.done(actor)
-            if done:
+            if self.world.done(actor):
                 self._spaces[actor] = ActionSpace(())
             else:
                 self._spaces[actor] = _checked(self.world, actor)
@@ -78,6 +77,8 @@ class Game:
     def turns(self) -> Iterator[str]:
         """Yield the actor whose turn it is until the episode ends, in rounds in the world's order.
         Take each turn before asking for the next actor."""
+        # A round is over when every actor that plays has taken as many turns. The order within it
+        # is the world's, also after an actor has taken a turn out of order.
         while playing := [actor for actor in self.taken if self.active(actor)]:
             number = min(self.taken[actor] for actor in playing)
             for actor in self.taken:
@@ -109,6 +110,7 @@ class Game:
                     f"{place_of(type(self.world).step)}: a world's step must return Feedback(…), "
                     f"got {feedback!r}"
                 )
+        # Every actor's view may have changed, also those of the others.
         self.taken[actor] += 1
         self._observations.clear()
         self._spaces.clear()

@@ -120,19 +120,20 @@ class RecordedModel(Wrapper):
         return RecordedModel(self._inner, role, self._log)
 
     async def complete(self, prompt: Prompt, sampling: Sampling = GREEDY) -> Completion:
+        """Return the model's answer, or the recorded one while recorded turns are replayed."""
         prompt = prompt_of(prompt)
         if self._log.dictated is not None:
-            return await self._log.dictated.as_role(self._role).complete(
-                prompt, sampling
-            )
-        return await self._recorded(
-            self._inner.complete(prompt, sampling), prompt, sampling
-        )
+            dictated = self._log.dictated.as_role(self._role)
+            return await dictated.complete(prompt, sampling)
+        call = self._inner.complete(prompt, sampling)
+        return await self._recorded(call, prompt, sampling)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """Return the model's ranking, or the recorded one while recorded turns are replayed."""
         prompt = prompt_of(prompt)
         if self._log.dictated is not None:
-            return await self._log.dictated.as_role(self._role).choose(prompt, options)
+            dictated = self._log.dictated.as_role(self._role)
+            return await dictated.choose(prompt, options)
         return await self._recorded(self._inner.choose(prompt, options), prompt, None)
 
     async def aclose(self) -> None:
@@ -141,13 +142,13 @@ class RecordedModel(Wrapper):
     async def _recorded(
         self, call: Awaitable[Answer], prompt: Prompt, sampling: Sampling | None
     ) -> Answer:
+        """Await a call and record it, also if it fails: it may have cost money."""
         frozen = _freeze(prompt)
         try:
             answer = await call
         except WaywordError as error:
-            self._log.calls.append(
-                ModelCall(self._role, frozen, None, sampling, str(error))
-            )
+            failed = ModelCall(self._role, frozen, None, sampling, str(error))
+            self._log.calls.append(failed)
             if isinstance(error, ModelError) and error.fatal:
                 raise ModelUnusable(str(error)) from None
             raise
@@ -156,7 +157,7 @@ class RecordedModel(Wrapper):
 
 
 def _freeze(prompt: Prompt) -> Prompt:
-    # The agent may extend its list
+    """Return the prompt as it is now: the agent may extend its list."""
     return prompt if isinstance(prompt, str) else tuple(prompt)
 
 
@@ -194,6 +195,7 @@ async def retake(
             raise UsageError(str(error)) from None
         if agent is not None:
             agent.on_feedback(step.decision, step.feedback)
+        # Calls of the recording are not recorded again: they were paid for there.
         _, noted = log.drain()
         step.percept = log.drain_percept() or recorded.percept
         followed = [note for note in noted if note.kind == FOLLOWED]

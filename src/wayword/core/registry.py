@@ -130,6 +130,7 @@ def summary(kind: Kind, name: str) -> str:
     path = Path(__file__).parents[1].joinpath(*module.split(".")[1:])
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     text = file.read_text(encoding="utf-8")
+    # The class that is assigned to ``agent``, or to a name in ``agents``, then its docstring.
     assigned = rf'^{kind}(?:s = \{{[^}}]*"{name}":| =) (\w+)'
     cls = re.search(assigned, text, re.MULTILINE)
     headed = rf"^class {cls and cls[1]}\b[^:]*:\n +"
@@ -165,14 +166,17 @@ def load(kind: Kind, name: str) -> Any:
     """Return the part with that name. Raises ``UsageError`` with a suggestion if unknown."""
     if (kind, name) in CLASSES:
         return CLASSES[kind, name]
+
+    # A user's file: YAML, or Python.
     if is_described(name) and kind in YAML_READERS:
-        return getattr(importlib.import_module(YAML_READERS[kind]), f"{kind}_of")(
-            Path(name)
-        )
+        read = getattr(importlib.import_module(YAML_READERS[kind]), f"{kind}_of")
+        return read(Path(name))
     if is_path(name):
         return _check_part(kind, _get_part(kind, _import_file(Path(name)), name), name)
     if "/" in name:
         raise UsageError(f"{name}: no such file or folder")
+
+    # A name: of another distribution, which may replace a shipped part, or of this package.
     if name not in names(kind):
         raise UsageError(f"no {kind} is called {name!r}; {suggest(name, names(kind))}")
     entry_point = _entry_points_of(kind).get(name)
@@ -206,6 +210,7 @@ def _find_modules(kind: Kind, folder: Path, package: str) -> dict[str, str]:
     for module in pkgutil.iter_modules([str(folder)]):
         name = f"{package}.{module.name}"
         path = folder / module.name
+        # A folder is one part, or holds the parts of a kind of agent.
         if module.ispkg:
             if (path / f"{kind}.py").is_file():
                 modules[module.name] = f"{name}.{kind}"
@@ -252,6 +257,7 @@ def _read_entry_points(path: tuple[str, ...]) -> Mapping[str, Mapping[str, str]]
 
 
 def _get_part(kind: Kind, module: ModuleType, name: str) -> Any:
+    """Return the part that a module assigns to ``agent``, or to its name in ``agents``."""
     parts = getattr(module, f"{kind}s", None)
     part = parts.get(name) if isinstance(parts, dict) else getattr(module, kind, None)
     if part is None:
@@ -278,8 +284,13 @@ def _check_part(kind: Kind, part: Any, name: str) -> Any:
 
 
 def _import_file(path: Path) -> ModuleType:
-    search_folders = [str(path)] if path.is_dir() else None
-    file = path / "__init__.py" if search_folders else path
+    """Import a user's file, or a folder as a package. Raises ``UsageError`` with the line that is
+    wrong."""
+    search_folders = None
+    file = path
+    if path.is_dir():
+        search_folders = [str(path)]
+        file = path / "__init__.py"
     if not file.is_file():
         raise UsageError(f"{file}: no such file")
     spec = importlib.util.spec_from_file_location(

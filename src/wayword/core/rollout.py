@@ -134,14 +134,19 @@ class _EpisodeRun:
             )
         game = self._new_game(world)
         for actor in world.actors:
-            self._rngs[actor] = rng = random.Random(actor_seed(setup.seed, task, actor))
+            rng = random.Random(actor_seed(setup.seed, task, actor))
+            self._rngs[actor] = rng
             self._agents[actor] = seat(task, setup, world, actor, rng, self._log)
         await self._trial(game)
+
+        # Further trials with the same agents, as long as one that learns wants another.
         learners = [agent for agent in self._agents.values() if agent.learns]
         while learners and len(self.trials) < setup.trials:
             trial = self.trials[-1]
             number = len(self.trials)
-            succeeded = None if setup.judge is None else setup.judge(task, trial)
+            succeeded = None
+            if setup.judge is not None:
+                succeeded = setup.judge(task, trial)
             steps = len(trial.steps)
             trial.verdict = Verdict(
                 number - 1, setup.trials, succeeded, trial.ended, steps
@@ -152,6 +157,7 @@ class _EpisodeRun:
             trial.closing_calls, trial.closing_notes = self._log.drain()
             if not any(wishes):
                 break
+            # Another seed per trial, so that a random agent does not repeat itself.
             for actor, rng in self._rngs.items():
                 rng.seed(f"{actor_seed(setup.seed, task, actor)}/{number}")
             await self._trial(self._new_game(world))
@@ -173,6 +179,7 @@ class _EpisodeRun:
         return game
 
     async def _trial(self, game: Game) -> None:
+        """Play one trial, after the recorded steps that it continues from, if there are any."""
         began = time.perf_counter()
         trial = game.trajectory
         earlier = self._setup.continued.get(self._task.episode.id)
@@ -192,6 +199,7 @@ class _EpisodeRun:
         trial.seconds = time.perf_counter() - began
 
     async def _turn(self, game: Game, actor: str) -> Step:
+        """Play one turn; the step holds its model calls, notes, percept and duration."""
         began = time.perf_counter()
         agent = self._agents[actor]
         acting = agent.act(game.observation(actor), game.space(actor))
@@ -296,6 +304,7 @@ async def run(
     queue = iter(tasks)
 
     async def play(task: Task) -> Trajectory:
+        """Play one episode, with its begin and end reported to the gate."""
         complete = False
         if gate is not None:
             gate.begin()
@@ -308,6 +317,7 @@ async def run(
                 gate.end(complete)
 
     async def work() -> None:
+        """Play episodes from the shared queue until it is empty or the run has to end."""
         for task in queue:
             if outcome.exhausted or outcome.unusable:
                 return
@@ -322,7 +332,7 @@ async def run(
             on_end(task, trajectory)
             outcome.failed += trajectory.ended == "failed"
             outcome.finished += trajectory.ended != "failed"
-            # Agents that never wait must yield to the other episodes
+            # Agents that never wait must yield to the other episodes.
             await asyncio.sleep(0)
 
     try:

@@ -58,7 +58,7 @@ def is_secret(name: str) -> bool:
 def environment_secrets() -> dict[str, str]:
     """Return the secrets in the environment by variable name, read again."""
     _secret_forms.cache_clear()
-    # Few are read
+    # By name first: reading a value is slow, and few hold a secret.
     return {name: os.environ[name] for name in os.environ if is_secret(name)}
 
 
@@ -124,14 +124,21 @@ def _is_key(word: str) -> bool:
     pieces = [piece for piece in re.split(r"[^A-Za-z0-9]+", word) if piece]
     if len(pieces) > 1 and pieces[0].lower() in _PREFIXES and re.search(r"\d", word):
         return True
-    return any(
-        len(p) > (24 if p.isalpha() else 11) and not p.isdecimal() for p in pieces
-    )
+    for piece in pieces:
+        longest = _LONGEST_WORD if piece.isalpha() else _LONGEST_NAME
+        if len(piece) > longest and not piece.isdecimal():  # digits alone are no key
+            return True
+    return False
 
 
-@lru_cache(
-    maxsize=1
-)  # used for every record and call, and reading the environment is slow
+_LONGEST_WORD = 24
+"""Letters of the longest word that is no key."""
+_LONGEST_NAME = 11
+"""Characters of the longest name with digits that is no key."""
+
+
+# Cached, as it is used for every record and call, and reading the environment is slow.
+@lru_cache(maxsize=1)
 def _secret_forms() -> tuple[str, ...]:
     """Return all secrets in plain and escaped form, longest first: replacing a shorter one first
     could leave a part of a longer one."""

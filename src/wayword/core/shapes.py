@@ -88,11 +88,10 @@ def _fields(
     else:
         return
     for key, inner in items:
-        named = f"{rule}.{key}".removeprefix(".")
+        # A rule for exactly this key has priority over one for any key.
+        inner_rule = f"{rule}.{key}".removeprefix(".")
         any_key = f"{rule}.*".removeprefix(".")
-        yield from _fields(
-            inner,
-            f"{field}.{key}".removeprefix("."),
-            any_key if any_key in shapes and named not in shapes else named,
-            shapes,
-        )
+        if inner_rule not in shapes and any_key in shapes:
+            inner_rule = any_key
+        inner_field = f"{field}.{key}".removeprefix(".")
+        yield from _fields(inner, inner_field, inner_rule, shapes)

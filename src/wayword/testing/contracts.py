@@ -78,12 +78,15 @@ def check_agent(
     first = _play(agent, settings, dataset, sensible)
     assert first.ended != "failed", f"an episode failed: {first.error}"
     assert first.steps, "an agent acts at least once"
+    # Noise is drawn in the same order each time, so a second run must not differ.
     if model is None:
         again = _play(agent, settings, dataset, Noise())
         decided = [step.decision for step in first.steps]
         assert decided == [step.decision for step in again.steps], (
             "same seed, same decisions"
         )
+
+    # Several trials, so that a learning agent also reflects on noise.
     noisy = _play(agent, settings, dataset, Noise(), trials=3)
     assert noisy.ended != "failed", (
         f"an unreadable model answer ended the episode: {noisy.error}"
@@ -103,6 +106,8 @@ def check_agent(
 def _play(
     agent: type[Agent], settings: Any, dataset: Dataset, model: Model, trials: int = 1
 ) -> Trajectory:
+    """Play the first episode for up to six steps."""
+
     def build(toolkit: Toolkit, actor: str) -> Agent:
         return agent(settings, toolkit)
 
@@ -124,6 +129,8 @@ def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
     assert isinstance(dataset.family, Family), "a dataset's family is a Family"
     assert dataset.splits, "a dataset names its splits, the default first"
     assert dataset.max_steps > 0, "max_steps is above 0"
+
+    # Each task: its answer stays out of the episode, which agents see.
     for number in range(0, len(tasks), max(1, len(tasks) // max_tasks)):
         episode = tasks[number].episode
         reference = tasks[number].reference
@@ -225,6 +232,8 @@ def check_world(
     """Check determinism, that observing changes nothing, and that illegal actions raise."""
     for task in dataset.tasks[:episodes]:
         _check_twins(dataset, task.episode, steps, random.Random(seed))
+
+        # Actions that no world knows: an unknown place, verb, or number of arguments.
         world = _started(dataset, task.episode)
         actor = world.actors[0]
         before = dict(world.state())
@@ -244,6 +253,8 @@ def check_world(
                 raise AssertionError(
                     f"{action} is not legal, but the world carried it out"
                 )
+
+        # Stopping, with an answer where the task asks for one.
         world = _started(dataset, task.episode)
         for actor in world.actors:
             space = world.action_space(actor)
@@ -263,6 +274,7 @@ def _started(dataset: Dataset, episode: Episode) -> World:
 def _check_twins(
     dataset: Dataset, episode: Episode, steps: int, rng: random.Random
 ) -> None:
+    """Check that two worlds of an episode stay equal under the same random actions."""
     first = _started(dataset, episode)
     second = _started(dataset, episode)
     assert first.actors == second.actors, (

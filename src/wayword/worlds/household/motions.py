@@ -21,6 +21,8 @@ from wayword.worlds.household.scene import TEMPERATURES, Room
 from wayword.worlds.household.verbs import parse_spot
 
 Details = dict[str, Json]
+"""Values for the sentence on an action's result."""
+# Temperatures as the arrays of ``Entities`` hold them.
 HOT = TEMPERATURES.index("hot")
 COLD = TEMPERATURES.index("cold")
 
@@ -43,6 +45,7 @@ def run_appliance(entities: Entities, i: int) -> None:
     affordances = entities.specs[i].affordances
     can_run = not entities.is_ajar(i)
     is_on = bool(entities.on[i])
+    fills = is_on and not affordances.isdisjoint(("brewer", "filler"))
     for content in entities.with_contents(i)[1:]:
         if "heater" in affordances and is_on and can_run:
             entities.set_state(content, "temperature", HOT)
@@ -58,15 +61,11 @@ def run_appliance(entities: Entities, i: int) -> None:
         if "cleaner" in affordances and is_on:
             entities.set_state(content, "dirty", False)
             entities.set_state(content, "cleaned", True)
-        fills = is_on and not affordances.isdisjoint(("brewer", "filler"))
         if fills and entities.has_affordance(content, "fillable"):
             entities.set_state(content, "filled", True)
             entities.set_state(content, "coffee", "brewer" in affordances)
-        if (
-            "drinker" in affordances
-            and entities.filled[content]
-            and not entities.coffee[content]
-        ):
+        has_water = entities.filled[content] and not entities.coffee[content]
+        if "drinker" in affordances and has_water:
             entities.set_state(i, "filled", True)
             entities.set_state(content, "filled", False)
 
@@ -83,14 +82,13 @@ def pick_up(house: House, me: Actor, name: str) -> Details:
 
 
 def _check_pick_up(house: House, me: Actor, i: int) -> None:
+    """Raise ``Fail`` unless an object can be picked up by a free hand."""
     name = house.name(me, i)
+    is_portable = house.entities.has_affordance(i, "pickupable")
+    require(is_portable, "not_pickupable", object=name)
     held = [house.name(me, other) for other in me.hands]
-    require(
-        house.entities.has_affordance(i, "pickupable"), "not_pickupable", object=name
-    )
-    require(
-        len(held) < me.body.inventory_capacity, "hands_full", object=name, holding=held
-    )
+    has_free_hand = len(held) < me.body.inventory_capacity
+    require(has_free_hand, "hands_full", object=name, holding=held)
 
 
 def drop(house: House, me: Actor, name: str) -> Details:
@@ -104,11 +102,12 @@ def drop(house: House, me: Actor, name: str) -> Details:
 
 def _aim(house: House, r: int, spot: str) -> Point:
     """Return the point (metres) that a spot denotes. Raises ``Fail``."""
-    if (offset := parse_spot(spot)) is None:
+    offset = parse_spot(spot)
+    if offset is None:
         raise Fail("no_spot", spot=spot)
-    return float(house.entities.x[r]) + offset[0], float(house.entities.y[r]) + offset[
-        1
-    ]
+    x = float(house.entities.x[r]) + offset[0]
+    y = float(house.entities.y[r]) + offset[1]
+    return x, y
 
 
 def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> Details:
@@ -117,6 +116,8 @@ def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> 
     r = find_object(house, me, receptacle)
     entities = house.entities
     both = {"object": name, "receptacle": receptacle}
+
+    # The first rule that is broken gives the message, so their order matters.
     require(r != i and i not in entities.holders(r), "inside_itself", **both)
     check_reach(house, me, r)
     require(entities.is_receptacle(r), "not_receptacle", **both)
@@ -124,7 +125,10 @@ def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> 
     spec = entities.specs[r]
     require(entities.fits(i, r), "does_not_fit", **both, takes=list(spec.accepts))
     require(not entities.full(r), "full", **both)
-    aim = _aim(house, r, spot) if spot else None
+
+    aim = None
+    if spot:
+        aim = _aim(house, r, spot)
     x, y, bottom = landing_spot(house, me, i, r, (me.x, me.y, me.heading), aim)
     away = math.dist((x, y), (me.x, me.y))
     reach = me.body.manipulation_distance
@@ -141,12 +145,11 @@ def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> 
     entities.move(i, r)
     for holder in (r, *entities.holders(r)):
         run_appliance(entities, holder)
-    lies = house.spot(i)
-    return {
-        **both,
-        "preposition": spec.receptacle,
-        **({"spot": list(lies)} if lies else {}),
-    }
+    details: Details = {**both, "preposition": spec.receptacle}
+    final_spot = house.spot(i)
+    if final_spot:
+        details["spot"] = list(final_spot)
+    return details
 
 
 def open_(house: House, me: Actor, name: str) -> Details:
@@ -157,6 +160,7 @@ def open_(house: House, me: Actor, name: str) -> Details:
     require(not entities.open[i], "already_open", object=name)
     require(not (entities.on[i] and entities.encloses[i]), "running", object=name)
     entities.set_open(i, True)
+    # Contents get names before the actor looks, because the message names them.
     inside = [k for k in entities.contents(i) if entities.is_exposed[k]]
     me.names.assign(inside)
     contents = [house.name(me, k) for k in inside]
@@ -226,8 +230,8 @@ LOW_LEVEL_ACTS: dict[str, Callable[..., Details]] = {
     "toggle_off": lambda house, me, name: toggle(house, me, name, False),
     "slice": slice_,
 }
-# Change no other actor's view
 UNNOTICED = frozenset(("turn_left", "turn_right", "wait"))
+"""Verbs that change no other actor's view."""
 
 
 def do_low_level(house: House, me: Actor, verb: str, *arguments: str) -> Details:
@@ -275,6 +279,7 @@ def check_reach(house: House, me: Actor, i: int) -> int:
 
 
 def _pan(house: House, me: Actor, side: int) -> Details:
+    """Turn by a small angle, or step aside if the body has none; ``side`` is -1 for the left."""
     pan = me.body.pan_degrees
     if pan:
         return _turn(me, side * pan)
@@ -287,6 +292,7 @@ def _turn(me: Actor, degrees: float) -> Details:
 
 
 def _step(house: House, me: Actor, heading: float) -> Details:
+    """Move by one step in a direction. Raises ``Fail`` with the obstacle if there is one."""
     east, north = unit(heading)
     x = round(me.x + me.body.step * east, 9)
     y = round(me.y + me.body.step * north, 9)
@@ -297,7 +303,8 @@ def _step(house: House, me: Actor, heading: float) -> Details:
     )
     if obstacle is not None:
         kind, number = obstacle
-        number += house.entities.objects if kind == "door" else 0
+        if kind == "door":  # doors come after the objects
+            number += house.entities.objects
         unnamed = {"wall": "a wall", "edge": "the edge of the house"}.get(kind)
         raise Fail("blocked", by=unnamed or house.name(me, number))
     house.stand(me, x, y)
@@ -313,10 +320,12 @@ class SkillRun:
         self.done_actions: list[str] = []
 
     def do(self, verb: str, *arguments: str) -> Details:
+        """Do a low-level action and list it. Raises ``Fail``."""
         details = do_low_level(self.house, self.me, verb, *arguments)
-        self.done_actions.append(
-            f"{verb}[{', '.join(arguments)}]" if arguments else verb
-        )
+        text = verb
+        if arguments:
+            text = f"{verb}[{', '.join(arguments)}]"
+        self.done_actions.append(text)
         return details
 
     def enter_room(self, name: str) -> Room | None:
@@ -376,10 +385,14 @@ def treat_object(script: SkillRun, name: str, tool: str, kind: str) -> Details:
         switches = [i]
     usable = [k for k in switches if k == i or me.discovered[k]]
     require(kind == "cooler" or usable, "no_switch", object=name, tool=tool)
+
+    # In: put it there, and close what has a door.
     script.go_open(i)
     script.do("put", name, tool)
     if entities.encloses[i]:
         script.do("close", tool)
+
+    # On and off again. Something that runs already only has to be turned off.
     if kind != "cooler":
         script.go_to(usable[0])
         switch = house.name(me, usable[0])
@@ -387,6 +400,8 @@ def treat_object(script: SkillRun, name: str, tool: str, kind: str) -> Details:
             script.do("toggle_on", switch)
         script.do("toggle_off", switch)
         script.go_to(i)
+
+    # Out again.
     script.open_closed(i)
     script.do("pick_up", name)
     return {"object": name, "tool": tool}
@@ -411,12 +426,11 @@ def go_explore(script: SkillRun, name: str) -> Details:
     names = {i: house.name(me, i) for i in observed if is_in_room(i)}
     openable = [i for i in names if entities.openable[i]]
     places = {}
-    for i in names:
-        if 0 <= (holder := int(entities.inside[i])) < entities.objects:
-            places[names[i]] = [
-                entities.specs[holder].receptacle,
-                house.name(me, holder),
-            ]
+    for i, object_name in names.items():
+        holder = int(entities.inside[i])
+        if 0 <= holder < entities.objects:
+            preposition = entities.specs[holder].receptacle
+            places[object_name] = [preposition, house.name(me, holder)]
     return {
         "room": name,
         "seen": list(names.values()),
@@ -465,13 +479,14 @@ def go_put(script: SkillRun, receptacle: str, spot: str = "") -> Details:
     both = {"object": name, "receptacle": receptacle}
     require(house.entities.is_receptacle(i), "not_receptacle", **both)
     script.go_open(i)
-    if spot:
-        x, y, _ = landing_spot(
-            house, me, me.hands[-1], i, (0.0, 0.0, 0.0), _aim(house, i, spot)
-        )
-        if math.dist((me.x, me.y), (x, y)) > me.body.manipulation_distance:
-            script.walk(i, aim=(x, y))
-    return script.do("put", name, receptacle, *filter(None, (spot,)))
+    if not spot:
+        return script.do("put", name, receptacle)
+    # With an aim, the pose has no effect on where it lands.
+    aim = _aim(house, i, spot)
+    x, y, _ = landing_spot(house, me, me.hands[-1], i, (0.0, 0.0, 0.0), aim)
+    if math.dist((me.x, me.y), (x, y)) > me.body.manipulation_distance:
+        script.walk(i, aim=(x, y))
+    return script.do("put", name, receptacle, spot)
 
 
 HIGH_LEVEL_ACTS: dict[str, Callable[..., Details]] = {

@@ -22,16 +22,20 @@ from wayword.worlds.household.scene import Floor, Room
 from wayword.worlds.household.sight import sees_box
 from wayword.worlds.household.verbs import Body
 
-# Half the overlap of a step: rounding fails no planned step
 PLANNING_MARGIN = -0.5 * SLACK
+"""Metres added to a radius: half the overlap of a step, so that rounding fails no planned step."""
+MOST_LATTICES = 64  # per layout; bounds the memory of bodies with many step sizes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lattice:
-    """Positions ``x``, ``y`` (P,), metres; ``neighbors`` (P, 4): the position after a step in each
-    direction (ahead, right, back, left), -1 for none. Direction k has the heading ``turn + 90 k``.
-    ``doors``: for each door, the steps that it blocks when closed, as flat indices into
-    ``neighbors``."""
+    """Positions that a body can reach in whole steps.
+
+    ``x``, ``y`` (P,): the positions, metres. ``neighbors`` (P, 4): the position after a step in
+    each direction (ahead, right, back, left), -1 for none. Direction k has the heading ``turn + 90
+    k``. ``doors``: for each door, the steps that it blocks when closed, as flat indices into
+    ``neighbors``.
+    """
 
     turn: float
     x: Floats
@@ -46,16 +50,21 @@ def find_lattice(
     """Return the lattice through a body's position, aligned with its possible headings."""
     # Rounded, so that lattices that differ by accumulated rounding errors share one key.
     turn = heading % body.fine_turn
-    turn = 0.0 if turn < 1e-6 or body.fine_turn - turn < 1e-6 else round(turn, 6)
-    (east, north), step = geo.unit(turn), body.step
-    coordinates = x * north - y * east, x * east + y * north
+    if min(turn, body.fine_turn - turn) < 1e-6:
+        turn = 0.0
+    turn = round(turn, 6)
+    east, north = geo.unit(turn)
+    step = body.step
+    coordinates = (x * north - y * east, x * east + y * north)
     offset = [round(value - step * round(value / step), 6) for value in coordinates]
     key = (turn, *offset, step, body.radius)
     cached = layout.lattices.get(key)
     if isinstance(cached, Lattice):
         return cached
-    if len(layout.lattices) >= 64:  # bounds the memory of bodies with many step sizes
+    if len(layout.lattices) >= MOST_LATTICES:
         layout.lattices.clear()
+
+    # All positions within the bounds, in the rotated frame (u to the right, v ahead).
     west_, south_, east_, north_ = layout.bounds
     corners = ((west_, south_), (west_, north_), (east_, south_), (east_, north_))
     us = [cx * north - cy * east for cx, cy in corners]
@@ -63,9 +72,11 @@ def find_lattice(
     i = np.arange(math.floor(min(us) / step) - 1, math.ceil(max(us) / step) + 2)
     j = np.arange(math.floor(min(vs) / step) - 1, math.ceil(max(vs) / step) + 2)
     u, v = np.meshgrid(i * step + offset[0], j * step + offset[1])  # (high, wide)
-    steps = _Steps(
-        (u * north + v * east).ravel(), (v * north - u * east).ravel(), u.shape, step
-    )
+    xs = (u * north + v * east).ravel()
+    ys = (v * north - u * east).ravel()
+    steps = _Steps(xs, ys, u.shape, step)
+
+    # The steps that stay on the published floor, or indoors and clear of walls and furniture.
     if layout.scene.floor is not None:
         steps.keep_floor(layout.scene.floor)
     else:
@@ -94,7 +105,8 @@ def _step_counts(neighbors: bytes, start: int) -> Ints:
     flat = np.frombuffer(neighbors, dtype=np.int32).tolist()
     steps = [-1] * (len(flat) // 4)
     steps.append(0)  # index -1, for missing neighbors: counts as reached
-    steps[start] = count = 0
+    steps[start] = 0
+    count = 0
     frontier = [start]
     while frontier:
         count += 1
@@ -123,7 +135,8 @@ def path_directions(neighbors: Ints, steps: Ints, goal: int) -> list[int]:
             for k in range(4)
             if before[k] >= 0 and steps[before[k]] == steps[place] - 1
         ]
-        direction = direction if direction in options else options[0]
+        if direction not in options:  # else straight on
+            direction = options[0]
         directions.append((direction + 2) % 4)
         place = before[direction]
     return directions[::-1]
@@ -157,7 +170,8 @@ class _Steps:
         self.step = step
         number = np.arange(len(x)).reshape(shape)
         ahead, right = np.full((2, *shape), -1)
-        ahead[:-1], right[:, :-1] = number[1:], number[:, 1:]
+        ahead[:-1] = number[1:]
+        right[:, :-1] = number[:, 1:]
         self.targets = np.stack([ahead.ravel(), right.ravel()])
         self.is_open = self.targets >= 0
         self.order = np.argsort(x, kind="stable")
@@ -206,7 +220,8 @@ class _Steps:
         for k in range(2):
             start = np.flatnonzero(self.is_open[k])
             end = self.targets[k, start]
-            neighbors[start, k], neighbors[end, k + 2] = end, start
+            neighbors[start, k] = end
+            neighbors[end, k + 2] = start  # the reverse step
         return neighbors
 
     def near_wall(
@@ -215,9 +230,13 @@ class _Steps:
         """Return positions around a wall, and a mask of their steps within a radius of it."""
         (ax, ay), (bx, by) = wall
         near = self._around(_segment_box(*wall), radius + self.step)
+        targets = self.targets[:, near]
         px = self.x[near]
         py = self.y[near]
-        qx, qy = self.x[self.targets[:, near]], self.y[self.targets[:, near]]  # (2, N)
+        qx = self.x[targets]  # (2, N)
+        qy = self.y[targets]
+
+        # Where the line of a step crosses that of the wall: t along the step, u along the wall.
         rx = qx - px
         ry = qy - py
         sx = bx - ax
@@ -229,12 +248,15 @@ class _Steps:
         t = (dx * sy - dy * sx) / safe
         u = (dx * ry - dy * rx) / safe
         crosses = (turn != 0) & (t >= 0) & (t <= 1) & (u >= 0) & (u <= 1)
+
         # Segments that do not cross are closest at an endpoint of one of them.
-        steps = (px, py, ax, ay, bx, by), (qx, qy, ax, ay, bx, by)
-        walls = (ax, ay, px, py, qx, qy), (bx, by, px, py, qx, qy)
-        away = functools.reduce(
-            np.minimum, (geo.segment_distances(*s) for s in (*steps, *walls))
+        distances = (
+            geo.segment_distances(px, py, ax, ay, bx, by),
+            geo.segment_distances(qx, qy, ax, ay, bx, by),
+            geo.segment_distances(ax, ay, px, py, qx, qy),
+            geo.segment_distances(bx, by, px, py, qx, qy),
         )
+        away = functools.reduce(np.minimum, distances)
         return near, np.where(crosses, 0.0, away) < radius + PLANNING_MARGIN
 
     def through_box(
@@ -271,14 +293,13 @@ def _segment_box(a: Point, b: Point) -> Box:
 
 def floor_cells(floor: Floor) -> NDArray[np.bool_]:
     """Return an (H, W) mask of a floor's walkable cells."""
-    wide = max(len(row) for row in floor.rows)
-    return np.asarray(
-        np.array([list(row.ljust(wide, "#")) for row in floor.rows]) == "."
-    )
+    columns = max(len(row) for row in floor.rows)
+    marks = np.array([list(row.ljust(columns, "#")) for row in floor.rows])
+    return np.asarray(marks == ".")
 
 
-# Positions to test for a view of an object, which may be visible from nowhere
 MAX_TRIES = 400
+"""Positions to test for a view of an object, which may be visible from nowhere."""
 
 
 def closed_doors_to(house: House, me: Actor, target: int | Room) -> list[int]:
@@ -286,14 +307,16 @@ def closed_doors_to(house: House, me: Actor, target: int | Room) -> list[int]:
     a room. Doors that cannot be opened count as walls. Raises ``Fail`` without a path."""
     trip = Trip(house, me, open_doors=True)
     goal, _ = trip.nearest_goal(target)
-    closed = np.flatnonzero(house.entities.closed_doors).tolist()
-    door_at = {flat: n for n in closed for flat in trip.grid.doors[n].tolist()}
+    # Step, as a flat index into the neighbors -> the closed door that it passes through.
+    door_at: dict[int, int] = {}
+    for number in np.flatnonzero(house.entities.closed_doors).tolist():
+        door_at |= dict.fromkeys(trip.grid.doors[number].tolist(), number)
     doors: dict[int, None] = {}
     place = trip.start
     for direction in path_directions(trip.neighbors, trip.steps, goal):
-        number = door_at.get(place * 4 + direction)
-        if number is not None:
-            doors[number + house.entities.objects] = None
+        door = door_at.get(place * 4 + direction)
+        if door is not None:
+            doors[door + house.entities.objects] = None
         place = int(trip.neighbors[place, direction])
     return list(doors)
 
@@ -313,9 +336,13 @@ class Trip:
         self.house = house
         self.me = me
         self.reach = min(within, me.body.manipulation_distance) - SLACK
-        self.grid = grid = find_lattice(house.layout, me.body, me.x, me.y, me.heading)
+        grid = find_lattice(house.layout, me.body, me.x, me.y, me.heading)
+        self.grid = grid
         self.start = int(np.argmin((grid.x - me.x) ** 2 + (grid.y - me.y) ** 2))
-        self.neighbors = neighbors = grid.neighbors.copy()
+        neighbors = grid.neighbors.copy()
+        self.neighbors = neighbors
+
+        # Without the steps through closed doors, and those close to other bodies.
         entities = house.entities
         flat = neighbors.ravel()
         for number in np.flatnonzero(entities.closed_doors).tolist():
@@ -364,13 +391,15 @@ class Trip:
         near = self.near(box, self.reach)
         goals = np.flatnonzero((self.steps >= 0) & near)
         mid_height = float(house.entities.mid_height[house.entities.anchor[i]])
-        for goal in goals[np.argsort(self.steps[goals], kind="stable")][
-            :max_tries
-        ].tolist():
-            start = goal == self.start
-            x, y = (me.x, me.y) if start else (float(grid.x[goal]), float(grid.y[goal]))
-            eye = me.body.eye
-            closed = house.entities.closed_doors
+        nearest_first = goals[np.argsort(self.steps[goals], kind="stable")]
+        eye = me.body.eye
+        closed = house.entities.closed_doors
+        for goal in nearest_first[:max_tries].tolist():
+            x = float(grid.x[goal])
+            y = float(grid.y[goal])
+            if goal == self.start:  # which the lattice has only to 1e-6 m
+                x = me.x
+                y = me.y
             panels = house.layout.panels_near(x, y, me.body.view_distance, eye, closed)
             for heading in headings((x, y)):
                 if sees_box(panels, me.body, (x, y, heading), box, mid_height):
@@ -393,25 +422,26 @@ class Trip:
                 raise Fail("no_path", place=target.name)
             x = self.grid.x[places]
             y = self.grid.y[places]
-            return int(
-                places[np.argmin((x - x.mean()) ** 2 + (y - y.mean()) ** 2)]
-            ), None
+            central = np.argmin((x - x.mean()) ** 2 + (y - y.mean()) ** 2)
+            return int(places[central]), None
         turn = self.grid.turn
         fine = self.me.body.fine_turn
-        west, south, east, north = at = box or true_box(self.house, target)
+        box = box or true_box(self.house, target)
+        west, south, east, north = box
 
         def headings(place: Point) -> Iterator[float]:
             """Yield headings closest to the object's center, then to its nearest point."""
             if aim and math.dist(place, aim) > self.reach:
                 return
-            near = min(max(place[0], west), east), min(max(place[1], south), north)
-            for point in (((west + east) / 2, (south + north) / 2), near):
+            center = ((west + east) / 2, (south + north) / 2)
+            near = (min(max(place[0], west), east), min(max(place[1], south), north))
+            for point in (center, near):
                 parts = round((geo.bearing(place, point) - turn) / fine)
                 yield geo.absolute(round(turn + parts * fine, 6))
 
-        for goal, heading in self.views(
-            target, at, headings, None if aim else MAX_TRIES
-        ):
+        # Few positions reach a point on the object, so all of them are tried.
+        max_tries = None if aim else MAX_TRIES
+        for goal, heading in self.views(target, box, headings, max_tries):
             return goal, heading
         raise Fail("no_path", place=self.house.name(self.me, target))
 
@@ -452,9 +482,10 @@ def turn_verbs(body: Body, start: float, end: float) -> list[str]:
 
 
 HAND_REACH = 0.3  # metres past the near edge of a receptacle at which objects are put
-# Metres from the body instead, if it is inside the box, as in a counter's bend
 ARM_LENGTH = 0.6
-Pose = tuple[float, float, float]  # x, y (metres) and heading (degrees)
+"""Metres from the body instead, if it is inside the box, as in a counter's bend."""
+Pose = tuple[float, float, float]
+"""x, y (metres) and heading (degrees)."""
 
 
 def landing_spot(
@@ -470,19 +501,25 @@ def landing_spot(
     if house.holder(r) != me.number:
         distance = geo.box_distance(pose[0], pose[1], true_box(house, r))
         ahead = ARM_LENGTH if distance == 0 else ahead + distance
-    spot = (0.0, 0.0)
+
+    # The aim, else a point ahead; if that is out of reach, the nearest point of the receptacle.
     points = [
         (pose[0] + forward * east, pose[1] + forward * north)
         for forward in (ahead, 0.0)
     ]
-    for x, y in (aim,) if aim else points:
+    if aim is not None:
+        points = [aim]
+    spot = (0.0, 0.0)
+    for x, y in points:
         spot = (
             float(min(max(x, t.x[r] - room_x), t.x[r] + room_x)),
             float(min(max(y, t.y[r] - room_y), t.y[r] + room_y)),
         )
         if math.dist(spot, pose[:2]) ** 2 <= me.body.manipulation_distance**2:
             break
-    offset = t.height[r] if t.specs[r].receptacle == "on" else t.height[r] / 2
+    offset = t.height[r]
+    if t.specs[r].receptacle != "on":
+        offset = t.height[r] / 2
     return (*spot, float(t.bottom[r] + offset))
 
 
@@ -494,12 +531,11 @@ def route_to_put(
     trip = Trip(house, me)
 
     def lands(place: Point) -> Iterator[float]:
+        """Yield the headings from which the object lands near enough."""
         for part in range(round(360 / me.body.fine_turn)):
             heading = geo.absolute(round(trip.grid.turn + part * me.body.fine_turn, 6))
-            if (
-                math.dist(landing_spot(house, me, i, r, (*place, heading))[:2], point)
-                <= within
-            ):
+            x, y, _ = landing_spot(house, me, i, r, (*place, heading))
+            if math.dist((x, y), point) <= within:
                 yield heading
 
     for goal, heading in trip.views(r, true_box(house, r), lands):

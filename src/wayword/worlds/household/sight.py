@@ -94,13 +94,16 @@ class Sight:
         points = self.visible_points(body, x, y, me)
         if not len(points.slot):
             return EMPTY_VIEW
+
+        # The points within the view angle.
         east, north = unit(heading)
         lines = points.lines
-        is_in_view = (
-            lines[:, 0] * east + lines[:, 1] * north >= points.min_ahead
-        ).nonzero()[0]
+        forward = lines[:, 0] * east + lines[:, 1] * north
+        is_in_view = (forward >= points.min_ahead).nonzero()[0]
         slot = points.slot[is_in_view]
         lines = lines[is_in_view]
+
+        # Objects in view: a later point of the same object replaces the bearing of an earlier one.
         rightward = lines[:, 0] * north - lines[:, 1] * east
         ahead = lines @ (east, north)
         bearing_of = dict(
@@ -112,6 +115,7 @@ class Sight:
         distance = points.distance
         entities = points.near.entities.tolist()
         rows = [(entities[c], turn, distance[c]) for c, turn in bearing_of.items()]
+        # Exposed contents are seen with the receptacle that encloses them.
         enclosed = zip(near.enclosed, near.slot, strict=True)
         rows += [
             (i, bearing_of[c], distance[c]) for i, c in enclosed if c in bearing_of
@@ -202,8 +206,10 @@ class Sight:
 def _gather(
     t: Entities, i: NDArray[np.intp], enclosed: list[int], slot: list[int]
 ) -> NearbyEntities:
-    pairs = (t.x, t.y), (t.west, t.south), (t.east, t.north)
-    center, low, high = (np.stack((x[i], y[i])) for x, y in pairs)
+    """Return the shapes of entities ``i``, with what they enclose."""
+    center = np.stack((t.x[i], t.y[i]))
+    low = np.stack((t.west[i], t.south[i]))
+    high = np.stack((t.east[i], t.north[i]))
     return NearbyEntities(i, center, low, high, t.mid_height[i], enclosed, slot)
 
 
@@ -216,10 +222,13 @@ def sees_box(
 ) -> bool:
     """True if a body at ``place`` (x, y, heading) would see an object with that (inset) box and
     ``mid_height``."""
-    (x, y, heading), (west, south, east, north) = place, box
+    x, y, heading = place
+    west, south, east, north = box
+    # Two aims: the center of the box, and its nearest point.
     rx = np.array([(west + east) / 2 - x, min(max(x, west), east) - x])
     ry = np.array([(south + north) / 2 - y, min(max(y, south), north) - y])
-    distance, (ahead_x, ahead_y) = np.hypot(rx, ry), unit(heading)
+    distance = np.hypot(rx, ry)
+    ahead_x, ahead_y = unit(heading)
     cone = math.cos(math.radians(body.view_angle / 2))
     is_in_view = rx * ahead_x + ry * ahead_y >= cone * distance - SLACK
     is_in_view &= distance <= body.view_distance

@@ -45,33 +45,34 @@ def cheapest(
     for stop in stops:
         extended: list[tuple[float, list[str], NDArray[np.int32]]] = []
         for obj in stop:
+            # The cheapest chain to this object: from each chain so far to the nearest position
+            # within its reach. A held object is reached where the chain ends.
             i = world.layout.index[obj]
             options = []
             is_held = house.holder(i) == me.number
-            near = trip.near(
-                true_box(house, i), me.body.manipulation_distance
-            ).nonzero()[0]
+            is_near = trip.near(true_box(house, i), me.body.manipulation_distance)
+            near = is_near.nonzero()[0]
             for cost, chain, steps in chains:
+                places = near[steps[near] >= 0]
                 if is_held:
                     places = (steps == 0).nonzero()[0]
-                else:
-                    places = near[steps[near] >= 0]
                 if obj not in chain and len(places):
                     place = int(places[np.argmin(steps[places])])
                     options.append((cost + float(steps[place]), [*chain, obj], place))
             if options:
                 cost, chain, place = min(options, key=lambda option: option[0])
-                if stop is stops[-1]:
-                    onward = trip.steps
-                else:
+                onward = trip.steps  # not used after the last stop
+                if stop is not stops[-1]:
                     onward = step_counts(trip.neighbors, place)
                 extended.append((cost, chain, onward))
         chains = extended
-    return min(chains, key=lambda chain: chain[0])[1] if chains else None
+    if not chains:
+        return None
+    return min(chains, key=lambda chain: chain[0])[1]
 
 
-# Of a route that others block or doors close, before the object is out of reach
 MAX_REPLANS = 8
+"""Plans of a route that others block or doors close, before the object is out of reach."""
 TOOLS: dict[Trait, str] = {
     ("temperature", "hot"): "heater",
     ("temperature", "cold"): "cooler",
@@ -140,11 +141,12 @@ class Skills:
         return self.world.layout.index[obj]
 
     def has_trait(self, obj: str, trait: Trait) -> bool:
+        """True if an object has a state; temperatures are words, other states truth values."""
         name, value = trait
         state = getattr(self.entities, name)[self.number(obj)]
-        return bool(
-            TEMPERATURES[state] == value if name == "temperature" else state == value
-        )
+        if name == "temperature":
+            state = TEMPERATURES[state]
+        return bool(state == value)
 
     def holds(self, obj: str) -> bool:
         """True if the object is held directly, not inside another object."""
@@ -169,7 +171,9 @@ class Skills:
 
     def name_of(self, obj: str) -> str:
         """Return an object's name if the actor has seen it, else its type: ``the mug``."""
-        name = self.world.name(self.actor, obj) if self.has_seen(obj) else None
+        name = None
+        if self.has_seen(obj):
+            name = self.world.name(self.actor, obj)
         return name or f"the {self.entities.type(self.number(obj)).replace('_', ' ')}"
 
     def reason(self, skill: str, obj: str, *arguments: Any) -> str:
@@ -208,19 +212,20 @@ class Skills:
     def thought(self) -> str:
         """The outermost and innermost reasons; without reasons, a statement that all is done."""
         distinct = list(dict.fromkeys(filter(None, self.reasons)))
-        both = dict.fromkeys(distinct[:1] + distinct[-1:])
-        return (
-            " ".join("T" + s[1:] if s.startswith("the ") else s for s in both)
-            or STOP_THOUGHT
-        )
+        sentences = []
+        for sentence in dict.fromkeys(distinct[:1] + distinct[-1:]):
+            if sentence.startswith("the "):  # an object without a name
+                sentence = "T" + sentence[1:]
+            sentences.append(sentence)
+        return " ".join(sentences) or STOP_THOUGHT
 
     def action(self, verb: str, *objects: str) -> Action:
         """Return an action on objects, with the actor's names for them."""
-        return Action(
-            verb, tuple(self.world.name(self.actor, each) or each for each in objects)
-        )
+        names = [self.world.name(self.actor, obj) or obj for obj in objects]
+        return Action(verb, tuple(names))
 
     def do(self, verb: str, *objects: str) -> ActionPlan:
+        """Do one action. Raises ``PlanningFailed`` if it fails."""
         feedback = yield self.action(verb, *objects)
         if not feedback.ok:
             raise PlanningFailed(f"{verb} {', '.join(objects)}: {feedback.status}")
@@ -230,10 +235,11 @@ class Skills:
         house = self.world.house
         me = self.me
         i = self.number(obj)
-        near = house.distance(me, i) <= min(within, me.body.manipulation_distance)
-        return house.holder(i) == me.number or (
-            near and int(self.entities.anchor[i]) in me.view.entities
-        )
+        if house.holder(i) == me.number:
+            return True
+        reach = min(within, me.body.manipulation_distance)
+        is_visible = int(self.entities.anchor[i]) in me.view.entities
+        return is_visible and house.distance(me, i) <= reach
 
     @with_reason
     def reach(self, obj: str, within: float = math.inf) -> ActionPlan:
@@ -395,15 +401,12 @@ class Skills:
         yield from self.uncover(obj)
         yield from self.do("slice", obj)
         holders = self.entities.holders(self.number(obj))
-        surface = self.world.layout.ids[holders[0]] if holders else ""
-        if (
-            surface
-            and self.takes(surface, knife)
-            and not self.entities.full(holders[0])
-        ):
-            yield from self.put(knife, surface)
-        else:
-            yield from self.put_down(knife)
+        if holders and not self.entities.full(holders[0]):
+            surface = self.world.layout.ids[holders[0]]
+            if self.takes(surface, knife):
+                yield from self.put(knife, surface)
+                return
+        yield from self.put_down(knife)
 
     @with_reason
     def treat(self, obj: str, trait: Trait, tool: str) -> ActionPlan:
@@ -411,7 +414,7 @@ class Skills:
         yield from self.put(obj, tool)
         t = self.number(tool)
         if not self.has_trait(obj, trait) and self.entities.has_affordance(t, "cooler"):
-            # Contents present from the start cool when it is closed
+            # Contents present from the start cool when it is closed.
             yield from self.unlock(tool)
         if not self.has_trait(obj, trait) and self.entities.is_ajar(t):
             yield from self.reach(tool)

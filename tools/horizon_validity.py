@@ -7,7 +7,8 @@
 ``levels``: plays every episode's expert, and prints the checksums of the version. ``floor``: the
 success of the agent ``random`` over the version's episodes, as many times as ``--repeats`` with
 other seeds, at levels from ``--shortest`` on. ``policies``: constant answers, an immediate stop,
-the first or last listed action, and one action repeated, all of which must be below the ladder.
+the first, last or any listed action, and one action repeated, all of which must be below the
+ladder (``tests/bench/test_policies.py``).
 Coverage of intervals is measured by ``tools/coverage.py``.
 """
 
@@ -15,6 +16,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 from wayword.bench import checksums, ladders
@@ -27,7 +30,7 @@ from wayword.metrics import scoring
 from wayword.runs.plan import open_agent, open_dataset
 
 ANSWERS = ("0", "1", "2", "3")
-"""Constant answers on ``ask``; elsewhere a policy that stops does so without one."""
+"""Constant answers, on tracks that ask for one."""
 
 
 def levels(track: Track) -> None:
@@ -76,41 +79,68 @@ def floor(track: Track, repeats: int, shortest: int) -> None:
 
 def policies(track: Track) -> None:
     """Print the episodes that policies without any skill solve at each level, and their horizon."""
-    if track.name == "ask":
-        names = [*(f"answer {each}" for each in ANSWERS)]
-    else:
-        names = ["stop"]
-    for name in [*names, "first", "last", "repeat"]:
-        attempts = []
-        for level, (_, plan) in enumerate(entry("random").plans(track)):
-            dataset = open_dataset(plan)
-            for task in dataset.tasks:
-                game = Game(
-                    dataset.world(task.episode), task.episode, dataset.max_steps
-                )
-                repeated: dict[str, Action] = {}
-                for actor in game.turns():
-                    space = game.world.action_space(actor)
-                    chosen = choice(name, space, repeated.get(actor))
-                    repeated[actor] = chosen
-                    game.act(actor, Decision(chosen))
-                (scores,) = scoring.score(dataset, [(task, game.finished())])
-                won = scores.get(track.success, 0.0) >= track.at_least
-                place = ladders.place(task.episode.id)
-                attempts.append(Attempt(level, place, task.episode.id, won))
-        found = horizon(track.lengths, attempts, track.floor or None)
-        solved = [
-            sum(each.success for each in attempts if each.level == level)
-            for level in range(len(track.lengths))
-        ]
-        ends = [found.h50.mean, found.h50.low, found.h50.high]
-        text = "below the ladder" if found.h50.mean == 0 else f"H50 {ends}"
-        print(f"{track.name}, {name}: {solved} solved, {text}", flush=True)
+    for name in policy_names(track):
+        print(row_of(track, name, policy_attempts(track, name)), flush=True)
 
 
-def choice(policy: str, space: ActionSpace, before: Action | None) -> Action:
-    """Return the action of a policy: a constant answer, a stop, the first or last listed action, or
-    the first one that moves, repeated while it is legal."""
+def policy_names(track: Track) -> list[str]:
+    """The policies of a track: the constant answers that it takes, and those of ``choice``."""
+    _, plan = next(entry("random").plans(track))
+    dataset = open_dataset(plan)
+    task = dataset.tasks[0]
+    game = Game(dataset.world(task.episode), task.episode, dataset.max_steps)
+    space = game.world.action_space(next(game.turns()))
+    answers = [each for each in ANSWERS if Action("stop", (each,)) in space]
+    constant = [f"answer {each}" for each in answers]
+    return [*constant, "stop", "first", "last", "repeat", "random"]
+
+
+def policy_attempts(
+    track: Track, name: str, levels: int = 99, episodes: int = 99
+) -> list[Attempt]:
+    """Play the first episodes of the first levels of a track with a policy."""
+    attempts = []
+    for level, (_, plan) in enumerate(entry("random").plans(track)):
+        if level >= levels:
+            break
+        dataset = open_dataset(plan)
+        for number in range(min(episodes, len(dataset.tasks))):
+            task = dataset.tasks[number]
+            rng = random.Random(number)
+            game = Game(dataset.world(task.episode), task.episode, dataset.max_steps)
+            repeated: dict[str, Action] = {}
+            for actor in game.turns():
+                space = game.world.action_space(actor)
+                chosen = choice(name, space, repeated.get(actor), rng)
+                repeated[actor] = chosen
+                game.act(actor, Decision(chosen))
+            (scores,) = scoring.score(dataset, [(task, game.finished())])
+            won = scores.get(track.success, 0.0) >= track.at_least
+            place = ladders.place(task.episode.id)
+            attempts.append(Attempt(level, place, task.episode.id, won))
+    return attempts
+
+
+def row_of(track: Track, name: str, attempts: Sequence[Attempt]) -> str:
+    """The episodes solved at each level, and the horizon as a card prints it."""
+    levels = 1 + max(each.level for each in attempts)
+    lengths = track.lengths[:levels]
+    found = horizon(lengths, attempts, track.floor[:levels] or None)
+    solved = [
+        sum(each.success for each in attempts if each.level == level)
+        for level in range(levels)
+    ]
+    text = "below the ladder"
+    if found.h50.mean > 0:
+        text = f"H50 {[found.h50.mean, found.h50.low, found.h50.high]}"
+    return f"{track.name}, {name}: {solved} solved, {text}"
+
+
+def choice(
+    policy: str, space: ActionSpace, before: Action | None, rng: random.Random
+) -> Action:
+    """Return the action of a policy: a constant answer, a stop, the first, last or any listed
+    action, or the first one that moves, repeated while it is legal."""
     if policy.startswith("answer "):
         return Action("stop", (policy.partition(" ")[2],))
     listed = list(space.listed)
@@ -118,6 +148,8 @@ def choice(policy: str, space: ActionSpace, before: Action | None) -> Action:
         return STOP
     if policy == "repeat" and before is not None and before in space:
         return before
+    if policy == "random" and listed:
+        return rng.choice(listed)
     moves = [action for action in listed if action.name != "stop"] or [STOP]
     if policy == "last":
         return listed[-1] if listed else STOP

@@ -324,6 +324,13 @@ def test_a_model_without_a_price_and_an_agent_without_a_model_say_so() -> None:
         lines(forecast(Plan("oracle", "houses", limit=2)))[-1]
         == "2 episodes without model calls"
     )
+    few, many = (
+        lines(forecast(Plan("oracle", "houses", limit=n)))[0] for n in (2, 100)
+    )
+    assert few == ("power: too few episodes to show any difference to another agent")
+    assert many.startswith(
+        "power: a difference of 14 points has p < 0.05 in 80% of comparisons"
+    )
 
 
 def test_the_context_follows_the_model() -> None:

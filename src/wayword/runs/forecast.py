@@ -59,6 +59,7 @@ from wayword.runs.active import (
 )
 from wayword.runs.config import Checksums
 from wayword.runs.play import EXPERTS, expert_solution
+from wayword.runs.power import assumed_error, shown_by
 from wayword.runs.record import RunFolder, is_run
 
 SLACK = 1.1  # steps of a language model per step of the expert, due to detours and rejections
@@ -406,6 +407,7 @@ def lines(estimate: Forecast) -> list[str]:
                 line for m in call.prompt for line in (f"[{m.role}]", m.content)
             ]
             text_lines.append("")
+    text_lines.append(_power(estimate))
     if not estimate.calls:
         return [*text_lines, f"{estimate.episodes} episodes without model calls"]
     basis = "estimated by a rehearsal with legal actions and thoughts of typical length"
@@ -431,6 +433,17 @@ def lines(estimate: Forecast) -> list[str]:
             "a reasoning model, add --set model.profile=reasoning"
         )
     return text_lines
+
+
+def _power(estimate: Forecast) -> str:
+    """The difference that a comparison on as many episodes can show."""
+    least = 100 * shown_by(max(1, estimate.episodes), assumed_error(0.5))
+    if least >= 100:
+        return "power: too few episodes to show any difference to another agent"
+    return (
+        f"power: a difference of {least:.0f} points has p < 0.05 in 80% of comparisons, if both "
+        "agents have a success of 50% and a correlation of 0.5; wayword power uses your runs"
+    )
 
 
 def _dollars(estimate: Forecast) -> str:

@@ -154,9 +154,15 @@ def report(
         first, second = (f"{name}, {half}" for half in halves)
         tables.append(compare(first, before, second, after, items="tours"))
     notices = [f"{len(tours)} tours with {sum(map(len, tours.values()))} episodes"]
+    if run.config["identity"].get("shuffle") is None:
+        notices.append(
+            "the episodes are in the order of the split, so later ones may be easier: only the "
+            "gain over a run that forgets is learning"
+        )
     if other is None:
         notices.append(
-            "later episodes may be easier: compare with the same run without --remember"
+            "this is no test of memory: compare with the same run without --remember, which gives "
+            "the gain over forgetting"
         )
     else:
         for half, by_tour in halves.items():

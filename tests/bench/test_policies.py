@@ -1,0 +1,21 @@
+"""Policies without any skill are below the ladder of every track."""
+
+from __future__ import annotations
+
+import pytest
+from tools.horizon_validity import policy_attempts, policy_names, row_of
+
+from helpers.sampling import LONG
+from wayword.bench.ladders import Track, open_bench
+
+
+@pytest.mark.timeout(3_600 if LONG else 300)
+@pytest.mark.parametrize("track", open_bench().tracks, ids=lambda track: track.name)
+def test_a_policy_without_skill_is_below_the_ladder(track: Track) -> None:
+    # The short form plays eight episodes of the shortest level, which is the easiest.
+    size = {} if LONG else {"levels": 1, "episodes": 8}
+    rows = [
+        row_of(track, name, policy_attempts(track, name, **size))
+        for name in policy_names(track)
+    ]
+    assert [row for row in rows if not row.endswith("below the ladder")] == []

@@ -338,8 +338,8 @@ def _plan(
     settings |= {name: group for name, group in groups.items() if group}
     if (folder := options.prompt_folder(row.agent)) is not None:
         settings |= {**settings_of(folder), "prompts": str(folder)}
-    # The episodes that a recipe limits itself to are the first ones of its split.
-    own_order = row.limit is not None and row.shuffle is None
+    # A recipe's own limit takes the first episodes of its split, and its tours have their order.
+    own_order = row.shuffle is None and (row.limit is not None or bool(row.remember))
     changes = {
         "agent": row.agent,
         "on": source.split,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from itertools import count
 from typing import Any
 
@@ -28,6 +29,7 @@ HEADROOM = 1.5  # metres: bodies walk under objects that hang higher (wall cabin
 BESIDE_DOOR = 0.3  # metres from a door's middle at which a point is in one of its rooms
 
 
+@lru_cache(maxsize=4096)  # a home has hundreds of objects of a few dozen labels
 def type_name(label: str) -> str:
     """Convert a dataset's label to a type: ``CounterTop`` to ``counter_top``."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", label)

@@ -9,6 +9,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -45,7 +46,8 @@ RUNS = (
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     top = tmp_path_factory.mktemp("browser") / "runs"
     for agent, on, model in RUNS:
-        run(Plan(agent, on, model, limit=2, max_steps=8, out=top / f"{on}-{agent}"))
+        plan = Plan(agent, on, model, limit=2, first=True, max_steps=8)
+        run(replace(plan, out=top / f"{on}-{agent}"))
     with Server(Content(Library([top]))) as server, server.in_background():
         yield server.address.rstrip("/")
 

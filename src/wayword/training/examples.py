@@ -96,8 +96,8 @@ class Guide:
             self.reached = self._gold.index(place, self.reached)
         self.strayed = place != self._gold[self.reached]
         if self.strayed:
-            route = self._world.route("agent", self._gold[-1])
-            return route[0] if route else STOP
+            route = self._world.route("agent", self._gold[-1]) or [STOP]
+            return route[0]
         if self.reached == len(self._gold) - 1:
             return STOP
         step = self._gold[self.reached : self.reached + 2]
@@ -162,7 +162,9 @@ def _align_by_stretches(
     ends: list[int] = []
     for number, stretch in enumerate(last):
         sharing = [n for n, other in enumerate(last) if other == stretch]
-        first = stretches[stretch - 1][1] if stretch else 0
+        first = 0
+        if stretch:
+            first = stretches[stretch - 1][1]
         # The stretches between the last clause and the shared one are divided with it.
         if len(sharing) > 1 and sharing[0] and last[sharing[0] - 1] < stretch - 1:
             first = stretches[last[sharing[0] - 1]][1]
@@ -360,7 +362,9 @@ class _LabeledAgent(Agent):
         oracle = answers.get(best, best.name)
 
         # The label: anywhere near the goal a stop is right.
-        label = "" if off_path else oracle
+        label = oracle
+        if off_path:
+            label = ""
         if self._world is not None and _place(self._world) in self._near:
             label = answers.get(STOP, label)
         if label not in options:
@@ -412,7 +416,9 @@ class ExampleMaker:
     ) -> Example:
         """Play one episode: the gold walk without a student, else the student's own, labeled."""
         guides: list[_LabeledAgent] = []
-        near = near_goal(self._dataset, task) if self._near else frozenset()
+        near: frozenset[str] = frozenset()
+        if self._near:
+            near = near_goal(self._dataset, task)
 
         def build(toolkit: Toolkit, actor: str) -> Agent:
             laid = partial(self._align, self._dataset, task)

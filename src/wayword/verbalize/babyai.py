@@ -54,8 +54,7 @@ def feedback(result: Feedback) -> str:
             slots["seen"] = ", ".join(details["seen"]) or "nothing"
         text = text.format_map(slots)
     if "succeeded" in details:
-        end = "done" if details["succeeded"] else "over"
-        text += f" The task is {end}."
+        text += " The task is done." if details["succeeded"] else " The task is over."
     return text
 
 
@@ -66,7 +65,9 @@ def place(ahead: int, right: int) -> str:
     >>> place(2, -1)
     '2 steps ahead and 1 to the left'
     """
-    side = "to the right" if right > 0 else "to the left"
+    side = "to the right"
+    if right < 0:
+        side = "to the left"
     if not right and ahead == 1:
         return "right ahead"
     if not right:

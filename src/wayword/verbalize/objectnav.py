@@ -63,8 +63,9 @@ def _bearing_text(bearing: float) -> str:
     """Return the direction of an object in words; below 5 degrees it counts as ahead."""
     if abs(bearing) < 5:
         return "ahead"
-    side = "left" if bearing < 0 else "right"
-    return f"{side} {abs(bearing):.0f}°"
+    if bearing < 0:
+        return f"left {-bearing:.0f}°"
+    return f"right {bearing:.0f}°"
 
 
 def clearances(view: View) -> list[tuple[int, float]]:

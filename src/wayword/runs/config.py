@@ -401,6 +401,10 @@ def complete(run: Path, content: dict[str, Json]) -> dict[str, Any]:
     except (TypeError, ValueError, AttributeError) as error:
         raise RecordingError(f"{run / NAME}: has a malformed value ({error})") from None
     identity = with_defaults(restored["identity"], SHAPES, "identity.")
+    identity["actors"] = {
+        name: with_defaults(part, SHAPES, "identity.actors.*.")
+        for name, part in identity["actors"].items()
+    }
     config: dict[str, Any] = with_defaults({**restored, "identity": identity}, SHAPES)
     del config["format"]
     return config

@@ -155,7 +155,7 @@ def _seed_groups(runs: Sequence[_ScoredRun]) -> list[list[_ScoredRun]]:
     groups: dict[str, list[_ScoredRun]] = {}
     for each in runs:
         identity = {k: v for k, v in each.config["identity"].items() if k not in SEEDS}
-        settings = identity.get("settings") or {}
+        settings = identity["settings"]
         identity["settings"] = {k: v for k, v in settings.items() if k not in SEEDS}
         part = each.name.removeprefix(each.run.path.name)
         key = json.dumps([identity, part], sort_keys=True, default=str)
@@ -604,14 +604,13 @@ def _sample(run: _ScoredRun, played: int) -> str:
 
 def _settings(identity: Mapping[str, Any], pooled: bool) -> dict[str, str]:
     """All settings of a run by their names in ``--set``."""
-    actors = identity.get("actors") or {}
     groups = {
-        "": identity.get("settings") or {},
+        "": identity["settings"],
         **{
-            f"actors.{name}.": parts.get("settings") or {}
-            for name, parts in actors.items()
+            f"actors.{name}.": part["settings"]
+            for name, part in identity["actors"].items()
         },
-        "dataset.": identity.get("dataset_settings") or {},
+        "dataset.": identity["dataset_settings"],
     }
     settings = {
         prefix + key: value

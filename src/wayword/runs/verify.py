@@ -154,7 +154,7 @@ class _Replay:
         # The steps of a continued episode were taken under the limit of another run.
         self._continued = max(0, (identity["continues"].get("step") or 1) - 1)
         parts = [identity, *identity["actors"].values()]
-        trials = [(part.get("settings") or {}).get("trials", 1) for part in parts]
+        trials = [part["settings"].get("trials", 1) for part in parts]
         self._trials = max(each for each in (1, *trials) if type(each) is int)
 
     def difference(self, task: Task | None, record: EpisodeRecord) -> str:

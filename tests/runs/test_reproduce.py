@@ -348,7 +348,8 @@ def test_a_row_says_whose_prompts_it_was_played_with(tmp_path: Path) -> None:
     )
     rows = reproduce.prepare(reproduce.open_recipe("lgx/table-3"), wishes)
     played = {row.row.agent: row for row in rows if row.plans}
-    assert played["lgx"].differs[0] == "prompts of lgx's released code"
+    named = "differs from it in: names, found, failures"
+    assert played["lgx"].differs[0] == f"prompts of lgx's released code; {named}"
     assert not [line for line in played["lgx"].differs if reproduce.OUR_WORDS in line]
     assert played["lgx"].plans[0].settings["prompts"] == str(tmp_path / "lgx")
     assert "prompts" not in played["frontier"].plans[0].settings
@@ -356,7 +357,7 @@ def test_a_row_says_whose_prompts_it_was_played_with(tmp_path: Path) -> None:
     (row,) = reproduce.prepare(
         reproduce.open_recipe("navgpt/table-1"), replace(own, rows=("NavGPT",))
     )
-    assert row.differs[0] == "prompts of lgx's released code"
+    assert row.differs[0] == f"prompts of lgx's released code; {named}"
 
 
 def test_models_by_role_are_those_of_the_paper_where_asked_for(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ SENT: list[tuple[str, str, Mapping[str, Any], set[Request]]] = [
             "summaries": "online",
         },
         {
-            ("main", 0.7, 77, OBSERVATION, 1, True, FREE),
+            ("main", 0.7, 77, (*OBSERVATION, "\n\tObservation:"), 1, True, FREE),
             ("summary", 0.0, 80, ("\n",), 1, False, FREE),
         },
     ),

@@ -447,7 +447,7 @@ def print_notices(result: RunResult) -> None:
 
     if result.resumed:
         verb = "was" if result.resumed == 1 else "were"
-        of = f"{result.resumed:,} of {result.chosen:,} episodes"
+        of = f"{result.resumed:,} of {counted(result.chosen, 'episode', 'episodes')}"
         show.notice(f"{of} {verb} already finished and kept")
     show.notice(*result.notices)
     if result.outcome.failed:

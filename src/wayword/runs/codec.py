@@ -44,7 +44,7 @@ from enum import Enum
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -355,11 +355,48 @@ def _reader(hint: Any) -> Callable[[Json], Any]:
     if hint in _READERS:
         return _READERS[hint]
     if (sequence := get_origin(hint)) in (list, tuple):
-        read = _reader(members[0])
-        return lambda values: sequence(map(read, values))
+        return partial(_read_sequence, sequence, _reader(members[0]))
     if type(None) in members:  # X | None
-        return _reader(members[0])
-    return partial(_read, hint) if dataclasses.is_dataclass(hint) else restore
+        read = _reader(members[0])
+        return lambda value: None if value is None else read(value)
+    return partial(_read if dataclasses.is_dataclass(hint) else _read_value, hint)
+
+
+def _read_sequence(
+    sequence: type, read: Callable[[Json], Any], values: Json
+) -> Sequence[Any]:
+    if not isinstance(values, list):
+        raise TypeError(f"{values!r:.60} is not a list")
+    read_all: Sequence[Any] = sequence(map(read, values))
+    return read_all
+
+
+def _read_value(hint: Any, value: Json) -> Any:
+    restored = restore(value)
+    if not _fits(hint, restored):
+        raise TypeError(f"{restored!r:.60} is of another type")
+    return restored
+
+
+_JSON_TYPES: dict[Any, tuple[type, ...]] = {
+    str: (str,),
+    int: (int, float),
+    float: (int, float),
+    bool: (bool,),
+    Mapping: (dict,),
+}
+"""Types of the values of a field. Fields of other types, such as unions, may hold anything."""
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    """True if a field of this type may hold the value."""
+    kind = get_origin(hint) or hint
+    members = get_args(hint)
+    if kind is Literal:
+        return isinstance(value, tuple(map(type, members)))
+    if kind is Mapping and isinstance(value, dict):
+        return all(_fits(members[1], inner) for inner in value.values())
+    return isinstance(value, _JSON_TYPES.get(kind, (object,)))
 
 
 # Files: append-only, one JSON object per line, compressed or plain, readable after any crash.

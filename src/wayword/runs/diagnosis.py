@@ -362,6 +362,8 @@ def advise(
         done = step.decision.action if isinstance(step.decision, Decision) else None
         has_spoken = done is not None and done.name in SPOKEN
         advised: _Advised | None = None
+        if step.actor not in game.taken:
+            return  # the record is of another world
         if number >= first and not has_spoken:
             with suppress(*UNPLAYABLE):
                 if step.actor not in experts:

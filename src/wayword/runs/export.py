@@ -397,6 +397,8 @@ async def _replay(
     for player in players.values():
         await player.strategy.begin(task.episode)
     for step in trajectory.steps:
+        if step.actor not in players:
+            raise Omitted("with an actor that the world does not have")
         if isinstance(step.decision, Decision):
             thought = step.decision.thought if thoughts else ""
             feedback = await players[step.actor].take(

@@ -95,9 +95,12 @@ async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
 
 
 def _in_tours(run: RecordedRun, tour_of: Mapping[str, Tour]) -> dict[Tour, list[str]]:
-    """The ids of the finished episodes of each tour, in the order in which they were finished."""
+    """The ids of the finished episodes of each tour, in the order in which they were finished.
+    Raises ``UsageError`` for an episode that the dataset does not have."""
     tours = defaultdict[Tour, list[str]](list)
     for name in run.index.ids():
+        if name not in tour_of:
+            raise UsageError(f"{run.path}: episode {name!r} is not in the dataset")
         tours[tour_of[name]].append(name)
     return tours
 

@@ -273,7 +273,7 @@ def test_the_same_command_goes_on_and_tables_share_runs(tmp_path: Path) -> None:
     one, two = (json.loads(done.stdout)["rows"][0] for done in (first, again))
     assert one["runs"] == two["runs"]
     assert (one["n"], two["n"]) == (1, 2)
-    assert "1 episode was already finished" in again.stderr
+    assert "1 of 2 episodes was already finished" in again.stderr
     assert "played on houses:test instead of r2r:sample72" in first.stderr
     assert any(
         "only 1 episodes, a random sample (--shuffle 0)" in line

@@ -24,7 +24,7 @@ from wayword.viewer.compare import RunPair, compare_page, find_divergence
 from wayword.viewer.content import Content
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.library import Library
-from wayword.viewer.maps.drawing import Map
+from wayword.viewer.maps.content import Map
 
 NE, SR = (next(each for each in METRICS if each.key == key) for key in ("ne", "sr"))
 

@@ -20,7 +20,7 @@ from wayword.runs.plan import Plan
 from wayword.runs.running import run
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import household
-from wayword.viewer.maps.drawing import Map, Shape
+from wayword.viewer.maps.content import Map, Shape
 from wayword.worlds.household.world import HouseholdWorld
 
 ANN = (

@@ -28,6 +28,7 @@ from wayword.viewer.maps import (
     street,
     two_phase,
 )
+from wayword.viewer.maps.content import Map, Waypoint
 from wayword.viewer.markup import Html, Letters
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
@@ -222,9 +223,9 @@ def test_numbers_as_people_read_them() -> None:
 
 
 def test_a_grid_is_cropped_to_its_walk_and_the_object_that_was_taken() -> None:
-    walk = [drawing.Waypoint(n, "", (float(n), 0.0), 90.0) for n in range(8)]
+    walk = [Waypoint(n, "", (float(n), 0.0), 90.0) for n in range(8)]
     key = babyai.grid_object({"kind": "key", "color": "red"}, 8, 0)
-    drawn = drawing.Map({"you": walk}, unit="squares")
+    drawn = Map({"you": walk}, unit="squares")
     drawn.shapes = [babyai.cell((x, y), False) for x in range(30) for y in range(-9, 9)]
     drawn.shapes += [
         babyai.object_shape(each, 1, 7)

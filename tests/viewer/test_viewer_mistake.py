@@ -35,7 +35,7 @@ from wayword.viewer.data import Sources
 from wayword.viewer.document import Document
 from wayword.viewer.episode import Links
 from wayword.viewer.library import Library
-from wayword.viewer.maps.drawing import Map
+from wayword.viewer.maps.content import Map
 from wayword.viewer.maps.indoor import floors, room_in
 from wayword.worlds.household.goals import AnswerReference
 from wayword.worlds.two_phase.world import TwoPhaseReference

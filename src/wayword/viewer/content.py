@@ -43,7 +43,7 @@ from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.index import Overview, RunCard, index_page
 from wayword.viewer.library import Cache, Library, NamedRun, Rows, address, slug
 from wayword.viewer.maps.babyai import crop
-from wayword.viewer.maps.drawing import Map
+from wayword.viewer.maps.content import Map
 from wayword.viewer.markup import Html, Letters, page, render
 from wayword.viewer.play import GameEnd
 

@@ -37,7 +37,7 @@ from wayword.runs.record import EpisodeRecord
 from wayword.viewer import maps
 from wayword.viewer.clauses import Clauses
 from wayword.viewer.data import Sources
-from wayword.viewer.maps.drawing import Map
+from wayword.viewer.maps.content import Map
 from wayword.viewer.markup import Html, Letters
 from wayword.worlds.household.goals import AnswerReference
 

@@ -47,7 +47,7 @@ from wayword.viewer.figures import spaced
 from wayword.viewer.maps import drawing as draw
 from wayword.viewer.maps import heading_and_length, toward
 from wayword.viewer.maps.babyai import GridObject, cell, grid_object, object_shape
-from wayword.viewer.maps.drawing import Map, Point, Shape, Waypoint
+from wayword.viewer.maps.content import Map, Point, Shape, Waypoint, room_label
 from wayword.viewer.maps.indoor import room_in
 from wayword.viewer.maps.objectnav import fan
 from wayword.viewer.markup import Html, Letters, render, template_function
@@ -922,9 +922,7 @@ class _MapBuilder:
             shapes.append(Shape("cells", self.view, "inview", size=1))
         items = [(object_shape(each), each[3:]) for each in self.grid.values()]
         shapes += [shape for shape, _ in items]
-        shapes += [
-            draw.room_label(name, corners) for name, corners in self.outlines.items()
-        ]
+        shapes += [room_label(name, corners) for name, corners in self.outlines.items()]
         labels = [
             (shape.title, (float(x), -float(y)), 0.4, "") for shape, (x, y) in items
         ]

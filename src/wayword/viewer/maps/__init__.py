@@ -19,7 +19,8 @@ from typing import Any
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.recorded import finite, listed, place_of
 from wayword.viewer.data import Sources
-from wayword.viewer.maps.drawing import Map, Point, Waypoint, render
+from wayword.viewer.maps.content import Map, Point, Waypoint
+from wayword.viewer.maps.drawing import render
 from wayword.viewer.markup import Html, Letters
 
 # Of places around a walk: two rooms, a street, so that missed turns show

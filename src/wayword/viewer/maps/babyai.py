@@ -14,7 +14,7 @@ from wayword.core.trajectory import Trajectory
 from wayword.metrics.recorded import listed
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import toward, walked
-from wayword.viewer.maps.drawing import Map, Point, Shape, spans, square
+from wayword.viewer.maps.content import Map, Point, Shape, spans, square
 from wayword.worlds.babyai.level import visible_squares
 
 GridObject = tuple[str, str, str, int, int]

@@ -21,7 +21,7 @@ from wayword.metrics.recorded import as_mapping
 from wayword.runs.diagnosis import UNPLAYABLE
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import walked
-from wayword.viewer.maps.drawing import Map, Point, Shape, Waypoint, room_label, spans
+from wayword.viewer.maps.content import Map, Point, Shape, Waypoint, room_label, spans
 from wayword.worlds.household.goals import AnswerReference
 from wayword.worlds.household.house import Actor
 from wayword.worlds.household.verbs import Body

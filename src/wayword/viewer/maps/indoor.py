@@ -11,7 +11,7 @@ from wayword.core.episode import PathReference
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import walked_on_graph
-from wayword.viewer.maps.drawing import Map, Point, Shape, room_label
+from wayword.viewer.maps.content import Map, Point, Shape, room_label
 from wayword.worlds.indoor import SUCCESS_METRES
 from wayword.worlds.indoor.world import ObjectReference
 

@@ -21,7 +21,7 @@ from wayword.runs.diagnosis import UNPLAYABLE
 from wayword.viewer.data import Sources
 from wayword.viewer.figures import free_rays
 from wayword.viewer.maps import toward, walked
-from wayword.viewer.maps.drawing import Map, Point, Shape, room_label
+from wayword.viewer.maps.content import Map, Point, Shape, room_label
 from wayword.worlds.household.scene import Scene
 from wayword.worlds.objectnav.observation import DepthImage, FloorMap, View
 

@@ -8,16 +8,12 @@ placed first, then the others in order.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from wayword.viewer.maps.drawing import Map, Waypoint
+from wayword.viewer.maps.content import At, Map, Point, Waypoint
 
-Point = tuple[float, float]
-At = Callable[[Point], Point]
-"""From metres to the drawing's units."""
 Marker = tuple[float, float, float]
 """Center and half width of a marker with a number."""
 

@@ -16,7 +16,7 @@ from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document
 from wayword.viewer.figures import spaced
 from wayword.viewer.maps.babyai import crop
-from wayword.viewer.maps.drawing import LANDMARK, Map, Point, Shape, Waypoint
+from wayword.viewer.maps.content import LANDMARK, Map, Point, Shape, Waypoint
 from wayword.viewer.plots.request import Drawing, FigureRequest
 from wayword.viewer.plots.style import FAINT, INK, PAPER, QUIET, look, new_figure
 

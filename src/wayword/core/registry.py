@@ -104,7 +104,7 @@ def names(kind: Kind) -> list[str]:
 
 def listing(kind: str = "") -> str:
     """Return names and first lines of the docstrings of all parts, grouped by kind."""
-    plurals = {each: f"{each}s".replace("ys", "ies") for each in KINDS}
+    plurals = {each: _plural(each) for each in KINDS}
     kinds = [each for each in KINDS if kind in ("", each, plurals[each])]
     if not kinds:
         raise UsageError(f"unknown kind {kind!r}; {suggest(kind, [*plurals.values()])}")
@@ -232,7 +232,11 @@ def _find_modules(kind: Kind, folder: Path, package: str) -> dict[str, str]:
 
 def _entry_points_of(kind: Kind) -> Mapping[str, str]:
     """Name -> ``module:attribute`` of the parts in other distributions."""
-    return entry_points("wayword.families" if kind == "family" else f"wayword.{kind}s")
+    return entry_points(f"wayword.{_plural(kind)}")
+
+
+def _plural(kind: Kind) -> str:
+    return "families" if kind == "family" else f"{kind}s"
 
 
 def entry_points(group: str) -> Mapping[str, str]:

@@ -58,7 +58,8 @@ def data_check(
                 bad.append(str(error))
     if bad:
         lines = list(dict.fromkeys(bad))
-        lines.append(f"{on}: {len(lines):,} bad record{'s' * (len(lines) > 1)}")
+        records = "record" if len(lines) == 1 else "records"
+        lines.append(f"{on}: {len(lines):,} bad {records}")
         return "\n".join(lines), False
     sums = Checksums().each(dataset.files)
     rows = [f"{on}: {len(dataset.tasks):,} episodes, all records are valid"]

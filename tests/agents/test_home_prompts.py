@@ -41,7 +41,7 @@ def test_a_body_states_its_own_limits() -> None:
         "Your view is 90° wide, centered on the direction you face, and 3 m deep",
         "You can touch what you see within 0.8 m, and hold 2 objects at a time",
         "move_ahead: go 0.5 m in the direction you face",
-        "pan_left, pan_right: turn by 45 degrees",
+        "pan_left, pan_right: turn by 45°",
         "rooms: kitchen, hall",
     ):
         assert words in prompt, words

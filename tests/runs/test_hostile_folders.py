@@ -64,6 +64,15 @@ CALLS = {
     "table": ["{run}", "{runs}", "{run} --by scene", "{run} --format json", "{run} --format latex"],
     "merge": ["{run} --out {out}", "{run} {good} --out {out}"],
     "verify": ["{run}"],
+    "drop": ["{run} --episodes test-s0-r9-0000_0_0"],
+    "plot": [
+        "{run} {good} --out {out}.png",
+        "{run} {good} --kind causes --out {out}.png",
+        "{run} {good} --kind cost --out {out}.png",
+        "{run} --kind curve --out {out}.png",
+        "{run} --kind map --episode test-s0-r9-0000_0_0 --out {out}.png",
+        "{run} {good} --kind pairs --out {out}.png",
+    ],
     "power": ["{run} {good} --on houses"],
     "compare": ["{run} {good}", "{good} {run}"],
     "tours": ["{run}", "{good} {run}"],
@@ -396,7 +405,7 @@ def test_the_users_own_file_is_opened_with_the_option(
     monkeypatch.chdir(tmp_path)
     mine = tmp_path / "mine.py"
     mine.write_text(MINE, encoding="utf-8")
-    settings = "--set dataset.houses=1 --set dataset.episodes=9 --limit 4"
+    settings = "--set dataset.houses=1 --set dataset.episodes=9 --limit 4 --first"
     code, _ = call(f"run oracle --on ./mine.py {settings} --out run", monkeypatch)
     assert code == 0
     for words in TRUSTING:

@@ -135,7 +135,8 @@ def test_an_episode_that_kills_is_noted_and_the_rest_are_played(
     def dies(method: str, *given: Any) -> float | None:
         return 0.0 if (method, *given) == ("play", 2) else None
 
-    result = engine(_plan(tmp_path / "run", limit=6, workers=1, concurrency=1), dies)
+    few = {"limit": 6, "first": True, "workers": 1, "concurrency": 1}
+    result = engine(_plan(tmp_path / "run", **few), dies)
     assert (result.outcome.finished, result.outcome.failed) == (5, 1)
     (failure,) = RunFolder.read(tmp_path / "run").failures()
     assert failure.reason == "its worker process died 12 times"

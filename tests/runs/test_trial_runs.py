@@ -50,7 +50,7 @@ def played(
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four episodes in houses, up to two trials each, some of them solved at once."""
-    return played(tmp_path_factory.mktemp("trials") / "tried").path
+    return played(tmp_path_factory.mktemp("trials") / "tried", first=True).path
 
 
 def test_the_settings_of_the_agent_are_the_runs(tried: Path) -> None:

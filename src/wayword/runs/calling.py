@@ -53,6 +53,7 @@ class RunOptions(TypedDict, total=False):
     actors: Mapping[str, str]
     episode: str
     episodes: Sequence[str]
+    redo: Sequence[str]
     ask: Literal["", "terminal", "browser"]
     continues: str
     engine: Literal["", "ray"]

@@ -276,7 +276,8 @@ class Restored:
         record = state["objects"][self.object]
         if record["in"] != self.receptacle or record["open"] != self.open:
             return 0
-        return int(self.is_near_target(record["x"], record["y"]))
+        # states without positions are judged where no point is required
+        return int(self.at is None or self.is_near_target(record["x"], record["y"]))
 
     def is_near_target(self, x: float, y: float) -> bool:
         """True if a point is near enough to ``at``, or any point will do."""

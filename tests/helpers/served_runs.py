@@ -41,7 +41,7 @@ def good(body: dict[str, Any]) -> tuple[int, Any]:
 def played(answer: Answerer, out: Path, models: Any = None, **options: Any) -> Served:
     """Three short episodes of NavGPT in generated houses, one after the other."""
     name = options.pop("model", "mine")
-    plan: dict[str, Any] = {"limit": 3, "max_steps": 2, "concurrency": 1}
+    plan: dict[str, Any] = {"limit": 3, "first": True, "max_steps": 2, "concurrency": 1}
     plan |= {"retries": options.pop("retries", 0)}
     with serving(answer, models) as server:
         settings = {"base_url": server.address, **options.pop("settings", {})}

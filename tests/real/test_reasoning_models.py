@@ -45,7 +45,15 @@ def test_an_agent_plays_published_episodes(
         tree = {"model": {"base_url": server.address}}
         out = tmp_path / "run"
         plan = Plan(
-            agent, on, f"openai:{MODEL}", tree, 2, max_steps=steps, data=data, out=out
+            agent,
+            on,
+            f"openai:{MODEL}",
+            tree,
+            2,
+            first=True,
+            max_steps=steps,
+            data=data,
+            out=out,
         )
         check(server, out, run(plan).outcome)
 
@@ -57,7 +65,15 @@ def test_a_cascade_of_two_plays_published_episodes(tmp_path: Path, data: Path) -
         model = f"cascade:openai:{MODEL},openai:{MODEL}"
         out = tmp_path / "run"
         plan = Plan(
-            "act", "r2r:val_seen", model, tree, 2, max_steps=4, data=data, out=out
+            "act",
+            "r2r:val_seen",
+            model,
+            tree,
+            2,
+            first=True,
+            max_steps=4,
+            data=data,
+            out=out,
         )
         check(server, out, run(plan).outcome)
 

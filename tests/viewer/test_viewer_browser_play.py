@@ -28,7 +28,7 @@ each_world = pytest.mark.parametrize("world", [world for world, _ in WORLDS])
 def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
     top = tmp_path_factory.mktemp("games") / "runs"
     for world, agent in WORLDS:
-        run(Plan(agent, world, limit=1, out=top / f"won-{world}"))
+        run(Plan(agent, world, limit=1, first=True, out=top / f"won-{world}"))
     return top
 
 

@@ -144,8 +144,9 @@ def _plan(agent: Any, on: Any, model: Any, options: Mapping[str, Any]) -> Plan:
     for key in ("settings", "actors"):
         if not isinstance(values.get(key, {}), Mapping):
             raise UsageError(f"{key} must be a dict, got {values[key]!r}")
-    if isinstance(values.get("episodes"), str):
-        raise UsageError(f"episodes must be a list of ids, got {values['episodes']!r}")
+    for key in ("episodes", "redo"):
+        if isinstance(values.get(key), str):
+            raise UsageError(f"{key} must be a list of ids, got {values[key]!r}")
     settings = expand_keys(values.pop("settings", {}))
     if isinstance(agent, Plan):
         if on != "houses" or model != "":

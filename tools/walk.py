@@ -117,7 +117,14 @@ def walk(
 ) -> dict[str, dict[str, None]]:
     """Files by phase, in the order entered. The run that is scored and viewed is played first."""
     plan = entry("Plan")(
-        agent_name, on, "scripted:first", limit=1, first=True, max_steps=3, data=data, out=folder
+        agent_name,
+        on,
+        "scripted:first",
+        limit=1,
+        first=True,
+        max_steps=3,
+        data=data,
+        out=folder,
     )
     entry("run")(plan)
     with entered() as opened:

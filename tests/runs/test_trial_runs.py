@@ -43,7 +43,8 @@ def played(
 ) -> RunResult:
     settings = {"trials": 2, **more.pop("settings", {})}
     model = more.pop("model", ANSWERS)
-    given: dict[str, Any] = {"limit": 4, "max_steps": 3, "out": out, **more}
+    given: dict[str, Any] = {"limit": 4, "first": True, "max_steps": 3, "out": out}
+    given |= more
     return run(Plan(agent, on, model, settings, **given))
 
 
@@ -127,7 +128,15 @@ def test_a_replayed_run_is_the_same_run(tried: Path, tmp_path: Path) -> None:
 
 def test_two_runs_are_compared_on_trials_too(tried: Path, tmp_path: Path) -> None:
     once = run(
-        Plan("react", "houses", ANSWERS, limit=4, max_steps=3, out=tmp_path / "once")
+        Plan(
+            "react",
+            "houses",
+            ANSWERS,
+            limit=4,
+            first=True,
+            max_steps=3,
+            out=tmp_path / "once",
+        )
     )
     assert "4 shared episodes" in compare([once.path, tried]).text
     more = played(tmp_path / "more", settings={"trials": 3})

@@ -363,7 +363,7 @@ def advise(
         has_spoken = done is not None and done.name in SPOKEN
         advised: _Advised | None = None
         if step.actor not in game.taken:
-            return  # the record is of another world
+            raise LookupError(f"there is no actor {step.actor!r}")
         if number >= first and not has_spoken:
             with suppress(*UNPLAYABLE):
                 if step.actor not in experts:

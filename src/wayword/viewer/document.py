@@ -32,7 +32,13 @@ from wayword.metrics.mistakes.wording import words
 from wayword.metrics.progress import GoalProgress
 from wayword.metrics.recorded import as_mapping, place_of
 from wayword.runs.codec import plain, to_json
-from wayword.runs.diagnosis import Course, Diagnosis, advise, diagnose
+from wayword.runs.diagnosis import (
+    UNPLAYABLE,
+    Course,
+    Diagnosis,
+    advise,
+    diagnose,
+)
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer import maps
 from wayword.viewer.clauses import Clauses
@@ -75,7 +81,8 @@ class Document:
         ]
         advice = None
         if patience:
-            advice = expert_advice(self.trajectory, self.sources, patience)
+            with suppress(*UNPLAYABLE):  # as in records that were changed by hand
+                advice = expert_advice(self.trajectory, self.sources, patience)
         derived = plain(
             {
                 "id": self.record.episode_id,

@@ -59,7 +59,7 @@ from wayword.runs.active import (
 )
 from wayword.runs.config import Checksums
 from wayword.runs.play import EXPERTS, expert_solution
-from wayword.runs.power import assumed_error, shown_by
+from wayword.runs.power import FEWEST, assumed_error, shown_by
 from wayword.runs.record import RunFolder, is_run
 
 SLACK = 1.1  # steps of a language model per step of the expert, due to detours and rejections
@@ -439,7 +439,10 @@ def _power(estimate: Forecast) -> str:
     """The difference that a comparison on as many episodes can show."""
     least = 100 * shown_by(max(1, estimate.episodes), assumed_error(0.5))
     if least >= 100:
-        return "power: too few episodes to show any difference to another agent"
+        return (
+            f"power: fewer than {FEWEST} episodes show only very large differences to another "
+            "agent, and 5 show none"
+        )
     return (
         f"power: a difference of {least:.0f} points has p < 0.05 in 80% of comparisons, if both "
         "agents have a success of 50% and a correlation of 0.5; wayword power uses your runs"

@@ -61,28 +61,10 @@ HELP_SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 """Command -> sections of its help, each with the names of its options; others come last."""
 
 
-class _Conversion:
-    """Conversion of a parameter that passes values which already have its type.
-
-    Typer converts them, too, with pydantic, whose import takes a third of the start-up time.
-    """
-
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        expected = param.type_descriptor.annotation
-        if param.multiple or param.nargs != 1:
-            if not value or expected == list[str]:
-                return value or ()
-        elif value is None or type(value) is expected:
-            return value
-        param._runtime_param = None
-        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
-
-
 class StrictCommand(TyperCommand):
     """A command that rejects repeated options of which only the last would count."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        _convert_when_needed(self.get_params(ctx))
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for option in given:
             single = option.param_type_name == "option" and not option.multiple
@@ -119,15 +101,7 @@ class StrictCommand(TyperCommand):
                     formatter.write_dl(records)
 
 
-class Group(TyperGroup):
-    """A group of commands."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        _convert_when_needed(self.get_params(ctx))
-        return super().parse_args(ctx, args)
-
-
-class Commands(Group):
+class Commands(TyperGroup):
     """The shipped commands, and those of other packages (entry points ``wayword.commands``).
 
     A command is built when it is called: building all takes a quarter of the start-up time.
@@ -166,11 +140,6 @@ class Commands(Group):
         return super().resolve_command(ctx, args)
 
 
-def _convert_when_needed(params: list[Any]) -> None:
-    for param in params:
-        param._runtime_param = _Conversion()
-
-
 def _part(name: str) -> Any:
     return resolve_name(f"wayword.cli.{SHIPPED[name]}")
 
@@ -186,7 +155,6 @@ def _shipped_command(name: str) -> Any:
     part = _part(name)
     if isinstance(part, typer.Typer):
         part.rich_markup_mode = None
-        part.info.cls = Group
         for each in part.registered_commands:
             each.cls = StrictCommand
         return typer.main.get_group(part)

@@ -60,8 +60,6 @@ def released_streams(
     with tempfile.TemporaryDirectory() as folder:
         given = SYSTEMS[system].released_input(data, Path(folder), played)
         given["clone"] = str(clone.resolve())
-        if system == "velma":
-            given["template"] = str(clone / "llm/prompts/map2seq/navigation/2shot.txt")
         done = subprocess.run(
             [sys.executable, str(FOLDER / f"{system}.py")],
             input=json.dumps(given),

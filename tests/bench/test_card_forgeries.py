@@ -123,38 +123,21 @@ def score_of_a_level(folder: Path) -> None:
     recomputed(folder)
 
 
-def longer_limit(folder: Path) -> None:
+def replay(folder: Path, **other: Any) -> None:
+    """Play the first level again, with another option than the plan's."""
     shutil.rmtree(folder / LEVELS[0])
     plan = _plan(LEVELS[0], folder)
-    play(
-        Plan(
-            "random",
-            plan.on,
-            settings=plan.settings,
-            limit=8,
-            first=True,
-            max_steps=99,
-            out=plan.out,
-        )
-    )
+    given = {"settings": plan.settings, "limit": 8, "first": True, "out": plan.out}
+    play(Plan("random", plan.on, **given, **other))
     recomputed(folder)
+
+
+def longer_limit(folder: Path) -> None:
+    replay(folder, max_steps=99)
 
 
 def other_seed(folder: Path) -> None:
-    shutil.rmtree(folder / LEVELS[0])
-    plan = _plan(LEVELS[0], folder)
-    play(
-        Plan(
-            "random",
-            plan.on,
-            settings=plan.settings,
-            limit=8,
-            first=True,
-            seed=3,
-            out=plan.out,
-        )
-    )
-    recomputed(folder)
+    replay(folder, seed=3)
 
 
 def oracle_plays_a_level(folder: Path) -> None:

@@ -1,7 +1,7 @@
 """Run VELMA's released agent on given answers and print its prompts.
 
-Reads clone, graph, template, name and games (each with item, shots and answers) as JSON
-from stdin: the folder of the street graph, the prompt file, and each game's route and examples.
+Reads clone, graph, name and games (each with item, shots and answers) as JSON
+from stdin: the folder of the street graph, and each game's route and examples.
 Landmarks are seen by the scores of ``stubs.similarity`` in place of CLIP's.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 
 from stubs import Anything, replace_packages, similarity
 
+TEMPLATE = "llm/prompts/map2seq/navigation/2shot.txt"
 VIEWS = (-90, -45, 0, 45, 90)
 
 
@@ -47,7 +48,7 @@ def prompts(given: dict[str, Any]) -> list[list[str]]:
     from vln.prompt_builder import get_navigation_lines
 
     env = ClipEnv(given["graph"], Scores())
-    template = Path(given["template"]).read_text()
+    template = (Path(given["clone"]) / TEMPLATE).read_text()
 
     class ScriptedModel(LLM):  # type: ignore[misc]  # the clone has no types
         """Gives answers in order, as the release adds those of a chat model to its cache."""

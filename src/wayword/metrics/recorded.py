@@ -6,18 +6,10 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from wayword.verbalize.generic import COMPASS
+
 SPOKEN = ("chat", "ask")
 """Actions whose argument is a message."""
-_WINDS = (
-    "north",
-    "north-east",
-    "east",
-    "south-east",
-    "south",
-    "south-west",
-    "west",
-    "north-west",
-)
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
@@ -75,4 +67,4 @@ def objects_in(held: Mapping[str, Any]) -> list[str]:
 
 def wind(heading: float) -> str:
     """``north-east`` for 45 degrees."""
-    return _WINDS[round(heading / 45) % 8] if abs(heading) < 1e6 else ""
+    return COMPASS[round(heading / 45) % 8] if abs(heading) < 1e6 else ""

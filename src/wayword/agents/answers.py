@@ -57,6 +57,10 @@ _UNFINISHED_WORD = re.compile(r"[^\s\])}\"'`.!?;,]*")
 """The broken last word, matched in the reversed text: a search from the front is quadratic."""
 _CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
 """Finish reasons of backends for an answer that ended at its token limit."""
+_WITHHELD = frozenset(
+    {"content_filter", "safety", "recitation", "prohibited_content", "refusal"}
+)
+"""Finish reasons of backends for an answer that a filter held back, which may then be empty."""
 _TOKEN = re.compile(
     r"<[|｜][\w▁/ -]{1,40}[|｜]>|</?s>|<(?:bos|eos|pad|(?:start|end)_of_turn)>|\[/?INST\]",
     re.I,
@@ -72,12 +76,13 @@ class Reply:
     ``text`` may be fed back to the model. It is cut one character after ``LONGEST``, which marks it
     as too long. ``reasoning`` comes from ``<think>`` blocks and must not be fed back. ``cut_off``
     is the reason for a rejection if the answer ended at its token limit, else empty; then ``text``
-    omits the incomplete last word.
+    omits the incomplete last word. ``withheld``: a filter of the server held the answer back.
     """
 
     text: str
     reasoning: str = ""
     cut_off: str = ""
+    withheld: bool = False
 
     @classmethod
     def of(cls, raw: str | Reply, stop: Sequence[str] = (), cut_off: str = "") -> Reply:
@@ -106,10 +111,12 @@ class Reply:
     def unreadable(self) -> Rejection | None:
         """Return the rejection of an empty or too long answer; None for others."""
         if not self.text.strip():
-            after = "nothing followed the reasoning; answer after it"
-            return self.reject(
-                "empty", after if self.reasoning else "the answer was empty"
-            )
+            reason = "the answer was empty"
+            if self.withheld:
+                reason = "the server's content filter withheld the answer"
+            elif self.reasoning:
+                reason = "nothing followed the reasoning; answer after it"
+            return self.reject("empty", reason)
         if len(self.text) > LONGEST:
             reason = f"the answer ran to more than {LONGEST:,} characters; be brief"
             return self.reject("too_long", reason)
@@ -135,14 +142,12 @@ def replies(
         problem += f", {usage.reasoning:,} of them thought"
         advice = "raise model.thinking, or think less"
     finish_reasons = [*completion.finish, *("" for _ in completion.texts)]
-    return [
-        Reply.of(
-            text,
-            sampling.stop,
-            f"{problem}; {advice}" if finish.lower() in _CUT_OFF else "",
-        )
-        for text, finish in zip(completion.texts, finish_reasons, strict=False)
-    ]
+    found = list[Reply]()
+    for text, finish in zip(completion.texts, finish_reasons, strict=False):
+        cut_off = f"{problem}; {advice}" if finish.lower() in _CUT_OFF else ""
+        reply = Reply.of(text, sampling.stop, cut_off)
+        found.append(replace(reply, withheld=finish.lower() in _WITHHELD))
+    return found
 
 
 def _without_tokens(text: str) -> str:

@@ -16,14 +16,26 @@ MIB = 2**20
 LEAST_MEMORY = 400 * MIB
 """Address space of a run: with NumPy, SQLite and compression, Python maps 190 MiB on Linux, and
 each thread of a linear algebra library up to 32 MiB more."""
+LEAST_STACK = 512 * 1024
+"""Stack of the main thread: below 160 KiB, a nested JSON text ends the process before Python's own
+limit of the depth is reached. Python itself does not start below 80 KiB."""
 FEW_PROCESSES = 256  # with fewer, one thread per core of each library may be too many
 
 
 def check_limits() -> None:
-    """Raise ``UsageError`` if the limit of virtual memory is too low for any run. Where memory or
-    processes are limited, linear algebra gets one thread, unless the environment sets a number."""
+    """Raise ``UsageError`` if the limit of virtual memory, or of the stack, is too low for any run.
+
+    Where memory or processes are limited, linear algebra gets one thread, unless the environment
+    sets a number.
+    """
     memory = _limit("RLIMIT_AS")
     processes = _limit("RLIMIT_NPROC")
+    stack = _limit("RLIMIT_STACK")
+    if stack is not None and stack < LEAST_STACK:
+        raise UsageError(
+            f"the limit of the stack is {stack // 1024} KiB, and a run needs "
+            f"{LEAST_STACK // 1024} KiB; raise it (ulimit -s {LEAST_STACK // 1024})"
+        )
     if memory is not None and memory < LEAST_MEMORY:
         raise UsageError(
             f"the limit of virtual memory is {memory // MIB} MiB, and a run needs "

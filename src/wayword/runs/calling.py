@@ -9,10 +9,7 @@ wayword.run("act", MyDataset, ScriptedModel(answers="stop"))
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
@@ -20,6 +17,7 @@ from typing import Any, Literal, TypedDict, Unpack
 from wayword.agents.person import Person
 from wayword.core import registry
 from wayword.core.agent import Agent
+from wayword.core.blocking import blocking
 from wayword.core.dataset import Dataset
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Model
@@ -85,24 +83,7 @@ def run(
     work = run_async(
         agent, on, model, on_progress=on_progress, person=person, **options
     )
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    tasks: list[asyncio.Task[Any]] = []
-
-    async def started() -> RunResult:
-        tasks.extend(filter(None, [asyncio.current_task()]))
-        return await work
-
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(copy_context().run, asyncio.run, started())
-        try:
-            return future.result()
-        except KeyboardInterrupt:  # a notebook's stop button: let the run end normally
-            for task in tasks:
-                task.get_loop().call_soon_threadsafe(task.cancel)
-            raise
+    return blocking(work)
 
 
 async def run_async(

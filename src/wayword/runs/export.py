@@ -10,7 +10,6 @@ Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation"
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
@@ -30,6 +29,7 @@ from wayword.agents.strategies.strategy import Strategy, StrategySettings, instr
 from wayword.core import registry
 from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.agent import Shared, Toolkit
+from wayword.core.blocking import blocking
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import RecordingError, UsageError, needing
 from wayword.core.game import Game
@@ -245,7 +245,7 @@ def _lines(
             replay = _replay(
                 task, trajectory, dataset, strategy, tools, options.thoughts
             )
-            players = asyncio.run(replay)
+            players = blocking(replay)
             players = [
                 each
                 for each in players

@@ -13,7 +13,6 @@ Source: NavGPT (Zhou et al. 2024), section 3.2, whose data has one file of each 
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -25,6 +24,7 @@ import numpy as np
 
 from wayword.agents.pages import Prompts
 from wayword.agents.prompting import ask_all
+from wayword.core.blocking import blocking
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import read_json
 from wayword.core.geometry import absolute, sector
@@ -115,7 +115,7 @@ def perceive(
     pictures, norths = _pictures(plan)
     with closing(AnswerCache(plan.out / "answers.sqlite")) as cache:
         memory = Memory(cache, plan.batch)
-        return asyncio.run(_perceive(plan, layout, pictures, norths, memory, on_place))
+        return blocking(_perceive(plan, layout, pictures, norths, memory, on_place))
 
 
 async def _perceive(

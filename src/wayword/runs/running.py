@@ -8,7 +8,6 @@ print(result.path, result.outcome.finished)
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import time
@@ -28,6 +27,7 @@ from wayword.agents.person import (
     Terminal,
 )
 from wayword.core.agent import Shared
+from wayword.core.blocking import blocking
 from wayword.core.dataset import Dataset
 from wayword.core.errors import RecordingError, UsageError
 from wayword.core.model import Model
@@ -179,7 +179,7 @@ def run(
     person: Person | None = None,
 ) -> RunResult:
     """Run ``run_async`` and wait for its result."""
-    return asyncio.run(run_async(plan, on_progress, person))
+    return blocking(run_async(plan, on_progress, person))
 
 
 async def run_async(

@@ -14,6 +14,7 @@ from typing import Any
 from wayword.agents.person import PERSON, Person, Style
 from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.agent import Agent, Shared, Toolkit
+from wayword.core.blocking import blocking
 from wayword.core.dataset import INDEPENDENT, Dataset, Task, task_id
 from wayword.core.episode import Episode, Reference
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, user
@@ -113,7 +114,7 @@ def _play(
 
     shared = Shared({PERSON: Typist()})  # no test waits for a real one
     setup = Setup(dataset, build, {"main": model}, seed=1, max_steps=6, shared=shared)
-    return asyncio.run(rollout(dataset.tasks[0], setup))
+    return blocking(rollout(dataset.tasks[0], setup))
 
 
 # Contract of a dataset.

@@ -28,6 +28,8 @@ COMMAND = "ulimit {limit} && exec {python} -m wayword run random --on houses --l
         ("-f 1", "ulimit -f"),
         ("-v 700000", ""),
         ("-s 512", ""),
+        ("-s 80", "ulimit -s"),
+        ("-s 256", "ulimit -s"),
     ],
 )
 def test_a_run_works_or_names_the_limit(

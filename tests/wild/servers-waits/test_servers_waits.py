@@ -22,6 +22,12 @@ from wayword.models.servers.connection import retry_after
         ({}, "please retry after 25s, resets at Wed", 25.0),
         ({}, "try again in 20 seconds", 20.0),
         ({}, "try again in 2 hours", 7200.0),
+        (
+            {},
+            "Rate limit of 15 per 60s exceeded. Please wait 34 seconds before retrying",
+            34.0,
+        ),
+        ({}, "Too many tokens, please wait before trying again.", None),
         ({}, "slow down", None),
         ({"retry-after": "7"}, "try again in 20s", 7.0),
         (

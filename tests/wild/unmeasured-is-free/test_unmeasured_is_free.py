@@ -152,6 +152,19 @@ def test_distances_in_millimetres_are_refused_with_their_unit(
         read(message, "/topic", *options)
 
 
+@pytest.mark.parametrize("centimetres", [50.0, 100.0, 400.0])
+def test_a_depth_image_in_centimetres_is_refused_with_its_unit(
+    centimetres: float,
+) -> None:
+    message = picture(np.full((60, 80), centimetres, "<f4"), "32FC1")
+    with pytest.raises(
+        DataError, match=r"^/depth: .*its unit is not the metre.*depth_unit"
+    ):
+        image_depth(message, "/depth", 69.0, REACH)
+    near = image_depth(message, "/depth", 69.0, REACH, unit=0.01)
+    assert near.metres()[0].min() < REACH
+
+
 NO_FRAMES = {
     "no rows": {"height": 0, "width": 0, "step": 0, "data": ""},
     "no data": {"data": ""},

@@ -464,7 +464,7 @@ def _redirect(status: int, headers: Mapping[str, str], address: str) -> ModelErr
 
 
 _WAIT = re.compile(
-    r"(?:retry.?delay|(?:try again|retry)\b[^\d.]{0,12} (?:in|after))\W{0,4}"
+    r"(?:retry.?delay|(?:try again|retry)\b[^\d.]{0,12} (?:in|after)|wait(?: for)?)\W{0,4}"
     r"((?:\d[\d.]*\s?(?:ms|h|m|s)[a-z]*\s?)+)",
     re.IGNORECASE,
 )

@@ -145,7 +145,8 @@ def _named(text: str, sent: Sequence[str]) -> list[str]:
     names = _table()["names"]
     places: dict[str, int] = {}
     for name in sent:
-        pattern = names.get(name, rf"(?<![a-z0-9_]){re.escape(name)}(?![a-z0-9_])")
+        spelled = re.escape(name).replace("_", "_?")  # also ``reasoningEffort``
+        pattern = names.get(name, rf"(?<![a-z0-9_]){spelled}(?![a-z0-9_])")
         if found := re.search(pattern, text, re.IGNORECASE):
             places[name] = found.start()
     # a schema's lengths are named after the field that holds the schema

@@ -91,8 +91,9 @@ DEPTH_ENCODINGS = {
 the other ones as drivers send them."""
 SATURATED = {"<u2": 65535, "<i2": 32767}
 """Largest value of a pixel, with which drivers mark one that was not measured."""
-FARTHEST_MEDIAN = 100.0
-"""Metres. No depth camera or laser of a robot sees so far with half of its rays."""
+FARTHEST_MEDIANS = {"data": 50.0, "ranges": 100.0}
+"""Metres: no depth camera (``data``) or laser (``ranges``) of a robot sees so far with half of its
+rays. Centimetres reach a camera's from a view of half a metre on."""
 MIN_QUATERNION = 0.1  # length below which a quaternion is no rounded rotation
 MAX_QUATERNION = 10.0  # length above which it is none
 UNMEASURED_SECONDS = 2.0
@@ -283,7 +284,10 @@ def image_bytes(data: Json) -> bytes:
 def check_unit(metres: Floats, topic: str, field: str, remedy: str) -> None:
     """Raise ``DataError`` for distances that cannot be metres."""
     distances = metres[np.isfinite(metres) & (metres > 0)]
-    if len(distances) and (median := float(np.median(distances))) > FARTHEST_MEDIAN:
+    if not len(distances):
+        return
+    median = float(np.median(distances))
+    if median >= FARTHEST_MEDIANS[field]:
         problem = f"has a median of {median:.0f} m: its unit is not the metre"
         raise DataError(topic, f"field {field!r}", problem, remedy)
 

@@ -1,0 +1,34 @@
+"""Run a coroutine to its end, also where an event loop runs already, as in notebooks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+def blocking(work: Coroutine[Any, Any, Result]) -> Result:
+    """Return the result of a coroutine. Inside an event loop it runs in a loop of its own, in a
+    thread; Ctrl-C (a notebook's stop button) cancels it, and it ends normally."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    tasks: list[asyncio.Task[Any]] = []
+
+    async def started() -> Result:
+        tasks.extend(filter(None, [asyncio.current_task()]))
+        return await work
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(copy_context().run, asyncio.run, started())
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            for task in tasks:
+                task.get_loop().call_soon_threadsafe(task.cancel)
+            raise

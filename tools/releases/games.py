@@ -36,7 +36,8 @@ Level = Callable[[str, str], tuple[str, str]]
 class Game:
     """An episode with its answers; ``calls`` are our prompts, ``item`` what the release reads.
 
-    With ``reply``, an answer follows from the prompt, and is appended to ``answers``.
+    With ``reply``, an answer follows from the prompt, and is appended to ``answers``. ``roles``
+    are those of the models that were asked.
     """
 
     episode: str
@@ -45,6 +46,7 @@ class Game:
     calls: Stream = field(default_factory=list)
     reply: Callable[[str], str] | None = None
     agents: list[Any] = field(default_factory=list)
+    roles: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +113,12 @@ async def _play_part(
     tasks = {task.episode.id: task for task in dataset.tasks}
     games = part.script(dataset, data)
     for game in games:
-        model = ScriptedModel(answers=_recorder(game))
+        models = {
+            role: ScriptedModel(answers=_recorder(game, role))
+            for role in ("main", *agent.roles)
+        }
         make = partial(_make_kept, agent.make, game)
-        setup = Setup(dataset, make, {"main": model}, max_steps=row.steps or 0)
+        setup = Setup(dataset, make, models, max_steps=row.steps or 0)
         played = await rollout(tasks[game.episode], setup)
         if played.ended == "failed":
             raise SystemExit(f"{game.episode}: {played.error}")
@@ -126,8 +131,9 @@ def _make_kept(make: Callable[..., Any], game: Game, toolkit: Any, actor: str) -
     return agent
 
 
-def _recorder(game: Game) -> Callable[[Prompt, Sampling], str]:
+def _recorder(game: Game, role: str) -> Callable[[Prompt, Sampling], str]:
     def answer(prompt: Prompt, sampling: Sampling) -> str:
+        game.roles.append(role)
         if isinstance(prompt, str):
             game.calls.append(prompt)
         else:
@@ -515,6 +521,259 @@ def lgx_input(data: Path, folder: Path, games: Sequence[Game]) -> dict[str, Any]
     return {"games": listed}
 
 
+# DiscussNav.
+
+# Our experts, and the released functions that ask the same
+EXPERTS = {
+    "decomposition": "detect_actions",
+    "landmarks": "detect_landmarks",
+    "summary": "summary",  # two functions
+    "completion": "estimate_completion",
+    "main": "pred_vp",
+    "fusion": "thought_fusion",
+    "testing": "test_decisions",
+}
+MANY_ACTIONS = 6  # with more than 5, the release walks 7 steps
+MOST_STEPS = 7
+LANDMARKS = ("hall (room)", "door (infrastructure)")
+
+
+def discussnav_games(dataset: Any, data: Path) -> list[Game]:
+    """First instructions of ten paths: predictions that agree or differ, few and many actions."""
+    paths = read(data / "r2r/annotations/R2R_val_seen.json")
+    games = []
+    for number, path in enumerate(paths[:: len(paths) // 10][:10]):
+        clauses = re.split(r"[,.] +", path["instructions"][0].strip(" ."))
+        if number % 5 == 4:
+            clauses = [*clauses, *["Wait"] * MANY_ACTIONS][:MANY_ACTIONS]
+        actions = _numbered(clauses[:MANY_ACTIONS])
+        item = {
+            "item": {**path, "instructions": path["instructions"][:1]},
+            "differ": number % 3 != 0,
+            "graph": read(data / f"r2r/navigable/{path['scan']}_navigable.json"),
+            "actions": actions,
+            "places": [],
+            "answers": {},
+            "asked": [],
+        }
+        game = Game(f"{path['path_id']}_0", [], item)
+        games.append(replace(game, reply=partial(_discussnav_reply, game)))
+    return games
+
+
+def _numbered(lines: Sequence[str]) -> str:
+    return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
+
+
+def _discussnav_reply(game: Game, prompt: str) -> str:
+    """Answer as one of the experts, and note the answer without the labels of our forms."""
+    role = game.roles[-1]
+    item = game.item
+    places = item["places"]
+    if role == "scene":
+        return "A part of a room."
+    if role == "main":
+        return _discussnav_prediction(game)
+    place = len(places)
+    if role in ("fusion", "testing"):  # after the predictions at this place
+        place -= 1
+    item["asked"].append((EXPERTS[role], place))
+
+    def note(function: str, answer: str) -> None:
+        answers = item["answers"].setdefault(function, {})
+        answers.setdefault(place, []).append(answer)
+
+    match role:
+        case "decomposition":
+            note("translate", item["item"]["instructions"][0])
+            note("detect_actions", item["actions"])
+            return f"Actions:\n{item['actions']}"
+        case "landmarks":
+            note("detect_landmarks", "; ".join(LANDMARKS))
+            lists = f"Actions:\n{item['actions']}\nLandmarks:\n{_numbered(LANDMARKS)}"
+            return f"Check: They are in order.\n{lists}"
+        case "completion":
+            done = ("Leave the room", "Pass the hall")[:place]
+            note("estimate_completion", f"Executed Actions: {'; '.join(done)}")
+            lists = f"Executed:\n{_numbered(done)}\nIn progress:\n1. Walk on"
+            return f"Thought: By the hall.\n{lists}\nWaiting:\n1. Wait"
+        case "fusion":
+            thought = f"Fused at place {place}: {len(item['asked'])}."
+            note("thought_fusion", thought)
+            return f"Thought: {thought}"
+        case "testing":
+            note("test_decisions", places[place]["next"])
+            number = places[place]["predictions"][0]
+            return f"Thought: The first.\nPrediction: {number}"
+    note("summarize_observation", f"Hall {place}.")
+    note("summarize_thought", f"Went on to place {place}.")
+    return f"Observation: Hall {place}.\nThought: Went on to place {place}."
+
+
+def _discussnav_prediction(game: Game) -> str:
+    """Predict the first new exit; with ``differ``, two of five samples predict the last one."""
+    item = game.item
+    places = item["places"]
+    if not places or len(places[-1]["predictions"]) == SAMPLES:
+        directions = game.agents[-1].directions
+        item["asked"].append((EXPERTS["main"], len(places)))
+        places.append(_discussnav_place(item, directions))
+    place = places[-1]
+    sample = len(place["predictions"])
+    # the release shows no visited place, so a move must leave enough new ones
+    visited = {each["viewpoint"] for each in places}
+    ahead = MOST_STEPS - len(places)
+    numbers = [
+        number
+        for number, each in enumerate(place["directions"], 1)
+        if each["is_new"] and _leads_on(item["graph"], each["exits"][0], visited, ahead)
+    ]
+    number = numbers[0]
+    if item["differ"] and sample >= MAJORITY:
+        number = numbers[-1]
+    place["predictions"].append(number)
+    viewpoint = place["directions"][number - 1]["exits"][0]
+    place["next"] = place["next"] or viewpoint
+    thought = f"Thought {sample} at place {len(places)}."
+    answers = item["answers"].setdefault("pred_vp", {})
+    answer = f"{thought}\nPrediction: {viewpoint}"
+    answers.setdefault(len(places) - 1, []).append(answer)
+    return f"Thought: {thought}\nPrediction: {number}"
+
+
+def _leads_on(
+    graph: Mapping[str, Any], start: str, visited: set[str], moves: int
+) -> bool:
+    """True if a walk from ``start`` can make ``moves`` moves to new viewpoints."""
+    if moves == 0:
+        return True
+    seen = {*visited, start}
+    new = [each for each in graph[start] if each not in seen]
+    return any(_leads_on(graph, each, seen, moves - 1) for each in new)
+
+
+def _discussnav_place(
+    item: Mapping[str, Any], directions: Sequence[Any]
+) -> dict[str, Any]:
+    """A place for the release's simulator, with the exits of our directions."""
+    places = item["places"]
+    around = []
+    for direction in directions:
+        exits = list(direction.action.arguments) if direction.action else []
+        around.append(
+            {
+                "exits": exits,
+                "is_new": bool(exits) and "visited" not in direction.marks,
+                "caption": " ".join(direction.captions),
+                "tags": " | ".join(direction.tags),
+            }
+        )
+    viewpoint = places[-1]["next"] if places else item["item"]["path"][0]
+    return {
+        "viewpoint": viewpoint,
+        "directions": around,
+        "predictions": [],
+        "next": "",
+    }
+
+
+def discussnav_input(data: Path, folder: Path, games: Sequence[Game]) -> dict[str, Any]:
+    """The games. Prompts on scenes, which the release does not have, are removed from ours, and
+    five predictions are one prompt."""
+    listed = []
+    for game in games:
+        calls: Stream = []
+        for role, call in zip(game.roles, game.calls, strict=True):
+            if role != "scene" and calls[-1:] != [call]:
+                calls.append(call)
+        game.calls[:] = calls
+        item = game.item
+        places = item["places"]
+        end = {"viewpoint": places[-1]["next"], "directions": [{"exits": []}] * 12}
+        # the release also asks about the start and the last step, and fuses thoughts that agree
+        answers = item["answers"]
+        spare = {
+            str(place): ["Executed Actions: None"] * SAMPLES
+            for place in range(len(places) + 1)
+        }
+        for function in ALSO_ASKED:
+            said_by_place = answers.get(function, {})
+            given = {str(place): said for place, said in said_by_place.items()}
+            answers[function] = {**spare, **given}
+        del item["graph"]
+        listed.append({**item, "places": [*places, end], "answers": answers})
+    return {"games": listed}
+
+
+SAMPLES = 5  # predictions of a step
+MAJORITY = 3
+ALSO_ASKED = (
+    "estimate_completion",
+    "thought_fusion",
+    "summarize_observation",
+    "summarize_thought",
+)
+
+
+def _forms(ours: str, theirs: str) -> tuple[str, str]:
+    return re.sub(
+        r"(?s)\n\nANSWER in exactly this form.*?(?=\n<user>)", "", ours
+    ), theirs
+
+
+def _instruction(ours: str, theirs: str) -> tuple[str, str]:
+    theirs = re.sub(r"(?s)(Instruction: [^\n]*?) +(?=, <| \()", r"\1", theirs)
+    return ours, re.sub(r' +(?="\? Actions: )', "", theirs)
+
+
+def _thoughts(ours: str, theirs: str) -> tuple[str, str]:
+    thought = r'(?<=Given Thought Process ").*(?=", Summ)'
+    return re.sub(thought, "-", ours), re.sub(thought, "-", theirs)
+
+
+def _lists(ours: str, theirs: str) -> tuple[str, str]:
+    ours = re.sub(r"\n(?=\d+\. )", " ", ours)
+    theirs = re.sub(r"\n(?=\d+\. )", " ", theirs)
+    theirs = re.sub(r"; Thought (\d+): ", r"\n(\1) ", theirs)
+    return ours, re.sub(r"(?<=:)Thought (\d+): ", r"(\1) ", theirs)
+
+
+def _history(ours: str, theirs: str) -> tuple[str, str]:
+    """The observation and the thought of each step."""
+    ours = re.sub(r"\[Step (\d+)\] .*? Observation: ", r"Step \1: ", ours)
+    ours = re.sub(r"\n(?=Step \d+: )", " -> ", ours)
+    begin = r"(Step \d+) Observation: Direction .*?\) "
+    theirs = re.sub(begin, r"\1: ", theirs)
+    start = "The walk has not started."
+    return ours, theirs.replace("Step 0 start position.", start)
+
+
+def _estimate(ours: str, theirs: str) -> tuple[str, str]:
+    rest = r"In-progress actions: .*\nActions waiting to be executed: .*?(?= Current|$)"
+    ours = re.sub(rf"Executed actions(: .*)\n{rest}", r"\1", ours)
+    return ours, theirs
+
+
+def _scenes(ours: str, theirs: str) -> tuple[str, str]:
+    """What is around, in the decision, its test, and the summary of a step."""
+
+    def without(text: str) -> str:
+        text = re.sub(r"(?s)(Environment: ).*(?= -> Thought: )", r"\1-", text)
+        text = re.sub(r"(?s)(Observation: ).*(?=, Navigation Instr)", r"\1-", text)
+        return re.sub(r'(?s)(Environment Description ").*?(?=", Summ)', r"\1-", text)
+
+    return without(ours), without(theirs)
+
+
+def _directions(ours: str, theirs: str) -> tuple[str, str]:
+    """Two thoughts, each with the number of a direction or a viewpoint's ID."""
+    ours = re.sub(
+        r"(?:^|\n|(?<=, ))\(\d\) Thought: (.*) Prediction: \d+", r"<\1>", ours
+    )
+    pair = r"(?:; )?Navigation Viewpoint ID: \w{32} Thought: (.*?)(?=; Navigation V|, Final)"
+    return ours, re.sub(pair, r"<\1>", theirs)
+
+
 HOUSEHOLD = partial(
     langsuite_games, "alfred/alfred_react.json", "default", REACT_ANSWERS, 4
 )
@@ -583,5 +842,19 @@ SYSTEMS = {
         ),
         lgx_input,
         {},
+    ),
+    "discussnav": System(
+        (Part("discussnav/table-1", "DiscussNav", discussnav_games, "r2r:val_seen"),),
+        discussnav_input,
+        {
+            "forms": _forms,
+            "thoughts": _thoughts,
+            "lists": _lists,
+            "history": _history,
+            "estimate": _estimate,
+            "scene": _scenes,
+            "directions": _directions,
+            "trimmed": _instruction,
+        },
     ),
 }

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -457,20 +456,6 @@ def _rows(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
             part.text.strip() if parts[1:] else part.text for part in parts
         )
         texts[ours] = replace(parts[0], text=text).fill(**slots)
-    if "words_before" in release:
-        source = strings[release["words_before"]]
-        words = {
-            name: literal.strip().lstrip(") ")
-            for literal, name in source.fields()
-            if name
-        }
-        words["rules"] = strings["pred_vp.pred_definition"].fill().text
-        for ours, form in release["from_words"].items():
-            for name in re.findall(r"<(\w+)>", form):
-                if name not in words:
-                    raise source.error(f"has no slot {{{name}}}")
-                form = form.replace(f"<{name}>", words[name])
-            texts[ours] = replace(source, text=form)
     return texts
 
 

@@ -131,7 +131,8 @@ class DiscussNav(prompting.PromptAgent):
         self._meeting = Meeting(*parts)
         self._analysis = Analysis("")
         self._last_step: dict[str, str] = {}
-        self._directions = tuple[Direction, ...]()
+        self.directions = tuple[Direction, ...]()
+        """The directions around the agent, as its last prompt describes them."""
         self._memory = SceneMemory()
         self._event = ""
         self._moves = 0
@@ -160,19 +161,19 @@ class DiscussNav(prompting.PromptAgent):
             self._last_step = {}
             if step and self._settings.completion:
                 summary = experts.summarize(self._meeting, **step)
-                self._directions, text = await prompting.ask_both(
+                self.directions, text = await prompting.ask_both(
                     self._look(directions), summary
                 )
                 self._history.add(text)
             else:
-                self._directions = await self._look(directions)
+                self.directions = await self._look(directions)
                 if step:
                     self._history.add(step["turn"])
         estimate = ""
         if self._settings.completion:
             trail = experts.trail_text(self._history) if self._moves else ""
             estimate = await experts.estimate(self._meeting, self._analysis, trail)
-        exits = {str(d.id): d for d in self._directions if d.action}
+        exits = {str(d.id): d for d in self.directions if d.action}
         opinion = await self._decide(estimate, exits)
         if isinstance(opinion, Rejection):
             return opinion
@@ -193,7 +194,7 @@ class DiscussNav(prompting.PromptAgent):
         self._moves += 1
         direction = direction_number(step.heading, step.facing)
         if self._settings.perception:
-            seen = scene_text(self._directions, [direction])
+            seen = scene_text(self.directions, [direction])
         else:
             seen = ""
         turn = f"[Step {self._moves}] {indoor.walk_feedback(step.facing, step.heading)}"
@@ -267,20 +268,24 @@ class DiscussNav(prompting.PromptAgent):
             int(opinion.choice) for opinion in fused if opinion.choice != experts.STOP
         ]
         instruction = self._analysis.instruction
-        scene = scene_text(self._directions, disputed)
+        scene = scene_text(self.directions, disputed)
         length = self._thought_length
         return await experts.test_opinions(
             self._meeting, fused, instruction, scene, length
         )
 
     def _messages(self, estimate: str, exits: Mapping[str, Direction]) -> list[Message]:
-        analysis = self._analysis
+        # A user's texts may have the instruction in either message.
+        instruction = {
+            "instruction": self._analysis.instruction,
+            "actions": experts.number_lines(self._analysis.actions),
+            "landmarks": "; ".join(map(str, self._analysis.landmarks))
+            or "none were named",
+        }
         fixed = self._prompts.fill(
             "system",
-            instruction=analysis.instruction,
+            **instruction,
             analyzes=self._settings.analysis,
-            actions=experts.number_lines(analysis.actions),
-            landmarks="; ".join(map(str, analysis.landmarks)) or "none were named",
             estimates=self._settings.completion,
             goal=self._surroundings.goal,
             decoding=self._settings.decoding,
@@ -291,10 +296,12 @@ class DiscussNav(prompting.PromptAgent):
         def walk(trajectory: str) -> str:
             return self._prompts.fill(
                 "user",
+                **instruction,
+                number=self._moves,
                 trajectory=trajectory,
                 event=self._event,
                 completed=estimate,
-                scene=scene_text(self._directions),
+                scene=scene_text(self.directions),
                 directions=", ".join(exits) or "none",
                 left=self._steps.left(),
             )

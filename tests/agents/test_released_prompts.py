@@ -151,8 +151,10 @@ EXPECTED = {
         "decomposition_question": 'What does "{instruction}" ask? Acts: ',
         "summary_question": "V {observation}\nT {thought}",
         "completion_question": "{trajectory}; {landmarks}; {actions}",
-        "walk": "Past: {trajectory}",
-        "analysis": "({actions})\nMarks: {landmarks}",
+        "decision": "Choose the next place.             Think first.",
+        "user": "Turn {number} Way: {instruction} ({actions}) Marks: {landmarks}             "
+        "Past: {trajectory} Done: {completed} Around: {event}{scene} Navigable Viewpoint IDs "
+        "(numbers of directions): {directions} -> Thought",
         "testing_question": "{scene} {instruction} {pairs}",
     },
     "langsuite": {

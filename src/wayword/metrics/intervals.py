@@ -22,7 +22,8 @@ Sources: Rubin 1981, "The Bayesian Bootstrap"; Gaffke 2005, "Three test statisti
 nonparametric one-sided hypothesis on the mean of a nonnegative variable"; Learned-Miller and Thomas
 2020, "A New Confidence Interval for the Mean of a Bounded Random Variable"; Clopper and Pearson
 1934; Lugannani and Rice 1980, "Saddle Point Approximation for the Distribution of the Sum of
-Independent Random Variables"; Holm 1979.
+Independent Random Variables"; Anderson and Björck 1973, "A New High Order Method of Regula Falsi
+Type"; Holm 1979.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +50,9 @@ _INTEGRATED = 30
 _STEP = 0.2
 _NODES = _STEP * np.arange(30)
 """Nodes of the integral: its error is below 1e-6 from three clusters on."""
+_NORMAL = NormalDist()
 _TINY = 1e-300  # instead of 0, whose normal quantile is infinite
+_NEAR = 1e-12  # standard errors between a limit and the exact one
 _UNDERFLOW = 690.0  # -log(_TINY)
 RATE = (0.0, 1.0)
 POSITIVE = (0.0, math.inf)
@@ -114,22 +118,33 @@ class MeanEstimate:
 
     def _limit(self, sign: float, share: float) -> float:
         """Return the value that the mean times ``sign`` exceeds with a chance of ``share``."""
-        from scipy.optimize import brentq
-        from scipy.special import ndtri
-
         low = sign * self.mean
         high = max(sign * extreme for extreme in self.extremes or ())
-        wanted = ndtri(share)
+        wanted = _quantile(share)
 
         # The normal quantile of the share is almost linear.
         def excess(value: float) -> float:
-            return float(ndtri(max(_TINY, self._share(sign, value))) - wanted)
+            return _quantile(self._share(sign, value)) - wanted
 
-        if high <= low or excess(low) <= 0:
+        if high <= low or (above := excess(low)) <= 0:
             return low
-        if excess(high) >= 0:  # equal values, but for rounding
+        if (below := excess(high)) >= 0:  # equal values, but for rounding
             return high
-        return float(brentq(excess, low, high, xtol=1e-12 * (high - low)))
+        # Regula falsi, where the value of the end that stays shrinks (Anderson and Björck 1973).
+        for _ in range(100):
+            value = low + (high - low) * above / (above - below)
+            gap = excess(value)
+            if abs(gap) < _NEAR:
+                break
+            if gap > 0:
+                below *= max(1 - gap / above, 0) or 0.5
+                above = gap
+                low = value
+            else:
+                above *= max(1 - gap / below, 0) or 0.5
+                below = gap
+                high = value
+        return value
 
     def _share(self, sign: float, value: float) -> float:
         """Return the share of weights whose mean, times ``sign``, is at least ``value``."""
@@ -143,11 +158,14 @@ class MeanEstimate:
         return share_below(gaps, weights.astype(np.float64))
 
 
+def _quantile(share: float) -> float:
+    """Return the normal quantile of a share, finite also for 0 and 1."""
+    return _NORMAL.inv_cdf(min(max(_TINY, share), math.nextafter(1, 0)))
+
+
 def share_below(values: Floats, weights: Floats) -> float:
     """Return the chance that a sum of independent Gamma(``weights``) variables (n,), each times its
     value, is at most 0."""
-    from scipy.special import ndtr
-
     weights = weights[values != 0]
     values = values[values != 0]
     if not len(values) or values[-1] < 0:
@@ -165,7 +183,7 @@ def share_below(values: Floats, weights: Floats) -> float:
         if abs(root) < 1e-3:
             return 0.5
         density = math.exp(-exponent) / math.sqrt(2 * math.pi)
-        return float(ndtr(root) + density * (1 / root - spread / point))
+        return _NORMAL.cdf(root) + density * (1 / root - spread / point)
 
     # The inversion integral of the moment generating function, through the saddle point, but not
     # through its pole at 0. With sinh, few nodes reach far.

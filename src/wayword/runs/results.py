@@ -20,16 +20,16 @@ from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, needing
 from wayword.core.rollout import Outcome
-from wayword.metrics.mistakes.causes import find_causes
 from wayword.runs import reports
 from wayword.runs.config import success_of
-from wayword.runs.diagnosis import Diagnosis, diagnose
 from wayword.runs.opening import dataset_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
 from wayword.runs.remote import url_of
 
 if TYPE_CHECKING:
     import pandas
+
+    from wayword.runs.diagnosis import Diagnosis
 
 
 class Text(str):
@@ -197,6 +197,9 @@ class RunResult:
         return record.scores.get(success_of(self.recorded.config), 0.0) > 0.5
 
     def _cause(self, record: EpisodeRecord) -> str:
+        # Here, as it imports the worlds of all families.
+        from wayword.metrics.mistakes.causes import find_causes
+
         trajectory = self.recorded.raw_record(record.episode_id).get("trajectory", {})
         trajectory = {"ended": record.trajectory.ended, **trajectory}
         task = of_ids(self.dataset.tasks, {record.episode_id}).get(record.episode_id)
@@ -209,6 +212,8 @@ class RunResult:
         """Find out why an episode failed: its causes, and the step that lost it with the facts.
 
         ``result.diagnose(record).mistake.text`` is the sentence of the episode's page."""
+        from wayword.runs.diagnosis import diagnose
+
         task = of_ids(self.dataset.tasks, {record.episode_id}).get(record.episode_id)
         limit = self.recorded.config.get("identity", {}).get("max_steps")
         return diagnose(

@@ -97,6 +97,10 @@ BAD_NODES = {
     "dd,1,2,inf,seen\n": "nodes.txt: line 4, field 'lng': is not a number: 'inf'",
     "dd,1,2,3,sean\n": "nodes.txt: line 4, field 'area': must be seen, unseen or gone, got 'sean'",
     "dd,1,2,3\n": "nodes.txt: line 4: must have 5 fields, got 4: 'dd,1,2,3'",
+    "dd\0,1,2,3,seen\n": "nodes.txt: contains zero bytes, or a field of over 255 characters; "
+    "fetch it again",
+    f"{256 * 'd'},1,2,3,seen\n": "nodes.txt: contains zero bytes, or a field of over 255 "
+    "characters; fetch it again",
 }
 
 

@@ -20,7 +20,16 @@ from wayword.agents.pages import Prompts
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import WaywordError
-from wayword.core.model import Message, Prompt, Sampling, Usage, system, user
+from wayword.core.model import (
+    Image,
+    Message,
+    Prompt,
+    Sampling,
+    Usage,
+    system,
+    user,
+)
+from wayword.core.sight import Mode
 from wayword.core.trajectory import HISTORY_DROPPED
 
 NotNegative = Annotated[int, Ge(0)]
@@ -225,10 +234,27 @@ class PromptAgent(Agent):
         self._history = History()
         self._constrained = settings.decoding == "constrained"
         self._episode: Episode
+        self._eyes = toolkit.eyes
+        # A slot of pages: how the prompt shows the world.
+        self._sight: Mode = "words"
+        if toolkit.eyes is not None:
+            self._sight = toolkit.eyes.settings.eyes
 
     async def begin(self, episode: Episode) -> None:
         self._episode = episode
         self._steps.taken = 0
+
+    def _pictures_around(self) -> tuple[str, tuple[Image, ...]]:
+        """Return the labels of the pictures as the prompt lists them, and the pictures; nothing in
+        words."""
+        if self._eyes is None:
+            return "", ()
+        seen = self._eyes.look()
+        # "image": a picture can be an object of the building
+        labels = [
+            f"image {number}: {label}" for number, (label, _) in enumerate(seen, 1)
+        ]
+        return "; ".join(labels), tuple(image for _, image in seen)
 
 
 # An episode as a chat.

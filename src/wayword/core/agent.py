@@ -14,6 +14,7 @@ from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, Game
 from wayword.core.model import Model
 from wayword.core.perceiver import Perceiver
+from wayword.core.sight import Eyes
 from wayword.core.trajectory import Verdict
 from wayword.core.world import Feedback, World
 
@@ -97,7 +98,7 @@ class Toolkit:
     ``shared`` caches values for all episodes of a run, such as the text of in-context examples.
     ``demonstrations(count, seed)`` draws solved training episodes. ``max_steps`` is the number of
     turns after which the episode ends, 0 if unknown. ``needs_stop``: an episode that ends
-    there, without a stop, has failed.
+    there, without a stop, has failed. ``eyes`` draws what the actor sees, None in runs in words.
     """
 
     models: Mapping[str, Model] = field(default_factory=dict)
@@ -108,6 +109,7 @@ class Toolkit:
     demonstrations: Demonstrations = _no_demonstrations
     max_steps: int = 0
     needs_stop: bool = False
+    eyes: Eyes | None = None
 
     def model(self, role: str = "main") -> Model:
         """Return the model for a role, by default the main one."""
@@ -151,6 +153,8 @@ class Agent(ABC):
     """Its own program ends the episode: cost estimates play it to that end, not to the expert's."""
     sightless: ClassVar[frozenset[str]] = frozenset()
     """Families in which it sees nothing, so the caveats of its detectors do not apply."""
+    has_eyes: ClassVar[bool] = False
+    """It looks at the pictures of ``toolkit.eyes``. Other agents with a model play in words."""
     learns: ClassVar[bool] = False
     """It learns between the trials of an episode, by :meth:`reflect`. Its settings have ``trials``,
     the maximum number of trials, and ``verdict``: ``"judge"`` (a judge ends the trials at a

@@ -40,6 +40,7 @@ from wayword.core.errors import UsageError, suggest
 from wayword.core.files import Memo, source_checksum
 from wayword.core.game import ActionPlan, Game, PlanningFailed
 from wayword.core.perceiver import Perceiver
+from wayword.core.sight import EyesSettings, Painter
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family, World
 
@@ -219,6 +220,8 @@ class Dataset(ABC):
     solutions: ClassVar[tuple[str, ...]] = ()
     """The kinds of plans: ``"gold"`` (as published), ``"shortest"``, ``"expert"`` (planned from
     the goals). In-context examples use the first one."""
+    eyes: ClassVar[EyesSettings | None] = None
+    """How agents see in a run with pictures."""
 
     # At runtime plain attributes, which a subclass may assign or compute
     if TYPE_CHECKING:
@@ -279,6 +282,10 @@ class Dataset(ABC):
 
     def perceiver(self) -> Perceiver | None:
         """Return the perceiver that turns places into words, None if observations need none."""
+        return None
+
+    def painter(self) -> Painter | None:
+        """Return the painter that draws what actors see, None if the dataset has no pictures."""
         return None
 
     def succeeded(self, task: Task, trajectory: Trajectory) -> bool | None:

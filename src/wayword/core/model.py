@@ -26,10 +26,15 @@ Role = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture inside a message: encoded bytes (PNG or JPEG) and their media type."""
+    """A picture inside a message: encoded bytes (PNG or JPEG) and their media type.
+
+    ``pixels`` is the hash of a picture that was drawn from a world's state. Records keep it in
+    place of the bytes: replaying the episode draws the picture again.
+    """
 
     data: bytes
     media_type: str = "image/jpeg"
+    pixels: str = ""
 
     @property
     def url(self) -> str:

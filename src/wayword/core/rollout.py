@@ -29,6 +29,7 @@ from wayword.core.game import Game
 from wayword.core.model import Model
 from wayword.core.perceiver import WatchedPerceiver
 from wayword.core.recording import Continued, Log, RecordedModel, retake
+from wayword.core.sight import Eyes
 from wayword.core.trajectory import Step, Trajectory, Verdict
 from wayword.core.world import World
 
@@ -236,6 +237,9 @@ def seat(
     """Build the agent of one actor with its toolkit, and reveal the answer to an oracle."""
     dataset = setup.dataset
     perceiver = dataset.perceiver()
+    eyes = None
+    if dataset.eyes is not None and (painter := dataset.painter()):
+        eyes = Eyes(dataset.eyes, painter, world, actor)
     toolkit = Toolkit(
         models={
             role: RecordedModel(model, role, log)
@@ -248,6 +252,7 @@ def seat(
         demonstrations=setup.demonstrations or dataset.demonstrations,
         max_steps=setup.max_steps,
         needs_stop=setup.dataset.needs_stop,
+        eyes=eyes,
     )
     agent = setup.make_agent(toolkit, actor)
     check_family(type(agent), dataset.family.name, type(dataset).__name__)

@@ -29,6 +29,7 @@ from wayword.datasets.procedural.houses.house import (
     scene_name,
 )
 from wayword.datasets.procedural.houses.routes import Route, Stretch
+from wayword.datasets.procedural.houses.scene import HousePainter
 from wayword.datasets.procedural.houses.views import capitalized, percept
 from wayword.datasets.procedural.tables import Table
 from wayword.perception.recorded import SymbolicPerceiver
@@ -254,6 +255,7 @@ class Houses(SolvableWalks):
         else:
             name = f"symbolic:{self.settings.views}"
         self._perceiver = SymbolicPerceiver(name, percepts)
+        self._painter = HousePainter(self.house)
 
     @property
     def tasks(self) -> Sequence[Task]:
@@ -315,6 +317,9 @@ class Houses(SolvableWalks):
 
     def perceiver(self) -> SymbolicPerceiver:
         return self._perceiver
+
+    def painter(self) -> HousePainter:
+        return self._painter
 
     def training(self) -> Training:
         source = self if self.split == "train" else Houses("train", None, self.settings)

@@ -272,6 +272,14 @@ def _read_decision(record: Json) -> Decision | Rejection:
     return Decision(action, **fields)
 
 
+def _write_image(image: model.Image) -> dict[str, str]:
+    """A picture that can be drawn again as the hash of its pixels, any other one as its bytes."""
+    if image.pixels:
+        return {"media_type": image.media_type, "pixels": image.pixels}
+    data = base64.b64encode(image.data).decode()
+    return {"media_type": image.media_type, "data": data}
+
+
 def _read_trajectory(record: Json) -> Trajectory:
     for required in ("steps", "state", "ended", "seconds"):
         record[required]  # raises KeyError
@@ -301,10 +309,7 @@ _WRITERS: dict[Any, Callable[[Any], Any]] = {
         token.logprob,
         *([token.alternatives] if token.alternatives else []),
     ],
-    model.Image: lambda image: {
-        "media_type": image.media_type,
-        "data": base64.b64encode(image.data).decode(),
-    },
+    model.Image: _write_image,
 }
 """Writers of core types. Other dataclasses are written with the name of their type."""
 
@@ -313,7 +318,9 @@ _READERS: dict[Any, Callable[[Json], Any]] = {
     Decision | Rejection: _read_decision,
     model.TokenLogprob: lambda token: model.TokenLogprob(*restore(token)),
     model.Image: lambda image: model.Image(
-        base64.b64decode(image["data"]), image["media_type"]
+        base64.b64decode(image.get("data", "")),
+        image["media_type"],
+        image.get("pixels", ""),
     ),
     model.Prompt: lambda prompt: (
         prompt

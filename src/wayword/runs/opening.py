@@ -67,6 +67,10 @@ def plan_of(
         trusted,
     )
     settings = {"dataset": values, "perturb": identity["perturb"]}
+    eyes = identity.get("eyes") or {}
+    for name in ("eyes", "picture_size"):
+        if name in eyes:
+            settings[name] = eyes[name]
     perceiver = identity["perceiver"]
     name = perceiver.get("name") or ""
     if name in registry.names("perceiver"):

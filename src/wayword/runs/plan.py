@@ -41,6 +41,7 @@ from wayword.core.errors import DataError, UsageError, WaywordError, suggest
 from wayword.core.files import reading
 from wayword.core.model import Model
 from wayword.core.perceiver import Perceiver
+from wayword.core.sight import EyesSettings, with_eyes
 from wayword.core.world import World
 from wayword.datasets.perturbed import Perturbations, perturbed
 from wayword.models.parts.weights import is_chat, is_small, trained_settings
@@ -48,9 +49,19 @@ from wayword.runs.config import Checksums, pictures_checksum, series
 from wayword.runs.machine import data_folder
 from wayword.settings import check, load_yaml, make, merge
 
-RESERVED = ("model", "models", "dataset", "actors", "perceiver", "perturb")
+RESERVED = (
+    "model",
+    "models",
+    "dataset",
+    "actors",
+    "perceiver",
+    "perturb",
+    "eyes",
+    "picture_size",
+)
 """Groups of settings that are not the agent's: ``model.threads=2``, ``dataset.houses=5``,
-``models.summary=openai:gpt-5-mini``, ``actors.follower.decoding=free``, ``perceiver=./mine.py``."""
+``models.summary=openai:gpt-5-mini``, ``actors.follower.decoding=free``, ``perceiver=./mine.py``,
+``eyes=pictures``."""
 
 SAMPLE = 0
 """Seed of the order of runs that may play a part of their split and state no order."""
@@ -182,6 +193,17 @@ class Plan:
                 "--set perceiver.KEY=VALUE: also set perceiver.name=FILE.py"
             )
         return name, settings
+
+    def eyes(self) -> EyesSettings:
+        """How the run sees: the settings ``eyes`` and ``picture_size``."""
+        names = [field.name for field in fields(EyesSettings)]
+        given = {name: self.settings[name] for name in names if name in self.settings}
+        eyes: EyesSettings = make(EyesSettings, given, "")
+        if eyes.eyes == "words" and "picture_size" in given:
+            raise UsageError(
+                "picture_size has no effect in words; add --set eyes=pictures or eyes=both"
+            )
+        return eyes
 
     def agent_settings(self) -> dict[str, Any]:
         """The agent's settings; those that the model was trained with are its defaults."""
@@ -417,6 +439,11 @@ def _parts(
 ) -> AgentParts:
     cls = registry.load("agent", name)
     check_family(cls, dataset.family.name, plan.dataset_name, name)
+    if dataset.eyes is not None and cls.needs_model and not cls.has_eyes:
+        raise UsageError(
+            f"{name} plays in words alone; remove eyes={dataset.eyes.eyes}, or choose an agent "
+            "that looks at pictures: mapgpt, navgpt"
+        )
     if is_small(plan.model) and not trained_settings(plan.model, name):
         settings = {**getattr(cls, "small_model", {}), **settings}
     elif is_chat(plan.model):
@@ -501,7 +528,7 @@ def open_dataset(plan: Plan) -> Dataset:
     settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
     split = plan.split or cls.splits[0]
     folder = data_folder(plan.data)
-    wrappers = (plan.perceiver(), plan.group("perturb"))
+    wrappers = (plan.perceiver(), plan.group("perturb"), plan.eyes())
     shared = _SHARED.get()
     opened = {} if shared is None else shared
     key = repr((cls, split, folder, settings, wrappers))
@@ -518,6 +545,11 @@ def open_dataset(plan: Plan) -> Dataset:
         else:
             with reading(plan.on):
                 opened[key] = opener(split, folder, settings)
+    if opened[key].eyes is not None and opened[key].painter() is None:
+        raise UsageError(
+            f"eyes={plan.eyes().eyes}: {plan.dataset_name} draws no pictures; remove the setting, "
+            "or choose a dataset that does: houses"
+        )
     return opened[key]
 
 
@@ -547,7 +579,11 @@ def _class_of(plan: Plan, cls: Any) -> Any:
             return perceiver
 
         base = type(cls.__name__, (cls,), {"perceiver": replacement})
+    eyes = plan.eyes()
+    if eyes.eyes != "words":
+        base = with_eyes(base, eyes)
     if (rates := perturbations(plan)).active():
+        _check_sight(eyes, rates)
         base = perturbed(base, rates)
     if _is_custom(plan) or registry.is_path(plan.dataset_name):
         return base  # errors in custom code keep their traceback
@@ -585,6 +621,20 @@ def _class_of(plan: Plan, cls: Any) -> Any:
     return Guarded
 
 
+def _check_sight(eyes: EyesSettings, rates: Perturbations) -> None:
+    """Raise ``UsageError`` if rates change words about what agents see in pictures."""
+    of_words = [
+        name
+        for name in rates.active()
+        if name in ("captions_missing", "captions_wrong", "orders")
+    ]
+    if of_words and eyes.eyes != "words":
+        raise UsageError(
+            f"--perturb {of_words[0]} changes the words of a scene, and with eyes={eyes.eyes} "
+            "agents see it in pictures; remove one of them"
+        )
+
+
 def perturbations(plan: Plan) -> Perturbations:
     """The checked rates of the group ``perturb``."""
     rates: Perturbations = make(Perturbations, plan.group("perturb"), "perturb")
@@ -595,6 +645,8 @@ def caveats(dataset: Dataset, agent: AgentParts) -> list[str]:
     """Caveats of a run's results, from its dataset, perceiver and agents."""
     perceiver = dataset.perceiver()
     lines = [*dataset.caveats, *(perceiver.caveats if perceiver else ())]
+    if dataset.eyes is not None:
+        lines.append(f"schematic pictures (eyes={dataset.eyes.eyes})")
     for parts in agent.playing():
         if dataset.family.name not in parts.cls.sightless:
             lines += parts.cls.caveats(parts.settings, perceiver)
@@ -660,6 +712,8 @@ def identity(
         optional["pictures_checksum"] = pictures_checksum(
             Path(pictures), _files(Path(pictures))
         )
+    if dataset.eyes is not None and (painter := dataset.painter()):
+        optional["eyes"] = {**asdict(dataset.eyes), "painter": painter.name}
     name, group = plan.perceiver()
     if name:
         settings = asdict(

@@ -6,7 +6,8 @@ error or by hand, differs from its replay even if each file is intact. Checked a
 - ``run.json``: what the code and the data say about the split, its size and its metrics;
 - the set of episodes: the first ones in the plan's order, or of its sample, without gaps;
 - each episode: start, turn order, observations, decisions, feedback and poses of all steps, the
-  limit of steps, the ending, the final state, the trials and their verdicts, and all scores.
+  limit of steps, the ending, the final state, the trials and their verdicts, and all scores;
+- in runs with pictures: that the world draws the pixels whose hashes the record has.
 
 Everything else comes from whoever played, and ``UNPROVEN`` lists it.
 """
@@ -25,7 +26,8 @@ from wayword.core.action import Decision
 from wayword.core.dataset import Dataset, Task, of_ids, task_id
 from wayword.core.errors import WaywordError
 from wayword.core.game import Game
-from wayword.core.trajectory import Trajectory
+from wayword.core.sight import Eyes
+from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics import scoring
 from wayword.runs.active import CHOSEN, choose
 from wayword.runs.codec import plain
@@ -196,6 +198,8 @@ class _Replay:
                     return f"step {number}: the episode had ended ({game.ended})"
                 if actor != step.actor:
                     return f"step {number}: it was the turn of {actor!r}"
+            if difference := self._pictures_difference(game, step):
+                return f"step {number}: {difference}"
             replayed = game.act(step.actor, step.decision)
             for field in ("observation", "decision", "feedback", "pose"):
                 if plain(getattr(replayed, field)) != plain(getattr(step, field)):
@@ -211,6 +215,24 @@ class _Replay:
             return f"ends as {game.ended}, recorded as {recorded.ended}"
         state = _first_difference("final state of", world.state(), recorded.state)
         return state or self._verdict_difference(task, recorded)
+
+    def _pictures_difference(self, game: Game, step: Step) -> str:
+        """Compare the hashes of a step's pictures with what the world draws now."""
+        painter = self._dataset.painter()
+        if self._dataset.eyes is None or painter is None:
+            return ""
+        shown = []
+        for call in step.calls:
+            if not isinstance(call.prompt, str):
+                images = [image for each in call.prompt for image in each.images]
+                shown.append([image.pixels for image in images])
+        if not any(shown):
+            return ""
+        eyes = Eyes(self._dataset.eyes, painter, game.world, step.actor)
+        drawn = eyes.hashes()
+        if any(hashes and hashes != drawn for hashes in shown):
+            return "the pictures differ"
+        return ""
 
     def _verdict_difference(self, task: Task, recorded: Trajectory) -> str:
         verdict = recorded.verdict

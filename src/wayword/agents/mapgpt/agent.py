@@ -8,6 +8,7 @@ the current place. The model answers with a thought, a revised plan, and one of 
 
 Deliberate differences from the paper: actions are named by places (``goto[place 3]``) instead of
 letters, and the prompt always contains the perceiver's text, next to pictures if there are any.
+With ``eyes=pictures``, pictures of everything around replace that text.
 With ``--remember scene`` the map of a scene is kept from one episode to the next, with a note of
 the objects near each visited place.
 """
@@ -135,14 +136,18 @@ class MapGPT(PromptAgent):
     Settings: ClassVar[type[MapGPTSettings]] = MapGPTSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor"})
     source_file: ClassVar[str] = __file__
+    has_eyes: ClassVar[bool] = True
     answer_tokens: ClassVar[int] = 500
     small_model: ClassVar[Mapping[str, Json]] = {"pictures": False}
 
     def __init__(self, settings: MapGPTSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
         self._perceiver = need(toolkit.perceiver, "perceive", "mapgpt")
+        # Eyes show more: everything around.
         self._shows_pictures = (
-            settings.pictures and "picture" in self._perceiver.capabilities
+            settings.pictures
+            and "picture" in self._perceiver.capabilities
+            and self._eyes is None
         )
         self._recipe = self._recipe_for("route")
         self._map = PlaceMap()
@@ -242,8 +247,12 @@ class MapGPT(PromptAgent):
             form=self._recipe_for(goal).request(self._constrained, **example),
             limit=self._steps.limit,
             needs_stop=self._steps.needs_stop,
+            sight=self._sight,
         )
-        unvisited = "\n".join(self._map.unvisited()[-MOST_DESCRIBED:]) or "none"
+        unvisited_lines = self._map.unvisited()[-MOST_DESCRIBED:]
+        if self._sight == "pictures":  # nothing is said of these places
+            unvisited_lines = [line.removesuffix(": ") for line in unvisited_lines]
+        unvisited = "\n".join(unvisited_lines) or "none"
         around = indoor.verbalizer.around(view, self._perceiver)
         around = _GOTO.sub(
             lambda match: f"goto[{self._map.name(match.group(1))}]", around
@@ -254,6 +263,7 @@ class MapGPT(PromptAgent):
         names = enumerate((self._map.name(neighbor.viewpoint) for neighbor in shown), 1)
         # "image": a picture can be an object of the building
         images_text = "; ".join(f"image {number}: {name}" for number, name in names)
+        looks_text, looks = self._pictures_around()
 
         def walk(steps: str) -> str:
             return self._prompts.fill(
@@ -271,16 +281,21 @@ class MapGPT(PromptAgent):
                 actions=", ".join(map(str, actions)),
                 left=self._steps.left(),
                 images=images_text,
+                looks=looks_text,
+                sight=self._sight,
             )
 
-        self._budget.fit(self._history, len(fixed) + len(walk("")), self._budget.answer)
+        reserve = self._budget.answer
+        if self._eyes is not None:
+            reserve += self._eyes.tokens
+        self._budget.fit(self._history, len(fixed) + len(walk("")), reserve)
         text = walk("\n".join(self._history.blocks))
         render = self._perceiver.picture
         place = (view.scene, view.viewpoint)
         images = tuple(
             render(*place, e.heading, PICTURE_WIDTH, e.elevation) for e in shown
         )
-        return [system(fixed), Message("user", text, images)]
+        return [system(fixed), Message("user", text, (*images, *looks))]
 
 
 agent = MapGPT

@@ -83,15 +83,21 @@ class NavGPT(PromptAgent):
     Settings: ClassVar[type[NavGPTSettings]] = NavGPTSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor"})
     source_file: ClassVar[str] = __file__
+    has_eyes: ClassVar[bool] = True
     roles: ClassVar[tuple[str, ...]] = ("summary",)
     small_model: ClassVar[Mapping[str, Json]] = {"decoding": "numbered"}
 
     def __init__(self, settings: NavGPTSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
         self._perceiver = need(toolkit.perceiver, "perceive", "navgpt")
+        if self._eyes is not None and settings.decoding == "numbered":
+            raise UsageError(
+                "navgpt: decoding=numbered shows no pictures; set decoding=constrained"
+            )
+        tells_sight = self._sight != "pictures"
         self._detail = indoor.Detail(
-            settings.captions,
-            settings.objects,
+            settings.captions and tells_sight,
+            settings.objects and tells_sight,
             settings.distances,
             slopes=settings.slopes,
         )
@@ -272,6 +278,7 @@ class NavGPT(PromptAgent):
                 viewpoint=self._viewpoint,
                 summary=self._summary,
                 scene=self._scene,
+                sight=self._sight,
                 thought=decision.thought,
                 action=_past_action(decision, self._settings.decoding),
                 answer=self._answer,
@@ -293,16 +300,20 @@ class NavGPT(PromptAgent):
         principle = self._prompts.fill(
             "system",
             goal=self._goal_kind,
-            objects=self._settings.objects,
+            objects=self._detail.objects,
+            sight=self._sight,
             slopes=self._settings.slopes,
             decoding=self._settings.decoding,
             limit=self._steps.limit,
             needs_stop=self._steps.needs_stop,
         )
 
+        looks_text, looks = self._pictures_around()
+
         def walk(steps: Sequence[str]) -> str:
             return self._prompts.fill(
                 "user",
+                looks=looks_text,
                 instruction=self._instruction,
                 count=self._history.dropped,
                 steps=steps,
@@ -315,8 +326,9 @@ class NavGPT(PromptAgent):
                 decoding=self._settings.decoding,
             )
 
-        self._budget.fit(self._history, len(principle) + len(walk([])), 0)
-        message = user(walk(self._history.blocks))
+        reserve = self._eyes.tokens if self._eyes is not None else 0
+        self._budget.fit(self._history, len(principle) + len(walk([])), reserve)
+        message = Message("user", walk(self._history.blocks), looks)
         # The released code sends everything as one text.
         return [system(principle), message] if principle else [message]
 
@@ -340,6 +352,8 @@ class NavGPT(PromptAgent):
     ) -> str:
         if not has_moved or not self._settings.history:
             return self._summary  # after a rejected answer the agent is still there
+        if self._sight == "pictures":
+            return ""
         if self._settings.summaries == "recorded":
             if not percept.summary:
                 raise UsageError(

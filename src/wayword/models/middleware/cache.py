@@ -43,8 +43,10 @@ def _prompt_value(prompt: Prompt) -> Json:
         return prompt
     values = []
     for message in prompt:
+        # Drawn pictures by their pixels: a record has no bytes, and zlib's releases differ.
         images = [
-            [i.media_type, hashlib.sha256(i.data).hexdigest()] for i in message.images
+            [i.media_type, i.pixels or hashlib.sha256(i.data).hexdigest()]
+            for i in message.images
         ]
         values.append([message.role, message.content, images])
     return values

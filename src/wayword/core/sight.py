@@ -1,0 +1,216 @@
+"""Sight: pictures of what an actor sees, drawn from the true state of its world.
+
+With ``--set eyes=pictures`` or ``both``, a dataset with a :class:`Painter` shows its worlds to
+agents as pictures. An agent finds them in its toolkit::
+
+    for label, image in self.toolkit.eyes.look():
+        ...                                     # "ahead", an Image for the model
+
+Nothing is drawn before an agent looks. The record holds hashes of pixels in place of pictures:
+replaying an episode draws them again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayword.core.errors import UsageError
+from wayword.core.model import Image
+from wayword.core.perceiver import Perceiver, Percept
+from wayword.core.world import World
+
+Mode = Literal["words", "pictures", "both"]
+SMALLEST = 32
+"""Minimum columns and rows of a picture: below, no object has a shape."""
+PATCH = 28  # pixels
+LARGEST = 2048
+"""Maximum columns and rows of a picture: models scale larger ones down."""
+
+
+@dataclass(frozen=True, slots=True)
+class EyesSettings:
+    """How a run sees. ``eyes``: the world is described in ``words``, shown in ``pictures``, or
+    ``both``. ``picture_size``: columns and rows of a picture, ``480x360``."""
+
+    eyes: Mode = "words"
+    picture_size: str = "480x360"
+
+    def __post_init__(self) -> None:
+        columns, _, rows = self.picture_size.partition("x")
+        sides = [int(side) for side in (columns, rows) if side.isdecimal()]
+        if len(sides) != 2 or not all(SMALLEST <= side <= LARGEST for side in sides):
+            raise UsageError(
+                f"picture_size must be COLUMNSxROWS, each from {SMALLEST} to {LARGEST}, such as "
+                f"480x360, got {self.picture_size!r}"
+            )
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(rows, columns)."""
+        columns, _, rows = self.picture_size.partition("x")
+        return int(rows), int(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class PictureView:
+    """A direction in which an actor looks: its ``label`` in prompts, absolute ``heading``,
+    ``elevation`` (up positive) and horizontal field of view ``width``, in degrees."""
+
+    label: str
+    heading: float
+    elevation: float
+    width: float
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Frame:
+    """A picture: ``color`` (rows, columns, 3) from 0 to 255, ``depth`` (rows, columns) in metres
+    along the camera's axis, inf for the sky, and ``ids`` (rows, columns), the object's number, 0
+    for the building."""
+
+    color: NDArray[np.uint8]
+    depth: NDArray[np.float64]
+    ids: NDArray[np.int32]
+
+
+class Painter(ABC):
+    """Draws what the actors of a dataset's worlds see. ``name`` identifies its looks: painters
+    with the same name draw the same pixels."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @abstractmethod
+    def views(self, world: World, actor: str) -> Sequence[PictureView]:
+        """Return the views that together show what the world's rules let the actor see."""
+
+    @abstractmethod
+    def frame(
+        self, world: World, actor: str, view: PictureView, size: tuple[int, int]
+    ) -> Frame:
+        """Draw one view. ``size`` is (rows, columns)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Eyes:
+    """The eyes of one actor in an episode."""
+
+    settings: EyesSettings
+    painter: Painter
+    world: World
+    actor: str
+
+    @property
+    def reads_words(self) -> bool:
+        """True if the agent also reads the world in words."""
+        return self.settings.eyes == "both"
+
+    @property
+    def tokens(self) -> int:
+        """Estimated tokens of one look: one per patch of 28 x 28 pixels. Source: Qwen2-VL (Wang et
+        al. 2024), section 2.1."""
+        rows, columns = self.settings.size
+        patches = -(-rows // PATCH) * -(-columns // PATCH)
+        return patches * len(self.painter.views(self.world, self.actor))
+
+    def look(self) -> list[tuple[str, Image]]:
+        """Draw the actor's views, each with its label."""
+        return [(view.label, to_image(frame.color)) for view, frame in self.frames()]
+
+    def hashes(self) -> list[str]:
+        """Draw the actor's views and return the hashes of their pixels."""
+        return [pixel_hash(frame.color) for _, frame in self.frames()]
+
+    def frames(self) -> list[tuple[PictureView, Frame]]:
+        """Draw the actor's views with their depths and object numbers."""
+        views = self.painter.views(self.world, self.actor)
+        size = self.settings.size
+        return [
+            (view, self.painter.frame(self.world, self.actor, view, size))
+            for view in views
+        ]
+
+
+def surround(heading: float, elevation: float) -> list[PictureView]:
+    """Return four views of 90° that together show everything around an actor, which faces
+    ``heading``."""
+    labels = ("ahead", "right", "behind", "left")
+    return [
+        PictureView(label, (heading + 90.0 * quarter) % 360.0, elevation, 90.0)
+        for quarter, label in enumerate(labels)
+    ]
+
+
+def pixel_hash(color: NDArray[np.uint8]) -> str:
+    """Return the hash of a picture's size and pixels, 16 hex digits."""
+    digest = hashlib.sha256(repr(color.shape).encode())
+    digest.update(np.ascontiguousarray(color).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def to_image(color: NDArray[np.uint8]) -> Image:
+    """Return a drawn picture as an image for models, which the record keeps as its hash."""
+    return Image(png(color), "image/png", pixel_hash(color))
+
+
+def png(color: NDArray[np.uint8]) -> bytes:
+    """Return a picture (rows, columns, 3) as a PNG file. Source: PNG (W3C, third edition).
+
+    The file depends on the release of zlib: compare pixels, never files.
+    """
+    rows, columns = color.shape[:2]
+    # Each row begins with its filter type, 0 for none.
+    lines = np.zeros((rows, 1 + 3 * columns), np.uint8)
+    lines[:, 1:] = color.reshape(rows, -1)
+    # 8 bits per channel, truecolor, no interlacing.
+    header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)
+    data = zlib.compress(lines.tobytes(), 6)
+    chunks = _chunk(b"IHDR", header) + _chunk(b"IDAT", data) + _chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunks
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    checksum = struct.pack(">I", zlib.crc32(name + data))
+    return struct.pack(">I", len(data)) + name + data + checksum
+
+
+class WordlessPerceiver(Perceiver):
+    """Another perceiver without its words, for agents that see pictures: directions stay, with
+    empty captions and no sightings."""
+
+    def __init__(self, inner: Perceiver) -> None:
+        self._inner = inner
+        self.name = f"{inner.name}, no words"
+        self.caveats = inner.caveats
+
+    def perceive(self, scene: str, place: str) -> Percept:
+        sectors = self._inner.perceive(scene, place).sectors
+        wordless = [replace(part, caption="", sightings=()) for part in sectors]
+        return Percept(tuple(wordless))
+
+
+def with_eyes(base: Any, settings: EyesSettings) -> Any:
+    """Return a dataset's class whose agents see by these settings."""
+
+    class Seeing(base):  # type: ignore[misc]
+        eyes = settings
+
+        def perceiver(self) -> Perceiver | None:
+            inner: Perceiver | None = super().perceiver()
+            if inner is None or settings.eyes == "both":
+                return inner
+            return WordlessPerceiver(inner)
+
+    Seeing.__name__ = base.__name__
+    Seeing.__qualname__ = base.__qualname__
+    return Seeing

@@ -1,0 +1,309 @@
+"""Looks of objects, as a table of parts, and the builder of meshes.
+
+``parts.toml`` says what each kind looks like: its shape, its extents in metres, and its paint. A
+shape is a list of parts in fractions of the object's box. An object's name may state its paint or
+change its proportions: "red sofa", "tall mirror".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayword.render.raster import DIGITS, Floats, Mesh, dot
+
+Point = tuple[float, float]
+Paint = tuple[tuple[tuple[float, ...], ...], tuple[float, ...]]
+"""Colors of a paint, and how far each extends along the three axes (metres, 0: all the way)."""
+
+LIGHT = (0.34, 0.24, 0.91)
+"""Direction to the light: from above, and unequal along x and y, so that corners show."""
+AMBIENT = 0.66
+"""Brightness of a face that looks away from the light."""
+SIDES = 10
+"""Sides of a tube, and meridians of a ball: round enough at 480 columns."""
+BANDS = ((-1.0, -0.7), (-0.7, 0.0), (0.0, 0.7), (0.7, 1.0))
+"""Bands of latitude of a ball, as sines."""
+CORNERS = SIDES
+"""Most corners of a face: the end of a tube."""
+TONES = {"light": (0.72, 71.0), "dark": (0.72, 0.0)}
+"""Tone -> factor and summand of each color value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of object: ``shape``, ``extents`` along the wall, off the wall and up, height of its
+    ``underside`` (metres), and the ``paint`` of an object whose name states none."""
+
+    shape: str
+    extents: tuple[float, float, float]
+    underside: float
+    paint: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A solid in fractions of its object's box: the ``low`` and ``high`` corner, and the ``taper``
+    of its top."""
+
+    solid: str
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    paint: str
+    taper: float
+
+
+@cache
+def _text() -> str:
+    return (resources.files(__package__) / "parts.toml").read_text(encoding="utf-8")
+
+
+@cache
+def _tables() -> Mapping[str, Mapping[str, Any]]:
+    return tomllib.loads(_text())
+
+
+@cache
+def checksum() -> str:
+    """Return the checksum of the table, 12 hex digits: part of the identity of a run with
+    pictures."""
+    return hashlib.sha256(_text().encode()).hexdigest()[:12]
+
+
+def kind_of(name: str, kind: str) -> Kind:
+    """Return the look of an object with that name: of its full name if the table has one, else of
+    its kind, with the extents and the paint that the name's adjective states."""
+    tables = _tables()
+    adjective = name.removesuffix(kind).strip()
+    row = tables["kinds"].get(name) or tables["kinds"].get(kind, "box .5 .4 .5 0 grey")
+    shape, *numbers, paint = str(row).split()
+    across, deep, high, underside = map(float, numbers)
+    if name not in tables["kinds"]:
+        factors = tables["scales"].get(adjective, (1.0, 1.0, 1.0))
+        across *= factors[0]
+        deep *= factors[1]
+        high *= factors[2]
+    if adjective in tables["paints"] and name not in tables["kinds"]:
+        paint = adjective
+    return Kind(shape, (across, deep, high), underside, paint)
+
+
+@cache
+def _parts(shape: str) -> tuple[_Part, ...]:
+    parts = []
+    for text in _tables()["shapes"][shape]:
+        solid, x0, x1, y0, y1, z0, z1, paint, *taper = str(text).split()
+        low = tuple(map(float, (x0, y0, z0)))
+        high = tuple(map(float, (x1, y1, z1)))
+        parts.append(_Part(solid, low, high, paint, float([*taper, "1"][0])))
+    return tuple(parts)
+
+
+@cache
+def paint_of(name: str, table: str = "paints") -> Paint:
+    """Return a paint of the table; grey if there is none of that name."""
+    tables = _tables()
+    row = tables[table].get(name, tables["paints"]["grey"])
+    if not isinstance(row, Mapping):
+        return (tuple(map(float, row)),), (0.0, 0.0, 0.0)
+    colors = tuple(tuple(map(float, color)) for color in row["colors"])
+    return colors, tuple(map(float, row["extent"]))
+
+
+def _toned(paint: str, own: str) -> Paint:
+    """Return the paint of a part, which may be a tone of its object's ``own``."""
+    if not paint.endswith("*"):
+        return paint_of(paint)
+    colors, extents = paint_of(own)
+    factor, summand = TONES.get(paint[:-1], (1.0, 0.0))
+    toned = [
+        tuple(min(255.0, value * factor + summand) for value in color)
+        for color in colors
+    ]
+    return tuple(toned), extents
+
+
+@cache
+def _ring(count: int) -> Floats:
+    """Return points (count, 2) on the circle in the unit square, counterclockwise."""
+    # Half a step, so that the sides lie flat against a wall.
+    angles = [2 * math.pi * (step + 0.5) / count for step in range(count)]
+    points = [(0.5 + 0.5 * math.cos(a), 0.5 + 0.5 * math.sin(a)) for a in angles]
+    return np.round(np.array(points), 9)
+
+
+@cache
+def _square() -> Floats:
+    return np.array([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)])
+
+
+def _solid(part: _Part) -> list[Floats]:
+    """Return the faces (k, 3) of a part, counterclockwise from outside."""
+    low = np.array(part.low)
+    high = np.array(part.high)
+    if part.solid == "ball":
+        return [low + (high - low) * face for face in _ball()]
+    if part.solid == "disc":
+        # A tube whose axis leads off the wall: swap depth and height, which mirrors the solid.
+        order = [0, 2, 1]
+        faces = _prism(_ring(SIDES), low[order], high[order], part.taper)
+        return [face[::-1, order] for face in faces]
+    base = _square() if part.solid == "box" else _ring(SIDES)
+    return _prism(base, low, high, part.taper)
+
+
+def _prism(base: Floats, low: Floats, high: Floats, taper: float) -> list[Floats]:
+    """Return the faces of an upright prism over a base (k, 2), whose top is scaled by ``taper``."""
+    extent = high - low
+    bottom = np.full((len(base), 3), low[2])
+    bottom[:, :2] = low[:2] + base * extent[:2]
+    top = np.full((len(base), 3), high[2])
+    top[:, :2] = low[:2] + (0.5 + (base - 0.5) * taper) * extent[:2]
+    faces = [bottom[::-1], top]
+    for corner in range(len(base)):
+        after = (corner + 1) % len(base)
+        side = [bottom[corner], bottom[after], top[after], top[corner]]
+        faces.append(np.array(side))
+    return faces
+
+
+@cache
+def _ball() -> tuple[Floats, ...]:
+    """Return the faces of a ball in the unit cube."""
+    ring = _ring(SIDES) - 0.5
+    faces = []
+    for start, end in BANDS:
+        # The poles are flattened, so that every face has four corners.
+        radii = [math.sqrt(max(0.02, 1.0 - height * height)) for height in (start, end)]
+        for corner in range(SIDES):
+            after = (corner + 1) % SIDES
+            points = [
+                (*(ring[corner] * radii[0]), start / 2),
+                (*(ring[after] * radii[0]), start / 2),
+                (*(ring[after] * radii[1]), end / 2),
+                (*(ring[corner] * radii[1]), end / 2),
+            ]
+            faces.append(np.round(np.array(points) + 0.5, 9))
+    return tuple(faces)
+
+
+class MeshBuilder:
+    """Collects faces. ``names`` are the objects' names by number; number 0 is the building."""
+
+    def __init__(self) -> None:
+        self.names = [""]
+        self._faces: list[Floats] = []
+        self._paints: list[Paint] = []
+        self._ids: list[int] = []
+
+    def add_face(
+        self, corners: Sequence[Sequence[float]], paint: Paint, number: int = 0
+    ) -> None:
+        """Add a face (k, 3), counterclockwise from where it is seen, to an object or the
+        building."""
+        self._add(np.array(corners, np.float64), paint, number)
+
+    def add_name(self, name: str) -> int:
+        """Return the number of a new object, without faces."""
+        self.names.append(name)
+        return len(self.names) - 1
+
+    def add_object(
+        self,
+        name: str,
+        kind: str,
+        back: Point,
+        front: Point,
+        limits: Point = (math.inf, math.inf),
+    ) -> int:
+        """Add an object and return its number.
+
+        ``back`` is the middle of its back, ``front`` the unit vector along an axis that it faces,
+        ``limits`` are the largest extents along and off the wall (metres).
+        """
+        look = kind_of(name, kind)
+        across, deep, high = look.extents
+        across = min(across, limits[0])
+        deep = min(deep, limits[1])
+        number = self.add_name(name)
+        # Seen from its front, the object's left is at the viewer's left.
+        side = (-front[1], front[0])
+        scale = np.array([across, deep, high])
+        for part in _parts(look.shape):
+            paint = _toned(part.paint, look.paint)
+            for face in _solid(part):
+                local = face * scale
+                placed = np.empty_like(local)
+                along = local[:, 0] - across / 2
+                placed[:, 0] = back[0] + along * side[0] + local[:, 1] * front[0]
+                placed[:, 1] = back[1] + along * side[1] + local[:, 1] * front[1]
+                placed[:, 2] = look.underside + local[:, 2]
+                # ``side`` and ``front`` form a left-handed frame, which turns faces inside out.
+                self._add(placed[::-1], paint, number)
+        return number
+
+    def _add(self, corners: Floats, paint: Paint, number: int) -> None:
+        self._faces.append(corners)
+        self._paints.append(paint)
+        self._ids.append(number)
+
+    def mesh(self) -> Mesh:
+        """Return the mesh of all faces."""
+        counts = np.array([len(face) for face in self._faces], np.int32)
+        corners = np.stack([_padded(face) for face in self._faces])
+        normals = _normals(corners, counts)
+        # From 0 for a face that looks away from the light to 1 for one that looks at it.
+        lit = 0.5 + 0.5 * dot(normals, LIGHT)
+        brightness = np.round(AMBIENT + (1.0 - AMBIENT) * lit, DIGITS)
+        color_counts = np.array([len(colors) for colors, _ in self._paints], np.int32)
+        colors = np.zeros((len(corners), int(color_counts.max()), 3))
+        for index, (face_colors, _) in enumerate(self._paints):
+            colors[index, : len(face_colors)] = face_colors
+        shaded = np.rint(np.minimum(255.0, colors * brightness[:, None, None]))
+        return Mesh(
+            corners,
+            counts,
+            normals,
+            shaded.astype(np.uint8),
+            color_counts,
+            np.array([extents for _, extents in self._paints]),
+            np.array(self._ids, np.int32),
+            tuple(_tables()["building"]["sky"]),
+        )
+
+
+def _padded(face: Floats) -> Floats:
+    """Return a face with its last corner repeated up to ``CORNERS`` corners."""
+    padded = np.empty((CORNERS, 3))
+    padded[: len(face)] = face
+    padded[len(face) :] = face[-1]
+    return padded
+
+
+def _normals(corners: Floats, counts: NDArray[np.int32]) -> Floats:
+    """Return the outward unit normals (F, 3) of faces, by Newell's method: also for faces with two
+    corners at one point."""
+    total = np.zeros((len(corners), 3))
+    for corner in range(CORNERS):
+        start = corners[:, corner]
+        after = np.where(corner + 1 < counts, corner + 1, 0)
+        end = corners[np.arange(len(corners)), after]
+        used = (corner < counts)[:, None]
+        cross = [
+            (start[:, 1] - end[:, 1]) * (start[:, 2] + end[:, 2]),
+            (start[:, 2] - end[:, 2]) * (start[:, 0] + end[:, 0]),
+            (start[:, 0] - end[:, 0]) * (start[:, 1] + end[:, 1]),
+        ]
+        total += np.where(used, np.stack(cross, axis=1), 0.0)
+    lengths = np.sqrt(dot(total, total))[:, None]
+    # A face without an area has no normal; it is never drawn.
+    return np.round(total / np.maximum(lengths, 1e-12), DIGITS)

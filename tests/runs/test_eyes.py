@@ -1,0 +1,252 @@
+"""Runs with ``eyes=pictures`` and ``both``: requests, records, verification, refusals."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from helpers.loopback import Loopback, chat, serving
+from helpers.records import records, rewrite
+from wayword.core.dataset import of_ids
+from wayword.core.errors import UsageError
+from wayword.core.game import Game
+from wayword.core.sight import Eyes, pixel_hash
+from wayword.datasets.procedural.houses.house import build_house
+from wayword.runs.config import read_config
+from wayword.runs.plan import Plan, open_agent, open_dataset
+from wayword.runs.record import RunFolder
+from wayword.runs.running import run
+from wayword.runs.verify import verify
+
+HOUSES = {"houses": 2, "episodes": 4}
+AGENTS = ("mapgpt", "navgpt")
+
+
+def plan(agent: str, address: str, out: Path, **settings: Any) -> Plan:
+    tree = {"model": {"base_url": address}, "dataset": HOUSES, **settings}
+    return Plan(
+        agent, "houses", "openai:looker", tree, limit=3, max_steps=5, out=out, retries=0
+    )
+
+
+def pictures_of(body: dict[str, Any]) -> list[np.ndarray[Any, Any]]:
+    """The pictures of a request, decoded."""
+    pillow = pytest.importorskip("PIL.Image")
+    decoded = []
+    for message in body["messages"]:
+        if isinstance(message["content"], str):
+            continue
+        for part in message["content"]:
+            if part["type"] == "image_url":
+                _, _, data = part["image_url"]["url"].partition(";base64,")
+                picture = pillow.open(io.BytesIO(base64.b64decode(data)))
+                decoded.append(np.asarray(picture.convert("RGB")))
+    return decoded
+
+
+def text_of(body: dict[str, Any]) -> str:
+    """The text of a request."""
+    texts = []
+    for message in body["messages"]:
+        content = message["content"]
+        if isinstance(content, str):
+            texts.append(content)
+        else:
+            texts += [part["text"] for part in content if part["type"] == "text"]
+    return "\n".join(texts)
+
+
+@contextmanager
+def looking() -> Iterator[Loopback]:
+    """A server that takes the first move that a request lists, and never stops."""
+
+    def answer(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
+        text = text_of(body)
+        moves = re.findall(r"goto\[place \d+\]", text.rpartition("Actions: ")[2])
+        if moves:
+            fields = {"thought": "on", "plan": "on", "action": moves[0]}
+        else:
+            latest = text.rpartition("Current viewpoint")[2]
+            place = re.findall(r"'([0-9a-f]{6})'", latest)[0]
+            fields = {"thought": "on", "arrived": False, "action": place}
+        return 200, chat(json.dumps(fields))
+
+    with serving(answer) as server:
+        yield server
+
+
+def drawn(path: Path, eyes_plan: Plan) -> list[list[str]]:
+    """The hashes that the world draws at each step of a run with a model call, in order."""
+    dataset = open_dataset(eyes_plan)
+    painter = dataset.painter()
+    assert painter is not None
+    assert dataset.eyes is not None
+    found = []
+    for record in RunFolder.read(path).records():
+        (task,) = of_ids(dataset.tasks, {record.episode_id}).values()
+        game = Game(dataset.world(task.episode), task.episode)
+        for step in record.trajectory.steps:
+            eyes = Eyes(dataset.eyes, painter, game.world, "agent")
+            found += [eyes.hashes() for _ in step.calls]
+            game.act("agent", step.decision)
+    return found
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("mode", ["pictures", "both"])
+def test_each_request_shows_what_the_world_draws(
+    tmp_path: Path, agent: str, mode: str
+) -> None:
+    with looking() as server:
+        chosen = plan(agent, server.address, tmp_path / "run", eyes=mode)
+        outcome = run(chosen).outcome
+    assert (outcome.finished, outcome.failed, outcome.unusable) == (3, 0, "")
+    sent = []
+    for body in server.asked:
+        shown = pictures_of(body)
+        assert len(shown) == 4
+        assert all(picture.shape == (360, 480, 3) for picture in shown)
+        sent.append([pixel_hash(picture) for picture in shown])
+    # Episodes run at once, so the requests come in any order.
+    assert sorted(sent) == sorted(drawn(tmp_path / "run", chosen))
+    assert len(sent) == 15
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_pictures_replace_the_words_of_sight(tmp_path: Path, agent: str) -> None:
+    texts = {}
+    for mode in ("words", "pictures", "both"):
+        with looking() as server:
+            run(plan(agent, server.address, tmp_path / mode, eyes=mode))
+        texts[mode] = [text_of(body) for body in server.asked]
+    house = build_house("test-s0-r9-0000")
+    names = {piece.name for piece in house.furniture}
+    names |= {piece.name for piece in build_house("test-s0-r9-0001").furniture}
+    for mode, found in texts.items():
+        around = "".join(text.replace(_instruction(text), "") for text in found)
+        mentioned = {name for name in names if name in around}
+        assert bool(mentioned) == (mode != "pictures"), (mode, mentioned)
+        assert ("doorway" in around) == (mode != "pictures"), mode
+        # Ways, feedback and actions are the same in all conditions.
+        assert ("The images show what is around you" in around) == (mode != "words")
+    ways = [re.findall(r"right \d+|left \d+", text)[-3:] for text in texts["words"]]
+    assert sorted(ways) == sorted(
+        re.findall(r"right \d+|left \d+", text)[-3:] for text in texts["both"]
+    )
+
+
+def _instruction(text: str) -> str:
+    return text.partition("Instruction: ")[2].partition("\n")[0]
+
+
+def test_the_record_keeps_hashes_and_verify_draws_again(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    with looking() as server:
+        run(plan("mapgpt", server.address, path, eyes="pictures"))
+    raw = json.dumps(records(path))
+    assert '"pixels"' in raw
+    assert "base64" not in raw
+    assert '"data"' not in raw
+    assert len(raw) < 200_000
+    checked = list(verify(RunFolder.read(path)))
+    assert len(checked) == 3
+    assert all(difference == "" for _, difference in checked)
+
+    # Another picture at one step is found.
+    episodes = records(path)
+    step = episodes[1]["trajectory"]["steps"][2]
+    images = step["calls"][0]["prompt"][-1]["images"]
+    images[0]["pixels"] = images[1]["pixels"]
+    rewrite(path, episodes)
+    name = episodes[1]["episode"]
+    found = dict(verify(RunFolder.read(path)))
+    assert found[name] == "step 3: the pictures differ"
+
+
+def test_a_run_with_pictures_repeats_its_answers_without_a_model(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "run"
+    with looking() as server:
+        run(plan("mapgpt", server.address, path, eyes="pictures", max_tokens=300))
+    # The models' windows differ, so the limit of an answer must be stated.
+    settings = {"dataset": HOUSES, "eyes": "pictures", "max_tokens": 300}
+    again = Plan(
+        "mapgpt",
+        "houses",
+        f"replay:{path}",
+        settings,
+        limit=3,
+        max_steps=5,
+        out=tmp_path / "again",
+    )
+    outcome = run(again).outcome
+    assert (outcome.finished, outcome.failed) == (3, 0)
+
+
+def test_eyes_are_part_of_the_identity_only_if_they_see_pictures(
+    tmp_path: Path,
+) -> None:
+    with looking() as server:
+        address = server.address
+        run(plan("mapgpt", address, tmp_path / "plain"))
+        run(plan("mapgpt", address, tmp_path / "words", eyes="words"))
+        run(
+            plan(
+                "mapgpt", address, tmp_path / "both", eyes="both", picture_size="64x48"
+            )
+        )
+    plain = read_config(tmp_path / "plain")["identity"]
+    words = read_config(tmp_path / "words")["identity"]
+    both = read_config(tmp_path / "both")["identity"]
+    assert plain == words
+    assert "eyes" not in plain
+    eyes = both.pop("eyes")
+    assert eyes["eyes"] == "both"
+    assert eyes["picture_size"] == "64x48"
+    assert re.fullmatch(r"schematic:[0-9a-f]{12}", eyes["painter"])
+    assert both == plain
+    caveats = read_config(tmp_path / "both")["caveats"]
+    assert "schematic pictures (eyes=both)" in caveats
+
+
+@pytest.mark.parametrize(
+    ("agent", "on", "settings", "message"),
+    [
+        ("mapgpt", "houses", {"eyes": "closed"}, "eyes"),
+        ("mapgpt", "houses", {"eyes": "both", "picture_size": "big"}, "picture_size"),
+        ("mapgpt", "houses", {"eyes": "both", "picture_size": "9x9"}, "from 32 to"),
+        ("mapgpt", "houses", {"picture_size": "64x48"}, "no effect in words"),
+        ("navcot", "houses", {"eyes": "pictures"}, "plays in words alone"),
+        ("velma", "towns", {"eyes": "pictures"}, "draws no pictures"),
+        (
+            "mapgpt",
+            "houses",
+            {"eyes": "pictures", "perturb": {"captions_missing": 1.0}},
+            "remove one",
+        ),
+    ],
+)
+def test_a_setting_that_cannot_be_met_is_refused_in_one_line(
+    agent: str, on: str, settings: dict[str, Any], message: str
+) -> None:
+    chosen = Plan(agent, on, "scripted:smallest", settings)
+    with pytest.raises(UsageError, match=re.escape(message)) as refused:
+        open_agent(chosen, open_dataset(chosen))
+    assert "\n" not in str(refused.value)
+
+
+def test_numbered_exits_show_no_pictures(tmp_path: Path) -> None:
+    with looking() as server, pytest.raises(UsageError, match="decoding=constrained"):
+        run(plan("navgpt", server.address, tmp_path, eyes="both", decoding="numbered"))

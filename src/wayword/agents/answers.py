@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import dropwhile, islice, takewhile
@@ -40,7 +39,7 @@ from wayword.core.action import Action, ActionSpace, Decision, Rejection, Reject
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Completion, Message, Model, Sampling
-from wayword.models.parts.decoding import split_thought
+from wayword.models.parts.decoding import json_values, split_thought
 
 READ_ENDS = 2 * LONGEST
 """Characters read at each end of a raw text. A model that repeats itself up to its token limit
@@ -210,7 +209,7 @@ def fields(text: str, names: Collection[str]) -> AnswerFields:
     values: dict[str, list[Json]] = {}
     outside = []  # the text between the objects
     end = 0
-    for value, start, object_end in _decoded("{", text, lambda v: v.keys() & names):
+    for value, start, object_end in _objects(text, names):
         outside.append(text[end:start])
         end = object_end
         for name, given in value.pairs:
@@ -264,11 +263,15 @@ def items(text: str) -> list[str]:
     Lines before the list are skipped; the first line without a marker ends it.
     """
     text = text[:LONGEST]
-    for value, _, _ in _decoded("[", text, _is_list_of_texts):
+    for value, _, _ in json_values(text, "[", _is_list_of_texts):
         return list(value)
     lines = text.splitlines()
     from_first = dropwhile(lambda line: not MARKER.match(line), lines)
     return [strip_marker(line) for line in takewhile(MARKER.match, from_first)]
+
+
+def _objects(text: str, names: Collection[str]) -> Iterator[tuple[_Object, int, int]]:
+    return json_values(text, "{", lambda value: value.keys() & names, _DECODER)
 
 
 def _is_list_of_texts(value: Any) -> bool:
@@ -308,31 +311,7 @@ _CALL_ARGUMENTS = frozenset(
     }
 )
 """Names of a call's verb and of its arguments in the forms of tool calls."""
-_LONE_ESCAPE = re.compile(
-    r"\\u(?:d[89ab]..(?!\\ud[c-f])|(?<!\\ud[89ab]..\\u)d[c-f]..)", re.I
-)
-"""A lone surrogate as a JSON escape, which hides in ASCII."""
-_MOST_BRACKETS = 30  # brackets that are tried as the beginning of a JSON value
 _DECODER = json.JSONDecoder(object_pairs_hook=_Object, strict=False)
-
-
-def _decoded(
-    bracket: str, text: str, fits: Callable[[Any], object]
-) -> Iterator[tuple[Any, int, int]]:
-    """Yield each outermost JSON value that begins with a bracket and fits, its start and end. The
-    limit on attempts bounds the time for text that is full of brackets."""
-    text = _LONE_ESCAPE.sub(r"\\ufffd", text)
-    end = 0
-    for _ in range(_MOST_BRACKETS):
-        start = text.find(bracket, end)
-        if start < 0:
-            return
-        end = start + 1
-        with suppress(ValueError, RecursionError):
-            value, after = _DECODER.raw_decode(text, start)
-            if fits(value):
-                yield value, start, after
-                end = after
 
 
 # AnswerForm: the fields of an answer, declared once.

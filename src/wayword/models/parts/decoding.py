@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -16,6 +17,36 @@ from typing import Any
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError
 from wayword.core.model import Choice, Completion, Message, Sampling, user
+
+_LONE_ESCAPE = re.compile(
+    r"\\u(?:d[89ab]..(?!\\ud[c-f])|(?<!\\ud[89ab]..\\u)d[c-f]..)", re.I
+)
+"""A lone surrogate as a JSON escape, which hides in ASCII."""
+_MOST_BRACKETS = 30  # brackets that are tried as the beginning of a JSON value
+_LENIENT = json.JSONDecoder(strict=False)
+
+
+def json_values(
+    text: str,
+    bracket: str,
+    fits: Callable[[Any], object],
+    decoder: json.JSONDecoder = _LENIENT,
+) -> Iterator[tuple[Any, int, int]]:
+    """Yield each outermost JSON value that begins with a bracket and fits, its start and end. The
+    limit on attempts bounds the time for text that is full of brackets."""
+    text = _LONE_ESCAPE.sub(r"\\ufffd", text)
+    end = 0
+    for _ in range(_MOST_BRACKETS):
+        start = text.find(bracket, end)
+        if start < 0:
+            return
+        end = start + 1
+        with suppress(ValueError, RecursionError):
+            value, after = decoder.raw_decode(text, start)
+            if fits(value):
+                yield value, start, after
+                end = after
+
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 

@@ -191,6 +191,7 @@ Lesson = tuple[Mapping[str, Any], str]
 """Changed traits of a profile, and the change in words."""
 
 _CONSTRAINTS = ("response_format", "tools", "tool_choice")
+_WEAKER = {"json_schema": "json_object"}  # else none
 
 
 def learn(
@@ -221,7 +222,7 @@ def _left_out(names: Sequence[str], profile: Profile) -> Lesson:
     changes: dict[str, Any] = {}
     for name in names:
         if name in _CONSTRAINTS:
-            weaker = "json_object" if profile.schema == "json_schema" else "none"
+            weaker = _WEAKER.get(profile.schema, "none")
             return {"schema": weaker}, f"JSON is requested by {weaker}"
         without = changes.get("without", profile.without)
         changes |= _table()["left_out"].get(name, {"without": (*without, name)})

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import dropwhile, islice, takewhile
+from itertools import chain, dropwhile, islice, takewhile
 from typing import Any, Literal, TypeAlias
 
 from wayword.agents.legal import (
@@ -188,13 +188,16 @@ class AnswerFields:
     before: str
     is_json: bool
 
-    def all(self, name: str) -> list[Json]:
-        return self.values.get(name, [])
+    def all(self, *names: str) -> list[Json]:
+        return list(chain.from_iterable(self.values.get(name, ()) for name in names))
+
+    def texts(self, *names: str) -> list[str]:
+        return [str(v) for v in self.all(*names) if isinstance(v, str | int)]
 
     def line(self, *names: str) -> str:
-        texts = (value for name in names for value in self.all(name))
+        values = self.all(*names)
         return one_line(
-            " ".join(str(v) for v in texts if isinstance(v, str | int | float))
+            " ".join(str(v) for v in values if isinstance(v, str | int | float))
         )
 
 
@@ -230,7 +233,7 @@ def fields(text: str, names: Collection[str]) -> AnswerFields:
             values[name] = []
         if body or not values.get(name):
             values.setdefault(name, []).append(body)
-    before = outside[0] if outside else rest
+    before = [*outside, rest][0]
     if labels:
         before = rest[: labels[0].start()]
     values = {name: each[:MOST_VALUES] for name, each in values.items()}
@@ -291,9 +294,9 @@ class _Object(dict[str, Any]):
             if name in _CALLED and isinstance(value, _Object) and value.is_call:
                 self.pairs += value.pairs  # {"action": {"name": …, "arguments": …}}
             else:
-                self.pairs.append(
-                    ("action" if self.is_call and name in _CALLED else name, value)
-                )
+                if self.is_call and name in _CALLED:
+                    name = "action"
+                self.pairs.append((name, value))
         super().__init__(self.pairs)
 
 
@@ -365,7 +368,9 @@ class Field:
             return {name: "..." for name, _ in self.parts}
         if self.flag:
             return False
-        return ["...", "..."] if self.many else "..."
+        if self.many:
+            return ["...", "..."]
+        return "..."
 
     @property
     def described(self) -> str:
@@ -379,7 +384,9 @@ class Field:
         length = self.length or length
         if self.flag:
             return {"type": "boolean"}
-        characters = max(LONGEST_ITEM, length // 4) if self.many else length
+        characters = length
+        if self.many:
+            characters = max(LONGEST_ITEM, length // 4)
         text: dict[str, Json] = {"type": "string", "maxLength": characters}
         if self.parts:
             return _object_schema({name: text for name, _ in self.parts})
@@ -402,8 +409,12 @@ class Field:
             return " ".join(map(one_line, values))
         entries: list[Json] = []
         for each in values:
-            as_list = each if isinstance(each, list) else [each]
-            entries += each.splitlines() if isinstance(each, str) else as_list
+            if isinstance(each, str):
+                entries += each.splitlines()
+            elif isinstance(each, list):
+                entries += each
+            else:
+                entries.append(each)
         nonempty = [text for text in map(str, entries) if text.strip()][:MOST_VALUES]
         lines = [one_line(strip_marker(text)) for text in nonempty]
         return [line for line in lines if not is_nothing(line)]
@@ -439,11 +450,13 @@ class AnswerForm:
             shown = json.dumps(example, ensure_ascii=False)
             head = "ANSWER with one JSON object, for example"
             return "\n".join([head, shown, *lines])
-        lines = [
-            f"{f.label}:\n1. {f.about}\n2. ..." if f.many else f"{f.label}: {f.about}"
-            for f in self.fields
-        ]
-        return "\n".join(["ANSWER in exactly this form:", *lines])
+        lines = ["ANSWER in exactly this form:"]
+        for field in self.fields:
+            if field.many:
+                lines.append(f"{field.label}:\n1. {field.about}\n2. ...")
+            else:
+                lines.append(f"{field.label}: {field.about}")
+        return "\n".join(lines)
 
     def schema(self, length: int) -> Mapping[str, Json]:
         """Return the JSON schema of a constrained answer, about ``length`` characters per field."""
@@ -574,15 +587,15 @@ class StrategyRecipe(AnswerForm):
         ):
             return Refusal("several_actions", SEVERAL_ACTIONS)
         if words:
-            values = [v for name in _ARGUMENT_FIELDS for v in read.all(name)]
-            argument = ", ".join(filter(None, map(_as_argument, values)))
+            argument = _as_argument(read.all(*_ARGUMENT_FIELDS))
             with_argument = f"{words[0]}[{argument}]"
             if argument and legal.takes_text(words[0]):
                 return legal.read(with_argument)
             result = legal.read(words[0])
             if argument and isinstance(result, Refusal) and "[" not in words[0]:
                 completed = legal.read(with_argument)
-                return completed if isinstance(completed, Action) else result
+                if isinstance(completed, Action):
+                    return completed
             return result
         if read.is_json:
             return Refusal("no_action", "the answer has no field 'action'")
@@ -613,7 +626,9 @@ def _parts_of(values: Sequence[Json], section: Field) -> dict[str, str]:
     names = [name for name, _ in section.parts]
     label = rf"(?i)(?:^|[;\n])[ \t>*#_\-]{{0,8}}({'|'.join(names)})[ \t*_]{{0,4}}[:=]"
     parts: dict[str, str] = {}
-    for value in values if names else ():
+    if not names:
+        return parts
+    for value in values:
         given = value
         if not isinstance(given, dict):
             _, *pieces = re.split(label, str(value))
@@ -637,7 +652,9 @@ def pattern(space: ActionSpace) -> str:
     patterns = []
     for (verb, count), options in slots.items():
         arguments = ", ".join(f"({'|'.join(each)})" for each in options)
-        patterns.append(rf"{verb}\[{arguments}\]" if count else verb)
+        if count:
+            verb = rf"{verb}\[{arguments}\]"
+        patterns.append(verb)
     return (
         f"^({'|'.join(dict.fromkeys([*patterns, *space.forms, *space.open_verbs]))})$"
     )
@@ -675,10 +692,9 @@ async def ask(
     ``constrained`` restricts the model to the names; ``free`` accepts any text of up to ``limit``
     tokens. Both are parsed alike, because a model may ignore a constraint.
     """
-    choices = tuple(names) if decoding == "constrained" else None
-    sampling = Sampling(
-        max_tokens=limit, temperature=temperature, seed=seed, choices=choices
-    )
+    sampling = Sampling(max_tokens=limit, temperature=temperature, seed=seed)
+    if decoding == "constrained":
+        sampling = replace(sampling, choices=tuple(names))
     return replies(await model.complete(messages, sampling), sampling)[0]
 
 
@@ -688,14 +704,14 @@ def read_pick(answer: str | Reply, names: Sequence[str]) -> str | Rejection:
     if (unreadable := reply.unreadable()) is not None:
         return unreadable
     read = fields(reply.text, _PICK_FIELDS)
-    answers = [str(value) for name in _PICK_FIELDS for value in read.all(name)]
+    answers = map(str, read.all(*_PICK_FIELDS))
     picked = pick("\n".join(answers) or reply.text, names, anywhere=True)
     if isinstance(picked, str):
         return picked
-    reason = "the answer names nothing that was listed"
-    return reply.reject(
-        picked.kind, reason if picked.kind == "unknown" else picked.reason
-    )
+    reason = picked.reason
+    if picked.kind == "unknown":
+        reason = "the answer names nothing that was listed"
+    return reply.reject(picked.kind, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -726,48 +742,51 @@ def read_choice(
         return unreadable
     read = fields(reply.text, {"thought", "arrived", "final_answer", *_NAME_FIELDS})
     thought = read.line("thought")
-    if not (read.is_json and thought):
-        thought = one_line(f"{read.before if read.values else ''} {thought}")
+    if read.values and not (read.is_json and thought):
+        thought = one_line(f"{read.before} {thought}")
 
     def reject(kind: RejectionKind, reason: str) -> Rejection:
         return reply.reject(kind, reason, thought)
 
-    truths = {"true": True, "false": False}
-    arrivals = {
-        truths.get(str(value).strip(" .!*").lower()) for value in read.all("arrived")
-    }
-    if None in arrivals or len(arrivals) > 1:
+    arrived = {str(v).strip(" .!*").lower() for v in read.all("arrived")}
+    if len(arrived) > 1 or not arrived <= {"true", "false"}:
         return reject("no_action", '"arrived" must be true or false, once')
-    if True in arrivals:
+    if "true" in arrived:
         return NamedAnswer(thought, None)
     words = _choice_words(read, legal)
-    endings = [str(text) for text in read.all("final_answer") if not is_nothing(text)]
-    named = [text for text in words if not is_nothing(text)]
-    if len(named) + len(endings) > 1:
+    endings = _stated(read.all("final_answer"))
+    if len(_stated(words)) + len(endings) > 1:
         return reject("several_actions", SEVERAL_ACTIONS)
     if endings:
-        objection = None if any_ending else _unfinished(endings[0], legal)
-        return reject(*objection) if objection else NamedAnswer(thought, None)
+        objection = _unfinished(endings[0], legal)
+        if objection and not any_ending:
+            return reject(*objection)
+        return NamedAnswer(thought, None)
     names = [*legal, *(word for word in STOP_WORDS if word not in legal)]
     is_bare = not read.values and not reply.opens_json
-    picked = pick(words[0] if words else reply.text, names)
+    picked = pick([*words, reply.text][0], names)
     if isinstance(picked, str) and (words or is_bare):
-        stops = picked in STOP_WORDS and picked not in legal
-        return NamedAnswer(thought, None if stops else picked)
+        return NamedAnswer(thought, picked if picked in legal else None)
     if not words:
-        is_broken_json = reply.opens_json and not read.is_json
-        lacking = f"the answer has no {missing_fields}"
-        return reject("no_action", BROKEN_JSON if is_broken_json else lacking)
+        if reply.opens_json and not read.is_json:
+            return reject("no_action", BROKEN_JSON)
+        return reject("no_action", f"the answer has no {missing_fields}")
     if is_nothing(words[0]):
         return reject("empty", "the action named no ID")
     if isinstance(picked, Refusal) and picked.kind != "unknown":
         return reject(picked.kind, picked.reason)
-    name = words[0].strip(AROUND)
+    return reject(*_impossible(words[0].strip(AROUND), legal, other_names, kind))
+
+
+def _impossible(
+    name: str, legal: Collection[str], other_names: Collection[str], kind: str
+) -> tuple[RejectionKind, str]:
+    """Return why a name cannot be chosen."""
     options = ", ".join(legal) or "none"
     if name in other_names:
         problem = "cannot be reached from here in one move"
-        return reject("illegal", f"{name[:80]!r} {problem}; choose one of: {options}")
-    return reject("unknown", f"{name[:80]!r} is not {kind}; choose one of: {options}")
+        return "illegal", f"{name[:80]!r} {problem}; choose one of: {options}"
+    return "unknown", f"{name[:80]!r} is not {kind}; choose one of: {options}"
 
 
 _ARRIVED = re.compile(
@@ -825,20 +844,23 @@ def choice_schema(
     "finish", a small model finishes immediately: a plain word is more probable than any ID.
     """
     parts = [Field("Thought"), Field("Arrived", flag=True)]
-    parts += [Field(label, choices=legal)] if legal else []
+    if legal:
+        parts.append(Field(label, choices=legal))
     return AnswerForm(*parts).schema(thought_length)
 
 
 def _choice_words(answer: AnswerFields, legal: Collection[str]) -> list[str]:
     """Return the words for the name. Next to an input or a prediction, an action is the name of a
     tool, unless it is legal."""
-    inputs, predictions, actions = (
-        [str(value) for value in answer.all(key) if isinstance(value, str | int)]
-        for key in _NAME_FIELDS
-    )
+    inputs, predictions, actions = map(answer.texts, _NAME_FIELDS)
     actions = [words for words in actions if normalize(words) != _TOOL_NAME]
-    if any(not is_nothing(words) for words in (*inputs, *predictions)):
+    if _stated([*inputs, *predictions]):
         actions = [words for words in actions if isinstance(pick(words, legal), str)]
     choices = [*inputs, *dict.fromkeys(predictions), *actions]
     # An empty field names nothing; it counts only if there is no other.
-    return [words for words in choices if not is_nothing(words)] or choices[:1]
+    return _stated(choices) or choices[:1]
+
+
+def _stated(values: Iterable[Json]) -> list[str]:
+    """Return the texts of fields that say something."""
+    return [str(value) for value in values if not is_nothing(value)]

@@ -28,7 +28,7 @@ lists legal options.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -118,7 +118,9 @@ def is_negation(clause: str) -> bool:
 def is_negated(line: str, name: str = "") -> bool:
     """True if a clause with the (normalized) name is negated, or is only a negation."""
     for clause in clauses(line):
-        rest = re.sub(rf"\b{re.escape(name)}\b", " ", clause) if name else clause
+        rest = clause
+        if name:
+            rest = re.sub(rf"\b{re.escape(name)}\b", " ", clause)
         if is_negation(rest) and (rest != clause or len(rest.split()) <= 2):
             return True
     return False
@@ -148,7 +150,9 @@ class _Option:
             return None
         if _TAKEN_BACK.match(self.tail):
             return "no_action"
-        return "unknown" if _HEDGE.match(self.tail.lower()) else None
+        if _HEDGE.match(self.tail.lower()):
+            return "unknown"
+        return None
 
 
 def _bare_heads(line: str) -> list[tuple[str, str]]:
@@ -172,56 +176,66 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
     lines = [strip_marker(line) or line for line in words.splitlines() if line.strip()]
     if not lines:
         return Refusal("empty", "no option was named")
-    by_key: dict[str, list[str]] = {}
-    for each in names:
-        by_key.setdefault(normalize(each), []).append(each)
+    listed = _Names(names)
+    on_lines = set(filter(None, map(listed.match, lines[:MOST_LINES])))
+    # The number of an exit looks like that of a list: first with it, then without.
+    first = listed.option(words.split("\n", 1)[0]) or listed.option(lines[0])
+    if first is not None:
+        kind = first.objection(listed.option)
+        if on_lines - {first.value}:
+            kind = "several_actions"
+        return str(first.value) if kind is None else _refuse_name(kind)
+    named = on_lines | listed.within(lines[0])
+    if len(named) > 1:
+        return _refuse_name("several_actions")
+    for only in named:
+        if any(is_negated(line, normalize(only)) for line in lines):
+            return _refuse_name("no_action")
+        if on_lines or anywhere:
+            return only
+    return _refuse_name("unknown")
 
-    def match(text: str) -> str | None:
+
+class _Names:
+    """A closed list of names, which are found in any case and with other words around them."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = names
+        self._by_key: dict[str, list[str]] = {}
+        for each in names:
+            self._by_key.setdefault(normalize(each), []).append(each)
+
+    def match(self, text: str) -> str | None:
+        """Return the name that a text consists of."""
         text = text.strip(AROUND + _END_PUNCTUATION + "{}<>")
-        if text in names:
+        if text in self._names:
             return text
         for form in (text, _NAME_LEAD.sub("", text, count=1)):
-            found = by_key.get(normalize(form), [])
+            found = self._by_key.get(normalize(form), [])
             if form and len(found) == 1:
                 return found[0]
         return None
 
-    def option(line: str) -> _Option | None:
+    def option(self, line: str) -> _Option | None:
+        """Return the name that a line begins with."""
         for head, tail in _bare_heads(line):
-            if (name := match(head)) is not None:
+            if (name := self.match(head)) is not None:
                 return _Option(name, tail)
         call = _NAME_CALL.match(line)
-        name = match(call[1]) if call is not None else None
-        return _Option(name, line[call.end() :], True) if call and name else None
+        if call is not None and (name := self.match(call[1])) is not None:
+            return _Option(name, line[call.end() :], True)
+        return None
 
-    mentioned = set(filter(None, map(match, lines[:MOST_LINES])))
-    is_line = bool(mentioned)
-    # The number of an exit looks like that of a list: first with it, then without.
-    first = option(words.split("\n", 1)[0]) or option(lines[0])
-    if first is not None:
-        kind = first.objection(option)
-        if mentioned - {first.value}:
-            kind = "several_actions"
-        return first.value if kind is None else _refuse_name(kind)
-    mentioned |= _mentioned(lines[0], by_key)
-    if len(mentioned) != 1:
-        return _refuse_name("several_actions" if mentioned else "unknown")
-    (only,) = mentioned
-    if any(is_negated(line, normalize(only)) for line in lines):
-        return _refuse_name("no_action")
-    return only if is_line or anywhere else _refuse_name("unknown")
-
-
-def _mentioned(line: str, by_key: Mapping[str, Collection[str]]) -> set[str]:
-    """Return the names within a line. A longer name hides the shorter ones in it."""
-    rest = normalize(line[:LONGEST_ACTION])
-    mentioned: set[str] = set()
-    for key in sorted(filter(None, by_key), key=len, reverse=True):
-        phrase = re.compile(rf"\b{re.escape(key)}\b")
-        if phrase.search(rest):
-            mentioned.update(by_key[key])
-            rest = phrase.sub("|", rest)
-    return mentioned
+    def within(self, line: str) -> set[str]:
+        """Return the names within a line. A longer name hides the shorter ones in it."""
+        rest = normalize(line[:LONGEST_ACTION])
+        named: set[str] = set()
+        for key in sorted(filter(None, self._by_key), key=len, reverse=True):
+            phrase = re.compile(rf"\b{re.escape(key)}\b")
+            if phrase.search(rest):
+                named.update(self._by_key[key])
+                rest = phrase.sub("|", rest)
+        return named
 
 
 _NAME_REASONS: dict[RejectionKind, str] = {
@@ -256,12 +270,16 @@ _LONGEST_NAME = 4  # words of an unlisted bare name such as ``dining table 2``
 
 def parse_exact(words: str, space: ActionSpace) -> Action | None:
     """Return the action if the words spell it exactly; None if they need the full parser."""
-    match = _WRITTEN.fullmatch(words) if len(words) <= LONGEST_ACTION else None
-    if match is None:
+    match = _WRITTEN.fullmatch(words)
+    if match is None or len(words) > LONGEST_ACTION:
         return None
     verb, arguments = match.groups()
-    action = Action(verb, tuple(arguments.split(", ")) if arguments else ())
-    return action if verb not in space.open_verbs and space.knows(action) else None
+    action = Action(verb)
+    if arguments:
+        action = Action(verb, tuple(arguments.split(", ")))
+    if verb in space.open_verbs or not space.knows(action):
+        return None
+    return action
 
 
 class Legal:
@@ -280,7 +298,9 @@ class Legal:
         if exact is not None:
             return exact
         option = self._option(words)
-        length = len(words) - (len(option.tail) if option else 0)
+        length = len(words)
+        if option is not None:
+            length -= len(option.tail)
         if length > LONGEST_ACTION:
             return Refusal("too_long", f"the action ran to {length:,} characters")
         if option is None:
@@ -295,7 +315,9 @@ class Legal:
         if kind is not None:
             return self._malformed(option.value.name, words)
         action: Action = option.value
-        return action if action in self._space else self._not_possible(action)
+        if action not in self._space:
+            return self._not_possible(action)
+        return action
 
     def read_unlabeled(self, text: str) -> Action | Refusal | None:
         """Return the action of an answer without labels, from the first line that is one; None if
@@ -306,8 +328,9 @@ class Legal:
             is_one = option is not None and (number == 0 or option.is_call)
             if is_one or self.whole(line) is not None:
                 return self.read("\n".join(lines[number:]))
-        is_short = len(lines) == 1 and len(text.split()) <= 2
-        return self.read(text) if is_short else None
+        if len(lines) == 1 and len(text.split()) <= 2:
+            return self.read(text)
+        return None
 
     def whole(self, line: str) -> Action | None:
         """Return the legal action that a line consists of; unlisted ones must be calls."""
@@ -315,7 +338,8 @@ class Legal:
         if option is None or not option.is_whole or option.value not in self._space:
             return None
         is_call = option.is_call and option.value.name in self._verbs
-        return option.value if is_call or self._space.knows(option.value) else None
+        action: Action = option.value
+        return action if is_call or self._space.knows(action) else None
 
     def takes_text(self, verb: str) -> bool:
         return _snake(verb) in self._space.open_verbs
@@ -382,11 +406,12 @@ class Legal:
         """Return the action of a verb and its arguments' text: the first listed one, else that of
         the first separator."""
         if self.takes_text(verb):
-            return Action(verb, (" ".join(text.split()),) if text else ())
+            text = " ".join(text.split())
+            return Action(verb, tuple(filter(None, [text])))
         parts = [[text], *(each.split(text, MOST_WORDS) for each in separators)]
         words = [filter(None, each) for each in parts]
         actions = [Action(verb, tuple(map(self._argument, each))) for each in words]
-        as_written = Action(verb, (text,) if text else ())
+        as_written = Action(verb, tuple(filter(None, [text])))
         return next(filter(self._space.knows, [as_written, *actions]), actions[1])
 
     def _argument(self, word: str) -> str:
@@ -396,8 +421,10 @@ class Legal:
         plain = _ARGUMENT_LEAD.sub("", word, count=1).strip(AROUND + "{}")
         for form in (word, plain, plain.partition("(")[0]):
             matches = self._arguments.get(_snake(form), [])
-            if word in matches or len(matches) == 1:
-                return word if word in matches else matches[0]
+            if word in matches:
+                return word
+            if len(matches) == 1:
+                return matches[0]
         return word
 
     def _begins_action(self, text: str) -> bool:
@@ -507,8 +534,10 @@ def _closing_bracket(text: str) -> int:
     """Return the end of the bracket that a text begins with, counting its kind; 0 without one."""
     opening = text[:1]
     closing = _CLOSING.get(opening)
+    if closing is None:
+        return 0
     depth = 0
-    for position, sign in enumerate(text if closing else ""):
+    for position, sign in enumerate(text):
         depth += (sign == opening) - (sign == closing)
         if depth == 0:
             return position + 1

@@ -1,4 +1,4 @@
-"""Sixteen servers on loopback that each follow the rules of one provider, as rows of a table.
+"""Servers on loopback that each follow the rules of one provider, as rows of a table.
 
 A rule looks at a request and returns a refusal in the provider's form, or None. What no rule
 refuses is answered legally, in the provider's form of answers and counts. ``Provider.dropped`` of a
@@ -32,6 +32,10 @@ def _string(text: str, *_: object) -> Any:
     return {"error": text}
 
 
+def _flat(text: str, *_: object) -> Any:
+    return {"code": "Client specified an invalid argument", "error": text}
+
+
 def _google(text: str, *_: object) -> Any:
     return [{"error": {"code": 400, "message": text, "status": "INVALID_ARGUMENT"}}]
 
@@ -59,6 +63,19 @@ def unknown(*names: str, text: str, form: Any, status: int = 400) -> Rule:
         for name in names:
             if name in body:
                 return status, form(text.format(name=name), name, None)
+        return None
+
+    return rule
+
+
+def alternating(text: str, form: Any) -> Rule:
+    """Refuse two messages of one role in a row, after system messages."""
+
+    def rule(route: str, body: Body) -> Reply | None:
+        roles = [message["role"] for message in body.get("messages", ())]
+        said_by = [role for role in roles if role != "system"]
+        if any(map(str.__eq__, said_by, said_by[1:])):
+            return 400, form(text, None, None)
         return None
 
     return rule
@@ -483,6 +500,101 @@ PROVIDERS = (
                 _string,
                 500,
             ),
+        ),
+        LOGPROBS,
+    ),
+    Provider(
+        "xai",
+        (
+            chat_only("Not found", _flat, 404),
+            unknown(
+                "stop",
+                "logprobs",
+                "seed",
+                text="Model grok does not support parameter {name}.",
+                form=_flat,
+            ),
+        ),
+        LOGPROBS | {"stop", "seed"},
+        wrap=_reasoning,
+    ),
+    Provider(
+        "cerebras",
+        (
+            chat_only("Not found", _plain, 404),
+            unknown(
+                "logprobs",
+                text="body.{name}: property 'body.{name}' is unsupported",
+                form=_plain,
+            ),
+            no_lengths("Unsupported JSON schema fields: {'maxLength'}", _plain),
+        ),
+        LOGPROBS,
+    ),
+    Provider(
+        "moonshot",
+        (
+            chat_only("url.not_found", _openai, 404),
+            unknown(
+                "temperature",
+                text="invalid {name}: only 0.6 is allowed for this model",
+                form=_openai,
+            ),
+            window(
+                1800,
+                "Invalid request: Your request exceeded model token limit: {most} "
+                "(requested: {all})",
+                _openai,
+            ),
+        ),
+        frozenset({"temperature"}),
+    ),
+    Provider(
+        "bedrock's gateway",
+        (
+            chat_only("Not Found", _string, 404),
+            no_system("This model doesn't support system prompts.", _string),
+            above(
+                "max_tokens",
+                300,
+                "The maximum tokens you requested exceeds the model limit of {most:g}. "
+                "Try again with a maximum tokens value that is lower than {most:g}.",
+                _string,
+            ),
+            unknown(
+                "stop",
+                text="This model doesn't support the stopSequences field. Remove "
+                "stopSequences and try again.",
+                form=_string,
+            ),
+        ),
+        frozenset({"stop"}),
+    ),
+    Provider(
+        "databricks",
+        (
+            chat_only("Path must match", _string, 404),
+            above(
+                "max_tokens",
+                300,
+                "Bad request: desc = max_tokens ({value}) cannot exceed {most:g}. Please "
+                "reduce the length of max output tokens generated.",
+                _string,
+            ),
+            unknown("seed", text='json: unknown field "{name}"', form=_string),
+        ),
+        frozenset({"seed"}),
+    ),
+    Provider(
+        "perplexity",
+        (
+            chat_only("Not Found", _openai, 404),
+            alternating(
+                "After the (optional) system message(s), user and assistant roles "
+                "should be alternating.",
+                _openai,
+            ),
+            unknown("logprobs", text="{name} is not yet supported", form=_openai),
         ),
         LOGPROBS,
     ),

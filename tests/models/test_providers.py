@@ -1,4 +1,4 @@
-"""Four agents play through sixteen servers that each follow one provider's rules."""
+"""Four agents play through servers that each follow one provider's rules."""
 
 from __future__ import annotations
 

@@ -259,6 +259,8 @@ _GLUE = re.compile(
     r"[\s,;]+(?:(?:in/on|in|on|into|onto|to|at|with|from|and|the)\s+){0,2}"
 )
 _LIST = re.compile("[,;]")
+_PREPOSITION = re.compile(r"\s+(?:in/on|in|on|into|onto|to|at|with|from)\s+")
+"""Between names of several words: ``put mug 1 in/on shelf 2``."""
 _ARGUMENT_LEAD = re.compile(
     r"^(?:[{\s'\"]*[A-Za-z_]{1,20}['\"]?\s*[=:]\s*|(?:(?:to|the|at|towards?)\s+)+)",
     re.I,
@@ -391,7 +393,7 @@ class Legal:
                 rest = _AFTER_VERB.sub("", rest, count=1)
                 if not verb or (rest and self.takes_text(verb)):
                     continue  # after an open verb, any words would be a message
-                action = self._action(verb, rest, (_GLUE,))
+                action = self._action(verb, rest, (_GLUE, _PREPOSITION))
                 is_named = is_open and all(map(_is_name, action.arguments))
                 if self._space.knows(action) or (is_named and action in self._space):
                     return _Option(action, tail + newline + others)
@@ -401,7 +403,7 @@ class Legal:
         self,
         verb: str,
         text: str,
-        separators: Sequence[re.Pattern[str]] = (_LIST, _GLUE),
+        separators: Sequence[re.Pattern[str]] = (_LIST, _GLUE, _PREPOSITION),
     ) -> Action:
         """Return the action of a verb and its arguments' text: the first listed one, else that of
         the first separator."""

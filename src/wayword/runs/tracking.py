@@ -178,7 +178,9 @@ def open_tracker(
         return Tracker(spec, name, clean, notify, run_id)
     except Exception as error:
         line = redacted(f"--track {spec}: {type(error).__name__}: {error}")
-        raise UsageError(" ".join(line.split())) from error
+        line = " ".join(line.split()).rstrip(".")
+        remedy = "to play without the tracker, leave --track out"
+        raise UsageError(f"{line}; {remedy}") from error
 
 
 class TrackedProgress:

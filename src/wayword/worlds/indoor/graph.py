@@ -26,6 +26,9 @@ CACHE_VERSION = 2  # increase it when the cached arrays change
 SMALL_GRAPH = 100
 """Below this many viewpoints, a plain Floyd-Warshall loop replaces Dijkstra's algorithm: importing
 scipy takes longer than all other work on a generated house."""
+LARGE_GRAPH = 2_000
+"""From this many viewpoints on, distances are computed from the ends that are asked for: a table of
+all pairs is quadratic, and takes 10 s and 800 MB for 10,000. Matterport's scans have up to 350."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Neighbor:
 class ViewpointGraph:
     """The graph of a scan, shared by all of its episodes. ``positions`` (N, 3): metres, z up.
     ``edges`` (E, 2): indices, in both directions, sorted. ``distances`` (N, N): metres along the
-    graph, ``inf`` without a path."""
+    graph, ``inf`` without a path; :class:`DistanceRows` for a large graph."""
 
     scan: str
     ids: tuple[str, ...]
@@ -109,9 +112,40 @@ def build(
 ) -> ViewpointGraph:
     """Build a graph with its distances. ``edges`` (E, 2) must include both directions."""
     lengths = np.linalg.norm(positions[edges[:, 0]] - positions[edges[:, 1]], axis=1)
-    return ViewpointGraph(
-        scan, ids, positions, edges, all_pairs(len(ids), edges, lengths)
-    )
+    distances: Any
+    if len(ids) < LARGE_GRAPH:
+        distances = all_pairs(len(ids), edges, lengths)
+    else:
+        distances = DistanceRows(len(ids), edges, lengths)
+    return ViewpointGraph(scan, ids, positions, edges, distances)
+
+
+class DistanceRows:
+    """Distances of a large graph with edges in both directions, indexed by ``[starts, ends]`` like
+    an array (N, N). The row of an end is computed when it is first asked for."""
+
+    def __init__(
+        self, count: int, edges: NDArray[np.int32], lengths: NDArray[np.float64]
+    ) -> None:
+        self._graph = count, edges, lengths
+        self._rows: dict[int, NDArray[np.float64]] = {}
+
+    def __getitem__(self, key: tuple[Any, Any]) -> NDArray[np.float64]:
+        starts, ends = key
+        places, row_of_end = np.unique(ends, return_inverse=True)
+        missing = [end for end in places.tolist() if end not in self._rows]
+        if missing:
+            computed = all_pairs_dijkstra(*self._graph, missing)
+            self._rows |= zip(missing, computed, strict=True)
+        rows = np.stack([self._rows[end] for end in places.tolist()])
+        found: NDArray[np.float64] = rows[row_of_end.reshape(np.shape(ends)), starts]
+        return found
+
+    def __len__(self) -> int:
+        return self._graph[0]
+
+    def __array__(self, *_: object, **__: object) -> NDArray[np.float64]:
+        return all_pairs_dijkstra(*self._graph)
 
 
 def all_pairs(
@@ -136,14 +170,17 @@ def floyd_warshall(
 
 
 def all_pairs_dijkstra(
-    count: int, edges: NDArray[np.int32], lengths: NDArray[np.float64]
+    count: int,
+    edges: NDArray[np.int32],
+    lengths: NDArray[np.float64],
+    starts: list[int] | None = None,
 ) -> NDArray[np.float64]:
-    """Return distances (count, count) by Dijkstra's algorithm from every node."""
+    """Return distances (starts, count) by Dijkstra's algorithm, by default from every node."""
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import dijkstra
 
     weights = csr_matrix((lengths, (edges[:, 0], edges[:, 1])), shape=(count, count))
-    return np.asarray(dijkstra(weights, directed=True), dtype=np.float64)
+    return np.asarray(dijkstra(weights, indices=starts), dtype=np.float64)
 
 
 def load(path: Path, cache: Path | None = None) -> ViewpointGraph:
@@ -163,7 +200,8 @@ def load(path: Path, cache: Path | None = None) -> ViewpointGraph:
     arrays = {
         name: getattr(graph, name) for name in ("positions", "edges", "distances")
     }
-    write_cached_arrays(cache_file, ids=np.array(graph.ids), **arrays)
+    if len(graph.ids) < LARGE_GRAPH:
+        write_cached_arrays(cache_file, ids=np.array(graph.ids), **arrays)
     return graph
 
 

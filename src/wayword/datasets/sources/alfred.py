@@ -225,10 +225,10 @@ def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
     # Small objects, with the box of an object of the label: in this scene, else in the first one
     # that has any.
     small_records = []
+    examples = {r.label: r for r in reversed(published) if r.pickupable}
     for pose, item in zip(trajectory.poses, item_ids(trajectory.poses), strict=True):
         listed = BOX_LABELS.get(pose.label, pose.label)
-        same_scene = (r for r in published if r.pickupable and r.label == listed)
-        example = next(same_scene, None) or _examples(folder).get(listed)
+        example = examples.get(listed) or _examples(folder).get(listed)
         if example is None:
             problem = f"has no object of type {pose.label!r}, which trajectories in {name} contain"
             raise DataError(folder / ithor.OBJECTS, "", problem, "fetch both again")
@@ -248,7 +248,9 @@ def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
             flags.discard("isToggled")
             if trajectory.toggles[record.label]:
                 flags.add("isToggled")
-        updated.append(replace(record, flags=frozenset(flags)))
+        if flags != record.flags:
+            record = replace(record, flags=frozenset(flags))
+        updated.append(record)
     return tuple(updated)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import resources
 from typing import Any, TypeVar
@@ -44,6 +44,9 @@ class Table(Mapping[str, T]):
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def items(self) -> ItemsView[str, T]:  # that of Mapping looks each key up again
+        return self._rows.items()
 
 
 @cache

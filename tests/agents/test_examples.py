@@ -129,3 +129,14 @@ def test_examples_hold_the_experts_reasons_on_request(tmp_path: Path) -> None:
     assert all(reasons)
     assert reasons[-1] == "All that was asked for is done, so I stop."
     assert any("should be" in reason for reason in reasons)
+
+
+def test_examples_use_the_skills_that_the_actor_has(tmp_path: Path) -> None:
+    """One with single motions has up to 100 turns, and shows no thought that the answer needs."""
+    given = {"kind": "pick_and_place_simple", "rooms": 4}
+    prompts, _ = first_prompts(tmp_path / "run", "household", given, "react", shots=1)
+    turns = [json.loads(m.content) for m in prompts[0] if m.role == "assistant"]
+    assert any(turn["action"].startswith("go_") for turn in turns)
+    assert all(turn["thought"] for turn in turns)
+    assert len(turns) <= 12
+    assert "omit thoughts" not in prompts[0][0].content

@@ -392,3 +392,52 @@ def test_a_thought_alone_is_answered_and_costs_nothing(tmp_path: Path) -> None:
     assert start.content.endswith("\nNext?")
     assert reply.content == "OK."
     assert settings_of(out / "react") == {"shots": 0}
+
+
+TABLE = {
+    **dict.fromkeys(
+        ("robot", "i", "third_person", "objects_first", "closest", "one_word_first"),
+        "The {target}, or {objects}?",
+    ),
+    "captions": "{target}: {front}, {right}, {behind}, {left}",
+}
+
+
+def test_a_file_with_the_prompts_of_a_table_is_imported(tmp_path: Path) -> None:
+    path = tmp_path / "table-4.yaml"
+    path.write_text(json.dumps(TABLE))
+    out = tmp_path / "out"
+    assert len(import_prompts("lgx", path, out)) == 7
+    assert (out / "closest.txt").read_text() == f"{TABLE['closest']}\n"
+    assert describe_folder(out).startswith("prompts of lgx's paper, from a user's file")
+    settings = {"prompts": str(out), "prompt": "closest"}
+    plan = Plan("lgx", "apartments", "scripted:first", settings, limit=1, max_steps=40,
+                out=tmp_path / "run")  # fmt: skip
+    run(plan)
+    (record,) = RunFolder.read(tmp_path / "run").records()
+    assert any(", or " in str(call.prompt) for call in record.trajectory.calls())
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"closest": None}, "closest: is no text"),
+        ({"nearest": "{target} {objects}"}, "nearest: is no prompt of the table"),
+        ({"robot": "{objects}"}, r"robot: has no slot \{target\}"),
+        ({"robot": "{target} {objects} {place}"}, r"has the unknown slot \{place\}"),
+    ],
+)
+def test_a_wrong_file_of_prompts_is_one_clear_line(
+    tmp_path: Path, changes: dict[str, object], problem: str
+) -> None:
+    path = tmp_path / "table-4.yaml"
+    path.write_text(json.dumps({**TABLE, **changes}))
+    with pytest.raises(DataError, match=problem):
+        import_prompts("lgx", path, tmp_path / "out")
+    fewer = {name: text for name, text in TABLE.items() if name != "i"}
+    path.write_text(json.dumps(fewer))
+    with pytest.raises(DataError, match="lacks i; add"):
+        import_prompts("lgx", path, tmp_path / "out")
+    path.write_text("robot: [")
+    with pytest.raises(DataError, match="is not valid YAML"):
+        import_prompts("lgx", path, tmp_path / "out")

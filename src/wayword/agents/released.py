@@ -23,7 +23,7 @@ from typing import Any
 from wayword.agents.pages import SLOT
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import sha256
-from wayword.settings import load_shipped
+from wayword.settings import load_shipped, load_yaml
 
 SOURCE = "source.json"
 SYSTEMS = ("navgpt", "velma", "lgx", "langsuite", "discussnav")
@@ -459,6 +459,43 @@ def _rows(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
     return texts
 
 
+def _table(clone: Clone, name: str, table: Mapping[str, Any]) -> Texts:
+    """The prompts of a paper's table from a user's YAML file; all of them, as a row that keeps
+    this project's words would claim the paper's."""
+    import yaml
+
+    file = clone.read(name)
+    try:
+        listed = load_yaml(file.text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        problem = " ".join(str(error).split())
+        raise DataError(file.path, "", f"is not valid YAML: {problem}") from None
+    layout = 'write one text per name: robot: "Find {target} …"'
+    if not isinstance(listed, dict):
+        raise DataError(file.path, "", "is no list of names with texts", layout)
+    for given in listed:
+        if given not in table:
+            hint = suggest(str(given), list(table))
+            raise DataError(file.path, str(given), "is no prompt of the table", hint)
+    if missing := [each for each in table if each not in listed]:
+        problem = f"lacks {', '.join(missing)}"
+        raise DataError(file.path, "", problem, "add their texts from the paper")
+    texts = Texts()
+    for key, slots in table.items():
+        text = listed[key]
+        if not isinstance(text, str) or not text.strip():
+            raise DataError(file.path, key, "is no text", layout)
+        found = set(SLOT.findall(text))
+        for slot in slots:
+            if slot not in found:
+                raise DataError(file.path, key, f"has no slot {{{slot}}}")
+        for slot in sorted(found - set(slots)):
+            raise DataError(file.path, key, f"has the unknown slot {{{slot}}}")
+        line = file.text.count("\n", 0, max(0, file.text.find(f"{key}:"))) + 1
+        texts[key] = replace(file, text=text.strip("\n"), line=line)
+    return texts
+
+
 _READERS = {"navgpt": _navgpt, "velma": _velma, "langsuite": _langsuite}
 
 
@@ -467,8 +504,10 @@ def import_prompts(
 ) -> list[str]:
     """Write a release's prompts into a new folder and return the names of the files.
 
-    Each strategy has a subfolder if their texts differ. Raises ``UsageError``, and ``DataError``
-    with file and line.
+    ``folder`` is a clone, or for ``lgx`` a YAML file of the user with the prompts of Table IV: name
+    and text, with the slots ``{target}`` and ``{objects}``, of ``captions`` ``{target}``,
+    ``{front}``, ``{right}``, ``{behind}`` and ``{left}``. Each strategy has a subfolder if their
+    texts differ. Raises ``UsageError``, and ``DataError`` with file and line.
     """
     releases = _releases()
     if system not in releases:
@@ -483,8 +522,15 @@ def import_prompts(
         raise UsageError(
             f"{out} already exists and is not empty; give a new folder with --out"
         )
-    clone = Clone(folder)
-    texts = _READERS.get(system, _rows)(clone, variant, releases[system])
+    table = releases[system].get("table", {})
+    is_table = folder.is_file() and bool(table)
+    if is_table:
+        clone = Clone(folder.parent)
+        texts = _table(clone, folder.name, table)
+        folder = folder.parent
+    else:
+        clone = Clone(folder)
+        texts = _READERS.get(system, _rows)(clone, variant, releases[system])
     for name, template in texts.items():
         path = out / f"{name}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -496,6 +542,7 @@ def import_prompts(
     source = {
         "system": system,
         "variant": variant,
+        "is_table": is_table,
         "settings": releases[system].get("settings", {}),
         "files": clone.checksums,
         "texts": places,
@@ -544,6 +591,8 @@ def describe_folder(folder: Path) -> str:
         source = json.loads(path.read_text(encoding="utf-8"))
         variant = f" ({source['variant']})" if source["variant"] else ""
         words = f"prompts of {source['system']}'s released code{variant}"
+        if source.get("is_table"):
+            words = f"prompts of {source['system']}'s paper, from a user's file"
         named = differences(source["system"])
         return f"{words}; differs from it in: {', '.join(named)}" if named else words
     except (ValueError, TypeError, KeyError) as error:

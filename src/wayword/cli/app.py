@@ -28,6 +28,7 @@ SHIPPED = {
     "tours": "reporting:tours",
     "score": "reporting:score",
     "export": "reporting:export",
+    "retell": "reporting:retell",
     "view": "viewing:view",
     "plot": "viewing:plot",
     "runs": "viewing:runs",

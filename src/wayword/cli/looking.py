@@ -159,7 +159,13 @@ def prompts_import(
     system: Annotated[
         str, Argument(help="navgpt, velma, lgx, langsuite or discussnav")
     ],
-    path: Annotated[Path, Argument(help="Your clone of the released code.")],
+    path: Annotated[
+        Path,
+        Argument(
+            help="Your clone of the released code; for lgx also a YAML file with the prompts of "
+            "Table IV."
+        ),
+    ],
     out: Annotated[Path, Option(help="New folder for the prompts.")],
     variant: Annotated[
         str,

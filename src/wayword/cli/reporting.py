@@ -10,7 +10,8 @@ import typer
 from typer import Argument, Option
 
 from wayword.cli import completing, show
-from wayword.cli.running import Data, Trusted
+from wayword.cli.running import Cache, Data, Trusted
+from wayword.core.errors import UsageError
 
 if TYPE_CHECKING:
     from wayword.runs.reports import Report
@@ -169,6 +170,47 @@ def verify(
     show.echo(f"{coverage(opened)}; {UNPROVEN}")
     if wrong:
         raise typer.Exit(1)
+
+
+def retell(
+    run: Annotated[Path, Argument(help="A run folder with walks between viewpoints.")],
+    model: Annotated[str, Option(help="The model, such as openai:gpt-5-mini.")],
+    episodes: Annotated[
+        str, Option(help="Only these episodes: ID,ID,…; default: all.")
+    ] = "",
+    settings: Annotated[
+        list[str] | None,
+        Option("--set", help="A setting of the model: model.KEY=VALUE."),
+    ] = None,
+    data: Data = None,
+    cache: Cache = None,
+) -> None:
+    """Let a model write an instruction for each walk of a run, and draw it from above.
+
+    The instruction is written from actions and observations, without the agent's thoughts. The
+    drawn places are compared with the true ones: mean error in meters, that of the last place, and
+    the mean in lengths of the walk. Results are written to retold.json in the run folder. A model
+    is asked twice per episode.
+
+    \b
+    Examples:
+      wayword retell runs/navgpt --model openai:gpt-5-mini
+      wayword retell runs/navgpt --model openai:gpt-5-mini --episodes 3837_0
+    """
+    from wayword.runs.retelling import FILE, Retelling, retold_lines, summary_lines
+    from wayword.runs.retelling import retell as told_again
+    from wayword.settings import parse
+
+    chosen = [name.strip() for name in episodes.split(",") if name.strip()]
+    options = parse(settings or [])
+    if other := [key for key in options if key != "model"]:
+        raise UsageError(f"--set {other[0]}: write model.KEY=VALUE")
+    plan = Retelling(run, model, options.get("model", {}), chosen, data, cache)
+    told, left_out = told_again(
+        plan, lambda each: show.echo("\n".join(retold_lines(each)))
+    )
+    show.echo("\n".join(summary_lines(told, left_out)))
+    show.echo(f"{run / FILE}")
 
 
 def compare(

@@ -287,27 +287,24 @@ Surroundings = OnViewpoints | OnBase
 
 
 def scene_text(directions: Sequence[Direction], subset: Collection[int] = ()) -> str:
-    """Return one paragraph per direction, of all or a ``subset``. A sentence that describes two
-    directions, as recorded ones may, is written once."""
-    first_direction: dict[str, int] = {}
+    """Return one paragraph per direction, of all or a ``subset``. A sentence that describes several
+    directions, as recorded ones may, is written once: in the first one that can be moved in."""
+    described = [each for each in directions if not subset or each.id in subset]
+    written_in: dict[str, int] = {}
+    for direction in sorted(described, key=lambda each: each.action is None):
+        for sight in direction.captions:
+            written_in.setdefault(sight, direction.id)
     lines = []
-    for direction in directions:
+    for direction in described:
         sights = direction.captions
         tags = " | ".join(direction.tags)
-        is_left_out = subset and direction.id not in subset
-        if is_left_out or not (sights or tags or direction.action):
+        if not (sights or tags or direction.action):
             continue
-        repeated = [
-            number for sight in sights if (number := first_direction.get(sight))
-        ]
-        new_sights = [sight for sight in sights if sight not in first_direction]
-        first_direction.update(dict.fromkeys(new_sights, direction.id))
-        numbers = " and ".join(map(str, repeated))
-        prefix = "In part as" if new_sights or len(repeated) > 1 else "As"
-        if numbers:
-            parts = [*new_sights, f"{prefix} in direction {numbers}."]
-        else:
-            parts = new_sights
+        own = [sight for sight in sights if written_in[sight] == direction.id]
+        others = [written_in[sight] for sight in sights if sight not in own]
+        numbers = " and ".join(map(str, dict.fromkeys(others)))
+        prefix = "In part as" if own or len(others) > 1 else "As"
+        parts = [*own, f"{prefix} in direction {numbers}."] if others else own
         parts = [*parts, f"[{tags}]"] if tags else parts
         marks = "; ".join((side_text(direction.id), *direction.marks))
         no_exit = "" if direction.action else " (no path)"

@@ -262,7 +262,7 @@ class StrategySettings(prompting.PromptSettings):
     shots: prompting.NotNegative = 0
     examples: int = 0
     draw: Literal["run", "episode"] = "run"
-    thoughts: bool = False
+    thoughts: bool = True
 
 
 _EXAMPLES = SharedKey[list[prompting.Turn]]("in-context examples")

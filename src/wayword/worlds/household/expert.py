@@ -120,10 +120,15 @@ def with_able_bodies(episode: Episode, actors: Sequence[str]) -> Episode:
     return replace(episode, start={**episode.start, "bodies": bodies})
 
 
+def has_skills(world: HouseholdWorld, actor: str) -> bool:
+    """True if a body runs the high-level skills of plans."""
+    return set(REQUIRED_HIGH_LEVEL) <= set(world.house.actors[actor].body.actions)
+
+
 def needs_high_level(world: HouseholdWorld, actor: str) -> bool:
     """True if a body runs high-level skills and cannot be steered step by step."""
     verbs = set(world.house.actors[actor].body.actions)
-    return not set(REQUIRED_VERBS) <= verbs and set(REQUIRED_HIGH_LEVEL) <= verbs
+    return has_skills(world, actor) and not set(REQUIRED_VERBS) <= verbs
 
 
 def solving_decisions(
@@ -190,19 +195,18 @@ class SolvableHousehold(Dataset):
         return tuple(decision.action for decision in decisions)
 
     def demonstration(self, task: Task) -> Demonstration | None:
-        """Return a task and a solution in its body's actions; None if there is none. Raises
-        ``UsageError`` for a task for several actors."""
+        """Return a task and a solution in its body's actions, with skills if it has them; None if
+        there is none. Raises ``UsageError`` for a task for several actors."""
         if len(task.episode.actors) > 1:
             problem = f"episode {task.episode.id} has several actors, so only a team can solve it"
             raise UsageError(f"{problem}: use wayword.runs.active, or set shots=0")
         world = self.world(task.episode)
         world.reset(task.episode)
         actor = task.episode.actors[0]
-        high_level = isinstance(world, HouseholdWorld) and needs_high_level(
-            world, actor
-        )
+        skilled = isinstance(world, HouseholdWorld) and has_skills(world, actor)
+        # An example with skills is a tenth as long as one with single motions.
         try:
-            decisions = solving_decisions(self.world(task.episode), task, high_level)
+            decisions = solving_decisions(self.world(task.episode), task, skilled)
         except PlanningFailed:
             return None
         actions = tuple(decision.action for decision in decisions)

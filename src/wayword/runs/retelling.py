@@ -1,0 +1,366 @@
+"""Walks told again: from a recorded walk, a model writes an instruction and draws the places.
+
+    wayword retell runs/navgpt --model openai:gpt-5-mini
+
+The instruction is written from actions and observations, without the thoughts of the agent, which
+repeat the original one. The drawing is made from all of the record: coordinates in meters, east and
+north of the start, which are compared with the true ones. Observations are summaries of places, and
+a walk that entered a place twice has it twice.
+
+Source: NavGPT (Zhou et al. 2024), section 4.1 with figures 4 and 9, which draw one walk.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wayword.agents.answers import fields, replies
+from wayword.agents.pages import Prompts
+from wayword.core.action import Decision
+from wayword.core.blocking import blocking
+from wayword.core.dataset import Dataset, Task, of_ids
+from wayword.core.errors import UsageError
+from wayword.core.model import Model, Prompt, Sampling, Usage, user
+from wayword.core.trajectory import Trajectory
+from wayword.metrics.intervals import mean_intervals
+from wayword.runs.active import open_models
+from wayword.runs.codec import unusable, write_atomically
+from wayword.runs.diagnosis import replayed
+from wayword.runs.opening import dataset_of
+from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
+from wayword.verbalize.generic import compass
+from wayword.verbalize.indoor import slope, walk_feedback
+from wayword.worlds.indoor.world import IndoorWorld
+
+FILE = "retold.json"
+"""Name of the results in a run folder."""
+Point = tuple[float, float]
+SUMMARY_START = "The scene from the viewpoint is "  # of recorded summaries
+MOST_TOKENS = 2_000
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "thought": {"type": "string"},
+        "places": {
+            "type": "array",
+            "items": {"type": "array", "items": {"type": "number"}},
+        },
+    },
+    "required": ["thought", "places"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A move of a walk: its turn in words, heading in words, length (meters), the place that it
+    leads to, and the thought before it."""
+
+    turn: str
+    heading: str
+    distance: float
+    scene: str
+    thought: str
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A recorded walk. ``places``: true coordinates in meters, east and north of the start, which
+    is the first one."""
+
+    facing: str
+    scene: str
+    moves: tuple[Move, ...]
+    last_thought: str
+    places: tuple[Point, ...]
+
+    @property
+    def length(self) -> float:
+        """Meters along the floor plan."""
+        pairs = zip(self.places, self.places[1:], strict=False)
+        return sum(math.dist(start, end) for start, end in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Retold:
+    """A walk as a model told it.
+
+    ``drawn`` and ``true`` are coordinates in meters, east and north of the start. ``error`` is the
+    mean distance of the drawn places to the true ones, without the start, ``end_error`` that of the
+    last one (meters), ``share`` the error in lengths of the walk. They are None without a drawing
+    of as many places; ``problem`` then says why.
+    """
+
+    episode: str
+    scene: str
+    original: str
+    instruction: str
+    true: tuple[Point, ...]
+    drawn: tuple[Point, ...] = ()
+    error: float | None = None
+    end_error: float | None = None
+    share: float | None = None
+    problem: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Retelling:
+    """A run to tell again: its folder, the model with its settings, and ``episodes``, by default
+    all. ``data`` is the folder of published data."""
+
+    run: Path
+    model: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    episodes: Sequence[str] = ()
+    data: Path | None = None
+    cache: Path | None = None
+
+
+def retell(
+    plan: Retelling, on_episode: Callable[[Retold], None]
+) -> tuple[list[Retold], list[str]]:
+    """Tell walks again and write ``retold.json`` into the run folder.
+
+    ``on_episode`` is called with each result. Returns the results, and a line on each episode that
+    was left out. Raises ``UsageError``, ``DataError``, ``ModelError`` or ``RecordingError``.
+    """
+    run = RunFolder.read(plan.run)
+    dataset = dataset_of(run, plan.data)
+    chosen = set(plan.episodes)
+    known = {episode for episode, _ in run.scores()}
+    if unknown := sorted(chosen - known):
+        raise UsageError(f"{plan.run}: has no finished episode {unknown[0]!r}")
+    tasks = of_ids(dataset.tasks, chosen or known)
+    walks: list[tuple[Task, Walk]] = []
+    left_out: list[str] = []
+    for record in run.records():
+        if record.episode_id not in tasks:
+            continue
+        task = tasks[record.episode_id]
+        walk = read_walk(record.trajectory, dataset, task)
+        if walk is None:
+            left_out.append(f"{record.episode_id}: cannot be replayed")
+        elif not walk.moves:
+            left_out.append(f"{record.episode_id}: has no move")
+        else:
+            walks.append((task, walk))
+    told = blocking(_retell(plan, walks, on_episode))
+    path = Path(plan.run) / FILE
+    content = {"model": plan.model, "episodes": [asdict(each) for each in told]}
+    try:
+        write_atomically(path, json.dumps(content, ensure_ascii=False).encode())
+    except OSError as error:
+        raise unusable(path, error, "copy the run to a writable folder") from error
+    return told, left_out
+
+
+async def _retell(
+    plan: Retelling,
+    walks: Sequence[tuple[Task, Walk]],
+    on_episode: Callable[[Retold], None],
+) -> list[Retold]:
+    opened = open_models(
+        Plan("retell", "houses", plan.model, cache=plan.cache),
+        {"main": (plan.model, plan.settings)},
+    )
+    told = []
+    teller = Teller(opened["main"])
+    try:
+        for task, walk in walks:
+            each = await teller.retell(task, walk)
+            on_episode(each)
+            told.append(each)
+    finally:
+        await opened["main"].aclose()
+    return told
+
+
+class Teller:
+    """Asks a model for the instruction and the drawing of a walk."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._prompts = Prompts(__file__, page="retelling.jinja")
+
+    async def retell(self, task: Task, walk: Walk) -> Retold:
+        """Tell a walk again. Raises ``ModelError`` if the model cannot be asked."""
+        record = self._record(walk, with_thoughts=False)
+        prompt = [user(self._prompts.fill("instruction", walk=record))]
+        written, written_usage = await self._answer(prompt, None)
+        record = self._record(walk, with_thoughts=True)
+        count = len(walk.places)
+        prompt = [user(self._prompts.fill("drawing", walk=record, count=count))]
+        answer, drawn_usage = await self._answer(prompt, SCHEMA)
+        told = Retold(
+            task.episode.id,
+            task.episode.scene,
+            task.episode.instruction,
+            " ".join(written.split()),
+            walk.places,
+            prompt_tokens=written_usage.prompt + drawn_usage.prompt,
+            completion_tokens=written_usage.completion + drawn_usage.completion,
+        )
+        return scored(told, read_points(answer), walk.length)
+
+    def _record(self, walk: Walk, with_thoughts: bool) -> str:
+        moves = [asdict(move) for move in walk.moves]
+        if not with_thoughts:
+            moves = [{**move, "thought": ""} for move in moves]
+        return self._prompts.fill(
+            "walk",
+            facing=walk.facing,
+            scene=walk.scene,
+            moves=moves,
+            last_thought=walk.last_thought if with_thoughts else "",
+        )
+
+    async def _answer(
+        self, prompt: Prompt, schema: Mapping[str, Any] | None
+    ) -> tuple[str, Usage]:
+        sampling = Sampling(max_tokens=MOST_TOKENS, json_schema=schema)
+        completion = await self._model.complete(prompt, sampling)
+        # A text that is cut off stays as it is, and a drawing without its end has no places.
+        return replies(completion, sampling)[0].text, completion.usage
+
+
+def retold_lines(told: Retold) -> list[str]:
+    """Lines on one episode: both instructions, and the errors of the drawing."""
+    drawing = told.problem
+    if told.error is not None and told.end_error is not None:
+        drawing = (
+            f"{told.error:.2f} m off on average, {told.end_error:.2f} m at the end, "
+            f"{told.share:.0%} of the walk's length"
+        )
+    return [
+        f"{told.episode}, {len(told.true)} places",
+        f"  original: {told.original}",
+        f"  retold:   {told.instruction}",
+        f"  drawing:  {drawing}",
+    ]
+
+
+def summary_lines(told: Sequence[Retold], left_out: Sequence[str]) -> list[str]:
+    """Means over all drawings, the interval of the share, and the episodes left out."""
+    drawn = [each for each in told if each.error is not None]
+    lines = [f"left out: {line}" for line in left_out]
+    tokens = sum(each.prompt_tokens + each.completion_tokens for each in told)
+    lines.append(
+        f"{len(told)} walks retold, {len(drawn)} drawn with all places, {tokens:,} tokens"
+    )
+    if not drawn:
+        return lines
+    rows = [[each.error, each.end_error, each.share] for each in drawn]
+    values = np.array(rows, np.float64)
+    error, end_error, share = values.mean(axis=0)
+    interval = ""
+    scenes = [each.scene for each in drawn]
+    limits = mean_intervals(values[:, 2:], [(0.0, math.inf)], scenes)[0]
+    if math.isfinite(limits.low) and math.isfinite(limits.high):
+        interval = f" [{limits.low:.0%}, {limits.high:.0%}]"
+    lines.append(
+        f"drawings: {error:.2f} m off on average, {end_error:.2f} m at the end, {share:.0%}"
+        f"{interval} of the walk's length"
+    )
+    return lines
+
+
+def scored(told: Retold, drawn: Sequence[Point], length: float) -> Retold:
+    """Compare drawn places with the true ones; ``length`` of the walk in meters."""
+    values = asdict(told)
+    values["true"] = told.true
+    if len(drawn) != len(told.true):
+        values["problem"] = f"drew {len(drawn)} of {len(told.true)} places"
+        return Retold(**values)
+    # The model may have drawn the start elsewhere: only positions relative to it are compared.
+    x0, y0 = drawn[0]
+    placed = tuple((x - x0, y - y0) for x, y in drawn)
+    pairs = zip(placed[1:], told.true[1:], strict=True)
+    errors = [math.dist(mine, true) for mine, true in pairs]
+    mean = math.fsum(errors) / len(errors)
+    values |= {"drawn": placed, "error": mean, "end_error": errors[-1]}
+    values["share"] = mean / length
+    return Retold(**values)
+
+
+def read_points(answer: str) -> list[Point]:
+    """Read the coordinates of an answer, empty if it has none.
+
+    >>> read_points('{"places": [[0, 0], [1.4, 1.4]]}')
+    [(0.0, 0.0), (1.4, 1.4)]
+    """
+    listed = fields(answer, ["places"]).all("places")
+    # The last object counts: a model may try again.
+    rows = listed[-1] if listed else []
+    points = []
+    for row in rows if isinstance(rows, list) else []:
+        match row:
+            case [int() | float() as x, int() | float() as y] if math.isfinite(x + y):
+                points.append((float(x), float(y)))
+            case _:
+                return []
+    return points
+
+
+def read_walk(trajectory: Trajectory, dataset: Dataset, task: Task) -> Walk | None:
+    """Return the walk of a recorded episode; None if it cannot be replayed. Raises ``UsageError``
+    for other worlds than viewpoint graphs."""
+    visits: list[tuple[str, float]] = []
+
+    def watch(world: Any, number: int, actor: str) -> None:
+        view = world.observe(actor)
+        visits.append((view.viewpoint, view.heading))
+
+    world = dataset.world(task.episode)
+    perceiver = dataset.perceiver()
+    if not isinstance(world, IndoorWorld) or perceiver is None:
+        raise UsageError(
+            "retell reads walks between viewpoints; give a run on houses, r2r, r4r, rxr, "
+            "reverie or a tour"
+        )
+    if replayed(trajectory, dataset, task, watch) is None:
+        return None
+    graph = world.graph
+
+    def scene(viewpoint: str) -> str:
+        summary = perceiver.perceive(graph.scan, viewpoint).summary
+        return summary.removeprefix(SUMMARY_START).strip()
+
+    start = graph.positions[graph.index[visits[0][0]]]
+    places: list[Point] = [(0.0, 0.0)]
+    moves = []
+    thoughts = []
+    pairs = zip(trajectory.steps, visits, visits[1:], strict=False)
+    for step, (before, facing), (after, heading) in pairs:
+        if isinstance(step.decision, Decision):
+            thoughts.append(step.decision.thought)
+        if after == before:
+            continue
+        east, north = (graph.positions[graph.index[after]] - start)[:2].tolist()
+        distance = math.dist(places[-1], (east, north))
+        places.append((east, north))
+        turn = walk_feedback(facing, heading)
+        if slope_words := slope(graph.bearing(before, after)[1]):
+            turn = f"{turn} The way leads {slope_words}°."
+        thought = " ".join(thoughts)
+        moves.append(
+            Move(turn, compass(round(heading)), distance, scene(after), thought)
+        )
+        thoughts = []
+    first, facing = visits[0]
+    return Walk(
+        compass(round(facing)),
+        scene(first),
+        tuple(moves),
+        " ".join(thoughts),
+        tuple(places),
+    )

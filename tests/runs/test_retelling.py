@@ -1,0 +1,125 @@
+"""Walks told again: what the model is shown, what it draws, and how the drawing is scored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from wayword.cli.app import app
+from wayword.core.errors import UsageError
+from wayword.runs.plan import Plan
+from wayword.runs.retelling import (
+    FILE,
+    Retelling,
+    Retold,
+    read_points,
+    retell,
+    scored,
+)
+from wayword.runs.running import run
+
+THOUGHT = "A secret thought."
+
+
+def walks(folder: Path, agent: str = "navgpt") -> Path:
+    """A run of two walks of three moves each, with a thought at each."""
+    answer = {"thought": THOUGHT, "arrived": False, "action": "1"}
+    script = folder / "walk.jsonl"
+    script.write_text(json.dumps(json.dumps(answer)) + "\n")
+    out = folder / "run"
+    settings = {"decoding": "numbered", "model": {"repeat": True}}
+    run(
+        Plan(
+            agent,
+            "houses",
+            f"scripted:{script}",
+            settings,
+            limit=2,
+            max_steps=3,
+            out=out,
+        )
+    )
+    return out
+
+
+def told(folder: Path, drawn: object, instruction: str = "Go on.") -> list[Retold]:
+    """The walks retold by a model that always draws the same."""
+    answers = folder / "told.jsonl"
+    drawing = json.dumps({"thought": "", "places": drawn})
+    answers.write_text(f"{json.dumps(instruction)}\n{json.dumps(drawing)}\n")
+    plan = Retelling(folder / "run", f"scripted:{answers}", {"repeat": True})
+    return retell(plan, lambda each: None)[0]
+
+
+def test_a_true_drawing_has_no_error(tmp_path: Path) -> None:
+    walks(tmp_path)
+    first = told(tmp_path, [[0, 0]])[0]
+    assert first.error is None
+    assert first.problem == "drew 1 of 4 places"
+    assert first.instruction == "Go on."
+    assert first.original
+    shifted = [[x + 3, y - 5] for x, y in first.true]
+    again = told(tmp_path, shifted)[0]
+    assert again.error == pytest.approx(0.0, abs=1e-9)
+    assert again.end_error == pytest.approx(0.0, abs=1e-9)
+    content = json.loads((tmp_path / "run" / FILE).read_text())
+    assert content["episodes"][0]["episode"] == first.episode
+
+
+def test_the_instruction_is_written_without_thoughts(tmp_path: Path) -> None:
+    walks(tmp_path)
+    asked = tmp_path / "echo"
+    plan = Retelling(tmp_path / "run", "scripted:echo", {"length": 5_000})
+    prompts = [each.instruction for each in retell(plan, lambda each: None)[0]]
+    assert prompts
+    assert all("place 3" in prompt for prompt in prompts), asked
+    assert all(THOUGHT not in prompt for prompt in prompts)
+
+
+def test_errors_are_means_over_places_without_the_start() -> None:
+    true = ((0.0, 0.0), (0.0, 2.0), (2.0, 2.0))
+    walk = Retold("a", "s", "Go.", "Go.", true)
+    drawn = scored(walk, [(0.0, 0.0), (0.0, 1.0), (2.0, -1.0)], 4.0)
+    assert drawn.error == 2.0
+    assert drawn.end_error == 3.0
+    assert drawn.share == 0.5
+
+
+@pytest.mark.parametrize(
+    ("answer", "points"),
+    [
+        ('{"places": [[0, 0], [1.5, -2]]}', [(0.0, 0.0), (1.5, -2.0)]),
+        ('First {"places": [[9, 9]]}, no: {"places": [[1, 2]]}', [(1.0, 2.0)]),
+        ('{"places": [[1, 2, 3]]}', []),
+        ('{"places": [["a", 2]]}', []),
+        ('{"places": [[1, NaN]]}', []),
+        ('{"places": "none"}', []),
+        ("I cannot draw.", []),
+    ],
+)
+def test_coordinates_are_read_from_answers(
+    answer: str, points: list[tuple[float, float]]
+) -> None:
+    assert read_points(answer) == points
+
+
+def test_other_worlds_and_unknown_episodes_are_refused(tmp_path: Path) -> None:
+    run(Plan("random", "towns", limit=1, max_steps=2, out=tmp_path / "towns"))
+    with pytest.raises(UsageError, match="walks between viewpoints"):
+        retell(Retelling(tmp_path / "towns", "scripted:first"), lambda each: None)
+    walks(tmp_path)
+    plan = Retelling(tmp_path / "run", "scripted:first", episodes=["none"])
+    with pytest.raises(UsageError, match="no finished episode 'none'"):
+        retell(plan, lambda each: None)
+
+
+def test_the_command_prints_each_walk(tmp_path: Path) -> None:
+    walks(tmp_path)
+    command = ["retell", str(tmp_path / "run"), "--model", "scripted:first"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert "2 walks retold, 0 drawn with all places" in result.output
+    assert result.output.count("drawing:") == 2

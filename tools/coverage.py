@@ -5,7 +5,8 @@
 Draws episodes whose true mean, difference or horizon is known, hands their scores to the functions
 that print tables, comparisons and cards, and counts how often the printed interval holds the truth,
 and how often a test without an effect has p < 0.05. Wanted: at least 93% and at most 6% in each
-row from 10 episodes on, or no interval ("too few"). ``--short`` is the form in the test suite.
+row from 10 episodes on, or no interval ("too few"); and of differences that are said to be
+significant in 80% of cases, from 70% to 95%. ``--short`` is the form in the test suite.
 """
 
 from __future__ import annotations
@@ -17,20 +18,31 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 
 from wayword.bench.horizon import Attempt, horizon, mean_success
+from wayword.bench.ladders import ranks
 from wayword.core import registry
 from wayword.core.metric import Kind, Metric
-from wayword.metrics.compare import MetricDifference, compare
+from wayword.metrics import intervals
+from wayword.metrics.compare import MetricDifference, compare, mark_best
 from wayword.metrics.intervals import Floats, Interval
 from wayword.metrics.summary import summarize
+from wayword.metrics.tours import Tour, compare_gains
+from wayword.runs.active import choose
 from wayword.runs.forecast import dollars_range
+from wayword.runs.plan import Plan
+from wayword.runs.power import assumed_error, episodes_for
 
 HELD = 0.93
 REJECTED = 0.06
+POWER = (0.70, 0.95)
+"""Share of comparisons that find a difference which is said to be found in 80% of them: a rule for
+planning, which takes the errors of a pilot for those of the run."""
 Rng = np.random.Generator
 Draw = Callable[[Rng, int], NDArray[Any]]
 """A number of episodes -> their scores."""
@@ -39,21 +51,31 @@ Draw = Callable[[Rng, int], NDArray[Any]]
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A row of the table. ``held`` is the share of printed intervals that hold the truth (NaN: none
-    was printed), ``rejected`` the share of p < 0.05 without an effect (NaN: there is an effect)."""
+    was printed), ``rejected`` the share of p < 0.05 without an effect (NaN: there is an effect),
+    ``power`` that with a difference which is said to be found in 80% of cases."""
 
     section: str
     name: str
-    held: float
+    held: float = math.nan
     rejected: float = math.nan
     width: float = math.nan
+    power: float = math.nan
 
     @property
     def is_good(self) -> bool:
-        return not (self.held < HELD or self.rejected > REJECTED)
+        found = not (self.power < POWER[0] or self.power > POWER[1])
+        return found and not (self.held < HELD or self.rejected > REJECTED)
 
     def __str__(self) -> str:
-        held = "too few" if math.isnan(self.held) else f"{self.held:.1%}"
-        line = f"{self.section:<10} {self.name:<58} {held:>8}"
+        if not math.isnan(self.held):
+            result = f"{self.held:.1%}"
+        elif math.isnan(self.rejected) and math.isnan(self.power):
+            result = "too few"
+        else:
+            result = ""
+        line = f"{self.section:<10} {self.name:<58} {result:>8}"
+        if not math.isnan(self.power):
+            line += f"  found {self.power:.1%}"
         if not math.isnan(self.width):
             line += f"  width {self.width:<8.3g}"
         if not math.isnan(self.rejected):
@@ -410,6 +432,236 @@ def agreement(repeats: int) -> Iterator[Cell]:
     yield Cell("agreement", name, float(np.mean(agree)))
 
 
+def exact(repeats: int) -> Iterator[Cell]:
+    """Rates and their differences against scipy's exact intervals and tests, and the approximation
+    for many values against the integral that few values have."""
+    rng = np.random.default_rng(14)
+    ends = []
+    chances = []
+    for _ in range(repeats // 2):
+        n = int(rng.integers(2, 300))
+        solved = int(rng.integers(0, n + 1))
+        found = printed(np.repeat([1.0, 0.0], [solved, n - solved]), "rate")
+        right = binomtest(solved, n).proportion_ci(method="exact")
+        ends.append(max(abs(found.low - right.low), abs(found.high - right.high)))
+        gains, losses, ties = rng.multinomial(n, (0.3, 0.2, 0.5))
+        after = np.repeat([1.0, 0.0, 0.0], [gains, losses, ties])
+        before = np.repeat([0.0, 1.0, 0.0], [gains, losses, ties])
+        (line,) = compared(before[:, None], after[:, None], ["rate"])
+        wanted = 1.0
+        if gains + losses:
+            wanted = binomtest(int(gains), int(gains + losses)).pvalue
+        chances.append(abs(line.p - wanted))
+    # 1e-4: a hundredth of a percentage point, below the digits of any table
+    name = f"Clopper-Pearson, largest error {max(ends):.1e}"
+    yield Cell("exact", name, float(max(ends) < 1e-4))
+    name = f"McNemar, largest error {max(chances):.1e}"
+    yield Cell("exact", name, float(max(chances) < 1e-4))
+
+    shapes: Mapping[str, Draw] = {
+        "normal": lambda rng, n: rng.normal(rng.uniform(-0.5, 0.5), 1, n),
+        "log-normal": lambda rng, n: rng.lognormal(0, 1.5, n) - rng.uniform(1, 6),
+        "one far": lambda rng, n: np.append(rng.uniform(-0.2, 0.8, n - 1), -n / 10),
+    }
+    for shape, draw in shapes.items():
+        errors = []
+        while len(errors) < repeats // 4:
+            values = np.sort(draw(rng, int(rng.integers(31, 200))))
+            share, error = approximation_error(values, np.ones(len(values)))
+            # Others decide on no interval and no p-value that matters.
+            if 1e-6 < share < 0.1:
+                errors.append(error)
+        name = f"shares of many values, {shape}, largest error {max(errors):.1%}"
+        yield Cell("exact", name, float(max(errors) < 0.1))
+
+
+def approximation_error(values: Floats, weights: Floats) -> tuple[float, float]:
+    """Return the share of many values by its integral, and the relative error of what is used."""
+    approximated = intervals.share_below(values, weights)
+    with mock.patch.object(intervals, "_INTEGRATED", len(values)):
+        integrated = intervals.share_below(values, weights)
+    return integrated, abs(approximated / max(integrated, 1e-300) - 1)
+
+
+def bold(repeats: int) -> Iterator[Cell]:
+    """Three equal runs in a table with three metrics: some mean in bold."""
+    metrics = [
+        Metric("sr", "SR", "rate", "higher", ""),
+        Metric("spl", "SPL", "rate", "higher", ""),
+        Metric("ne", "NE", "metres", "lower", ""),
+    ]
+    for n in (30, 100):
+        rng = np.random.default_rng((15, n))
+        marked = []
+        for _ in range(repeats // 2):
+            scored = []
+            rows = []
+            for run in range(3):
+                values = rng.random((n, 3))
+                values[:, 0] = values[:, 0] > 0.5
+                table = {
+                    str(episode): dict(zip(("sr", "spl", "ne"), row, strict=True))
+                    for episode, row in enumerate(values.tolist())
+                }
+                scored.append(table)
+                rows.append(
+                    summarize(str(run), [*table.values()], family="indoor", metrics=metrics, of=n)
+                )  # fmt: skip
+            marked.append(any(row.best for row in mark_best(rows, scored)))
+        yield Cell("bold", f"3 runs, 3 metrics, n {n}", rejected=float(np.mean(marked)))
+
+
+# Parts of splits, metrics of some episodes, and seeds.
+
+
+def limits(repeats: int) -> Iterator[Cell]:
+    """``--limit`` on a split that is sorted by scene: the mean of all scenes, which differ."""
+    for size, n, rate in product((250, 1_000), (30, 100), (0.1, 0.5)):
+        rng = np.random.default_rng((16, size, n, int(10 * rate)))
+        center = math.log(rate / (1 - rate))
+        scenes = np.sort(1 / (1 + np.exp(-(center + 0.8 * rng.standard_normal(11)))))
+        outcomes = (rng.random(size) < np.repeat(scenes, size // 11 + 1)[:size]) * 1.0
+        tasks: Any = range(size)
+        found = []
+        for seed in range(repeats):
+            plan = Plan("oracle", "r2r:val_unseen", limit=n, shuffle=seed)
+            found.append(printed(outcomes[[*choose(plan, tasks)]], "rate"))
+        label = f"--limit {n} of {size} sorted by scene, SR {rate:g}"
+        yield summary_cell("limits", label, float(outcomes.mean()), found)
+
+
+def subsets(repeats: int) -> Iterator[Cell]:
+    """Metrics that some episodes lack: the interval of those that have it, and their number."""
+    for n, share, rate in product((40, 100), (0.4, 0.8), (0.1, 0.5)):
+        rng = np.random.default_rng((17, n, int(10 * share), int(10 * rate)))
+        found = []
+        for _ in range(repeats):
+            has = rng.random(n) < share
+            has[0] = False
+            values = np.where(has, rng.random(n) < rate, np.nan)
+            scores = [
+                {"length": 1.0} | ({"score": value} if value == value else {})
+                for value in values.tolist()
+            ]
+            row = summarize(
+                "run", scores, family="indoor", metrics=[metric("rate")], of=n, success="score",
+            )  # fmt: skip
+            interval = row.values["score"]
+            if row.counts["score"] != int(has.sum()):
+                interval = Interval(interval.mean, 2.0, 2.0)  # holds nothing
+            found.append(interval)
+        label = f"{share:.0%} of {n} episodes have the metric, SR {rate:g}"
+        yield summary_cell("subsets", label, rate, found)
+
+
+def seeds(repeats: int) -> Iterator[Cell]:
+    """Pooled runs that differ in their seeds, with the episode as unit."""
+    for n, spread in product((30, 100), (0.0, 2.0)):
+        rng = np.random.default_rng((18, n, int(spread)))
+        truth = float(
+            (1 / (1 + np.exp(-spread * rng.standard_normal(1_000_000)))).mean()
+        )
+        found = []
+        for _ in range(repeats):
+            chance = 1 / (1 + np.exp(-spread * rng.standard_normal(n)))
+            values = (rng.random((3, n)) < chance) * 1.0
+            owners = [str(episode) for _ in range(3) for episode in range(n)]
+            found.append(printed(values.ravel(), "rate", owners))
+        label = f"3 seeds of {n} episodes, SD of their logits {spread:g}"
+        yield summary_cell("seeds", label, truth, found)
+
+
+# Power, and learning over tours.
+
+
+def power(repeats: int) -> Iterator[Cell]:
+    """Differences that are said to be significant in 80% of cases: by the note below a comparison
+    that is not significant, and by ``wayword power``."""
+    discordant = 0.5  # of equal agents with an SR of 50% and no correlation
+    for n in (30, 100, 300):
+        rng = np.random.default_rng((19, n))
+        promised = []
+        for _ in range(repeats // 4):
+            (line,) = run_pairs(rng, n, discordant, 0.0)
+            if line.p >= 0.05:
+                promised.append(line.detectable)
+        gap = float(np.median(promised))
+        shown = []
+        for _ in range(repeats):
+            (line,) = run_pairs(rng, n, discordant, gap)
+            shown.append(line.p < 0.05)
+        label = f"the note below a comparison, n {n}: {100 * gap:.0f} points"
+        yield Cell("power", label, power=float(np.mean(shown)))
+    for gap in (0.05, 0.1, 0.2):
+        rng = np.random.default_rng((20, int(100 * gap)))
+        needed = episodes_for(gap, assumed_error(0.0))
+        shown = []
+        for _ in range(repeats // 2):
+            (line,) = run_pairs(rng, needed, discordant, gap)
+            shown.append(line.p < 0.05)
+        label = f"wayword power, {100 * gap:.0f} points: {needed} episodes"
+        yield Cell("power", label, power=float(np.mean(shown)))
+
+
+def run_pairs(
+    rng: Rng, n: int, discordant: float, gap: float
+) -> Sequence[MetricDifference]:
+    """Compare two runs on n episodes; ``discordant`` is the share that only one of both solves."""
+    drawn = rng.random(n)
+    after = (drawn < (discordant + gap) / 2) * 1.0
+    before = ((drawn < discordant) & (after == 0)) * 1.0
+    return compared(before[:, None], after[:, None], ["rate"])
+
+
+def tours(repeats: int) -> Iterator[Cell]:
+    """The test of memory: two runs of the same tours, whose later episodes are easier or harder by
+    ``slope``. A player without memory gains nothing over one that forgets; one with memory gains
+    ``effect`` in second halves."""
+    shapes = {"11 scenes x 3 tours x 20": (11, 3, 20), "16 x 1 x 12": (16, 1, 12),
+              "60 x 1 x 10": (60, 1, 10)}  # fmt: skip
+    for (name, shape), (slope, effect) in product(
+        shapes.items(), ((0.0, 0.0), (0.3, 0.0), (-0.3, 0.0), (0.0, 0.2))
+    ):
+        rng = np.random.default_rng((21, *shape, int(10 * abs(slope)), int(slope > 0)))
+        lines: list[MetricDifference] = []
+        for _ in range(max(200, repeats // 2)):
+            chances = tour_chances(rng, *shape, slope)
+            played = {tour: [*each] for tour, each in chances.items()}
+            runs = []
+            for gained in (0.0, effect):
+                scores = {}
+                for each in chances.values():
+                    for number, (episode, chance) in enumerate(each.items()):
+                        learned = gained if number >= len(each) / 2 else 0.0
+                        won = rng.random() < chance + learned
+                        scores[episode] = {"score": float(won)}
+                runs.append(scores)
+            found = compare_gains(
+                ("forgets", runs[0]), ("remembers", runs[1]), played, "indoor", [metric("rate")]
+            )  # fmt: skip
+            lines += found.lines
+        mean = float(np.mean([line.difference.mean for line in lines]))
+        label = f"{name}, slope {slope:g}, effect {effect:g}: mean {mean:+.3f}"
+        yield test_cell("tours", label, effect, lines)
+
+
+def tour_chances(
+    rng: Rng, scenes: int, count: int, length: int, slope: float
+) -> dict[Tour, dict[str, float]]:
+    """Draw the success of each episode of each tour. Scenes and paths differ in difficulty; tours
+    of a scene have the same paths."""
+    chances: dict[Tour, dict[str, float]] = {}
+    for scene in range(scenes):
+        paths = 0.45 + rng.normal(0, 0.1) + rng.normal(0, 0.15, length)
+        paths += slope * np.linspace(-0.5, 0.5, length)
+        # Up to 0.75, so that memory has its full effect everywhere
+        paths = np.clip(paths, 0.05, 0.75)
+        for number in range(count):
+            names = [f"s{scene}_p{path}_{number}" for path in range(length)]
+            chances[f"s{scene}", number] = dict(zip(names, paths.tolist(), strict=True))
+    return chances
+
+
 # The bench.
 
 LENGTHS = (2, 4, 8, 16, 32, 64)
@@ -499,6 +751,22 @@ def bench_means(repeats: int) -> Iterator[Cell]:
         yield cell
 
 
+def board(repeats: int) -> Iterator[Cell]:
+    """Equal players on a track of a board: some are ranked below others."""
+    for players in (2, 4):
+        rng = np.random.default_rng((22, players))
+        differ = []
+        for _ in range(repeats // 2):
+            cards = []
+            for _ in range(players):
+                attempts = attempts_of(rng, decaying(1, 13.5))
+                cards.append({each.episode: float(each.success) for each in attempts})
+            found = ranks(cards, lambda episode: episode.partition("_")[0])
+            differ.append(len(set(found)) > 1)
+        label = f"{players} equal players, ranks differ"
+        yield Cell("board", label, rejected=float(np.mean(differ)))
+
+
 def forecasts(repeats: int) -> Iterator[Cell]:
     """Dollars of 100 episodes, estimated from the first few of them."""
     for sigma, pilot in product((0.3, 0.8, 1.2), (5, 10, 30)):
@@ -516,12 +784,15 @@ def forecasts(repeats: int) -> Iterator[Cell]:
 SECTIONS: Mapping[str, Callable[[int], Iterator[Cell]]] = {
     "rates": rates, "clustered": clustered, "published": published, "scenes": new_scenes,
     "skewed": skewed, "paired": paired, "means": paired_means, "families": families,
-    "agreement": agreement, "horizons": horizons, "bench": bench_means, "forecasts": forecasts,
+    "agreement": agreement, "exact": exact, "bold": bold, "limits": limits, "subsets": subsets,
+    "seeds": seeds, "power": power, "tours": tours, "horizons": horizons, "bench": bench_means,
+    "board": board, "forecasts": forecasts,
 }  # fmt: skip
 SHORT: Mapping[str, Callable[[], Iterator[Cell]]] = {
     "rates": lambda: rates(400), "skewed": lambda: skewed(30), "horizons": lambda: horizons(100),
     "paired": lambda: paired(20, (10, 30)), "bench": lambda: bench_means(40),
     "forecasts": lambda: forecasts(200), "agreement": lambda: agreement(40),
+    "exact": lambda: exact(40), "limits": lambda: limits(100), "subsets": lambda: subsets(100),
 }  # fmt: skip
 """The short form, for the test suite: few repetitions, whose seeds are fixed."""
 

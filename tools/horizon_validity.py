@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from wayword.bench import checksums, ladders
 from wayword.bench.horizon import Attempt, horizon
 from wayword.bench.ladders import Track
 from wayword.core.action import STOP, Action, ActionSpace, Decision
+from wayword.core.dataset import Dataset, Task
 from wayword.core.game import Game
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics import scoring
@@ -79,8 +81,8 @@ def floor(track: Track, repeats: int, shortest: int) -> None:
 
 def policies(track: Track) -> None:
     """Print the episodes that policies without any skill solve at each level, and their horizon."""
-    for name in policy_names(track):
-        print(row_of(track, name, policy_attempts(track, name)), flush=True)
+    for name, attempts in policy_attempts(track).items():
+        print(row_of(track, name, attempts), flush=True)
 
 
 def policy_names(track: Track) -> list[str]:
@@ -96,29 +98,44 @@ def policy_names(track: Track) -> list[str]:
 
 
 def policy_attempts(
-    track: Track, name: str, levels: int = 99, episodes: int = 99
-) -> list[Attempt]:
-    """Play the first episodes of the first levels of a track with a policy."""
-    attempts = []
-    for level, (_, plan) in enumerate(entry("random").plans(track)):
+    track: Track, levels: int = 99, episodes: int = 99
+) -> dict[str, list[Attempt]]:
+    """Play the first episodes of the first levels of a track with each of its policies."""
+    names = policy_names(track)
+    attempts: dict[str, list[Attempt]] = {name: [] for name in names}
+    for level, (length, plan) in enumerate(entry("random").plans(track)):
         if level >= levels:
             break
         dataset = open_dataset(plan)
+        # All policies play an episode before the next one: a home takes longer to build than to
+        # play, and not all of a level fit into the cache.
         for number in range(min(episodes, len(dataset.tasks))):
             task = dataset.tasks[number]
-            rng = random.Random(number)
-            game = Game(dataset.world(task.episode), task.episode, dataset.max_steps)
-            repeated: dict[str, Action] = {}
-            for actor in game.turns():
-                space = game.world.action_space(actor)
-                chosen = choice(name, space, repeated.get(actor), rng)
-                repeated[actor] = chosen
-                game.act(actor, Decision(chosen))
-            (scores,) = scoring.score(dataset, [(task, game.finished())])
-            won = scores.get(track.success, 0.0) >= track.at_least
-            place = ladders.place(task.episode.id)
-            attempts.append(Attempt(level, place, task.episode.id, won))
+            for name in names:
+                won = solves(name, dataset, task, track, random.Random(number))
+                place = ladders.place(task.episode.id)
+                attempts[name].append(Attempt(level, place, task.episode.id, won))
+        solved = {
+            name: sum(each.success for each in tried if each.level == level)
+            for name, tried in attempts.items()
+        }
+        print(f"{track.name} {length}: {solved}", file=sys.stderr, flush=True)
     return attempts
+
+
+def solves(
+    name: str, dataset: Dataset, task: Task, track: Track, rng: random.Random
+) -> bool:
+    """Play an episode with a policy, and return True if it succeeds."""
+    game = Game(dataset.world(task.episode), task.episode, dataset.max_steps)
+    repeated: dict[str, Action] = {}
+    for actor in game.turns():
+        space = game.world.action_space(actor)
+        chosen = choice(name, space, repeated.get(actor), rng)
+        repeated[actor] = chosen
+        game.act(actor, Decision(chosen))
+    (scores,) = scoring.score(dataset, [(task, game.finished())])
+    return bool(scores.get(track.success, 0.0) >= track.at_least)
 
 
 def row_of(track: Track, name: str, attempts: Sequence[Attempt]) -> str:

@@ -310,3 +310,21 @@ def test_what_is_not_significant_says_what_it_could_have_shown(
     assert line["detectable"] > 0.5
     assert (record["clusters"], record["unit"]) == (4, "")
     assert "McNemar" in record["method"]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "gap", "reason"),
+    [
+        (1, 2.0, "fewer than two pairs"),
+        (39, 2.0, "a metric without bounds, fewer than 40 pairs"),
+        (40, 2.0, "a metric without bounds, the same difference in all pairs"),
+        (40, inf, "infinite values"),
+    ],
+)
+def test_a_difference_without_interval_says_why(
+    pairs: int, gap: float, reason: str
+) -> None:
+    first = {str(n): {"ne": 1.0} for n in range(pairs)}
+    second = {str(n): {"ne": 1.0 + gap} for n in range(pairs)}
+    text = render(compare("first", first, "second", second, family="indoor"), width=200)
+    assert f"No interval: {reason}." in text

@@ -350,3 +350,5 @@ def test_refusals(player: str, tmp_path: Path) -> None:
     run(Plan("random", "houses", limit=2, out=tmp_path / "b"))
     with pytest.raises(UsageError, match="no scene has two finished episodes"):
         report(tmp_path / "b")
+    with pytest.raises(UsageError, match="a run cannot be compared with itself"):
+        report(tmp_path / "b", tmp_path / "b")

@@ -25,8 +25,10 @@ single test; the lower end only if a level beyond it is. Neither needs a shape o
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -100,7 +102,9 @@ def horizon(
     ]
     low = 0.0
     if above:
-        low = math.inf if above[-1] == len(lengths) - 1 else float(lengths[above[-1]])
+        low = float(lengths[above[-1]])
+    if above and above[-1] == len(lengths) - 1:
+        low = math.inf
     high = math.inf
     for length, rate in zip(reversed(lengths), reversed(rates), strict=True):
         if not (rate.high < HALF or math.isnan(rate.mean)):
@@ -108,18 +112,14 @@ def horizon(
         high = float(length)
     if high == lengths[0]:
         high = 0.0  # every level is below
-    tried = [
-        sum(each.level == level for each in attempts) for level in range(len(lengths))
-    ]
+    counts = Counter(each.level for each in attempts)
+    tried = [counts[level] for level in range(len(lengths))]
     value = isotonic_crossing(lengths, [rate.mean for rate in rates], tried, HALF)
     h50 = Interval(min(max(value, low), high), low, high)
 
     played = [rate for rate in rates if not math.isnan(rate.mean)]
-    rises = any(
-        later.low > earlier.high
-        for at, earlier in enumerate(played)
-        for later in played[at + 1 :]
-    )
+    pairs = combinations(played, 2)
+    rises = any(later.low > earlier.high for earlier, later in pairs)
     best = max(played, key=lambda rate: rate.mean)
     return Horizon(h50, tuple(rates), best, not rises)
 

@@ -143,19 +143,16 @@ class Contender:
 
     @property
     def folder(self) -> Path:
-        name = "-".join(
-            part
-            for part in (Path(self.agent).stem, self.model.rpartition("/")[2])
-            if part
-        )
-        if self.salt:
-            twin = [f"salt-{hashlib.sha256(self.salt.encode()).hexdigest()[:8]}"]
-        else:
-            twin = []
-        name = "-".join(
-            [name.replace(":", "-"), *twin, *(["quick"] if self.quick else [])]
-        )
-        return self.out or Path("runs/bench") / name
+        if self.out:
+            return self.out
+        parts = [Path(self.agent).stem]
+        if model := self.model.rpartition("/")[2]:
+            parts.append(model)
+        if self.salt:  # without the salt itself, which is secret
+            parts.append(f"salt-{_digest(self.salt)}")
+        if self.quick:
+            parts.append("quick")
+        return Path("runs/bench") / "-".join(parts).replace(":", "-")
 
     def chosen(self) -> list[Track]:
         """The tracks to play. Raises ``UsageError``."""
@@ -165,21 +162,17 @@ class Contender:
                 raise UsageError(
                     f"--tracks: no track {name!r}; {suggest(name, list(named))}"
                 )
-        if self.tracks:
-            tracks = [named[name] for name in self.tracks]
-        else:
-            tracks = list(named.values())
-        return [track.quick() if self.quick else track for track in tracks]
+        tracks = [named[name] for name in self.tracks or named]
+        if self.quick:
+            tracks = [track.quick() for track in tracks]
+        return tracks
 
     def plans(self, track: Track, **options: Any) -> Iterator[tuple[int, Plan]]:
         """Each level's length and plan, the shortest first; ``options`` are further fields."""
         bench = self.bench
         seed = bench.seed
         if self.salt:  # the version's own seeds are small
-            seed = (
-                1_000
-                + int(hashlib.sha256(self.salt.encode()).hexdigest()[:8], 16) % 100_000
-            )
+            seed = 1_000 + int(_digest(self.salt), 16) % 100_000
         for length in track.lengths:
             drawn = {
                 **track.settings,
@@ -202,8 +195,10 @@ class Contender:
             )
 
     def _settings(self, dataset: Mapping[str, Any]) -> Mapping[str, Any]:
-        own = self.bench.settings if self.agent == self.bench.agent else {}
-        return merge(merge(own, self.settings), {"dataset": dataset})
+        settings = self.settings
+        if self.agent == self.bench.agent:
+            settings = merge(self.bench.settings, settings)
+        return merge(settings, {"dataset": dataset})
 
     def real_plan(self, real: RealSet, **options: Any) -> Plan:
         """The plan of a sample of a published dataset, before its split is known."""
@@ -244,6 +239,11 @@ class Contender:
                 for track in self.chosen()
             },
         }
+
+
+def _digest(salt: str) -> str:
+    """The start of a salt's SHA-256, which names a private twin without telling its salt."""
+    return hashlib.sha256(salt.encode()).hexdigest()[:8]
 
 
 def sample_size(bench: Bench, quick: bool) -> int:
@@ -302,34 +302,33 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
     rows = []
     losses = []
     for kind, rate in bench.robust.items():
-        pairs = list[tuple[str, bool, bool]]()
+        places: list[str] = []
+        before: list[bool] = []
+        after: list[bool] = []
         tracks = []
         played = []
         for track in bench.tracks:
-            track = track.quick() if quick else track
+            if quick:
+                track = track.quick()
             clean = folder / track.name / f"{track.middle:03d}"
             path = folder / ROBUST / kind / track.name
             if not (is_run(path) and is_run(clean)):
                 continue
-            before = {name: won for name, won, _ in results(clean, track)}
-            played += [scores for *_, scores in results(path, track)]
-            found = {
-                name: won for name, won, _ in results(path, track) if name in before
-            }
-            pairs += [
-                (f"{track.name}/{place(n)}", before[n], won) for n, won in found.items()
-            ]
+            clean_wins = {name: won for name, won, _ in results(clean, track)}
+            for name, won, scores in results(path, track):
+                played.append(scores)
+                if name in clean_wins:
+                    places.append(f"{track.name}/{place(name)}")
+                    before.append(clean_wins[name])
+                    after.append(won)
             tracks.append(track.name)
-        if pairs:
-            gaps = np.array([[float(before) - float(won)] for _, before, won in pairs])
-            losses += estimates(gaps, [DIFFERENCE], [where for where, *_ in pairs])
-            clean_rate, rate_now = (
-                float(np.mean([pair[n] for pair in pairs])) for n in (1, 2)
-            )
+        if places:
+            gaps = np.array(before, dtype=float) - np.array(after, dtype=float)
+            losses += estimates(gaps[:, None], [DIFFERENCE], places)
             rows.append(
-                {"kind": kind, "rate": rate, "tracks": tracks, "episodes": len(pairs),
-                 "clean": round(clean_rate, 4), "perturbed": round(rate_now, 4),
-                 **cost(played)}
+                {"kind": kind, "rate": rate, "tracks": tracks, "episodes": len(places),
+                 "clean": round(float(np.mean(before)), 4),
+                 "perturbed": round(float(np.mean(after)), 4), **cost(played)}
             )  # fmt: skip
     for row, loss, (p, alpha) in zip(
         rows, losses, holm([loss.p() for loss in losses]), strict=True
@@ -353,7 +352,8 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
     for track in bench.tracks:
         if track.name not in header["tracks"]:
             continue
-        track = track.quick() if header["quick"] else track
+        if header["quick"]:
+            track = track.quick()
         played = list(outcomes(folder, track))
         if not played:
             continue
@@ -374,11 +374,12 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
             f"{folder}: has no runs of the bench yet; play with wayword bench"
         )
     robust = robustness(folder, bench, header["quick"])
-    total = [*robust, *(level for each in tracks.values() for level in each["levels"])]
-    sums = {
-        key: sum(level.get(key) or 0 for level in total)
-        for key in ("tokens", "dollars")
-    }
+    total = [*robust]
+    for each in tracks.values():
+        total += each["levels"]
+    sums: dict[str, Any] = {}
+    for key in ("tokens", "dollars"):
+        sums[key] = sum(row.get(key) or 0 for row in total)
     overall = None  # a mean over some tracks would not compare with one over others
     if len(tracks) == len(bench.tracks):
         overall = triple(rate_interval(np.array(means)))
@@ -429,7 +430,9 @@ def _horizon(fitted: Horizon, track: Track) -> dict[str, Any]:
     def bounded(length: float) -> float | str:
         if length <= 0:
             return f"< {track.lengths[0]}"
-        return f"> {track.lengths[-1]}" if math.isinf(length) else round(length, 2)
+        if math.isinf(length):
+            return f"> {track.lengths[-1]}"
+        return round(length, 2)
 
     h50 = fitted.h50
     return {
@@ -493,13 +496,22 @@ def read_card(folder: Path) -> dict[str, Any]:
     path = folder / CARD if folder.is_dir() else folder
     card = read_stored(path)
     header = {key: value for key, value in card.items() if key not in _COMPUTED}
-    header["tracks"] = {
-        name: {key: row[key] for key in ("lengths", "unit")}
-        for name, row in card["tracks"].items()
-    }
+    header["tracks"] = track_heads(card)
     if "real" in card:
-        header["real"] = [{key: row[key] for key in ROW_HEAD} for row in card["real"]]
-    return make_card(path.parent, header) if level_runs(path.parent) else card
+        header["real"] = []
+        for row in card["real"]:
+            header["real"].append({key: row[key] for key in ROW_HEAD})
+    if not level_runs(path.parent):
+        return card
+    return make_card(path.parent, header)
+
+
+def track_heads(card: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The part of each track of a card that its header has: lengths and unit."""
+    heads = {}
+    for name, row in card["tracks"].items():
+        heads[name] = {"lengths": row["lengths"], "unit": row["unit"]}
+    return heads
 
 
 SHAPES: Shapes = {
@@ -562,7 +574,12 @@ def _cells(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
 def estimate(h50: Sequence[float | str]) -> tuple[str, str]:
     """A horizon and its interval as texts. It is below the ladder where success never exceeds one
     half. There is none where the interval is the whole ladder: success does not fall."""
-    value, low, high = (v if isinstance(v, str) else f"{v:.3g}" for v in h50)
+    texts = []
+    for end in h50:
+        if not isinstance(end, str):
+            end = f"{end:.3g}"
+        texts.append(end)
+    value, low, high = texts
     if value.startswith("<"):
         value = BELOW
     elif low.startswith("<") and high.startswith(">"):
@@ -649,16 +666,16 @@ def real_line(row: Mapping[str, Any]) -> str:
             f"{row['unit']}), {row['rejection_rate']:.1%} rejected, {row['tokens']:,} tokens, "
             f"{dollars_text(row)}, {row['seconds']:.0f} s"
         )
-    return line + (
-        f"\n  in place of {row['named']}, missing: {missing}" if missing else ""
-    )
+    if missing:
+        line += f"\n  in place of {row['named']}, missing: {missing}"
+    return line
 
 
 def sample_count(row: Mapping[str, Any]) -> str:
     """The episodes of a row: ``200``, or ``150 of 200`` where the sample is not complete."""
-    played = row["episodes"]
-    size = row["sample"]
-    return str(size) if played == size else f"{played} of {size}"
+    if row["episodes"] == row["sample"]:
+        return str(row["sample"])
+    return f"{row['episodes']} of {row['sample']}"
 
 
 _BAR = 24
@@ -736,22 +753,25 @@ def compare_real(first: Path, second: Path) -> list[TrackDifference]:
     """Differences on each split of published data that both cards have, corrected apart from the
     tracks."""
     cards = [read_card(folder) for folder in (first, second)]
-    splits = [
-        {row["dataset"] for row in card.get("real", ()) if row["episodes"]}
-        for card in cards
-    ]
+    played = [_real_splits(card) for card in cards]
     found = []
     for real in open_bench(cards[0]["bench"]).real:
-        for on in (f"{real.name}:{split}" for split in real.splits):
-            if all(on in names for names in splits):
-                paths = [sample_folder(each, on) for each in (first, second)]
-                wins = [
-                    {n: float(w) for n, w, _ in results(p, real)}
-                    for p in paths
-                    if is_run(p)
-                ]
-                found.append((on, wins, real.cluster_of))
+        for split in real.splits:
+            on = f"{real.name}:{split}"
+            if not all(on in splits for splits in played):
+                continue
+            wins = []
+            for path in (sample_folder(first, on), sample_folder(second, on)):
+                if is_run(path):
+                    tried = results(path, real)
+                    wins.append({name: float(won) for name, won, _ in tried})
+            found.append((on, wins, real.cluster_of))
     return _differences(found)
+
+
+def _real_splits(card: Mapping[str, Any]) -> set[str]:
+    """The published splits of which a card has episodes."""
+    return {row["dataset"] for row in card.get("real", ()) if row["episodes"]}
 
 
 def _differences(
@@ -761,7 +781,10 @@ def _differences(
     out."""
     rows: list[tuple[str, int, int, MeanEstimate]] = []
     for label, wins, cluster in found:
-        if len(wins) == 2 and (shared := [name for name in wins[0] if name in wins[1]]):
+        if len(wins) < 2:
+            continue
+        shared = [name for name in wins[0] if name in wins[1]]
+        if shared:
             owners = [cluster(name) for name in shared]
             estimate = _difference(wins[0], wins[1], shared, owners)
             rows.append((label, len(shared), len(set(owners)), estimate))
@@ -798,8 +821,10 @@ def ranks(
     better = [0] * len(players)
     corrected = holm([estimate.p() for *_, estimate in pairs])
     for (a, b, estimate), (p, _) in zip(pairs, corrected, strict=True):
-        if p < ALPHA:
-            better[a if estimate.mean > 0 else b] += 1
+        if p < ALPHA and estimate.mean > 0:  # b is better
+            better[a] += 1
+        elif p < ALPHA:
+            better[b] += 1
     return [1 + number for number in better]
 
 
@@ -858,7 +883,9 @@ def clearest_p(places: int, tracks: int) -> float:
 
 def _change(row: TrackDifference, items: str = "episodes") -> str:
     gap = row.difference.times(100)
-    verdict = "" if row.holm >= ALPHA else " *"
+    verdict = ""
+    if row.holm < ALPHA:
+        verdict = " *"
     return (
         f"success {gap.mean:+.0f} points [{gap.low:+.0f}, {gap.high:+.0f}] on {row.shared} "
         f"{items}, p {row.p:.3f}, Holm {row.holm:.3f}{verdict}"

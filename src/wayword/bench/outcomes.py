@@ -59,5 +59,7 @@ def total(scores: Sequence[Mapping[str, float]], key: str) -> float:
 
 def triple(found: Interval, least: float = 0.0) -> list[float]:
     """An estimate and its bounds: ``least`` and 1 where one place alone gives no interval."""
-    low, high = (found.low, found.high) if math.isfinite(found.low) else (least, 1.0)
-    return [round(value, 4) for value in (found.mean, low, high)]
+    ends = found.low, found.high
+    if not math.isfinite(found.low):
+        ends = least, 1.0
+    return [round(value, 4) for value in (found.mean, *ends)]

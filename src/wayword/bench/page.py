@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -88,9 +89,9 @@ def curve(track: Mapping[str, Any]) -> Curve:
         return round(8 + (1 - rate) * (HEIGHT - FOOT - 8), 1)
 
     rows = [(x(level["length"]), *map(y, level["success"])) for level in levels]
-    edge = [(at, high) for at, _, _, high in rows] + [
-        (at, low) for at, _, low, _ in rows[::-1]
-    ]
+    # The band's edge runs along the upper ends, and back along the lower ones.
+    edge = [(at, high) for at, _, _, high in rows]
+    edge += [(at, low) for at, _, low, _ in rows[::-1]]
     words = [
         f"length {level['length']}: {level['solved']} of {level['episodes']} solved"
         for level in levels
@@ -187,7 +188,7 @@ def write_board(
     rows.sort(key=lambda row: (bool(row["unverified"]), row["rank"] or len(rows)))
     path = out / "index.html"
     versions = sorted({row["card"]["bench"] for row in rows})
-    named = {name for row in rows for name in row["card"]["tracks"]}
+    named = set(chain.from_iterable(row["card"]["tracks"] for row in rows))
     names = [track.name for track in ladders.open_bench().tracks if track.name in named]
     text = _render(
         "board.html", groups=_groups(rows), tracks=names, versions=versions,

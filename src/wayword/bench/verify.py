@@ -93,12 +93,9 @@ class _Check:
 
     def _of_header(self, key: str) -> Any:
         value = self.card.get(key)
-        if key != "tracks":
-            return value
-        return {
-            name: {"lengths": row["lengths"], "unit": row["unit"]}
-            for name, row in self.card["tracks"].items()
-        }
+        if key == "tracks":
+            value = ladders.track_heads(self.card)
+        return value
 
     def _entry(self) -> ladders.Contender:
         """The player that the card describes, with the salt of its runs."""
@@ -197,8 +194,9 @@ def _role_models(plan: Plan) -> dict[str, str]:
     """The name of each role's model in the group ``models``."""
     names = {}
     for role, group in plan.group("models").items():
-        name = group.get("name", plan.model) if isinstance(group, Mapping) else group
-        names[role] = str(name)
+        if isinstance(group, Mapping):
+            group = group.get("name", plan.model)
+        names[role] = str(group)
     return names
 
 

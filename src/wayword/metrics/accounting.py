@@ -6,6 +6,8 @@ estimated; the number of such calls is a metric.
 
 from __future__ import annotations
 
+from itertools import chain
+
 from wayword.core import trajectory as notes
 from wayword.core.action import Rejection
 from wayword.core.trajectory import Trajectory
@@ -21,16 +23,21 @@ PREDICTED_METRICS = definitions.PREDICTIONS
 def account(trajectory: Trajectory) -> dict[str, float]:
     """Return the accounting metrics of one episode, by key; ``cut_off`` only with model calls,
     ``cost`` only if the price of every call is known."""
-    taken = [step for trial in trajectory.trials() for step in trial.steps]
-    decisions = [step.decision for step in taken]
-    answers = [d if isinstance(d, Rejection) else d.fallback_for for d in decisions]
-    rejected = [answer for answer in answers if answer is not None]
+    taken = [*chain.from_iterable(trial.steps for trial in trajectory.trials())]
+    rejected: list[Rejection] = []
+    for step in taken:
+        decision = step.decision
+        if isinstance(decision, Rejection):
+            rejected.append(decision)
+        elif decision.fallback_for is not None:  # replaced by the agent's own choice
+            rejected.append(decision.fallback_for)
     calls = list(trajectory.calls())
-    usages = [call.answer.usage for call in calls if call.answer is not None]
+    answers = [call.answer for call in calls if call.answer is not None]
+    usages = [answer.usage for answer in answers]
     scores: dict[str, float] = {
         "steps": len(taken),
         "rejections": len(rejected),
-        "rejection_rate": len(rejected) / len(taken) if taken else 0.0,
+        "rejection_rate": len(rejected) / max(1, len(taken)),
         "calls": len(calls),
         "prompt_tokens": sum(usage.prompt for usage in usages),
         "reused_tokens": sum(usage.reused for usage in usages),
@@ -40,7 +47,9 @@ def account(trajectory: Trajectory) -> dict[str, float]:
     dropped = {notes.HISTORY_DROPPED: 0, notes.EXAMPLES_DROPPED: 0}
     for note in trajectory.notes():
         if note.kind in dropped:
-            field = "steps" if note.kind == notes.HISTORY_DROPPED else "count"
+            field = "count"
+            if note.kind == notes.HISTORY_DROPPED:
+                field = "steps"
             dropped[note.kind] += int(note.details.get(field, 0))
     rare = {
         "reasoning_tokens": sum(usage.reasoning for usage in usages),
@@ -50,19 +59,15 @@ def account(trajectory: Trajectory) -> dict[str, float]:
         "examples_forgotten": dropped[notes.EXAMPLES_DROPPED],
     }
     scores |= {key: count for key, count in rare.items() if count}
-    answered_by = [call.answer.answered_by for call in calls if call.answer is not None]
+    # Only a cascade of a small and a large model says who answered.
+    answered_by = [answer.answered_by for answer in answers]
     if any(answered_by):
         scores["escalated"] = answered_by.count("large") / len(answered_by)
     if taken and calls:
-        scores["cut_off"] = sum(answer.kind == "cut_off" for answer in rejected) / len(
-            taken
-        )
+        cut = sum(answer.kind == "cut_off" for answer in rejected)
+        scores["cut_off"] = cut / len(taken)
     # A call that failed or came from the response cache was not paid for.
-    paid = [
-        call.answer
-        for call in calls
-        if call.answer is not None and not call.answer.cached
-    ]
+    paid = [answer for answer in answers if not answer.cached]
     costs = [answer.cost for answer in paid if answer.cost is not None]
     if len(costs) == len(paid):
         scores["cost"] = sum(costs, 0.0)
@@ -89,7 +94,6 @@ def psr(trajectory: Trajectory) -> dict[str, float]:
         return {}
     scores = {"psr": sum(bool(note.get("valid")) for note in answers) / len(answers)}
     if all("first_word" in note for note in answers):
-        scores["psr_released"] = sum(
-            bool(note["first_word"]) for note in answers
-        ) / len(answers)
+        counted = sum(bool(note["first_word"]) for note in answers)
+        scores["psr_released"] = counted / len(answers)
     return scores

@@ -129,19 +129,18 @@ def compare(
     if not shared:
         problem = f"{first_name} and {second_name} have no finished episode in common"
         raise UsageError(f"{problem}; compare runs on the same split")
-    keys = scoring.by_key(
-        metrics if metrics is not None else scoring.scorer(family).metrics
-    )
-    present = {key for scores in (first, second) for e in shared for key in scores[e]}
-    compared = [metric for key, metric in keys.items() if key in present]
-    before, after = (  # (episodes, metrics); NaN where there is no value
-        np.array(
-            [[scores[e].get(m.key, math.nan) for m in compared] for e in shared],
-            dtype=float,
-        )
-        for scores in (first, second)
-    )
-    owners = [clusters.get(e, e) if clusters is not None else e for e in shared]
+    if metrics is None:
+        metrics = scoring.scorer(family).metrics
+    present: set[str] = set()
+    for episode in shared:
+        present |= first[episode].keys() | second[episode].keys()
+    keys = [key for key in scoring.by_key(metrics) if key in present]
+    compared = [scoring.by_key(metrics)[key] for key in keys]
+    before = _score_table(first, shared, keys)
+    after = _score_table(second, shared, keys)
+    owners: list[Hashable] = list(shared)
+    if clusters is not None:
+        owners = [clusters.get(episode, episode) for episode in shared]
     with np.errstate(invalid="ignore"):
         differences = after - before
     same = (before == after) & np.isinf(before)  # inf - inf: both unreachable
@@ -171,6 +170,17 @@ def compare(
     return corrected([result])[0]
 
 
+def _score_table(
+    scores: Scores, episodes: Sequence[str], keys: Sequence[str]
+) -> Floats:
+    """Return scores (episodes, metrics), NaN where an episode has no value."""
+    rows = []
+    for episode in episodes:
+        row = scores[episode]
+        rows.append([row.get(key, math.nan) for key in keys])
+    return np.array(rows, dtype=float)
+
+
 def _bounds(metric: Metric, widest: float) -> Bounds:
     """Return the lowest and highest possible difference."""
     if metric.kind != "rate":
@@ -186,7 +196,9 @@ def _line(
     estimate: MeanEstimate,
 ) -> MetricDifference:
     both = ~np.isnan(difference)
-    gain = -difference[both] if metric.better == "lower" else difference[both]
+    gain = difference[both]
+    if metric.better == "lower":
+        gain = -gain
     return MetricDifference(
         metric,
         n=int(both.sum()),
@@ -212,10 +224,12 @@ def corrected(results: Sequence[Comparison]) -> list[Comparison]:
     queues = {}
     for name, lines in families.items():
         queues[name] = iter(_corrected_lines(lines))
-    return [
-        replace(result, lines=tuple(next(queues[line.family]) for line in result.lines))
-        for result in results
-    ]
+    changed = []
+    for result in results:
+        # Each family's lines come back in the order in which they were collected.
+        own = tuple(next(queues[line.family]) for line in result.lines)
+        changed.append(replace(result, lines=own))
+    return changed
 
 
 def _corrected_lines(lines: Sequence[MetricDifference]) -> list[MetricDifference]:
@@ -242,7 +256,8 @@ def render(
 ) -> str:
     """Return comparisons as text: ``rich``, ``json``, ``csv``, ``markdown`` or ``latex``. Raises
     ``UsageError`` for another format."""
-    listed = [results] if isinstance(results, Comparison) else list(results)
+    if isinstance(results, Comparison):
+        results = [results]
     writers: dict[str, Callable[[Sequence[Comparison]], str]] = {
         "rich": lambda listed: "\n".join(_to_terminal(each, width) for each in listed),
         "json": _to_json,
@@ -250,7 +265,7 @@ def render(
         "markdown": lambda listed: "\n".join(map(_to_markdown, listed)),
         "latex": lambda listed: "\n".join(map(_to_latex, listed)),
     }
-    return write_as(format, writers, listed)
+    return write_as(format, writers, results)
 
 
 def heading(result: Comparison) -> str:
@@ -277,13 +292,27 @@ def _notes(result: Comparison) -> list[str]:
             line for line in result.lines if line.family == name and line.tests > 1
         ]
         if lines:
-            which = lines[0].metric.label if name == PRIMARY else "Other metrics"
+            which = "Other metrics"
+            if name == PRIMARY:
+                which = lines[0].metric.label
             notes.append(f"{which}: Holm's correction for {lines[0].tests} tests.")
-    if any(math.isnan(line.difference.half) for line in result.lines):
-        notes.append(
-            f"No interval: a metric without bounds, fewer than {FEWEST} pairs."
-        )
+    reasons = dict.fromkeys(map(_no_interval, result.lines))
+    notes += [f"No interval: {why}." for why in reasons if why]
     return notes
+
+
+def _no_interval(line: MetricDifference) -> str:
+    """Return the reason why a difference has no interval; empty if it has one."""
+    if line.estimate is None or math.isfinite(line.difference.half):
+        return ""
+    pairs = len(line.estimate.counts)
+    if pairs < 2:
+        return "fewer than two pairs"
+    if pairs < FEWEST:
+        return f"a metric without bounds, fewer than {FEWEST} pairs"
+    if math.isfinite(line.difference.mean):
+        return "a metric without bounds, the same difference in all pairs"
+    return "infinite values"
 
 
 def _power_note(line: MetricDifference) -> str:
@@ -310,10 +339,12 @@ def _cells(line: MetricDifference) -> tuple[str, ...]:
         chance = "<0.001"
     else:
         chance = f"{line.p:.3f}"
-    judged = (line.wins, line.losses) if metric.better else ("–", "–")
-    counts = str(judged[0]), str(judged[1]), str(line.ties)
+    better = worse = "–"  # of a metric without a better direction, such as steps
+    if metric.better:
+        better = str(line.wins)
+        worse = str(line.losses)
     means = number(metric, line.first), number(metric, line.second)
-    return (label(metric), *means, change, *counts, chance)
+    return (label(metric), *means, change, better, worse, str(line.ties), chance)
 
 
 _WIDE = 84  # width of the table; in narrower terminals each metric takes two lines
@@ -328,20 +359,17 @@ def _to_terminal(result: Comparison, width: int) -> str:
         table = Table(
             box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False
         )
-        for name in HEAD:
-            table.add_column(
-                name, justify="left" if name == "Metric" else "right", no_wrap=True
-            )
+        table.add_column(HEAD[0], no_wrap=True)
+        for name in HEAD[1:]:
+            table.add_column(name, justify="right", no_wrap=True)
         for line in result.lines:
             table.add_row(*_cells(line))
         return console_text(
             "\n".join([*head, ""]), table, "\n".join(["", *_notes(result)]), width=width
         )
-    lines = [
-        part
-        for line in head
-        for part in textwrap.wrap(line, width, subsequent_indent="  ")
-    ]
+    lines = []
+    for text in head:
+        lines += textwrap.wrap(text, width, subsequent_indent="  ")
     for line in result.lines:
         name, first, second, change, better, worse, same, chance = _cells(line)
         lines += ["", f"{name}  {first} -> {second}  {change}"]
@@ -381,7 +409,9 @@ def _to_json(results: Sequence[Comparison]) -> str:
         record = {key: getattr(result, key) for key in keys}
         record["method"] = METHOD
         records.append({**record, "metrics": list(map(_line_json, result.lines))})
-    content = records[0] if len(records) == 1 else {"comparisons": records}
+    content = {"comparisons": records}
+    if len(records) == 1:
+        (content,) = records
     return json.dumps(content, indent=2, allow_nan=False)
 
 
@@ -431,23 +461,26 @@ def mark_best(
         result = compare("", scored[b], "", scored[a], family=family, metrics=metrics,
                          clusters=clusters)  # fmt: skip
         for line in result.lines:
-            gain = line.difference.mean * (1 if line.metric.better == "higher" else -1)
+            gain = line.difference.mean
+            if line.metric.better == "lower":
+                gain = -gain
             if gain and line.metric.better:
                 winner = (a if gain > 0 else b, line.metric.key)
                 chances.setdefault(winner, []).append(line.p_raw)
     # A run is best where its least clear comparison is significant; one run leads in a metric.
-    leads = {
-        winner: max(each)
-        for winner, each in chances.items()
-        if len(each) == len(rivals) - 1 and not any(map(math.isnan, each))
-    }
+    leads = {}
+    for winner, each in chances.items():
+        if len(each) == len(rivals) - 1 and not any(map(math.isnan, each)):
+            leads[winner] = max(each)
     others = [lead for lead in leads if lead[1] != rows[lead[0]].success]
     for lead, (p, _) in zip(
         others, holm([leads[each] for each in others]), strict=True
     ):
         leads[lead] = p
-    best = [winner for winner, p in leads.items() if p < ALPHA]
+    best: list[set[str]] = [set() for _ in rows]
+    for (at, key), p in leads.items():
+        if p < ALPHA:
+            best[at].add(key)
     return [
-        replace(row, best=frozenset(key for winner, key in best if winner == at))
-        for at, row in enumerate(rows)
+        replace(row, best=frozenset(keys)) for row, keys in zip(rows, best, strict=True)
     ]

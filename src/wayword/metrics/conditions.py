@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from wayword.metrics.household import answer_is_right
@@ -27,8 +28,9 @@ def conditions(reference: Any, state: Mapping[str, Any]) -> list[Condition]:
         ]
     if isinstance(reference, AnswerReference):
         right = bool(answer_is_right(state, reference.answer))
-        answer = answer_given(state)
-        given = f"“{answer}”" if answer else "nothing"
+        given = "nothing"
+        if answer := answer_given(state):
+            given = f"“{answer}”"
         words = f"expected answer: “{reference.answer}”, given: {given}"
         return [(words, int(right), 1)]
     if not isinstance(reference, HouseholdReference):
@@ -36,7 +38,8 @@ def conditions(reference: Any, state: Mapping[str, Any]) -> list[Condition]:
     try:
         return [(goal.words, goal.met(state), goal.parts) for goal in reference.goals]
     except (KeyError, TypeError, AttributeError):
-        return []  # a state that is not of this world
+        # A run folder may hold a state that is not of this world.
+        return []
 
 
 def answer_given(state: Mapping[str, Any]) -> str:
@@ -75,14 +78,17 @@ class Sought:
     def of(goal: Any, world: HouseholdWorld) -> Sought:
         """Find a goal's objects in the final world."""
         ids = goal_ids(goal)
-        called = [world.name(actor, each) for actor in world.actors for each in ids]
+        # Actors number objects in the order in which they see them, so each has its own names.
+        called = [world.name(actor, each) for actor, each in product(world.actors, ids)]
+        names = {name for name in called if name}
         placed = world.house.entities
         indices = [world.layout.index[each] for each in ids]
         points = [(float(placed.x[i]), float(placed.y[i])) for i in indices]
         rooms = {world.layout.room_at(x, y) for x, y in points}
-        room = rooms.pop().replace("_", " ") if len(rooms) == 1 else ""
+        room = ""
+        if len(rooms) == 1:
+            room = rooms.pop().replace("_", " ")
         objects = [each for each in world.scene.objects if each.id in ids]
-        names = {name for name in called if name}
         small = any("pickupable" in each.affordances for each in objects)
         bodies = [actor.body for actor in world.house.actors.values()]
         hands = max(body.inventory_capacity for body in bodies)
@@ -96,12 +102,15 @@ class Sought:
         if number > 1 and parts == 1 and moved:
             choice = "either" if number == 2 else "any"
             return f"{name} ({choice} of {number}) → {target}"
-        objects = as_mapping(state.get("objects"))
-        placed = as_mapping(objects.get(self.ids[0])) if number == 1 else {}
-        holder = str(placed.get("in") or "")
-        room = str(placed.get("room") or "").replace("_", " ")
-        where = [kinds([holder]) if holder else "", room]
-        place = ", ".join(filter(None, where))
+        placed: Mapping[str, Any] = {}
+        if number == 1:
+            placed = as_mapping(as_mapping(state.get("objects")).get(self.ids[0]))
+        where = []
+        if holder := str(placed.get("in") or ""):
+            where.append(kinds([holder]))
+        if room := str(placed.get("room") or "").replace("_", " "):
+            where.append(room)
+        place = ", ".join(where)
         if not place:
             return words
         if not moved and words.endswith(")"):  # ``safe (open)``
@@ -109,5 +118,7 @@ class Sought:
             return f"{name} ({place}): should be {required}"
         if not moved:
             return f"{words}, in the {place}"
-        target = target.removesuffix(" (open)" if placed.get("open") else " (closed)")
+        # A destination that is as required needs no such word.
+        required = " (open)" if placed.get("open") else " (closed)"
+        target = target.removesuffix(required)
         return f"{name}: {place} → {target}"

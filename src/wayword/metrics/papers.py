@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric
 from wayword.metrics.intervals import FEWEST
-from wayword.metrics.summary import Row, caveats, plural
+from wayword.metrics.summary import Row, caveats, has_interval, plural
 from wayword.metrics.table import UNITS, cell, is_best, labels, latex_number, latex_text
 from wayword.metrics.table import metrics_of as metrics_of_rows
 
@@ -106,30 +107,32 @@ def _subscripted(row: Row, metric: Metric) -> str:
 
 def _caption(rows: Sequence[Row]) -> str:
     splits = " and ".join(dict.fromkeys(row.dataset for row in rows))
-    numbers = sorted({row.distinct or row.n for row in rows})
-    number = " to ".join(f"{n:,}" for n in dict.fromkeys((numbers[0], numbers[-1])))
-    partial = [row for row in rows if (row.distinct or row.n) < row.of]
-    of = f" of {max(row.of for row in rows):,}" if partial else ""
-    return f"Results on {splits} ({number}{of} episodes)."
+    number = _range([row.distinct or row.n for row in rows])
+    if any((row.distinct or row.n) < row.of for row in rows):
+        number += f" of {max(row.of for row in rows):,}"
+    return f"Results on {splits} ({number} episodes)."
+
+
+def _range(numbers: Sequence[int]) -> str:
+    """``20 to 1,021``, or one number where all are equal."""
+    ends = dict.fromkeys((min(numbers), max(numbers)))
+    return " to ".join(f"{number:,}" for number in ends)
 
 
 def _footnote(rows: Sequence[Row]) -> list[str]:
     """Return the sentences below the table, in LaTeX."""
     notes = []
-    with_ends = [
-        v for row in rows for v in row.values.values() if math.isfinite(v.half)
-    ]
-    if with_ends:
+    if any(map(has_interval, rows)):
         units = dict.fromkeys(plural(row.clustered or "episode") for row in rows)
-        numbers = sorted({row.clusters for row in rows})
-        number = " to ".join(f"{n:,}" for n in dict.fromkeys((numbers[0], numbers[-1])))
+        number = _range([row.clusters for row in rows])
         what = f"with {number} {' and '.join(units)} as independent units"
         asymmetric = " ([low, high] if asymmetric)"
         notes.append(
             f"Subscripts: half the 95\\% confidence interval{asymmetric}, {what}."
         )
-        shown = (v for row in rows for v in row.values.values() if v.mean)
-        if any(math.isnan(value.half) for value in shown):
+        # A mean of 0 is no estimate: an agent without a model.
+        shown = chain.from_iterable(row.values.values() for row in rows)
+        if any(value.mean and math.isnan(value.half) for value in shown):
             notes.append(
                 f"Metrics without bounds have intervals from {FEWEST} units on."
             )

@@ -12,7 +12,9 @@ _ROUNDING = 0.05
 
 def count(number: int, noun: str) -> str:
     """``3 steps``, ``1 step``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun}s"
 
 
 def join_words(words: Sequence[str], last: str = "and") -> str:
@@ -55,8 +57,9 @@ class GoalProgress:
         """First step after which success was nearest; 0 is the start."""
         if not self.values:
             return 0
-        best = max(self.values) if self.conditions else min(self.values)
-        return self.values.index(best)
+        if self.conditions:
+            return self.values.index(max(self.values))
+        return self.values.index(min(self.values))
 
     @property
     def first_loss(self) -> int:
@@ -73,7 +76,9 @@ class GoalProgress:
     def worst_step(self) -> int:
         """Step (from 1) that led farthest away from success; 0 if none did."""
         worst = min(range(1, len(self.values)), key=self.change, default=0)
-        return worst if self.change(worst) < 0 else 0
+        if self.change(worst) < 0:
+            return worst
+        return 0
 
     def change(self, step: int) -> float:
         """Return the gain of a step: positive if it led nearer to success."""
@@ -83,8 +88,12 @@ class GoalProgress:
         after = self.values[step]
         if before == after:  # also where both are infinite
             return 0.0
-        gained = after - before if self.conditions else before - after
-        return gained if abs(gained) > _ROUNDING else 0.0
+        gained = before - after
+        if self.conditions:  # more of them are better, where a distance should fall
+            gained = after - before
+        if abs(gained) > _ROUNDING:
+            return gained
+        return 0.0
 
     def describe(self, step: int) -> str:
         """Describe the change made by a step; empty if it is unknown."""
@@ -93,8 +102,10 @@ class GoalProgress:
         change = self.change(step)
         now = self.values[step]
         if not self.conditions:
-            further = f", {self.length(-change)} further" if change < 0 else ""
-            return f"{self.length(now)} to go{further}"
+            text = f"{self.length(now)} to go"
+            if change < 0:
+                text += f", {self.length(-change)} further"
+            return text
         if not change:
             return ""
         more = "more" if change > 0 else "fewer"
@@ -119,8 +130,10 @@ class GoalProgress:
         last = self.values[-1]
         if self.conditions:
             when = "at the end" if best else "at any time"
-            more = f", {best:.0f} after step {step}" if best > last else ""
-            return f"{last:.0f} of {self.conditions} goal conditions met {when}{more}"
+            text = f"{last:.0f} of {self.conditions} goal conditions met {when}"
+            if best > last:
+                text += f", {best:.0f} after step {step}"
+            return text
         if 0 < step < len(self.values) - 1:
             return f"nearest: {self.length(best)}, after step {step}"
         return ""

@@ -35,22 +35,22 @@ def measure_trials(
     by: Scorer, dataset: Dataset, pairs: Sequence[Pair]
 ) -> list[dict[str, float]]:
     """Return the trial metrics of each pair; empty if only one trial was possible."""
-    tried = [
-        n
-        for n, (_, last) in enumerate(pairs)
-        if last.earlier or last.verdict is not None
-    ]
-    firsts = [
-        (task, trajectory.trials()[0]) for task, trajectory in (pairs[n] for n in tried)
-    ]
     rows: list[dict[str, float]] = [{} for _ in pairs]
-    for n, first in zip(tried, _successes(by, dataset, firsts), strict=True):
-        trials = pairs[n][1].trials()
-        judged = sum(
-            t.verdict is not None and t.verdict.succeeded is not None for t in trials
-        )
-        rows[n] = {} if first is None else {"sr_first": first}
-        rows[n] |= {"trials": len(trials), "verdicts": judged}
+    tried: list[tuple[dict[str, float], Sequence[Trajectory]]] = []
+    firsts: list[Pair] = []
+    for row, (task, trajectory) in zip(rows, pairs, strict=True):
+        if trajectory.earlier or trajectory.verdict is not None:
+            tried.append((row, trajectory.trials()))
+            firsts.append((task, trajectory.trials()[0]))
+    # All first trials are scored in one batch, for speed.
+    successes = _successes(by, dataset, firsts)
+    for (row, trials), first in zip(tried, successes, strict=True):
+        if first is not None:
+            row["sr_first"] = first
+        row["trials"] = len(trials)
+        # The agent's own verdict reveals nothing.
+        verdicts = [trial.verdict for trial in trials if trial.verdict is not None]
+        row["verdicts"] = sum(each.succeeded is not None for each in verdicts)
     return rows
 
 
@@ -58,8 +58,9 @@ def _successes(
     by: Scorer, dataset: Dataset, pairs: Sequence[Pair]
 ) -> list[float | None]:
     """Return each trial's success, None if it cannot be judged."""
-    scores = by.score(dataset, pairs) if pairs else []
-    return [each.get(dataset.family.success) for each in scores]
+    if not pairs:
+        return []
+    return [each.get(dataset.family.success) for each in by.score(dataset, pairs)]
 
 
 Pair = tuple[Task, Trajectory]
@@ -156,7 +157,9 @@ class SuccessScorer(EpisodeScorer):
         self, dataset: Any, task: Task, trajectory: Trajectory
     ) -> dict[str, float]:
         success = dataset.succeeded(task, trajectory)
-        return {} if success is None else {self._key: float(success)}
+        if success is None:
+            return {}
+        return {self._key: float(success)}
 
 
 def scorer(family: Family | str) -> Scorer:
@@ -172,8 +175,9 @@ def scorer(family: Family | str) -> Scorer:
 
 def success_of(family: str) -> str:
     """Return the key of a family's success metric; ``sr`` for an unknown family."""
-    registered = family in registry.names("family")
-    return str(registry.load("family", family).success) if registered else "sr"
+    if family in registry.names("family"):
+        return str(registry.load("family", family).success)
+    return "sr"
 
 
 @cache  # called once per episode

@@ -66,9 +66,7 @@ class StreetScorer(EpisodeScorer):
             costs = graph.hops.table(walk, route)
             spd = float(costs[-1, -1])
             warp = dtw(costs)
-        reached = spd <= 1 or any(
-            target == walk[-1] for _, target in graph.exits(route[-1])
-        )
+        reached = spd <= 1 or _is_linked(graph, route[-1], walk[-1])
         stopped = trajectory.ended == "stopped"
         return {
             "tc": float(reached),
@@ -97,24 +95,23 @@ class StreetScorer(EpisodeScorer):
         goal = graph.index[task.reference.goal]
         near = {goal, *(end for _, end in graph.exits(goal))}
         numbers = [graph.index[place] for place in places]
-        return [
-            number in near or any(end == goal for _, end in graph.exits(number))
-            for number in numbers
-        ]
+        return [number in near or _is_linked(graph, number, goal) for number in numbers]
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
         graph = _graph(dataset, task)
         walk = [graph.index[place] for place, _ in groupby(places)]
-        gaps = sum(
-            end not in [to for _, to in graph.exits(start)]
-            for start, end in pairwise(walk)
-        )
+        gaps = sum(not _is_linked(graph, *move) for move in pairwise(walk))
         return gaps + int(places[0] != task.episode.start["panorama"])
 
 
 def _graph(dataset: Any, task: Task) -> StreetGraph:
     graph: StreetGraph = dataset.graph(task.episode.scene)
     return graph
+
+
+def _is_linked(graph: StreetGraph, start: int, end: int) -> bool:
+    """True if a link leads from a panorama to another one."""
+    return any(target == end for _, target in graph.exits(start))
 
 
 def kpa(
@@ -134,12 +131,12 @@ def kpa_released(
     """Return key-point accuracy exactly as in the released code: a junction left twice the same way
     counts twice in the denominator, once in the numerator."""
     expected = _turns(graph, route)
-    first_two = set(route[:2]) if len(route) > 1 else set()
-    first_walked = set(walk[:2]) if len(walk) > 1 else set()
-    right = len(first_two & first_walked) + len(
-        set(expected).intersection(_turns(graph, walk))
-    )
-    points = (2 if len(route) > 1 else 0) + len(expected)
+    right = len({*expected} & {*_turns(graph, walk)})
+    points = len(expected)
+    if len(route) > 1:
+        points += 2
+    if len(route) > 1 and len(walk) > 1:
+        right += len({*route[:2]} & {*walk[:2]})
     return (right + reached) / (points + 1)
 
 

@@ -37,10 +37,10 @@ class Scores:
     @staticmethod
     def of(scores: Sequence[Mapping[str, float]], ids: Sequence[str] = ()) -> Scores:
         """Return the scores of a list of episodes; ``ids`` are optional."""
-        keys = dict.fromkeys(chain.from_iterable(scores))
-        columns = {
-            key: np.array([s.get(key, math.nan) for s in scores], float) for key in keys
-        }
+        columns = {}
+        for key in dict.fromkeys(chain.from_iterable(scores)):
+            column = [each.get(key, math.nan) for each in scores]
+            columns[key] = np.array(column, float)
         return Scores(ids or [""] * len(scores), columns)
 
     def __len__(self) -> int:
@@ -55,16 +55,19 @@ class Scores:
         """Return the sum over all episodes, an ``int`` for counts; None if an episode has no value.
         Summed one by one: numpy's pairwise sums may round differently."""
         scores = self.column(key).tolist()
+        if len(scores) < len(self):
+            return None
         total = sum(scores, 0.0)
-        whole = key in COUNTED and total.is_integer()
-        return None if len(scores) < len(self) else int(total) if whole else total
+        if key in COUNTED and total.is_integer():
+            return int(total)
+        return total
 
     def pairs(self) -> list[tuple[str, dict[str, float]]]:
         """Return the id and scores of each episode."""
         pairs: list[tuple[str, dict[str, float]]] = [(name, {}) for name in self.ids]
         for key, column in self.columns.items():
             for (_, scores), value in zip(pairs, column.tolist(), strict=True):
-                if value == value:
+                if value == value:  # not NaN
                     scores[key] = value
         return pairs
 
@@ -134,34 +137,45 @@ def summarize(
     ``clusters`` are those of the scored episodes, then of the ``failed`` ones, which count as zeros
     in a second success rate.
     """
-    family_metrics = list(
-        metrics if metrics is not None else scoring.scorer(family).metrics
-    )
-    kinds = {key: metric.kind for key, metric in scoring.by_key(family_metrics).items()}
-    table = scores if isinstance(scores, Scores) else Scores.of(scores)
-    owners = None if clusters is None else list(clusters)
-    own = None if owners is None else owners[: len(table)]
-    count = len(table) if own is None else len(set(own))
+    if metrics is None:
+        metrics = scoring.scorer(family).metrics
+    family_metrics = list(metrics)
+    table = _table(scores)
+    owners: list[Hashable] | None = None
+    own = None
+    count = len(table)
+    if clusters is not None:
+        owners = list(clusters)
+        own = owners[: len(table)]
+        count = len(set(own))
+        # Failed episodes without a given cluster are their own.
+        owners += [object() for _ in range(len(table) + failed - len(owners))]
     intervals: dict[str, Interval] = {}
     if table.columns:
         values = np.column_stack([*table.columns.values()])
-        bounds = [
-            RATE if kinds.get(key) == "rate" else POSITIVE for key in table.columns
-        ]
+        rates = {
+            key
+            for key, metric in scoring.by_key(family_metrics).items()
+            if metric.kind == "rate"
+        }
+        bounds = [RATE if key in rates else POSITIVE for key in table.columns]
         found = mean_intervals(values, bounds, own)
         intervals = dict(zip(table.columns, found, strict=True))
     success = success or scoring.success_of(family)
     if failed and success in table.columns:
-        at = next((n for n, m in enumerate(family_metrics) if m.key == success), -1)
-        label = family_metrics[at].label if at >= 0 else success
+        # The second success rate has its column behind the first one.
+        at = -1
+        label = success
+        for number, metric in enumerate(family_metrics):
+            if metric.key == success:
+                at = number
+                label = metric.label
         about = "success, with episodes that failed (an error, not the agent) as zeros"
         zeros = Metric(
             success + FAILED_0, f"{label} (failed = 0)", "rate", "higher", about
         )
         family_metrics.insert(at + 1, zeros)
         column = np.append(table.columns[success], np.zeros(failed))
-        if owners is not None:  # failed episodes without a given cluster are their own
-            owners += [object() for _ in range(len(column) - len(owners))]
         intervals[zeros.key] = rate_interval(column, owners)
     counts = {key: len(table.column(key)) for key in table.columns}
     counts = {key: count for key, count in counts.items() if count < len(table)}
@@ -176,6 +190,10 @@ def summarize(
     )  # fmt: skip
 
 
+def _table(scores: Scores | Sequence[Mapping[str, float]]) -> Scores:
+    return scores if isinstance(scores, Scores) else Scores.of(scores)
+
+
 # Share of calls without usable advice above which a row gets a caveat
 LOST_ADVICE = 0.1
 
@@ -184,7 +202,7 @@ def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
     """Return a row's caveats from its episodes: prompts without their oldest steps or without
     examples, and experts whose advice was lost."""
     lines = []
-    table = scores if isinstance(scores, Scores) else Scores.of(scores)
+    table = _table(scores)
     for key, lack in (("steps", "their oldest steps"), ("examples", "solved examples")):
         if cut := len(table.column(f"{key}_forgotten")):
             share = f"in {cut} of {len(table)} episodes"
@@ -204,8 +222,10 @@ def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
     alone = len(rows) == 1
     played = [row for row in rows if row.n]
     units = dict.fromkeys(plural(row.clustered) for row in played if row.clustered)
-    if any(math.isfinite(each.half) for row in rows for each in row.values.values()):
-        over = f", with {' and '.join(units)} as units" if units else ""
+    if any(map(has_interval, rows)):
+        over = ""
+        if units:
+            over = f", with {' and '.join(units)} as units"
         lines.append(f"± half of the 95% interval{over}; [low, high] if asymmetric.")
     elif played:
         lines.append(
@@ -217,21 +237,12 @@ def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
             f"Too few {most} (below {FEWEST}) for intervals of metrics without bounds, such as "
             f"{few}."
         )
-    lines += [line for row in played if (line := _subsets(row, alone))]
+    lines += filter(None, (_subsets(row, alone) for row in played))
     lines += [f"Note: {line}" for line in caveats(rows)]
     if names := [row.name for row in rows if row.sees_answer]:
         lines.append(f"Upper bound (uses ground truth): {', '.join(names)}.")
-    for row in rows:
-        trials = row.values.get("trials")
-        verdicts = row.values.get("verdicts")
-        if trials is not None and verdicts is not None:
-            outcomes = f"a judge revealed {verdicts.mean:.1f} outcomes"
-            judged = outcomes if verdicts.mean else "no judge"
-            scored = (
-                f"{trials.mean:.1f} trials per episode, of which the last is scored"
-            )
-            lines.append(f"{'' if alone else f'{row.name}: '}{scored}; {judged}.")
-    lines += [line for row in rows if (line := _spent(row, alone))]
+    lines += filter(None, (_judged(row, alone) for row in rows))
+    lines += filter(None, (_spent(row, alone) for row in rows))
     if hidden:
         lines.append(
             f"Hidden columns (terminal too narrow): {', '.join(hidden)}. See --wide."
@@ -239,19 +250,46 @@ def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
     return "\n".join(lines)
 
 
+def has_interval(row: Row) -> bool:
+    """True if the mean of any metric has an interval."""
+    return any(math.isfinite(value.half) for value in row.values.values())
+
+
+def _whose(row: Row, alone: bool) -> str:
+    """Return the start of a note on a row: its name, unless the table has no other."""
+    return "" if alone else f"{row.name}: "
+
+
 def _subsets(row: Row, alone: bool) -> str:
     """Return the metrics of a row that not all of its episodes have, with their number."""
-    names = {key: metric.label for key, metric in scoring.by_key(row.metrics).items()}
-    parts = [
-        f"{names[key]} {n:,}" for key, n in row.counts.items() if key in names and n
-    ]
-    whose = "" if alone else f"{row.name}: "
-    return f"{whose}Episodes with the metric: {', '.join(parts)}." if parts else ""
+    known = scoring.by_key(row.metrics)
+    parts = []
+    for key, n in row.counts.items():
+        if key in known and n:
+            parts.append(f"{known[key].label} {n:,}")
+    if not parts:
+        return ""
+    return f"{_whose(row, alone)}Episodes with the metric: {', '.join(parts)}."
+
+
+def _judged(row: Row, alone: bool) -> str:
+    """Return the trials of a row, and the outcomes that a judge revealed in them."""
+    trials = row.values.get("trials")
+    verdicts = row.values.get("verdicts")
+    if trials is None or verdicts is None:
+        return ""
+    judged = "no judge"
+    if verdicts.mean:
+        judged = f"a judge revealed {verdicts.mean:.1f} outcomes"
+    scored = f"{trials.mean:.1f} trials per episode, of which the last is scored"
+    return f"{_whose(row, alone)}{scored}; {judged}."
 
 
 def plural(unit: str) -> str:
     """Return the plural of a unit: ``"trajectories"``."""
-    return f"{unit[:-1]}ies" if unit.endswith("y") else f"{unit}s"
+    if unit.endswith("y"):
+        return f"{unit[:-1]}ies"
+    return f"{unit}s"
 
 
 def _without_interval(rows: Sequence[Row]) -> str:
@@ -262,7 +300,8 @@ def _without_interval(rows: Sequence[Row]) -> str:
             # the mean of values that are all 0 is no estimate: an agent without a model
             if value is None or not value.mean or not math.isfinite(value.mean):
                 continue
-            if row.clusters < FEWEST and metric.kind != "rate":
+            units = min(row.clusters, row.counts.get(metric.key, row.clusters))
+            if units < FEWEST and metric.kind != "rate":
                 return metric.label
     return ""
 
@@ -270,14 +309,14 @@ def _without_interval(rows: Sequence[Row]) -> str:
 def caveats(rows: Sequence[Row]) -> list[str]:
     """Return the rows' caveats, one per line, with the rows' names unless all share it."""
     lines = []
-    for caveat in dict.fromkeys(line for row in rows for line in row.caveats):
+    for caveat in dict.fromkeys(chain.from_iterable(row.caveats for row in rows)):
         names = [row.name for row in rows if caveat in row.caveats]
-        whose = "" if len(names) == len(rows) else f"{', '.join(names)}: "
+        whose = ""
+        if len(names) < len(rows):
+            whose = f"{', '.join(names)}: "
         lines.append(f"{whose}{caveat}.")
-    if (
-        len({decoding for row in rows if (decoding := row.settings.get("decoding"))})
-        > 1
-    ):
+    decodings = {row.settings.get("decoding", "") for row in rows} - {""}
+    if len(decodings) > 1:
         free = "With decoding=free, answers may be illegal actions; other decodings prevent that."
         lines.append(free)
     return lines
@@ -291,7 +330,10 @@ def _spent(row: Row, alone: bool) -> str:
         parts.append(f"{totals['calls']:,.0f} calls")
         parts.append(f"{totals.get('prompt_tokens') or 0:,.0f} prompt tokens")
         parts.append(f"{totals.get('completion_tokens') or 0:,.0f} generated")
-        parts.append("cost unknown" if cost is None else f"${cost:,.2f}")
+        if cost is None:
+            parts.append("cost unknown")
+        else:
+            parts.append(f"${cost:,.2f}")
     if billed := totals.get("billed"):
         parts.append(f"${billed:,.2f} including unfinished episodes")
     wall = totals.get("wall_seconds")
@@ -301,4 +343,7 @@ def _spent(row: Row, alone: bool) -> str:
             parts[-1] += f" ({row.n / wall:,.1f} episodes per second)"
         elif row.n and wall:
             parts[-1] += f" ({wall / row.n:,.1f} s per episode)"
-    return f"{'Total' if alone else row.name}: {', '.join(parts)}." if parts else ""
+    if not parts:
+        return ""
+    whose = "Total" if alone else row.name
+    return f"{whose}: {', '.join(parts)}."

@@ -20,6 +20,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from wayword.core.episode import Json
@@ -80,21 +81,22 @@ def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
     counts = []
     for row, text in zip(rows, labels(rows), strict=True):
         dataset = f"{row.dataset} {row.checksum[:8]}".strip()
-        names.append(
-            "\n".join(filter(None, (row.name, _agent(row), text, row.model, dataset)))
-        )
+        parts = (row.name, _agent(row), text, row.model, dataset)
+        names.append("\n".join(filter(None, parts)))
+        # A count takes a line for each of its parts, because width is scarce.
         counts.append(episodes(row).replace(" of ", "\nof ").replace(", ", "\n"))
-    texts = {
-        metric.key: [
-            "\n".join(cell(row, metric, 1)).replace("± ", "±").strip() for row in rows
-        ]
-        for metric in metrics
-    }
+    texts: dict[str, list[str]] = {}
+    heads: dict[str, str] = {}
+    for metric in metrics:
+        cells = ["\n".join(cell(row, metric, 1)) for row in rows]
+        texts[metric.key] = [each.replace("± ", "±").strip() for each in cells]
+        heads[metric.key] = label(metric)
+        if len(label(metric)) > LONG_HEAD:
+            heads[metric.key] = label(metric).replace(" ", "\n", 1)
+
+    # Names take at most two fifths of the width; metrics share the rest.
     title = min(_widest("Run", *names), max(MIN_TITLE, width * 2 // 5))
     room = width - title - _widest("Episodes", *counts) - 2
-    heads = {
-        m.key: label(m).replace(" ", "\n", len(label(m)) > LONG_HEAD) for m in metrics
-    }
     widths = [_widest(heads[metric.key], *texts[metric.key]) + 2 for metric in metrics]
     shown = fit(metrics, widths, room)
     table = Table(
@@ -126,7 +128,9 @@ def fit(metrics: Sequence[Metric], widths: Sequence[int], room: int) -> list[Met
         key = metrics[number].key
         if number < FIRST:
             return 0, number
-        return (1, THEN.index(key)) if key in THEN else (2, number)
+        if key in THEN:
+            return 1, THEN.index(key)
+        return 2, number
 
     chosen = set()
     for number in sorted(range(len(metrics)), key=rank):
@@ -139,12 +143,14 @@ def fit(metrics: Sequence[Metric], widths: Sequence[int], room: int) -> list[Met
 
 def _agent(row: Row) -> str:
     """Return the agent's name, empty if the run's name contains it."""
-    named = re.search(rf"(?<![a-z]){re.escape(row.agent)}(?![a-z])", row.name)
-    return "" if named else row.agent
+    if re.search(rf"(?<![a-z]){re.escape(row.agent)}(?![a-z])", row.name):
+        return ""
+    return row.agent
 
 
 def _widest(*texts: str) -> int:
-    return max(len(line) for text in texts for line in text.split("\n"))
+    lines = "\n".join(texts).split("\n")
+    return max(map(len, lines))
 
 
 def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str:  # noqa: A002
@@ -174,14 +180,16 @@ def metrics_of(rows: Sequence[Row]) -> list[Metric]:
 
     Those in ``HIDDEN_IF_ZERO`` are left out if they are 0 in every row.
     """
-    by_key = scoring.by_key([metric for row in rows for metric in row.metrics])
-    present = {
-        key
-        for row in rows
-        for key, v in row.values.items()
-        if v.mean or key not in HIDDEN_IF_ZERO
-    }
+    by_key = scoring.by_key(chain.from_iterable(row.metrics for row in rows))
+    present: set[str] = set()
+    for row in rows:
+        present |= row.values.keys() - HIDDEN_IF_ZERO
+        present |= {key for key in HIDDEN_IF_ZERO if _is_nonzero(row, key)}
     return [metric for key, metric in by_key.items() if key in present]
+
+
+def _is_nonzero(row: Row, key: str) -> bool:
+    return key in row.values and bool(row.values[key].mean)
 
 
 TOTAL_COST = Metric(
@@ -210,25 +218,31 @@ def to_json(rows: Sequence[Row]) -> str:
     records = []
     for row, text in zip(rows, labels(rows), strict=True):
         record = {**_head(row), "sees_answer": row.sees_answer}
-        record |= {"settings": text} if text else {}
+        # Most rows lack these fields, and readers take an absent one for its default.
+        if text:
+            record["settings"] = text
         if row.clustered:
             record |= {"clustered": row.clustered, "clusters": row.clusters}
-        record |= {"runs": row.runs} if row.runs > 1 else {}
-        record |= {"sample": row.sample} if row.sample else {}
-        record |= {"caveats": list(row.caveats)} if row.caveats else {}
-        record["metrics"] = {
-            key: {
-                "mean": finite(v.mean),
-                "low": finite(v.low),
-                "high": finite(v.high),
-                **({"n": row.counts[key]} if key in row.counts else {}),
-            }
-            for key in keys
-            if (v := row.values.get(key)) is not None
-        }
+        if row.runs > 1:
+            record["runs"] = row.runs
+        if row.sample:
+            record["sample"] = row.sample
+        if row.caveats:
+            record["caveats"] = list(row.caveats)
+        present = [key for key in keys if key in row.values]
+        record["metrics"] = {key: _value_json(row, key) for key in present}
         record["totals"] = {key: finite(value) for key, value in row.totals.items()}
         records.append(record)
     return json.dumps({"rows": records}, indent=2, allow_nan=False)
+
+
+def _value_json(row: Row, key: str) -> dict[str, Json]:
+    value = row.values[key]
+    ends = {"mean": value.mean, "low": value.low, "high": value.high}
+    written: dict[str, Json] = {name: finite(end) for name, end in ends.items()}
+    if key in row.counts:
+        written["n"] = row.counts[key]
+    return written
 
 
 def to_csv(rows: Sequence[Row]) -> str:
@@ -236,15 +250,17 @@ def to_csv(rows: Sequence[Row]) -> str:
     records = []
     texts = labels(rows)
     for row, text in zip(rows, texts, strict=True):
-        record = {**_head(row), **({"settings": text} if any(texts) else {})}
+        record = _head(row)
+        if any(texts):
+            record["settings"] = text
         for metric in metrics_of(rows):
             value = row.values.get(metric.key, Interval(math.nan))
             ends = {"": value.mean, "_low": value.low, "_high": value.high}
             record |= {metric.key + end: finite(number) for end, number in ends.items()}
         record |= {f"total_{key}": finite(x) for key, x in row.totals.items()}
-        records.append(
-            record | ({"caveats": "; ".join(row.caveats)} if row.caveats else {})
-        )
+        if row.caveats:
+            record["caveats"] = "; ".join(row.caveats)
+        records.append(record)
     return csv_text(records)
 
 
@@ -257,11 +273,13 @@ def markdown(
     """Return a Markdown table with its first ``left`` columns aligned left, and notes below."""
     rule = ["---"] * left + ["---:"] * (len(head) - left)
     head = [part.replace("_", r"\_") for part in head]
-    lines = [
-        f"| {' | '.join(c.replace('|', '/') for c in line)} |"
-        for line in (head, rule, *rows)
-    ]
-    lines += ["", *(f"> {line}" for line in notes)] if notes else []
+    lines = []
+    for line in (head, rule, *rows):
+        cells = [part.replace("|", "/") for part in line]
+        lines.append(f"| {' | '.join(cells)} |")
+    if notes:
+        lines.append("")
+    lines += [f"> {line}" for line in notes]
     return "\n".join(lines) + "\n"
 
 
@@ -270,26 +288,21 @@ def labels(rows: Sequence[Row]) -> list[str]:
     included if it differs between agents: constrained decoding helps."""
     differing = []
     for row in rows:
+        own = row.settings
         task = row.agent, row.dataset
         alike = [
             other.settings for other in rows if (other.agent, other.dataset) == task
         ]
-        keys = [
-            k for k in row.settings if any(o.get(k) != row.settings[k] for o in alike)
-        ]
-        if (
-            len(
-                {
-                    other.settings.get(DECODING, row.settings.get(DECODING))
-                    for other in rows
-                }
-            )
-            > 1
-        ):
-            keys = list(
-                dict.fromkeys([*(k for k in row.settings if k == DECODING), *keys])
-            )
-        differing.append(", ".join(f"{key}={row.settings[key]}" for key in keys))
+        keys = []
+        # Decoding comes first. An agent without the setting differs from no other.
+        stated = own.get(DECODING)
+        if any(other.settings.get(DECODING, stated) != stated for other in rows):
+            keys += [key for key in own if key == DECODING]
+        for key, value in own.items():
+            if any(other.get(key) != value for other in alike):
+                keys.append(key)
+        texts = [f"{key}={own[key]}" for key in dict.fromkeys(keys)]
+        differing.append(", ".join(texts))
     return differing
 
 
@@ -307,17 +320,28 @@ def _printed(
     texts = labels(rows)
     names_agents = any(map(_agent, rows))  # unless the runs' names contain them
     for row, text in zip(rows, texts, strict=True):
-        line = [f"{row.name} (uses ground truth)" if row.sees_answer else row.name]
-        line += [row.agent] if names_agents else []
-        line += [text] if any(texts) else []
-        checksum = f" `{row.checksum[:8]}`" if row.checksum and not is_latex else ""
-        line += [row.model, row.dataset + checksum, episodes(row)]
+        line = [row.name]
+        if row.sees_answer:
+            line = [f"{row.name} (uses ground truth)"]
+        if names_agents:
+            line.append(row.agent)
+        if any(texts):
+            line.append(text)
+        dataset = row.dataset
+        if row.checksum and not is_latex:
+            dataset += f" `{row.checksum[:8]}`"
+        line += [row.model, dataset, episodes(row)]
         for metric in metrics:
             mean, spread = cell(row, metric)
-            mean = f"**{mean}**" if is_latex and is_best(row, metric) else mean
+            if is_latex and is_best(row, metric):
+                mean = f"**{mean}**"
             line.append(f"{mean} {spread}".strip())
         lines.append(line)
-    head = ["Run", *["Agent"] * names_agents, *["Settings"] * any(texts)]
+    head = ["Run"]
+    if names_agents:
+        head.append("Agent")
+    if any(texts):
+        head.append("Settings")
     head += ["Model", "Dataset", "Episodes"]
     return [*head, *map(label, metrics)], len(head), lines, caveats(rows)
 
@@ -377,7 +401,7 @@ def latex_number(text: str) -> str:
 def csv_text(records: Sequence[Mapping[str, Json]], first: str = "run") -> str:
     """Return CSV with one line per record and a column for every key; ``first`` comes first."""
     out = io.StringIO()
-    keys = list(dict.fromkeys([first, *(key for record in records for key in record)]))
+    keys = list(dict.fromkeys([first, *chain.from_iterable(records)]))
     lines = csv.DictWriter(out, keys, restval="", lineterminator="\n")
     lines.writeheader()
     lines.writerows(records)
@@ -387,33 +411,38 @@ def csv_text(records: Sequence[Mapping[str, Json]], first: str = "run") -> str:
 def episodes(row: Row) -> str:
     """Return the row's count of episodes: ``1021``, ``30 of 1021``, ``28 of 1021, 2 failed``."""
     played = row.distinct or row.n
-    part = str(played) if played == row.of else f"{played} of {row.of}"
+    part = str(played)
+    if played != row.of:
+        part += f" of {row.of}"
     if row.runs > 1:
-        part = f"{part}, {row.n} in {row.runs} runs"
-    return f"{part}, {row.failed} failed" if row.failed else part
+        part += f", {row.n} in {row.runs} runs"
+    if row.failed:
+        part += f", {row.failed} failed"
+    return part
 
 
 def cell(row: Row, metric: Metric, fewer: int = 0) -> tuple[str, str]:
     """Return a mean and its interval as text: ``± 17.9``, or ``[2.5, 44.5]`` if asymmetric, then
     with ``fewer`` decimals; empty without an interval."""
-    # a run without failures has the same success with them as zeros
-    value = row.values.get(
-        metric.key, row.values.get(metric.key.removesuffix(FAILED_0))
-    )
+    value = row.values.get(metric.key)
+    if value is None:
+        # A run without failures has the same success with them as zeros.
+        value = row.values.get(metric.key.removesuffix(FAILED_0))
     if metric is TOTAL_COST and (cost := row.totals.get("cost")) is not None:
         value = Interval(cost)
     if value is None or math.isnan(value.mean):
-        return ("–", "")
+        return "–", ""
     digits = _digits(metric, value.mean)
     mean = number(metric, value.mean, digits)
-    half = number(metric, value.half, digits)
-    # Else both ends could round to the same number
-    fewer = fewer if value.half > 0.05 else 0
-    ends = [
-        number(metric, end, max(0, digits - fewer)) for end in (value.low, value.high)
-    ]
-    spread = f"± {half}" if value.is_symmetric else f"[{', '.join(ends)}]"
-    return mean, "" if math.isnan(value.half) else spread
+    if math.isnan(value.half):
+        return mean, ""
+    if value.is_symmetric:
+        return mean, f"± {number(metric, value.half, digits)}"
+    # Ends of a narrow interval keep their digits: both could round to the same number.
+    if value.half > 0.05:
+        digits = max(0, digits - fewer)
+    low = number(metric, value.low, digits)
+    return mean, f"[{low}, {number(metric, value.high, digits)}]"
 
 
 UNITS = {
@@ -428,10 +457,11 @@ UNITS = {
 
 def number(metric: Metric, value: float, digits: int | None = None) -> str:
     """Return a value as text; rates and ratios are percentages."""
-    places = _digits(metric, value) if digits is None else digits
+    if digits is None:
+        digits = _digits(metric, value)
     if metric.kind in ("rate", "ratio"):
         value *= 100.0
-    return f"{value:,.{places}f}"
+    return f"{value:,.{digits}f}"
 
 
 def label(metric: Metric) -> str:
@@ -443,11 +473,15 @@ def label(metric: Metric) -> str:
 
 
 def _digits(metric: Metric, mean: float) -> int:
+    if metric.kind == "dollars" and abs(mean) < 1:
+        return 4  # an episode of a small model costs cents
     if metric.kind == "dollars":
-        return 4 if abs(mean) < 1 else 2
+        return 2
     if metric.kind == "tokens" or abs(mean) >= 1000:
         return 0
-    return 2 if metric.kind in ("metres", "hops") else 1
+    if metric.kind in ("metres", "hops"):
+        return 2
+    return 1
 
 
 def _head(row: Row) -> dict[str, Json]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
-from itertools import groupby
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from wayword.core.dataset import Task
 from wayword.core.episode import PathReference
 from wayword.core.metric import Metric
+from wayword.metrics.compare import Comparison, Scores, compare
 from wayword.metrics.intervals import Floats
 from wayword.metrics.scoring import Pair, walked_places
 from wayword.worlds.indoor import SUCCESS_METRES
@@ -44,6 +45,68 @@ def tours_of(tasks: Sequence[Task]) -> dict[str, Tour]:
     return tours
 
 
+def halves_of(
+    tours: Mapping[Tour, Sequence[str]],
+) -> tuple[dict[str, Sequence[str]], dict[str, Sequence[str]]]:
+    """Return the episodes of the first and of the second half of each tour, by its text. The middle
+    episode of an odd number is in neither."""
+    first = {str(tour): ids[: len(ids) // 2] for tour, ids in tours.items()}
+    second = {str(tour): ids[(len(ids) + 1) // 2 :] for tour, ids in tours.items()}
+    return first, second
+
+
+def tour_means(
+    scores: Scores, tours: Mapping[str, Sequence[str]]
+) -> dict[str, dict[str, float]]:
+    """Return the mean of each metric over the episodes of each tour that have it."""
+    means: dict[str, dict[str, float]] = {}
+    for tour, ids in tours.items():
+        rows = [scores[name] for name in ids if name in scores]
+        means[tour] = {}
+        for key in dict.fromkeys(chain.from_iterable(rows)):
+            values = [row[key] for row in rows if key in row]
+            means[tour][key] = float(np.mean(values))
+    return means
+
+
+def gains(
+    scores: Scores, tours: Mapping[Tour, Sequence[str]]
+) -> dict[str, dict[str, float]]:
+    """Return what the second half of each tour gains over the first, in the metrics of both."""
+    before, after = (tour_means(scores, half) for half in halves_of(tours))
+    gained: dict[str, dict[str, float]] = {}
+    for tour, means in before.items():
+        later = after[tour]
+        gained[tour] = {key: later[key] - means[key] for key in means if key in later}
+    return gained
+
+
+def compare_gains(
+    forgetting: tuple[str, Scores],
+    remembering: tuple[str, Scores],
+    tours: Mapping[Tour, Sequence[str]],
+    family: str,
+    metrics: Sequence[Metric],
+) -> Comparison:
+    """Return the test of memory: what a run gains from half to half, less what a run gains that
+    forgets. Both play the same episodes in the same order, so easier episodes cancel. A run is its
+    name and the scores of its episodes; scenes are the units.
+    """
+    scenes = {str(tour): tour[0] for tour in tours}
+    return compare(
+        f"{forgetting[0]}, gain",
+        gains(forgetting[1], tours),
+        f"{remembering[0]}, gain",
+        gains(remembering[1], tours),
+        family=family,
+        metrics=metrics,
+        clusters=scenes,
+        unit="scene",
+        items="tours",
+        widest=2.0,  # of a gain from -1 to 1, to one from 1 to -1
+    )
+
+
 def tour_ndtw(dataset: Any, pairs: Sequence[Pair]) -> float:
     """Return t-nDTW of one tour: exp(-DTW / (3 m x places of all references)).
 
@@ -60,9 +123,8 @@ def tour_ndtw(dataset: Any, pairs: Sequence[Pair]) -> float:
         walk = [
             place for place, _ in groupby(walked_places(task, trajectory, "viewpoint"))
         ]
-        rows, columns = (
-            [graph.index[at] for at in path] for path in (walk, task.reference.path)
-        )
+        rows = [graph.index[place] for place in walk]
+        columns = [graph.index[place] for place in task.reference.path]
         metres = graph.distances[np.ix_(rows, columns)]
         # Where two episodes of a tour meet, both ends of the references match only those of the
         # walks. No alignment does so if a reference is too short for its walk; R2R has none.

@@ -36,7 +36,8 @@ ASSUMED = (0.0, 0.3, 0.5, 0.7)
 @dataclass(frozen=True, slots=True)
 class RunPairVariance:
     """Two runs on ``shared`` episodes: their correlation of success, and the standard error of the
-    mean difference of one episode, so that n episodes have it divided by the root of n."""
+    mean difference of one episode, so that n episodes have it divided by the root of n. The
+    correlation is NaN if a run solved all of them, or none."""
 
     names: tuple[str, str]
     shared: int
@@ -127,9 +128,12 @@ def report(on: str, difference: float, runs: Sequence[Path], data: Path | None) 
 def _line(name: str, correlation: float, error: float, points: float, size: int) -> str:
     needed = episodes_for(points / 100, error)
     enough = "" if needed <= size else ", more than the split has"
+    related = f"correlation {correlation:.2f}"
+    if math.isnan(correlation):
+        related = "no correlation, as a run solved all or none of them"
     least = 100 * shown_by(size, error)
     shown = f"{least:.1f} points" if least < 100 else "only very large differences"
     return (
-        f"{name}: correlation {correlation:.2f}; {points:g} points need {needed:,} episodes"
+        f"{name}: {related}; {points:g} points need {needed:,} episodes"
         f"{enough}; the whole split shows {shown}"
     )

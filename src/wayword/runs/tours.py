@@ -31,7 +31,15 @@ from wayword.metrics import accounting
 from wayword.metrics import compare as comparing
 from wayword.metrics.intervals import rate_interval
 from wayword.metrics.table import label, number
-from wayword.metrics.tours import TOUR_NDTW, Tour, tour_ndtw, tours_of
+from wayword.metrics.tours import (
+    TOUR_NDTW,
+    Tour,
+    compare_gains,
+    halves_of,
+    tour_means,
+    tour_ndtw,
+    tours_of,
+)
 from wayword.runs.active import ActiveRun
 from wayword.runs.config import metrics_of, success_of
 from wayword.runs.opening import Trusted, dataset_of
@@ -114,7 +122,11 @@ def report(
 ) -> Report:  # fmt: skip
     """Compare the second half of a run's tours with the first and, given a run that forgets, both
     runs in each half, and the gains of both from half to half. Raises ``UsageError`` if no scene
-    has two finished episodes."""
+    has two finished episodes, or if both runs are the same."""
+    if path == other:
+        raise UsageError(
+            f"{path}: a run cannot be compared with itself; name one without --remember"
+        )
     runs = {str(each): RunFolder.read(each) for each in (path, other) if each}
     run = runs[str(path)]
     dataset = dataset_of(runs[str(path)], data, trusted)
@@ -126,34 +138,24 @@ def report(
         raise UsageError(
             f"{path}: no scene has two finished episodes; play more (--limit)"
         )
+    metrics = (*metrics_of(run.config), *accounting.METRICS)
     compare = partial(
         comparing.compare,
         family=run.config["family"],
-        metrics=(*metrics_of(run.config), *accounting.METRICS),
+        metrics=metrics,
         clusters=scenes,
         unit="scene",
     )
     chosen = keys or (success_of(run.config), "spl", "ndtw")
-    scored = {
-        name: {
-            id_: {k: row[k] for k in chosen if k in row} for id_, row in each.scores()
-        }
-        for name, each in runs.items()
-    }
-    halves = {  # the middle episode of an odd number is in neither
-        "first half": {tour: ids[: len(ids) // 2] for tour, ids in tours.items()},
-        "second half": {
-            tour: ids[(len(ids) + 1) // 2 :] for tour, ids in tours.items()
-        },
-    }
-    gains = {}
+    scored: dict[str, dict[str, dict[str, float]]] = {}
+    for name, each in runs.items():
+        scored[name] = {}
+        for episode, row in each.scores():
+            scored[name][episode] = {key: row[key] for key in chosen if key in row}
+    halves = dict(zip(("first half", "second half"), halves_of(tours), strict=True))
     tables = []
     for name, scores in scored.items():
-        before, after = (
-            {str(tour): _means(scores, ids) for tour, ids in by_tour.items()}
-            for by_tour in halves.values()
-        )
-        gains[name] = _gains(before, after)
+        before, after = (tour_means(scores, half) for half in halves.values())
         first, second = (f"{name}, {half}" for half in halves)
         tables.append(compare(first, before, second, after, items="tours"))
     notices = [f"{len(tours)} tours with {sum(map(len, tours.values()))} episodes"]
@@ -168,6 +170,7 @@ def report(
             "the gain over forgetting"
         )
     else:
+        remembering, forgetting = scored.items()
         for half, by_tour in halves.items():
             ids = list(chain.from_iterable(by_tour.values()))
             kept, forgot = (
@@ -175,43 +178,13 @@ def report(
                 for scores in scored.values()
             )
             tables.append(compare(f"{other}, {half}", forgot, f"{path}, {half}", kept))
-        # What the second half gains over the first, less what it gains without memory: the order
-        # of episodes is the same in both runs, so it cancels.
-        names = f"{other}, gain", f"{path}, gain"
-        both = (gains[str(other)], gains[str(path)])
-        tables.append(
-            compare(names[0], both[0], names[1], both[1], items="tours", widest=2.0)
-        )
+        family = run.config["family"]
+        tables.append(compare_gains(forgetting, remembering, tours, family, metrics))
     if hasattr(dataset, "graph"):
         notices += [
             f"{name}: {_tour_ndtw(dataset, each, tours)}" for name, each in runs.items()
         ]
     return Report(comparing.render(tables, form), tuple(notices))
-
-
-def _gains(
-    before: Mapping[str, Mapping[str, float]], after: Mapping[str, Mapping[str, float]]
-) -> dict[str, dict[str, float]]:
-    """The second half's mean less the first's, of each tour and metric that both have."""
-    return {
-        tour: {
-            key: after[tour][key] - value
-            for key, value in means.items()
-            if key in after[tour]
-        }
-        for tour, means in before.items()
-    }
-
-
-def _means(
-    scores: Mapping[str, Mapping[str, float]], ids: Sequence[str]
-) -> dict[str, float]:
-    """The mean of each metric over the episodes that have it."""
-    rows = [scores[name] for name in ids if name in scores]
-    keys = dict.fromkeys(chain.from_iterable(rows))
-    return {
-        key: float(np.mean([row[key] for row in rows if key in row])) for key in keys
-    }
 
 
 def _tour_ndtw(

@@ -57,12 +57,12 @@ class Mistake:
 
     def sentences(self, person: Mapping[str, str] = IT) -> tuple[str, str]:
         """Return the first sentence, and the others as one text."""
-        more = self.fact.get("more", ())
-        head = Fact(
-            **{name: each for name, each in self.fact.items() if name != "more"}
-        )
-        rest = Fact("sentences", facts=more)
-        return words(head, person), words(rest, person) if more else ""
+        values = dict(self.fact)
+        more = values.pop("more", ())
+        head = words(Fact(**values), person)
+        if not more:
+            return head, ""
+        return head, words(Fact("sentences", facts=more), person)
 
     def json(self) -> dict[str, Any]:
         head, rest = self.sentences()
@@ -118,25 +118,30 @@ def describe_success(episode: EpisodeFacts, expert_steps: int | None = None) -> 
 def _success(episode: EpisodeFacts) -> Fact:
     reference = episode.reference
     progress = episode.progress
-    last = episode.trajectory.steps[-1] if episode.trajectory.steps else None
+    last = None
+    if episode.trajectory.steps:
+        last = episode.trajectory.steps[-1]
     if episode.gold and last is not None:
-        away = progress.length(progress.values[-1]) if progress.values else ""
         place = place_of(last.pose)
         goal = episode.gold[-1]
         if place == goal:
-            away = ""
-            goal = ""
+            return Fact("solved_stop", place=place)
+        away = ""
+        if progress.values:
+            away = progress.length(progress.values[-1])
         return Fact("solved_stop", place=place, away=away, goal=goal)
-    target = None
     if isinstance(reference, ObjectNavReference) and last is not None:
         target = objectnav.target_at(last.observation, reference.targets)
-    if target is not None:
-        return target
+        if target is not None:
+            return target
     if isinstance(reference, AnswerReference):
         return Fact("solved_answer", given=answer_given(episode.trajectory.state))
     if len(episode.conditions) > 1:
         number = len(episode.conditions)
-        return Fact("solved_goals", goals="both" if number == 2 else f"all {number}")
+        goals = f"all {number}"
+        if number == 2:
+            goals = "both"
+        return Fact("solved_goals", goals=goals)
     return Fact("solved_plain")
 
 
@@ -160,7 +165,9 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
         return Mistake(step, cause, fact, **marks)
     did = why.did or Fact("cause", meaning=f"did {evidence.acted(step)}")
     more = [*why.more, Fact("ended", end=why.end)]
-    left = {"needed": lost.needed, "left": lost.left} if lost.needed else {}
+    left = {}
+    if lost.needed:  # else the expert's number of steps is not known
+        left = {"needed": lost.needed, "left": lost.left}
     fact = Fact("out_of_time", step=step, did=did, more=more, **left)
     return Mistake(step, cause, fact, **marks)
 
@@ -184,7 +191,9 @@ def _by_cause(evidence: EpisodeFacts) -> Mistake | None:
         step = number or last
         return Mistake(step, cause, Fact("lost", step=step, did=did))
     step = progress.first_loss or last
-    course = progress.describe(step) if progress.first_loss else ""
+    course = ""
+    if progress.first_loss:
+        course = progress.describe(step)
     course = course or progress.summary() or progress.describe(last)
     if not course:
         return None

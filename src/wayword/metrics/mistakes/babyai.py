@@ -28,17 +28,25 @@ def explain(evidence: EpisodeFacts) -> Explanation | None:
         return None  # a task of several parts
     (name,) = meant
     away = min(abs(x - end[0]) + abs(y - end[1]) for x, y in squares)
-    where = "next to" if away == 1 else f"{count(round(away), 'square')} from"
-    undone = "not done" if away == 1 else ""
+    where = f"{count(round(away), 'square')} from"
+    undone = ""
+    if away == 1:  # near enough for what was to be done there
+        where = "next to"
+        undone = "not done"
     last = listed(trajectory.steps[-1].observation, "objects")
     seen = [f"{each.get('color')} {each.get('kind')}" for each in last]
     # Of several that look the same, any may be the one in view
-    is_only = list(named.values()).count(name) == 1
-    view = "in view" if name in seen and is_only else ""
+    view = ""
+    if name in seen and list(named.values()).count(name) == 1:
+        view = "in view"
     (actor,) = trajectory.start
     places = {point_of(pose) for pose in trajectory.visited(actor)}
-    walk = list(walk_of(trajectory, actor)) if len(places) == 1 else []
-    failed = failures(trajectory, 1) if walk else []
+    walk: list[Fact] = []
+    failed: list[Fact] = []
+    if len(places) == 1:  # a walk that led nowhere is itself the explanation
+        walk += walk_of(trajectory, actor)
+    if walk:
+        failed = failures(trajectory, 1)
     return Explanation(
         Fact(
             "short_of", end=evidence.end(), where=where, target=name, undone=undone,

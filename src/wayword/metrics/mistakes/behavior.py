@@ -65,8 +65,11 @@ def walk_of(trajectory: Trajectory, actor: str, name: str = "") -> Iterator[Fact
     moved = sum(math.dist(a, b) for a, b in pairwise(points))
     turned = _turns(trajectory, actor)
     if moved:
-        times = "once" if turned == 1 else f"{turned} times"
-        turns = f"turned {times}" if turned else ""
+        turns = f"turned {turned} times"
+        if turned == 1:
+            turns = "turned once"
+        if not turned:
+            turns = ""
         yield Fact("moved", actor=name, turns=turns, metres=round(moved, 2))
     else:
         yield Fact("only_turned" if turned else "never_left", actor=name)

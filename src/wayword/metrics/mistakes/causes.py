@@ -227,7 +227,9 @@ def _order_not_sent(
         for goal, (_, done, parts) in zip(reference.goals, met, strict=False)
         if done < parts
     ]
-    names = {name for words in unmet for name in words.removesuffix(" …").split(" or ")}
+    names: set[str] = set()
+    for words in unmet:
+        names.update(words.removesuffix(" …").split(" or "))
     if not names or any(_names(task.episode.instruction, name) for name in names):
         return None
     knew = [

@@ -3,7 +3,6 @@ seen and left alone, or that never came into view."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import chain
 
 from wayword.core.action import Decision
@@ -31,13 +30,15 @@ def _left_room(evidence: EpisodeFacts) -> Fact | str:
     end = evidence.end()
     asked = {about.room for about in evidence.sought}
     trajectory = evidence.trajectory
-    visited = {
-        room for actor in trajectory.start for room in rooms_of(trajectory, actor)
-    }
+    visited: set[str] = set()
+    for actor in trajectory.start:
+        visited |= set(rooms_of(trajectory, actor))
     now = room_of(trajectory.steps[-1].pose)
     if len(asked) != 1 or not visited or {now, ""} & asked:
         return end
-    did = "left" if asked <= visited else "never entered"
+    did = "never entered"
+    if asked <= visited:
+        did = "left"
     return Fact("left_room", did=did, room=asked.pop(), end=end)
 
 
@@ -57,8 +58,10 @@ def explain(evidence: EpisodeFacts) -> Explanation | None:
 
 def _unmet(evidence: EpisodeFacts) -> dict[str, object]:
     goals = [words for words, _ in evidence.unmet]
-    rest = len(goals) - _NAMED
-    return {"goals": goals[:_NAMED], "rest": rest if rest > 0 else None}
+    unmet: dict[str, object] = {"goals": goals[:_NAMED]}
+    if len(goals) > _NAMED:
+        unmet["rest"] = len(goals) - _NAMED
+    return unmet
 
 
 def _order_not_sent(evidence: EpisodeFacts, step: int) -> Explanation:
@@ -93,9 +96,7 @@ def _undone(evidence: EpisodeFacts) -> Explanation | None:
 
 
 def _wrong_object(evidence: EpisodeFacts, picked: int) -> Explanation:
-    step = evidence.trajectory.steps[picked - 1]
-    several = len(evidence.trajectory.start) > 1
-    actor = step.actor if several else ""
+    actor = _name(evidence, picked)
     did = Fact("wrong_object", actor=actor, action=evidence.acted(picked))
     end = Fact("unmet", actor=_name(evidence), end=_end(evidence), **_unmet(evidence))
     return Explanation(end, [Fact("at_step", step=picked, did=did)])
@@ -106,9 +107,12 @@ def _decisive(evidence: EpisodeFacts) -> str:
     return evidence.trajectory.steps[-1].actor
 
 
-def _name(evidence: EpisodeFacts) -> str:
-    """Return the name of the actor of the last step, empty if there is only one actor."""
-    return _decisive(evidence) if len(evidence.trajectory.start) > 1 else ""
+def _name(evidence: EpisodeFacts, step: int = 0) -> str:
+    """Return the name of the actor of a step (by default the last), empty if there is only one."""
+    trajectory = evidence.trajectory
+    if len(trajectory.start) < 2:
+        return ""
+    return trajectory.steps[step - 1].actor
 
 
 def _end(evidence: EpisodeFacts) -> str:
@@ -155,28 +159,33 @@ def _left_alone(evidence: EpisodeFacts) -> Explanation | None:
     names = at_end or [min(alone, key=lambda name: (seen[name], name))]
     about = alone[names[0]]
     held = [str(each.get("name")) for each in listed(final.observation, "holding")]
+    shared: dict[str, object] = {"actor": _name(evidence), "end": _end(evidence)}
+    notes = _company(evidence, final.actor)
+    # Full hands explain why nothing was taken; what others hold is a note.
     is_full = len(held) >= about.hands
-    shared = {
-        "actor": _name(evidence), "end": _end(evidence), "held": held if is_full else None,
-    }  # fmt: skip
+    if is_full:
+        shared["held"] = held
+    elif held:
+        notes = [Fact("held", names=held), *notes]
     if at_end:
+        start = {} if is_full else {"with": "with"}
         done = "taken" if about.small else "used"
         none = "none" if len(names) > 1 else "not"
-        start = None if is_full else "with"
-        end = Fact(
-            "left_alone", names=names, none=none, done=done, **{"with": start}, **shared
-        )
+        end = Fact("left_alone", names=names, none=none, done=done, **start, **shared)
     else:
         first = seen[names[0]]
         done = "picked it up" if about.small else "used it"
+        kind = "had_seen"
+        who = None
         seer = trajectory.steps[first - 1].actor
-        who = None if seer == final.actor else seer
-        kind = "had_seen" if who is None else "other_had_seen"
+        if seer != final.actor:
+            kind = "other_had_seen"
+            who = seer
         end = Fact(kind, who=who, name=names[0], first=first, done=done, **shared)
-    more = _company(evidence, final.actor)
-    if held and not is_full:
-        more = [Fact("held", names=held), *more]
-    return Explanation(end, [Fact("notes", notes=more)] if more else (), missed=names)
+    more = []
+    if notes:
+        more.append(Fact("notes", notes=notes))
+    return Explanation(end, more, missed=names)
 
 
 def _company(evidence: EpisodeFacts, actor: str) -> list[Fact]:
@@ -195,12 +204,10 @@ def _company(evidence: EpisodeFacts, actor: str) -> list[Fact]:
 def _unused(evidence: EpisodeFacts) -> Explanation | None:
     """Explain an unmet condition by the last action on its object; None if there was none."""
     acted = _acted_on(evidence.trajectory)
-    several = len(evidence.trajectory.start) > 1
     for words, about in evidence.unmet:
-        steps = [acted[name] for name in about.names if name in acted] if about else []
-        if steps:
-            number = max(steps)
-            by = evidence.trajectory.steps[number - 1].actor if several else ""
+        if about is not None and about.names & acted.keys():
+            number = max(acted[name] for name in about.names & acted.keys())
+            by = _name(evidence, number)
             return Explanation(
                 Fact(
                     "nothing_done", actor=_name(evidence), end=_end(evidence), by=by,
@@ -217,19 +224,22 @@ def _never_in_view(evidence: EpisodeFacts) -> Explanation:
     if about is None:  # the objects have no names: the house is not known
         return Explanation(Fact("unmet", **shared, **_unmet(evidence)))
     unseen = [each for _, each in evidence.unmet if each is not None]
-    single = len(evidence.conditions) < 2
-    points = [point for each in unseen for point in each.points] if single else []
+    points: list[tuple[float, float]] = []
+    if len(evidence.conditions) < 2:  # else some object may have been faced by chance
+        points += chain.from_iterable(each.points for each in unseen)
     facts = behavior(evidence, points, unseen)
     objects = {tuple(each.ids) or (each.kind,) for each in unseen}
     if len(objects) > 1:
         total = len(evidence.conditions)
-        met = total - len(evidence.unmet)
-        counted: Mapping[str, int] = {"met": met, "total": total} if met else {}
+        counted: dict[str, object] = {}
+        if met := total - len(evidence.unmet):
+            counted = {"met": met, "total": total}
         end = Fact(
             "no_goal_in_view", objects=len(objects), facts=facts, **counted, **shared
         )
         return Explanation(end)
-    is_in_the_room = any(fact["kind"] == "in_the_room" for fact in facts)
-    room = "" if is_in_the_room else about.room
+    room = about.room
+    if any(fact["kind"] == "in_the_room" for fact in facts):
+        room = ""  # a fact names it
     end = Fact("none_in_view", object=about.kind, room=room, facts=facts, **shared)
     return Explanation(end)

@@ -25,7 +25,9 @@ def explain(evidence: EpisodeFacts, targets: frozenset[str]) -> Explanation | No
         for each in listed(step.observation, "shown"):
             if each.get("id") in targets:
                 away = finite(each.get("away"))
-                views.append((math.inf if away is None else away, number, each))
+                if away is None:
+                    away = math.inf
+                views.append((away, number, each))
     if not views:
         return _never_seen(evidence)
     nearest, seen, shown = min(views, key=lambda view: view[:2])
@@ -38,7 +40,9 @@ def explain(evidence: EpisodeFacts, targets: frozenset[str]) -> Explanation | No
         unreported = Fact(
             "unreported", target=target, views=in_view, seen=seen, near=near
         )
-        more = [unreported] if "detector_missed" in evidence.causes else []
+        more = []
+        if "detector_missed" in evidence.causes:
+            more.append(unreported)
         return _false_alarm(evidence, end, alarm, more, missed)
     if "detector_missed" in evidence.causes:
         end = Fact("detector_missed", what=end, views=in_view, seen=seen, near=near)
@@ -58,9 +62,9 @@ def target_at(observation: Any, targets: frozenset[str]) -> Fact | None:
 
 def _end(evidence: EpisodeFacts, target: str) -> Fact:
     """Describe the end by its distance from the target."""
-    gave_up = bool(evidence.trajectory.noted(GAVE_UP))
-    stopped = evidence.trajectory.ended == "stopped"
-    end = "gave up" if gave_up and stopped else evidence.end()
+    end = evidence.end()
+    if evidence.trajectory.ended == "stopped" and evidence.trajectory.noted(GAVE_UP):
+        end = "gave up"
     values = evidence.progress.values
     if not values:
         return Fact("without_any", end=end, target=target)
@@ -77,7 +81,9 @@ def _false_alarm(
 ) -> Explanation:
     notes = evidence.trajectory.steps[alarm - 1].notes
     details = [note.details for note in notes if note.kind == GROUNDED]
-    near = finite(details[-1].get("distance")) if details else None
+    near = None
+    if details:
+        near = finite(details[-1].get("distance"))
     fact = Fact("false_alarm", what=end, alarm=alarm, near=near)
     return Explanation(fact, more, missed=missed)
 
@@ -91,6 +97,7 @@ def _never_seen(evidence: EpisodeFacts) -> Explanation | None:
         return _false_alarm(evidence, end, alarm)
     targets = getattr(evidence.reference, "middles", None) or ()
     facts = behavior(evidence, [(float(x), float(y)) for x, y in targets])
-    faced = not facts or facts[0]["kind"] not in ("never_faced", "in_the_room")
-    never = "never in view" if faced else ""
+    never = "never in view"
+    if facts and facts[0]["kind"] in ("never_faced", "in_the_room"):
+        never = ""  # the fact implies it
     return Explanation(Fact("never_seen", what=end, never=never, facts=facts))

@@ -14,20 +14,25 @@ from wayword.worlds.two_phase.world import HALLWAY
 def explain(evidence: EpisodeFacts, room: str) -> Explanation:
     """Describe the last choice, and the objects that lead to the room."""
     final = evidence.trajectory.steps[-1]
-    action = final.decision.action if isinstance(final.decision, Decision) else None
-    if action and action.arguments:
-        chosen = f"the {action.arguments[0]}"
-    else:
-        chosen = str(action or "no action")
+    action = None
+    chosen = "no action"
+    if isinstance(final.decision, Decision):
+        action = final.decision.action
+        chosen = str(action)
+        if action.arguments:
+            chosen = f"the {action.arguments[0]}"
     held = as_mapping(final.observation)
     objects_of: Mapping[str, tuple[str, ...]] = getattr(
         evidence.dataset, "room_objects", {}
     )
-    leads = (HALLWAY,) if held.get("phase") == 1 else objects_of.get(room, ())
+    leads = objects_of.get(room, ())
+    if held.get("phase") == 1:
+        leads = (HALLWAY,)
     right = [f"the {name}" for name in held.get("objects", ()) if name in leads]
-    kind = "wrong_choice" if right else "wrong_room"
-    target = held.get("target") if right else ""
-    end = Fact(kind, chosen=chosen, right=right, room=room, target=target)
+    end = Fact("wrong_room", chosen=chosen, room=room)
+    if right:
+        target = held.get("target")
+        end = Fact("wrong_choice", chosen=chosen, right=right, room=room, target=target)
     place = final.feedback.details.get("room") or evidence.trajectory.state.get("place")
     if not place or action == STOP:
         return Explanation(end)

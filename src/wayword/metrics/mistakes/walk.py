@@ -28,28 +28,38 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
     last = evidence.last
     lost = evidence.lost
     stopped = evidence.trajectory.ended == "stopped"
-    departed = walk.departure(last - 1 if stopped else last)
+    if stopped:  # the stop itself leaves no path
+        departed = walk.departure(last - 1)
+    else:
+        departed = walk.departure(last)
     more = []
     if (reached := evidence.causes.get("passed_goal", 0)) > 1 or walk.was_at_goal:
         # The cause is the step that left the goal; without a dataset it is not known
         more.append(Fact("passed_goal", reached=max(reached - 1, 0)))
+    # The step that lost the episode is described on its own.
     is_lost_there = lost is not None and departed == lost.step
     if departed and not is_lost_there:
         was_on_path = walk.places[departed - 1] in gold
         kind = "departed" if was_on_path else "turned_away"
         more.append(Fact(kind, step=departed, did=walk.did(departed)))
     # The instruction is quoted for the place where the walk went wrong, else for its end.
-    is_stop = lost is None or (stopped and lost.step == last)
-    wrong = departed or (0 if is_stop or lost is None else lost.step)
-    place = walk.places[wrong - 1] if wrong else walk.places[-1]
+    wrong = departed
+    if not departed and lost is not None and not (stopped and lost.step == last):
+        wrong = lost.step
+    place = walk.places[-1]
+    if wrong:
+        place = walk.places[wrong - 1]
     if text := clause(evidence, gold, place):
         more.append(Fact("clause", text=text))
-    did = walk.did(lost.step) if lost and lost.step else None
+    did = None
+    if lost and lost.step:
+        did = walk.did(lost.step)
     if stopped:
         return Explanation(walk.stop(), more, did, "", departed)
     end = Fact("ran_out_at", end=evidence.end(), place=walk.end())
-    is_on_path = not departed and {*filter(None, walk.places)} <= {*gold}
-    how = "On the path throughout" if is_on_path else ""
+    how = ""
+    if not departed and {*filter(None, walk.places)} <= {*gold}:
+        how = "On the path throughout"
     return Explanation(end, more, did, how, departed)
 
 
@@ -78,7 +88,9 @@ class _GraphWalk:
         if self._evidence.worse is None:
             return nearest + 1
         step = self._evidence.worse(nearest + 1)
-        return step if step <= last else 0
+        if step > last:
+            return 0
+        return step
 
     def _last_nearest(self) -> int | None:
         """Return the last step after which the goal was nearest: by the distance left, else by the
@@ -86,10 +98,10 @@ class _GraphWalk:
         values = self._evidence.progress.values
         if values and not self._evidence.progress.conditions:
             return len(values) - 1 - values[::-1].index(min(values))
-        positions = [
-            self._gold.index(place) if place in self._gold else -1
-            for place in self.places
-        ]
+        order: dict[str, int] = {}
+        for number, place in enumerate(self._gold):
+            order.setdefault(place, number)  # a path may cross itself
+        positions = [order.get(place, -1) for place in self.places]
         farthest = max(positions)
         if farthest < 0:
             return None
@@ -98,7 +110,9 @@ class _GraphWalk:
     def away(self) -> str:
         """The distance left at the end, empty if it is unknown."""
         progress = self._evidence.progress
-        return progress.length(progress.values[-1]) if progress.values else ""
+        if not progress.values:
+            return ""
+        return progress.length(progress.values[-1])
 
     def stop(self) -> Fact:
         place = self.places[-1]
@@ -133,7 +147,9 @@ class _GraphWalk:
         taken = self._evidence.trajectory.steps[step - 1]
         decision = taken.decision
         if after != before:
-            back = "back" if after in self.places[:step] else ""
+            back = ""
+            if after in self.places[:step]:
+                back = "back"
             heading = self._bearing(before, after)
             return Fact("went", back=back, start=before, to=after, heading=heading)
         if not isinstance(decision, Decision):
@@ -164,23 +180,30 @@ def _side(turn: float) -> str:
         return "straight on"
     if abs(turn) > _BACK:
         return "back"
-    return "right" if turn > 0 else "left"
+    if turn > 0:
+        return "right"
+    return "left"
 
 
 def positions(evidence: EpisodeFacts) -> dict[str, tuple[float, float]]:
     """Return the places of the walk and of the gold path on a plane (east, north), by name."""
-    scene = evidence.task.episode.scene if evidence.task else ""
     graph_of = getattr(evidence.dataset, "graph", None)
-    graph: Any = graph_of(scene) if callable(graph_of) and scene else None
+    scene = ""
+    if evidence.task is not None:
+        scene = evidence.task.episode.scene
+    if not scene or not callable(graph_of):
+        return {}
+    graph: Any = graph_of(scene)
     points = getattr(graph, "positions", None)
     if points is None or not points.any():
         return {}
-    family = evidence.dataset.family if evidence.dataset else None
-    # A street's positions are latitude and longitude.
-    on_street = family is not None and family.place == "panorama"
-    columns = (1, 0) if on_street else (0, 1)
-    # A degree of longitude is shorter than one of latitude.
-    shrink = math.cos(math.radians(float(points[:, 0].mean()))) if on_street else 1.0
+    columns = (0, 1)
+    shrink = 1.0
+    if _is_street(evidence):
+        # A street's positions are latitude and longitude. A degree of longitude is shorter than
+        # one of latitude.
+        columns = (1, 0)
+        shrink = math.cos(math.radians(float(points[:, 0].mean())))
     names = {place_of(step.pose) for step in evidence.trajectory.steps}
     names |= {place_of(pose) for pose in evidence.trajectory.start.values()}
     found = {}
@@ -189,6 +212,11 @@ def positions(evidence: EpisodeFacts) -> dict[str, tuple[float, float]]:
             row = points[graph.index[name]]
             found[name] = (shrink * float(row[columns[0]]), float(row[columns[1]]))
     return found
+
+
+def _is_street(evidence: EpisodeFacts) -> bool:
+    """True for walks on street graphs, whose places are panoramas."""
+    return evidence.dataset is not None and evidence.dataset.family.place == "panorama"
 
 
 def clause(evidence: EpisodeFacts, gold: Sequence[str], place: str) -> str:
@@ -200,10 +228,10 @@ def clause(evidence: EpisodeFacts, gold: Sequence[str], place: str) -> str:
     parts = narrated(evidence.task)
     if not parts:
         return ""
-    family = evidence.dataset.family if evidence.dataset else None
     # On a street, a part ends with its turn; in a house, the next part begins there.
-    on_street = family is not None and family.place == "panorama"
-    at = gold.index(place) if on_street else gold.index(place) + 1
+    at = gold.index(place)
+    if not _is_street(evidence):
+        at += 1
     begin = next((start for start, end in parts if end >= at), parts[-1][0])
     end = min((start for start, _ in parts if start > begin), default=None)
     return evidence.instruction[begin:end].strip(" .,;")

@@ -195,6 +195,7 @@ def _line(
     difference: Floats,
     estimate: MeanEstimate,
 ) -> MetricDifference:
+    # An episode without the metric in one run is no pair.
     both = ~np.isnan(difference)
     gain = difference[both]
     if metric.better == "lower":
@@ -217,6 +218,7 @@ def _line(
 def corrected(results: Sequence[Comparison]) -> list[Comparison]:
     """Return comparisons with p-values and intervals corrected in two families: the primary metric
     over all rivals, and all other metrics over all rivals."""
+    # All rivals are one family, because the best of many looks better than it is.
     families: dict[str, list[MetricDifference]] = {PRIMARY: [], SECONDARY: []}
     for result in results:
         for line in result.lines:
@@ -454,6 +456,7 @@ def mark_best(
     rivals = [at for at, row in enumerate(rows) if not row.sees_answer]
     chances: dict[tuple[int, str], list[float]] = {}
     for a, b in combinations(rivals, 2):
+        # Runs on different parts of a split do not compare.
         if not set(scored[a]) & set(scored[b]):
             continue
         family = rows[a].family
@@ -472,6 +475,7 @@ def mark_best(
     for winner, each in chances.items():
         if len(each) == len(rivals) - 1 and not any(map(math.isnan, each)):
             leads[winner] = max(each)
+    # Success is its own family; the other metrics share one.
     others = [lead for lead in leads if lead[1] != rows[lead[0]].success]
     for lead, (p, _) in zip(
         others, holm([leads[each] for each in others]), strict=True

@@ -89,6 +89,7 @@ class Sought:
         if len(rooms) == 1:
             room = rooms.pop().replace("_", " ")
         objects = [each for each in world.scene.objects if each.id in ids]
+        # Objects of one kind may differ; one that can be picked up is enough.
         small = any("pickupable" in each.affordances for each in objects)
         bodies = [actor.body for actor in world.house.actors.values()]
         hands = max(body.inventory_capacity for body in bodies)
@@ -99,6 +100,7 @@ class Sought:
         ``kettle: sink basin, kitchen → cabinet``, ``bowl (either of 2) → cabinet``."""
         name, moved, target = words.partition(" in or on ")
         number = len(self.ids)
+        # Any of several objects would have done, so none has a final place to name.
         if number > 1 and parts == 1 and moved:
             choice = "either" if number == 2 else "any"
             return f"{name} ({choice} of {number}) → {target}"

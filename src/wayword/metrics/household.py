@@ -62,6 +62,7 @@ class HouseholdScorer(EpisodeScorer):
             workers = reference.worker, *reference.helpers
         length = actions_taken(trajectory, workers)
         best = dataset.expert_length(task)
+        # Path weights compare with the expert, so they need an episode that it solves.
         scores["low_level"] = float(length)
         if best is not None:
             for key in [key for key in ("sr", "goal_sr") if key in scores]:
@@ -79,6 +80,7 @@ class HouseholdScorer(EpisodeScorer):
         if isinstance(reference, AnswerReference):
             right = bool(answer_is_right(state, reference.answer))
             return Standing(right, int(right))
+        # Conditions count as soon as they hold; success needs the stop as well.
         met = reference.met(state)
         parts = reference.parts()
         return Standing(met == parts and has_stopped(state), met, parts)
@@ -91,6 +93,7 @@ def score_state(
     if isinstance(reference, AnswerReference):
         right = answer_is_right(state, reference.answer)
         return {"sr": right, f"acc_{reference.kind}": right, "acc": right}
+    # An episode that failed before its end has no state, and has met nothing.
     share = reference.met(state) / reference.parts() if state else 0.0
     succeeded = share == 1.0 and has_stopped(state)
     scores = {"sr": float(succeeded), "goal_sr": share}
@@ -115,6 +118,7 @@ def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
         if not workers or step.actor in workers:
             decision = step.decision
             stops = isinstance(decision, Decision) and decision.action.name == STOP.name
+            # The world counts the actions of skills; stops and failed turns are counted here.
             failed += stops or not step.feedback.ok
     if trajectory.state:
         actors: Mapping[str, Json] = trajectory.state.get("actors", {})
@@ -148,6 +152,7 @@ def rearranged(
     if not state:
         return {"sr_strict": 0.0, "misplaced": 1.0, "fixed_strict": 0.0}
     fixed = reference.met(state)
+    # Objects that were in place at the start, and no longer are.
     disturbed = sum(1 - other.met(state) for other in reference.others)
     return {
         "sr_strict": float(fixed == displaced and not disturbed and has_stopped(state)),

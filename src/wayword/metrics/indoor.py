@@ -51,6 +51,7 @@ class IndoorScorer:
 
         Raises ``DataError`` if a viewpoint is not in the scene's graph.
         """
+        # Test splits publish no reference paths: their episodes have no scores.
         scored = [n for n, (task, _) in enumerate(pairs) if _path(task)]
         scores: list[dict[str, float]] = [{} for _ in pairs]
         if not scored:
@@ -108,6 +109,7 @@ def _object_scores(
     target = task.reference
     if not isinstance(target, ObjectReference):
         return {}
+    # Success is by sight, so the distances of the walk do not decide it.
     walk = walked_places(task, trajectory, "viewpoint")
     graph = _graph(dataset, task)
     success = float(walk[-1] in target.visible_from)
@@ -122,6 +124,7 @@ def _object_scores(
             shares[key] = length / max(length, walked["tl"])
         else:
             shares[key] = float(not walked["tl"])
+    # The object is named by the stop, and by nothing else.
     last = trajectory.steps[-1].decision if trajectory.steps else None
     named = isinstance(last, Decision) and last.action == Action(
         "stop", (target.object_id,)
@@ -166,6 +169,7 @@ def align(dataset: Dataset, pairs: Sequence[Pair]) -> Alignment:
     owners = [graphs[task.episode.scene] for task, _ in pairs]
     walks = [walked_places(*pair, "viewpoint") for pair in pairs]
     golds = [_path(task) for task, _ in pairs]
+    # Runs score their episodes one by one, tables and predictions in batches.
     batch = _align_one(owners[0], walks[0], golds[0]) if len(pairs) == 1 else None
     if batch is None:
         batch = paths.align(
@@ -175,6 +179,7 @@ def align(dataset: Dataset, pairs: Sequence[Pair]) -> Alignment:
             _indices(owners, golds, "reference", pairs),
         )
     shortest = [getattr(task.reference, "shortest", None) for task, _ in pairs]
+    # A split may publish shortest lengths of its own, which replace those of the graph.
     published = np.array(
         [math.nan if metres is None else metres for metres in shortest]
     )

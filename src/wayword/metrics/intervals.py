@@ -272,6 +272,7 @@ def _extremes(values: Floats, mean: float, bounds: Bounds) -> Bounds | None:
         deviations = values - values.mean()
         skewness = float((deviations**3).mean() / (deviations**2).mean() ** 1.5)
         farther = 1 + _FARTHER * abs(skewness)
+        # The long tail is on one side; on the other, the sample has seen the extremes.
         below = farther if skewness < 0 else 1.0
         above = farther if skewness > 0 else 1.0
         low = max(low, mean - below * (mean - least))
@@ -286,6 +287,7 @@ def holm(chances: Sequence[float]) -> list[tuple[float, float]]:
     Intervals are Bonferroni's, which hold together in 95% of cases. A test that Holm rejects and
     Bonferroni does not has the interval of its step.
     """
+    # The smallest p-value is compared with the number of all tests, the next with one less.
     order = sorted((p, at) for at, p in enumerate(chances) if not math.isnan(p))
     corrected = [(p, ALPHA) for p in chances]
     tests = len(order)
@@ -304,6 +306,7 @@ def _by_cluster(
 ) -> tuple[Floats, Floats]:
     """Return sums and counts (clusters, metrics) of the values that are not NaN; clusters are in
     order of first appearance. Without ``clusters``, each episode is one."""
+    # A mean over episodes: a cluster weighs as much as it has episodes with the metric.
     present = ~np.isnan(values)
     filled = np.where(present, values, 0.0)
     counted = present.astype(np.float64)

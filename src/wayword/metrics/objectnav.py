@@ -102,12 +102,14 @@ class ObjectNavScorer(EpisodeScorer):
                 # Where the start is the goal, any movement is a detour.
                 share = best / max(traveled, best) if best > 0 else float(not traveled)
                 scores[f"spl_{name}"] = success * share
+        # In LGX's definition, an agent that gives up has found nothing.
         gave_up = bool(trajectory.noted(GAVE_UP))
         for seen, grounded in GROUNDED_SCORES.items():
             if seen in scores:
                 scores[grounded] = 0.0 if gave_up else scores[seen]
         if reference.middles:
             end = (float(state.get("x", math.inf)), float(state.get("y", math.inf)))
+            # The released code measures in a straight line to the object's middle.
             near = min(math.dist(end, middle) for middle in reference.middles)
             scores["success_released"] = float(near <= RELEASED)
         words = str(task.episode.extra.get("kind", ""))
@@ -154,6 +156,7 @@ def bounds(trajectory: Trajectory, targets: frozenset[str]) -> dict[str, float]:
             for note in step.notes
         )
     scores = {"ever_seen": float(in_view > 0), "chance": in_view / len(views)}
+    # Only agents with a detector write such notes; others cannot ground anything.
     if any(note.kind in (GROUNDED, TURN, GAVE_UP) for note in trajectory.notes()):
         scores["ever_grounded"] = float(grounded > 0)
     return scores

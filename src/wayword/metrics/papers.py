@@ -52,6 +52,7 @@ def paper_table(rows: Sequence[Row], preset: str) -> str:
         if 2 * len(lacking) > len(wanted):
             problem = f"{row.name} has no {', '.join(lacking)}"
             raise UsageError(f"--preset {preset}: {problem}; give runs on its datasets")
+    # Papers of one benchmark differ in what they report; a preset prints what the runs have.
     present = {metric.key: metric for metric in metrics_of_rows(rows)}
     metrics = [present[key] for key in wanted if key in present]
     has_models = any(row.model for row in rows)

@@ -102,6 +102,7 @@ def align(
     dtw, nearest, traveled = _warp(
         metres, paths.places, sorted_starts, sorted_lengths, gold
     )
+    # Results return in the order of the arguments: ``back`` undoes the sorting.
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
     return Alignment(
@@ -122,6 +123,7 @@ def align_one(
     batch of one would hold a single number."""
     rows: list[list[float]] = distances[np.ix_(path, reference)].tolist()
     nearest = rows[0]
+    # The first row of the table: a path that stays at its start.
     table = list(accumulate(nearest))
     traveled = 0.0
     legs: list[float] = distances[path[:-1], path[1:]].tolist()
@@ -134,6 +136,7 @@ def align_one(
             cell = min(diagonal, above, cell) + cost
             row.append(cell)
         table = row
+    # One look-up for both: from the last place, and from the start, to the goal.
     ends = distances[[path[-1], reference[0]], reference[-1]]
     return Alignment(
         dtw=np.array(table[-1:]),
@@ -176,6 +179,7 @@ def _warp(
     Each numpy operation fills one cell of all tables.
     """
     steps = np.arange(lengths.max(initial=0))
+    # How many paths have an i-th place.
     active = np.searchsorted(-lengths, -steps, side="left").tolist()
     current = places[starts]
     nearest = metres(current, gold)
@@ -235,6 +239,7 @@ def cls(batch: Alignment) -> Floats:
     expected length E = coverage · reference length (0 if its places are disconnected).
     """
     closeness = np.exp(batch.nearest / -SUCCESS_METRES)
+    # References are padded to equal lengths; padding must not count.
     inside = np.arange(closeness.shape[1]) < batch.gold_lengths[:, None]
     coverage: Floats = (closeness * inside).sum(axis=1) / batch.gold_lengths
     expected = coverage * np.where(np.isfinite(batch.gold), batch.gold, 0.0)

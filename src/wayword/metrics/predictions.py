@@ -119,9 +119,11 @@ def read(path: Path, dataset: Dataset) -> Predictions:
     if isinstance(judge, PlaceScorer):
         by_places = judge
     by_id = {task.episode.id: task for task in dataset.tasks}
+    # Some files name a path instead of one of its instructions.
     by_path: dict[str, Task] = {}
     for task in dataset.tasks:  # 5593_0, 5593_1 … : the first one represents path 5593
         by_path.setdefault(task.episode.id.rpartition("_")[0], task)
+    # An episode that is predicted twice would count twice in every mean.
     used: dict[str, str] = {}
     collecting = gc.isenabled()
     gc.disable()  # collection would take longer than reading, and free nothing
@@ -189,6 +191,7 @@ def _named_records(path: Path, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the records of a list, of a mapping from ids, or of one inside a named field."""
     if isinstance(value, dict):
         value = next((value[name] for name in LISTS if name in value), value)
+    # Dataset files of VLN-CE have this field, and are easily given by mistake.
     if isinstance(value, dict) and isinstance(value.get("episodes"), list):
         problem = "contains episodes, not predictions"
         raise DataError(path, "field 'episodes'", problem, "name the result file")
@@ -244,6 +247,7 @@ def _task(
             hint = suggest(str(value), list(by_id))
         problem = f"{_short(value)} is not an episode of {dataset.split or 'the split'}"
         raise DataError(path, at, problem, hint or "name its split with --on")
+    # A wrong scene means that ids are of another split.
     scan = record.get("scan", task.episode.scene)
     if scan != task.episode.scene:
         problem = (

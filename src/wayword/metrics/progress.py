@@ -67,6 +67,7 @@ class GoalProgress:
         that is met again later, for example after an object is moved, does not count."""
         for step in range(1, len(self.values)):
             before = self.values[step - 1]
+            # An object may be put down on the way and picked up again.
             regained = self.conditions and max(self.values[step:]) >= before
             if self.change(step) < 0 and not regained:
                 return step

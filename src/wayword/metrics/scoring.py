@@ -72,6 +72,7 @@ def walked_places(task: Task, trajectory: Trajectory, key: str) -> list[str]:
 
     An episode that failed before its world was ready has only its start.
     """
+    # No world was ready, so nothing was recorded.
     if not trajectory.start:
         return [task.episode.start[key]]
     moved = [step.pose[key] for step in trajectory.steps if step.actor == "agent"]
@@ -186,6 +187,7 @@ def _shipped_scorer(name: str) -> Scorer:
 
 
 def _checked(family: Family) -> Scorer:
+    # A family from outside may leave scoring to its datasets.
     checked = family.part("scorer") or SuccessScorer(family)
     if not isinstance(checked, Scorer):
         raise UsageError(
@@ -196,6 +198,7 @@ def _checked(family: Family) -> Scorer:
 
 def by_key(family_metrics: Iterable[Metric]) -> dict[str, Metric]:
     """Return every metric that an episode or a prediction can have, by key in column order."""
+    # Columns of tables are in this order: what explains success first, then what it cost.
     others = (TRIAL_METRICS, accounting.PREDICTED_METRICS, state_accuracy.METRICS,
               accounting.ADVICE_METRICS, accounting.CUT_METRICS, accounting.METRICS)  # fmt: skip
     return {metric.key: metric for metric in (*family_metrics, *chain(*others))}
@@ -210,6 +213,7 @@ def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
     trials = measure_trials(by, dataset, pairs)
     for scores, tried, (_, trajectory) in zip(scored, trials, pairs, strict=True):
         row = {**scores, **tried}
+        # Only notes hold statements about states, and advice of experts.
         if next(trajectory.notes(), None) is not None:
             row |= state_accuracy.measure(trajectory) | accounting.measure(trajectory)
         rows.append(row | accounting.account(trajectory))

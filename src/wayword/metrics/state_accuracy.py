@@ -36,6 +36,7 @@ def measure(trajectory: Trajectory) -> dict[str, float]:
     right: dict[str, list[bool]] = {}
     where = dict(trajectory.start)
     for step in trajectory.steps:
+        # Agents state what they believe before they act: claims are about the pose before a step.
         for note in step.notes:
             if note.kind == STATE:
                 for claim in claims(
@@ -87,6 +88,7 @@ def claims(
 ) -> Iterator[Claim]:
     """Yield the claims in a note that can be checked. ``where`` and ``observation`` are the actor's
     pose and observation before the step."""
+    # A claim can be checked only if the world has such a state.
     heading = where.get("heading")
     holding = _field(observation, "holding")
     answer = {about: stated.get(about) for about in ("heading", "holding", "place")}

@@ -63,6 +63,7 @@ class StreetScorer(EpisodeScorer):
         route = _indices(graph, task, task.reference.path)
         spd = warp = 0.0  # of a walk that is the route
         if walk != route:
+            # One table of links serves the distance at the end and the alignment.
             costs = graph.hops.table(walk, route)
             spd = float(costs[-1, -1])
             warp = dtw(costs)
@@ -84,6 +85,7 @@ class StreetScorer(EpisodeScorer):
         position = graph.index[world.pose("agent")["panorama"]]
         goal = graph.index[task.reference.goal]
         ahead, back = graph.hops([position, goal], [goal, position]).tolist()
+        # Streets have one-way links; being next to the goal counts in both directions.
         near = min(ahead, back) <= 1
         return Standing(near, int(near), 1, float(ahead), "links")
 
@@ -121,6 +123,7 @@ def kpa(
     points = len(route) > 1
     right = points and list(walk[:2]) == list(route[:2])
     expected = Counter(_turns(graph, route[1:]))
+    # A junction that the route passes twice must be left right twice.
     taken = expected & Counter(_turns(graph, walk))
     return (right + taken.total() + stopped) / (points + expected.total() + 1)
 

@@ -179,6 +179,7 @@ def summarize(
         intervals[zeros.key] = rate_interval(column, owners)
     counts = {key: len(table.column(key)) for key in table.columns}
     counts = {key: count for key, count in counts.items() if count < len(table)}
+    # The sum of a run is unknown if it is unknown for one episode, else it would be too low.
     totals = {key: table.total(key) for key in TOTALLED if key in table.columns}
     if "calls" in totals and totals.setdefault("cost", None) is None:
         intervals.pop("cost", None)  # a mean over only the known prices would mislead
@@ -203,6 +204,7 @@ def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
     examples, and experts whose advice was lost."""
     lines = []
     table = _table(scores)
+    # A prompt that omits steps is another prompt than the one that the agent is named after.
     for key, lack in (("steps", "their oldest steps"), ("examples", "solved examples")):
         if cut := len(table.column(f"{key}_forgotten")):
             share = f"in {cut} of {len(table)} episodes"

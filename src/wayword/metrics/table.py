@@ -133,6 +133,7 @@ def fit(metrics: Sequence[Metric], widths: Sequence[int], room: int) -> list[Met
         return 2, number
 
     chosen = set()
+    # By rank, until one does not fit: a less important one must not take its place.
     for number in sorted(range(len(metrics)), key=rank):
         room -= widths[number]
         if room < 0:
@@ -202,6 +203,7 @@ def shown_metrics(rows: Sequence[Row]) -> list[Metric]:
     metrics = metrics_of(rows)
     at = next((n for n, metric in enumerate(metrics) if metric.key == "cost"), None)
     if at is not None and any(row.totals.get("cost") for row in rows):
+        # Both are dollars: a reader must not take one for the other.
         metrics[at : at + 1] = [
             replace(metrics[at], label="Cost per episode"),
             TOTAL_COST,

@@ -81,9 +81,11 @@ def find_mistake(evidence: EpisodeFacts) -> Mistake | None:
         return Mistake(last, cause, Fact("lost", step=last, did=Fact("failed")))
     if not last:
         return None
+    # No answer was legal, so no step was taken that another one could have replaced.
     if (rejected := _all_rejected(evidence)) is not None:
         return Mistake(1, cause, Fact("lost", step=1, did=rejected))
     reference = evidence.reference
+    # The reference tells the kind of task, whatever family it belongs to.
     explanation = None
     if evidence.gold:
         explanation = walk.explain(evidence, evidence.gold)
@@ -160,6 +162,7 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
         else:
             fact = Fact("limit_elsewhere", more=more, **values)
         return Mistake(last, cause, fact, limit=True, **marks)
+    # The end is the mistake: a sentence about it says all.
     if step == last or why.step:
         fact = Fact("lost", step=step, did=why.end, more=why.more)
         return Mistake(step, cause, fact, **marks)

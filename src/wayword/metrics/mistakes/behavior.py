@@ -58,6 +58,7 @@ def rooms_of(trajectory: Trajectory, actor: str) -> list[str]:
 
 def walk_of(trajectory: Trajectory, actor: str, name: str = "") -> Iterator[Fact]:
     """Yield an actor's walk by coordinates: ``turned 4 times, moved 0.25 m``."""
+    # Worlds of viewpoints and of named rooms have no coordinates.
     poses = [as_mapping(pose) for pose in trajectory.visited(actor)]
     if len(poses) < 2 or "x" not in poses[0]:
         return

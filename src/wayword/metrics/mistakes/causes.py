@@ -263,6 +263,7 @@ def _habits(written: Written, steps: Sequence[Written]) -> dict[str, int]:
     """Find causes in the course of the steps: repeated failures, loops, rejected answers."""
     found: dict[str, int] = {}
     decisions = [step.get("decision", {}) for step in steps]
+    # Without the stop itself: the steps that led to it.
     stuck = steps[:-1][-_REPEATS:]
     failed = len(stuck) == _REPEATS and not any(map(_succeeded, stuck))
     if written.get("ended") == "stopped" and failed:
@@ -276,6 +277,7 @@ def _habits(written: Written, steps: Sequence[Written]) -> dict[str, int]:
         for number, decision in enumerate(decisions, 1)
         if "rejected" in decision or "fallback_for" in decision
     ]
+    # Single rejected answers are usual, and cost only a step.
     if rejected and 4 * len(rejected) >= len(steps):
         found["rejected"] = rejected[0]
     cut = [number for number, step in enumerate(steps, 1) if _is_truncated(step)]

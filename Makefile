@@ -77,11 +77,14 @@ test-train:
 # as verifiers 0.1 pins it to 0.29.
 test-envs: $(UV)
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-envs
-	@$(UV) pip install --quiet --python .venv-envs/bin/python torch==2.13.0 openenv-core==0.3.0 pytest \
+	@$(UV) pip install --quiet --python .venv-envs/bin/python torch==2.13.0 pytest \
 	  -e '.[verifiers,inspect,serve,mcp,babyai,parquet,images,trackio,wandb,mlflow]' \
 	  -e examples/environments/hub omegaconf
 	@$(UV) pip install --quiet --python .venv-envs/bin/python --no-deps verl==0.7.1  # the last one with interactions
 	PYTHONPATH=tests HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s --ignore tests/suites/envs/test_trl.py tests/suites/envs
+	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-openenv
+	@$(UV) pip install --quiet --python .venv-openenv/bin/python openenv==0.10.0 pytest -e '.[serve]'
+	.venv-openenv/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests/suites/openenv
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-trl
 	@$(UV) pip install --quiet --python .venv-trl/bin/python torch==2.13.0 trl==1.16.0 pytest -e '.[trl]'
 	HF_HUB_OFFLINE=1 .venv-trl/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests/suites/envs/test_trl.py

@@ -167,6 +167,94 @@ def test_there_are_only_so_many_sessions() -> None:
         assert "1 sessions already" in second.receive_json()["data"]["message"]
 
 
+def test_http_requests_share_one_session_that_plays_like_a_local_one() -> None:
+    client = client_of("two_phase")
+    local = make("two_phase", include=["expert_action"])
+    assert client.get("/state").status_code == 400  # no episode yet
+    text, info = local.reset(seed=3)
+    begun = client.post("/reset", json={"seed": 3, "include": ["expert_action"]})
+    assert begun.json()["observation"] == {"text": text, "metadata": info}
+    done = False
+    while not done:
+        command = info["expert_action"]
+        reply = client.post("/step", json={"action": {"text": command}}).json()
+        text, reward, done, _, info = local.step(command)
+        assert (reply["observation"]["text"], reply["reward"]) == (text, reward)
+    assert reply["done"] is True
+    assert client.get("/state").json()["ended"] == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ('{"action": {"text": 3.5}}', 400),
+        ('{"action": "stop"}', 422),
+        ('{"text": "stop"}', 422),
+        *((text, 400) for text in ODD[:-1]),
+    ],
+)
+def test_a_wrong_request_is_refused_in_one_line(body: str, status: int) -> None:
+    client = client_of("two_phase")
+    client.post("/reset", json={"seed": 0})
+    reply = client.post("/step", content=body.encode("utf-8", "surrogatepass"))
+    assert reply.status_code in (status, 422)
+    assert "\n" not in reply.json()["detail"]
+
+
+def test_episodes_are_listed_and_chosen_by_split_and_index() -> None:
+    client = client_of("two_phase", episodes=5)
+    assert client.get("/list_environments").json() == ["two_phase"]
+    assert client.get("/two_phase/splits").json() == [{"name": "test", "type": "test"}]
+    split = {"split": "test"}
+    count = client.post("/two_phase/num_tasks", json=split).json()["num_tasks"]
+    tasks = client.post("/two_phase/tasks", json=split).json()["tasks"]
+    assert count == len(tasks) == 5
+    one = client.post("/two_phase/task", json={**split, "index": 3}).json()["task"]
+    some = client.post("/two_phase/task_range", json={**split, "start": 3}).json()
+    assert one == tasks[3] == some["tasks"][0]
+    begun = client.post("/reset", json={**split, "index": 3}).json()
+    assert begun["observation"]["metadata"]["episode"] == tasks[3]["id"]
+    assert client.post("/two_phase/task", json={**split, "index": 5}).status_code == 400
+    assert client.post("/two_phase/tasks", json={"split": "x"}).status_code == 400
+    assert client.post("/reset", json={"split": "x", "index": 0}).status_code == 400
+    assert client.get("/houses/splits").status_code == 404
+
+
+def test_the_messages_are_tools_of_the_model_context_protocol() -> None:
+    client = client_of("two_phase")
+
+    def call(method: str, **params: Any) -> dict[str, Any]:
+        request = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+        reply: dict[str, Any] = client.post("/mcp", json=request).json()
+        assert (reply["jsonrpc"], reply["id"]) == ("2.0", 7)
+        return reply
+
+    tools = call("tools/list")["result"]["tools"]
+    assert [tool["name"] for tool in tools] == ["begin", "act", "status"]
+    begun = call("tools/call", name="begin", arguments={"seed": 0})["result"]
+    assert "Task:" in begun["content"][0]["text"]
+    wrong = call("tools/call", name="act", arguments={"words": "stop"})["result"]
+    assert wrong["isError"] is True
+    assert call("tools/call", name="jump")["error"]["code"] == -32602
+    assert call("sing")["error"]["code"] == -32601
+    assert client.post("/mcp", json={}).json()["error"]["code"] == -32600
+
+
+def test_every_page_but_health_needs_the_token() -> None:
+    app = OpenEnvServer("two_phase", token="secret-word").app()
+    client = TestClient(app)
+    right = {"Authorization": "Bearer secret-word"}
+    for route in app.routes:
+        path = route.path.replace("{dataset}", "two_phase")
+        if path.startswith("/{token}") or path.endswith("/ws"):
+            continue
+        method = "POST" if "POST" in route.methods else "GET"
+        refused = client.request(method, path, json={})
+        admitted = client.request(method, path, json={}, headers=right)
+        assert (refused.status_code == 401) == (path != "/health")
+        assert admitted.status_code != 401
+
+
 def test_others_reach_it_with_a_token_only() -> None:
     with pytest.raises(UsageError, match="WAYWORD_ENV_TOKEN"):
         serve("two_phase", "0.0.0.0", 0)

@@ -1,6 +1,6 @@
 """The folders in examples/environments, run by the other side.
 
-That is verifiers' `vf-eval`, verl's registry of interactions, and OpenEnv's `validate` and client.
+That is verifiers' `vf-eval` and verl's registry of interactions.
 """
 
 from __future__ import annotations
@@ -9,27 +9,17 @@ import asyncio
 import importlib.util
 import json
 import os
-import re
-import shutil
-import socket
 import subprocess
 import sys
-import time
-import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import pytest
-from openenv import GenericEnvClient
 from policies import served_policy
 
 FOLDER = Path(__file__).parents[3] / "examples" / "environments"
 BIN = Path(sys.executable).parent
-TOKEN = "a-word-for-the-test"
 
 
 def test_vf_eval_finds_the_environment_by_name_and_pays_it(tmp_path: Path) -> None:
@@ -147,88 +137,3 @@ def test_rows_for_verl_are_written_as_its_dataset_reads_them(
     assert {row["extra_info"]["interaction_kwargs"]["name"] for row in table} == {
         "wayword"
     }
-
-
-def dockerfile() -> dict[str, list[str]]:
-    """The instructions of the Dockerfile, by name."""
-    found: dict[str, list[str]] = {}
-    for line in (FOLDER / "openenv" / "server" / "Dockerfile").read_text().splitlines():
-        if line and not line.startswith("#"):
-            name, _, rest = line.partition(" ")
-            found.setdefault(name, []).append(rest)
-    return found
-
-
-@pytest.fixture
-def container(tmp_path: Path) -> Iterator[str]:
-    """What the container runs, without a container: the folder copied, ENV set, CMD started."""
-    copied = tmp_path / "env"
-    shutil.copytree(FOLDER / "openenv", copied)
-    lines = dockerfile()
-    (setting,), (command,) = lines["ENV"], lines["CMD"]
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    environment = {**os.environ, **dict(re.findall(r"(\w+)=(\S+)", setting))}
-    environment |= {"PORT": str(port), "HOST": "127.0.0.1", "WAYWORD_ENV_TOKEN": TOKEN}
-    environment |= {"WAYWORD_DATASET": "two_phase"}
-    arguments = [sys.executable, *json.loads(command)[1:]]
-    with subprocess.Popen(arguments, cwd=copied, env=environment) as server:
-        url = f"http://127.0.0.1:{port}"
-        try:
-            for _ in range(300):
-                try:
-                    with urlopen(f"{url}/health", timeout=5):
-                        break
-                except (URLError, ConnectionError):
-                    assert server.poll() is None, "the server ended"
-                    time.sleep(0.2)
-            yield f"{url}/{TOKEN}"
-        finally:
-            server.terminate()
-
-
-def test_openenv_validates_what_the_container_runs_and_its_client_plays(
-    container: str,
-) -> None:
-    command = [str(BIN / "openenv"), "validate", "--url", container]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    report = json.loads(done.stdout)
-    failed = [each for each in report["criteria"] if not each["passed"]]
-    assert (done.returncode, report["passed"], failed) == (0, True, [])
-    assert len(report["criteria"]) >= 6
-    with GenericEnvClient(base_url=container).sync() as env:
-        assert env.reset(seed=0).observation["text"]
-        assert env.step({"text": "stop"}).done
-
-
-def test_openenv_finds_the_folder_complete_but_for_a_lock_file(tmp_path: Path) -> None:
-    command = [str(BIN / "openenv"), "validate", str(FOLDER / "openenv"), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert "uv.lock" in done.stdout
-    copied = tmp_path / "env"
-    shutil.copytree(FOLDER / "openenv", copied)
-    (copied / "uv.lock").touch()  # where one publishes it, `uv lock` writes it
-    done = subprocess.run(
-        [*command[:2], str(copied)], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_a_container_that_others_can_reach_needs_a_token() -> None:
-    environment = {**os.environ, "HOST": "0.0.0.0", "WAYWORD_DATASET": "two_phase"}
-    environment.pop("WAYWORD_ENV_TOKEN", None)
-    done = subprocess.run(
-        [sys.executable, "-m", "server.app"], capture_output=True, text=True, timeout=120,
-        cwd=FOLDER / "openenv", env=environment,
-    )  # fmt: skip
-    assert done.returncode != 0
-    assert "set WAYWORD_ENV_TOKEN" in done.stderr
-
-
-def test_the_dockerfile_copies_and_starts_what_is_there() -> None:
-    lines = dockerfile()
-    assert json.loads(lines["CMD"][0]) == ["python", "-m", "server.app"]
-    assert "HOST=0.0.0.0" in lines["ENV"][0]
-    assert lines["USER"] == ["player"], "not root"
-    project = tomllib.loads((FOLDER / "openenv" / "pyproject.toml").read_text())
-    assert project["project"]["dependencies"] == ["openenv-core>=0.3", "wayword[serve]"]

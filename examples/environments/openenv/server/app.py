@@ -7,28 +7,10 @@ which it listens on loopback only.
 import os
 
 import uvicorn
-from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Route
 
 from wayword.envs.openenv import OpenEnvServer
 
 TOKEN = os.environ.get("WAYWORD_ENV_TOKEN", "")
-NO_TOOLS = {"code": -32601, "message": "no tools here: a session is a WebSocket at /ws"}
-
-
-async def openapi(request: Request) -> JSONResponse:
-    """The version of the runtime contract; sessions need no HTTP paths."""
-    about = {"title": "wayword", "version": "1.0.0"}
-    paths: dict[str, object] = {
-        f"/{name}": {"get": {}} for name in ("health", "metadata", "schema")
-    }
-    paths["/mcp"] = {"post": {}}
-    return JSONResponse({"openapi": "3.1.0", "info": about, "paths": paths})
-
-
-async def mcp(request: Request) -> JSONResponse:
-    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": NO_TOOLS})
 
 
 server = OpenEnvServer(
@@ -37,9 +19,6 @@ server = OpenEnvServer(
     reward=os.environ.get("WAYWORD_REWARD", "success"),
 )
 app = server.app()
-for prefix in ("", "/{token}"):
-    app.routes.append(Route(f"{prefix}/openapi.json", openapi))
-    app.routes.append(Route(f"{prefix}/mcp", mcp, methods=["POST"]))
 
 
 def main() -> None:

@@ -1,0 +1,426 @@
+"""HTTP routes of a server that speaks OpenEnv's messages.
+
+    curl -X POST localhost:8765/reset -d '{"seed": 0}'
+    curl -X POST localhost:8765/step -d '{"action": {"text": "turn_left"}}'
+    curl localhost:8765/state
+
+All HTTP requests share one session, one request at a time; a client that needs a session of its
+own uses the WebSocket. ``/mcp`` offers the same three messages as tools of the Model Context
+Protocol. ``/{dataset}/splits`` and ``/{dataset}/tasks`` list the episodes that are served, which a
+reset takes as ``split`` and ``index``. ``/schema`` and ``/openapi.json`` describe the messages.
+
+Format: openenv 0.10, ``core/env_server/http_server.py`` and ``core/env_server/interfaces.py``;
+``openenv validate --url`` tests it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from wayword.core.dataset import Task
+from wayword.core.episode import Json
+from wayword.core.errors import UsageError, WaywordError
+from wayword.core.loopback import BadRequest, is_local_request, read_object
+from wayword.envs.environment import Environment
+from wayword.envs.game import Info, check_include
+
+MAX_BYTES = 2**20
+"""Longest message."""
+MAX_LISTED = 10_000
+"""Most episodes in one list: about 1 MB. ``num_tasks`` counts all."""
+
+# Codes of JSON-RPC 2.0, which the Model Context Protocol uses
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+
+
+def reset(env: Environment, data: Mapping[str, Json]) -> dict[str, Json]:
+    """Begin an episode by ``seed``, ``episode_id`` or ``index``; ``options`` make a new scene."""
+    keys = ("include", "seed", "options")
+    include, seed, options = (data.get(key) for key in keys)
+    episode = data.get("episode_id", data.get("index"))
+    valid = isinstance(include, list | None) and isinstance(episode, str | int | None)
+    if not (valid and isinstance(options, dict | None)):
+        raise UsageError(
+            'a reset is {"seed": 0, "episode_id": "ID", "include": ["NAME"]}'
+        )
+    split = data.get("split")
+    if split not in (None, split_of(env.options.name)):
+        raise UsageError(
+            f"this server has the split {split_of(env.options.name)!r}, not {split!r}"
+        )
+    env.include = check_include(include or ())
+    observation, info = env.reset(seed, episode, options)
+    return _result(observation, info, None, False)
+
+
+def step(env: Environment, action: Mapping[str, Json]) -> dict[str, Json]:
+    """Play ``text``, or entry ``index`` of a menu."""
+    answer = action.get("text", action.get("index"))
+    if not isinstance(answer, str | int):
+        raise UsageError(
+            'an action is {"text": "goto[kitchen]"}, or {"index": 3} of a menu'
+        )
+    observation, reward, terminated, truncated, info = env.step(answer)
+    return _result(
+        observation, {**info, "truncated": truncated}, reward, terminated or truncated
+    )
+
+
+def state(env: Environment, data: Mapping[str, Json]) -> dict[str, Json]:
+    """The current episode and its step count."""
+    game = env.game
+    return {
+        "episode_id": game.task.episode.id,
+        "step_count": game.taken[env.actor],
+        "dataset": env.options.name,
+        "ended": game.ended,
+    }
+
+
+MESSAGES = {
+    "reset": ("observation", reset),
+    "step": ("observation", step),
+    "state": ("state", state),
+}
+"""Message -> the reply's type, and what computes its data."""
+
+
+def _result(
+    view: Json, info: Info, reward: float | None, done: bool
+) -> dict[str, Json]:
+    key = "text" if isinstance(view, str) else "fields"
+    key = "messages" if isinstance(view, list) else key
+    return {
+        "observation": {key: view, "metadata": info},
+        "reward": reward,
+        "done": done,
+    }
+
+
+TEXT = {"type": "string"}
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "reset": {
+        "type": "object",
+        "properties": {
+            "seed": {"type": "integer"},
+            "episode_id": TEXT,
+            "split": TEXT,
+            "index": {"type": "integer"},
+            "include": {"type": "array", "items": TEXT},
+            "options": {"type": "object"},
+        },
+    },
+    "action": {
+        "type": "object",
+        "properties": {
+            "text": {**TEXT, "description": "the agent's answer, such as turn_left"}
+        },
+        "required": ["text"],
+    },
+    "observation": {
+        "type": "object",
+        "properties": {"text": TEXT, "metadata": {"type": "object"}},
+    },
+    "state": {
+        "type": "object",
+        "properties": {"episode_id": TEXT, "step_count": {"type": "integer"}},
+    },
+}
+"""JSON schemas of what clients send and receive."""
+
+TOOLS = {
+    "begin": ("reset", "Begin an episode: the first observation.", SCHEMAS["reset"]),
+    "act": ("step", "Play one turn: what follows it.", SCHEMAS["action"]),
+    "status": ("state", "The episode and its step count.", {"type": "object"}),
+}
+"""Tool at ``/mcp`` -> message, description and arguments. OpenEnv reserves the messages' names."""
+
+
+def split_of(name: str) -> str:
+    """The split in a dataset's full name.
+
+    >>> split_of("houses:train"), split_of("two_phase")
+    ('train', 'test')
+    """
+    return name.partition(":")[2] or "test"
+
+
+def kind_of_split(split: str) -> str:
+    """OpenEnv's type of a split: ``train``, ``validation`` or ``test``.
+
+    >>> kind_of_split("generated_train"), kind_of_split("val_unseen"), kind_of_split("test")
+    ('train', 'validation', 'test')
+    """
+    if "train" in split:
+        return "train"
+    return "test" if "test" in split else "validation"
+
+
+class Door:
+    """Who may enter: programs of this machine, or those with the token."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def admits(self, connection: HTTPConnection) -> bool:
+        """True if a client has the token and is not a page of another website."""
+        host = connection.headers.get("host", "")
+        origin = connection.headers.get("origin")
+        # With a token, clients may call this machine by any name.
+        if not is_local_request("localhost" if self._token else host, origin):
+            return False
+        path_token = connection.path_params.get("token", "")
+        if not self._token:
+            return not path_token
+        header = connection.headers.get("authorization", "")
+        token = header.removeprefix("Bearer ").strip() or path_token
+        return secrets.compare_digest(token.encode(), self._token.encode())
+
+
+class Pages:
+    """The HTTP routes of one server. ``make_env`` opens the environment of their session."""
+
+    def __init__(
+        self,
+        name: str,
+        tasks: Sequence[Task],
+        door: Door,
+        make_env: Callable[[], Environment],
+    ) -> None:
+        self._name = name
+        self._dataset_name = name.partition(":")[0]
+        self._tasks = tasks
+        self._door = door
+        self._make_env = make_env
+        self._env: Environment | None = None
+        self._turn = asyncio.Lock()
+
+    def routes(self, prefix: str) -> list[Route]:
+        """All routes, below a prefix of the path."""
+        fixed = {
+            "metadata": {
+                "name": f"wayword/{self._name}",
+                "description": f"Wayword's {self._name}, {len(self._tasks):,} episodes",
+            },
+            "schema": {key: SCHEMAS[key] for key in ("action", "observation", "state")},
+            "openapi.json": self._openapi(),
+            "list_environments": [self._dataset_name],
+        }
+        routes = [Route(f"{prefix}/health", _respond_healthy)]
+        for page, content in fixed.items():
+            routes.append(Route(f"{prefix}/{page}", self._guard(_constant(content))))
+        routes.append(Route(f"{prefix}/state", self._guard(self._state)))
+        splits = self._guard(self._splits)
+        routes.append(Route(f"{prefix}/{{dataset}}/splits", splits))
+        for page, respond in self._posts().items():
+            guarded = self._guard(respond)
+            routes.append(Route(f"{prefix}/{page}", guarded, methods=["POST"]))
+        return routes
+
+    def _posts(self) -> dict[str, Callable[[Request], Awaitable[Json]]]:
+        """Path -> what answers a POST request there."""
+        return {
+            "reset": self._reset,
+            "step": self._step,
+            "mcp": self._mcp,
+            "{dataset}/tasks": self._list_tasks,
+            "{dataset}/num_tasks": self._count_tasks,
+            "{dataset}/task": self._one_task,
+            "{dataset}/task_range": self._task_range,
+        }
+
+    def _guard(
+        self, respond: Callable[[Request], Awaitable[Json]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """Answer only clients that may enter; an error is one line with its status."""
+
+        async def guarded(request: Request) -> Response:
+            if not self._door.admits(request):
+                return _refusal("this server needs its token", 401)
+            try:
+                return JSONResponse(await respond(request))
+            except BadRequest as error:
+                return _refusal(str(error), error.status)
+            except (WaywordError, IndexError) as error:
+                return _refusal(str(error), 400)
+
+        return guarded
+
+    async def _play(self, message: str, data: Mapping[str, Json]) -> dict[str, Json]:
+        """Send a message to the session of all HTTP requests."""
+        _, compute = MESSAGES[message]
+        async with self._turn:
+            if self._env is None:
+                self._env = self._make_env()
+            return await asyncio.to_thread(compute, self._env, data)
+
+    async def _reset(self, request: Request) -> Json:
+        return await self._play("reset", await _body(request))
+
+    async def _step(self, request: Request) -> Json:
+        action = (await _body(request)).get("action")
+        if not isinstance(action, dict):
+            raise BadRequest('a step is {"action": {"text": "goto[kitchen]"}}', 422)
+        return await self._play("step", action)
+
+    async def _state(self, request: Request) -> Json:
+        return await self._play("state", {})
+
+    async def _mcp(self, request: Request) -> Json:
+        """Answer a JSON-RPC request: errors, too, are answers with status 200."""
+        try:
+            call = await _body(request)
+        except BadRequest as error:
+            return _rpc_error(None, INVALID_REQUEST, str(error))
+        number = call.get("id")
+        method = call.get("method")
+        if not isinstance(method, str):
+            return _rpc_error(number, INVALID_REQUEST, "a request needs its method")
+        if method == "tools/list":
+            listed = [
+                {"name": name, "description": about, "inputSchema": schema}
+                for name, (_, about, schema) in TOOLS.items()
+            ]
+            return _rpc_result(number, {"tools": listed})
+        if method != "tools/call":
+            return _rpc_error(number, METHOD_NOT_FOUND, f"there is no {method!r}")
+        return await self._call_tool(number, call.get("params"))
+
+    async def _call_tool(self, number: Json, params: Json) -> Json:
+        if not isinstance(params, dict):
+            params = {}
+        tool = params.get("name")
+        arguments = params.get("arguments") or {}
+        if tool not in TOOLS or not isinstance(arguments, dict):
+            return _rpc_error(
+                number, INVALID_PARAMS, f"the tools are {', '.join(TOOLS)}"
+            )
+        try:
+            message, _, _ = TOOLS[str(tool)]
+            result = await self._play(message, arguments)
+        except WaywordError as error:
+            content = {"type": "text", "text": str(error)}
+            return _rpc_result(number, {"content": [content], "isError": True})
+        content = {"type": "text", "text": _readable(result)}
+        answer = {"content": [content], "structuredContent": result, "isError": False}
+        return _rpc_result(number, answer)
+
+    async def _splits(self, request: Request) -> Json:
+        self._check_dataset(request)
+        split = split_of(self._name)
+        return [{"name": split, "type": kind_of_split(split)}]
+
+    async def _list_tasks(self, request: Request) -> Json:
+        await self._split_request(request)
+        listed = [self._task(i) for i in range(min(MAX_LISTED, len(self._tasks)))]
+        return {"tasks": listed, "env_name": self._dataset_name}
+
+    async def _count_tasks(self, request: Request) -> Json:
+        await self._split_request(request)
+        return {"num_tasks": len(self._tasks)}
+
+    async def _one_task(self, request: Request) -> Json:
+        index = (await self._split_request(request)).get("index")
+        if not isinstance(index, int) or not 0 <= index < len(self._tasks):
+            raise BadRequest(f"index must be from 0 to {len(self._tasks) - 1}")
+        return {"task": self._task(index)}
+
+    async def _task_range(self, request: Request) -> Json:
+        given = await self._split_request(request)
+        start, stop = given.get("start"), given.get("stop")
+        if not isinstance(start, int | None) or not isinstance(stop, int | None):
+            raise BadRequest("start and stop must be whole numbers")
+        chosen = range(len(self._tasks))[start:stop][:MAX_LISTED]
+        return {"tasks": [self._task(index) for index in chosen]}
+
+    async def _split_request(self, request: Request) -> dict[str, Json]:
+        """The body of a request for episodes. Raises ``BadRequest`` for those not served here."""
+        self._check_dataset(request)
+        given = await _body(request)
+        split = split_of(self._name)
+        if given.get("split") != split:
+            raise BadRequest(f"this server has the split {split!r}")
+        return given
+
+    def _check_dataset(self, request: Request) -> None:
+        if request.path_params["dataset"] != self._dataset_name:
+            raise BadRequest(f"this server has {self._dataset_name!r}", 404)
+
+    def _task(self, index: int) -> dict[str, Json]:
+        episode = self._tasks[index].episode
+        return {
+            "index": index,
+            "id": episode.id,
+            "instruction": episode.instruction,
+        }
+
+    def _openapi(self) -> Json:
+        """A description of the requests that control the session."""
+        from wayword import __version__
+
+        answers = {"200": {"description": "an observation, its reward, and done"}}
+        step_body = {"type": "object", "properties": {"action": SCHEMAS["action"]}}
+        bodies = {"reset": SCHEMAS["reset"], "step": step_body}
+        paths: dict[str, Json] = {
+            f"/{name}": {
+                "post": {
+                    "requestBody": {"content": {"application/json": {"schema": body}}},
+                    "responses": answers,
+                }
+            }
+            for name, body in bodies.items()
+        }
+        found = {"200": {"description": "a JSON object"}}
+        for name in ("state", "health", "metadata", "schema"):
+            paths[f"/{name}"] = {"get": {"responses": found}}
+        return {
+            "openapi": "3.1.0",
+            "info": {"title": f"wayword/{self._name}", "version": __version__},
+            "paths": paths,
+        }
+
+
+def _constant(content: Json) -> Callable[[Request], Awaitable[Json]]:
+    async def respond(request: Request) -> Json:
+        return content
+
+    return respond
+
+
+async def _respond_healthy(request: Request) -> Response:
+    """The only page without a token: it tells nothing but that the server runs."""
+    return JSONResponse({"status": "healthy"})
+
+
+async def _body(request: Request) -> dict[str, Json]:
+    return await read_object(request.stream(), MAX_BYTES)
+
+
+def _readable(result: Mapping[str, Any]) -> str:
+    """What a model reads of a result: the observation's text, or the whole result."""
+    text = result.get("observation", {}).get("text")
+    if isinstance(text, str):
+        return text
+    return json.dumps(result, ensure_ascii=False)
+
+
+def _refusal(detail: str, status: int) -> Response:
+    return JSONResponse({"detail": detail}, status_code=status)
+
+
+def _rpc_result(number: Json, result: Json) -> Json:
+    return {"jsonrpc": "2.0", "id": number, "result": result}
+
+
+def _rpc_error(number: Json, code: int, message: str) -> Json:
+    return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}

@@ -73,12 +73,12 @@ test-train:
 	.venv-train/bin/python -m pip install --quiet trl==1.16.0 -e '.[train,local]' pytest
 	PYTHONPATH=. HF_HUB_OFFLINE=1 .venv-train/bin/python -m pytest -c /dev/null --rootdir=. -q tests/suites/train
 
-# By uv, as pip takes many minutes to find versions that these libraries agree on. TRL has an environment of its own,
-# as verifiers 0.1 pins it to 0.29.
+# By uv, as pip takes many minutes to find versions that these libraries agree on. OpenEnv has an environment of its own,
+# as it needs mcp 1 and verifiers needs mcp 2; so has TRL, for its torch and transformers.
 test-envs: $(UV)
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-envs
 	@$(UV) pip install --quiet --python .venv-envs/bin/python torch==2.13.0 pytest \
-	  -e '.[verifiers,inspect,serve,mcp,babyai,parquet,images,trackio,wandb,mlflow]' \
+	  -e '.[verifiers,inspect,mcp,babyai,parquet,images,trackio,wandb,mlflow]' 'datasets>=4' \
 	  -e examples/environments/hub omegaconf
 	@$(UV) pip install --quiet --python .venv-envs/bin/python --no-deps verl==0.7.1  # the last one with interactions
 	PYTHONPATH=tests HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s --ignore tests/suites/envs/test_trl.py tests/suites/envs

@@ -1,5 +1,5 @@
-"""Wayword for the Environments Hub: `vf-eval wayword-env -a '{"name": "houses:train"}'`."""
+"""Wayword for the Environments Hub: `vf-eval wayword-env --env.taskset.dataset houses:train`."""
 
-from wayword.envs.verifiers import load_environment
+from wayword.envs.verifiers import WaywordEnv, WaywordTaskset
 
-__all__ = ["load_environment"]
+__all__ = ["WaywordEnv", "WaywordTaskset"]

@@ -33,7 +33,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.loopback import BadRequest, is_loopback, json_object
 from wayword.envs.environment import Environment, make
-from wayword.envs.openenv_pages import MAX_BYTES, MESSAGES, Door, Pages
+from wayword.envs.openenv_pages import MAX_BYTES, MESSAGES, Access, Pages
 
 MAX_SESSIONS = 64
 """Sessions at the same time."""
@@ -50,7 +50,7 @@ class OpenEnvServer:
         **options: Any,
     ) -> None:
         self._name = name
-        self._door = Door(token)
+        self._access = Access(token)
         self._options = options
         self._max_sessions = max_sessions
         self._session_count = 0
@@ -60,7 +60,7 @@ class OpenEnvServer:
 
     def app(self) -> Starlette:
         """The application, for any ASGI server."""
-        pages = Pages(self._name, self._tasks, self._door, self._make)
+        pages = Pages(self._name, self._tasks, self._access, self._make)
         routes: list[Any] = []
         # The second prefix is for clients that cannot send the token as a header
         for prefix in ("", "/{token}"):
@@ -72,7 +72,7 @@ class OpenEnvServer:
         return make(self._name, dataset=self._dataset, **self._options)
 
     async def _serve_session(self, socket: WebSocket) -> None:
-        if not self._door.admits(socket):
+        if not self._access.admits(socket):
             await socket.close(code=1008)  # policy violation
             return
         await socket.accept()

@@ -166,7 +166,7 @@ def kind_of_split(split: str) -> str:
     return "test" if "test" in split else "validation"
 
 
-class Door:
+class Access:
     """Who may enter: programs of this machine, or those with the token."""
 
     def __init__(self, token: str) -> None:
@@ -194,13 +194,13 @@ class Pages:
         self,
         name: str,
         tasks: Sequence[Task],
-        door: Door,
+        access: Access,
         make_env: Callable[[], Environment],
     ) -> None:
         self._name = name
         self._dataset_name = name.partition(":")[0]
         self._tasks = tasks
-        self._door = door
+        self._access = access
         self._make_env = make_env
         self._env: Environment | None = None
         self._turn = asyncio.Lock()
@@ -245,7 +245,7 @@ class Pages:
         """Answer only clients that may enter; an error is one line with its status."""
 
         async def guarded(request: Request) -> Response:
-            if not self._door.admits(request):
+            if not self._access.admits(request):
                 return _refusal("this server needs its token", 401)
             try:
                 return JSONResponse(await respond(request))

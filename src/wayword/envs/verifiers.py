@@ -1,108 +1,140 @@
-"""Wayword for verifiers: an environment with a dataset and a rubric.
+"""Wayword for verifiers: a taskset of episodes, and the environment that plays them.
 
-    import verifiers as vf
+    vf-eval wayword-env -n 16 --env.taskset.dataset houses:train --env.taskset.max-turns 20
 
-    env = vf.load_environment("wayword-env", name="household:generated_train", count=64)
+``wayword-env`` is the package in ``examples/environments/hub``; it exports the two classes below. A
+rollout is a chat: the rules as the system prompt, the first observation as the user's, then an
+action, its result, and so on. The world runs beside the trainer and not in the agent's sandbox, so
+that an agent cannot read it. A trace's ``reward`` is the episode's total (success, unless the
+taskset says otherwise); ``success``, ``steps`` and ``rejected`` are metrics.
 
-or ``from wayword.envs.verifiers import load_environment``. A rollout is a chat: the rules and the
-first observation, then an action, its result, and so on. The rubric's reward is the environment's
-(success, unless ``reward`` says otherwise); the other functions are metrics of weight 0. The view
-is always ``text``.
-
-Source: verifiers 0.1, ``MultiTurnEnv`` and ``Rubric``.
+Format: verifiers 0.4, ``verifiers.v1``: ``Taskset``, ``Env`` and ``Agent.interaction``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
+from pydantic import Field
+
+from wayword.core.dataset import Dataset
 from wayword.core.errors import missing
-from wayword.envs.environment import make
-from wayword.envs.trl import completion_text, prompts
+from wayword.envs.environment import Environment, make
+from wayword.envs.trl import prompts
 
 try:
-    import verifiers as vf
-
-    from datasets import Dataset
+    import verifiers.v1 as vf
 except ModuleNotFoundError as error:
     raise missing(error, "verifiers") from None
 
-
-class WaywordMultiTurnEnv(vf.MultiTurnEnv):
-    """Chats that act in a world. ``state["wayword"]`` is the rollout's environment."""
-
-    def __init__(
-        self, name: str, options: dict[str, Any], **verifiers_options: Any
-    ) -> None:
-        super().__init__(**verifiers_options)
-        self._name = name
-        self._options = {**options, "dataset": make(name, **options).dataset}
-
-    async def setup_state(self, state: Any) -> None:
-        env = make(self._name, **self._options)
-        env.reset(episode=state["info"]["episode"])
-        state["wayword"] = env
-        state["total"] = 0.0
-        state["last_info"] = {}
-
-    async def env_response(self, messages: Any, state: Any, **others: Any) -> Any:
-        """Result of the last action. The chat ends with the episode."""
-        last = messages[-1]
-        if not isinstance(last, dict):
-            last = last.model_dump()
-        # In a thread: a step may take seconds, and other rollouts wait in this loop.
-        result = await asyncio.to_thread(state["wayword"].step, completion_text([last]))
-        observation, reward, terminated, truncated, state["last_info"] = result
-        state["total"] += reward
-        response = [vf.UserMessage(content=str(observation))]
-        if terminated or truncated:
-            state["final_env_response"] = response
-        return response
+__all__ = ["WaywordEnv", "WaywordTaskset"]
 
 
-async def reward(state: Any) -> float:
-    """Total reward of the episode."""
-    return float(state.get("total", 0.0))
+class WaywordConfig(vf.TasksetConfig):
+    """Which episodes are played. Set with ``--env.taskset.*``."""
+
+    dataset: str = "household:generated_train"
+    """Dataset and split, as ``wayword run --on`` takes it."""
+    count: int = 64
+    """Number of episodes."""
+    first: int = 0
+    """Number of the first episode; 64 keeps the episodes 0 to 63 for training."""
+    max_turns: int = 30
+    """Actions until an episode is cut off."""
+    reward: str = "success"
+    """Reward, as :func:`wayword.envs.make` takes it."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Settings of the dataset, such as ``rooms``."""
 
 
-async def success(state: Any) -> float:
-    """1 if the episode was solved, else 0."""
-    return float(bool(state.get("last_info", {}).get("success")))
+class WaywordData(vf.TaskData):
+    """One episode. ``options`` are those of :func:`wayword.envs.make`."""
+
+    dataset: str
+    episode: str
+    options: dict[str, Any]
 
 
-async def rejected(state: Any) -> float:
-    """Number of answers that were no legal action."""
-    env = state.get("wayword")
-    if env is None:
-        return 0.0
-    steps = env.game.trajectory.steps
-    return float(sum(step.feedback.status == "rejected" for step in steps))
+class WaywordTask(vf.Task[WaywordData]):
+    """An episode, known by its dataset and id."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.data.dataset}/{self.data.episode}"
 
 
-def load_environment(
-    name: str = "household:generated_train",
-    count: int = 64,
-    max_turns: int = 30,
-    eval_count: int = 16,
-    **options: Any,
-) -> vf.Environment:
-    """An environment of ``count`` episodes to train on; options as in :func:`wayword.envs.make`. It
-    is evaluated on the ``eval_count`` episodes after these; if the dataset has no more, on the
-    same. An episode is cut off after ``max_turns`` actions."""
-    options = {**options, "max_steps": max_turns}
-    rows = [
-        {"prompt": row["prompt"], "info": {"episode": row["episode"]}, "answer": ""}
-        for row in prompts(name, count + eval_count, **options)
-    ]
-    train = Dataset.from_list(rows[:count])
-    held_out = Dataset.from_list(rows[count:] or rows)
-    rubric = vf.Rubric(funcs=[reward, success, rejected], weights=[1.0, 0.0, 0.0])
-    return WaywordMultiTurnEnv(
-        name,
-        options,
-        dataset=train,
-        eval_dataset=held_out,
-        rubric=rubric,
-        max_turns=max_turns + 1,
-    )
+class WaywordTaskset(vf.Taskset[WaywordTask, WaywordConfig]):
+    """Episodes of one dataset, in its order."""
+
+    def load(self) -> Iterator[WaywordTask]:
+        config = self.config
+        options = {
+            "max_steps": config.max_turns,
+            "reward": config.reward,
+            "settings": config.settings,
+        }
+        last = config.first + config.count
+        for row in prompts(config.dataset, last, **options)[config.first :]:
+            *rules, observation = row["prompt"]
+            data = WaywordData(
+                id=str(row["episode"]),
+                name=f"{config.dataset}/{row['episode']}",
+                system_prompt=rules[0]["content"] if rules else None,
+                prompt=observation["content"],
+                dataset=config.dataset,
+                episode=str(row["episode"]),
+                options=options,
+            )
+            yield WaywordTask(data, config.task)
+
+
+class WaywordEnvConfig(vf.EnvConfig):
+    """The agents of an episode: one, which only writes."""
+
+    player: vf.AgentConfig = vf.AgentConfig(harness={"id": "null"})
+
+
+class WaywordEnv(vf.Env[WaywordEnvConfig]):
+    """A player's turns are actions, and the world answers them."""
+
+    async def run(self, task: Any, agents: Any) -> None:
+        # In threads: a reset or step may take seconds, while other rollouts share this loop
+        env = await asyncio.to_thread(_begin, task.data)
+        total = 0.0
+        success = False
+        async with agents.player.interaction(task) as interaction:
+            segment = await interaction.turn()
+            while not segment.terminated:
+                answer = segment.last_reply
+                result = await asyncio.to_thread(env.step, answer)
+                observation, reward, terminated, truncated, info = result
+                total += reward
+                success = bool(info["success"])
+                if terminated or truncated:
+                    break
+                segment = await interaction.turn(str(observation))
+        steps = env.game.trajectory.steps
+        rejected = [step for step in steps if step.feedback.status == "rejected"]
+        trace = interaction.trace
+        trace.record_reward("reward", total)
+        trace.record_metric("success", float(success))
+        trace.record_metric("steps", float(len(steps)))
+        trace.record_metric("rejected", float(len(rejected)))
+
+
+def _begin(data: WaywordData) -> Environment:
+    """An environment at the beginning of the task's episode."""
+    dataset = _opened(data.dataset, json.dumps(data.options, sort_keys=True))
+    env = make(data.dataset, dataset=dataset, **data.options)
+    env.reset(episode=data.episode)
+    return env
+
+
+@lru_cache(maxsize=8)
+def _opened(name: str, options: str) -> Dataset:
+    """The dataset that all rollouts of a taskset share; a process plays few tasksets."""
+    return make(name, **json.loads(options)).dataset

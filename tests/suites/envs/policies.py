@@ -19,14 +19,13 @@ def served_policy(policy: Policy) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            message = {"role": "assistant", "content": policy(body["messages"])}
-            choice = {"index": 0, "message": message, "finish_reason": "stop"}
-            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-            answer = {"id": "x", "object": "chat.completion", "created": 0, "model": "table",
-                      "choices": [choice], "usage": usage}  # fmt: skip
-            data = json.dumps(answer).encode()
+            text = policy(body["messages"])
+            if body.get("stream"):
+                kind, data = "text/event-stream", _streamed(text)
+            else:
+                kind, data = "application/json", _whole(text)
             self.send_response(200)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
@@ -42,3 +41,30 @@ def served_policy(policy: Policy) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+HEAD = {"id": "x", "created": 0, "model": "table"}
+USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+
+
+def _whole(text: str) -> bytes:
+    message = {"role": "assistant", "content": text}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    answer = {"object": "chat.completion", "choices": [choice], "usage": USAGE}
+    return json.dumps({**HEAD, **answer}).encode()
+
+
+def _streamed(text: str) -> bytes:
+    """The answer as server-sent events: its text, its end, its usage."""
+    delta = {"role": "assistant", "content": text}
+    choices: list[list[Any]] = [
+        [{"index": 0, "delta": delta, "finish_reason": None}],
+        [{"index": 0, "delta": {}, "finish_reason": "stop"}],
+        [],
+    ]
+    events = [
+        {**HEAD, "object": "chat.completion.chunk", "choices": c} for c in choices
+    ]
+    events[-1]["usage"] = USAGE
+    lines = [f"data: {json.dumps(event)}\n\n" for event in events]
+    return "".join([*lines, "data: [DONE]\n\n"]).encode()

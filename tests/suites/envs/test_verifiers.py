@@ -1,103 +1,108 @@
-"""verifiers' own runner, against a server on loopback that learns from what it is paid."""
+"""verifiers' own runner on our taskset and environment, with a served policy as its model."""
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
-from collections.abc import Iterator
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
-import verifiers as vf
 from policies import served_policy
 
-from wayword.envs.verifiers import load_environment
+from wayword.envs import make
 
-OPTIONS: dict[str, Any] = {
-    "settings": {"rooms": 1, "homes": 8, "episodes": 8, "kind": "pick_up",
-                 "actions": ["go_explore", "go_grab", "stop"]},
-}  # fmt: skip
+RUNNER = Path(sys.executable).parent / "vf-eval"
+CONFIG = """
+model = "scripted"
+push = false
+[client]
+base_url = "{url}"
+api_key_var = "WAYWORD_TEST_KEY"
+[env.taskset]
+id = "wayword-env"
+dataset = "{dataset}"
+count = {count}
+first = {first}
+max_turns = 30
+[env.player.runtime]
+type = "subprocess"
+"""
 
 
-class Learner:
-    """A policy in a table: what each command was worth in a task; it tries what it has not.
+def evaluated(folder: Path, **fields: Any) -> list[dict[str, Any]]:
+    """The traces that the runner wrote, in the order of their tasks."""
+    config = folder / "eval.toml"
+    config.write_text(CONFIG.format(**fields))
+    environment = {**os.environ, "WAYWORD_TEST_KEY": "none", "HOME": str(folder)}
+    done = subprocess.run(
+        [str(RUNNER), "@", str(config)], capture_output=True, text=True, timeout=600,
+        cwd=folder, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    (file,) = folder.rglob("traces.jsonl")
+    episodes = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [episode["errors"] for episode in episodes] == [[]] * len(episodes)
+    traces = [trace for episode in episodes for trace in episode["traces"]]
+    return sorted(traces, key=lambda trace: int(trace["task"]["data"]["idx"]))
 
-    Rollouts of a task take the best commands in turn, so that the order in which the server's
-    threads ask decides nothing.
-    """
 
-    def __init__(self) -> None:
-        self.paid: dict[tuple[str, str], float] = {}
-        self.asked: Counter[str] = Counter()
-        self.lock = threading.Lock()
+class Expert:
+    """A policy that plays each chat's actions again and asks the expert for the next one."""
+
+    def __init__(self, dataset: str) -> None:
+        self.env = make(dataset, include=["expert_action"], max_steps=30)
+        self.episodes = {
+            str(self.env.reset(episode=number)[0]): number
+            for number in range(len(self.env.tasks))
+        }
 
     def answer(self, messages: list[dict[str, Any]]) -> str:
-        told = [
-            str(message["content"]) for message in messages if message["role"] == "user"
-        ]
-        if len(told) == 1:
-            return "go_explore[studio]"
-        if len(told) > 2:
-            return "stop"
-        task = self.task(told[0])
-        objects = sorted(
-            {word.strip(",.()") for word in told[1].split() if "_1" in word}
-        )
-        worth = {each: self.paid.get((task, each), 0.0) for each in objects}
-        best = [each for each in objects if worth[each] == max(worth.values())]
-        with self.lock:
-            self.asked[task] += 1
-            return f"go_grab[{best[self.asked[task] % len(best)]}]"
-
-    def learn(self, messages: list[Any], reward: float) -> None:
-        texts = [str(dict(message)["content"]) for message in messages]
-        grabbed = next((text for text in texts if text.startswith("go_grab[")), "")
-        task = self.task(next(text for text in texts if text.startswith("Task:")))
-        key = task, grabbed.removeprefix("go_grab[").rstrip("]")
-        self.paid[key] = 1.0 if reward else -1.0
-
-    @staticmethod
-    def task(told: str) -> str:
-        return told.splitlines()[0]
+        texts = [message["content"] for message in messages]
+        (start,) = [i for i, one in enumerate(messages) if one["role"] == "user"][:1]
+        env = self.env.clone()
+        _, info = env.reset(episode=self.episodes[texts[start]])
+        for message in messages:
+            if message["role"] == "assistant":
+                *_, info = env.step(message["content"])
+        return str(info["expert_action"])
 
 
-@pytest.fixture
-def served() -> Iterator[tuple[Learner, str]]:
-    learner = Learner()
-    with served_policy(learner.answer) as url:
-        yield learner, url
+def test_its_runner_pays_an_expert_in_full(tmp_path: Path) -> None:
+    with served_policy(Expert("houses:train").answer) as url:
+        traces = evaluated(tmp_path, url=url, dataset="houses:train", count=3, first=0)
+    assert [trace["rewards"]["reward"]["score"] for trace in traces] == [1.0] * 3
+    assert [trace["metrics"]["success"] for trace in traces] == [1.0] * 3
+    assert [trace["metrics"]["rejected"] for trace in traces] == [0.0] * 3
+    assert min(trace["metrics"]["steps"] for trace in traces) > 1
 
 
-def test_its_runner_pays_and_a_policy_learns_from_it(
-    served: tuple[Learner, str], monkeypatch: pytest.MonkeyPatch
+def test_answers_that_are_no_action_are_counted_and_paid_nothing(
+    tmp_path: Path,
 ) -> None:
-    learner, url = served
-    monkeypatch.setenv("WAYWORD_TEST_KEY", "none")
-    env = load_environment(
-        "grounding_homes:generated_train", count=8, max_turns=4, **OPTIONS
-    )
-    client = vf.ClientConfig(api_base_url=url, api_key_var="WAYWORD_TEST_KEY")
-    curve = []
-    for _ in range(8):
-        found = env.evaluate_sync(
-            client, "table", num_examples=8, rollouts_per_example=4
+    def policy(messages: list[dict[str, Any]]) -> str:
+        return "I wonder." if len(messages) < 5 else "stop"
+
+    with served_policy(policy) as url:
+        traces = evaluated(tmp_path, url=url, dataset="two_phase", count=2, first=1)
+    tasks = make("two_phase").tasks[1:3]
+    assert [trace["task"]["data"]["id"] for trace in traces] == [
+        task.episode.id for task in tasks
+    ]
+    for trace in traces:
+        assert trace["rewards"]["reward"]["score"] == 0.0
+        assert (trace["metrics"]["rejected"], trace["metrics"]["steps"]) == (2.0, 3.0)
+
+
+def test_the_taskset_holds_out_later_episodes() -> None:
+    verifiers = pytest.importorskip("wayword.envs.verifiers")
+
+    def chosen(first: int, count: int) -> list[str]:
+        config = verifiers.WaywordConfig(
+            id="wayword-env", dataset="houses:train", first=first, count=count
         )
-        outputs = found["outputs"]
-        for one in outputs:
-            learner.learn([*one["prompt"], *one["completion"]], float(one["reward"]))
-        curve.append(sum(float(one["reward"]) for one in outputs) / len(outputs))
-    print("success a round:", [round(value, 2) for value in curve])  # noqa: T201 - the curve is kept
-    assert curve[-1] > curve[0] + 0.3
+        return [task.key for task in verifiers.WaywordTaskset(config)]
 
-
-def test_it_is_evaluated_on_episodes_that_it_is_not_trained_on() -> None:
-    options = {"settings": {**OPTIONS["settings"], "homes": 6, "episodes": 6}}
-    env = load_environment(
-        "grounding_homes:generated_train", 4, 4, eval_count=2, **options
-    )
-    train, held_out = (
-        {row["info"]["episode"] for row in rows}
-        for rows in (env.get_dataset(), env.get_eval_dataset())
-    )
-    assert (len(train), len(held_out)) == (4, 2)
-    assert not train & held_out
+    assert len({*chosen(0, 4), *chosen(4, 3)}) == 7

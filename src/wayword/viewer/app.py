@@ -132,9 +132,9 @@ class _Site:
             except WaywordError as error:
                 if kind is None:
                     raise
-                return PlainTextResponse(
-                    str(error), 404 if isinstance(error, UsageError) else 422
-                )
+                # A usage error names what is not there; others are damaged records.
+                status = 404 if isinstance(error, UsageError) else 422
+                return PlainTextResponse(str(error), status)
 
         return answer
 
@@ -270,9 +270,10 @@ class _Site:
         given = await _body(request)
         verb = request.path_params["verb"]
         words = str(given.get("words", ""))[:_MOST_WORDS]
-        number = given.get("number")
         actor = str(given.get("as", ""))
-        number = number if isinstance(number, int) else 0
+        number = given.get("number")
+        if not isinstance(number, int):
+            number = 0  # no question has this number
         problem = ""
         if verb == "say" and actor in table.humans:
             problem, question = table.seat(actor).check(words)
@@ -355,7 +356,11 @@ _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 def _html(text: str, code: int = 200) -> HTMLResponse:
     """Return a page or a part of one, with its content security policy also as a header."""
     policy = _POLICY.search(text[:2000])
-    allowed = html.unescape(policy[1]) if policy else "default-src 'none'"
+    allowed = (
+        "default-src 'none'"  # of a part of a page, which has no policy of its own
+    )
+    if policy:
+        allowed = html.unescape(policy[1])
     headers = {"content-security-policy": f"{allowed}; frame-ancestors 'none'"}
     return HTMLResponse(text, code, headers)
 
@@ -376,7 +381,9 @@ class Server:
         self.games = Games(content.library.add)
         self._socket = _bound(host, port)
         number = self._socket.getsockname()[1]
-        self.address = f"http://{host}:{number}/{f'?token={token}' if token else ''}"
+        self.address = f"http://{host}:{number}/"
+        if token:
+            self.address += f"?token={token}"
         config = uvicorn.Config(
             application(content, host, token, self.games), log_level="critical", access_log=False,
             lifespan="off", timeout_graceful_shutdown=1, timeout_keep_alive=5,
@@ -404,7 +411,9 @@ class Server:
         end = time.monotonic() + seconds
         quiet = 0
         while time.monotonic() < end and quiet < 3:
-            quiet = 0 if self._server.server_state.tasks else quiet + 1
+            quiet += 1
+            if self._server.server_state.tasks:
+                quiet = 0
             time.sleep(_EVERY / 2)
 
     def stop(self) -> None:
@@ -455,7 +464,9 @@ _HARDENED = (
 def token_for(host: str, given: str) -> str:
     """Return the token that a server on ``host`` requires: none on loopback unless one is given."""
     alone = host in ("localhost", "::1") or host.startswith("127.")
-    return given or ("" if alone else secrets.token_urlsafe(24))
+    if given or alone:
+        return given
+    return secrets.token_urlsafe(24)
 
 
 class Guard:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from wayword.core.trajectory import CLAUSES, FOLLOWED, Note, Trajectory
+from wayword.metrics.recorded import as_mapping
 
 _CHARACTER = re.compile(r"\S|(?<=\S)\s+(?=\S)")
 """A character of a text whose white space counts once, and not at its ends."""
@@ -58,10 +59,10 @@ class Clauses:
                 done = (n for n in _integers(details.get("done")) if 1 <= n <= count)
                 now = Followed(number, tuple(done))
             steps.append(now)
-        fit = len(begins) == len(texts) and all(
-            one <= two for one, two in pairwise(begins)
-        )
-        return Clauses(tuple(map(str, texts)), begins if fit else (), tuple(steps))
+        # Positions that are missing or out of order cut nothing.
+        if len(begins) != len(texts) or list(begins) != sorted(begins):
+            begins = ()
+        return Clauses(tuple(map(str, texts)), begins, tuple(steps))
 
     @property
     def followed(self) -> bool:
@@ -69,7 +70,9 @@ class Clauses:
         return any(step.number for step in self.steps)
 
     def at(self, step: int) -> Followed:
-        return self.steps[step - 1] if 0 < step <= len(self.steps) else Followed()
+        if not 0 < step <= len(self.steps):
+            return Followed()
+        return self.steps[step - 1]
 
     def cut(self, instruction: str) -> list[tuple[str, tuple[int, ...]]]:
         """Cut the instruction into pieces, each with the numbers of its clauses; one piece if the
@@ -83,26 +86,29 @@ class Clauses:
         for start in starts[1:]:
             rest = instruction[places[start] :].lstrip(" \t\r\n.,;!")
             ends.append(len(instruction) - len(rest))
-        return [
-            (
-                instruction[a:b],
-                tuple(n for n, at in enumerate(self.begins, 1) if at == start),
-            )
-            for start, (a, b) in zip(
-                starts, pairwise([*ends, len(instruction)]), strict=True
-            )
-        ]
+        ends.append(len(instruction))
+        pieces = []
+        for start, (begin, end) in zip(starts, pairwise(ends), strict=True):
+            numbers = [n for n, at in enumerate(self.begins, 1) if at == start]
+            pieces.append((instruction[begin:end], tuple(numbers)))
+        return pieces
 
     def starts(self, step: int) -> int:
         number = self.at(step).number
-        return number if number != self.at(step - 1).number else 0
+        if number == self.at(step - 1).number:
+            return 0
+        return number
 
 
 def _last(notes: Sequence[Note], kind: str) -> Mapping[str, Any]:
-    details = next((note.details for note in reversed(notes) if note.kind == kind), {})
-    return details if isinstance(details, Mapping) else {}  # a folder may hold anything
+    for note in reversed(notes):
+        if note.kind == kind:
+            return as_mapping(note.details)  # a folder may hold anything
+    return {}
 
 
 def _integers(value: Any) -> list[int]:
-    items = value if isinstance(value, list | tuple) else ()
-    return [each for each in items if type(each) is int and each >= 0]
+    if not isinstance(value, list | tuple):
+        return []
+    # ``bool`` is an ``int`` as well.
+    return [each for each in value if type(each) is int and each >= 0]

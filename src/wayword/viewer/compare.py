@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from wayword.core.dataset import Task
 from wayword.core.errors import WaywordError
 from wayword.core.metric import Metric
-from wayword.core.trajectory import Trajectory
+from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics import accounting
 from wayword.metrics.compare import Comparison, heading
 from wayword.metrics.progress import count
@@ -55,11 +55,10 @@ class RunPair:
     @property
     def heading(self) -> str:
         """Number of paired episodes, and the settings that differ between the runs."""
+        text = heading(self.comparison)
         if self.differ:
-            differ = f" The runs differ in: {', '.join(self.differ)}."
-        else:
-            differ = ""
-        return heading(self.comparison) + differ
+            text += f" The runs differ in: {', '.join(self.differ)}."
+        return text
 
     @property
     def verdict(self) -> str:
@@ -72,8 +71,7 @@ class RunPair:
         gap = line.difference
         won = f"{self.names[1]} wins {line.wins:,}, loses {line.losses:,}"
         pairs = count(self.comparison.shared, "pair")
-        sign = "+" if gap.mean > 0 else ""
-        change = f"{line.metric.label} {sign}{value(line.metric, gap.mean)}"
+        change = f"{line.metric.label} {_signed(line.metric, gap.mean)}"
         if math.isnan(gap.low):
             return f"{won} of {pairs}; {change}"
         low = value(line.metric, gap.low)
@@ -88,35 +86,56 @@ class RunPair:
         for line in self.comparison.lines:
             metric = line.metric
             gap = line.difference
-            between = f"{value(metric, gap.low)} to {value(metric, gap.high)}"
-            better = gap.mean < 0 if metric.better == "lower" else gap.mean > 0
-            sure = (gap.low > 0 or gap.high < 0) and metric.better
-            wins, losses = (
-                f"{n:,}" if metric.better else "–" for n in (line.wins, line.losses)
-            )
+            if math.isnan(gap.low):
+                between = "too few"
+            else:
+                between = f"{value(metric, gap.low)} to {value(metric, gap.high)}"
+            wins = "–"
+            losses = "–"
+            color = ""
+            if metric.better:
+                wins = f"{line.wins:,}"
+                losses = f"{line.losses:,}"
+                should_grow = metric.better != "lower"
+                grew = gap.low > 0
+                if grew or gap.high < 0:
+                    color = "good" if grew == should_grow else "bad"
+            p = f"{line.p:.3f}".replace("nan", "–")
+            if line.p < 0.001:
+                p = "<0.001"
             cells = (
                 (self.names[0], value(metric, line.first)),
                 (self.names[1], value(metric, line.second)),
-                ("difference", f"{'+' if gap.mean > 0 else ''}{value(metric, gap.mean)}"),
-                ("95%", "too few" if math.isnan(gap.low) else between),
-                ("better", wins), ("worse", losses), ("same", f"{line.ties:,}"),
-                ("p", "<0.001" if line.p < 0.001 else f"{line.p:.3f}".replace("nan", "–")),
-            )  # fmt: skip
-            rows.append((metric, cells, ("good" if better else "bad") if sure else ""))
+                ("difference", _signed(metric, gap.mean)),
+                ("95%", between),
+                ("better", wins),
+                ("worse", losses),
+                ("same", f"{line.ties:,}"),
+                ("p", p),
+            )
+            rows.append((metric, cells, color))
         return rows
 
     @property
     def spreads(self) -> list[tuple[Metric, Html]]:
         """Overlaid distributions of both runs, for metrics that differ between episodes."""
         one, two = self.columns
-        metrics = (
-            line.metric for line in self.comparison.lines if line.metric.key in one
-        )
-        drawn = ((m, overlay(m, one[m.key], two.get(m.key, ()))) for m in metrics)
+        drawn = []
+        for line in self.comparison.lines:
+            metric = line.metric
+            if metric.key in one:
+                second = two.get(metric.key, ())
+                drawn.append((metric, overlay(metric, one[metric.key], second)))
         return [(metric, svg) for metric, svg in drawn if svg is not None][:_SPREADS]
 
     def link(self, episode: str) -> str:
         return _query(self.slugs) + "&id=" + quote(episode, safe="", errors="replace")
+
+
+def _signed(metric: Metric, difference: float) -> str:
+    """Format a difference with its sign; a negative number brings its own."""
+    text = value(metric, difference)
+    return f"+{text}" if difference > 0 else text
 
 
 def compare_page(
@@ -145,16 +164,14 @@ class Flip:
         walks = [rows.run.record(episode).trajectory for rows in runs]
         apart = find_divergence(*walks)
         instruction = sources.instruction(episode)
-        failed = [
-            rows for rows in runs if rows.scored(episode).get(rows.success, 0.0) <= 0.5
-        ]
-        written = [
-            (r.run.raw_record(episode)["trajectory"], r.scored(episode)) for r in failed
-        ]
-        causes = sources.causes(episode, *written[-1]) if written else {}
-        named = [
-            (rows.run.path.name, walk) for rows, walk in zip(runs, walks, strict=True)
-        ]
+        causes: Mapping[str, int] = {}
+        for rows in runs:
+            scores = rows.scored(episode)
+            if scores.get(rows.success, 0.0) <= 0.5:
+                written = rows.run.raw_record(episode)["trajectory"]
+                causes = sources.causes(episode, written, scores)
+        names = [rows.run.path.name for rows in runs]
+        named = list(zip(names, walks, strict=True))
         drawn = maps.together(named, sources, apart, small=True)
         return Flip(instruction, drawn, apart, [*causes][:_CAUSES])
 
@@ -178,13 +195,11 @@ def _query(slugs: Sequence[str]) -> str:
 
 # Success by the length of the reference, all runs in one chart.
 
-# Of the chart, in the drawing's units
-_LEFT, _RIGHT, _FLOOR, _TALL = (
-    44.0,
-    630.0,
-    210.0,
-    190.0,
-)
+# The chart's edges and height, in the drawing's units
+_LEFT = 44.0
+_RIGHT = 630.0
+_FLOOR = 210.0
+_TALL = 190.0
 
 
 # One episode in two runs.
@@ -192,11 +207,34 @@ _LEFT, _RIGHT, _FLOOR, _TALL = (
 
 def find_divergence(one: Trajectory, other: Trajectory) -> int:
     """Return the first step (from 1) at which two walks of an episode differ; 0 if none does."""
-    walks = (
-        ((s.actor, getattr(s.decision, "action", "")) for s in w.steps)
-        for w in (one, other)
-    )
-    return next((n for n, (a, b) in enumerate(zip_longest(*walks), 1) if a != b), 0)
+    pairs = zip_longest(one.steps, other.steps)
+    for number, (step, other_step) in enumerate(pairs, 1):
+        if step is None or other_step is None:
+            return number  # one walk is the beginning of the other
+        if step.actor != other_step.actor or _action(step) != _action(other_step):
+            return number
+    return 0
+
+
+def _action(step: Step) -> object:
+    """The action of a step; a rejected answer has none."""
+    return getattr(step.decision, "action", "")
+
+
+def _last_prompt(walk: Trajectory, number: int) -> list[str]:
+    """Return the lines of the last prompt of step ``number``; none if there is no such prompt, or
+    if it is too long to be compared."""
+    if not 0 < number <= len(walk.steps):
+        return []
+    calls = walk.steps[number - 1].calls
+    prompt = calls[-1].prompt if calls else ""
+    if isinstance(prompt, str):
+        text = prompt
+    else:
+        text = "\n".join(message.content for message in prompt)
+    if len(text) >= _LONGEST:
+        return []
+    return text.split("\n")
 
 
 def walks_page(
@@ -211,22 +249,16 @@ def walks_page(
     sources = replace(sources, letters=letters)
     apart = find_divergence(*walks)
     both = maps.together([*zip(names, walks, strict=True)], sources, apart)
-    texts = []  # of both runs' last prompts at the step where they diverge
-    for walk in walks:
-        calls = walk.steps[apart - 1].calls if 0 < apart <= len(walk.steps) else []
-        prompt = calls[-1].prompt if calls else ""
-        if isinstance(prompt, str):
-            written = prompt
-        else:
-            written = "\n".join(m.content for m in prompt)
-        texts.append(written.split("\n") if len(written) < _LONGEST else [])
-    changes = [*unified_diff(texts[0], texts[1], n=1, lineterm="")][2:]
+    one, other = (_last_prompt(walk, apart) for walk in walks)
+    # The first two lines name the files that a diff compares; here there are none.
+    changes = list(unified_diff(one, other, n=1, lineterm=""))[2:]
     documents = [Document.of(record, sources) for record in records]
     rows = zip_longest(*(document.written["steps"] for document in documents))
+    episode = walks[0].episode_id
+    target = f"{address(episode)}#step-{max(1, apart)}"
     main = render(
         "walks.html", names=names, documents=documents, apart=apart, both=both, rows=rows,
-        episode=walks[0].episode_id,
-        links=[f"run/{run}/{address(walks[0].episode_id)}#step-{max(1, apart)}" for run in slugs],
+        episode=episode, links=[f"run/{run}/{target}" for run in slugs],
         prompts=[(line[0], line[1:]) for line in changes if line],
     )  # fmt: skip
     return page(
@@ -278,66 +310,74 @@ class Pairs:
         flips = {}
         for pair in pairs:
             runs = [self._library.rows(name) for name in pair.slugs]
+            versions = [(rows.run.path, rows.version) for rows in runs]
             for episode in (*pair.gained[:_SKETCHED], *pair.lost[:_SKETCHED]):
+                # A damaged record has no walk; the list still names its episode.
                 with suppress(WaywordError, LookupError):
-                    key = (
-                        *(part for r in runs for part in (r.run.path, r.version)),
-                        episode,
-                    )
                     make = partial(Flip.of, episode, runs, sources)
+                    key = (*versions, episode)
                     flips[pair.slugs, episode] = self._flips.get(key, make)
         return "".join(flips_parts(pairs, sources, flips))
 
     def lengths(self, names: Sequence[str]) -> str:
         """Plot success by length: one line per run, with its 95% intervals as a band; empty if no
         run's episodes have a length."""
-        runs = [self._library.rows(name) for name in names[: _MOST + 1]]
-        ids = [*dict.fromkeys(each for rows in runs for each in rows.ids)]
+        names = names[: _MOST + 1]
+        runs = [self._library.rows(name) for name in names]
+        versions = tuple((rows.run.path, rows.version) for rows in runs)
+        return self._charts.get(versions, lambda: self._length_chart(names, runs))
 
-        def make() -> str:
-            parts = []
-            for name, rows in zip(names, runs, strict=False):
-                tasks: dict[str, Task] = {}
-                # Some at a time: other pages read tasks, too
-                for at in range(0, len(ids), LISTED):
-                    part = ids[at : at + LISTED]
-                    opened = self._tasks(rows, part).tasks
-                    tasks |= {each: opened[each] for each in part if each in opened}
-                with suppress(WaywordError, StopIteration):
-                    metric = next(
-                        each for each in rows.metrics if each.key == rows.success
-                    )
-                    by_length = reports.by_length(rows.run, [*tasks.values()])
-                    parts.append((self._library.find(name).name, metric, by_length))
-            present = {label for _, _, by_length in parts for label in by_length}
-            labels = sorted(present, key=lambda label: int(label.split()[1]))
-            wide = (_RIGHT - _LEFT) / max(1, len(labels))
-            places = {label: _LEFT + wide * (n + 0.5) for n, label in enumerate(labels)}
-            lines = []
-            for name, metric, by_length in parts:
-                points = []
-                band = list[tuple[float, float, float]]()
-                for label in (each for each in labels if each in by_length):
-                    row = by_length[label]
-                    each = by_length[label].values[metric.key]
-                    shares = (each.mean, each.low, each.high)
-                    x = places[label]
-                    y, low, high = (
-                        round(_FLOOR - _TALL * share, 1) for share in shares
-                    )
-                    words = interval(
-                        metric, {"low": finite(each.low), "high": finite(each.high)}
-                    )
-                    of = f"{value(metric, each.mean)} of {count(row.n, 'episode')}"
-                    points.append((x, y, f"{name}, {label}: {of}; {words}"))
-                    band += [] if math.isnan(each.low) else [(x, low, high)]
-                lines.append((name, points, band))
-            shared = {"lines": lines, "places": places, "floor": _FLOOR, "tall": _TALL}
-            return render("lengths.html", **shared) if lines else ""
-
-        return self._charts.get(
-            tuple((rows.run.path, rows.version) for rows in runs), make
+    def _length_chart(self, names: Sequence[str], runs: Sequence[Rows]) -> str:
+        ids: dict[str, None] = {}
+        for rows in runs:
+            ids.update(dict.fromkeys(rows.ids))
+        parts = []
+        for name, rows in zip(names, runs, strict=True):
+            tasks = self._some_tasks(rows, list(ids))
+            success = [metric for metric in rows.metrics if metric.key == rows.success]
+            if not success:
+                continue
+            with suppress(WaywordError):  # its episodes have no length
+                by_length = reports.by_length(rows.run, tasks)
+                parts.append((self._library.find(name).name, success[0], by_length))
+        if not parts:
+            return ""
+        present: set[str] = set()
+        for _, _, by_length in parts:
+            present |= by_length.keys()
+        # A label begins with a word, then the shortest length that it holds.
+        labels = sorted(present, key=lambda label: int(label.split()[1]))
+        wide = (_RIGHT - _LEFT) / max(1, len(labels))
+        places = {label: _LEFT + wide * (n + 0.5) for n, label in enumerate(labels)}
+        lines = []
+        for name, metric, by_length in parts:
+            points = []
+            band = []
+            for label in labels:
+                if label not in by_length:
+                    continue
+                row = by_length[label]
+                summary = row.values[metric.key]
+                x = places[label]
+                limits = {"low": finite(summary.low), "high": finite(summary.high)}
+                of = f"{value(metric, summary.mean)} of {count(row.n, 'episode')}"
+                title = f"{name}, {label}: {of}; {interval(metric, limits)}"
+                points.append((x, _height(summary.mean), title))
+                if not math.isnan(summary.low):
+                    band.append((x, _height(summary.low), _height(summary.high)))
+            lines.append((name, points, band))
+        return render(
+            "lengths.html", lines=lines, places=places, floor=_FLOOR, tall=_TALL
         )
+
+    def _some_tasks(self, rows: Rows, ids: Sequence[str]) -> list[Task]:
+        """Look up tasks some at a time: other pages read tasks, too."""
+        tasks: dict[str, Task] = {}
+        for start in range(0, len(ids), LISTED):
+            part = ids[start : start + LISTED]
+            opened = self._tasks(rows, part).tasks
+            tasks |= {name: opened[name] for name in part if name in opened}
+        return list(tasks.values())
 
     def walks(self, names: Sequence[str], episode: str) -> str:
         runs = [self._library.rows(name) for name in names]
@@ -358,19 +398,40 @@ class Pairs:
             compared = self._compared.get(key, make)
             before = one.outcomes()
             after = two.outcomes()
-            shared = [
-                (k, before[k] > 0.5, after[k] > 0.5) for k in before if k in after
-            ]
+            gained = []
+            lost = []
+            same = []
+            for episode in before:
+                if episode not in after:
+                    continue
+                solved_before = before[episode] > 0.5
+                solved_after = after[episode] > 0.5
+                if solved_before == solved_after:
+                    same.append(episode)
+                elif solved_after:
+                    gained.append(episode)
+                else:
+                    lost.append(episode)
             called = self._library.find(first).name, self._library.find(second).name
-            columns = one.columns(), two.columns()
-            slugs = slug(called[0]), slug(called[1])
-            differ = compared.differ
-            comparison = compared.comparison
-            pairs.append(RunPair(
-                called, slugs, differ, comparison, columns, [k for k, a, b in shared if a < b],
-                [k for k, a, b in shared if a > b], [k for k, a, b in shared if a == b],
-            ))  # fmt: skip
-        changed = dict.fromkeys(
-            k for s in pairs for k in (*s.gained[:LISTED], *s.lost[:LISTED])
-        )
+            pairs.append(
+                RunPair(
+                    called,
+                    (slug(called[0]), slug(called[1])),
+                    compared.differ,
+                    compared.comparison,
+                    (one.columns(), two.columns()),
+                    gained,
+                    lost,
+                    same,
+                )
+            )
+        changed: dict[str, None] = {}
+        for pair in pairs:
+            listed = (*pair.gained[:LISTED], *pair.lost[:LISTED])
+            changed.update(dict.fromkeys(listed))
         return pairs, [*changed][:_MAX_TEXTS]
+
+
+def _height(share: float) -> float:
+    """Height of a share in the chart, whose axis points down."""
+    return round(_FLOOR - _TALL * share, 1)

@@ -43,7 +43,7 @@ from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.index import Overview, RunCard, index_page
 from wayword.viewer.library import Cache, Library, NamedRun, Rows, address, slug
 from wayword.viewer.maps.babyai import crop
-from wayword.viewer.maps.content import Map
+from wayword.viewer.maps.content import Map, Point
 from wayword.viewer.markup import Html, Letters, page, render
 from wayword.viewer.play import GameEnd
 
@@ -97,9 +97,8 @@ class Content:
         return replace(sources, success=rows.success, limit=rows.limit)
 
     def _opened(self, rows: Rows) -> Sources:
-        return self._sources.peek(_data_key(rows.run.config)) or Sources(
-            success=rows.success
-        )
+        opened = self._sources.peek(_data_key(rows.run.config))
+        return opened or Sources(success=rows.success)
 
     def _soon(
         self, rows: Rows, ids: Sequence[str], seconds: float = _MOMENT
@@ -107,23 +106,22 @@ class Content:
         """Return the tasks that are available without delay. A task of a generated dataset may
         require a whole house, so a dataset that is not open yet is not waited for."""
         sources = self._opened(rows)
-        end = time.monotonic() + seconds
-        if sources.dataset is not None and not isinstance(
-            sources.dataset.tasks, DrawnTasks
-        ):
+        if sources.dataset is None:
+            return sources
+        if not isinstance(sources.dataset.tasks, DrawnTasks):
             return self.tasks(rows, ids)
-        for each in ids if sources.dataset is not None else ():
+        end = time.monotonic() + seconds
+        for name in ids:
             if time.monotonic() > end:
                 break
-            sources = self.tasks(rows, [each])
+            sources = self.tasks(rows, [name])
         return sources
 
     # The home page.
 
     def home(self) -> str:
-        cards = sorted(
-            map(self.card, self.library.runs()), key=lambda c: c.started, reverse=True
-        )
+        cards = [self.card(named) for named in self.library.runs()]
+        cards.sort(key=lambda card: card.started, reverse=True)
         where = ", ".join(map(str, self.library.given))
         return redacted(
             page("home_page.html", "home", served=True, where=where, cards=cards)
@@ -139,23 +137,25 @@ class Content:
         row = _means(rows)
         identity = config["identity"]
         metrics = {metric.key: metric for metric in rows.metrics}
+        figures: list[tuple[Any, Any]] = []
+        for key in index.headline(row, rows.success):
+            if key in metrics:
+                figures.append((metrics[key], row["metrics"][key]["mean"]))
+            else:
+                figures.append((None, None))  # keeps the columns of cards aligned
         return RunCard(
             each.name, href, cast_of(identity),
             identity["models"].get("main", ""), identity["dataset"],
             *library.standing(rows), len(rows.failed),
-            started=config["started"],
-            figures=[
-                (metrics[key], row["metrics"][key]["mean"]) if key in metrics else (None, None)
-                for key in index.headline(row, rows.success)
-            ],
+            started=config["started"], figures=figures,
         )  # fmt: skip
 
     def live_run(self) -> str:
-        live = [
-            (progress.written, each.slug)
-            for each in self.library.runs()
-            if (progress := library.progress_of(each.path)) and progress.alive
-        ]
+        live = []
+        for named in self.library.runs():
+            progress = library.progress_of(named.path)
+            if progress and progress.alive:
+                live.append((progress.written, named.slug))
         return max(live, default=(0.0, ""))[1]
 
     def live_home(self) -> Json:
@@ -174,24 +174,20 @@ class Content:
     def run(self, name: str) -> str:
         """Return the page of a run. Raises ``UsageError`` if no run has that name."""
         rows = self.library.rows(name)
-        progress = library.progress_of(rows.run.path)
-        is_live = bool(progress and progress.alive) or library.is_awaited(rows)
-        key = (name, rows.run.path, rows.version, is_live)
+        key = (name, rows.run.path, rows.version, _is_live(rows))
         return self._pages.get(
             key, lambda: redacted(index_page(self.overview(name, rows)))
         )
 
     def overview(self, name: str, rows: Rows) -> Overview:
         """Return the data of a run's page, without the slow parts."""
-        progress = library.progress_of(rows.run.path)
-        is_live = bool(progress and progress.alive) or library.is_awaited(rows)
         remote = len(rows) > REMOTE
         heads = rows.heads(rows.keys()[:PAGE] if remote else None)
         return Overview(
             self.library.find(name).name, rows, _means(rows), heads, self._opened(rows),
             causes=self._causes.peek((rows.run.path, rows.version)) or {},
             served=True, later=True, remote=remote,
-            live="live" if is_live else "",
+            live="live" if _is_live(rows) else "",
         )  # fmt: skip
 
     def metrics(self, name: str) -> str:
@@ -221,13 +217,16 @@ class Content:
         """Parts of each row that are loaded later: instruction, causes, scene."""
         rows = self.library.rows(name)
         shown = self.overview(name, rows)
-        sources = self.tasks(rows, [] if shown.remote else rows.names())
-        shown = replace(shown, sources=sources, causes=self._causes_of(rows))
         if shown.remote:
-            few = []
+            names: Sequence[str] = []
         else:
-            few = [list(index.text_of(shown, head)) for head in shown.heads]
-        return {"rows": few, "notice": sources.notice}
+            names = rows.names()
+        sources = self.tasks(rows, names)
+        shown = replace(shown, sources=sources, causes=self._causes_of(rows))
+        texts = []
+        if not shown.remote:
+            texts = [list(index.text_of(shown, head)) for head in shown.heads]
+        return {"rows": texts, "notice": sources.notice}
 
     def rows(self, name: str, wish: Mapping[str, str]) -> Json:
         """Return a page of a run's rows: filtered, sorted, from row ``wish["from"]`` on."""
@@ -235,8 +234,7 @@ class Content:
         causes = self._causes.peek((rows.run.path, rows.version)) or {}
         texts, ready = self._search(rows, wish.get("q", "").lower())
         chosen = library.select(rows, wish, causes, texts)
-        start = wish.get("from", "")
-        first = int(start) if start.isdecimal() and len(start) < 10 else 0
+        first = _number(wish.get("from", ""))
         heads = rows.heads(chosen[first : first + PAGE])
         sources = self._soon(rows, [head.episode_id for head in heads], _MOMENT / 4)
         shown = Overview(name, rows, {}, (), sources, causes=causes, served=True)
@@ -257,22 +255,22 @@ class Content:
         instructions: dict[str, str] = {}
 
         def read() -> None:
-            # pages wait for no task
+            # A dataset of its own: pages wait for no task that a search reads.
             sources = open_sources(rows.run, (), self.data, self._trusted)
             places = {name: at for at, name in enumerate(ids)}
 
             def instruction(episode: str) -> str:
                 time.sleep(_TURN)
                 if episode not in instructions and sources.dataset is not None:
-                    # A run goes on; read in this order
+                    # Texts are read in this order, so the next ones are looked up as well. An
+                    # episode of a run that still goes on may be in no list yet.
                     at = places.get(episode, len(ids))
                     part = ids[at : at + _AT_ONCE] or [episode]
                     tasks = of_ids(sources.dataset.tasks, set(part))
                     instructions.clear()
                     instructions.update((name, "") for name in part)
-                    instructions.update(
-                        (n, task.episode.instruction) for n, task in tasks.items()
-                    )
+                    for name, task in tasks.items():
+                        instructions[name] = task.episode.instruction
                 return instructions.get(episode, "")
 
             with suppress(WaywordError):  # the search itself reports the error
@@ -285,21 +283,29 @@ class Content:
             return reader
 
         reader = self._readers.get((rows.run.path, rows.version), begin)
-        reader.join(0 if len(rows) > REMOTE else _MOMENT)
-        return (
-            ([], False)
-            if reader.is_alive()
-            else (rows.index.search(words, read=False), True)
-        )
+        if len(rows) <= REMOTE:
+            reader.join(_MOMENT)  # a small run is often read within it
+        if reader.is_alive():
+            return [], False
+        return rows.index.search(words, read=False), True
 
     def live_state(self, name: str) -> Json:
         """Return a run's progress: the running episodes, and the version of its rows."""
         rows = self.library.rows(name)
         progress = library.progress_of(rows.run.path)
-        alive = bool(progress and progress.alive)
+        pace = ""
+        total = 0
+        alive = False
+        active: Sequence[Mapping[str, Any]] = ()
+        if progress:
+            pace = progress.pace
+            total = progress.total
+            alive = progress.alive
+            if alive:
+                active = progress.episodes
         is_awaited = library.is_awaited(rows)
-        active = progress.episodes if progress and alive else ()
-        sources = self._soon(rows, [str(each.get("id")) for each in active[:_SKETCHED]])
+        sketched = [str(each.get("id")) for each in active[:_SKETCHED]]
+        sources = self._soon(rows, sketched)
         episodes = []
         for number, each in enumerate(active):
             shown = {k: each.get(k) for k in ("step", "of", "actor", "action", "ok")}
@@ -307,13 +313,11 @@ class Content:
             drawn = None
             if number < _SKETCHED:
                 key = rows.run.path, episode, each.get("step"), episode in sources.tasks
-                make = partial(
-                    maps.together, [("so far", _walk_of(each))], sources, small=True
-                )
+                walk = _walk_of(each)
+                make = partial(maps.together, [("so far", walk)], sources, small=True)
                 drawn = self._sketches.get(key, make)
             shown |= {"id": visible(episode), "href": address(episode)}
             episodes.append(shown | {"sketch": drawn or ""})
-        pace, total = (progress.pace, progress.total) if progress else ("", 0)
         return {
             "running": alive or is_awaited,
             "awaited": is_awaited,
@@ -329,19 +333,20 @@ class Content:
     def episode(self, name: str, episode: str) -> str:
         rows = self.library.rows(name)
         run = self.library.find(name).name
-        if episode not in rows and (now := library.active_episode(rows, episode)):
+        running = None
+        if episode not in rows:
+            running = library.active_episode(rows, episode)
+        if running:
             sources = self.tasks(rows, [episode])
             return redacted(page(
                 "running_page.html", "live", served=True, name=episode, run=run,
-                instruction=sources.instruction(episode), moves=_moves_part(now, sources),
+                instruction=sources.instruction(episode), moves=_moves_part(running, sources),
             ))  # fmt: skip
         document = self._document(rows, episode)
         names = rows.names()
         at = names.index(episode)
-        before, after = (
-            address(names[near]) if 0 <= near < len(names) else ""
-            for near in (at - 1, at + 1)
-        )
+        before = address(names[at - 1]) if at > 0 else ""
+        after = address(names[at + 1]) if at + 1 < len(names) else ""
         links = Links(before, after, "./", address(episode).removeprefix("episode"))
         with readable("page"):
             return redacted(
@@ -363,7 +368,8 @@ class Content:
         """Return the end of a game, with places by their letters in the game. The other rows are
         runs on the same data."""
         episode = game.episode
-        if not (name := self.library.name_of(game.result.path)):
+        name = self.library.name_of(game.result.path)
+        if not name:
             return GameEnd()
         rows = self.library.rows(name)
         sources = self.tasks(rows, [episode])
@@ -372,43 +378,55 @@ class Content:
                 letters.assign(place)
         sources = replace(sources, letters=letters)
         document = Document.of(rows.run.record(episode), sources)
-        others: list[tuple[str, bool]] = []
-        for each in self.library.runs():
-            with suppress(WaywordError, KeyError):
-                other = self.library.rows(each.name)
-                if each.name != name and _data_key(other.run.config) == _data_key(
-                    rows.run.config
-                ):
-                    identity = other.run.config["identity"]
-                    model = identity["models"].get("main", "")
-                    called = " ".join(filter(None, (cast_of(identity), model)))
-                    called = "you, earlier" if called == "human" else called
-                    others.append((called, other.scored(episode)[other.success] > 0.5))
-        link = f"/run/{slug(name)}/{address(episode)}"
-        text = document.mistake.words(YOU) if document.mistake else ""
-        if isinstance(document.drawn, Map) and game.path and not document.drawn.gold:
-            theirs = maps.map_of(game.path, sources)
-            walks = theirs.walks.values() if isinstance(theirs, Map) else ()
-            document.drawn.expert = [
-                [p for s in w for p in (*s.route, s.point)] for w in walks
-            ]
-        if isinstance(document.drawn, Map) and document.drawn.unit == "squares":
-            crop(document.drawn)
+        drawn = document.drawn
+        if isinstance(drawn, Map):
+            if game.path and not drawn.gold:
+                drawn.expert = _lines_of(maps.map_of(game.path, sources))
+            if drawn.unit == "squares":
+                crop(drawn)
+        mistake = ""
+        if document.mistake:
+            mistake = document.mistake.words(YOU)
         progress = document.progress
-        conditions = document.shown_conditions
-        left = "".join(
-            map(progress.length, () if progress.conditions else progress.values[-1:])
-        )
-        others = [*dict.fromkeys(others)][:_OTHERS]
+        left = ""
+        if progress.values and not progress.conditions:
+            left = progress.length(progress.values[-1])
         return GameEnd(
-            link, document.map, others, document.succeeded, text, left, conditions
+            f"/run/{slug(name)}/{address(episode)}",
+            document.map,
+            self._others(name, episode)[:_OTHERS],
+            document.succeeded,
+            mistake,
+            left,
+            document.shown_conditions,
         )
+
+    def _others(self, name: str, episode: str) -> list[tuple[str, bool]]:
+        """Return the outcomes of an episode in the other runs on the same data, each once."""
+        data = _data_key(self.library.rows(name).run.config)
+        others: dict[tuple[str, bool], None] = {}
+        for each in self.library.runs():
+            # Folders that are damaged, and runs without this episode
+            with suppress(WaywordError, KeyError):
+                rows = self.library.rows(each.name)
+                if each.name == name or _data_key(rows.run.config) != data:
+                    continue
+                identity = rows.run.config["identity"]
+                model = identity["models"].get("main", "")
+                player = f"{cast_of(identity)} {model}".strip()
+                if player == "human":
+                    player = "you, earlier"
+                solved = rows.scored(episode)[rows.success] > 0.5
+                others[player, solved] = None
+        return list(others)
 
     def tally(self, path: Path | None) -> list[bool]:
         """Return True for each solved episode of a run folder, in the order they ended."""
         name = self.library.name_of(path) if path else ""
-        scores = self.library.rows(name).outcomes() if name else {}
-        return [score > 0.5 for score in scores.values()]
+        if not name:
+            return []
+        outcomes = self.library.rows(name).outcomes()
+        return [score > 0.5 for score in outcomes.values()]
 
     def moves(self, name: str, episode: str) -> str:
         rows = self.library.rows(name)
@@ -418,10 +436,9 @@ class Content:
         return redacted(_moves_part(now, self.tasks(rows, [episode])))
 
     def raw(self, name: str, episode: str, step: str) -> str:
-        number = int(step) if step.isdecimal() and len(step) < 8 else 0
-        trajectory = (
-            self.library.rows(name).run.raw_record(episode).get("trajectory") or {}
-        )
+        number = _number(step)
+        record = self.library.rows(name).run.raw_record(episode)
+        trajectory = record.get("trajectory") or {}
         steps = trajectory.get("steps", [])
         if not 1 <= number <= len(steps):
             raise UsageError(f"episode {episode!r} has no step {step}")
@@ -437,10 +454,11 @@ class Content:
             return redacted(json.dumps(expert_advice(trajectory, sources)))
 
     def compare(self, names: Sequence[str], episode: str | None = None) -> str:
-        pairs = self._pairs
-        return redacted(
-            pairs.page(names) if episode is None else pairs.walks(names[:2], episode)
-        )
+        if episode is None:
+            written = self._pairs.page(names)
+        else:
+            written = self._pairs.walks(names[:2], episode)
+        return redacted(written)
 
     def flips(self, names: Sequence[str]) -> str:
         return redacted(self._pairs.flips(names))
@@ -460,6 +478,33 @@ def readable(part: str) -> Iterator[None]:
         raise RecordingError(problem) from error
 
 
+def _number(text: str) -> int:
+    """Return a number of a request; 0 for other text, and for a number that no list reaches."""
+    if text.isdecimal() and len(text) < 10:
+        return int(text)
+    return 0
+
+
+def _is_live(rows: Rows) -> bool:
+    progress = library.progress_of(rows.run.path)
+    if progress and progress.alive:
+        return True
+    return library.is_awaited(rows)
+
+
+def _lines_of(drawn: Map | Html | None) -> list[list[Point]]:
+    """Return the walks of a map as lines of points."""
+    if not isinstance(drawn, Map):
+        return []
+    lines = []
+    for walk in drawn.walks.values():
+        line: list[Point] = []
+        for stop in walk:
+            line += [*stop.route, stop.point]
+        lines.append(line)
+    return lines
+
+
 # A running episode: its moves so far, as the run reports them, at the address at which its
 # recorded steps are once it has ended.
 
@@ -470,8 +515,11 @@ def _moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
     moves = listed(now, "moves")
     walk = _walk_of(now)
     step = now.get("step")
-    first = step - len(moves) + 1 if isinstance(step, int) else 1
-    latest = [*enumerate(moves, first)][: -_LATEST - 1 : -1]
+    first = 1
+    if isinstance(step, int):
+        first = step - len(moves) + 1
+    numbered = list(enumerate(moves, first))
+    latest = numbered[-_LATEST:][::-1]
     figure = maps.figure(maps.map_of(walk, sources))
     part = render(
         "moves.html", step=step, of=now.get("of"), latest=latest, figure=figure
@@ -489,8 +537,9 @@ def _walk_of(now: Mapping[str, Any]) -> Trajectory:
         pose = move.get("pose")
         if isinstance(pose, Mapping):
             start.setdefault(actor, move.get("start") or pose)
-            status = Feedback("ok" if move.get("ok") else "failed")
-            steps.append(Step(actor, {}, Decision(Action(str(action))), status, pose))
+            status = "ok" if move.get("ok") else "failed"
+            decision = Decision(Action(str(action)))
+            steps.append(Step(actor, {}, decision, Feedback(status), pose))
     return Trajectory(str(now.get("id", "")), start, steps)
 
 
@@ -515,9 +564,9 @@ def _means(rows: Rows) -> Mapping[str, Any]:
     for key in rows.index.keys:
         column = rows.index.column(key)
         scores = column[~np.isnan(column)]
-        means[key] = {"mean": float(scores.mean()) if len(scores) else None}
         if key == "cost" and len(scores) < len(column):
-            del means[key]  # as in tables: a mean over part of the prices would mislead
+            continue  # as in tables: a mean over part of the prices would mislead
+        means[key] = {"mean": float(scores.mean()) if len(scores) else None}
     return {"metrics": means}
 
 

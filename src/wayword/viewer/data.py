@@ -48,20 +48,28 @@ class Sources:
     """Further watchers of an episode that is played again, so that it is played once a page."""
 
     def family(self) -> Family | None:
-        return self.dataset.family if self.dataset else None
+        if self.dataset is None:
+            return None
+        return self.dataset.family
 
     def episode(self, episode_id: str) -> Episode | None:
         task = self.tasks.get(episode_id)
-        return task.episode if task else None
+        if task is None:
+            return None
+        return task.episode
 
     def instruction(self, episode_id: str) -> str:
         episode = self.episode(episode_id)
-        return episode.instruction if episode else ""
+        if episode is None:
+            return ""
+        return episode.instruction
 
     def private_instructions(self, episode_id: str) -> dict[str, str]:
         """Return the instructions given to single actors, by actor."""
         episode = self.episode(episode_id)
-        given = episode.extra.get("instructions", {}) if episode else {}
+        if episode is None:
+            return {}
+        given = episode.extra.get("instructions", {})
         return {str(actor): str(text) for actor, text in given.items()}
 
     def causes(
@@ -74,21 +82,29 @@ class Sources:
 
     def scene(self, episode_id: str) -> str:
         episode = self.episode(episode_id)
-        return episode.scene if episode else ""
+        if episode is None:
+            return ""
+        return episode.scene
 
     def reference(self, episode_id: str) -> Any:
         task = self.tasks.get(episode_id)
-        return task.reference if task else None
+        if task is None:
+            return None
+        return task.reference
 
     def gold(self, episode_id: str) -> tuple[str, ...]:
         """Return the places of the gold path; empty if there is none."""
         reference = self.reference(episode_id)
-        return reference.path if isinstance(reference, PathReference) else ()
+        if not isinstance(reference, PathReference):
+            return ()
+        return reference.path
 
     def world(self, episode_id: str) -> Any:
         """Return a new world for an episode, or None. Raises the dataset's ``WaywordError``."""
         episode = self.episode(episode_id)
-        return self.dataset.world(episode) if self.dataset and episode else None
+        if self.dataset is None or episode is None:
+            return None
+        return self.dataset.world(episode)
 
     def played(self, trajectory: Trajectory, *watchers: Watcher) -> Any:
         """Replay an episode and return its final world; None if the dataset has none, or if the
@@ -107,14 +123,19 @@ class Sources:
     def landmarks(self, episode_id: str) -> list[Any]:
         """Return the landmarks of an instruction (name, x, y, home), if the dataset has them."""
         episode = self.episode(episode_id)
-        town = self._ask("town", episode.scene) if episode else None
-        named = episode.extra.get("landmarks", ()) if episode else ()
+        if episode is None:
+            return []
+        town = self._ask("town", episode.scene)
+        named = episode.extra.get("landmarks", ())
         return [each for each in getattr(town, "landmarks", ()) if each.name in named]
 
     def _ask(self, name: str, scene: str) -> Any:
+        """Call a method that not every dataset has; None without it, or without the scene."""
         method = getattr(self.dataset, name, None)
+        if not scene or not callable(method):
+            return None
         try:
-            return method(scene) if callable(method) and scene else None
+            return method(scene)
         except WaywordError:
             return None
 
@@ -125,9 +146,13 @@ class Sources:
 
     def percept(self, scene: str, place: str) -> Percept | None:
         """Return the run's perceiver's description of a place."""
-        perceiver = self.dataset.perceiver() if self.dataset and self.words else None
+        if self.dataset is None or not self.words:
+            return None
+        perceiver = self.dataset.perceiver()
+        if perceiver is None or not scene:
+            return None
         try:
-            return perceiver.perceive(scene, place) if perceiver and scene else None
+            return perceiver.perceive(scene, place)
         except WaywordError:
             return None
 
@@ -148,6 +173,13 @@ def open_sources(
     except WaywordError as error:
         sources = Sources(notice=f"Instructions and maps are not available: {error}")
     sources.success = success_of(run.config)
-    limit = identity.get("max_steps")
-    sources.limit = limit if isinstance(limit, int) and limit > 0 else None
+    sources.limit = positive_limit(identity)
     return sources
+
+
+def positive_limit(identity: Mapping[str, Any]) -> int | None:
+    """The most steps of an actor in a run's identity; None if it has no such number."""
+    limit = identity.get("max_steps")
+    if isinstance(limit, int) and limit > 0:
+        return limit
+    return None

@@ -48,7 +48,7 @@ from wayword.viewer.markup import Html, Letters
 from wayword.worlds.household.goals import AnswerReference
 
 _RISE = 0.5  # metres between two viewpoints from which a step leads up or down
-_MOST_CONDITIONS = 12  # that are listed
+_MOST_CONDITIONS = 12  # that are listed: a home may ask for dozens
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,7 @@ class Document:
             (label_of(cause), meaning_of(cause, scores), step)
             for cause, step in self.causes.items()
         ]
+        figure = self.map
         advice = None
         if patience:
             with suppress(*UNPLAYABLE):  # as in records that were changed by hand
@@ -95,7 +96,7 @@ class Document:
                 "mistake": self.mistake and self.mistake.json(),
                 "solved": self.solved,
                 "conditions": self.shown_conditions,
-                "map": None if self.map is None else str(self.map),
+                "map": figure and str(figure),
                 "causes": causes,
                 "progress": self._progress_json(),
                 "clauses": self._clauses_json(),
@@ -187,7 +188,9 @@ class Document:
 
     @property
     def mistake(self) -> Mistake | None:
-        return self.diagnosis.mistake if self.diagnosis else None
+        if self.diagnosis is None:
+            return None
+        return self.diagnosis.mistake
 
     @cached_property
     def solved(self) -> str:
@@ -216,8 +219,11 @@ class Document:
         if mistake is None:
             return maps.figure(replace(self.drawn, failed=True))
         named = [place for place in self.letters.by_place if place in mistake.text]
-        # The ring is where the walk left the path for good, else at the step that lost it.
-        ring = 0 if mistake.limit else mistake.departed or mistake.step
+        # The ring is where the walk left the path for good, else at the step that lost it. A limit
+        # is no step's mistake.
+        ring = 0
+        if not mistake.limit:
+            ring = mistake.departed or mistake.step
         return maps.figure(
             replace(
                 self.drawn, failed=True, mistake=ring, departed=bool(mistake.departed),
@@ -259,23 +265,25 @@ class Document:
         unmet one includes (a hot potato, if a hot potato is to be in the bin)."""
         if isinstance(self.reference, AnswerReference) and self.sought:
             seen = first_views(self.trajectory).keys()
-            found = [about for about in self.sought if not seen.isdisjoint(about.names)]
-            rooms = dict.fromkeys(about.room for about in self.sought if about.room)
-            where = f" in the {' or '.join(rooms)}" if rooms else ""
-            words = f"saw every place to look at{where}"
-            return [(words, len(found), len(self.sought))]
+            viewed = [item for item in self.sought if not seen.isdisjoint(item.names)]
+            words = "saw every place to look at"
+            rooms = dict.fromkeys(item.room for item in self.sought if item.room)
+            if rooms:
+                words += f" in the {' or '.join(rooms)}"
+            return [(words, len(viewed), len(self.sought))]
         unmet = [
             set(words.split()) for words, met, parts in self.conditions if met < parts
         ]
         shown = []
         goals = zip_longest(self.conditions, self.sought[: len(self.conditions)])
-        for (words, met, parts), about in goals:
-            if met == parts:
-                shown.append((words, met, parts))
-            elif not any(set(words.split()) < other for other in unmet):
-                if about:
-                    words = about.ended(words, self.trajectory.state, parts)
-                shown.append((words, met, parts))
+        for (words, met, parts), item in goals:
+            if met < parts:
+                # Another condition says the same and more.
+                if any(set(words.split()) < other for other in unmet):
+                    continue
+                if item:
+                    words = item.ended(words, self.trajectory.state, parts)
+            shown.append((words, met, parts))
         return shown[:_MOST_CONDITIONS]
 
 
@@ -303,11 +311,10 @@ def expert_advice(
     """
     start = time.monotonic()
     task = sources.tasks.get(trajectory.episode_id)
-    advice: list[tuple[str, bool, bool | None]] = [("", False, None)] * len(
-        trajectory.steps
-    )
     if task is None or sources.dataset is None:
         return []
+    advice: list[tuple[str, bool, bool | None]]
+    advice = [("", False, None)] * len(trajectory.steps)
 
     def weighs() -> bool:
         return time.monotonic() < start + patience / 2
@@ -316,4 +323,6 @@ def expert_advice(
         advice[each.step - 1] = each.words, each.same, each.as_good
         if time.monotonic() > start + patience:
             break
-    return advice if any(words for words, *_ in advice) else []
+    if not any(words for words, *_ in advice):
+        return []
+    return advice

@@ -59,11 +59,12 @@ def episode_page(
         *(metric for metric in present if metric.key in _ACCOUNT),
     ]
     first = [metric for metric in first if scores[metric.key]]  # zeros are omitted
+    others = [metric for metric in present if metric not in first]
     main = render(
         "episode.html", document=document, trajectory=trajectory, steps=steps,
         cards=_Cards(trajectory, letters), ask=links.ask if served else "",
         scores=scores, first=first, figure=Html(document["map"] or ""),
-        others=[metric for metric in present if metric not in first], usage=_usage(steps),
+        others=others, usage=_usage(steps),
         curve=curve_of(document["progress"], len(steps)), tall=CURVE,
         actors=list(dict.fromkeys(step["actor"] for step in steps)),
     )  # fmt: skip
@@ -91,37 +92,42 @@ def curve_of(progress: Mapping[str, Any], steps: int) -> tuple[str, str]:
     most = conditions or max(course) or 1.0
     if max(course) - min(course) < _FLAT * most:
         return "", ""
-    points = [
-        (n * width, 2 + CURVE * (1 - each / most)) for n, each in enumerate(course)
-    ]
-    if conditions:  # one comes to hold at the end of a step, not in its course
-        points = [
-            corner for (x, y), (_, after) in itertools.pairwise(points)
-            for corner in ((x, y), (x + width, y), (x + width, after))
-        ]  # fmt: skip
-    words = "goal conditions met" if conditions else "distance to the goal"
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points), f"{words}, up to {most:.3g}"
+    heights = [2 + CURVE * (1 - value / most) for value in course]
+    points = [(number * width, height) for number, height in enumerate(heights)]
+    title = "distance to the goal"
+    if conditions:
+        title = "goal conditions met"
+        # A condition comes to hold at the end of a step, not in its course: a staircase.
+        starts = points[:-1]
+        points = []
+        for (x, height), after in zip(starts, heights[1:], strict=True):
+            points += [(x, height), (x + width, height), (x + width, after)]
+    curve = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return curve, f"{title}, up to {most:.3g}"
 
 
 def _usage(steps: Sequence[Written]) -> list[tuple[int, float, str]]:
     """Return the steps with calls: tokens as the height of a bar; tokens, cost and time as text."""
-    rows = []
+    used = []
     for number, step in enumerate(steps, 1):
         answers = [call["answer"] for call in step.get("calls", ()) if "answer" in call]
-        if tokens := sum(
-            _tokens(each, "prompt") + _tokens(each, "completion") for each in answers
-        ):
-            costs = [each["cost"] for each in answers if "cost" in each]
-            price = f", ${sum(costs):.4f}" if len(costs) == len(answers) else ""
-            took = sum(
-                each["seconds"] for each in answers if math.isfinite(each["seconds"])
-            )
-            rows.append(
-                (number, tokens, f"{tokens:,} tokens{price}, {took:.1f} s of calls")
-            )
-    most = max((tokens for _, tokens, _ in rows), default=1)
+        tokens = sum(
+            _tokens(answer, "prompt") + _tokens(answer, "completion")
+            for answer in answers
+        )
+        if not tokens:
+            continue
+        title = f"{tokens:,} tokens"
+        costs = [answer["cost"] for answer in answers if "cost" in answer]
+        if len(costs) == len(answers):  # else the sum would look like the whole price
+            title += f", ${sum(costs):.4f}"
+        times = [answer["seconds"] for answer in answers]
+        took = sum(seconds for seconds in times if math.isfinite(seconds))
+        used.append((number, tokens, f"{title}, {took:.1f} s of calls"))
+    most = max((tokens for _, tokens, _ in used), default=1)
+    # The highest bar is 16 units tall, and every bar can be seen.
     return [
-        (number, max(1.0, 16 * tokens / most), words) for number, tokens, words in rows
+        (number, max(1.0, 16 * tokens / most), title) for number, tokens, title in used
     ]
 
 
@@ -133,7 +139,7 @@ def _tokens(answer: Written, kind: str) -> int:
 
 FOLD = 6
 """Shared passages of this many lines or more are folded away."""
-_HEAD = 64
+_HEAD = 64  # characters of a prompt's opening that tell one kind of prompt from another
 _MOST = 1500  # longer differences count as new throughout, without a comparison by line
 
 
@@ -168,12 +174,12 @@ class PromptHistory:
 
     def add(self, role: str, prompt: Json) -> tuple[Block, ...]:
         """Add a recorded prompt sent to the model of ``role``, and return its blocks."""
-        whole = isinstance(prompt, str)
-        if whole:
+        if isinstance(prompt, str):
             messages: list[Any] = [{"role": "", "content": prompt}]
         else:
             messages = list(prompt)
-        key = (role, messages[0]["content"][:_HEAD] if messages else "")
+        opening = messages[0]["content"][:_HEAD] if messages else ""
+        key = (role, opening)
         call, earlier = self._latest.get(key, (0, []))
         lines = [(each["role"], split_lines(each["content"])) for each in messages]
         self._latest[key] = self._count, lines
@@ -183,7 +189,8 @@ class PromptHistory:
             pieces: Iterator[Piece] = iter([Piece("new", "".join(new))])
             if at < len(earlier) and earlier[at][0] == who:
                 pieces = _pieces(earlier[at][1], new, call)
-            blocks.append(Block(who, tuple(pieces), messages[at].get("images", ())))
+            images = messages[at].get("images", ())
+            blocks.append(Block(who, tuple(pieces), images))
         return tuple(blocks)
 
 
@@ -196,34 +203,39 @@ def _pieces(base: Sequence[str], new: Sequence[str], call: int) -> Iterator[Piec
     """Compare the lines of a block with the same block of an earlier call."""
 
     def shared(one: Sequence[str], other: Sequence[str]) -> int:
-        pairs = enumerate(zip(one, other, strict=False))
-        return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
+        """Length of the common beginning."""
+        for length, (line, other_line) in enumerate(zip(one, other, strict=False)):
+            if line != other_line:
+                return length
+        return min(len(one), len(other))
 
     head = shared(base, new)
     tail = shared(base[head:][::-1], new[head:][::-1])
     middle = new[head : len(new) - tail]
     other = base[head : len(base) - tail]
-    # shared?, from and to in ``new``, from where in ``base``
+    # Passages: True if shared, from and to in ``new``, from where in ``base``.
     runs = [(True, 0, head, 0)]
     if len(middle) + len(other) > _MOST:
         runs.append((False, head, head + len(middle), 0))
     else:
-        for kind, a0, _, b0, b1 in SequenceMatcher(
-            None, other, middle, False
-        ).get_opcodes():
-            runs.append((kind == "equal", head + b0, head + b1, head + a0))
+        compared = SequenceMatcher(None, other, middle, False)
+        for change, origin, _, start, end in compared.get_opcodes():
+            runs.append((change == "equal", head + start, head + end, head + origin))
     runs.append((True, len(new) - tail, len(new), len(base) - tail))
-    for same, start, end, origin in runs:
-        if same and end - start >= FOLD:
+    for is_shared, start, end, origin in runs:
+        if is_shared and end - start >= FOLD:
             yield Piece("folded", "", call, origin, end - start)
         elif end > start:
-            yield Piece("same" if same else "new", "".join(new[start:end]))
+            kind = "same" if is_shared else "new"
+            yield Piece(kind, "".join(new[start:end]))
 
 
 # Cards of steps.
 
-_FEW_OBJECTS = 6
-_MOST_CHIPS = 16
+_FEW_OBJECTS = 6  # seen objects up to which the card shows them all at once
+_MOST_CHIPS = 16  # newly seen objects that a folded card shows
+_USAGE = ("prompt", "completion", "reused")
+"""Counts of tokens of a step's calls."""
 _REPEATED = ("action", "executed", "object", "place", "to")
 """Details of feedback that often repeat the action."""
 _VERDICTS = {
@@ -267,14 +279,16 @@ class _Cards:
             "Opening",
             "before the first step",
         )
-        cards = [opening] if opening["calls"] or opening["notes"] else []
+        cards = []
+        if opening["calls"] or opening["notes"]:
+            cards.append(opening)
         poses = {**trial["start"]}
-        for n, step in enumerate(trial["steps"], 1):
-            cards.append(
-                self._step(step, n, number, as_mapping(poses.get(step["actor"], {})))
-            )
+        for step_number, step in enumerate(trial["steps"], 1):
+            before = as_mapping(poses.get(step["actor"], {}))
+            cards.append(self._step(step, step_number, number, before))
             poses[step["actor"]] = step["pose"]
-        if verdict := trial.get("verdict"):
+        verdict = trial.get("verdict")
+        if verdict:
             words = _VERDICTS[verdict.get("succeeded")]
             names = ("closing_calls", "closing_notes")
             cards.append(frame("the reflection", *names, "Verdict", words))
@@ -285,15 +299,23 @@ class _Cards:
         for call in calls:
             blocks = self._history.add(call["role"], call["prompt"])
             answer = call.get("answer")
-            new = sum(
-                len(p.text) for block in blocks for p in block.pieces if p.kind == "new"
+            new = 0
+            for block in blocks:
+                new += sum(len(p.text) for p in block.pieces if p.kind == "new")
+            summary = f"{new:,} characters new"
+            if answer:
+                summary = f"{count(_tokens(answer, 'prompt'), 'token')}, {summary}"
+            if call["role"] != "main":
+                summary = f"to {call['role']}, {summary}"
+            views.append(
+                {
+                    "call": call,
+                    "answer": answer,
+                    "number": len(self.when),
+                    "blocks": blocks,
+                    "summary": summary,
+                }
             )
-            words = "" if call["role"] == "main" else f"to {call['role']}, "
-            words += f"{count(_tokens(answer, 'prompt'), 'token')}, " if answer else ""
-            views.append({
-                "call": call, "answer": answer, "number": len(self.when), "blocks": blocks,
-                "summary": f"{words}{new:,} characters new",
-            })  # fmt: skip
             self.when.append(when)
         return views
 
@@ -301,43 +323,72 @@ class _Cards:
         self, step: Written, number: int, trial: int, before: Written
     ) -> dict[str, Any]:
         """Return step ``number`` (from 1, over all actors); ``before`` is the pose before it."""
-        when = f"step {number}" + (f" of trial {trial}" if trial else "")
+        name = f"step-{number}"
+        when = f"step {number}"
+        if trial:
+            name = f"trial-{trial}-{name}"
+            when = f"{when} of trial {trial}"
         held = as_mapping(step["observation"])
-        names = objects_in(held)
+        objects = objects_in(held)
         met = self._met.setdefault(step["actor"], set())
-        new = [name for name in names if name not in met]
-        met.update(names)
-        taken = place_of(step["pose"]) if "action" in step["decision"] else ""
-        folded = len(names) > _FEW_OBJECTS or "depth" in held
-        calls = self._calls(step.get("calls", ()), when)
+        new = [each for each in objects if each not in met]
+        met.update(objects)
+        # The place an action led to is marked among the neighbors; a rejected answer led nowhere.
+        taken = ""
+        if "action" in step["decision"]:
+            taken = place_of(step["pose"])
+        folded = len(objects) > _FEW_OBJECTS or "depth" in held
         notes = step.get("notes", ())
-        stated = [
-            (claim.about, claim.stated, claim.true, claim.right)
-            for note in notes if note["kind"] == STATE
-            for claim in claims(as_mapping(note["details"]), before, step["observation"])
-        ]  # fmt: skip
+        stated = []
+        for note in notes:
+            if note["kind"] == STATE:
+                details = as_mapping(note["details"])
+                stated += [
+                    (claim.about, claim.stated, claim.true, claim.right)
+                    for claim in claims(details, before, step["observation"])
+                ]
+        calls = self._calls(step.get("calls", ()), when)
         answers = [view["answer"] for view in calls if view["answer"]]
-        # Of yes or no, each with the probability of yes
-        questions: list[tuple[str, float]] = []
-        for view in calls if len(calls) >= _SEVERAL else ():
-            answer = view["answer"] or {}
-            if {*answer.get("options", ())} != {"yes", "no"} or answer.get("reasoning"):
-                questions = []
-                break
-            logprobs = dict(zip(answer["options"], answer["logprobs"], strict=False))
-            yes = figures.probability(logprobs.get("yes", -math.inf))
-            questions.append((last_line(view["call"]), yes))
-        kinds = ("prompt", "completion", "reused")
+        usage = {
+            kind: sum(_tokens(answer, kind) for answer in answers) for kind in _USAGE
+        }
         return {
-            "id": f"trial-{trial}-step-{number}" if trial else f"step-{number}", "step": step,
-            "number": number, "title": "", "calls": calls, "notes": listed_notes(notes),
+            "id": name,
+            "step": step,
+            "number": number,
+            "title": "",
+            "calls": calls,
+            "notes": listed_notes(notes),
             "earlier": bool(trial),
-            "observation": figures.observation(step["observation"], taken, self._letters),
-            "holding": [each.get("name") for each in listed(held, "holding")],
-            "objects": names, "new_objects": new, "folded": folded, "claims": stated,
-            "chips": new[:_MOST_CHIPS] if folded else (), "questions": questions,
-            "usage": {kind: sum(_tokens(each, kind) for each in answers) for kind in kinds},
-        }  # fmt: skip
+            "observation": figures.observation(
+                step["observation"], taken, self._letters
+            ),
+            "holding": [item.get("name") for item in listed(held, "holding")],
+            "objects": objects,
+            "new_objects": new,
+            "folded": folded,
+            "claims": stated,
+            "chips": new[:_MOST_CHIPS] if folded else (),
+            "questions": _questions(calls),
+            "usage": usage,
+        }
+
+
+def _questions(calls: Sequence[Written]) -> list[tuple[str, float]]:
+    """Return a step's yes-or-no questions, each with the probability of yes; none if they are few
+    or if one of the calls asked something else."""
+    if len(calls) < _SEVERAL:
+        return []
+    questions = []
+    for view in calls:
+        answer = view["answer"] or {}
+        options = answer.get("options", ())
+        if set(options) != {"yes", "no"} or answer.get("reasoning"):
+            return []
+        logprobs = dict(zip(options, answer["logprobs"], strict=False))
+        yes = figures.probability(logprobs.get("yes", -math.inf))
+        questions.append((last_line(view["call"]), yes))
+    return questions
 
 
 @template_function
@@ -348,7 +399,9 @@ def outcome(step: Written) -> str:
         return "rejected"
     if "fallback_for" in step["decision"]:
         return "fallback"
-    return "ok" if step["feedback"]["status"] == "ok" else "odd"
+    if step["feedback"]["status"] == "ok":
+        return "ok"
+    return "odd"
 
 
 @template_function
@@ -357,10 +410,11 @@ def label(step: Written) -> str:
     decision = step["decision"]
     if "rejected" in decision:
         return f"rejected: {decision['rejected'].replace('_', ' ')}"
-    arguments = "" if speech(step) else ", ".join(decision.get("arguments", ()))
-    if arguments:
-        return f"{decision['action']}[{arguments}]"
-    return str(decision["action"])
+    name = str(decision["action"])
+    arguments = ", ".join(decision.get("arguments", ()))
+    if speech(step) or not arguments:
+        return name  # a message is shown as a message
+    return f"{name}[{arguments}]"
 
 
 @template_function
@@ -377,7 +431,9 @@ def seconds(took: float) -> str:
     """``48.0 s``, ``12 ms``; a dash for a missing number."""
     if not math.isfinite(took):
         return "–"
-    return f"{took:.1f} s" if took >= 0.1 else f"{1000 * took:.0f} ms"
+    if took < 0.1:
+        return f"{1000 * took:.0f} ms"
+    return f"{took:.1f} s"
 
 
 @template_function
@@ -399,8 +455,8 @@ def new_details(step: Written) -> dict[str, Any]:
             continue
         if key in _REPEATED and value in words:
             continue
-        if isinstance(value, list) and all(isinstance(each, str) for each in value):
-            runs = ((word, len(list(same))) for word, same in itertools.groupby(value))
+        if isinstance(value, list) and all(isinstance(word, str) for word in value):
+            runs = [(word, len(list(same))) for word, same in itertools.groupby(value)]
             value = [
                 word if times == 1 else f"{word} × {times}" for word, times in runs
             ]
@@ -421,7 +477,9 @@ def brief_pose(pose: Any) -> Any:
         place = f"{pose.get('room', '')} ({x:.4g}, {y:.4g})".replace("_", " ").strip()
     if place and isinstance(heading, int | float):
         return f"{place}, facing {figures.number(heading, 'heading')}"
-    return place if place and set(pose) == {"place"} else pose
+    if place and set(pose) == {"place"}:
+        return place
+    return pose
 
 
 def listed_notes(notes: Sequence[Written]) -> list[Written]:
@@ -446,7 +504,9 @@ _FORMS = {
 def last_line(call: Written) -> str:
     """The last line of a text prompt, or its end: the question."""
     prompt = call["prompt"]
-    line = prompt.rpartition("\n")[2].strip() if isinstance(prompt, str) else ""
+    if not isinstance(prompt, str):
+        return ""
+    line = prompt.rpartition("\n")[2].strip()
     return line[-LAST_LINE:]
 
 
@@ -454,47 +514,63 @@ def last_line(call: Written) -> str:
 def call_summary(call: Written) -> str:
     """Summarize a call: tokens, time, price, and the sampling settings sent to the server."""
     answer = call["answer"]
-    sampling = call.get("sampling")
+    return " · ".join([*_account(answer), *_settings(call.get("sampling"), answer)])
+
+
+def _account(answer: Written) -> Iterator[str]:
+    """Yield what an answer used and how it came about."""
     usage = answer.get("usage", {})
-    unsent = answer.get("unsent", ())
+    written = f"{count(_tokens(answer, 'completion'), 'token')} written"
     if answer.get("answered_by"):
-        model = f" by the {answer['answered_by']} model"
-    else:
-        model = ""
-    finish = [end for end in answer.get("finish", ()) if end != "stop"]
+        written += f" by the {answer['answered_by']} model"
+    yield written
+    if usage.get("reasoning"):
+        yield f"{usage['reasoning']:,} of them for reasoning"
+    if usage.get("estimated"):
+        yield "tokens estimated: the server reports no counts"
     other = answer.get("other_text")
-    reasoning = usage.get("reasoning")
-    reused = usage.get("reused")
-    written = usage.get("written")
-    parts = [
-        f"{count(_tokens(answer, 'completion'), 'token')} written{model}",
-        f"{reasoning:,} of them for reasoning" if reasoning else "",
-        "tokens estimated: the server reports no counts" if usage.get("estimated") else "",
-        f"none of the options was written, but {other[:80]!r}" if other else "",
-        "one option written, not ranked: the server gives no log-probabilities"
-        if answer.get("picked") and not other else "",
-        f"{reused:,} prompt tokens reused" if reused else "",
-        f"{written:,} written to the provider's cache" if written else "",
-        f"ended by {', '.join(answer['finish'])}" if finish else "",
-        seconds(answer["seconds"]),
-        f"${answer['cost']:.4f}" if "cost" in answer else "price unknown",
-        "from the response cache" if answer.get("cached") else "",
-    ]  # fmt: skip
-    if sampling is not None:
-        if "temperature" not in unsent:
-            parts.append(f"temperature {sampling['temperature']:g}")
-        if left := [name for name in unsent if name not in _FORMS]:
-            parts.append(f"{' and '.join(left)} not sent")
-        for name, words in _FORMS.items():
-            if sampling.get(name) is not None:
-                parts.append(
-                    f"{'prompted with' if name in unsent else 'constrained to'} {words}"
-                )
-    return " · ".join(filter(None, parts))
+    if other:
+        yield f"none of the options was written, but {other[:80]!r}"
+    elif answer.get("picked"):
+        yield "one option written, not ranked: the server gives no log-probabilities"
+    if usage.get("reused"):
+        yield f"{usage['reused']:,} prompt tokens reused"
+    if usage.get("written"):
+        yield f"{usage['written']:,} written to the provider's cache"
+    finish = answer.get("finish", ())
+    if any(end != "stop" for end in finish):
+        yield f"ended by {', '.join(finish)}"
+    yield seconds(answer["seconds"])
+    if "cost" in answer:
+        yield f"${answer['cost']:.4f}"
+    else:
+        yield "price unknown"
+    if answer.get("cached"):
+        yield "from the response cache"
+
+
+def _settings(sampling: Written | None, answer: Written) -> Iterator[str]:
+    """Yield the sampling settings of a call that reached the server, and those that did not."""
+    if sampling is None:
+        return
+    unsent = answer.get("unsent", ())
+    if "temperature" not in unsent:
+        yield f"temperature {sampling['temperature']:g}"
+    left = [name for name in unsent if name not in _FORMS]
+    if left:
+        yield f"{' and '.join(left)} not sent"
+    for name, form in _FORMS.items():
+        if sampling.get(name) is None:
+            continue
+        # A form that the server does not know was described in the prompt instead.
+        verb = "prompted with" if name in unsent else "constrained to"
+        yield f"{verb} {form}"
 
 
 @template_function
 def picture_source(image: Written) -> str:
     """Return an image as a ``data:`` address; empty for a format that pages do not show."""
     kind = image["media_type"]
-    return f"data:{kind};base64,{image['data']}" if kind in _PICTURES else ""
+    if kind not in _PICTURES:
+        return ""
+    return f"data:{kind};base64,{image['data']}"

@@ -26,7 +26,7 @@ from wayword.metrics.progress import count
 from wayword.metrics.recorded import as_mapping, wind
 from wayword.viewer.markup import Html, Letters, macro, template_function
 
-_BINS = 12
+_BINS = 12  # of a distribution: as many as can be told apart in a small drawing
 _UNITS = {
     "rate": ("", "%"),
     "ratio": ("", "%"),
@@ -53,9 +53,13 @@ def value(metric: Metric, score: float | None) -> str:
     if metric.kind == "seconds" and abs(score) < 1:
         return f"{1000 * score:.0f} ms"
     # As in tables, but zero and a whole percentage need no decimals.
-    integral = metric.kind == "count" and float(score).is_integer()
-    digits = 0 if integral or (metric.kind == "rate" and score in (0.0, 1.0)) else None
-    digits = 2 if metric.kind == "dollars" and score == 0 else digits
+    digits = None
+    whole_count = metric.kind == "count" and float(score).is_integer()
+    all_or_none = metric.kind == "rate" and score in (0.0, 1.0)
+    if whole_count or all_or_none:
+        digits = 0
+    elif metric.kind == "dollars" and score == 0:
+        digits = 2
     before, after = _UNITS.get(metric.kind, ("", ""))
     return f"{before}{tables.number(metric, score, digits)}{after}"
 
@@ -71,7 +75,9 @@ def title(metric: Metric) -> str:
 @template_function
 def column(metric: Metric) -> str:
     """Return a short column heading with its unit."""
-    return f"{metric.label} tok." if metric.kind == "tokens" else tables.label(metric)
+    if metric.kind == "tokens":
+        return f"{metric.label} tok."
+    return tables.label(metric)
 
 
 @template_function
@@ -84,12 +90,9 @@ def interval(metric: Metric, row: Mapping[str, float | None]) -> str:
     first = value(metric, low)
     last = value(metric, high)
     unit = _UNITS.get(metric.kind, ("", ""))[1]
-    if (
-        unit
-        and first.endswith(unit)
-        and last.endswith(unit)
-        and not first.endswith("ms")
-    ):
+    has_unit = first.endswith(unit) and last.endswith(unit)
+    # Both in the same unit: it is written once. Milliseconds end in the unit of seconds as well.
+    if unit and has_unit and not first.endswith("ms"):
         first = first.removesuffix(unit)
     return f"95%: {first} to {last}"
 
@@ -98,7 +101,9 @@ def duration(seconds: float) -> str:
     """``40 s``, ``12 min``, ``3.5 h``."""
     if seconds < 90:
         return f"{max(10, 10 * round(seconds / 10))} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
 
 
 # Distributions.
@@ -117,19 +122,23 @@ def overlay(metric: Metric, first: ArrayLike, second: ArrayLike) -> Html | None:
     if metric.kind == "rate" and low >= 0 and high <= 1:
         low = 0.0
         high = 1.0
+    # Whole numbers of a small range get a bin each.
     whole = metric.kind != "rate" and high - low < _BINS and not (values % 1).any()
-    edges = np.arange(low, high + 2) if whole else np.linspace(low, high, _BINS + 1)
-    shares = [np.histogram(each, edges)[0] / len(each) for each in both]
-    most = max(float(each.max()) for each in shares)
+    if whole:
+        edges = np.arange(low, high + 2)
+    else:
+        edges = np.linspace(low, high, _BINS + 1)
+    shares = [np.histogram(scores, edges)[0] / len(scores) for scores in both]
+    most = max(float(share.max()) for share in shares)
+    # The drawing is 120 wide and 36 high, the highest bar 34.
     wide = 120 / (len(edges) - 1)
     paths = []
-    for each in shares:
-        heights = [*(round(36 - 34 * part / most, 1) for part in each.tolist()), 36]
-        steps = (
-            f"H{round(at * wide, 1)}V{height}"
-            for at, height in enumerate(heights[1:], 1)
-        )
-        paths.append(f"M0 36V{heights[0]}{''.join(steps)}")
+    for share in shares:
+        heights = [round(36 - 34 * part / most, 1) for part in share.tolist()]
+        path = f"M0 36V{heights[0]}"
+        for number, height in enumerate([*heights[1:], 36], 1):
+            path += f"H{round(number * wide, 1)}V{height}"
+        paths.append(path)
     return _OVERLAY(metric, f"{value(metric, low)} to {value(metric, high)}", paths)
 
 
@@ -138,24 +147,24 @@ _OVERLAY = macro("parts.html", "overlay")
 
 def probability(logprob: float) -> float:
     """Convert a log-probability; 0 if it is missing."""
-    return math.exp(min(0.0, logprob)) if logprob == logprob else 0.0
+    if math.isnan(logprob):
+        return 0.0
+    return math.exp(min(0.0, logprob))  # rounding may lead above 0
 
 
 @template_function
 def ranked_options(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
     """Return options and their probabilities, the best first. They need not sum to one."""
     pairs = zip(choice["options"], choice["logprobs"], strict=False)
-    return [
-        (option, probability(p))
-        for option, p in sorted(pairs, key=lambda pair: -pair[1])
-    ]
+    ranked = sorted(pairs, key=lambda pair: -pair[1])
+    return [(option, probability(logprob)) for option, logprob in ranked]
 
 
 # Any JSON values as facts: names and values, lists, tables.
 
 _FOLDED = 12  # names in a list from which it is folded away
-_DEEPEST = 5
-_LONG = 120
+_DEEPEST = 5  # levels of nesting that have a layout; deeper ones are JSON
+_LONG = 120  # characters from which a text is set as a paragraph
 
 
 facts = macro("parts.html", "facts")
@@ -187,15 +196,17 @@ def kind_of(value: Any, depth: int) -> str:
     match value:
         case int() | float():
             return "number"
+        case "":
+            return ""
         case str():
-            long = len(value) > _LONG or "\n" in value
-            return "" if not value else "long" if long else "text"
+            if len(value) > _LONG or "\n" in value:
+                return "long"
+            return "text"
         case _ if depth >= _DEEPEST:
             return "deep"
         case Mapping():
-            if len(value) > _FOLDED and all(
-                isinstance(each, Mapping) for each in value.values()
-            ):
+            mappings = all(isinstance(each, Mapping) for each in value.values())
+            if len(value) > _FOLDED and mappings:
                 return "objects"
             if value.get("type") == "DepthImage" and free_rays(value):
                 return "depth"
@@ -203,11 +214,12 @@ def kind_of(value: Any, depth: int) -> str:
         case Sequence():
             if value and all(isinstance(item, Mapping) for item in value):
                 return "rows"
-            if all(
-                isinstance(item, str | int | float) or item is None for item in value
-            ):
-                return "words" if len(value) <= _FOLDED else "many words"
-            return "list"
+            scalars = (str, int, float, type(None))
+            if not all(isinstance(item, scalars) for item in value):
+                return "list"
+            if len(value) > _FOLDED:
+                return "many words"
+            return "words"
     return "plain"
 
 
@@ -229,21 +241,21 @@ def number(value: float, name: str) -> str:
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     if name == "distance":
         return f"{text} m"
-    return f"{text}°" if name == "elevation" else text
+    if name == "elevation":
+        return f"{text}°"
+    return text
 
 
 @template_function
 def filled_keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the columns of a table that are not empty, or a no, in every row."""
     empty: tuple[Any, ...] = ("", None, [])
-    filled = {
-        str(k)
-        for row in rows
-        for k, v in row.items()
-        if v not in empty and v is not False
-    }
-    keys = dict.fromkeys(str(key) for row in rows for key in row)
-    return [key for key in keys if key in filled and key != "type"]
+    keys: dict[str, bool] = {}
+    for row in rows:
+        for key, item in row.items():
+            is_filled = item not in empty and item is not False
+            keys[str(key)] = keys.get(str(key), False) or is_filled
+    return [key for key, is_filled in keys.items() if is_filled and key != "type"]
 
 
 # Observations: facts, and the neighbors of an actor on a compass.
@@ -271,30 +283,30 @@ def observation(observed: Any, taken: str, letters: Letters) -> Html:
         for neighbor in map(as_mapping, neighbors):
             name = str(neighbor.get("viewpoint", ""))
             heading = neighbor.get("heading")
+            length = neighbor.get("distance")
+            turn = None
+            distance = ""
             if isinstance(heading, int | float):
                 turn = relative(heading, facing)
-            else:
-                turn = None
-            length = neighbor.get("distance")
-            distance = f"{length:.2f} m" if isinstance(length, int | float) else ""
+            if isinstance(length, int | float):
+                distance = f"{length:.2f} m"
             exits.append(ListedExit(turn, name, distance, name == taken))
     elif isinstance(held.get("angles"), list | tuple):
-        exits = [
-            ListedExit(float(turn))
-            for turn in held["angles"]
-            if isinstance(turn, int | float)
-        ]
-    rest = {
-        key: _walls(each) if key == "walls" else each
-        for key, each in held.items()
-        # shown in another form, or once for all steps; a level gaze is nothing new
-        if key not in ("neighbors", "angles", "scene", "actor", "messages", "image")
-        and not (key == "elevation" and each == 0)
-    }
+        turns = [turn for turn in held["angles"] if isinstance(turn, int | float)]
+        exits = [ListedExit(float(turn)) for turn in turns]
+    rest = {key: item for key, item in held.items() if key not in _SHOWN_ELSEWHERE}
+    if "walls" in rest:
+        rest["walls"] = _walls(rest["walls"])
+    if rest.get("elevation") == 0:
+        del rest["elevation"]  # a level gaze is nothing new
     return _OBSERVATION(rest, exits, has_neighbors, letters)
 
 
 _OBSERVATION = macro("steps.html", "observation")
+_SHOWN_ELSEWHERE = frozenset(
+    {"neighbors", "angles", "scene", "actor", "messages", "image"}
+)
+"""Fields shown in another form, or once for all steps."""
 
 
 def _walls(walls: Any) -> Any:
@@ -304,7 +316,7 @@ def _walls(walls: Any) -> Any:
     if not all(steps is None or isinstance(steps, int) for steps in walls):
         return walls
     sides = zip(walls, ("ahead", "left", "right"), strict=True)
-    distances = [f"{where} {count(n, 'step')}" for n, where in sides if n is not None]
+    distances = [f"{side} {count(n, 'step')}" for n, side in sides if n is not None]
     return ", ".join(distances) or "none in view"
 
 
@@ -315,7 +327,8 @@ def side(angle: float) -> str:
         return "ahead"
     if abs(angle) > 179.5:
         return "behind"
-    return f"{'right' if angle > 0 else 'left'} {abs(angle):.0f}°"
+    name = "right" if angle > 0 else "left"
+    return f"{name} {abs(angle):.0f}°"
 
 
 # Depth: the free distance at the height of the eye.
@@ -331,14 +344,12 @@ def free_rays(depth: Mapping[str, Any]) -> list[tuple[float, float]]:
         bearings = depth["bearings"]
         rows = depth["elevations"]
         reach = depth["reach"]
-        image = np.frombuffer(depth["levels"], np.uint8).reshape(
-            len(rows), len(bearings)
-        )
+        shape = (len(rows), len(bearings))
+        image = np.frombuffer(depth["levels"], np.uint8).reshape(shape)
         level = [n for n, up in enumerate(rows) if abs(up) <= _LEVEL]
+        # Level 254 is the reach of the sensor; 255 is a missing measurement.
         nearest = image[level].min(axis=0, initial=254).tolist()
-        return [
-            (float(b), float(reach) * n / 254)
-            for b, n in zip(bearings, nearest, strict=True)
-        ]
+        columns = zip(bearings, nearest, strict=True)
+        return [(float(b), float(reach) * n / 254) for b, n in columns]
     except (KeyError, TypeError, ValueError):
         return []

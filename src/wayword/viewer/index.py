@@ -96,70 +96,79 @@ class Overview:
 
     def page_of(self, episode: str) -> str | None:
         """Return the address of an episode's page; None if it has no page."""
-        return address(episode) if self.served else self.pages.get(episode)
+        if self.served:
+            return address(episode)
+        return self.pages.get(episode)
 
 
 def index_page(run: Overview) -> str:
     """The whole document."""
     # Once episodes have ended, the row has more caveats than the settings.
     caveats: Sequence[str] = run.row.get("caveats") or caveats_of(run.config)
-    endings = ["all", *(["failed"] if run.rows.failed else [])]
-    endings += [each for each in run.rows.index.endings() if each]
-    paged = (
-        (head.episode_id, run.page_of(head.episode_id))
-        for head in run.heads[:_MOST_LINKS]
-    )
+    endings = ["all"]
+    if run.rows.failed:
+        endings.append("failed")
+    endings += [ending for ending in run.rows.index.endings() if ending]
+    links = []
+    for head in run.heads[:_MOST_LINKS]:
+        href = run.page_of(head.episode_id)
+        if href:
+            links.append((head.episode_id, href))
     return page(
         "run_page.html", "index", run.served, run=run, slug=slug(run.name), caveats=caveats,
         cast=cast_of(run.config["identity"]), endings=dict.fromkeys(endings), causes=CAUSES,
-        links=[(name, href) for name, href in paged if href], data_rows=_data(run),
+        links=links, data_rows=_data(run),
         metrics=metrics_part(run), failures=causes_part(run), settings=_settings(run),
     )  # fmt: skip
 
 
 def metrics_part(run: Overview) -> Html:
     """Show success, efficiency, steps and cost in large type, and all metrics in a folded table."""
+    if not run.row:
+        return render("metrics.html", run=run, large=[], cards=[])
     cards: dict[str, tuple[Metric, Mapping[str, Any], str]] = {}
-    for metric in run.rows.metrics if run.row else ():
-        if (row := run.row["metrics"].get(metric.key)) is None:
+    for metric in run.rows.metrics:
+        row = run.row["metrics"].get(metric.key)
+        if row is None:
             continue
         scores = run.columns.get(metric.key, np.empty(0))
-        words = interval(metric, row) if "low" in row else "interval pending"
+        words = "interval pending"
         if len(scores) > 1 and scores.min() == scores.max():
             words = f"the same in all {len(scores):,} episodes"
+        elif "low" in row:
+            words = interval(metric, row)
         cards[metric.key] = metric, row, words
-    large = [
-        cards.pop(key)
-        for key in headline(run.row, run.rows.success)
-        if run.row and key in cards
-    ]
+    main = headline(run.row, run.rows.success)
+    large = [cards.pop(key) for key in main if key in cards]
     return render("metrics.html", run=run, large=large, cards=[*cards.values()])
 
 
 def headline(row: Mapping[str, Any], success: str) -> list[str]:
     """Return the keys of success, efficiency, steps and cost in a run's row; empty if missing."""
     present = {key for key, summary in row.get("metrics", {}).items() if summary}
-    efficient = next(
-        (key for key in _EFFICIENCY if key in present and key != success), ""
-    )
-    return [
-        key if key in present else "" for key in (success, efficient, "steps", "cost")
-    ]
+    efficient = ""
+    for key in _EFFICIENCY:
+        if key in present and key != success:
+            efficient = key
+            break
+    main = (success, efficient, "steps", "cost")
+    return [key if key in present else "" for key in main]
 
 
 def causes_part(run: Overview) -> Html | None:
     """Count episodes without success by cause; a click on a cause filters the table."""
     if not run.unsolved or not (run.causes or run.later):
         return None
-    counts = Counter(cause for causes in run.causes.values() for cause in causes)
+    counts: Counter[str] = Counter()
+    for causes in run.causes.values():
+        counts.update(causes)
+    present = [cause for cause in CAUSES if counts[cause]]
     rows = [
         (cause, label_of(cause), meaning_of(cause, run.rows.index.keys), counts[cause])
-        for cause in CAUSES
-        if counts[cause]
+        for cause in present
     ]
-    return render(
-        "causes.html", run=run, rows=rows, most=max(counts.values(), default=1)
-    )
+    most = max(counts.values(), default=1)
+    return render("causes.html", run=run, rows=rows, most=most)
 
 
 def _data(run: Overview) -> Json:
@@ -169,35 +178,48 @@ def _data(run: Overview) -> Json:
     # Shown at first: the family's two main metrics, then what the episodes took.
     family = [m for m in metrics if m.key in columns and m not in accounting.METRICS]
     order = [run.rows.success, *_MAIN]
-    family.sort(key=lambda m: order.index(m.key) if m.key in order else len(order))
+
+    def rank(metric: Metric) -> int:
+        return order.index(metric.key) if metric.key in order else len(order)
+
+    scored = [metric for metric in metrics if metric.key in columns]
+    family = [metric for metric in scored if metric not in accounting.METRICS]
+    family.sort(key=rank)
     # Columns of zeros would say nothing, as tokens and cost of an agent without a model.
     account = [
-        m
-        for m in metrics
-        if m.key in ACCOUNT and m.key in columns and columns[m.key].any()
+        metric
+        for metric in scored
+        if metric.key in ACCOUNT and columns[metric.key].any()
     ]
+    # The script requests what a large run's page leaves out, and what takes long.
+    count = len(run.heads)
+    rows: list[Json] = []
+    if run.remote:
+        count = len(run.rows)
+    else:
+        rows += [row_of(run, head) for head in run.heads]
     return {
         "columns": [
             {
-                "key": m.key,
-                "label": column(m),
-                "kind": m.kind,
-                "better": m.better,
-                "doc": m.doc,
+                "key": metric.key,
+                "label": column(metric),
+                "kind": metric.kind,
+                "better": metric.better,
+                "doc": metric.doc,
             }
-            for m in metrics
+            for metric in metrics
         ],
         "shown": [metric.key for metric in (*family[:2], *account)],
-        "keys": [m.key for m in metrics],
+        "keys": [metric.key for metric in metrics],
         "success": run.rows.success,
         "causes": [{"key": cause, "label": label_of(cause)} for cause in CAUSES],
-        "of": len(run.rows) if run.remote else len(run.heads),
+        "of": count,
         "search": "search" if run.later else "",
         "remote": run.remote,
         "later": "texts" if run.later else "",
         "live": run.live,
         "version": run.rows.version if run.served else "",
-        "rows": [] if run.remote else [row_of(run, head) for head in run.heads],
+        "rows": rows,
     }
 
 
@@ -205,23 +227,18 @@ def row_of(run: Overview, head: Head) -> list[Json]:
     """Return a row for the page's script: id, text, link, ending, causes, scene, scores."""
     text, causes, scene = text_of(run, head)
     episode = head.episode_id
-    scores = list[Json]()
-    for metric in run.rows.metrics:
-        score = head.scores.get(metric.key, math.nan)
-        whole = score.is_integer() and abs(score) < 100_000
-        finite = math.isfinite(score)
-        scores.append(
-            int(score) if whole else float(f"{score:.5g}") if finite else None
-        )
-    return [
-        visible(episode),
-        text,
-        run.page_of(episode),
-        head.ended,
-        causes,
-        scene,
-        *scores,
-    ]
+    scores = [_number(head.scores.get(m.key, math.nan)) for m in run.rows.metrics]
+    link = run.page_of(episode)
+    return [visible(episode), text, link, head.ended, causes, scene, *scores]
+
+
+def _number(score: float) -> Json:
+    """Return a score as short as the page shows it; None for one that JSON has no number for."""
+    if not math.isfinite(score):
+        return None
+    if score.is_integer() and abs(score) < 100_000:
+        return int(score)
+    return float(f"{score:.5g}")
 
 
 def text_of(run: Overview, head: Head) -> tuple[str, list[int], str]:
@@ -229,9 +246,8 @@ def text_of(run: Overview, head: Head) -> tuple[str, list[int], str]:
     private = run.sources.private_instructions(head.episode_id)
     parts = (head.error, *private.values(), run.sources.instruction(head.episode_id))
     text = " · ".join(part for part in parts if part)
-    causes = [
-        list(CAUSES).index(cause) for cause in run.causes.get(head.episode_id, ())
-    ]
+    order = list(CAUSES)
+    causes = [order.index(cause) for cause in run.causes.get(head.episode_id, ())]
     return visible(text), causes, visible(run.sources.scene(head.episode_id))
 
 
@@ -241,23 +257,23 @@ def _settings(run: Overview) -> dict[str, Any]:
     config = run.config
     details = {
         "agent": cast_of(identity),
-        **{key: identity.get(key) for key in ("models", "dataset")},
+        "models": identity.get("models"),
+        "dataset": identity.get("dataset"),
         "perception": config.get("perception"),
-        **{
-            spaced(key): identity.get(key)
-            for key in ("seed", "max_steps", "shuffle", "shard")
-        },
+    }
+    for key in ("seed", "max_steps", "shuffle", "shard"):
+        details[spaced(key)] = identity.get(key)
+    details |= {
         "started": config.get("started"),
         "split checksum": identity.get("data_checksum"),
         "folder": str(run.rows.run.path),
     }
     metrics = {m.key: m for m in run.rows.metrics}
     totals = run.row.get("totals") or {}
-    details |= {
-        f"{title(metrics[key]).lower()} in all": value(metrics[key], total)
-        for key, total in totals.items()
-        if total is not None and key in metrics
-    }
+    for key, total in totals.items():
+        if total is not None and key in metrics:
+            name = title(metrics[key]).lower()
+            details[f"{name} in all"] = value(metrics[key], total)
     keys = ("settings", "actors", "model_settings", "dataset_settings")
     folded = {
         "Settings": {key: identity[key] for key in keys if identity.get(key)},
@@ -296,7 +312,9 @@ def line_of(card: RunCard, each: NamedRun) -> str:
     if card.notice:
         return f"{card.notice}  {each.path}"
     metric, mean = card.figures[0]
-    score = f"{metric.label} {value(metric, mean)}" if metric else ""
+    score = ""
+    if metric:
+        score = f"{metric.label} {value(metric, mean)}"
     count = f"{card.done}/{card.of}"
     what = ", ".join(filter(None, (card.agent, card.model, card.dataset)))
     return f"{card.status:<9} {count:>11}  {score:<16}  {each.path}  ({what})"

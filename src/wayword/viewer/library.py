@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -35,6 +36,7 @@ from wayword.runs.active import PROGRESS
 from wayword.runs.config import metrics_of, success_of
 from wayword.runs.index import Index
 from wayword.runs.record import RecordedRun, is_run
+from wayword.viewer.data import positive_limit
 from wayword.viewer.figures import duration
 
 T = TypeVar("T")
@@ -61,8 +63,7 @@ class Rows:
     def __init__(self, run: RecordedRun) -> None:
         self.run = run
         self.success = success_of(run.config)
-        limit = run.config.get("identity", {}).get("max_steps")
-        self.limit = limit if isinstance(limit, int) and limit > 0 else None
+        self.limit = positive_limit(run.config.get("identity", {}))
         """The most steps of an actor, None if it is not known."""
         self._lock = threading.Lock()
         self.index: Index = run.index
@@ -80,15 +81,16 @@ class Rows:
         """Read new records. Raises ``RecordingError`` for a damaged one."""
         with self._lock:
             self.index = self.run.index
-            self.done, self.failed = len(self.index), self.index.failed()
+            self.done = len(self.index)
+            self.failed = self.index.failed()
             version = f"{self.done}-{len(self.failed)}"
-            if version != self.version:
-                self.version, self.ids = version, self.index.ids()
-                available = scoring.by_key(metrics_of(self.run.config))
-                keys = self.index.keys
-                self.metrics = [
-                    metric for key, metric in available.items() if key in keys
-                ]
+            if version == self.version:
+                return self
+            self.version = version
+            self.ids = self.index.ids()
+            keys = self.index.keys
+            by_key = scoring.by_key(metrics_of(self.run.config))
+            self.metrics = [metric for key, metric in by_key.items() if key in keys]
         return self
 
     def __len__(self) -> int:
@@ -98,14 +100,14 @@ class Rows:
         """The run's row of ``wayword table``, with intervals; empty before an episode ends."""
         if not self.done:
             return {}
-        row: Mapping[str, Any] = json.loads(reports.table([self.run.path], "json"))[
-            "rows"
-        ][0]
+        table = json.loads(reports.table([self.run.path], "json"))
+        row: Mapping[str, Any] = table["rows"][0]
         return row
 
     def scored(self, episode: str) -> dict[str, float]:
         """A finished episode's metrics. Raises ``KeyError`` where there is none."""
-        if (entry := self.index.entry(episode)) is None:
+        entry = self.index.entry(episode)
+        if entry is None:
             raise KeyError(episode)
         return _numbers(entry.scores)
 
@@ -113,7 +115,7 @@ class Rows:
         """The success measure of each finished episode that has one."""
         # A run goes on: the index may have more episodes by now than were listed.
         pairs = zip(self.ids, self.index.column(self.success).tolist(), strict=False)
-        return {name: score for name, score in pairs if score == score}
+        return {name: score for name, score in pairs if not math.isnan(score)}
 
     def keys(self) -> list[str | int]:
         """Keys of all rows: failed episodes by id, finished ones by number."""
@@ -121,28 +123,25 @@ class Rows:
 
     def heads(self, keys: Sequence[str | int] | None = None) -> list[Head]:
         """Return the rows of these keys, by default all."""
-        chosen = self.keys() if keys is None else keys
-        entries = iter(
-            self.index.entries([key for key in chosen if isinstance(key, int)])
-        )
-        lines = []
-        for key in chosen:
+        if keys is None:
+            keys = self.keys()
+        numbers = [key for key in keys if isinstance(key, int)]
+        entries = iter(self.index.entries(numbers))
+        heads = []
+        for key in keys:
             if isinstance(key, str):
-                lines.append(Head(key, "failed", {}, self.failed[key]))
-            else:
-                entry = next(entries)
-                lines.append(
-                    Head(entry.episode_id, entry.ended, _numbers(entry.scores))
-                )
-        return lines
+                heads.append(Head(key, "failed", {}, self.failed[key]))
+                continue
+            entry = next(entries)
+            scores = _numbers(entry.scores)
+            heads.append(Head(entry.episode_id, entry.ended, scores))
+        return heads
 
     def unsolved(self) -> list[str]:
         """Ids of the episodes without success, failed ones first."""
         success = self.index.column(self.success)[: len(self.ids)]
-        return [
-            *self.failed,
-            *(self.ids[n] for n in np.flatnonzero(success <= 0.5).tolist()),
-        ]
+        unsolved = np.flatnonzero(success <= 0.5).tolist()
+        return [*self.failed, *(self.ids[number] for number in unsolved)]
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
         """Return a metric's scores (N,), by metric, for metrics that have any."""
@@ -158,7 +157,7 @@ class Rows:
 
 
 def _numbers(scores: Mapping[str, float]) -> dict[str, float]:
-    return {key: float(value) for key, value in scores.items() if value == value}
+    return {key: float(value) for key, value in scores.items() if not math.isnan(value)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +186,10 @@ class Cache(Generic[T]):
         with self._lock:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:
-            value = self._values[key] if key in self._values else make()
+            if key in self._values:
+                value = self._values[key]
+            else:
+                value = make()
             with self._lock:
                 self._values[key] = value
                 self._values.move_to_end(key)
@@ -218,8 +220,9 @@ class Library:
     @property
     def only(self) -> str:
         """The run's name if the only path is a run folder, else empty."""
-        alone = len(self.given) == 1 and is_run(self.given[0])
-        return self.given[0].name if alone else ""
+        if len(self.given) == 1 and is_run(self.given[0]):
+            return self.given[0].name
+        return ""
 
     def add(self, path: Path) -> None:
         path = path.resolve()
@@ -229,15 +232,18 @@ class Library:
     def name_of(self, path: Path) -> str:
         """The name of a run folder, empty if it is not below the paths."""
         path = path.resolve()
-        return next((each.name for each in self.runs() if each.path == path), "")
+        for named in self.runs():
+            if named.path == path:
+                return named.name
+        return ""
 
     def new_folder(self, *words: str) -> Path:
         """A folder for a run started from the viewer, named after the run."""
         top = self.given[0]
-        top = top.parent if is_run(top) else top
-        return top / re.sub(
-            r"[^A-Za-z0-9._-]+", "-", "-".join(word for word in words if word)
-        )
+        if is_run(top):
+            top = top.parent  # next to the run, not in its folder
+        name = "-".join(word for word in words if word)
+        return top / re.sub(r"[^A-Za-z0-9._-]+", "-", name)
 
     def runs(self) -> list[NamedRun]:
         """Every run folder that exists now. Names are unique."""
@@ -249,10 +255,11 @@ class Library:
                 inner[:] = sorted(each for each in inner if not each.startswith("."))
                 if is_run(path):
                     name = top.name if path == top else str(inside)
-                    unique = name if name not in names else f"{top.name}/{inside}"
-                    while unique in names and names[unique] != path:
-                        unique += "'"
-                    names[unique] = path
+                    if name in names:
+                        name = f"{top.name}/{inside}"
+                    while name in names and names[name] != path:
+                        name += "'"
+                    names[name] = path
                 if is_run(path) or len(inside.parts) == self._deepest:
                     inner.clear()
         return [NamedRun(name, path) for name, path in names.items()]
@@ -272,9 +279,10 @@ class Library:
                 rows = Rows(RecordedRun(run.path))
             self._rows[run.slug] = rows
             self._rows.move_to_end(run.slug)
-            while (
-                len(self._rows) > 1 and sum(map(len, self._rows.values())) > _MAX_ROWS
-            ):
+            # The run asked for stays, however large it is.
+            while len(self._rows) > 1:
+                if sum(map(len, self._rows.values())) <= _MAX_ROWS:
+                    break
                 self._rows.popitem(last=False)
         return rows.refresh()
 
@@ -303,32 +311,35 @@ def select(
 ) -> list[str | int]:
     """Return the rows that a query's fields ask for, in the requested order. Search words are found
     in ids, or in the texts of the episodes in ``texts``."""
-    among: set[str] | None = None
     words = wish.get("q", "").lower().split()
-    ended = wish.get("ended")
-    cause = wish.get("cause")
+    ended = wish.get("ended") or ""
+    cause = wish.get("cause") or ""
     outcome = wish.get("outcome", "")
+    among: set[str] | None = None
     if cause:
         among = {name for name, causes in causes_of.items() if cause in causes}
     if words:
         names = rows.names()
         for word in words:
             names = [name for name in names if word in name.lower()]
-        among = {*names, *texts} if among is None else among & {*names, *texts}
-    solved = (np.nextafter(0.5, 1), np.inf)
-    unsolved = (-np.inf, 0.5)
-    ends = {"success": solved, "failure": unsolved}.get(outcome)
-    ranges = [(rows.success, *ends, True)] if ends else []
-    sort = wish.get("sort", "")
+        matches = {*names, *texts}
+        among = matches if among is None else among & matches
+    # Both ends of a range belong to it, so success begins right above one half.
+    ranges = []
+    if outcome == "success":
+        ranges.append((rows.success, np.nextafter(0.5, 1), np.inf, True))
+    elif outcome == "failure":
+        ranges.append((rows.success, -np.inf, 0.5, True))
     down = wish.get("down") == "1"
-    numbers = rows.index.find(ended or "", ranges, among, sort, down)
-    failed: Sequence[str] = ()
-    if (
-        outcome != "success"
-        and ended in (None, "", "failed")
-        and cause in (None, "", "failed")
-    ):
-        failed = [name for name in rows.failed if not words or name in (among or ())]
+    numbers = rows.index.find(ended, ranges, among, wish.get("sort", ""), down)
+    shows_failed = (
+        outcome != "success" and ended in ("", "failed") and cause in ("", "failed")
+    )
+    if not shows_failed:
+        return [*numbers]
+    failed = list(rows.failed)
+    if words:
+        failed = [name for name in failed if name in (among or ())]
     return [*failed, *numbers]
 
 
@@ -363,34 +374,45 @@ def progress_of(run: Path) -> Progress | None:
         progress = parse_untrusted(read_regular(path))
         written = path.stat().st_mtime
         age = time.time() - written
-        runs = not progress.get("over") and (
-            process_runs(int(progress["process"])) or age < 5
+        alive = False
+        if not progress.get("over"):
+            # Right after its last word a run lives, even if its process is on another machine.
+            runs = process_runs(int(progress["process"])) or age < 5
+            alive = runs and age < _STALE
+        episodes = progress.get("episodes", ())
+        return Progress(
+            int(progress["done"]),
+            int(progress["total"]),
+            alive,
+            tuple(each for each in episodes if isinstance(each, dict)),
+            " · ".join(_pace(progress, written)),
+            written,
         )
-        episodes = tuple(
-            each for each in progress.get("episodes", ()) if isinstance(each, dict)
-        )
-        done = int(progress["done"])
-        total = int(progress["total"])
-        took = max(1.0, written - float(progress.get("began", written)))
-        ended = done - int(progress.get("before", 0))
-        left = total - done
-        calls = int(progress.get("calls", 0))
-        tokens = int(progress.get("tokens", 0))
-        spent = float(progress.get("dollars", 0.0))
-        most = progress.get("max_dollars")
-        pace = (
-            f"about {duration(left * took / ended)} left" if ended > 0 and left else "",
-            count(calls, "call") + " in flight" if calls else "",
-            f"{tokens / took:,.0f} tokens per second" if tokens else "",
-            f"${spent:.2f}{f' of ${float(most):.2f}' if most else ''}"
-            if spent or most
-            else "",
-        )
-        alive = runs and age < _STALE
-        words = " · ".join(filter(None, pace))
-        return Progress(done, total, alive, episodes, words, written)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def _pace(progress: Mapping[str, Any], written: float) -> Iterator[str]:
+    """Yield the time left, open calls, tokens per second and dollars spent, as far as known."""
+    done = int(progress["done"])
+    left = int(progress["total"]) - done
+    took = max(1.0, written - float(progress.get("began", written)))
+    # Episodes of an earlier start took no time of this one.
+    ended = done - int(progress.get("before", 0))
+    calls = int(progress.get("calls", 0))
+    tokens = int(progress.get("tokens", 0))
+    spent = float(progress.get("dollars", 0.0))
+    limit = progress.get("max_dollars")
+    if ended > 0 and left:
+        yield f"about {duration(left * took / ended)} left"
+    if calls:
+        yield f"{count(calls, 'call')} in flight"
+    if tokens:
+        yield f"{tokens / took:,.0f} tokens per second"
+    if limit:
+        yield f"${spent:.2f} of ${float(limit):.2f}"
+    elif spent:
+        yield f"${spent:.2f}"
 
 
 def is_awaited(rows: Rows) -> bool:
@@ -410,15 +432,24 @@ def is_awaited(rows: Rows) -> bool:
 def active_episode(rows: Rows, episode: str) -> Mapping[str, Any] | None:
     """Return the progress of an unfinished episode of a live run; None if there is none."""
     progress = progress_of(rows.run.path)
-    episodes = progress.episodes if progress and progress.alive else ()
-    return next((each for each in episodes if each.get("id") == episode), None)
+    if progress and progress.alive:
+        for each in progress.episodes:
+            if each.get("id") == episode:
+                return each
+    return None
 
 
 def standing(rows: Rows) -> tuple[str, int, int]:
     """``running``, ``complete`` or ``partial``; how many episodes are finished, and of how many."""
     progress = progress_of(rows.run.path)
     split = rows.run.config.get("episodes_in_split")
-    of = progress.total if progress else split if isinstance(split, int) else 0
+    total = 0
+    if progress:
+        total = progress.total
+    elif isinstance(split, int):
+        total = split
     if progress and progress.alive:
-        return "running", rows.done, of
-    return ("complete" if rows.done >= of else "partial"), rows.done, max(of, rows.done)
+        return "running", rows.done, total
+    if rows.done >= total:
+        return "complete", rows.done, rows.done
+    return "partial", rows.done, total

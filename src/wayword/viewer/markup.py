@@ -41,12 +41,12 @@ class Html(Markup):
         """Escape a value; markup is unchanged, None empty, and invisible characters are shown."""
         if hasattr(value, "__html__"):
             return cls(value)
-        text = "" if value is None else str(value)
-        return cls(
-            _short(text)
-            if len(text) < _SHORT
-            else html.escape(visible(text), quote=True)
-        )
+        if value is None:
+            return cls("")
+        text = str(value)
+        if len(text) < _SHORT:
+            return cls(_short(text))
+        return cls(html.escape(visible(text), quote=True))
 
 
 _SHORT = 80
@@ -158,8 +158,11 @@ class Letters:
 
     def assign(self, place: str) -> None:
         if place not in self.by_place and _ID.fullmatch(place):
-            turn, letter = divmod(len(self.by_place), len(_ALPHABET))
-            self.by_place[place] = f"{_ALPHABET[letter]}{turn + 1 if turn else ''}"
+            rounds, number = divmod(len(self.by_place), len(_ALPHABET))
+            letter = _ALPHABET[number]
+            if rounds:  # A2 follows Z
+                letter += str(rounds + 1)
+            self.by_place[place] = letter
 
     def of(self, name: str) -> str:
         """Return the letter of a place if it has one, else its name."""
@@ -167,7 +170,9 @@ class Letters:
 
     def title(self, name: str) -> str:
         """``B, 545da9c1…`` for a place with a letter, else the name."""
-        return f"{self.by_place[name]}, {name}" if name in self.by_place else name
+        if name not in self.by_place:
+            return name
+        return f"{self.by_place[name]}, {name}"
 
     def put(self, text: str) -> Html:
         return self.over(Html.escape(text))

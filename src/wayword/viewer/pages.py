@@ -33,6 +33,11 @@ _HASHED = re.compile(r".*-[0-9a-f]{12}")
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)")
 
 
+_SUGGESTED = (
+    20_000  # ids up to which a similar one is looked for: more would take seconds
+)
+
+
 def file_name(episode_id: str) -> str:
     """Return a file name for an id, safe on every file system and unique.
 
@@ -50,7 +55,7 @@ def file_name(episode_id: str) -> str:
         return f"{episode_id}.html"
     digest = hashlib.sha256(episode_id.encode(errors="surrogatepass")).hexdigest()[:12]
     stem = re.sub(r"[^a-z0-9_]+", "-", episode_id.lower()).strip("-")[:60]
-    return f"{stem}-{digest}.html" if stem else f"episode-{digest}.html"
+    return f"{stem or 'episode'}-{digest}.html"
 
 
 # A folder of pages.
@@ -110,11 +115,18 @@ def write_pages(
         raise UsageError(f"--limit must be at least 0, got {limit}")
     for name in episodes:
         if name not in ids:
-            near = suggest(name, list(ids)) if len(ids) < 20_000 else "see index.html"
-            near = near if len(near) <= 300 else f"{near[:300]} …"
+            near = "see index.html"
+            if len(ids) < _SUGGESTED:
+                near = suggest(name, list(ids))
+            if len(near) > 300:  # a message stays a message
+                near = f"{near[:300]} …"
             raise UsageError(f"this run has no episode {name!r}; {near}")
-    chosen = list(dict.fromkeys(episodes)) if episodes else ids[:limit]
-    folder = run / "pages" if out is None else out
+    chosen = ids[:limit]
+    if episodes:
+        chosen = list(dict.fromkeys(episodes))
+    folder = out
+    if folder is None:
+        folder = run / "pages"
     try:
         _claim(folder, config)
         sources = open_sources(rows.run, ids, data, trusted)

@@ -57,7 +57,8 @@ MOST = 16
 """Games that can run at once."""
 # In the names of run folders, before the number of the further attempt
 _AGAIN = "-again"
-_HISTORY = 2000  # lines that a seat and a table keep
+_HISTORY = 2000  # lines that a seat and a table keep: a long game, yet bounded memory
+_MENU_DIGITS = 6  # from here on a number is no entry of a menu but a text
 _COMMANDS = frozenset({*QUIT_WORDS, *HELP_ALIASES, "map", "undo"})
 """Words for the agent ``human`` itself."""
 
@@ -125,10 +126,13 @@ class Seat(Person):
         with self._table.changing():
             if not self.waiting or number != self.waiting or self._words:
                 return "that turn is over; reload the page"
-            listed = self.situation.space.listed if self.situation else ()
-            chosen = int(words) if words.isdecimal() and len(words) < 6 else 0
-            action = str(listed[chosen - 1]) if 1 <= chosen <= len(listed) else words
-            self.lines.append(PlayEvent("you", action))
+            situation = self.situation
+            text = words
+            if situation and words.isdecimal() and len(words) < _MENU_DIGITS:
+                number_in_menu = int(words)
+                if 1 <= number_in_menu <= len(situation.space.listed):
+                    text = str(situation.space.listed[number_in_menu - 1])
+            self.lines.append(PlayEvent("you", text))
             self._words = [words]
         return ""
 
@@ -144,13 +148,10 @@ class Seat(Person):
             return read, ""
         if read.name == STOP.name:
             return "", f"{read} ends the game. Stop here?"
-        listed = (
-            read.name in situation.space.open_verbs or read in situation.space.listed
-        )
-        return (
-            "",
-            "" if listed else f"{read} is not listed and may cost a step. Try it?",
-        )
+        space = situation.space
+        if read.name in space.open_verbs or read in space.listed:
+            return "", ""
+        return "", f"{read} is not listed and may cost a step. Try it?"
 
     def settled(self, seconds: float) -> None:
         """Wait for the next question or the end of the game, ``seconds`` at most."""
@@ -209,20 +210,23 @@ class PlayTable(Person):
     @property
     def folder(self) -> Path | None:
         """The run folder; None if its default name is not known yet."""
-        return self.result.path if self.result else self.setup and self.setup[0].out
+        if self.result:
+            return self.result.path
+        return self.setup and self.setup[0].out
 
     @property
     def series(self) -> Path | None:
         """The run folder of the first attempts, of which others are named."""
-        return self.folder and self.folder.with_name(
-            self.folder.name.partition(_AGAIN)[0]
-        )
+        folder = self.folder
+        if folder is None:
+            return None
+        first_name = folder.name.partition(_AGAIN)[0]
+        return folder.with_name(first_name)
 
     @property
     def turn(self) -> int:
-        return max(
-            (s.situation.turn for s in self._seats.values() if s.situation), default=1
-        )
+        situations = [seat.situation for seat in self._seats.values()]
+        return max((now.turn for now in situations if now), default=1)
 
     def enter(self, episode: Episode, world: World) -> None:
         with self.changing():
@@ -230,32 +234,33 @@ class PlayTable(Person):
             self.state = "playing"
 
     def stepped(self, step: Step) -> None:
-        done = step.decision
-        if isinstance(done, Rejection):
-            text = f"rejected: {done.reason}"
+        decision = step.decision
+        if isinstance(decision, Rejection):
+            text = f"rejected: {decision.reason}"
         else:
-            text = str(done.action)
+            text = str(decision.action)
+        style: Style = "" if step.feedback.ok else "warning"
+        # A household's macro action counts each of its low-level actions; others count as one.
+        low_level = step.feedback.details.get("low_level", "1")
         with self.changing():
-            self.seat(step.actor).moves += len(
-                step.feedback.details.get("low_level", "1")
-            )
-            self.lines.append(
-                PlayEvent(step.actor, text, "" if step.feedback.ok else "warning")
-            )
+            self.seat(step.actor).moves += len(low_level)
+            self.lines.append(PlayEvent(step.actor, text, style))
 
     def pose(
         self, actor: str
     ) -> tuple[Mapping[str, Any], Mapping[str, Point], Sequence[Point]]:
         """An actor's pose; in a household also remembered objects and the corners of its room."""
         world: Any = self._world
-        pose = world.pose(actor) if world else {}
+        if world is None:
+            return {}, {}, ()
+        pose = world.pose(actor)
+        # Only a household remembers objects; no other family has ``remembered``.
         known = world.remembered(actor) if hasattr(world, "remembered") else {}
-        rooms = world.scene.rooms if known else ()
-        return (
-            pose,
-            known,
-            next((o.polygon for o in rooms if o.name == pose["room"]), ()),
-        )
+        if known:
+            for room in world.scene.rooms:
+                if room.name == pose["room"]:
+                    return pose, known, room.polygon
+        return pose, known, ()
 
     def write(self, text: str, style: Style = "") -> None:
         with self.changing():
@@ -299,14 +304,22 @@ class PlayTable(Person):
 
     def over(self, game: PlayedGame) -> None:
         """End the game, finished or left by the person."""
-        why = game.result.outcome.exhausted or game.result.outcome.unusable
+        outcome = game.result.outcome
         with self.changing():
             self.game = game
             self.result = game.result
-            self.state = "over" if game.scores is not None else "failed"
-            if game.scores is None:
-                reasons = [*game.result.notices, "the episode failed"]
-                self.problem = f"{why or reasons[0]}; this game does not count"
+            if game.scores is not None:
+                self.state = "over"
+                return
+            self.state = "failed"
+            reasons = [
+                outcome.exhausted,
+                outcome.unusable,
+                *game.result.notices,
+                "the episode failed",
+            ]
+            first_reason = next(reason for reason in reasons if reason)
+            self.problem = f"{first_reason}; this game does not count"
 
 
 @dataclass(slots=True)
@@ -350,20 +363,28 @@ class Games:
             raise UsageError(f"game {name} has not ended")
         plan, *players = table.setup
         folder = table.series
-        episode = table.game.episode if again and table.game else ""
-        if folder and episode:
-            new = (folder.with_name(f"{folder.name}{_AGAIN}{n}") for n in count(1))
-            folder = next(each for each in new if not each.exists())
-        plan = replace(plan, episode="" if plan.continues else episode, out=folder)
+        repeated = ""
+        if again and table.game:
+            repeated = table.game.episode
+        if folder and repeated:
+            names = (f"{folder.name}{_AGAIN}{number}" for number in count(1))
+            attempts = map(folder.with_name, names)
+            folder = next(path for path in attempts if not path.exists())
+        if plan.continues:
+            repeated = ""  # a continued run knows its episode
+        plan = replace(plan, episode=repeated, out=folder)
         following = self.begin(plan, *players)
-        for actor in table.humans if again else ():
-            following.seat(actor).letters = table.seat(actor).letters
+        if again:
+            # The same places keep their letters from one attempt to the next.
+            for actor in table.humans:
+                following.seat(actor).letters = table.seat(actor).letters
         return following
 
     def open(self, title: str) -> PlayTable:
         """Open a table without a game, for a run whose agents ask the observer."""
         with self._lock:
-            if sum(not table.ended for table in self.tables.values()) >= MOST:
+            open_games = [table for table in self.tables.values() if not table.ended]
+            if len(open_games) >= MOST:
                 raise UsageError(f"{MOST} games are running; leave one of them first")
             table = PlayTable(str(len(self.tables) + 1), title)
             self.tables[table.name] = table
@@ -409,52 +430,72 @@ def board(
 ) -> Html:
     """Return the view of a seat or an observer; ``tally``: which games of the series are solved."""
     with game.changed:
-        seat = game.seat(actor) if actor else None
-        now = seat.situation if seat else None
-        letters = seat.letters if seat else Letters()
-        # Assigns letters
-        drawn = observed_map(seat.looks, letters, now) if seat and now else None
-        # By verb, empty for those without arguments
-        groups: dict[str, list[Choice]] = {"": []}
-        last: list[Choice] = []  # ``stop``
-        directions = arrows(now.observation if now else {})
-        keys = dict[str, str]()
-        if now and not game.ended:
-            keys = {action: key for key, action in arrow_keys(now).items()}
-        for number, action in enumerate(
-            now.space.listed if now and not game.ended else (), 1
-        ):
-            words = spaced(action.name)
-            direction = ""
-            if action.arguments:
-                words = ", ".join(spaced(letters.of(each)) for each in action.arguments)
-                if action.name == "rotate":
-                    words = (
-                        f"{'left' if words[0] == '-' else 'right'} {words.strip('-')}°"
-                    )
-                direction = directions.get(action.arguments[-1], "")
-            group = groups.setdefault(action.name if action.arguments else "", [])
-            key = keys.get(str(action), "s" if action == STOP else "")
-            (last if action == STOP else group).append(
-                (number, action, words, direction, key)
-            )
-        choices = [
-            (verb, listed) for verb, listed in (*groups.items(), ("", last)) if listed
-        ]
-        # On the last input: it stays in view.
-        feedback = [
-            *takewhile(
-                lambda event: not event.who, reversed(seat.lines if seat else ())
-            )
-        ]
+        seat = None
+        now = None
+        drawn = None
+        letters = Letters()
+        choices: list[tuple[str, list[Choice]]] = []
+        feedback: list[PlayEvent] = []
+        if actor:
+            seat = game.seat(actor)
+            now = seat.situation
+            letters = seat.letters
+            # Everything since the last input, which stays in view.
+            feedback += takewhile(lambda event: not event.who, reversed(seat.lines))
+        if seat and now:
+            # First the map: it assigns the letters that the buttons show.
+            drawn = observed_map(seat.looks, letters, now)
+            if not game.ended:
+                choices = _choices(now, letters)
+        scores: list[tuple[str, str, str]] = []
+        moves: list[int] = []
+        if game.game:
+            scores = score_rows(game.game)
+            moves = _moves(game.game)
+        everyday = {spaced(kind): name.lower() for kind, name in EVERYDAY_NAMES.items()}
         return render(
-            "board.html", game=game, actor=actor, ending=ending, seat=seat, now=now,
-            feedback=feedback[3::-1], scores=score_rows(game.game) if game.game else [],
-            drawn=drawn, choices=choices, letters=letters, tally=tally,
-            moves=_moves(game.game) if game.game else (),
-            everyday={spaced(kind): name.lower() for kind, name in EVERYDAY_NAMES.items()},
+            "board.html",
+            game=game,
+            actor=actor,
+            ending=ending,
+            seat=seat,
+            now=now,
+            feedback=feedback[3::-1],  # the first four, the oldest on top
+            scores=scores,
+            drawn=drawn,
+            choices=choices,
+            letters=letters,
+            tally=tally,
+            moves=moves,
+            everyday=everyday,
             idle=idle(as_mapping(now.observation)) if now else (),
-        )  # fmt: skip
+        )
+
+
+def _choices(now: Situation, letters: Letters) -> list[tuple[str, list[Choice]]]:
+    """Group the listed actions by verb: first those without arguments, at the end ``stop``."""
+    by_verb: dict[str, list[Choice]] = {"": []}
+    stop: list[Choice] = []
+    directions = arrows(now.observation)
+    keys = {action: key for key, action in arrow_keys(now).items()}
+    keys.setdefault(str(STOP), "s")
+    for number, action in enumerate(now.space.listed, 1):
+        key = keys.get(str(action), "")
+        if action == STOP:
+            stop.append((number, action, spaced(action.name), "", key))
+            continue
+        if not action.arguments:
+            by_verb[""].append((number, action, spaced(action.name), "", key))
+            continue
+        words = ", ".join(spaced(letters.of(name)) for name in action.arguments)
+        if action.name == "rotate":
+            side = "left" if words.startswith("-") else "right"
+            words = f"{side} {words.strip('-')}°"
+        direction = directions.get(action.arguments[-1], "")
+        choice = (number, action, words, direction, key)
+        by_verb.setdefault(action.name, []).append(choice)
+    groups = [*by_verb.items(), ("", stop)]
+    return [(verb, listed) for verb, listed in groups if listed]
 
 
 def idle(held: Mapping[str, Any]) -> list[str]:
@@ -462,15 +503,15 @@ def idle(held: Mapping[str, Any]) -> list[str]:
     if "walls" not in held:
         return []
     objects = listed(held, "objects")
-    kinds = [
+    ahead = {
         each["kind"] for each in objects if (each["ahead"], each["right"]) == (1, 0)
-    ]
-    full = bool(held["holding"])
+    }
+    hands_full = bool(held["holding"])
     wall = held["walls"][0] == 1
     works = {
-        "pick_up": not full and bool({"key", "ball", "box"} & {*kinds}),
-        "drop": full and not wall and not kinds,
-        "toggle": bool({"door", "box"} & {*kinds}),
+        "pick_up": not hands_full and not ahead.isdisjoint({"key", "ball", "box"}),
+        "drop": hands_full and not wall and not ahead,
+        "toggle": not ahead.isdisjoint({"door", "box"}),
     }
     return [name for name, effect in works.items() if not effect]
 
@@ -478,11 +519,16 @@ def idle(held: Mapping[str, Any]) -> list[str]:
 @template_function
 def readable(text: str, letters: Letters) -> Html:
     """Return a text with letters for ids, spaces in names and whole degrees."""
-    text = re.sub(r"\d+\.\d+°", lambda m: f"{round(float(m[0][:-1])) % 360}°", text)
-    ids = letters.by_place
-    return letters.put(
-        re.sub(r"[\w-]+", lambda m: m[0] if m[0] in ids else spaced(m[0]), text)
-    )
+
+    def whole_degrees(match: re.Match[str]) -> str:
+        degrees = round(float(match[0].removesuffix("°"))) % 360
+        return f"{degrees}°"
+
+    def spaced_name(match: re.Match[str]) -> str:
+        return match[0] if match[0] in letters.by_place else spaced(match[0])
+
+    text = re.sub(r"\d+\.\d+°", whole_degrees, text)
+    return letters.put(re.sub(r"[\w-]+", spaced_name, text))
 
 
 @template_function
@@ -514,21 +560,26 @@ def arrow_keys(now: Situation) -> dict[str, str]:
     """Map arrow keys to listed actions: to the nearest neighbor within 45 degrees of its direction,
     or a step or turn."""
     listed = {str(action) for action in now.space.listed}
-    keys = {}
     turns = [
         (turn, f"goto[{name}]")
-        for key, name, turn, _ in sightings(as_mapping(now.observation)) if key == "neighbors"
-    ]  # fmt: skip
+        for field_name, name, turn, _ in sightings(as_mapping(now.observation))
+        if field_name == "neighbors"
+    ]
+    keys = {}
     for key, (angle, names) in _KEYS.items():
         near = [
             (abs(turn), action)
             for turn, action in turns
             if abs(relative(turn, angle)) <= 45
         ]
-        # The nearest to the front
-        best = (max if angle == 180 else min)(near, default=(0.0, ""))
-        if action := next((each for each in (best[1], *names) if each in listed), ""):
-            keys[key] = action
+        actions = list(names)
+        if near:
+            # The nearest to the key's direction: for the way back that is the largest turn.
+            nearest = max(near) if angle == 180 else min(near)
+            actions.insert(0, nearest[1])
+        pressed = [action for action in actions if action in listed]
+        if pressed:
+            keys[key] = pressed[0]
     return keys
 
 
@@ -538,13 +589,15 @@ def score_rows(game: PlayedGame) -> list[tuple[str, str, str]]:
     best = game.best or {}
     family = metrics_of(RunFolder.read(game.result.path).config)
     present = [m for m in (*family, *accounting.METRICS) if m.key in yours]
-    main = [metric for metric in present if metric not in accounting.METRICS][:SHOWN]
+    shown = [metric for metric in present if metric not in accounting.METRICS][:SHOWN]
+    for metric in present:
+        if metric.key == _unit(game) and metric not in shown:
+            shown.append(metric)
     rows = [("", "you", "expert")]
-    for metric in [
-        *main,
-        *(m for m in present if m.key == _unit(game) and m not in main),
-    ]:
-        theirs = figures.value(metric, best[metric.key]) if metric.key in best else ""
+    for metric in shown:
+        theirs = ""
+        if metric.key in best:
+            theirs = figures.value(metric, best[metric.key])
         rows.append((metric.label, figures.value(metric, yours[metric.key]), theirs))
     return rows
 
@@ -552,15 +605,18 @@ def score_rows(game: PlayedGame) -> list[tuple[str, str, str]]:
 def _unit(game: PlayedGame) -> str:
     """Return the metric that counts the moves of the player and the expert alike: a person's turn
     may take many low-level actions, an expert's takes one."""
-    both = {*(game.scores or ())} & {*(game.best or game.scores or ())}
-    return "low_level" if "low_level" in both else "steps"
+    yours = game.scores or {}
+    best = game.best or yours
+    if "low_level" in yours and "low_level" in best:
+        return "low_level"
+    return "steps"
 
 
 def _moves(game: PlayedGame) -> list[int]:
     """Return the numbers of moves of the player and the expert; 0 if unknown."""
-    return [
-        int((scores or {}).get(_unit(game), 0)) for scores in (game.scores, game.best)
-    ]
+    unit = _unit(game)
+    scores = (game.scores or {}, game.best or {})
+    return [int(each.get(unit, 0)) for each in scores]
 
 
 # The map of what an actor has seen, drawn from observations alone: neighbors, exits of a
@@ -591,26 +647,24 @@ def sightings(held: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]
         for each in listed(held, key):
             name = str(each.get("viewpoint") or each.get("name") or each.get("words"))
             turn = finite(each.get("bearing"))
-            far = finite(each.get("distance"))
-            in_grid = "ahead" in each
-            if (
-                key == "neighbors"
-                and (heading := finite(each.get("heading"))) is not None
-            ):
+            distance = finite(each.get("distance"))
+            field_name = key
+            heading = None
+            if key == "neighbors":
+                heading = finite(each.get("heading"))
+            if "ahead" in each:  # an object of a grid
+                field_name = "squares"
+            if heading is not None:
                 turn = relative(heading, facing)
-            elif in_grid:
-                ahead, right = (
-                    finite(each.get(side)) or 0.0 for side in ("ahead", "right")
-                )
+            elif "ahead" in each:
+                ahead = finite(each.get("ahead")) or 0.0
+                right = finite(each.get("right")) or 0.0
                 turn = math.degrees(math.atan2(right, ahead))
-                far = math.hypot(ahead, right)
+                distance = math.hypot(ahead, right)
+            if distance is None:
+                distance = math.nan
             if turn is not None:
-                yield (
-                    "squares" if in_grid else key,
-                    name,
-                    turn,
-                    math.nan if far is None else far,
-                )
+                yield field_name, name, turn, distance
 
 
 _SIGHTING = re.compile(
@@ -644,10 +698,18 @@ def room_of(text: str) -> str:
 
 def arrows(observation: Any) -> dict[str, str]:
     """Map names of items with a bearing to their relative position: ``↗ 2.3 m``."""
-    return {
-        name: f"{_ARROWS[round(turn / 45) % 8]} {far:.1f} {'squares' if key == 'squares' else 'm'}"
-        for key, name, turn, far in sightings(as_mapping(observation)) if far == far
-    }  # fmt: skip
+    relative_positions = {}
+    for field_name, name, turn, distance in sightings(as_mapping(observation)):
+        if math.isnan(distance):
+            continue
+        unit = "squares" if field_name == "squares" else "m"
+        relative_positions[name] = f"{_arrow(turn)} {distance:.1f} {unit}"
+    return relative_positions
+
+
+def _arrow(turn: float) -> str:
+    """Return the arrow nearest to a direction in degrees to the right."""
+    return _ARROWS[round(turn / 45) % 8]
 
 
 def observed_map(
@@ -663,12 +725,11 @@ def observed_map(
     drawn.unit = "squares" if builder.squares else "m"
     drawn.shapes = builder.shapes()
     drawn.targets = _targets(builder, now)
-    legend = [
-        (f"mark-seen-doors {state}", f"{state} door")
-        for state in {*builder.doors.values()}
-    ]
+    legend = []
     if builder.view:
-        legend.insert(0, ("inview", "in view"))
+        legend.append(("inview", "in view"))
+    states = sorted(set(builder.doors.values()))
+    legend += [(f"mark-seen-doors {state}", f"{state} door") for state in states]
     drawn.legend = legend
     return draw.render(drawn)
 
@@ -678,36 +739,46 @@ def _targets(
 ) -> list[tuple[Point, str, Mapping[str, Any]]]:
     """Return the places, objects and exits of the current actions as buttons. The page lists the
     actions of a button that has several."""
-    by_name: dict[str, list[tuple[int, Action]]] = {}
-    for number, action in enumerate(now.space.listed if now else (), 1):
+    listed = now.space.listed if now else ()
+    numbered: dict[str, list[tuple[int, Action]]] = {}
+    for number, action in enumerate(listed, 1):
         if action.arguments:
-            by_name.setdefault(action.arguments[-1], []).append((number, action))
-    grid = {
+            numbered.setdefault(action.arguments[-1], []).append((number, action))
+    points = {
         name: (float(x), -float(y)) for name, (_, _, _, x, y) in builder.grid.items()
     }
-    objects = {name: point for name, (point, _) in builder.objects.items()}
+    points |= {name: point for name, (point, _) in builder.objects.items()}
+    points |= builder.points
     targets: list[tuple[Point, str, Mapping[str, Any]]] = []
-    for name, point in {**grid, **objects, **builder.points}.items():
-        actions = by_name.get(name, [])
+    for name, point in points.items():
+        actions = numbered.get(name, [])
         called = builder.letters.of(name)
+        data: dict[str, Any]
         if len(actions) == 1:
-            ((number, action),) = actions
-            words = {"words": number, "action": str(action)}
-            targets.append((point, spaced(f"{action.name} {called}"), words))
+            number, action = actions[0]
+            title = f"{action.name} {called}"
+            data = {"words": number, "action": str(action)}
         elif actions:
-            targets.append(
-                (point, spaced(f"{called}: {len(actions)} actions"), {"name": name})
-            )
-    keys = arrow_keys(now) if now else {}
-    listed = [str(action) for action in now.space.listed] if now else []
-    if now and "move_ahead" in listed:
-        targets += _squares(builder, listed, idle(as_mapping(now.observation)))
+            title = f"{called}: {len(actions)} actions"
+            data = {"name": name}
+        else:
+            continue
+        targets.append((point, spaced(title), data))
+    if now is None:
+        return targets
+    texts = [str(action) for action in listed]
+    if "move_ahead" in texts:
+        targets += _squares(builder, texts, idle(as_mapping(now.observation)))
+    keys = arrow_keys(now)
     for turn, end in builder.exits:
-        key = min(_KEYS, key=lambda key: abs(relative(turn, _KEYS[key][0])))
-        if text := keys.get(key):
-            targets.append(
-                (end, spaced(text), {"words": listed.index(text) + 1, "action": text})
-            )
+
+        def gap(key: str, turn: float = turn) -> float:
+            return abs(relative(turn, _KEYS[key][0]))
+
+        action_text = keys.get(min(_KEYS, key=gap))
+        if action_text:
+            data = {"words": texts.index(action_text) + 1, "action": action_text}
+            targets.append((end, spaced(action_text), data))
     return targets
 
 
@@ -721,17 +792,20 @@ def _squares(
     works = [
         verb for verb in ("pick_up", "toggle") if verb in listed and verb not in idle
     ]
-    for square in (square for square, wall in builder.squares.items() if not wall):
+    for square, is_wall in builder.squares.items():
+        if is_wall:
+            continue
         title = "no known way there yet"
-        more = dict[str, Any]()
-        if motion := motions.get(square):
+        more: dict[str, Any] = {}
+        motion = motions.get(square)
+        if motion:
             title = "walk here"
-            more = {"words": listed.index(motion) + 1}
+            more["words"] = listed.index(motion) + 1
         elif square == here:
             title = "you are here"
-        elif square in motions:
+        elif square in motions:  # faced already
             title = spaced(" or ".join(works)) or "no action works on it now"
-            more = {"does": " ".join(str(listed.index(verb) + 1) for verb in works)}
+            more["does"] = " ".join(str(listed.index(verb) + 1) for verb in works)
         yield square, title, {"cell": f"{square[0]:g},{square[1]:g}", **more}
 
 
@@ -785,53 +859,76 @@ class _MapBuilder:
         if place:
             self.points[place] = position
         facing = finite(pose.get("heading", held.get("heading"))) or 0.0
-        for neighbor in listed(held, "neighbors"):
-            name = str(neighbor.get("viewpoint"))
-            self.letters.assign(name)
-            self.points.setdefault(
-                name, toward(position, *heading_and_length(neighbor))
-            )
-            self.edges[place, name] = None
+        self._add_neighbors(place, position, held)
         turns = [finite(turn) or 0.0 for turn in held.get("angles") or ()]
+        # A stub just long enough to be pressed: the length of a street's edge is unknown.
         self.exits = [(turn, toward(position, facing + turn, 0.55)) for turn in turns]
         self.stubs += [(position, end) for _, end in self.exits]
         self.exact = self.exact and not turns
-        room = str(held.get("room") or (room_of(look.text) if place else ""))
-        self.outlines |= {room: look.room} if look.room else {}
-        named = [at for at, name in self.rooms.items() if name == room]
-        if not look.room and all(math.dist(at, position) > _ROOM for at in named):
-            self.rooms[position] = room
-        for name, point in look.known.items():
-            self.objects[name] = (
-                point,
-                "doors" if name.startswith("door") else "objects",
-            )
-        for key, name, turn, far in sightings({**held, "heading": facing}):
-            if key in _WITH_BEARING and far == far:
-                self.objects[name] = toward(position, facing + turn, far), key
-        for name, turn, far in () if held.get("shown") else landmarks(look.text):
-            spot = toward(position, facing + turn, far)
-            near = (
-                place
-                for place, at in self.points.items()
-                if math.dist(at, spot) < _DOORWAY
-            )
-            if name.startswith("doorway ") and (there := next(near, "")):
-                self.names.setdefault(there, name.removeprefix("doorway "))
-            else:
-                self.objects[name] = spot, "objects"
-        self.doors |= {
-            o["name"]: ("closed", "open")[o["open"]] for o in listed(held, "doors")
-        }
+        self._add_room(place, position, held, look)
+        self._add_objects(position, facing, held, look)
+        for door in listed(held, "doors"):
+            self.doors[door["name"]] = "open" if door["open"] else "closed"
         if "walls" in held:
             self._add_squares(position, facing, held)
-        for each in listed(held, "holding"):
-            self.grid.pop(each["name"], None)
-            for name in (each["name"], *each.get("contents", ())):
+        # Held objects, and what is in them, are no longer where they were.
+        for item in listed(held, "holding"):
+            self.grid.pop(item["name"], None)
+            for name in (item["name"], *item.get("contents", ())):
                 self.objects.pop(name, None)
         if "depth" in held:
             self.fans.append(fan(held))
         return True
+
+    def _add_neighbors(
+        self, place: str, position: Point, held: Mapping[str, Any]
+    ) -> None:
+        for neighbor in listed(held, "neighbors"):
+            name = str(neighbor.get("viewpoint"))
+            self.letters.assign(name)
+            # A place keeps the position at which it was seen first.
+            end = toward(position, *heading_and_length(neighbor))
+            self.points.setdefault(name, end)
+            self.edges[place, name] = None
+
+    def _add_room(
+        self, place: str, position: Point, held: Mapping[str, Any], look: Look
+    ) -> None:
+        """Add the outline of the room, or its name unless that stands nearby already."""
+        room = str(held.get("room") or "")
+        if not room and place:
+            room = room_of(look.text)
+        if look.room:
+            self.outlines[room] = look.room
+            return
+        labels = [point for point, name in self.rooms.items() if name == room]
+        if all(math.dist(point, position) > _ROOM for point in labels):
+            self.rooms[position] = room
+
+    def _add_objects(
+        self, position: Point, facing: float, held: Mapping[str, Any], look: Look
+    ) -> None:
+        """Add what is remembered, what the observation lists, and what its text names."""
+        for name, point in look.known.items():
+            kind = "doors" if name.startswith("door") else "objects"
+            self.objects[name] = (point, kind)
+        for key, name, turn, distance in sightings({**held, "heading": facing}):
+            if key in _WITH_BEARING and not math.isnan(distance):
+                self.objects[name] = toward(position, facing + turn, distance), key
+        if held.get("shown"):
+            return  # the text says the same
+        for name, turn, distance in landmarks(look.text):
+            spot = toward(position, facing + turn, distance)
+            in_doorway = [
+                place
+                for place, point in self.points.items()
+                if math.dist(point, spot) < _DOORWAY
+            ]
+            if name.startswith("doorway ") and in_doorway and in_doorway[0]:
+                destination = name.removeprefix("doorway ")
+                self.names.setdefault(in_doorway[0], destination)
+            else:
+                self.objects[name] = spot, "objects"
 
     def _point(self, place: str, pose: Mapping[str, Any], grid: bool) -> Point | None:
         """Return a look's coordinates, else its known place, else one unit along its heading."""
@@ -852,32 +949,40 @@ class _MapBuilder:
         """Add the view, which in a room reaches up to the walls or doors ahead, left and right."""
         at = {(each["ahead"], each["right"]): each for each in listed(held, "objects")}
         doors = {square for square, each in at.items() if each["kind"] == "door"}
-        sides = ((1, 0, VIEW_SIZE), (0, -1, MIDDLE + 1), (0, 1, MIDDLE + 1))
-        front, left, right = (
-            next(
-                (n for n in range(1, far) if n == wall or (n * a, n * r) in doors), far
-            )
-            for wall, (a, r, far) in zip(held["walls"], sides, strict=True)
-        )
+
+        def reach(wall: int | None, ahead: int, right: int, most: int) -> int:
+            """Squares up to a wall or door in a direction, at most those of the view."""
+            for steps in range(1, most):
+                if steps == wall or (steps * ahead, steps * right) in doors:
+                    return steps
+            return most
+
+        wall_ahead, wall_left, wall_right = held["walls"]
+        front = reach(wall_ahead, 1, 0, VIEW_SIZE)
+        left = reach(wall_left, 0, -1, MIDDLE + 1)
+        right = reach(wall_right, 0, 1, MIDDLE + 1)
         on_door = any(
-            o[0] == "door" and (o[3], -o[4]) == position for o in self.grid.values()
+            kind == "door" and (x, -y) == position
+            for kind, _, _, x, y in self.grid.values()
         )
         self.view = []
         for ahead in range(min(front + 1, VIEW_SIZE)):
-            seen = range(-min(left, MIDDLE), min(right, MIDDLE) + 1)
-            # Its frame is no wall of the room
-            for aside in (0,) if on_door and ahead else seen:
+            columns = range(-min(left, MIDDLE), min(right, MIDDLE) + 1)
+            if on_door and ahead:
+                columns = range(1)  # the walls next to a door are no walls of the room
+            for aside in columns:
                 square = _square(position, facing, ahead, aside)
                 if ahead == front or aside in (-left, right):
                     self.squares.setdefault(square, True)
                 else:
                     self.view.append(square)
                     self.squares[square] = False
-        through = at.get((front, 0), {}).get("state") == "open"
-        for ahead in range(front + 1, held["walls"][0] or 0) if through else ():
-            self.squares[_square(position, facing, ahead, 0)] = False
-        for name, (kind, *_, x, y) in [*self.grid.items()]:
-            # It is listed again if it is still there
+        # Through an open door the column ahead is free up to the wall.
+        if at.get((front, 0), {}).get("state") == "open":
+            for ahead in range(front + 1, wall_ahead or 0):
+                self.squares[_square(position, facing, ahead, 0)] = False
+        for name, (kind, *_, x, y) in list(self.grid.items()):
+            # An object in view is listed again below if it is still there.
             if kind != "door" and (x, -y) in self.view:
                 del self.grid[name]
         for square, each in at.items():
@@ -927,26 +1032,21 @@ class _MapBuilder:
             (shape.title, (float(x), -float(y)), 0.4, "") for shape, (x, y) in items
         ]
         labels += [(room, at, 0.0, "inroom") for at, room in self.rooms.items() if room]
-        labels += [
-            (_ARROWS[round(turn / 45) % 8], end, 0.0, "") for turn, end in self.exits
-        ]
+        labels += [(_arrow(turn), end, 0.0, "") for turn, end in self.exits]
         for text, (x, y), half, kind in labels:
             box = (x - half, y - half), (x + half, y + half)
             shapes.append(Shape("label", box, kind, label=text))
         shapes += [Shape("line", ends, "stub") for ends in self.stubs]
-        marks = [
-            (
-                f"{self.letters.of(name)} {self.names.get(name, '')}".strip(),
-                point,
-                "place",
-            )
-            for name, point in self.points.items()
-        ]
-        for name, (p, kind) in self.objects.items():
-            marks.append((name, p, f"seen-{kind} {self.doors.get(name, '')}".strip()))
+        marks = []
+        for name, point in self.points.items():
+            title = f"{self.letters.of(name)} {self.names.get(name, '')}"
+            marks.append((title.strip(), point, "place"))
+        for name, (point, kind) in self.objects.items():
+            style = f"seen-{kind} {self.doors.get(name, '')}"
+            marks.append((name, point, style.strip()))
         shapes += [
-            Shape("dot", [p], f"mark-{kind}", name, name, 3.4)
-            for name, p, kind in marks
+            Shape("dot", [point], f"mark-{style}", name, name, 3.4)
+            for name, point, style in marks
         ]
         now = self.waypoints[-1]
         if now.heading is None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from wayword.core.trajectory import Trajectory
+from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics.recorded import finite, listed, place_of
 from wayword.viewer.data import Sources
 from wayword.viewer.maps.content import Map, Point, Waypoint
@@ -31,20 +31,19 @@ def walked(
     trajectory: Trajectory, positions: Mapping[str, Point] | None = None
 ) -> Map | None:
     """Return each actor's walk, through ``positions`` if given; None if no pose has a position."""
-    walks = {
-        actor: list(_walk(trajectory, actor, positions or {}))
-        for actor, start in trajectory.start.items()
-        if isinstance(start, Mapping)
-    }
-    walks = {actor: walk for actor, walk in walks.items() if walk}
+    walks = {}
+    for actor, start in trajectory.start.items():
+        if isinstance(start, Mapping):
+            walk = list(_walk(trajectory, actor, positions or {}))
+            if walk:
+                walks[actor] = walk
     if not walks:
         return None
     # Reckoned places are true between viewpoints and coordinates, not between panoramas.
     exact = not any("panorama" in pose for pose in trajectory.start.values())
     drawn = Map(walks, scale=bool(positions) or exact)
     if not positions:
-        for waypoints in walks.values():
-            drawn.places |= {stop.place: stop.point for stop in waypoints if stop.place}
+        drawn.places = {stop.place: stop.point for stop in drawn.stops if stop.place}
     return drawn
 
 
@@ -59,16 +58,21 @@ def walked_on_graph(
     drawn.letters = letters_of(sources, trajectory)
     path = sources.gold(trajectory.episode_id)
     drawn.gold = [(place, positions[place]) for place in path if place in positions]
-    if positions:
-        points = [stop.point for walk in drawn.walks.values() for stop in walk]
-        xs, ys = zip(*points, *(point for _, point in drawn.gold), strict=True)
-        margin = AROUND_METRES + 0.2 * max(max(xs) - min(xs), max(ys) - min(ys))
-        drawn.places = {
-            name: (x, y)
-            for name, (x, y) in positions.items()
-            if min(xs) - margin <= x <= max(xs) + margin
-            if min(ys) - margin <= y <= max(ys) + margin
-        }
+    if not positions:
+        return drawn
+    points = [stop.point for stop in drawn.stops]
+    points += [point for _, point in drawn.gold]
+    xs, ys = zip(*points, strict=True)
+    margin = AROUND_METRES + 0.2 * max(max(xs) - min(xs), max(ys) - min(ys))
+    west = min(xs) - margin
+    east = max(xs) + margin
+    south = min(ys) - margin
+    north = max(ys) + margin
+    drawn.places = {
+        name: (x, y)
+        for name, (x, y) in positions.items()
+        if west <= x <= east and south <= y <= north
+    }
     return drawn
 
 
@@ -77,29 +81,36 @@ def letters_of(sources: Sources, *walks: Trajectory) -> Letters:
     if sources.letters is not None:
         return sources.letters
     places = list(sources.gold(walks[0].episode_id))
-    trials = [trial for walk in walks for trial in (walk, *walk.earlier)]
+    trials: list[Trajectory] = []
+    for walk in walks:
+        trials += [walk, *walk.earlier]
     for trial in trials:
         poses = (*trial.start.values(), *(step.pose for step in trial.steps))
         places += [place_of(pose) for pose in poses]
-    for observation in (step.observation for trial in trials for step in trial.steps):
-        places += [
-            str(each.get("viewpoint", "")) for each in listed(observation, "neighbors")
-        ]
+    for trial in trials:
+        for step in trial.steps:
+            neighbors = listed(step.observation, "neighbors")
+            places += [str(each.get("viewpoint", "")) for each in neighbors]
     return Letters.of_ids(places)
 
 
 def _walk(
     trajectory: Trajectory, actor: str, positions: Mapping[str, Point]
 ) -> Iterator[Waypoint]:
-    """Return the actor's waypoints that have a position."""
+    """Return the actor's waypoints that have a position. Without ``positions``, a walk whose poses
+    have no coordinates is reckoned from its start."""
 
     def point_of(pose: Mapping[str, Any]) -> Point | None:
         x = finite(pose.get("x"))
         y = finite(pose.get("y"))
-        return positions.get(place_of(pose)) if x is None or y is None else (x, y)
+        if x is None or y is None:
+            return positions.get(place_of(pose))
+        return x, y
 
     pose: Mapping[str, Any] = trajectory.start[actor]
-    point = point_of(pose) or ((0.0, 0.0) if place_of(pose) and not positions else None)
+    point = point_of(pose)
+    if point is None and place_of(pose) and not positions:
+        point = (0.0, 0.0)
     if point is None:
         return
     yield Waypoint(0, place_of(pose), point, finite(pose.get("heading")))
@@ -107,31 +118,28 @@ def _walk(
         if step.actor != actor or not isinstance(step.pose, Mapping):
             continue
         moved = place_of(step.pose) != place_of(pose)
-        reckoned = point
-        if moved:  # along the edge taken, by one unit if its length is unknown
-            held = step.observation
-            edge = (finite(step.pose.get("heading")) or 0.0, 1.0)
-            for neighbor in (
-                held.get("neighbors", ()) if isinstance(held, Mapping) else ()
-            ):
-                if isinstance(neighbor, Mapping):
-                    place = neighbor.get("viewpoint")
-                else:
-                    place = None
-                if place == place_of(step.pose):
-                    edge = heading_and_length(neighbor)
-                else:
-                    edge = edge
-            reckoned = toward(point, *edge)
-        located = point_of(step.pose) or (None if positions else reckoned)
-        if located is None:
+        following = point_of(step.pose)
+        if following is None and not positions:
+            following = _reckoned(point, step) if moved else point
+        if following is None:
             return
-        point = located
+        point = following
         pose = step.pose
         blocked = step.feedback.status == "blocked"
         yield Waypoint(
             number, place_of(pose), point, finite(pose.get("heading")), blocked
         )
+
+
+def _reckoned(point: Point, step: Step) -> Point:
+    """Return the end of the edge that a step took: one unit along the heading after it if the
+    observation before it does not list the edge."""
+    heading = finite(step.pose.get("heading")) or 0.0
+    length = 1.0
+    for neighbor in listed(step.observation, "neighbors"):
+        if neighbor.get("viewpoint") == place_of(step.pose):
+            heading, length = heading_and_length(neighbor)
+    return toward(point, heading, length)
 
 
 def heading_and_length(neighbor: Mapping[str, Any]) -> tuple[float, float]:
@@ -155,8 +163,11 @@ def map_of(trajectory: Trajectory, sources: Sources) -> Map | Html | None:
     nothing has a position."""
     family = sources.family()
     family_map = family.part("map") if family else None
-    drawn: Map | Html | None = family_map(trajectory, sources) if family_map else None
-    if family_map is None and (drawn := walked(trajectory)):
+    if family_map is not None:
+        shown: Map | Html | None = family_map(trajectory, sources)
+        return shown
+    drawn = walked(trajectory)
+    if drawn is not None:
         drawn.letters = letters_of(sources, trajectory)
     return drawn
 
@@ -165,9 +176,9 @@ def figure(drawn: Map | Html | None) -> Html | None:
     """A map as a ``figure``."""
     if drawn is None:
         return None
-    return Html("<figure>{}</figure>").format(
-        render(drawn) if isinstance(drawn, Map) else drawn
-    )
+    if isinstance(drawn, Map):
+        drawn = render(drawn)
+    return Html("<figure>{}</figure>").format(drawn)
 
 
 def together(
@@ -180,37 +191,45 @@ def together(
     step ``divergence`` (from 1; 0: nowhere). None if the family has no places.
 
     A ``small`` map has only the walks and, of several, the gold path; it needs no replay."""
-    replayed = (
-        not small or sources.graph(sources.scene(walks[0][1].episode_id)) is not None
-    )
-    drawn = [map_of(walk, sources) if replayed else walked(walk) for _, walk in walks]
-    maps = [each for each in drawn if isinstance(each, Map)]
-    if len(maps) < len(walks):
-        return None
-    alike = len({name for name, _ in walks}) < len(walks)
+    first_walk = walks[0][1]
+    # The map of a family without a graph replays the episode, which a small map cannot wait for.
+    only_walks = small and sources.graph(sources.scene(first_walk.episode_id)) is None
+    maps = []
+    for _, walk in walks:
+        drawn = walked(walk) if only_walks else map_of(walk, sources)
+        if not isinstance(drawn, Map):
+            return None
+        maps.append(drawn)
+    names = [name for name, _ in walks]
+    if len(set(names)) < len(names):
+        names = [f"{name} ({number})" for number, name in enumerate(names, 1)]
     walked_by = {}
-    for number, ((name, _), each) in enumerate(zip(walks, maps, strict=True), 1):
-        title = f"{name} ({number})" if alike else name
-        for actor, walk in each.walks.items():
-            walked_by[title if len(each.walks) == 1 else f"{title}, {actor}"] = walk
+    for name, each in zip(names, maps, strict=True):
+        for actor, waypoints in each.walks.items():
+            title = name if len(each.walks) == 1 else f"{name}, {actor}"
+            walked_by[title] = waypoints
     first = maps[0]
     point = None
-    steps = walks[0][1].steps
-    if 0 < divergence <= len(steps):
-        walked_first = first.walks.get(steps[divergence - 1].actor, [])
-        point = next(
-            (each.point for each in reversed(walked_first) if each.step < divergence),
-            None,
-        )
+    if 0 < divergence <= len(first_walk.steps):
+        mover = first_walk.steps[divergence - 1].actor
+        for stop in first.walks.get(mover, []):
+            if stop.step < divergence:
+                point = stop.point  # the last one before they diverge
     if small:
         gold = first.gold if len(walks) > 1 else []
         return render(Map(walked_by, gold=gold, divergence=point, small=True))
+    # Where two maps differ on a place, the first one counts.
+    places: dict[str, Point] = {}
+    for each in reversed(maps):
+        places |= each.places
+    edges: dict[tuple[str, str], None] = {}
+    for each in maps:
+        edges.update(dict.fromkeys(each.edges))
+    lettered = first.lettered
+    if lettered is not None:
+        lettered = lettered.union(*(each.lettered or () for each in maps))
     both = replace(
-        first, walks=walked_by, divergence=point,
-        places={name: point for each in reversed(maps) for name, point in each.places.items()},
-        edges=list(dict.fromkeys(edge for each in maps for edge in each.edges)),
-        lettered=None if first.lettered is None
-        else frozenset().union(*(each.lettered or () for each in maps)),
-        views={},
+        first, walks=walked_by, divergence=point, places=places, edges=list(edges),
+        lettered=lettered, views={},
     )  # fmt: skip
     return Html('<figure class="both">{}</figure>').format(render(both))

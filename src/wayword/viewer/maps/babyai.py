@@ -35,36 +35,37 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         ]
     drawn.unit = "squares"
     rows = trajectory.state.get("walls")
-    if (
-        isinstance(rows, list | tuple)
-        and rows
-        and all(isinstance(row, str) for row in rows)
-    ):
-        frames: list[list[GridObject]] = []
+    if not isinstance(rows, list | tuple) or not rows:
+        return drawn
+    if not all(isinstance(row, str) for row in rows):
+        return drawn
+    frames: list[list[GridObject]] = []
+    seen: list[Shape] = []
 
-        def take(world: Any, step: int, actor: str) -> None:
-            level = getattr(world, "level", None)
-            squares = level.target_squares() if level is not None else ()
-            objects = _objects(world.state())
-            named = {(x, y): f"{color} {kind}" for kind, color, _, x, y in objects}
-            marks = [(MEANT, named.get((x, y), ""), "", x, y) for x, y in squares]
-            frames.append([*marks, *objects])
-            if level is not None and actor:
-                squares = [(x, -y) for x, y in visible_squares(level)]
-                seen.append(
-                    Shape("cells", squares, "inview", size=1, first=step, last=step)
-                )
-
-        seen: list[Shape] = []
-        drawn.legend = [("meant goal-object", MEANT), ("inview", "in view")]
-        if sources.played(trajectory, take) is None:
-            drawn.legend = [("", "the grid at the end")]
-            frames = [_objects(trajectory.state)] * (len(trajectory.steps) + 1)
+    def take(world: Any, step: int, actor: str) -> None:
+        level = getattr(world, "level", None)
+        objects = _objects(world.state())
+        if level is None:
+            frames.append(objects)
+            return
+        named = {(x, y): f"{color} {kind}" for kind, color, _, x, y in objects}
         marks = [
-            (x, y, mark) for y, row in enumerate(rows) for x, mark in enumerate(row)
+            (MEANT, named.get((x, y), ""), "", x, y) for x, y in level.target_squares()
         ]
-        drawn.shapes = [cell((x, -y), mark == "#") for x, y, mark in marks]
-        drawn.shapes += [*seen, *(object_shape(*span) for span in spans(frames))]
+        frames.append([*marks, *objects])
+        if actor:
+            squares = [(x, -y) for x, y in visible_squares(level)]
+            view = Shape("cells", squares, "inview", size=1, first=step, last=step)
+            seen.append(view)
+
+    drawn.legend = [("meant goal-object", MEANT), ("inview", "in view")]
+    if sources.played(trajectory, take) is None:
+        drawn.legend = [("", "the grid at the end")]
+        frames = [_objects(trajectory.state)] * (len(trajectory.steps) + 1)
+    for y, row in enumerate(rows):
+        drawn.shapes += [cell((x, -y), mark == "#") for x, mark in enumerate(row)]
+    drawn.shapes += seen
+    drawn.shapes += [object_shape(*span) for span in spans(frames)]
     return drawn
 
 
@@ -94,21 +95,29 @@ def cell(middle: Point, wall: bool) -> Shape:
 def crop(drawn: Map) -> None:
     """Crop a grid to its walk, the expert's path and the objects that the instruction means. One
     that is not on the grid at the end is drawn on its first square."""
-    end = max(stop.step for walk in drawn.walks.values() for stop in walk)
+    stops = drawn.stops
+    end = max(stop.step for stop in stops)
     placed = [
         (_middle(shape), shape) for shape in drawn.shapes if shape.form != "cells"
     ]
     meant = {at for at, shape in placed if shape.first == 1 and shape.title == MEANT}
     gone = meant - {at for at, shape in placed if shape.last > end}
-    points = [stop.point for walk in drawn.walks.values() for stop in walk]
-    points += [*meant, *(point for path in drawn.expert for point in path)]
-    (west, east), (south, north) = (
-        (min(axis) - 2, max(axis) + 2) for axis in zip(*points, strict=True)
-    )
-    drawn.shapes = [
-        replace(shape, first=0, last=0) if (x, y) in gone and shape.first == 1 else shape
-        for (x, y), shape in placed if west <= x <= east and south <= y <= north
-    ]  # fmt: skip
+    points = [*(stop.point for stop in stops), *meant]
+    for path in drawn.expert:
+        points += path
+    # Two squares around it show what the walk passed.
+    xs, ys = zip(*points, strict=True)
+    west = min(xs) - 2
+    east = max(xs) + 2
+    south = min(ys) - 2
+    north = max(ys) + 2
+    drawn.shapes = []
+    for (x, y), shape in placed:
+        if not (west <= x <= east and south <= y <= north):
+            continue
+        if (x, y) in gone and shape.first == 1:
+            shape = replace(shape, first=0, last=0)
+        drawn.shapes.append(shape)
 
 
 def _middle(shape: Shape) -> Point:
@@ -132,12 +141,8 @@ def object_shape(item: GridObject, first: int = 0, last: int = 0) -> Shape:
         span["title"] = MEANT
         return square(middle, "meant goal-object", 0.47, label=color, **span)
     if kind == "door":
-        return square(
-            middle,
-            f"griddoor {'open' if state == 'open' else 'closed'} {paint}",
-            0.44,
-            **span,
-        )
+        leaf = "open" if state == "open" else "closed"
+        return square(middle, f"griddoor {leaf} {paint}", 0.44, **span)
     if kind == "box":
         return square(middle, f"gridbox {paint}", 0.3, **span)
     if kind == "key":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Literal, TypeVar
 
 from wayword.viewer.markup import Letters
@@ -54,17 +55,16 @@ class Shape:
 
 def room_label(name: str, polygon: Sequence[Point]) -> Shape:
     """Return a room's name, at the corners of its outline's box."""
-    ends = [
-        (least(x for x, _ in polygon), least(y for _, y in polygon))
-        for least in (min, max)
-    ]
+    xs, ys = zip(*polygon, strict=True)
+    ends = [(min(xs), min(ys)), (max(xs), max(ys))]
     return Shape("label", ends, "roomname", label=name)
 
 
 def square(middle: Point, kind: str, half: float = 0.5, **fields: Any) -> Shape:
     """Return a square of a grid around its center; ``half`` is half its side."""
-    (x, y) = middle
-    return Shape("rect", ((x - half, y - half), (x + half, y + half)), kind, **fields)
+    x, y = middle
+    corners = ((x - half, y - half), (x + half, y + half))
+    return Shape("rect", corners, kind, **fields)
 
 
 @dataclass(slots=True)
@@ -110,6 +110,11 @@ class Map:
     expert: Sequence[Sequence[Point]] = ()
     small: bool = False
 
+    @property
+    def stops(self) -> list[Waypoint]:
+        """The waypoints of all walks."""
+        return list(chain.from_iterable(self.walks.values()))
+
     def title(self, place: str) -> str:
         """Return letter, id and name of a place: ``B, 545da9c1…, bedroom``."""
         name = self.names.get(place)
@@ -122,8 +127,10 @@ def spans(frames: Sequence[Sequence[T]]) -> Iterator[tuple[T, int, int]]:
     since: dict[T, int] = {}
     for number, frame in enumerate(frames, 1):
         now = set(frame)
-        for item in [each for each in since if each not in now]:
+        ended = [item for item in since if item not in now]
+        for item in ended:
             yield item, since.pop(item), number - 1
         for item in frame:
             since.setdefault(item, number)
-    yield from ((item, first, len(frames)) for item, first in since.items())
+    for item, first in since.items():
+        yield item, first, len(frames)

@@ -18,35 +18,37 @@ from wayword.viewer.markup import render as template
 
 WIDTH = 520.0
 TALLEST = 620.0
-_MARGIN = 2.2
-_SMALLEST = 7.0
+"""Size of a drawing, in its units, at most."""
+_MARGIN = 2.2  # metres around a walk on nothing: room for its markers
+_SMALLEST = 7.0  # metres that such a map shows at least: two viewpoints do not fill it
+_ROOM_MARGIN = 0.4  # metres around walls and furniture, which bring their own room
 _SMALL_ROOM = 3.0
-_MOST_EDGES = 4000
+_MOST_EDGES = 4000  # of a city: more would slow a browser down
 
 
 class _Paper:
     """Transform from metres to the drawing's units, north up, that fits the whole map."""
 
     def __init__(self, where: Map) -> None:
-        points = [stop.point for walk in where.walks.values() for stop in walk]
+        points = [stop.point for stop in where.stops]
         points += [point for _, point in where.gold]
-        points += [shape.points[0] for shape in where.shapes if shape.kind == LANDMARK]
-        corners = [
-            point
-            for shape in where.shapes
-            if shape.kind != LANDMARK
-            for point in shape.points
-        ]
-        corners += [
-            point
-            for rims in where.views.values()
-            for rim in rims.values()
-            for point in rim
-        ]
-        margin, least = (0.4, _SMALL_ROOM) if corners else (_MARGIN, _SMALLEST)
-        if not corners:
-            extent = max(max(axis) - min(axis) for axis in zip(*points, strict=True))
-            margin = max(margin, 0.12 * extent)
+        corners: list[Point] = []
+        for shape in where.shapes:
+            if shape.kind == LANDMARK:  # a sign next to the walk, not its ground
+                points.append(shape.points[0])
+            else:
+                corners += shape.points
+        for rims in where.views.values():
+            for rim in rims.values():
+                corners += rim
+        if corners:
+            margin = _ROOM_MARGIN
+            least = _SMALL_ROOM
+        else:
+            xs, ys = zip(*points, strict=True)
+            extent = max(max(xs) - min(xs), max(ys) - min(ys))
+            margin = max(_MARGIN, 0.12 * extent)
+            least = _SMALLEST
         sides = []
         for axis in zip(*points, *corners, strict=True):
             low = min(axis)
@@ -78,36 +80,45 @@ def render(where: Map) -> Html:
     paper = _Paper(where)
     at = paper.at
     numbered: list[Marker] = []
-    last = max(stop.step for walk in where.walks.values() for stop in walk)
+    stops = where.stops
+    last = max(stop.step for stop in stops)
     walks = [
         draw_walk(where, actor, number, at, numbered)
         for number, actor in enumerate(where.walks)
     ]
-    missed = [
-        at(((x + right) / 2, (y + top) / 2)) for shape in where.shapes
-        if shape.label in where.missed and (shape.last == 0 or shape.last > last)
-        for (x, y), (right, top) in [(shape.points[0], shape.points[-1])]
-    ]  # fmt: skip
+    missed = []
+    for shape in where.shapes:
+        is_there = shape.last == 0 or shape.last > last
+        if shape.label in where.missed and is_there:
+            left, bottom = shape.points[0]
+            right, top = shape.points[-1]
+            missed.append(at(((left + right) / 2, (bottom + top) / 2)))
     rings = []
-    on_path = {name for name, _ in where.gold}
     for walk, drawn in zip(where.walks.values(), walks, strict=True):
-        if (found := ring(where, walk, drawn)) is not None:
-            marker, drawn["wrong"] = found
+        marked = ring(where, walk, drawn)
+        if marked is not None:
+            marker, drawn["wrong"] = marked
             rings.append(marker)
     gold = [at(point) for _, point in where.gold]
+    on_path = {name for name, _ in where.gold}
     points = {name: at(point) for name, point in where.places.items()}
-    # Letters keep clear of the goal's star and of numbered stops.
-    stood = {
-        stop.place: at(stop.point) for walk in where.walks.values() for stop in walk
-    }
-    goal = {name for name, _ in where.gold[-1:]}
+    stood = {stop.place: at(stop.point) for stop in stops}
     spots = points | {name: at(point) for name, point in where.gold} | stood
-    letters = [
-        (name, *spots[name], 20.0 if name in goal else 11.0 if name in stood else 4.0)
-        for name in where.letters.by_place
-        if name in spots
-        and (where.lettered is None or name in where.lettered | where.named)
-    ]
+    goal = {name for name, _ in where.gold[-1:]}
+    letters = []
+    for name in where.letters.by_place:
+        if name not in spots:
+            continue
+        if where.lettered is not None and name not in where.lettered | where.named:
+            continue
+        # Letters keep clear of the goal's star and of numbered stops.
+        gap = 4.0
+        if name in goal:
+            gap = 20.0
+        elif name in stood:
+            gap = 11.0
+        letters.append((name, *spots[name], gap))
+    # Those that the mistake's sentence names are placed first.
     letters.sort(key=lambda letter: letter[0] not in where.named)
     return template(
         "map.html", drawn=where, last=last, paper=paper, at=at, gold=gold, walks=walks, rings=rings,

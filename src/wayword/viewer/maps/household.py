@@ -48,15 +48,15 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         house = world.house
         state = world.house.entities
         doors = range(state.objects, state.first_actor)
-        held = {
-            i
-            for a in house.actors.values()
-            for hand in a.hands
-            for i in state.with_contents(hand)
-        }
+        # A thing in a hand, and what is in it, lies nowhere.
+        held: set[int] = set()
+        for holder in house.actors.values():
+            for hand in holder.hands:
+                held.update(state.with_contents(hand))
         places = np.round((state.x, state.y), 3).T[: state.objects].tolist()
-        lying = [(i, (x, y)) for i, (x, y) in enumerate(places) if i not in held]
-        frames.append([*((i, bool(state.open[i])) for i in doors), *lying])
+        frame: list[tuple[int, Any]] = [(i, bool(state.open[i])) for i in doors]
+        frame += [(i, (x, y)) for i, (x, y) in enumerate(places) if i not in held]
+        frames.append(frame)
         if actor:
             views.setdefault(actor, {})[step] = view(world, house.actors[actor])
 
@@ -75,10 +75,9 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     except UNPLAYABLE:
         return drawn  # the scene is not the recording's; the page has no house
     reference = sources.reference(name)
+    goal = "goal object"
     if isinstance(reference, AnswerReference):
         goal = "place to look at"
-    else:
-        goal = "goal object"
     goals = dict.fromkeys(_goals(reference, _PLACES), "destination")
     goals |= dict.fromkeys(_goals(reference, _OBJECTS), "goal-object")
     drawn.shapes = _shapes(played or world, frames, goals)
@@ -89,9 +88,10 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             replace(after, route=_route(before, trajectory.steps[after.step - 1], body))
             for before, after in pairwise(walk)
         ]
-    kinds = {
-        part for shape in drawn.shapes for part in (shape.kind, *shape.kind.split()[1:])
-    }
+    kinds = set()
+    for shape in drawn.shapes:
+        kinds.add(shape.kind)
+        kinds.update(shape.kind.split()[1:])
     # Goal objects are dots, or frames where they are furniture. The legend shows one sign.
     has_dots = "object goal-object" in kinds
     has_frames = "furniture goal-object" in kinds
@@ -110,19 +110,26 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
 def _route(before: Waypoint, step: Step, body: Body) -> list[Point]:
     """Return the corners of a high-level action's path, by its low-level actions; empty for other
     actions, and if they do not lead to its end."""
-    (x, y), heading, route = before.point, before.heading or 0.0, list[Point]()
+    x, y = before.point
+    heading = before.heading or 0.0
+    route: list[Point] = []
     pan = body.pan_degrees
-    done = step.feedback.details.get("low_level")
-    last = ""
     turns = {"turn_left": -90.0, "turn_right": 90.0, "pan_left": -pan, "pan_right": pan}
-    for verb in done if isinstance(done, list | tuple) else ():
+    verbs = step.feedback.details.get("low_level")
+    if not isinstance(verbs, list | tuple):
+        return []
+    last = ""
+    for verb in verbs:
         heading = absolute(heading + turns.get(str(verb), 0.0))
         if verb == "move_ahead":
             east, north = unit(heading)
             x = x + body.step * east
             y = y + body.step * north
-            route[len(route) - (last == verb) :] = [(x, y)]
+            if last == verb:
+                route.pop()  # only the corners count
+            route.append((x, y))
         last = verb
+    # Where the actions do not lead to the recorded end, the path is unknown.
     end = as_mapping(step.pose)
     if math.dist((x, y), (end.get("x", x), end.get("y", y))) < body.step:
         return route
@@ -137,36 +144,47 @@ def _shapes(
     furniture = []
     doors = []
     objects = []
-    for each in scene.objects:
-        if "pickupable" not in each.affordances:
-            title = _title(world, each.id, each.type)
-            dx = each.width / 2
-            dy = each.depth / 2
-            corners = (each.x - dx, each.y - dy), (each.x + dx, each.y + dy)
-            kind = " ".join(("furniture", *filter(None, [goals.get(each.id)])))
-            furniture.append(
-                Shape("rect", corners, kind, title, title.partition(" (")[0])
-            )
+    for item in scene.objects:
+        if "pickupable" in item.affordances:
+            continue
+        title = _title(world, item.id, item.type)
+        dx = item.width / 2
+        dy = item.depth / 2
+        corners = (item.x - dx, item.y - dy), (item.x + dx, item.y + dy)
+        kind = "furniture"
+        if item.id in goals:
+            kind = f"furniture {goals[item.id]}"
+        label = title.partition(" (")[0]
+        furniture.append(Shape("rect", corners, kind, title, label))
+
+    def area(box: Shape) -> float:
+        (west, south), (east, north) = box.points
+        return (east - west) * (north - south)
+
     # What stands on another piece is drawn later.
-    furniture.sort(
-        key=lambda box: -math.prod(b - a for a, b in zip(*box.points, strict=True))
-    )
-    for (i, value), first, last in sorted(
-        spans(frames), key=lambda span: (span[0][0], span[1])
-    ):
+    furniture.sort(key=lambda box: -area(box))
+    shown = sorted(spans(frames), key=lambda span: (span[0][0], span[1]))
+    for (i, value), first, last in shown:
         if i >= len(scene.objects):
             door = scene.doors[i - len(scene.objects)]
-            title = f"{_title(world, door.id, 'door')}, {'open' if value else 'closed'}"
-            kind = "leaf open" if value else "leaf closed"
-            doors.append(
-                Shape("line", (door.a, door.b), kind, title, first=first, last=last)
-            )
-        elif "pickupable" in (each := scene.objects[i]).affordances:
-            title = _title(world, each.id, each.type)
-            goal = goals.get(each.id)
-            kind, size = (f"object {goal}", 4.5) if goal else ("object", 2.6)
-            label = title.partition(" (")[0] if goal else ""
-            objects.append(Shape("dot", [value], kind, title, label, size, first, last))
+            state = "open" if value else "closed"
+            title = f"{_title(world, door.id, 'door')}, {state}"
+            ends = (door.a, door.b)
+            leaf = Shape("line", ends, f"leaf {state}", title, first=first, last=last)
+            doors.append(leaf)
+            continue
+        item = scene.objects[i]
+        if "pickupable" not in item.affordances:
+            continue
+        title = _title(world, item.id, item.type)
+        kind = "object"
+        label = ""
+        size = 2.6
+        if item.id in goals:  # larger, and with its name
+            kind = f"object {goals[item.id]}"
+            label = title.partition(" (")[0]
+            size = 4.5
+        objects.append(Shape("dot", [value], kind, title, label, size, first, last))
     floors = [Shape("area", room.polygon, "floor") for room in scene.rooms]
     walls = [Shape("line", (wall.a, wall.b), "wall") for wall in scene.walls]
     names = [room_label(room.name, room.polygon) for room in scene.rooms]
@@ -187,10 +205,13 @@ def view(world: HouseholdWorld, me: Actor) -> list[Point]:
     py = ay - me.y
     sx = bx - ax
     sy = by - ay
+    # Where each look (rows) crosses the line of each obstacle (columns): metres along the look, and
+    # the part of the obstacle's length. Parallels give no number, and meet nowhere.
     with np.errstate(divide="ignore", invalid="ignore"):
         cross = dx * sy - dy * sx
         along = (px * sy - py * sx) / cross
         across = (px * dy - py * dx) / cross
+    # Rounding may put the eye itself on an obstacle; it would hide everything.
     met = (along > 1e-6) & (across >= 0) & (across <= 1)
     far = np.where(met, along, np.inf).min(axis=1, initial=body.view_distance)
     rim = np.stack((me.x + far * dx[:, 0], me.y + far * dy[:, 0]), axis=1)
@@ -199,13 +220,18 @@ def view(world: HouseholdWorld, me: Actor) -> list[Point]:
 
 def _title(world: HouseholdWorld, name: str, kind: str) -> str:
     """Return an object's name for the actors, and its id in the scene."""
-    called = {
-        actor: each for actor in world.actors if (each := world.name(actor, name))
-    }
+    called = {}
+    for actor in world.actors:
+        actor_name = world.name(actor, name)
+        if actor_name:
+            called[actor] = actor_name
     names = list(dict.fromkeys(called.values()))
-    if len(names) < 2:
-        return f"{names[0] if names else kind} ({name})"
-    return f"{kind} ({', '.join(f'{a}: {n}' for a, n in called.items())}; {name})"
+    if not names:
+        return f"{kind} ({name})"
+    if len(names) == 1:
+        return f"{names[0]} ({name})"
+    listed = ", ".join(f"{actor}: {known}" for actor, known in called.items())
+    return f"{kind} ({listed}; {name})"
 
 
 _OBJECTS = ("objects", "lamps")
@@ -215,14 +241,18 @@ _PLACES = ("receptacles", "movables", "others")
 def _goals(reference: Any, keys: Sequence[str]) -> list[str]:
     """Return the ids that the goals have under some keys; none of those that are many, because any
     of them then counts."""
-    goals = [part for each in getattr(reference, "goals", ())
-             for part in getattr(each, "dishes", (each,))]  # fmt: skip
-    named = [*getattr(reference, "look", ())] if keys == _OBJECTS else []
+    goals: list[Any] = []
+    for goal in getattr(reference, "goals", ()):
+        goals += getattr(
+            goal, "dishes", (goal,)
+        )  # a meal is one goal for each of its dishes
+    named: list[Any] = []
+    if keys == _OBJECTS:
+        named += getattr(reference, "look", ())
     for goal in goals:
         for key in keys:
             ids = getattr(goal, key, ())
-            named += [
-                *(ids if len(ids) <= _MOST_GOALS else ()),
-                getattr(goal, key[:-1], ""),
-            ]
+            if len(ids) <= _MOST_GOALS:
+                named += ids
+            named.append(getattr(goal, key[:-1], ""))  # a single one: ``receptacle``
     return [name for name in named if isinstance(name, str) and name]

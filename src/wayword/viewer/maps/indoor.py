@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import pairwise
+from collections.abc import Iterable
 from typing import Any
 
 from wayword.core.episode import PathReference
@@ -34,8 +34,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         return drawn
     drawn.region = goal_region(graph, sources.reference(trajectory.episode_id))
     # The floors that the walks and the gold path touch.
-    touched = [stop.place for walk in drawn.walks.values() for stop in walk]
-    touched += [name for name, _ in drawn.gold]
+    gold = [name for name, _ in drawn.gold]
+    touched = [*(stop.place for stop in drawn.stops), *gold]
     storeys = floors(graph)
     levels = sorted({storeys[place] for place in touched if place in storeys})
     drawn.places = {
@@ -48,27 +48,43 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     pairs = ((graph.ids[a], graph.ids[b]) for a, b in graph.edges.tolist() if a < b)
     drawn.edges = [(a, b) for a, b in pairs if a in drawn.places and b in drawn.places]
     for place in dict.fromkeys(touched):
-        if (percept := sources.percept(scene, place)) and (
-            room := room_in(percept.summary)
-        ):
-            drawn.names[place] = room
+        percept = sources.percept(scene, place)
+        if percept:
+            drawn.names[place] = room_in(percept.summary)
+    drawn.names = {place: room for place, room in drawn.names.items() if room}
     plan = sources.plan(scene)
-    # Rooms where they change along the gold path, then along the walks
     if plan is None:
-        order = dict.fromkeys([*(name for name, _ in drawn.gold), *touched])
-        named = [(place, drawn.names[place]) for place in order if place in drawn.names]
-        drawn.rooms = {b: room for (_, last), (b, room) in pairwise([("", ""), *named])
-                       if room != last}  # fmt: skip
-        if drawn.rooms:
-            drawn.legend = [("", "rooms: first named in the caption")]
-    rooms = [(r.name, ((r.x0, r.y0), (r.x1, r.y1))) for r in getattr(plan, "rooms", ())]
+        _name_rooms(drawn, dict.fromkeys([*gold, *touched]))
+        return drawn
+    rooms = [
+        (room.name, ((room.x0, room.y0), (room.x1, room.y1))) for room in plan.rooms
+    ]
     drawn.shapes = [Shape("rect", corners, "room") for _, corners in rooms]
-    for door in getattr(plan, "doors", ()):
-        dx, dy = (0.0, door.width / 2) if door.vertical else (door.width / 2, 0.0)
+    for door in plan.doors:
+        dx = 0.0
+        dy = 0.0
+        if door.vertical:
+            dy = door.width / 2
+        else:
+            dx = door.width / 2
         ends = (door.x - dx, door.y - dy), (door.x + dx, door.y + dy)
         drawn.shapes.append(Shape("line", ends, "door"))
     drawn.shapes += [room_label(name, corners) for name, corners in rooms]
     return drawn
+
+
+def _name_rooms(drawn: Map, places: Iterable[str]) -> None:
+    """Name rooms where they change along the gold path, then along the walks."""
+    rooms = {}
+    last = ""
+    for place in places:
+        room = drawn.names.get(place, last)
+        if room != last:
+            rooms[place] = room
+        last = room
+    drawn.rooms = rooms
+    if rooms:
+        drawn.legend = [("", "rooms: first named in the caption")]
 
 
 def goal_region(graph: Any, reference: Any) -> frozenset[str]:
@@ -106,9 +122,10 @@ def floors(graph: Any) -> dict[str, int]:
             levels.append(height)
     if not levels:
         return dict.fromkeys(graph.ids, 0)
-    nearest = (
-        min(range(len(levels)), key=lambda n: abs(levels[n] - z)) for z in heights
-    )
+    nearest = []
+    for height in heights:
+        gaps = [abs(level - height) for level in levels]
+        nearest.append(gaps.index(min(gaps)))
     return dict(zip(graph.ids, nearest, strict=True))
 
 
@@ -125,7 +142,9 @@ _ROOM = re.compile(
 def room_in(summary: str) -> str:
     """Return the first room named in a description; empty if there is none."""
     match = _ROOM.search(summary.lower())
-    return match[1] if match else ""
+    if match is None:
+        return ""
+    return match[1]
 
 
 def _points(graph: Any) -> dict[str, Point]:

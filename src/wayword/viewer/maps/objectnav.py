@@ -29,7 +29,9 @@ _LARGE = 0.25  # square metres of floor from which an object is drawn though it 
 # Metres up to which a target is a dot: its outline would be too small to see
 _SMALL = 0.25
 _LEAST = 3  # cells of the smallest frontier that is drawn: the one that the frontier agent goes to
-_ALWAYS = 9_999_999
+_ALWAYS = (
+    9_999_999  # a step after the last one of any walk: what was seen stays in view
+)
 
 _KINDS = {
     "seenfree": "seen free",
@@ -47,74 +49,105 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         return None
     views: dict[str, dict[int, list[Point]]] = {actor: {} for actor in drawn.walks}
     for number, step in enumerate(trajectory.steps, 1):
-        if step.actor in views and (rim := fan(as_mapping(step.observation))):
+        if step.actor not in views:
+            continue
+        rim = fan(as_mapping(step.observation))
+        if rim:
             views[step.actor][number] = rim
-    seen = [shape for actor in drawn.walks for shape in _costmap(trajectory, actor)] or [
-        Shape("area", rim, "seenfree", first=step, last=_ALWAYS)
-        for rims in views.values() for step, rim in rims.items()
-    ]  # fmt: skip
-    seen.sort(key=lambda shape: list(_KINDS).index(shape.kind))
+    drawn.views = views
+    seen = _seen(trajectory, views)
+    kinds = {shape.kind for shape in seen}
+    drawn.legend = [(kind, words) for kind, words in _KINDS.items() if kind in kinds]
     scene = _scene(trajectory, sources)
     reference = sources.reference(trajectory.episode_id)
-    targets = frozenset(getattr(reference, "targets", ()) or ())
-    drawn.views = views
-    drawn.legend = [
-        (kind, _KINDS[kind]) for kind in dict.fromkeys(shape.kind for shape in seen)
-    ]
-    # One is the box of its walls
+    # The only room of a scene is the box of its walls.
     rooms = scene.rooms if scene and len(scene.rooms) > 1 else ()
-    drawn.shapes = [*(Shape("area", room.polygon, "floor") for room in rooms), *seen]
+    drawn.shapes = [Shape("area", room.polygon, "floor") for room in rooms]
+    drawn.shapes += seen
     if scene is not None:
-        large = [
-            o for o in scene.objects if o.id in targets or o.width * o.depth >= _LARGE
-        ]
-        for each in sorted(large, key=lambda o: (o.id in targets, -o.width * o.depth)):
-            dx = each.width / 2
-            dy = each.depth / 2
-            name = each.type.replace("_", " ")
-            corners = ((each.x - dx, each.y - dy), (each.x + dx, each.y + dy))
-            at = (each.x, each.y)
-            goal, label = (" goal-object", name) if each.id in targets else ("", "")
-            if goal and max(each.width, each.depth) < _SMALL:
-                drawn.shapes.append(Shape("dot", [at], f"object{goal}", name, label, 5))
-            else:
-                drawn.shapes.append(
-                    Shape("rect", corners, f"furniture{goal}", name, label)
-                )
+        targets = frozenset(getattr(reference, "targets", ()) or ())
+        drawn.shapes += _objects(scene, targets)
         drawn.shapes += [
             Shape("line", (wall.a, wall.b), "wall") for wall in scene.walls
         ]
         drawn.shapes += [room_label(room.name, room.polygon) for room in rooms]
-    middles = () if scene else tuple(getattr(reference, "middles", ()) or ())
-    drawn.shapes += [
-        Shape("dot", [middle], "object goal-object", "target", "target", 5)
-        for middle in middles
-    ]
-    for kind in {"object goal-object", "furniture goal-object"} & {
-        s.kind for s in drawn.shapes
-    }:
-        drawn.legend.append((kind, "target object"))
+    else:
+        drawn.shapes += [
+            Shape("dot", [middle], "object goal-object", "target", "target", 5)
+            for middle in getattr(reference, "middles", ()) or ()
+        ]
+    shown = {shape.kind for shape in drawn.shapes}
+    for kind in ("object goal-object", "furniture goal-object"):
+        if kind in shown:
+            drawn.legend.append((kind, "target object"))
     return drawn
+
+
+def _seen(
+    trajectory: Trajectory, views: Mapping[str, Mapping[int, list[Point]]]
+) -> list[Shape]:
+    """Return the floor as it became known: the actors' costmaps or, without one, their views."""
+    seen: list[Shape] = []
+    for actor in views:
+        seen += _costmap(trajectory, actor)
+    if not seen:
+        for rims in views.values():
+            for step, rim in rims.items():
+                shape = Shape("area", rim, "seenfree", first=step, last=_ALWAYS)
+                seen.append(shape)
+    order = list(_KINDS)
+    seen.sort(key=lambda shape: order.index(shape.kind))
+    return seen
+
+
+def _objects(scene: Scene, targets: frozenset[str]) -> list[Shape]:
+    """Return the targets and the large objects; targets on top, small ones on large ones."""
+    large = [
+        item
+        for item in scene.objects
+        if item.id in targets or item.width * item.depth >= _LARGE
+    ]
+    large.sort(key=lambda item: (item.id in targets, -item.width * item.depth))
+    shapes = []
+    for item in large:
+        dx = item.width / 2
+        dy = item.depth / 2
+        name = item.type.replace("_", " ")
+        corners = ((item.x - dx, item.y - dy), (item.x + dx, item.y + dy))
+        if item.id not in targets:
+            shapes.append(Shape("rect", corners, "furniture", name))
+        elif max(item.width, item.depth) < _SMALL:
+            middle = (item.x, item.y)
+            shapes.append(Shape("dot", [middle], "object goal-object", name, name, 5))
+        else:
+            kind = "furniture goal-object"
+            shapes.append(Shape("rect", corners, kind, name, name))
+    return shapes
 
 
 def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
     """Return the cells added to an actor's costmap at each step; empty without a costmap."""
-    steps = [
-        (n, step) for n, step in enumerate(trajectory.steps, 1) if step.actor == actor
+    numbered = enumerate(trajectory.steps, 1)
+    steps = [(number, step) for number, step in numbered if step.actor == actor]
+    turns = [
+        number
+        for number, step in steps
+        if any(note.kind == TURN for note in step.notes)
     ]
-    turns = [n for n, step in steps if any(note.kind == TURN for note in step.notes)]
     if not turns:
         return
-    ends = dict(zip(turns, [*(n - 1 for n in turns[1:]), _ALWAYS], strict=True))
-    views = {
-        number: view for number, step in steps if (view := _view(step)) is not None
-    }
-    if len(views) < len(steps):
-        return
+    # A frontier is shown until the next turn draws another one.
+    until = [*(turn - 1 for turn in turns[1:]), _ALWAYS]
+    ends = dict(zip(turns, until, strict=True))
+    views = {}
+    for number, step in steps:
+        view = _view(step)
+        if view is None:
+            return
+        views[number] = view
     first = views[steps[0][0]]
-    away = max(
-        math.dist((first.x, first.y), (view.x, view.y)) for view in views.values()
-    )
+    start = (first.x, first.y)
+    away = max(math.dist(start, (view.x, view.y)) for view in views.values())
     costmap = Costmap(first.x, first.y, half=away + first.depth.reach + 1)
 
     def cells(
@@ -127,18 +160,17 @@ def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
     occupied = costmap.occupied
     for number, view in views.items():
         costmap.add(view)
-        now = costmap.free.copy(), costmap.occupied
-        for kind, new in (
-            ("knownfree", now[0] & ~free),
-            ("occupied", now[1] & ~occupied),
-        ):
+        newly_free = costmap.free & ~free
+        newly_occupied = costmap.occupied & ~occupied
+        for kind, new in (("knownfree", newly_free), ("occupied", newly_occupied)):
             if new.any():
                 yield cells(kind, np.argwhere(new).tolist(), number)
-        free, occupied = now
+        free = costmap.free.copy()
+        occupied = costmap.occupied
         if number in ends:
-            edge = [
-                c for group in frontiers(free, free | occupied, _LEAST) for c in group
-            ]
+            edge: list[Any] = []
+            for group in frontiers(free, free | occupied, _LEAST):
+                edge += group
             if edge:
                 yield cells("frontier", edge, number, ends[number])
 
@@ -152,16 +184,15 @@ def _view(step: Step) -> View | None:
     depth = as_mapping(observation.get("depth") or {})
     if x is None or y is None or heading is None or eye is None or not free_rays(depth):
         return None
-    across, up = (
-        tuple(finite(each) or 0.0 for each in depth[key])
-        for key in ("bearings", "elevations")
-    )
-    image = DepthImage(across, up, depth["reach"], depth["levels"])
+    bearings = tuple(finite(angle) or 0.0 for angle in depth["bearings"])
+    elevations = tuple(finite(angle) or 0.0 for angle in depth["elevations"])
+    image = DepthImage(bearings, elevations, depth["reach"], depth["levels"])
     floor = None
-    with suppress(KeyError, TypeError):
-        keys = ("x", "y", "cell", "columns", "levels")
-        recorded = observation.get("floor")
-        floor = FloorMap(**{key: recorded[key] for key in keys}) if recorded else None
+    recorded = observation.get("floor")
+    if recorded:
+        with suppress(KeyError, TypeError):  # a record that was changed by hand
+            keys = ("x", "y", "cell", "columns", "levels")
+            floor = FloorMap(**{key: recorded[key] for key in keys})
     return View("", x, y, heading, eye, 0.0, image, floor=floor)
 
 
@@ -169,8 +200,11 @@ def _scene(trajectory: Trajectory, sources: Sources) -> Scene | None:
     world = None
     with suppress(*UNPLAYABLE):
         world = sources.world(trajectory.episode_id)
-    scene = getattr(getattr(getattr(world, "base", None), "place", None), "scene", None)
-    return scene if isinstance(scene, Scene) else None
+    place = getattr(getattr(world, "base", None), "place", None)
+    scene = getattr(place, "scene", None)
+    if not isinstance(scene, Scene):
+        return None
+    return scene
 
 
 def fan(observation: Mapping[str, Any]) -> list[Point]:
@@ -180,4 +214,6 @@ def fan(observation: Mapping[str, Any]) -> list[Point]:
         return []
     free = free_rays(as_mapping(observation.get("depth") or {}))
     rim = [toward((x, y), heading + bearing, far) for bearing, far in free]
-    return [(x, y), *rim] if rim else []
+    if not rim:
+        return []
+    return [(x, y), *rim]

@@ -26,27 +26,23 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         return drawn
     # Letters stand at junctions, dead ends, and where a walk or the path ends; the panoramas
     # between, ten metres apart, have theirs as titles.
-    ends = {walk[n].place for walk in drawn.walks.values() for n in (0, -1)}
-    ends |= {name for name, _ in drawn.gold[-1:]}
-    corners = {
-        name
-        for name, number in graph.index.items()
-        if name in drawn.letters.by_place
-        if len({end for _, end in graph.exits(number)}) != 2
-    }
+    ends = {name for name, _ in drawn.gold[-1:]}
+    for walk in drawn.walks.values():
+        ends |= {walk[0].place, walk[-1].place}
+    corners = set()
+    for name in drawn.letters.by_place:
+        if name in graph.index:
+            neighbors = {end for _, end in graph.exits(graph.index[name])}
+            if len(neighbors) != 2:
+                corners.add(name)
     drawn.lettered = frozenset(ends | corners)
     if drawn.gold:
         drawn.region = goal_region(graph, drawn.gold[-1][0], drawn.places)
-    else:
-        drawn.region = drawn.region
-    links = (
-        (name, graph.ids[end])
-        for name in drawn.places
-        for _, end in graph.exits(graph.index[name])
-    )
-    drawn.edges = [(a, b) for a, b in links if b in drawn.places]
+    for name in drawn.places:
+        ids = [graph.ids[end] for _, end in graph.exits(graph.index[name])]
+        drawn.edges += [(name, end) for end in ids if end in drawn.places]
     passed = {name for name, _ in drawn.gold}
-    passed |= {stop.place for walk in drawn.walks.values() for stop in walk}
+    passed |= {stop.place for stop in drawn.stops}
     drawn.shapes = [
         Shape("dot", [(each.x, each.y)], LANDMARK, each.name, each.name, 4)
         for each in sources.landmarks(trajectory.episode_id)
@@ -60,13 +56,13 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
 
 def goal_region(graph: Any, goal: str, places: Iterable[str]) -> frozenset[str]:
     """Return those of the panoramas where a stop counts as success: the goal and its neighbors."""
-    number = graph.index[goal]
-    near = {goal, *(graph.ids[end] for _, end in graph.exits(number))}
-    near |= {
-        name
-        for name in places
-        if any(end == number for _, end in graph.exits(graph.index[name]))
-    }
+    goal_number = graph.index[goal]
+
+    def leads_there(name: str) -> bool:
+        return any(end == goal_number for _, end in graph.exits(graph.index[name]))
+
+    near = {goal, *(graph.ids[end] for _, end in graph.exits(goal_number))}
+    near |= {name for name in places if leads_there(name)}
     return frozenset(near)
 
 

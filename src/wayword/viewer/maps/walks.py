@@ -40,7 +40,15 @@ def draw_walk(
     barred = [stop for stop in waypoints if stop.blocked and stop.heading is not None]
     facing = _facing(where, waypoints[-1], at)
     numbered += [(*point, _RING) for point, _ in facing]
+    # A view says where an actor faced; on a grid, squares in view do.
     shows_poses = where.unit == "m" and not where.views.get(actor)
+    poses = []
+    if shows_poses:
+        poses = [
+            (after.step, at(before.point), before.heading)
+            for before, after in steps
+            if before.heading is not None
+        ]
     floors = {
         after.step: where.floors.get(after.place)
         for before, after in steps
@@ -49,11 +57,7 @@ def draw_walk(
     return {
         "number": number,
         "moves": [_move(leg, at) for leg in steps if _length(leg, at) > 1],
-        "poses": [
-            (after.step, at(before.point), before.heading)
-            for before, after in steps
-            if shows_poses and before.heading is not None
-        ],
+        "poses": poses,
         "views": where.views.get(actor) or {},
         "stops": _Stops(where, waypoints, at, numbered, bool(facing)).draw(),
         "wrong": (),
@@ -96,8 +100,9 @@ def _move(leg: tuple[Waypoint, Waypoint], at: At) -> tuple[Any, ...]:
     (x1, y1), (x2, y2) = _longest(line)
     turn = math.degrees(math.atan2(y2 - y1, x2 - x1))
     arrow = x1 + 0.6 * (x2 - x1), y1 + 0.6 * (y2 - y1), turn
-    has_room = math.dist((x1, y1), (x2, y2)) > _SHORT
-    return line, arrow if has_room else None, leg[1].step
+    if math.dist((x1, y1), (x2, y2)) <= _SHORT:
+        return line, None, leg[1].step
+    return line, arrow, leg[1].step
 
 
 class _Stops:
@@ -117,9 +122,11 @@ class _Stops:
         self._numbered = numbered
         self._has_dart = has_dart
         self._final = waypoints[-1]
-        before = [stop for stop in waypoints if stop.step < where.mistake]
-        # where the mistake was made; its number is placed early
-        self._left = before[-1] if before else None
+        # The stop where the mistake was made; its number is placed early.
+        self._left: Waypoint | None = None
+        for stop in waypoints:
+            if stop.step < where.mistake:
+                self._left = stop
         self._is_grid = where.unit != "m"
 
     def draw(self) -> list[dict[str, Any]]:
@@ -148,10 +155,14 @@ class _Stops:
         is_last = self._final in group
         steps = [stop.step for stop in group]
         place = group[0].place
-        x, y = self._at((self._final if is_last else group[0]).point)
+        # At the end of a walk the marker stands where the actor stopped, a step from others nearby.
+        point = self._final.point if is_last else group[0].point
+        x, y = self._at(point)
         is_end = self._where.failed and is_last
         is_dart = is_last and self._has_dart
-        text = self._number(steps) + (" ✕" if is_end else "")
+        text = self._number(steps)
+        if is_end:
+            text += " ✕"
         half = max(9.0, _CHARACTER * len(text) + 4)
         is_quiet = not text or self._is_hidden_in_game(group, is_last)
         aside = is_dart or (self._where.failed and len(text) > _LONG)
@@ -160,12 +171,16 @@ class _Stops:
             half = _DOT
             text = ""
         elif not aside:
-            self._numbered.append((x, y, half + 8 * (self._left in group)))
+            # The ring around the mistake needs room as well.
+            space = half + 8 if self._left in group else half
+            self._numbered.append((x, y, space))
         elif not is_dart:
             self._numbered.append((x, y, 6.0))
         when = ["start" if step == 0 else f"after step {step}" for step in steps]
         title = [self._where.title(place), ", ".join(when)]
-        can_press = self._where.targets is None
+        pressed = None
+        if self._where.targets is None:  # in a game a press is a move
+            pressed = next((step for step in steps if step), None)
         return {
             "steps": steps,
             "words": ": ".join(filter(None, title)),
@@ -177,18 +192,18 @@ class _Stops:
             "end": is_end,
             "aside": aside,
             "dart": is_dart,
-            "first": next((step for step in steps if step and can_press), None),
+            "first": pressed,
         }
 
     def _number(self, steps: Sequence[int]) -> str:
         """Return the steps as a number: ``S``, ``2·5``, ``3–8``, ``2…14``. On a grid, numbers would
         hide the squares next to them: it has every fifth, and the decisive ones."""
-        decisive = {self._final.step, self._left.step if self._left else 0}
-        shown = [
-            step
-            for step in steps
-            if not self._is_grid or step % _EVERY == 0 or step in decisive
-        ]
+        shown = steps
+        if self._is_grid:
+            decisive = {0, self._final.step}
+            if self._left:
+                decisive.add(self._left.step)
+            shown = [step for step in steps if step % _EVERY == 0 or step in decisive]
         names = ["S" if step == 0 else str(step) for step in shown]
         is_stay = len(names) > 2 and shown[-1] - shown[0] == len(names) - 1
         if is_stay:
@@ -225,11 +240,13 @@ def ring(
         return None
     on_path = {name for name, _ in where.gold}
     after = [move[-1] for move in drawn["moves"] if move[-1] >= where.mistake]
-    wrong = after[:1]
-    if on_path:
-        back = (n for n, step in enumerate(after, 1) if places[step] in on_path)
-        wrong = after[: next(back, len(after))]
-    stops = [each for each in drawn["stops"] if before[-1].step in each["steps"]]
-    stop = stops[0]
-    half = _RING if stop["aside"] else max(_RING, stop["half"] + 6)
+    wrong = []
+    for step in after:
+        wrong.append(step)
+        if not on_path or places[step] in on_path:
+            break
+    stop = next(each for each in drawn["stops"] if before[-1].step in each["steps"])
+    half = _RING
+    if not stop["aside"]:  # around the number, not only around the point
+        half = max(_RING, stop["half"] + 6)
     return (stop["x"], stop["y"], half), wrong

@@ -61,7 +61,9 @@ def metric_of(rows: Sequence[Row], wanted: str) -> Metric:
 
 def scale_of(metric: Metric) -> float:
     """Return the factor from stored to shown values: rates and ratios are percentages."""
-    return 100.0 if metric.kind in ("rate", "ratio") else 1.0
+    if metric.kind in ("rate", "ratio"):
+        return 100.0
+    return 1.0
 
 
 def axis_label(metric: Metric) -> str:
@@ -93,11 +95,11 @@ def error_bars(
     ends = np.array([(each.low, each.high) for each in values]).reshape(-1, 2)
     spread = np.nan_to_num(np.abs(ends.T - means))
     color, dashes, marker = look(number)
-    positions: tuple[Any, Any] = (means, at) if horizontal else (at, means)
+    data: dict[str, Any] = {"x": at, "y": means, "yerr": spread}
+    if horizontal:
+        data = {"x": means, "y": at, "xerr": spread}
     axes.errorbar(
-        *positions,
-        xerr=spread if horizontal else None,
-        yerr=None if horizontal else spread,
+        **data,
         color=color,
         linestyle=dashes if line else "none",
         marker=marker,
@@ -123,7 +125,10 @@ def draw_lengths(request: FigureRequest) -> Drawing:
     metric = metric_of(rows, request.metric)
     factor = scale_of(metric)
     names = request.names([row.name for row in rows])
-    ranges = dict.fromkeys(label for _, parts in found for label in parts)
+    ranges: dict[str, None] = {}
+    for _, parts in found:
+        ranges.update(dict.fromkeys(parts))
+    # A label begins with the shortest length that it holds.
     labels = sorted(ranges, key=lambda label: float(label.split()[0]))
     figure, axes = new_figure(request.width, min(2.3, 0.66 * request.width))
     # Side by side, so that intervals at one length do not hide each other.
@@ -137,20 +142,19 @@ def draw_lengths(request: FigureRequest) -> Drawing:
         ]
         at = [x for x, _ in present]
         error_bars(axes, at, [value for _, value in present], number, names[number])
-    counts = [
-        [parts[label].n for _, parts in found if label in parts] for label in labels
-    ]
-    ticks = [
-        f"{label.replace(' to ', '–')}\nn = {_span(n)}"
-        for label, n in zip(labels, counts, strict=True)
-    ]
+    ticks = []
+    for label in labels:
+        numbers = [parts[label].n for _, parts in found if label in parts]
+        ticks.append(f"{label.replace(' to ', '–')}\nn = {_span(numbers)}")
     axes.set_xticks(range(len(labels)), ticks)
     axes.set_xlim(-0.5, len(labels) - 0.5)
     axes.set_xlabel(f"Length of the reference ({by_length.unit})")
     metric_axis(axes, metric)
     legend_above(axes, names)
     caption = f"{metric.label} by length of the reference, on {splits(rows)}."
-    parts_of_all = [row for _, parts in found for row in parts.values()]
+    parts_of_all: list[Row] = []
+    for _, parts in found:
+        parts_of_all += parts.values()
     return Drawing(
         figure, f"{caption} {interval_note(parts_of_all)} n: episodes of a range."
     )
@@ -169,7 +173,9 @@ def metric_axis(axes: Axes, metric: Metric) -> None:
 def _span(numbers: Sequence[int]) -> str:
     low = min(numbers)
     high = max(numbers)
-    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+    if low == high:
+        return f"{low:,}"
+    return f"{low:,}–{high:,}"
 
 
 def splits(rows: Sequence[Row]) -> str:
@@ -190,7 +196,11 @@ def draw_costs(request: FigureRequest) -> Drawing:
     prices = [_spent(row, "cost") for row in rows]
     tokens = [_tokens(row) for row in rows]
     priced = any(prices)
-    spent = prices if priced else tokens
+    what = "cost"
+    spent = prices
+    if not priced:
+        what = "tokens (no price is known)"
+        spent = tokens
     if not any(spent):
         raise UsageError(
             "no run has a cost or tokens: cost plots need a run with a language model"
@@ -203,9 +213,8 @@ def draw_costs(request: FigureRequest) -> Drawing:
         value = row.values[metric.key].times(scale_of(metric))
         if not row.totals.get("calls") or each == 0.0:
             style = {"color": look(number).color, "linestyle": look(number).dashes}
-            text = (
-                f"{name} (no model)" if not row.totals.get("calls") else f"{name} ($0)"
-            )
+            reason = "$0" if row.totals.get("calls") else "no model"
+            text = f"{name} ({reason})"
             axes.axhline(value.mean, linewidth=0.8, label=text, zorder=1, **style)
         elif each is None:
             notices.append(f"{name}: left out, because its price is unknown")
@@ -221,7 +230,6 @@ def draw_costs(request: FigureRequest) -> Drawing:
     _spent_axis(axes, priced, present)
     metric_axis(axes, metric)
     legend_above(axes, shown)
-    what = "cost" if priced else "tokens (no price is known)"
     caption = f"{metric.label} against {what} per episode, on {splits(rows)}."
     return Drawing(figure, f"{caption} {interval_note(rows)}", tuple(notices))
 
@@ -231,13 +239,17 @@ def _spent(row: Row, key: str) -> float | None:
     total = row.totals.get(key)
     if not row.totals.get("calls"):
         return 0.0
-    return None if total is None else total / row.n
+    if total is None:
+        return None
+    return total / row.n
 
 
 def _tokens(row: Row) -> float | None:
-    parts = [_spent(row, key) for key in ("prompt_tokens", "completion_tokens")]
-    known = [part for part in parts if part is not None]
-    return sum(known) if len(known) == len(parts) else None
+    prompt = _spent(row, "prompt_tokens")
+    completion = _spent(row, "completion_tokens")
+    if prompt is None or completion is None:
+        return None
+    return prompt + completion
 
 
 def _spent_axis(axes: Axes, priced: bool, present: Sequence[float]) -> None:
@@ -308,7 +320,9 @@ def draw_causes(request: FigureRequest) -> Drawing:
 
 def draw_pairs(request: FigureRequest) -> Drawing:
     """Draw the difference of each other run to the first, on the same episodes, with intervals."""
-    keys = [request.metric] if request.metric else []
+    keys = []
+    if request.metric:
+        keys.append(request.metric)
     compared, notices = reports.comparisons(
         request.runs, keys, request.cluster, request.data
     )
@@ -338,9 +352,13 @@ def draw_pairs(request: FigureRequest) -> Drawing:
     axes.set_yticks(range(len(lines)), names[:0:-1])
     axes.set_ylim(-0.7, len(lines) - 0.3)
     axes.tick_params(axis="y", length=0)
-    unit = "points" if factor == 100.0 else tables.UNITS.get(metric.kind, "")
-    of = f"{metric.label} difference to {names[0]}"
-    axes.set_xlabel(f"{of} ({unit})" if unit else of)
+    unit = tables.UNITS.get(metric.kind, "")
+    if factor == 100.0:  # a difference of percentages is in points
+        unit = "points"
+    axis = f"{metric.label} difference to {names[0]}"
+    if unit:
+        axis += f" ({unit})"
+    axes.set_xlabel(axis)
     faint_grid(axes, "x")
     caption = (
         f"Difference in {metric.label} to {names[0]} on the same episodes. {_pair_note(compared)} "
@@ -360,12 +378,15 @@ def _line_of(result: Comparison, wanted: str) -> MetricDifference:
 def _chance(p: float) -> str:
     if math.isnan(p):
         return "no test"
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    if p < 0.001:
+        return "p < 0.001"
+    return f"p = {p:.3f}"
 
 
 def _pair_note(compared: Sequence[Comparison]) -> str:
     units = plural(compared[0].unit or "episode")
     number = min(result.clusters for result in compared)
     note = f"Error bars: 95% intervals with {number:,} {units} as units"
-    corrected = ", corrected by Holm's method" if len(compared) > 1 else ""
-    return f"{note}{corrected}."
+    if len(compared) > 1:
+        note += ", corrected by Holm's method"
+    return f"{note}."

@@ -85,8 +85,13 @@ def draw_curves(request: FigureRequest) -> Drawing:
 
 
 def _expanded(paths: Sequence[Path]) -> list[Path]:
-    return [each for path in paths for each in (reports.run_folders([path])
-            if path.is_dir() and any(path.glob("*/run.json")) else [path])]  # fmt: skip
+    expanded: list[Path] = []
+    for path in paths:
+        if path.is_dir() and any(path.glob("*/run.json")):
+            expanded += reports.run_folders([path])
+        else:
+            expanded.append(path)
+    return expanded
 
 
 def _draw_checkpoints(request: FigureRequest) -> Drawing:
@@ -122,19 +127,24 @@ def _read(path: Path, wanted: str) -> TrainingLog:
     """Read a training log. Raises ``DataError`` for a file without the columns."""
     file = _file_of(path)
     rows = _rows_of(file)
-    columns = dict.fromkeys(key for row in rows for key in row)
+    columns: dict[str, None] = {}
+    for row in rows:
+        columns.update(dict.fromkeys(row))
     counts = next((key for key in STEPS if key in columns), "")
     metric = wanted or next((key for key in VALUES if key in columns), "")
     if metric not in columns:
         options = [key for key in columns if key not in STEPS]
-        problem = f"no column {metric!r}" if wanted else "no known column of results"
+        problem = "no known column of results"
+        if wanted:
+            problem = f"no column {metric!r}"
         raise DataError(file, "", problem, f"--metric: {suggest(metric, options)}")
     steps = []
     values = []
     for number, row in enumerate(rows, 1):
         value = _number(row.get(metric))
         if value is not None:  # a log has lines of other measures
-            steps.append(_number(row.get(counts)) if counts else float(number))
+            step = _number(row.get(counts)) if counts else float(number)
+            steps.append(step)
             values.append(value)
     if None in steps or not values:
         raise DataError(file, f"column {counts!r}", "has no number in some row")
@@ -181,8 +191,9 @@ def _rows_of(file: Path) -> list[Mapping[str, Any]]:
 
 def _title(path: Path) -> str:
     """Return a log's name: its folder's, if all trainers give the file the same name."""
-    generic = path.name in (*LOGS, "metrics.jsonl", "log.jsonl", "log.csv")
-    return path.parent.name if generic else path.stem
+    if path.name in (*LOGS, "metrics.jsonl", "log.jsonl", "log.csv"):
+        return path.parent.name
+    return path.stem
 
 
 def _number(value: Any) -> float | None:
@@ -190,7 +201,9 @@ def _number(value: Any) -> float | None:
         number = float(value)
     except (TypeError, ValueError):
         return None
-    return number if np.isfinite(number) else None
+    if not np.isfinite(number):
+        return None
+    return number
 
 
 def _binned(log: TrainingLog) -> tuple[Floats, Floats, int]:

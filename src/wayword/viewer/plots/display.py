@@ -104,9 +104,10 @@ def plot(
     Raises ``UsageError`` for options that do not fit the runs, and without matplotlib."""
     if kind not in KINDS:
         raise UsageError(f"--kind {kind}: {suggest(kind, list(KINDS))}")
-    paths = [runs] if isinstance(runs, Path | str) else runs
+    if isinstance(runs, Path | str):
+        runs = [runs]
     request = FigureRequest(
-        [Path(path) for path in paths],
+        [Path(path) for path in runs],
         width_of(str(width)),
         metric,
         labels,

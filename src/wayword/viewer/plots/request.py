@@ -46,7 +46,9 @@ class FigureRequest:
         names: list[str] = []
         for name in given:
             repeats = given[: len(names)].count(name)
-            names.append(f"{name} ({repeats + 1})" if repeats else name)
+            if repeats:
+                name = f"{name} ({repeats + 1})"
+            names.append(name)
         return names
 
 
@@ -65,5 +67,7 @@ def interval_note(rows: Sequence[Row]) -> str:
     units = dict.fromkeys(row.clustered or "episode" for row in rows)
     if most > 1:
         units = dict.fromkeys(map(plural, units))
-    number = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    number = f"{least:,}"
+    if most > least:
+        number += f" to {most:,}"
     return f"Error bars: 95% intervals with {number} {' and '.join(units)} as units."

@@ -78,8 +78,10 @@ def draw_map(request: FigureRequest) -> Drawing:
     if isinstance(drawn, Map) and drawn.unit == "squares":
         crop(drawn)
     if not isinstance(drawn, Map):
-        reason = f": {sources.notice}" if sources.notice else ""
-        raise UsageError(f"episode {episode!r} has no map{reason}")
+        problem = f"episode {episode!r} has no map"
+        if sources.notice:
+            problem += f": {sources.notice}"
+        raise UsageError(problem)
     walks = _walks(names, records, sources, drawn)
     shapes = _shapes_at_the_end(drawn)
     west, south, east, north = _box(walks, drawn, shapes)
@@ -94,11 +96,16 @@ def draw_map(request: FigureRequest) -> Drawing:
     _draw_goal(axes, drawn, shapes)
     for number, (name, walk, solved) in enumerate(walks):
         _draw_walk(axes, name, walk, solved, number, inch)
-    sentence = ""
-    mistake = document.mistake if len(runs) == 1 else None
-    if mistake is not None:
+    instruction = sources.instruction(episode)
+    caption = f"Episode {episode}."
+    if instruction:
+        caption = f"Episode {episode}: “{instruction}”"
+    mistake = document.mistake
+    if len(runs) == 1 and mistake is not None:
         _draw_mistake(axes, walks[0][1], mistake.step)
-        sentence = f" {_lettered(axes, mistake.text, document)}"
+        caption += f" {_lettered(axes, mistake.text, document)}"
+    if not drawn.scale:
+        caption += " Computed from headings, not to scale."
     if drawn.scale and drawn.unit == "m":
         _draw_scale(axes, west, south, east)
     legend = axes.legend(
@@ -110,21 +117,17 @@ def draw_map(request: FigureRequest) -> Drawing:
     )
     lines = math.ceil(len(legend.get_texts()) / 2)
     figure.set_figheight(request.width * share + 0.1 + 0.17 * lines)
-    true = "" if drawn.scale else " Computed from headings, not to scale."
-    instruction = sources.instruction(episode)
-    quoted = f": “{instruction}”" if instruction else "."
-    return Drawing(figure, f"Episode {episode}{quoted}{sentence}{true}")
+    return Drawing(figure, caption)
 
 
 def _telling_episode(runs: Sequence[RecordedRun]) -> str:
     """Return the first episode of all runs with different outcomes; of one run, that failed."""
-    outcomes = [
-        {
-            name: scores.get(success_of(run.config), 0.0) > 0.5
-            for name, scores in run.scores()
-        }
-        for run in runs
-    ]
+    outcomes = []
+    for run in runs:
+        success = success_of(run.config)
+        outcomes.append(
+            {name: scores.get(success, 0.0) > 0.5 for name, scores in run.scores()}
+        )
     shared = [name for name in outcomes[0] if all(name in each for each in outcomes)]
     if not shared:
         raise UsageError("the runs have no finished episode in common; give --episode")
@@ -160,7 +163,7 @@ def _walks(
 
 def _shapes_at_the_end(drawn: Map) -> list[Shape]:
     """Return the shapes that are visible after the last step."""
-    last = max(stop.step for walk in drawn.walks.values() for stop in walk)
+    last = max(stop.step for stop in drawn.stops)
     return [shape for shape in drawn.shapes if shape.first == 0 or shape.last > last]
 
 
@@ -169,17 +172,16 @@ def _box(
 ) -> tuple[float, float, float, float]:
     """Return west, south, east and north of the drawing: the ground, if it has one, else the walks
     and the gold path."""
-    points = [stop.point for _, walk, _ in walks for stop in walk]
-    points += [point for _, point in drawn.gold]
-    points += [
-        point
-        for shape in shapes
-        if shape.form in ("rect", "area", "line")
-        for point in shape.points
-    ]
+    points = [point for _, point in drawn.gold]
+    for _, walk, _ in walks:
+        points += [stop.point for stop in walk]
+    for shape in shapes:
+        if shape.form in ("rect", "area", "line"):
+            points += shape.points
     xs, ys = zip(*points, strict=True)
-    has_ground = any(shape.form in ("rect", "area") for shape in shapes)
-    margin = _MARGIN if has_ground else 4 * _MARGIN
+    margin = _MARGIN
+    if not any(shape.form in ("rect", "area") for shape in shapes):
+        margin = 4 * _MARGIN  # walks on nothing need room for their marks
     margin += 0.04 * max(max(xs) - min(xs), max(ys) - min(ys))
     west = min(xs) - margin
     south = min(ys) - margin
@@ -232,12 +234,20 @@ def _outlines(shape: Shape) -> list[list[Point]]:
     if shape.form == "area":
         return [list(shape.points)]
     if shape.form == "rect":
-        (x, y), (right, top) = shape.points[0], shape.points[-1]
+        x, y = shape.points[0]
+        right, top = shape.points[-1]
         return [[(x, y), (right, y), (right, top), (x, top)]]
     if shape.form == "cells":
         half = shape.size / 2
-        signs = ((-half, -half), (half, -half), (half, half), (-half, half))
-        return [[(x + dx, y + dy) for dx, dy in signs] for x, y in shape.points]
+        return [
+            [
+                (x - half, y - half),
+                (x + half, y - half),
+                (x + half, y + half),
+                (x - half, y + half),
+            ]
+            for x, y in shape.points
+        ]
     return []
 
 
@@ -246,7 +256,8 @@ def _draw_names(axes: Axes, shapes: Sequence[Shape], inch: float) -> None:
     written: set[str] = set()
     for shape in shapes:
         text = spaced(shape.label)
-        (x, _), (right, top) = shape.points[0], shape.points[-1]
+        x, _ = shape.points[0]
+        right, top = shape.points[-1]
         fits = len(text) * _GLYPH < abs(right - x) * inch
         if shape.form == "label" and fits:
             _write(axes, text, (x, top), (2, -2), "top")
@@ -278,7 +289,9 @@ def _write(
 def _lettered(axes: Axes, text: str, document: Document) -> str:
     """Return the text with letters for the ids of places, which are marked on the map."""
     drawn = document.drawn
-    places = dict(drawn.gold) | drawn.places if isinstance(drawn, Map) else {}
+    places: dict[str, Point] = {}
+    if isinstance(drawn, Map):
+        places = dict(drawn.gold) | drawn.places
     for place, letter in document.letters.by_place.items():
         if place in text and place in places:
             text = text.replace(place, letter)
@@ -295,7 +308,9 @@ def _draw_goal(axes: Axes, drawn: Map, shapes: Sequence[Shape]) -> None:
                   label="reference path", solid_capstyle="round")  # fmt: skip
         axes.plot(xs[-1], ys[-1], linestyle="none", marker="*", markersize=12, color=_GOAL,
                   markeredgecolor=INK, markeredgewidth=0.5, zorder=2.2, label="goal")  # fmt: skip
-    words = {word for shape in shapes for word in shape.kind.split()}
+    words: set[str] = set()
+    for shape in shapes:
+        words.update(shape.kind.split())
     if {"goal-object", "meant"} & words:
         axes.plot([], [], linestyle="none", marker="o", color=_GOAL, markeredgecolor=INK,
                   markeredgewidth=0.6, label="goal object")  # fmt: skip
@@ -337,7 +352,8 @@ def _draw_walk(
         end = {"marker": "x", "markersize": 6.0, "markeredgewidth": 1.8}
     axes.plot(*points[-1], linestyle="none", color=color, zorder=3.5, **end)
     outcome = "solved" if solved else "failed"
-    axes.plot([], [], color=color, linestyle=dashes, label=f"{name} ({outcome})", **end)
+    label = f"{name} ({outcome})"
+    axes.plot([], [], color=color, linestyle=dashes, label=label, **end)
 
 
 def _draw_mistake(axes: Axes, walk: Sequence[Waypoint], step: int) -> None:

@@ -57,18 +57,19 @@ class Bare:
         self.world.reset(task.episode)
         self.voice = generic.verbalizer(self.world.observe("agent"))
 
-    def step(self, said: str) -> str:
-        feedback = self.world.step("agent", Action(said))
+    def step(self, move: str) -> str:
+        feedback = self.world.step("agent", Action(move))
         seen = self.world.observe("agent")
-        told = generic.feedback(feedback, self.voice), self.voice.self_state(seen)[1]
-        return "\n".join((*told, self.voice.around(seen, None)))
+        feedback_text = generic.feedback(feedback, self.voice)
+        state = self.voice.self_state(seen)[1]
+        return "\n".join((feedback_text, state, self.voice.around(seen, None)))
 
 
 def block(step: Any, moves: list[Any]) -> float:
     """Seconds for a block of steps."""
     began = time.perf_counter()
-    for said in moves:
-        step(said)
+    for move in moves:
+        step(move)
     return time.perf_counter() - began
 
 
@@ -123,7 +124,7 @@ def vectors(count: int = 16, steps: int = 40, rounds: int = 3) -> tuple[float, f
     over the rounds counts, as above.
     """
     moves = [(move,) * count for move in walk()[:steps]]
-    name = "wayword:Wayword-v0"
+    name = "wayword.envs.gymnasium:Wayword-v0"
     options = {"dataset": "household", "settings": HOMES, "include": ["expert_action"]}
     sides = [
         gymnasium.make_vec(name, count, parallel=each, **options)

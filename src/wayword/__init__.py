@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.machinery import PathFinder
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -61,41 +59,20 @@ def __dir__() -> list[str]:
     return sorted(__all__)  # includes names that are not loaded yet
 
 
-class _GymnasiumHook:
-    """Import hook that registers the environment as soon as Gymnasium is imported.
-
-    ``gymnasium.make("wayword:Wayword-v0")`` imports ``wayword`` and then expects the id to be
-    registered. Importing Gymnasium here would slow every ``import wayword``; without the hook, an
-    earlier ``import wayword`` would leave the id unregistered.
-    """
-
-    def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> Any:
-        if name != "gymnasium":
-            return None
-        sys.meta_path.remove(self)
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is not None:
-            loader: Any = spec.loader
-            load = loader.exec_module
-
-            def exec_module(module: ModuleType) -> None:
-                load(module)
-                _register_gymnasium(module)
-
-            loader.exec_module = exec_module
-        return spec
-
-
 def _register_gymnasium(gymnasium: Any) -> None:
+    """Register the environment, unless this was done."""
+    name = "Wayword-v0"
     module = "wayword.envs.gymnasium"
-    gymnasium.register(
-        id="Wayword-v0",
-        entry_point=f"{module}:WaywordEnv",
-        vector_entry_point=f"{module}:vector",
-    )
+    if name not in gymnasium.registry:
+        gymnasium.register(
+            id=name,
+            entry_point=f"{module}:WaywordEnv",
+            vector_entry_point=f"{module}:vector",
+        )
 
 
+# ``gymnasium.make("wayword:Wayword-v0")`` imports ``wayword`` and then expects the id to be
+# registered. Gymnasium itself is not imported here: that takes longer than all of Wayword. In a
+# program that imports it later, ``wayword.envs.gymnasium`` registers the id.
 if "gymnasium" in sys.modules:
     _register_gymnasium(sys.modules["gymnasium"])
-else:
-    sys.meta_path.insert(0, _GymnasiumHook())

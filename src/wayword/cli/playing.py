@@ -213,8 +213,10 @@ def mcp(
     from wayword.core.errors import needing
     from wayword.envs import make
 
+    # Here already, so that no dataset is opened in vain.
     with needing("the MCP server needs the mcp package", "mcp"):
-        from wayword.envs.mcp import server
+        import mcp  # noqa: F401
+    from wayword.envs.mcp import server
     from wayword.settings import parse
 
     environment = make(

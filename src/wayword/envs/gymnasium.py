@@ -2,14 +2,16 @@
 
     import gymnasium
 
-    env = gymnasium.make("wayword:Wayword-v0", dataset="houses", include=["expert_action"])
+    name = "wayword.envs.gymnasium:Wayword-v0"
+    env = gymnasium.make(name, dataset="houses", include=["expert_action"])
     observation, info = env.reset(seed=0)
     observation, reward, terminated, truncated, info = env.step(info["expert_action"])
 
 Other keywords are those of :func:`wayword.envs.make`. Observations are texts (JSON for structured
 views, joined messages for chat prompts; ``info["messages"]`` has them separately). ``reset`` takes
 ``options={"episode": ID}``, or settings of a newly generated scene: ``options={"rooms": 6}``. The
-id is registered by ``import wayword``.
+part of the name before the colon is the module that registers the id. ``wayword:Wayword-v0`` works
+as well in a program that imports ``gymnasium`` before ``wayword``.
 
 Infos are those of :class:`~wayword.envs.environment.Environment`, with ``episode_id`` in place of
 ``episode``, which belongs to Gymnasium's ``RecordEpisodeStatistics``. With ``actions="menu"``
@@ -28,6 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword import _register_gymnasium
 from wayword.core.dataset import Dataset
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, missing
@@ -262,3 +265,6 @@ def vector(
             [env.action_space for env in envs.envs]
         )
     return envs
+
+
+_register_gymnasium(gymnasium)

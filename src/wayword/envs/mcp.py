@@ -19,10 +19,6 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any
 
-import anyio
-import anyio.to_thread
-from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BeforeValidator
 
 from wayword.core.agent import Agent
@@ -127,15 +123,6 @@ def one_argument(tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if tool == "act" and others and isinstance(value, str) and "[" not in value:
         value = {"action": value, **others}
     return {names[0]: value}
-
-
-class TolerantServer(MCPServer):
-    """A server whose tools take their arguments in every form that clients send."""
-
-    async def call_tool(
-        self, name: str, arguments: dict[str, Any], context: Any = None
-    ) -> Any:
-        return await super().call_tool(name, one_argument(name, arguments), context)
 
 
 ToolText = Annotated[str, BeforeValidator(tool_text)]
@@ -294,6 +281,20 @@ class AssistantSession:
 def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
     """The server and its session, which must be closed. ``server.run()`` talks on standard input
     and output."""
+    # Importing mcp opens the metadata of every installed package.
+    import anyio
+    import anyio.to_thread
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    class TolerantServer(MCPServer):
+        """A server whose tools take their arguments in every form that clients send."""
+
+        async def call_tool(
+            self, name: str, arguments: dict[str, Any], context: Any = None
+        ) -> Any:
+            return await super().call_tool(name, one_argument(name, arguments), context)
+
     if env.options.view != "text":
         raise UsageError("assistants get the text view only; remove view")
     session = AssistantSession(env, out)

@@ -111,10 +111,25 @@ def test_without_a_seed_no_two_play_the_same_episode(parallel: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "order", ["import wayword, gymnasium", "import gymnasium, wayword"]
+    "order",
+    ["import wayword, gymnasium", "import gymnasium, wayword", "import gymnasium"],
 )
-def test_the_id_is_there_in_whatever_order_they_are_imported(order: str) -> None:
+def test_the_id_of_the_module_is_registered_in_any_order_of_imports(order: str) -> None:
+    name = "wayword.envs.gymnasium:Wayword-v0"
+    code = f"{order}; gymnasium.make('{name}', dataset='two_phase').reset()"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("order", ["import gymnasium, wayword", "import gymnasium"])
+def test_the_short_id_is_registered_where_gymnasium_is_imported_first(
+    order: str,
+) -> None:
     code = f"{order}; gymnasium.make('wayword:Wayword-v0', dataset='two_phase').reset()"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_importing_wayword_changes_nothing_about_imports() -> None:
+    code = "import sys; before = list(sys.meta_path); import wayword; assert sys.meta_path == before"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

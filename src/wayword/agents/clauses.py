@@ -26,7 +26,9 @@ MOST_CLAUSES = 9  # beyond this, the shortest neighboring clauses are joined
 
 FOLLOW = "follow"  # the decision to follow a clause; its argument is the number, from 1
 
-YES, NO = "yes", "no"  # answers to questions about clauses
+# Answers to questions about clauses
+YES = "yes"
+NO = "no"
 
 MOTION_VERBS = (
     "go|walk|turn|stop|wait|enter|exit|leave|continue|head|make|take|move|proceed|follow|cross|"
@@ -78,7 +80,9 @@ def follow_action(number: int) -> Action:
 def done_answers(followed: int, count: int, final_action: Action) -> dict[Action, str]:
     """Return the decisions for the answers to "is clause ``followed`` of ``count`` done?": no stays
     with it, yes continues with the next one, or after the last with ``final_action``."""
-    next_action = final_action if followed == count else follow_action(followed + 1)
+    next_action = final_action
+    if followed < count:
+        next_action = follow_action(followed + 1)
     return {follow_action(followed): NO, next_action: YES}
 
 
@@ -127,7 +131,9 @@ def named_part(thought: str, parts: Sequence[str]) -> int:
         if words.count(" ") + 1 >= _LEAST_WORDS and f" {words} " in text:
             numbers.add(number)
     numbers &= {*range(1, len(parts) + 1)}
-    return numbers.pop() if len(numbers) == 1 else 0
+    if len(numbers) != 1:
+        return 0
+    return numbers.pop()
 
 
 def _word_text(text: str) -> str:
@@ -140,8 +146,11 @@ def clauses(instruction: str) -> tuple[Clause, ...]:
     for begin, sentence in _split_at(instruction, 0, _SENTENCE):
         for at, part in _split_at(sentence, begin, _CUT_WITHIN):
             link = _LINKING_WORDS.match(part)
-            skipped = link.end() if link else 0
-            if words := part[skipped:].strip().rstrip(".,;! "):
+            skipped = 0
+            if link:
+                skipped = link.end()
+            words = part[skipped:].strip().rstrip(".,;! ")
+            if words:
                 ends_sentence = at + len(part) == begin + len(sentence)
                 pieces.append(Clause(words, at + skipped, ends_sentence))
     # Join the pieces that are not steps of their own to their neighbors.
@@ -152,14 +161,21 @@ def clauses(instruction: str) -> tuple[Clause, ...]:
         if merged and pending is None and _ONLY_STOP.match(words):
             merged[-1] = _join(merged[-1], piece)
             continue
-        joined = piece if pending is None else _join(pending, piece)
+        joined = piece
+        if pending is not None:
+            joined = _join(pending, piece)
         passes = _ONLY_PASS.match(words) and not piece.ends_sentence
         no_step = passes or _SITUATION.match(words) or not MOTION.search(words)
-        pending = joined if no_step or _ONLY_TURN.match(words) else None
-        if pending is None:
+        pending = None
+        if no_step or _ONLY_TURN.match(words):
+            pending = joined
+        else:
             merged.append(joined)
-    if pending is not None:
-        merged[-1:] = [_join(merged[-1], pending)] if merged else [pending]
+    # What is left at the end belongs to the last step.
+    if pending is not None and merged:
+        merged[-1] = _join(merged[-1], pending)
+    elif pending is not None:
+        merged.append(pending)
     while len(merged) > MOST_CLAUSES:
         sizes = [
             len(first.text) + len(second.text) for first, second in pairwise(merged)
@@ -218,17 +234,21 @@ def turn_of(clause: str) -> float | None:
         (match for match in turns if match[3].lower() != "straight"), turns[0]
     )
     bearing_verb, modifier, direction = (
-        part.lower() if part else "" for part in chosen.groups()
+        (part or "").lower() for part in chosen.groups()
     )
+    if direction == "straight":
+        return 0.0
     if direction not in ("left", "right"):
-        return 0.0 if direction == "straight" else 180.0
+        return 180.0
     if bearing_verb or modifier.startswith("slight"):
         degrees = 45.0
     elif modifier:
         degrees = 135.0
     else:
         degrees = 90.0
-    return degrees if direction == "right" else -degrees
+    if direction == "left":
+        return -degrees
+    return degrees
 
 
 _PREPOSITIONS = re.compile(

@@ -19,7 +19,7 @@ from typing import Annotated, ClassVar
 from annotated_types import Ge
 
 from wayword.agents.legal import Legal
-from wayword.agents.person import PlayerLeft, Situation, hear, person_of
+from wayword.agents.person import PlayerLeft, Situation, Style, hear, person_of
 from wayword.agents.strategies.strategy import instruction, task_rules
 from wayword.agents.team.messages import UNDERSTOOD
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
@@ -94,12 +94,11 @@ class MapSketch:
                     or letter == "@"
                 ):
                     grid[row, position] = letter
-        lines = [
-            "".join(
-                grid.get((row, column), " ") for column in range(MAP_COLUMNS + 4)
-            ).rstrip()
-            for row in range(max(row for row, _ in grid) + 1)
-        ]
+        lines = []
+        for row in range(max(row for row, _ in grid) + 1):
+            # Four more columns than places, for the numbers at the right edge.
+            cells = [grid.get((row, column), " ") for column in range(MAP_COLUMNS + 4)]
+            lines.append("".join(cells).rstrip())
         facing = compass(self._heading)
         legend = "o visited; numbers: choices of goto; . seen"
         return "\n".join([*lines, f"@ you, facing {facing}; {legend}"])
@@ -175,15 +174,21 @@ def list_actions(
             )
         else:
             bare_verbs.append(f"{number} {action.name}")
-    lines = ["   ".join(bare_verbs)] if bare_verbs else []
+    lines = []
+    if bare_verbs:
+        lines.append("   ".join(bare_verbs))
     for name, choices in groups.items():
+        line = f"{name + ':':<11} {'   '.join(choices[:most_choices])}"
         hidden_count = len(choices) - (most_choices or len(choices))
-        hint = f"   … {hidden_count} more: ? {name}" if hidden_count > 0 else ""
-        lines.append(f"{name + ':':<11} {'   '.join(choices[:most_choices])}{hint}")
+        if hidden_count > 0:
+            line += f"   … {hidden_count} more: ? {name}"
+        lines.append(line)
     text_verbs = [
         f"{name} …" for name in space.open_verbs if not verb or name.startswith(verb)
     ]
-    return [*lines, f"with words: {', '.join(text_verbs)}"] if text_verbs else lines
+    if text_verbs:
+        lines.append(f"with words: {', '.join(text_verbs)}")
+    return lines
 
 
 def _complete_action(
@@ -251,7 +256,9 @@ def partner_text(episode: Episode, actor: str) -> str:
     sentences = dict.fromkeys(
         UNDERSTOOD.get(role, UNDERSTOOD["partner"]) for role in others
     )
-    return f"A scripted partner understands: {' '.join(sentences)}" if sentences else ""
+    if not sentences:
+        return ""
+    return f"A scripted partner understands: {' '.join(sentences)}"
 
 
 class Human(Agent):
@@ -347,8 +354,10 @@ class Human(Agent):
         show = self._person.write
         others = ", ".join(situation.others)
         if self._turn == 1:
-            who = f", you are {actor}, with {others}" if others else ""
-            show(f"\nEpisode {episode.id}{who}", "dim")
+            title = f"\nEpisode {episode.id}"
+            if others:
+                title += f", you are {actor}, with {others}"
+            show(title, "dim")
             show(situation.instruction, "title")
             if situation.rules:
                 show(situation.rules)
@@ -357,18 +366,24 @@ class Human(Agent):
                 f"? lists all actions, ?? repeats the task; {map_hint}quit leaves"
             )
             show(f"{help_line}; words may be abbreviated", "dim")
-        show(f"\nTurn {self._turn}{f' of {actor}' if others else ''}", "dim")
+        title = f"\nTurn {self._turn}"
+        if others:
+            title += f" of {actor}"
+        show(title, "dim")
         show("\n".join(line for line in (situation.state, situation.around) if line))
         show("\n".join(list_actions(space, self._settings.listed)), "dim")
         return situation
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         words = generic.feedback(feedback, self._verbalizer)
-        if words:
-            stopped = isinstance(decision, Decision) and decision.action == STOP
-            self._person.write(
-                words, "" if stopped else "good" if feedback.ok else "warning"
-            )
+        if not words:
+            return
+        style: Style = "warning"
+        if isinstance(decision, Decision) and decision.action == STOP:
+            style = ""
+        elif feedback.ok:
+            style = "good"
+        self._person.write(words, style)
 
 
 agent = Human

@@ -46,7 +46,9 @@ class Prompts:
         self._user_blocks: dict[str, Block] = {}
         if folder and not Path(folder).is_dir():
             raise UsageError(f"prompts={folder}: no such folder")
-        paths = sorted(Path(folder).glob("*.txt")) if folder else []
+        paths: list[Path] = []
+        if folder:
+            paths = sorted(Path(folder).glob("*.txt"))
         for path in paths:
             # A misspelled file would silently have no effect.
             if path.stem not in self._page_of:
@@ -116,11 +118,17 @@ def _page_names(folder: Path) -> Mapping[str, str]:
     """The pages of all blocks in a folder. Agents of one folder share a user's texts."""
     pages = _pages(folder)
     names = pages.list_templates(extensions=["jinja"])
-    return {block: name for name in names for block in pages.get_template(name).blocks}
+    page_of = {}
+    for name in names:
+        for block in pages.get_template(name).blocks:
+            page_of[block] = name
+    return page_of
 
 
 def _keep_newlines(value: object) -> object:
-    return value.replace("\n", _NEWLINE) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return value.replace("\n", _NEWLINE)
+    return value
 
 
 def _user_block(path: Path) -> Block:

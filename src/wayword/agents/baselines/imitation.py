@@ -37,18 +37,18 @@ Ints = NDArray[np.int64]
 WEIGHTS = Path(__file__).parents[2] / "weights"
 WORD = re.compile(r"[a-z]+|[0-9]+")
 # First two indices of a vocabulary: padding, and words that are not in it
-PAD, UNKNOWN = (
-    0,
-    1,
-)
+PAD = 0
+UNKNOWN = 1
 LONGEST = {"instruction": 80, "caption": 48, "objects": 16, "summary": 64}
 """Maximum number of words read per kind of text."""
 FEATURES = 14  # geometric features of an option
 TEXTS = ("captions", "objects", "summary")
 Step = tuple[Mapping[str, Any], int]
 """The network's inputs at a viewpoint, and the number of the option taken there."""
-EXPANSIONS, CANDIDATES = 64, 32
-"""Walks that the pre-explored setting expands, and the likeliest of them that a speaker ranks."""
+EXPANSIONS = 64
+"""Walks that the pre-explored setting expands."""
+CANDIDATES = 32
+"""Likeliest walks of them that a speaker ranks."""
 BACKTRACK_COST = 1.0
 """Log-probability that an earlier option must be ahead for each action needed to walk back and take
 it; chosen on half of dev_unseen among 0.6, 0.8, 1, 1.2, 1.5, 2 and 2.5."""
@@ -69,7 +69,10 @@ def object_words(sector: Sector) -> list[str]:
     nearest_first = sorted(
         sector.sightings, key=lambda each: (each.distance or 0.0, each.name)
     )
-    return [word for sighting in nearest_first for word in tokenize(sighting.name)]
+    words: list[str] = []
+    for sighting in nearest_first:
+        words += tokenize(sighting.name)
+    return words
 
 
 def features(
@@ -356,14 +359,11 @@ class PreexploredImitation(ImitationAgent):
         if self._speaker is None:
             return 0.0
         steps = [*stop.walk.steps, stop.step]
-        inputs = {
-            name: _stacked([seen[name][0] for seen, _ in steps]) for name in TEXTS
-        }
+        inputs = {}
+        for name in TEXTS:
+            inputs[name] = _stacked([seen[name][0] for seen, _ in steps])
         # Of the viewpoint itself, and of the option taken there
-        for name in (
-            "rows",
-            "geometry",
-        ):
+        for name in ("rows", "geometry"):
             inputs[name] = np.stack(
                 [seen[name][0][[0, number]] for seen, number in steps]
             )
@@ -443,7 +443,11 @@ class Option:
 def _stacked(rows: list[Ints]) -> Ints:
     """Return arrays as one, padded with zeros to the largest."""
     shape = np.max([row.shape for row in rows], axis=0)
-    return np.stack([np.pad(row, [(0, n) for n in shape - row.shape]) for row in rows])
+    padded = []
+    for row in rows:
+        missing = [(0, count) for count in shape - row.shape]
+        padded.append(np.pad(row, missing))
+    return np.stack(padded)
 
 
 def _displacement(neighbor: Neighbor) -> NDArray[np.float64]:

@@ -43,7 +43,9 @@ class PlannedWalk(Agent):
     async def act(
         self, observation: Observation, space: ActionSpace
     ) -> Decision | Rejection:
-        return Decision(self._plan.pop(0) if self._plan else STOP)
+        if not self._plan:
+            return Decision(STOP)
+        return Decision(self._plan.pop(0))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         if feedback.status == SLIPPED and isinstance(decision, Decision):
@@ -104,7 +106,9 @@ class Expert(Agent):
         self._make_plan = plan
 
     async def begin(self, episode: Episode) -> None:
-        self._replans_left = MOST_REPLANS if len(episode.actors) > 1 else 0
+        self._replans_left = 0
+        if len(episode.actors) > 1:  # others change what a plan relied on
+            self._replans_left = MOST_REPLANS
 
     async def act(
         self, observation: Observation, space: ActionSpace

@@ -60,10 +60,13 @@ class RandomAgent(_Baseline):
         if self._moves_taken >= (self._settings.steps or usual):
             return Decision(STOP)
         if isinstance(observation, StreetObservation):
-            has_choice = observation.exits > 2 or self._moves_taken == 0
-            return Decision(self._rng.choice(TURNS) if has_choice else FORWARD)
+            if observation.exits > 2 or self._moves_taken == 0:
+                return Decision(self._rng.choice(TURNS))
+            return Decision(FORWARD)
         moves = [action for action in space.listed if action != STOP]
-        return Decision(self._rng.choice(moves) if moves else STOP)
+        if not moves:
+            return Decision(STOP)
+        return Decision(self._rng.choice(moves))
 
 
 class ForwardAgent(_Baseline):
@@ -80,7 +83,9 @@ class ForwardAgent(_Baseline):
         self, observation: Observation, space: ActionSpace
     ) -> Decision | Rejection:
         if isinstance(observation, StreetObservation):
-            return Decision(FORWARD if self._moves_taken < STREET_MOVES else STOP)
+            if self._moves_taken >= STREET_MOVES:
+                return Decision(STOP)
+            return Decision(FORWARD)
         if isinstance(observation, IndoorObservation):
             facing = observation.heading
             angles = {

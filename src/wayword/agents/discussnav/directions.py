@@ -47,9 +47,12 @@ class Direction:
 def side_text(direction: int) -> str:
     """Return the side of a direction: ``ahead``, ``30° to the right`` … ``behind``."""
     degrees = relative((direction - 1) * SECTOR_WIDTH, 0.0)
-    if abs(degrees) in (0.0, 180.0):
-        return "behind" if degrees else "ahead"
-    return f"{abs(degrees):.0f}° to the {'right' if degrees > 0 else 'left'}"
+    if degrees == 0.0:
+        return "ahead"
+    if abs(degrees) == 180.0:
+        return "behind"
+    side = "right" if degrees > 0 else "left"
+    return f"{abs(degrees):.0f}° to the {side}"
 
 
 def direction_number(heading: float, facing: float) -> int:
@@ -201,7 +204,9 @@ class OnBase:
             self._detector.check_view(observation)
         if len(self._views) < DIRECTIONS:
             self._views.append(observation)
-        return rotate(SECTOR_WIDTH) if len(self._views) < DIRECTIONS else None
+        if len(self._views) == DIRECTIONS:
+            return None
+        return rotate(SECTOR_WIDTH)
 
     def directions(self) -> tuple[Direction, ...] | None:
         if self._directions is None:
@@ -251,36 +256,42 @@ class OnBase:
         view = self._towards(heading)
         if view is None:
             return Direction(number, heading, (), ())
-        detections = [
-            detection
-            for detection in (self._detector.detect(view) if self._detector else ())
-            if direction_number(absolute(view.heading + detection.bearing), facing)
-            == number
-        ]
-        captions = (f"There is {caption(detections)}.",) if detections else ()
+        detections = []
+        if self._detector is not None:
+            # A view is wider than a direction: what is in its neighbors' belongs to them.
+            for detection in self._detector.detect(view):
+                bearing = absolute(view.heading + detection.bearing)
+                if direction_number(bearing, facing) == number:
+                    detections.append(detection)
+        captions: tuple[str, ...] = ()
+        if detections:
+            captions = (f"There is {caption(detections)}.",)
         tags = tuple(dict.fromkeys(detection.name for detection in detections))
         metres = stride(
             clear_ahead(view.depth, view.eye, relative(heading, view.heading))
         )
         east, north = unit(heading)
+        action = None
         if metres:
             action = goto(view.x + metres * east, view.y + metres * north)
-        else:
-            action = None
         return Direction(number, heading, captions, tags, action)
 
     def _towards(self, heading: float) -> View | None:
         """Return the view nearest to a heading, None if none shows it: turns may fall short."""
         best = min(self._views, key=lambda view: abs(relative(heading, view.heading)))
         width = max(best.field_of_view, SECTOR_WIDTH)
-        return best if abs(relative(heading, best.heading)) <= width / 2 else None
+        if abs(relative(heading, best.heading)) > width / 2:
+            return None
+        return best
 
 
 def stride(free_metres: float) -> float:
     """Return the length of a step with ``free_metres`` free; 0 if no step is possible."""
     if free_metres < BLOCKED:
         return 0.0
-    return free_metres / 2 if free_metres < NEARBY else STRIDE
+    if free_metres < NEARBY:
+        return free_metres / 2
+    return STRIDE
 
 
 Surroundings = OnViewpoints | OnBase
@@ -302,13 +313,18 @@ def scene_text(directions: Sequence[Direction], subset: Collection[int] = ()) ->
             continue
         own = [sight for sight in sights if written_in[sight] == direction.id]
         others = [written_in[sight] for sight in sights if sight not in own]
-        numbers = " and ".join(map(str, dict.fromkeys(others)))
-        prefix = "In part as" if own or len(others) > 1 else "As"
-        parts = [*own, f"{prefix} in direction {numbers}."] if others else own
-        parts = [*parts, f"[{tags}]"] if tags else parts
+        parts = own
+        if others:
+            prefix = "In part as" if own or len(others) > 1 else "As"
+            numbers = " and ".join(map(str, dict.fromkeys(others)))
+            parts = [*own, f"{prefix} in direction {numbers}."]
+        if tags:
+            parts = [*parts, f"[{tags}]"]
         marks = "; ".join((side_text(direction.id), *direction.marks))
-        no_exit = "" if direction.action else " (no path)"
-        lines.append(f"Direction {direction.id} ({marks}){no_exit}: {' '.join(parts)}")
+        title = f"Direction {direction.id} ({marks})"
+        if not direction.action:
+            title += " (no path)"
+        lines.append(f"{title}: {' '.join(parts)}")
     return "\n".join(lines)
 
 
@@ -355,12 +371,10 @@ async def describe_scene(
         image = surroundings.picture(direction)
         if image is None and not recorded:
             return direction
-        if (
-            memory
-            and (remembered := memory.find(surroundings.viewpoint, direction))
-            is not None
-        ):
-            return replace(direction, captions=(remembered,))
+        if memory:
+            remembered = memory.find(surroundings.viewpoint, direction)
+            if remembered is not None:
+                return replace(direction, captions=(remembered,))
         kinds = (
             f"What {kind} can you see in direction {direction.id}?" for kind in types
         )
@@ -369,21 +383,22 @@ async def describe_scene(
             "seen": recorded or "(see the picture)",
         }
         question = prompts.fill("scene_question", questions="\n".join(kinds), **slots)
+        images = (image,) if image else ()
+        recovery = "no description of the direction"
+        if recorded:
+            recovery = "the recorded sentence, unchanged"
         answer = await meeting.ask(
             "scene",
-            [
-                system(prompts["scene"]),
-                Message("user", question, (image,) if image else ()),
-            ],
+            [system(prompts["scene"]), Message("user", question, images)],
             None,
             lambda text: " ".join(text.split()) or None,
-            "the recorded sentence, unchanged"
-            if recorded
-            else "no description of the direction",
+            recovery,
         )
-        if memory and answer is not None:
+        if answer is None:
+            answer = recorded
+        elif memory:
             memory.keep(surroundings.viewpoint, direction, answer)
-        text = recorded if answer is None else answer
-        return replace(direction, captions=(text,) if text else ())
+        captions = (answer,) if answer else ()
+        return replace(direction, captions=captions)
 
     return tuple(await ask_all([ask_about(direction) for direction in directions]))

@@ -72,9 +72,9 @@ class Meeting:
     ) -> Answer | None:
         """Return the answer parsed by ``read``, or None after a failure, which is noted."""
         answer = None
-        sampling = Sampling(
-            max_tokens=self.max_tokens, json_schema=schema if self.constrained else None
-        )
+        if not self.constrained:
+            schema = None
+        sampling = Sampling(max_tokens=self.max_tokens, json_schema=schema)
         try:
             async with asyncio.timeout(self.patience):
                 completion = await self.toolkit.model(expert).complete(
@@ -117,7 +117,9 @@ class InstructionLandmark:
     types: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.name} ({', '.join(self.types)})" if self.types else self.name
+        if not self.types:
+            return self.name
+        return f"{self.name} ({', '.join(self.types)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,9 @@ class Analysis:
 
     @property
     def types(self) -> tuple[str, ...]:
-        types = dict.fromkeys(kind for mark in self.landmarks for kind in mark.types)
+        types: dict[str, None] = {}
+        for mark in self.landmarks:
+            types.update(dict.fromkeys(mark.types))
         return tuple(types) or USUAL_TYPES
 
 
@@ -142,7 +146,9 @@ async def analyze(meeting: Meeting, instruction: str) -> Analysis:
     parts = await meeting.form(
         "decomposition", DECOMPOSITION, recovery, instruction=instruction
     )
-    actions = list(parts["actions"]) if parts else [instruction]
+    actions = [instruction]
+    if parts:
+        actions = list(parts["actions"])
     extracted = await meeting.form(
         "landmarks",
         LANDMARKS,
@@ -269,8 +275,10 @@ def trail_text(history: History) -> str:
     """Return the summarized walk, or a sentence that it has not started."""
     if not history.blocks and not history.dropped:
         return "The walk has not started."
-    gap = [f"({history.dropped} earlier steps left out)"] if history.dropped else []
-    return "\n".join([*gap, *history.blocks])
+    lines = list(history.blocks)
+    if history.dropped:
+        lines.insert(0, f"({history.dropped} earlier steps left out)")
+    return "\n".join(lines)
 
 
 # The decision: several predictions, and a discussion if they differ.
@@ -319,7 +327,9 @@ async def fuse(meeting: Meeting, groups: Sequence[Sequence[Opinion]]) -> list[Op
         filled = await meeting.form(
             "fusion", FUSION, "only the first thought", thoughts=thoughts
         )
-        thought = str(filled["thought"]) if filled else group[0].thought
+        thought = group[0].thought
+        if filled:
+            thought = str(filled["thought"])
         return Opinion(group[0].choice, thought)
 
     return await ask_all([fuse_group(group) for group in groups])

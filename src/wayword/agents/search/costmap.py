@@ -75,12 +75,12 @@ def frontiers(free: Bools, explored: Bools, min_cells: int = 1) -> list[list[Cel
         unknown[:-2, 1:-1] | unknown[2:, 1:-1] | unknown[1:-1, :-2] | unknown[1:-1, 2:]
     )
     labels, count = label(free & border, structure=np.ones((3, 3)))
-    groups = [
-        [(int(j), int(i)) for j, i in np.argwhere(labels == number)]
-        for number in range(1, count + 1)
-    ]
-    kept_groups = [group for group in groups if len(group) >= min_cells]
-    return sorted(kept_groups, key=lambda group: (-len(group), group[0]))
+    groups = []
+    for number in range(1, count + 1):
+        group = [(int(j), int(i)) for j, i in np.argwhere(labels == number)]
+        if len(group) >= min_cells:
+            groups.append(group)
+    return sorted(groups, key=lambda group: (-len(group), group[0]))
 
 
 CELL = 0.25
@@ -91,10 +91,8 @@ HEAD_HEIGHT = 1.4  # metres above which an object is no obstacle
 SKIM_HEIGHT = 0.3  # metres below which the floor under a ray is free
 NARROWEST_RADIUS = 0.08  # minimum radius (metres) that ``narrow_body`` plans for
 # Levels of a robot's own map: too near for its center, an obstacle
-INSCRIBED, LETHAL = (
-    99,
-    100,
-)
+INSCRIBED = 99
+LETHAL = 100
 RAY_SAMPLES = 24  # samples along the low part of a ray
 
 

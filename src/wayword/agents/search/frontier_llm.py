@@ -85,7 +85,8 @@ def likely_room(names: Sequence[str]) -> str:
     best = max(votes, key=votes.__getitem__)
     if not votes[best]:
         return ""
-    return f"probably {'an' if best[0] in 'aeiou' else 'a'} {best}"
+    article = "an" if best[0] in "aeiou" else "a"
+    return f"probably {article} {best}"
 
 
 class FrontierLLM(FrontierAgent):
@@ -183,8 +184,11 @@ class FrontierLLM(FrontierAgent):
         if len(listed) > 1:
             metres = [frontier.metres for frontier in listed]
             picked = await self._ask(text, numbers, metres)
-            rejection = picked if isinstance(picked, Rejection) else None
-            answer = picked.said[:200] if isinstance(picked, Rejection) else picked
+            if isinstance(picked, Rejection):
+                rejection = picked
+                answer = picked.said[:200]
+            else:
+                answer = picked
             self.toolkit.note(
                 ASKED, valid=rejection is None, answer=answer, listed=lines
             )
@@ -206,7 +210,9 @@ class FrontierLLM(FrontierAgent):
                 metres
             )
             return numbers[int(np.argmax(scores))]
-        seed = self.toolkit.rng.getrandbits(31) if settings.temperature else None
+        seed = None
+        if settings.temperature:
+            seed = self.toolkit.rng.getrandbits(31)
         limits = settings.max_tokens, settings.temperature, seed
         reply = await ask(model, [user(text)], numbers, settings.decoding, *limits)
         return read_pick(reply, numbers)

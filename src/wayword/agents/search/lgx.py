@@ -14,7 +14,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Le
 
@@ -68,8 +68,11 @@ def quarter_captions(detector: Perceiver, views: Sequence[View]) -> dict[str, st
 def first_word_fits(text: str, names: Sequence[str]) -> bool:
     """True if the answer's first word is part of a name, the rule of LGX's released code: "no"
     counts as an answer if a ``notebook`` is listed."""
-    words = [re.sub(r"[^\w\s]", "", word) for word in text.split()[:1]]
-    return any(word.lower() in name.lower() for word in words for name in names)
+    words = text.split()
+    if not words:
+        return False
+    word = re.sub(r"[^\w\s]", "", words[0]).lower()
+    return any(word in name.lower() for name in names)
 
 
 @dataclass(frozen=True)
@@ -138,16 +141,19 @@ class ListingSearcher(Searcher):
     async def decide(self, names: Sequence[str]) -> str | Rejection:
         """Return the choice, and note it: as ``asked`` if a model made it, else ``picked``."""
         picked = await self.pick(names)
-        is_valid = not isinstance(picked, Rejection)
-        answer = picked.said[:200] if isinstance(picked, Rejection) else picked
+        answer = picked
+        if isinstance(answer, Rejection):
+            answer = answer.said[:200]
+        details: dict[str, Any] = {
+            "valid": not isinstance(picked, Rejection),
+            "answer": answer,
+            "listed": list(names),
+        }
         if self.needs_model:
-            extra = {"first_word": first_word_fits(self.answer_text, names)}
+            details["first_word"] = first_word_fits(self.answer_text, names)
+            self.toolkit.note(ASKED, **details)
         else:
-            extra = {}
-        kind = ASKED if self.needs_model else "picked"
-        self.toolkit.note(
-            kind, valid=is_valid, answer=answer, listed=list(names), **extra
-        )
+            self.toolkit.note("picked", **details)
         return picked
 
     def random_direction(
@@ -236,7 +242,9 @@ class LGX(ListingSearcher):
         question = user(text)
         model = self.toolkit.model()
         limits = settings.max_tokens, settings.temperature
-        seed = rng.getrandbits(31) if settings.temperature else None
+        seed = None
+        if settings.temperature:
+            seed = rng.getrandbits(31)
         reply = await ask(model, [question], names, settings.decoding, *limits, seed)
         self.answer_text = reply.text
         return read_pick(reply, names)

@@ -140,7 +140,9 @@ class Approach:
         self._routes_left -= 1
         self.plan = self._plan_motions(view, costmap)
         self._aim = Aim()
-        return self.plan.pop(0) if self.plan else None
+        if not self.plan:
+            return None
+        return self.plan.pop(0)
 
     def _plan_motions(self, view: View, costmap: Costmap) -> list[Action]:
         """Plan the route to an untried place near the object, else to one closer than now, else a
@@ -170,10 +172,9 @@ class Approach:
         self._turns_left = max(self._turns_left, 1)
         # To the frontier with the shortest route to the object, if straight from the frontier on.
         lengths = distances(costmap.open_, costmap.cell(view.x, view.y)) * CELL
-        borders = [
-            c for group in frontiers(costmap.free, costmap.explored) for c in group
-        ]
-        borders = [cell for cell in borders if 0 < lengths[cell] < math.inf]
+        borders = []
+        for group in frontiers(costmap.free, costmap.explored):
+            borders += [cell for cell in group if 0 < lengths[cell] < math.inf]
         if not borders:
             return []
         to_object = lambda c: lengths[c] + math.dist(costmap.point(*c), self.point)  # noqa: E731
@@ -303,7 +304,10 @@ class Searcher(Agent):
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
-        return tuple(caveat for each in settings.detectors() for caveat in each.caveats)
+        caveats: list[str] = []
+        for detector in settings.detectors():
+            caveats += detector.caveats
+        return tuple(caveats)
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         self.settings = settings
@@ -479,7 +483,9 @@ class Searcher(Agent):
         view = self.view
         if self._target_heading is not None:
             turn = self._aim.turn(view, self._target_heading)
-            return Decision(turn or STOP, "" if turn else "I see it.")
+            if turn is None:
+                return Decision(STOP, "I see it.")
+            return Decision(turn)
         if self._approach is None:
             return None
         sighted = self._sighting(view)
@@ -523,7 +529,9 @@ class Searcher(Agent):
                 return None
             self._replans += 1
             self._plan = route_towards(view, self.costmap, goal)
-        return self._plan.pop(0) if self._plan else None
+        if not self._plan:
+            return None
+        return self._plan.pop(0)
 
     def _give_up(self, why: str) -> Decision:
         if self._nearest_sighting is not None:

@@ -110,7 +110,9 @@ class Reflexion(Strategy):
         succeeded."""
         if self._conversation is None:  # the model was not asked in this trial
             return True
-        outcome = verdict.succeeded if self._settings.verdict == "judge" else None
+        outcome = None
+        if self._settings.verdict == "judge":
+            outcome = verdict.succeeded
         self._message_text = self._prompts.fill(
             "reflection",
             feedback=self._feedback,
@@ -121,7 +123,9 @@ class Reflexion(Strategy):
             decoding=self._settings.decoding,
         )
         answer = SELF_JUDGED if self._self_judged else LESSON
-        schema = answer.schema(LESSON_LENGTH) if self._constrained else None
+        schema = None
+        if self._constrained:
+            schema = answer.schema(LESSON_LENGTH)
         reply = await self._ask(self._conversation, schema, role="reflection")
         return self._learn(reply, verdict.trial + 1)
 
@@ -161,9 +165,9 @@ class Reflexion(Strategy):
             fill("lesson", trial=str(trial), lesson=text)
             for trial, text in self._lessons
         ]
-        return joined(
-            task, fill("lessons", lessons="\n".join(lessons)) if lessons else ""
-        )
+        if not lessons:
+            return joined(task)
+        return joined(task, fill("lessons", lessons="\n".join(lessons)))
 
 
 def read_reflection(
@@ -184,7 +188,9 @@ def read_reflection(
         _FIRST_WORD.findall(str(value).lower())[0] for value in read.all("verdict")
     }
     verdicts = {VERDICT_WORDS[True]: True, VERDICT_WORDS[False]: False}
-    return verdicts.get(first_words.pop()) if len(first_words) == 1 else None, lesson
+    if len(first_words) != 1:  # no verdict, or two that contradict each other
+        return None, lesson
+    return verdicts.get(first_words.pop()), lesson
 
 
 class ReflexionEmMem(Reflexion):

@@ -23,7 +23,9 @@ from wayword.verbalize import generic
 
 # Statements of an agent about its own state, parsed for comparison with the true state.
 
-PLACE, FACING, HOLDING = "place", "facing", "holding"
+PLACE = "place"
+FACING = "facing"
+HOLDING = "holding"
 """Parts of a recipe's section that are compared with the true state; a recipe may have some."""
 
 _NAMES = (
@@ -50,11 +52,11 @@ def parse_state(parts: Mapping[str, str]) -> dict[str, Json]:
     """Return ``place`` (text), ``heading`` (degrees in [0, 360)) and ``holding`` (names, an empty
     list for empty hands); None for each one not stated."""
     place = parts.get(PLACE, "").strip()
-    held = parts.get(HOLDING)
+    held = parts.get(HOLDING, "").strip()
     return {
         "place": place or None,
         "heading": parse_heading(parts.get(FACING, "")),
-        "holding": None if held is None or not held.strip() else parse_names(held),
+        "holding": parse_names(held) if held else None,
     }
 
 
@@ -108,7 +110,9 @@ def example_turns(
     shown = actor or demonstration.episode.actors[0]
     turns: list[Turn] = []
     feedback = ""
-    reasons = demonstration.thoughts if thoughts else ()
+    reasons: Sequence[str] = ()
+    if thoughts:
+        reasons = demonstration.thoughts
     game = demonstration.game()
     for number, (actor, decision) in enumerate(demonstration.decisions()):
         if actor != shown:
@@ -122,7 +126,9 @@ def example_turns(
         text = describe(view, feedback)
         thought = reasons[number] if reasons else ""
         written = answer(decision.action, view, space, thought)
-        turns.append((text if turns else f"{opening}\n\n{text}", written))
+        if not turns:
+            text = f"{opening}\n\n{text}"
+        turns.append((text, written))
         feedback = generic.feedback(
             game.carry_out(shown, decision)[1], generic.verbalizer(view)
         )
@@ -151,11 +157,18 @@ def draw_fitting(
     too_long = list[list[Turn]]()
     tried_ids: set[str] = set()
     last_reason = ""
-    remaining_room = COMFORTABLE_LENGTH if room is None else room
-    for attempt in range(3 if room is None else MOST_DRAWS):
+    # Without a limit, three draws are enough to choose short examples from.
+    most_draws = 3
+    remaining_room: float = COMFORTABLE_LENGTH
+    if room is not None:
+        most_draws = MOST_DRAWS
+        remaining_room = room
+    for attempt in range(most_draws):
         if len(examples) == count:
             return examples
-        attempt_seed = zlib.crc32(f"{seed}/{attempt}".encode()) if attempt else seed
+        attempt_seed = seed
+        if attempt:
+            attempt_seed = zlib.crc32(f"{seed}/{attempt}".encode())
         for example in draw(count - len(examples), attempt_seed):
             if attempt and example.episode.id in tried_ids:
                 continue
@@ -165,9 +178,8 @@ def draw_fitting(
             except Unshowable as reason:
                 last_reason = f" ({example.episode.id}: {reason})"
                 continue
-            if (length := count_characters(candidate)) > remaining_room / (
-                count - len(examples)
-            ):
+            length = count_characters(candidate)
+            if length > remaining_room / (count - len(examples)):
                 too_long.append(candidate)
                 continue
             remaining_room -= length
@@ -207,13 +219,12 @@ def answer_text(
         elif text := (labels or {}).get(section.key, thought):
             sections[section.key] = text
     if text_verbs is not None:
-        takes_text = action.name in text_verbs and bool(action.arguments)
-        fields = {
-            **sections,
-            recipe.action.key: action.name if takes_text else str(action),
-        }
+        fields = {**sections, recipe.action.key: str(action)}
         if text_verbs:
-            fields[ARGUMENT] = action.arguments[0] if takes_text else ""
+            fields[ARGUMENT] = ""
+        if action.name in text_verbs and action.arguments:
+            fields[recipe.action.key] = action.name
+            fields[ARGUMENT] = action.arguments[0]
         return json.dumps(fields, ensure_ascii=False)
     lines = []
     for section in recipe.sections:
@@ -231,7 +242,9 @@ def answer_text(
 def true_parts(observation: Observation) -> dict[str, str]:
     """Return the true place, heading and held objects as text, as far as they are defined."""
     state, _ = generic.verbalizer(observation).self_state(observation)
-    parts = {PLACE: state.place} if state.place else {}
+    parts = {}
+    if state.place:
+        parts[PLACE] = state.place
     if state.heading is not None:
         parts[FACING] = generic.compass(round(state.heading, 2))
     if state.holding is not None:

@@ -57,7 +57,9 @@ class TreeNode:
     is_closed: bool = False
 
     def path(self) -> list[TreeNode]:
-        return [*self.parent.path(), self] if self.parent else []
+        if self.parent is None:
+            return []
+        return [*self.parent.path(), self]
 
     def below(self) -> Iterator[TreeNode]:
         for child in self.children:
@@ -134,8 +136,10 @@ class PlanSearch(AnyWorldAgent):
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._steps.taken += 1
-        done = f"{decision.action}: " if isinstance(decision, Decision) else ""
-        self._history.add(f"{done}{generic.feedback(feedback, self._verbalizer)}")
+        line = generic.feedback(feedback, self._verbalizer)
+        if isinstance(decision, Decision):
+            line = f"{decision.action}: {line}"
+        self._history.add(line)
         if feedback != self._expected:
             self._path = []
 
@@ -193,7 +197,9 @@ class PlanSearch(AnyWorldAgent):
         results = list[str]()
         for number, child in enumerate(node.children, 1):
             words = generic.feedback(child.feedback, self._verbalizer)
-            view = self._view(child) if child.game.active(self._actor) else ""
+            view = ""
+            if child.game.active(self._actor):
+                view = self._view(child)
             results.append(joined(f"{number}. {child.action}: {words}", view, gap="\n"))
         least = most = len(legal)
         texts = "\n".join(results)

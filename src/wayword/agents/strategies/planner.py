@@ -14,7 +14,7 @@ SayPlan (Rana et al. 2023), sections 3.2 and 3.3 (a graph that collapses and ver
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, cast
 
@@ -42,7 +42,8 @@ OPENED_DOORS = "Closed doors on the path of a step are found and opened for you.
 # of an answer, in the prompt
 EXAMPLE = "mug_1 is in the kitchen; the desk must be in a bedroom."
 EXAMPLE_PLAN = ["go_grab[mug_1]", "find[desk_1, bedroom]", "go_put[desk_1]", "stop"]
-NAME, TEXT = "[A-Za-z0-9_ -]{1,40}", "[^]]{1,200}"  # match any name, and any words
+NAME = "[A-Za-z0-9_ -]{1,40}"  # matches any name
+TEXT = "[^]]{1,200}"  # matches any words
 
 
 class SceneGraph:
@@ -71,8 +72,10 @@ class SceneGraph:
             self._room.pop(held.name, None)
             self._holder.pop(held.name, None)
         for item in view.objects:
-            spot = [spot_words(item.spot)] if item.spot else []
-            self._states[item.name] = (*item.attributes, *spot)
+            states = [*item.attributes]
+            if item.spot:
+                states.append(spot_words(item.spot))
+            self._states[item.name] = tuple(states)
             self._room.setdefault(item.name, view.room)
             if item.container:
                 self._holder[item.name] = item.container
@@ -93,13 +96,13 @@ class SceneGraph:
             self._visit(room)
             self.names.update(details["seen"])
             for name in details["seen"]:
-                state = "closed" if name in details["closed"] else "open"
+                is_closed = name in details["closed"]
                 if name.startswith("door_"):
+                    state = "closed" if is_closed else "open"
                     self._doors.setdefault(name, f"{name} ({state}, {room})")
                     continue
-                self._states.setdefault(
-                    name, (state,) if name in details["closed"] else ()
-                )
+                states = ("closed",) if is_closed else ()
+                self._states.setdefault(name, states)
                 self._room[name] = room
             self._holder |= {
                 name: place[1] for name, place in details["places"].items()
@@ -107,38 +110,48 @@ class SceneGraph:
 
     def text(self, rooms: Collection[str], here: str, full: int) -> str:
         """Return a paragraph for each room, then the doors. ``full`` rooms are written in full."""
-        latest = [*self._visited][-full:] if full else []
-        lines = list[str]()
-        states = {name: ", ".join(self._states.get(name, ())) for name in self._room}
-        words = {
-            name: f"{name} ({state})" if state else name
-            for name, state in states.items()
-        }
+        visited = list(self._visited)
+        latest = visited[max(0, len(visited) - full) :]
+        lines = []
+        words = {}
+        for name in self._room:
+            states = ", ".join(self._states.get(name, ()))
+            words[name] = f"{name} ({states})" if states else name
         for room in rooms:
             inside = [name for name, where in self._room.items() if where == room]
             state = "explored" if room in self.explored else "not explored"
-            title = f"{room} ({state}{', you are here' if room == here else ''})"
-            if room not in latest:
-                lines.append(f"{title}: {len(inside)} objects" if inside else title)
+            if room == here:
+                state += ", you are here"
+            title = f"{room} ({state})"
+            if not inside:
+                lines.append(title)
                 continue
-            lines.append(f"{title}:" if inside else title)
+            if room not in latest:
+                lines.append(f"{title}: {len(inside)} objects")
+                continue
+            lines.append(f"{title}:")
+            # What stands alone first, then what each holder has.
             held: dict[str, list[str]] = {}
             for name in inside:
                 held.setdefault(self._holder.get(name, ""), []).append(words[name])
             alone = [
                 words[name] for name in inside if name not in {*held, *self._holder}
             ]
-            lines += [f"  {', '.join(alone)}"] if alone else []
+            if alone:
+                lines.append(f"  {', '.join(alone)}")
             held.pop("", None)
             for holder, names in held.items():
-                holder = words[holder] if holder in inside else holder
+                if holder in inside:  # with its state, as it was seen here
+                    holder = words[holder]
                 lines.append(f"  in or on {holder}: {', '.join(names)}")
-        doors = ", ".join(self._doors.values())
-        return "\n".join([*lines, f"doors: {doors}"] if doors else lines)
+        if self._doors:
+            lines.append(f"doors: {', '.join(self._doors.values())}")
+        return "\n".join(lines)
 
     def _visit(self, room: str) -> None:
-        self._visited.pop(room, None)
-        self._visited[room], self.here = None, room
+        self._visited.pop(room, None)  # the latest one stands last
+        self._visited[room] = None
+        self.here = room
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +228,8 @@ class PlannerAgent(AnyWorldAgent):
                     self._thought = ""
                     return Decision(step, thought)
                 if step and self._settings.replan:
-                    self._plan, self._reason = (
-                        [],
-                        self._prompts.fill("plan_failed", reason=step),
-                    )
+                    self._plan = []
+                    self._reason = self._prompts.fill("plan_failed", reason=step)
         return rejection
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -229,7 +240,9 @@ class PlannerAgent(AnyWorldAgent):
             self._history.add(f"{self._steps.taken}. {words}")
             return
         explored = feedback.ok and feedback.details.get("action") == "go_explore"
-        result = "done" if explored and self._settings.graph else words
+        result = words
+        if explored and self._settings.graph:
+            result = "done"  # the graph says what was seen
         self._history.add(f"{self._steps.taken}. {decision.action}: {result}")
         is_search = bool(self._plan) and self._plan[0].name == FIND
         if feedback.ok:
@@ -238,7 +251,9 @@ class PlannerAgent(AnyWorldAgent):
                 self._unreached.clear()
             return
         path = list[Action]()
-        doors = feedback.details.get("doors", ()) if self._settings.search else ()
+        doors: Sequence[str] = ()
+        if self._settings.search:
+            doors = feedback.details.get("doors", ())
         closed = [d for d in doors if d in self._graph.names and d not in self._tried]
         if closed:
             path = [Action("goto", (closed[0],)), Action("open", (closed[0],))]
@@ -280,11 +295,12 @@ class PlannerAgent(AnyWorldAgent):
         for place in (*places, *space.rooms, *self._graph.closed):
             if place not in self._tried | self._graph.explored:
                 self._tried.add(place)
-                if place in space.rooms or place in self._graph.names:
+                if place in space.rooms:
                     self._plan.insert(0, step)
-                    return Action(
-                        "go_explore" if place in space.rooms else "go_check", (place,)
-                    )
+                    return Action("go_explore", (place,))
+                if place in self._graph.names:
+                    self._plan.insert(0, step)
+                    return Action("go_check", (place,))
         return f"{step}: it is in no room and no container that you can get to"
 
     async def _make_plan(
@@ -299,10 +315,13 @@ class PlannerAgent(AnyWorldAgent):
                 "Plan", self._prompts["plan_steps"], pattern=steps, many=True, least=1
             ),
         )
+        search_slots = {}
+        if can_search:
+            search_slots["doors"] = OPENED_DOORS
         fixed = self._system_text(
             space,
             searches=can_search,
-            **({"doors": OPENED_DOORS} if can_search else {}),
+            **search_slots,
             form=form.request(self._constrained, thought=EXAMPLE, plan=EXAMPLE_PLAN),
         )
         state = verbalizer.self_state(view)[1]
@@ -377,16 +396,19 @@ class PlannerAgent(AnyWorldAgent):
 
 def _pattern(space: HouseholdActions, can_search: bool, menu: str) -> str:
     """Return a regular expression for the steps of a plan: every verb of the body, any names."""
-    forms = [rf"{FIND}\[{NAME}(, {NAME}){{0,{MOST_PLACES}}}\]"] if can_search else []
+    forms = []
+    if can_search:
+        forms.append(rf"{FIND}\[{NAME}(, {NAME}){{0,{MOST_PLACES}}}\]")
     forms += [rf"{verb}\[{TEXT}\]" for verb in space.open_verbs]
     if menu == "seen":
         return pattern(ActionSpace(space.listed, forms=tuple(forms)))
     for verb in VERBS.values():
         count = len(verb.slots)
         if "text" not in verb.slots and Action(verb.name, ("x",) * count) in space:
-            forms.append(
-                rf"{verb.name}\[{', '.join([NAME] * count)}\]" if count else verb.name
-            )
+            form = verb.name
+            if count:
+                form += rf"\[{', '.join([NAME] * count)}\]"
+            forms.append(form)
     return pattern(ActionSpace((), forms=tuple(forms)))
 
 
@@ -401,7 +423,11 @@ def _spelled(step: Action, known: Collection[str]) -> Action:
     """Return a step with unknown names as the world spells them; ``find[Egg]`` is
     ``find[egg_1]``."""
     objects = _objects(step)
-    words = [w if w in known else re.sub(r"[\s\-]+", "_", w.lower()) for w in objects]
+    words = []
+    for word in objects:
+        if word not in known:
+            word = re.sub(r"[\s\-]+", "_", word.lower())
+        words.append(word)
     if step.name == FIND and not words[0][-1:].isdigit():
         words[0] += "_1"
     return Action(step.name, (*words, *step.arguments[len(objects) :]))

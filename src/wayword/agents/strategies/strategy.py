@@ -12,6 +12,7 @@ Source: LangSuitE (Jia et al. 2024), sections 4 and 5; ReAct (Yao et al. 2022).
 
 from __future__ import annotations
 
+import itertools
 import re
 import zlib
 from collections.abc import Mapping, Sequence
@@ -68,10 +69,12 @@ def offered(space: ActionSpace, text: str, most: int) -> ActionSpace:
     ]
     listed = set(sorted(in_view, key=lambda action: len(str(action)))[:most])
     hidden = {(a.name, len(a.arguments)): None for a in space.listed if a not in listed}
-    forms = [
-        rf"{verb}\[{', '.join([_NAME_FORM] * count)}\]" if count else verb
-        for verb, count in hidden
-    ]
+    forms = []
+    for verb, count in hidden:
+        form = verb
+        if count:
+            form += rf"\[{', '.join([_NAME_FORM] * count)}\]"
+        forms.append(form)
     shown = tuple(action for action in space.listed if action in listed)
     return replace(space, listed=shown, forms=(*space.forms, *forms))
 
@@ -127,7 +130,9 @@ def instruction(episode: Episode, actor: str) -> str:
 def task_rules(episode: Episode, actor: str) -> str:
     """Return the rules of an episode's task from ``extra["rules"]``: one text, or one per actor."""
     given = episode.extra.get("rules", "")
-    return str(given.get(actor, "") if isinstance(given, Mapping) else given).strip()
+    if isinstance(given, Mapping):
+        given = given.get(actor, "")
+    return str(given).strip()
 
 
 def action_lines(catalog: str, space: ActionSpace, argument: bool = False) -> str:
@@ -143,7 +148,9 @@ def action_lines(catalog: str, space: ActionSpace, argument: bool = False) -> st
         if (match := _SIGNATURE.match(line)) is None:
             continue
         verb, slots = match.groups()
-        count = len(slots.split(",")) if slots else 0
+        count = 0
+        if slots:
+            count = len(slots.split(","))
         # Only the line with an argument, as in ``stop[answer]``
         if verb in space.open_verbs:
             is_usable = count > 0
@@ -230,7 +237,9 @@ class AnyWorldAgent(prompting.PromptAgent):
         self._budget.fit(self._history, length, self._budget.answer)
         text = question([*self._history.blocks, *tried])
         length = self._settings.thought_length or self._budget.answer
-        schema = form.schema(length) if self._constrained else None
+        schema = None
+        if self._constrained:
+            schema = form.schema(length)
         messages = [system(fixed), user(text)]
         return (await self._budget.ask(messages, schema, self._settings.temperature))[0]
 
@@ -282,10 +291,10 @@ class Strategy(AnyWorldAgent):
     def __init__(self, settings: StrategySettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
         name = type(self).__name__
-        inline = ":" in self.recipe
-        self._recipe = StrategyRecipe(
-            self.recipe if inline else self._prompts[self.recipe], name
-        )
+        recipe = self.recipe
+        if ":" not in recipe:  # the name of a block, not the recipe itself
+            recipe = self._prompts[recipe]
+        self._recipe = StrategyRecipe(recipe, name)
         self._conversation: prompting.Conversation | None = None
         self._earlier_actions: set[Action] = set()
         self._opening_moves: list[str] = []
@@ -325,8 +334,11 @@ class Strategy(AnyWorldAgent):
             # Named in the rules
             rooms = self._verbalizer.briefing(space).get("rooms", "")
             shown = offered(space, f"{self._in_view} {rooms}", MOST_LISTED)
-        schema = self._recipe.schema_for(shown, length) if self._constrained else None
-        stop = () if self._constrained else STOP_SEQUENCES
+        schema = None
+        stop: tuple[str, ...] = STOP_SEQUENCES
+        if self._constrained:
+            schema = self._recipe.schema_for(shown, length)
+            stop = ()
         reply = await self._ask(chat, schema, stop)
         answer = self._recipe.decision(reply, legal)
         # The released code answers a thought alone, once, and asks again.
@@ -345,15 +357,11 @@ class Strategy(AnyWorldAgent):
             if isinstance(answer.outcome, Decision) and answer.outcome.action == LOOK:
                 refused = reply.reject("no_action", "you have just looked")
                 answer = replace(answer, outcome=refused)
-        requested = {
-            name for section in self._recipe.sections for name, _ in section.parts
-        }
-        # A state that is not stated counts as wrong
-        if requested & {
-            PLACE,
-            FACING,
-            HOLDING,
-        }:
+        requested: set[str] = set()
+        for section in self._recipe.sections:
+            requested.update(name for name, _ in section.parts)
+        # A state that is not stated counts as wrong.
+        if not requested.isdisjoint({PLACE, FACING, HOLDING}):
             self._toolkit.note(STATE, **parse_state(answer.parts))
         if len(space) <= LONGEST_REMEMBERED:
             self._earlier_actions.update(space.listed)
@@ -374,9 +382,8 @@ class Strategy(AnyWorldAgent):
             self._opening_moves.pop(0)
             return
         self._chat(observation, space)
-        self._earlier_actions.update(
-            space.listed if len(space) <= LONGEST_REMEMBERED else ()
-        )
+        if len(space) <= LONGEST_REMEMBERED:
+            self._earlier_actions.update(space.listed)
         if isinstance(decision, Rejection):
             self._answer = decision.said
         else:
@@ -413,18 +420,24 @@ class Strategy(AnyWorldAgent):
 
     @property
     def turns(self) -> Sequence[prompting.Turn]:
-        return self._conversation.turns if self._conversation is not None else ()
+        if self._conversation is None:
+            return ()
+        return self._conversation.turns
 
     @property
     def unknown(self) -> list[str]:
         """Parts that :meth:`answer` omits because a replay does not know them (``state.seen``)."""
         checkable = (PLACE, FACING, HOLDING)
-        return [
-            f"{section.key}.{name}" if name else section.key
-            for section in self._recipe.sections
-            for name, _ in (section.parts or (("", ""),))
-            if name not in checkable
-        ]
+        unknown = []
+        for section in self._recipe.sections:
+            if not section.parts:
+                unknown.append(section.key)
+            unknown += [
+                f"{section.key}.{name}"
+                for name, _ in section.parts
+                if name not in checkable
+            ]
+        return unknown
 
     def _chat(
         self, observation: Observation, space: ActionSpace
@@ -462,12 +475,13 @@ class Strategy(AnyWorldAgent):
             actions = catalog_of(
                 self._prompts, self._verbalizer, space, self._constrained
             )
+            limit = 0
+            if self._steps.limit:
+                # Opening moves of the dataset count as actions.
+                limit = max(1, self._steps.limit - self._steps.taken)
             fixed = self._system_text(
                 space,
-                # opening moves of the dataset count as actions
-                limit=max(1, self._steps.limit - self._steps.taken)
-                if self._steps.limit
-                else 0,
+                limit=limit,
                 actions=actions,
                 decoding=self._settings.decoding,
                 form=self._form_text(space, actions),
@@ -514,7 +528,9 @@ class Strategy(AnyWorldAgent):
 
     def _omits_sections(self, turns: Sequence[prompting.Turn]) -> bool:
         """True if answers of examples leave out sections, whose texts no solver has written."""
-        answer = turns[0][1].lower() if turns else ""
+        answer = ""
+        if turns:
+            answer = turns[0][1].lower()
         return any(section.key not in answer for section in self._recipe.sections)
 
     def _task(self, episode: Episode) -> str:
@@ -539,6 +555,9 @@ class Strategy(AnyWorldAgent):
             seed = zlib.crc32(f"{seed}/{self._episode.id}".encode())
 
         def turns_of(example: Demonstration) -> list[prompting.Turn]:
+            actor = self._actor
+            if actor not in example.episode.actors:
+                actor = ""  # the first one of the example
             return examples.example_turns(
                 example,
                 partial(self.answer, episode=example.episode),
@@ -546,7 +565,7 @@ class Strategy(AnyWorldAgent):
                     view, feedback, bool(feedback), None
                 ),
                 self._task(example.episode),
-                self._actor if self._actor in example.episode.actors else "",
+                actor,
                 settings.thoughts,
             )
 
@@ -565,7 +584,7 @@ class Strategy(AnyWorldAgent):
                 raise UsageError(
                     f"{why}; {most}; raise context, or lower shots"
                 ) from None
-            return [turn for example in drawn for turn in example]
+            return list(itertools.chain.from_iterable(drawn))
 
         key = type(self).__name__, settings, self._actor, seed
         turns = self._toolkit.shared.once(_EXAMPLES, key, every_turn)
@@ -583,6 +602,12 @@ class Strategy(AnyWorldAgent):
         space: ActionSpace | None,
         memory: Any = None,
     ) -> str:
+        block = "first_observation"
+        if started:
+            block = "observation"
+        left = 0
+        if space is not None:
+            left = self._steps.left()
         voice = generic.verbalizer(observation)
         hides_state = started and self._settings.own_state == "start"
         own, state = voice.self_state(observation)
@@ -591,12 +616,10 @@ class Strategy(AnyWorldAgent):
             hides_state = hides_state or not memory.notice_self(own.place, own.holding)
         else:
             view = voice.around(observation, self._toolkit.perceiver)
+        if hides_state:
+            state = ""
         return self._observation_text(
-            "observation" if started else "first_observation",
-            feedback=feedback,
-            state="" if hides_state else state,
-            view=view,
-            left=0 if space is None else self._steps.left(),
+            block, feedback=feedback, state=state, view=view, left=left
         )
 
     def _observation_text(
@@ -609,12 +632,15 @@ class Strategy(AnyWorldAgent):
         left: int | None = None,
     ) -> str:
         """Return a message. ``observation`` is all of its parts, a line each."""
-        parts = {"feedback": feedback, "state": state, "view": view}
+        if left is None:
+            left = self._steps.left()
         return self._prompts.fill(
             block,
             observation=prompting.joined(feedback, state, view, gap="\n"),
-            left=self._steps.left() if left is None else left,
-            **parts,
+            left=left,
+            feedback=feedback,
+            state=state,
+            view=view,
         )
 
     async def _ask(

@@ -464,9 +464,8 @@ class Partner:
             if not place or self._failures[f"put {name}"] >= MOST_TRIES:
                 continue
             is_last = name == holding[-1]
-            action: Action | None = Action(
-                "go_put" if is_last else "go_check", (place,)
-            )
+            verb = "go_put" if is_last else "go_check"
+            action: Action | None = Action(verb, (place,))
             if not self.knowledge.is_firsthand(place):
                 action = self._look_for(place)
             elif action in self._blocked:
@@ -482,13 +481,11 @@ class Partner:
         at = self.knowledge.objects.get(name)
         if at is None:
             return None
-        check = Action("go_check", (at.place,))
-        explore = Action("go_explore", (at.room,))
-        for action in (
-            check if self.knowledge.is_firsthand(at.place) else None,
-            explore,
-        ):
-            if action is None or action in self._blocked or not action.arguments[0]:
+        actions = [Action("go_explore", (at.room,))]
+        if self.knowledge.is_firsthand(at.place):
+            actions.insert(0, Action("go_check", (at.place,)))
+        for action in actions:
+            if action in self._blocked or not action.arguments[0]:
                 continue
             if (name, action) not in self._search_tries:
                 self._search_tries.add((name, action))
@@ -514,7 +511,9 @@ class Partner:
         ]
         # The current room, then the actor's own share, then the others', in reverse order.
         own_rooms = rooms[self._index :: self._team_size]
-        rooms_in_order = [] if self._room in knowledge.viewed_rooms else [self._room]
+        rooms_in_order = []
+        if self._room not in knowledge.viewed_rooms:
+            rooms_in_order.append(self._room)
         rooms_in_order += [
             *own_rooms,
             *(room for room in reversed(rooms) if room not in own_rooms),
@@ -592,7 +591,9 @@ class Partner:
         self._silent_turns += 1
         if not self._may_talk or self._silent_turns > MOST_SILENT_TURNS:
             return STOP
-        return Action("goto", (self._nearest,)) if self._nearest else STOP
+        if not self._nearest:
+            return STOP
+        return Action("goto", (self._nearest,))
 
     def _learn_from_failure(self, action: Action, feedback: Feedback) -> None:
         """Plan a remedy: open a door, open the container, or leave the object to others."""

@@ -63,17 +63,18 @@ class Commander:
         except StopIteration:
             return Decision(STOP)
         self._is_waiting = not isinstance(message, messages.AllDone)
-        to_all = len(self._followers) == 1 or not self._is_waiting
-        text = str(message) if to_all else f"{self._follower}: {message}"
+        text = str(message)
+        if self._is_waiting and len(self._followers) > 1:
+            text = f"{self._follower}: {text}"
         return Decision(Action("chat", (text,)))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Do nothing: results arrive as messages."""
 
     def _script(self) -> Talk:
-        for number, order in enumerate(
-            self._reference.plan if self._brief.may_talk else ()
-        ):
+        if not self._brief.may_talk:
+            return
+        for number, order in enumerate(self._reference.plan):
             for attempt in range(MOST_ATTEMPTS):
                 # The follower that holds the order's object, else the next one in turn.
                 hands = {
@@ -93,8 +94,7 @@ class Commander:
                         break
                 else:
                     break
-        if self._brief.may_talk:
-            yield messages.AllDone()
+        yield messages.AllDone()
 
     def _fails(
         self, command: messages.Command
@@ -107,9 +107,11 @@ class Commander:
             message = command
             if isinstance(heard, messages.WhereQuestion):
                 i = self._world.object_id(self._brief.actor, heard.object)
-                message = messages.WhereAnswer(
-                    heard.object, *(self._locate(i) if i else ("", ""))
-                )
+                place = ""
+                room = ""
+                if i:
+                    place, room = self._locate(i)
+                message = messages.WhereAnswer(heard.object, place, room)
         if isinstance(heard, messages.Done):
             return False
         self._brief.toolkit.note("trouble", command=str(command), reason=heard.reason)
@@ -131,9 +133,8 @@ class Commander:
                     verb = "switch off"
                 yield self._command(verb, order.object)
         elif self._has_state("open", order.object) != (order.kind == "open"):
-            yield self._command(
-                "open" if order.kind == "open" else "close", order.object
-            )
+            verb = "open" if order.kind == "open" else "close"
+            yield self._command(verb, order.object)
 
     def _bring(self, i: str, place: str) -> Iterator[messages.Command]:
         objects = self._objects
@@ -189,13 +190,15 @@ class Commander:
         number = self._index(i)
         holders = objects.holders(number)
         furniture = [k for k in holders if k < objects.first_actor]
-        closed = next((k for k in reversed(furniture) if objects.encloses[k]), None)
-        support = closed if closed is not None else furniture[-1] if furniture else None
-        is_held = holders[-1:] and holders[-1] >= objects.first_actor
         room = layout.room_at(float(objects.x[number]), float(objects.y[number]))
-        return (
-            "" if support is None or is_held else self._name(layout.ids[support])
-        ), room
+        is_held = holders[-1:] and holders[-1] >= objects.first_actor
+        if not furniture or is_held:
+            return "", room
+        support = furniture[-1]
+        for holder in furniture:  # the outermost closed container comes last
+            if objects.encloses[holder]:
+                support = holder
+        return self._name(layout.ids[support]), room
 
     @property
     def _objects(self) -> Entities:
@@ -258,9 +261,9 @@ class Follower:
             raise UsageError(
                 f"{self._actor} needs high-level actions; set dataset.actions=all"
             )
-        return Decision(
-            self._script.send(self._feedback) if has_started else next(self._script)
-        )
+        if not has_started:
+            return Decision(next(self._script))
+        return Decision(self._script.send(self._feedback))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._feedback = feedback
@@ -277,10 +280,14 @@ class Follower:
                     "chat", (messages.not_understood("follower", self._unread.pop(0)),)
                 )
                 continue
-            heard = self._messages.pop(0) if self._messages else None
+            heard = None
+            if self._messages:
+                heard = self._messages.pop(0)
             if isinstance(heard, messages.Command):
                 trouble = yield from self._obey(heard)
-                report = messages.Trouble(trouble) if trouble else messages.Done()
+                report: messages.Utterance = messages.Done()
+                if trouble:
+                    report = messages.Trouble(trouble)
                 yield Action("chat", (str(report),))
             elif isinstance(heard, messages.AllDone):
                 break
@@ -373,7 +380,9 @@ class Follower:
         self._note_seen(
             [*feedback.details.get("seen", ()), *feedback.details.get("contents", ())]
         )
-        return "" if feedback.ok else f"{verb} {', '.join(names)}: {feedback.status}"
+        if feedback.ok:
+            return ""
+        return f"{verb} {', '.join(names)}: {feedback.status}"
 
     def _has_located(self, name: str) -> bool:
         return name in self._just_seen or self._holds(name)

@@ -149,14 +149,16 @@ def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
     reply = Reply.of(answer)
     if (unreadable := reply.unreadable()) is not None:
         return unreadable
-    given = [v for each in fields(reply.text, _LABELS).values.values() for v in each]
-    values = [
-        item
-        for value in given
-        for item in (value if isinstance(value, list) else [value])
-    ]
-    texts = map(str, values or [FENCE.sub("", reply.text)])
-    lines = [line for text in texts for line in text.strip().splitlines()]
+    values: list[Any] = []
+    for given in fields(reply.text, _LABELS).values.values():
+        for value in given:
+            if isinstance(value, list):
+                values += value
+            else:
+                values.append(value)
+    lines: list[str] = []
+    for text in values or [FENCE.sub("", reply.text)]:
+        lines += str(text).strip().splitlines()
     numbers = [_NUMBERED.match(line).groups() for line in lines]  # type: ignore[union-attr]  # matches any
     if len(numbers) == len(WORDS) and {pick(word, WORDS) for _, word in numbers} == {
         *WORDS
@@ -166,21 +168,26 @@ def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
         )
     words: list[str] = []
     for stated, word in numbers:
+        # A line counts with the number that is due; the first one also without a number.
         due = str(number + len(words))
-        picked = pick(word, WORDS) if stated == due or not (stated or words) else None
+        if stated != due and (stated or words):
+            break
+        picked = pick(word, WORDS)
         if not isinstance(picked, str) or "stop" in words:
             break
         words.append(picked)
     if not words and not any(stated for stated, _ in numbers):
         answer_word = pick("\n".join(lines), WORDS)
-        words = [answer_word] if isinstance(answer_word, str) else []
+        if isinstance(answer_word, str):
+            words = [answer_word]
     if words:
         return words
-    first = lines[0] if lines else ""
+    first = next(iter(lines), "")
     refusal = pick(first, WORDS)
     if isinstance(refusal, Refusal) and refusal.kind == "several_actions":
         reason = f"{first[:60]!r} names several actions; give one per line"
         return reply.reject(refusal.kind, reason)
+    # A word or two were meant as an action; more are prose.
     kind: RejectionKind = "unknown" if len(first.split()) <= 2 else "no_action"
     return reply.reject(kind, f"{first[:60]!r} must be one of: {', '.join(WORDS)}")
 
@@ -311,8 +318,9 @@ class Velma(Agent):
         self._number = 1
         self._cue_written = self._is_turned = self._noted_no_scores = False
         # Weights that follow the legs of a route are trained without a limit.
-        is_stated = settings.step_limit == "stated" and not settings.follow
-        self._limit = toolkit.max_steps if is_stated else 0
+        self._limit = 0
+        if settings.step_limit == "stated" and not settings.follow:
+            self._limit = toolkit.max_steps
 
     async def begin(self, episode: Episode) -> None:
         if self._scorer is None and self._settings.scores == "dataset":
@@ -347,7 +355,9 @@ class Velma(Agent):
         temperature = self._settings.temperature
         reply = (await self._budget.ask(self.prompt, None, temperature, STOPS))[0]
         words = read_actions(reply, self._number)
-        self._next_actions = words[1:] if isinstance(words, list) else []
+        self._next_actions = []
+        if isinstance(words, list):
+            self._next_actions = words[1:]
         return self._decide(words)
 
     async def recall(
@@ -617,7 +627,9 @@ class RouteFollower(Velma):
             for name, side in sightings
             if side in SIDE_VIEWS
         ]
-        exits = view.exits if view.changed else 0
+        exits = 0  # after a turn on the spot
+        if view.changed:
+            exits = view.exits
         self._progress.see(exits, light_ahead=light_ahead, landmarks=beside)
         return sightings
 
@@ -626,7 +638,9 @@ class RouteFollower(Velma):
         line = ""
         if not self._opening_moves and self._progress.announce_leg():
             line = self._prompts.fill("now", leg=self._progress.leg.text) + "\n"
-        return line if self._asks_done else line + super()._cue()
+        if self._asks_done:
+            return line
+        return line + super()._cue()
 
 
 def _executed_action(decision: Decision, feedback: Feedback) -> str:
@@ -644,7 +658,9 @@ def _scorer(settings: VelmaSettings, toolkit: Toolkit) -> Perceiver | None:
     perceiver = toolkit.perceiver
     if settings.scores != "dataset" or perceiver is None:
         return None
-    return perceiver if "score" in perceiver.capabilities else None
+    if "score" not in perceiver.capabilities:
+        return None
+    return perceiver
 
 
 agent = Velma

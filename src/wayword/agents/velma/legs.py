@@ -140,7 +140,7 @@ def count_crossings(text: str) -> tuple[int, bool] | None:
     for match in _CROSSING_NAMED.finditer(text):
         add(match, *((part or "").lower() for part in match.groups()[:4]))
     for match in _CROSSING_IMPLIED.finditer(text):
-        at = match.start(1) if match[1] else match.start(2)
+        at = match.start(1 if match[1] else 2)
         if not any(begin <= at < end for begin, (end, _) in mentions.items()):
             add(match, "the", (match[1] or "").lower(), (match[2] or "").lower())
     for match in _STREET_CROSSED.finditer(text):
@@ -165,7 +165,9 @@ def count_crossings(text: str) -> tuple[int, bool] | None:
         elif number == 0 or (passes_last and mention.reaching):
             number = number + 1
             passes_last = False
-    return (number, passes_last) if number else None
+    if not number:
+        return None
+    return number, passes_last
 
 
 def _number(word: str) -> int:
@@ -213,9 +215,13 @@ def step_count(text: str) -> int | None:
     first, vague_number, second = ((part or "").lower() for part in match.groups())
     if vague_number:
         return 2 if vague_number == "couple" else 3
-    return max(
-        1, *(int(word) if word.isdigit() else _number(word) for word in (second, first))
-    )
+    count = 1
+    for word in (second, first):
+        if word.isdigit():
+            count = max(count, int(word))
+        else:
+            count = max(count, _number(word))
+    return count
 
 
 def stop_place(text: str) -> str:
@@ -235,7 +241,10 @@ def goal_part(leg: str) -> str:
     """Return the last step of a leg with its description, but no warnings of going too far."""
     parts = [part for part in re.split(r"[,.]", leg) if not _WARNING.search(part)]
     moving_parts = [number for number, part in enumerate(parts) if MOTION.search(part)]
-    return ",".join(parts[moving_parts[-1] if moving_parts else -1 :]) if parts else leg
+    if not parts:
+        return leg
+    start = moving_parts[-1] if moving_parts else -1
+    return ",".join(parts[start:])
 
 
 @dataclass(slots=True)
@@ -262,7 +271,9 @@ class TurnCounts:
         self._light_was_ahead = light_ahead
         self.crossroads += exits > 3
         if exits > 2:
-            self.block_steps = self.stretch_steps if self.junctions else 0
+            self.block_steps = 0
+            if self.junctions:
+                self.block_steps = self.stretch_steps
             self.stretch_steps = 0
             self.junctions = self.junctions + 1
 
@@ -346,12 +357,18 @@ class RouteProgress:
             passed = counts.lights if kind == "lights" else counts.junctions
             yield _progress_words(passed, leg.crossings, kind)
         goal = plain_words(goal_part(leg.text))
-        sides = set() if leg.turn else {"left", "right"} & goal
+        # Before a turn, left and right speak of the turn.
+        sides: set[str] = set()
+        if not leg.turn:
+            sides = {"left", "right"} & goal
         for name, where in self.landmarks:
             words = plain_words(name) - {"a", "an", "the"}
-            if words and words <= goal:
-                is_other_side = sides and where.rpartition(" ")[2] not in sides
-                yield "beside it, other side" if is_other_side else "beside it"
+            if not words or not words <= goal:
+                continue
+            if sides and where.rpartition(" ")[2] not in sides:
+                yield "beside it, other side"
+            else:
+                yield "beside it"
         if leg.turn:
             yield f"turn {leg.turn}"
         elif self.is_last:

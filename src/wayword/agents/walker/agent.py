@@ -57,7 +57,8 @@ STEEP = 9.0  # elevation (degrees) from which a neighbor is up or down
 # Metres from which a neighbor is far; also the limit of recorded objects
 FAR_DISTANCE = 3.0
 
-AT_RADIUS, BY_RADIUS = 0.9, 1.9  # metres within which an object is at a place, or by it
+AT_RADIUS = 0.9  # metres within which an object is at a place
+BY_RADIUS = 1.9  # metres within which it is by the place
 
 # Maximum angle (degrees) from a named direction to the neighbor it means
 TOLERANCE = 45.0
@@ -161,19 +162,17 @@ class Walker(Agent):
         """Append a short description of the place with its objects and matching signs, and the
         answer to "is the clause done here?"; return True for yes."""
         clause = self.clauses[self.followed - 1].text
-        distances = [
-            (sighting.distance, sighting.name)
-            for part in percept.sectors
-            for sighting in part.sightings
-            if sighting.distance is not None
-        ]
+        distances = [(distance, name) for name, _, distance in _sighted(percept)]
         objects, shared = self._objects_nearby(distances)
         words = self._shorten(
             content_words(percept.summary, self._skipped), self._settings.here
         )
         place = self._overlap_sign("place", [percept.summary.partition(",")[0]])
         steps = _STEP_COUNTS[min(self._steps, len(_STEP_COUNTS) - 1)]
-        signs = [steps, "through" * clauses.goes_through(clause), place, *shared]
+        signs = [steps]
+        if clauses.goes_through(clause):
+            signs.append("through")
+        signs += [place, *shared]
         place_text = joined(words, *objects, gap="; ")
         slots = {
             "clause": clause,
@@ -198,8 +197,6 @@ class Walker(Agent):
             ]
             if min(angles) <= TOLERANCE:
                 target = neighbors[angles.index(min(angles))]
-            else:
-                target = None
         options = {
             Action("goto", (neighbor.viewpoint,)): neighbor for neighbor in neighbors
         }
@@ -211,14 +208,10 @@ class Walker(Agent):
             east, north = unit(heading)
             return distance * east, distance * north
 
-        sighted = [
-            (sighting.name, sighting.heading, sighting.distance)
-            for part in percept.sectors
-            for sighting in part.sightings
-            if sighting.distance is not None
-        ]
+        sighted = _sighted(percept)
         for action, neighbor in options.items():
-            self.prompt += "\n" if yes_margins else ""
+            if yes_margins:
+                self.prompt += "\n"
             caption = percept.sectors[
                 sector(neighbor.heading, len(percept.sectors))
             ].caption
@@ -273,7 +266,8 @@ class Walker(Agent):
                 key=lambda name: -len(clauses.plain_words(name) & self._goal_words)
             )
             listed = ", ".join(names[: self._settings.near])
-            texts.append(f"{word} {listed}" if listed else "")
+            if listed:
+                texts.append(f"{word} {listed}")
         return texts, shared
 
     def _shorten(self, words: Sequence[str], most: int) -> str:
@@ -289,9 +283,10 @@ class Walker(Agent):
     def _overlap_sign(self, label: str, texts: Sequence[str]) -> str:
         """Return ``at all`` or ``at some``: the share of the clause's words in the texts."""
         common = clauses.plain_words(" ".join(texts)) & self._goal_words
-        if common:
-            return f"{label} {'all' if common == self._goal_words else 'some'}"
-        return ""
+        if not common:
+            return ""
+        share = "all" if common == self._goal_words else "some"
+        return f"{label} {share}"
 
     @property
     def _goal_words(self) -> frozenset[str]:
@@ -308,13 +303,26 @@ def direction_text(neighbor: Neighbor, heading: float) -> str:
     angle = relative(neighbor.heading, heading)
     side = "left" if angle < 0 else "right"
     turn = next(name for most, name in DIRECTION_NAMES if abs(angle) <= most)
-    elevation = neighbor.elevation
-    slope = " up" if elevation >= STEEP else " down" if elevation <= -STEEP else ""
-    return (
-        turn.format(side=side)
-        + slope
-        + (" far" if neighbor.distance >= FAR_DISTANCE else "")
-    )
+    text = turn.format(side=side)
+    if neighbor.elevation >= STEEP:
+        text += " up"
+    elif neighbor.elevation <= -STEEP:
+        text += " down"
+    if neighbor.distance >= FAR_DISTANCE:
+        text += " far"
+    return text
+
+
+def _sighted(percept: Percept) -> list[tuple[str, float, float]]:
+    """Return the objects with a distance: name, heading (degrees) and metres."""
+    sighted: list[tuple[str, float, float]] = []
+    for part in percept.sectors:
+        sighted += [
+            (sighting.name, sighting.heading, sighting.distance)
+            for sighting in part.sightings
+            if sighting.distance is not None
+        ]
+    return sighted
 
 
 def content_words(sentence: str, skipped: Collection[str]) -> list[str]:

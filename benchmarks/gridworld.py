@@ -83,8 +83,8 @@ def in_words(world: BabyAIWorld, action: Action) -> str:
     """What a run pays for a step."""
     if action not in world.action_space("agent"):
         raise ValueError(str(action))
-    told = world.step("agent", action)
-    return f"{feedback(told)}\n{describe(world.observe('agent'))}"
+    result = world.step("agent", action)
+    return f"{feedback(result)}\n{describe(world.observe('agent'))}"
 
 
 def timed(step: Callable[[int], object], block: range) -> float:

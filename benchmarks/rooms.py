@@ -41,7 +41,7 @@ ROUNDS = 15
 PLAIN_STEPS = {30: 40, 80: 40, 300: 40, 1000: 40}
 MOVES = ("move_ahead", "move_ahead", "turn_left", "turn_right", "pan_left", "pan_right")
 TABLES = ("counter", "table", "shelf", "cabinet")
-THINGS = ("apple", "mug", "knife", "bowl", "book")
+SMALL_OBJECTS = ("apple", "mug", "knife", "bowl", "book")
 ROOM = 4.0
 
 
@@ -90,10 +90,12 @@ def house(objects: int) -> Scene:
                 "x": at[0] + rng.uniform(-0.3, 0.3),
                 "y": at[1] + rng.uniform(-0.2, 0.2),
             }
-            made.item(rng.choice(THINGS), parent=holder, **spread)
+            made.item(rng.choice(SMALL_OBJECTS), parent=holder, **spread)
         else:
             made.item(
-                rng.choice(THINGS), x=x + rng.uniform(1, 3), y=y + rng.uniform(1, 3)
+                rng.choice(SMALL_OBJECTS),
+                x=x + rng.uniform(1, 3),
+                y=y + rng.uniform(1, 3),
             )
     return made.build()
 
@@ -117,8 +119,8 @@ def full_step(world: HouseholdWorld, action: Action) -> str:
     """What a run pays for a step."""
     if action not in world.action_space("agent"):
         raise ValueError(str(action))
-    told = world.step("agent", action)
-    return f"{feedback(told)}\n{describe(world.observe('agent'))}"
+    result = world.step("agent", action)
+    return f"{feedback(result)}\n{describe(world.observe('agent'))}"
 
 
 class Plain:
@@ -129,7 +131,7 @@ class Plain:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self.objects = {thing.id: thing for thing in scene.objects}
+        self.objects = {item.id: item for item in scene.objects}
         from shapely.geometry import LineString, box
 
         lines = [(w.a, w.b) for w in scene.walls] + [
@@ -169,12 +171,12 @@ class Plain:
     def full_step(self, action: Action) -> str:
         """Act, look, and say it."""
         turn = {"turn_left": -90, "turn_right": 90, "pan_left": -30, "pan_right": 30}
-        said = "Done."
+        outcome = "Done."
         if action.name == "move_ahead":
-            said = "Done." if self._move() else "The way is blocked."
+            outcome = "Done." if self._move() else "The way is blocked."
         else:
             self.heading = (self.heading + turn[action.name]) % 360
-        return f"{said}\n{self._describe()}"
+        return f"{outcome}\n{self._describe()}"
 
     def seen(self) -> dict[str, float]:
         """Objects and doors in view, with their distances."""
@@ -240,10 +242,10 @@ class Plain:
         self.y = round(end[1], 9)
         return True
 
-    def _target(self, thing: HouseObject) -> tuple[HouseObject, bool]:
-        target = thing
+    def _target(self, item: HouseObject) -> tuple[HouseObject, bool]:
+        target = item
         hidden = False
-        at = thing.parent
+        at = item.parent
         while at:
             holder = self.objects[at]
             if "openable" in holder.affordances:

@@ -273,8 +273,10 @@ def stages(
     graphs = {graph.scan: graph for graph in made.graphs}
     by_name = dict(zip(graphs, named, strict=True))
     tasks = [task for task, _ in pairs]
-    whole = SimpleNamespace(graph=graphs.__getitem__, tasks=tasks, family=indoor.family)
-    dataset = cast("Dataset", whole)
+    source = SimpleNamespace(
+        graph=graphs.__getitem__, tasks=tasks, family=indoor.family
+    )
+    dataset = cast("Dataset", source)
     records = [
         {
             "instr_id": task.episode.id,

@@ -189,11 +189,11 @@ async def _overhead() -> float:
     model = ScriptedModel(answers=lambda prompt, sampling: "on")
     sampling = Sampling(max_tokens=1)
     calls = 50 * 40
-    whole = min([await _seconds(model, 50, 40, 8) for _ in range(5)])
+    total = min([await _seconds(model, 50, 40, 8) for _ in range(5)])
     began = time.perf_counter()
     for _ in range(calls):
         await model.complete([user("Go on?")], sampling)
-    return (whole - (time.perf_counter() - began)) / calls
+    return (total - (time.perf_counter() - began)) / calls
 
 
 def measure() -> dict[str, float]:
@@ -222,7 +222,7 @@ def main() -> int:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        asked = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-        print(asyncio.run(_from_the_first_call(*asked)))
+        options = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+        print(asyncio.run(_from_the_first_call(*options)))
     else:
         sys.exit(main())

@@ -88,14 +88,14 @@ class PlainStreets:
                 self.graph.add_edge(node.panorama, neighbor.panorama)
 
 
-def plain_hops(ways: PlainWays, start: str, goal: str) -> float:
+def plain_hops(exits_of: PlainWays, start: str, goal: str) -> float:
     if start == goal:
         return 0.0
     found = {start: 0}
     queue = deque([start])
     while queue:
         here = queue.popleft()
-        for there in ways[here]:
+        for there in exits_of[here]:
             if there not in found:
                 if there == goal:
                     return found[here] + 1.0
@@ -224,7 +224,7 @@ def loading(nodes: Path, links: Path, cache: Path, rows: Rows) -> None:
 
 def distances(nodes: Path, links: Path, cache: Path, rows: Rows) -> None:
     graph = load(nodes, links, cache)
-    ways: PlainWays = {
+    exits_of: PlainWays = {
         name: [graph.ids[to] for _, to in graph.exits(number)]
         for number, name in enumerate(graph.ids)
     }
@@ -237,7 +237,7 @@ def distances(nodes: Path, links: Path, cache: Path, rows: Rows) -> None:
     named = [(graph.ids[start], graph.ids[goal]) for start, goal in pairs]
 
     def plainly() -> list[float]:
-        return [plain_hops(ways, start, goal) for start, goal in named]
+        return [plain_hops(exits_of, start, goal) for start, goal in named]
 
     plain = least(plainly)
     first = least(lambda: graph.hops(starts, goals), rounds=1)
@@ -254,9 +254,9 @@ class PlainNavigator:
     """A navigator as the released one works: the next state is computed at every step."""
 
     def __init__(
-        self, ways: dict[str, dict[int, str]], panorama: str, heading: int
+        self, exits_of: dict[str, dict[int, str]], panorama: str, heading: int
     ) -> None:
-        self.ways = ways
+        self.exits_of = exits_of
         self.states = [(panorama, heading)]
         self.path = [panorama]
         self.actions: list[str] = []
@@ -264,7 +264,7 @@ class PlainNavigator:
     def executed(self, word: str) -> str:
         if word not in WORDS:
             raise ValueError(word)
-        exits = len(self.ways[self.states[-1][0]])
+        exits = len(self.exits_of[self.states[-1][0]])
         if exits <= 1 and word not in ("stop", "turn_around"):
             return "stop"
         return "forward" if exits == 2 and word in ("left", "right") else word
@@ -279,7 +279,7 @@ class PlainNavigator:
 
     def next(self, word: str) -> tuple[str, int]:
         panorama, heading = self.states[-1]
-        around = self.ways[panorama]
+        around = self.exits_of[panorama]
         if word == "stop":
             return panorama, heading
         if word == "forward" and heading in around:
@@ -320,13 +320,13 @@ class PlainNavigator:
         return min(others, key=lambda way: side * (way - ahead) % 360)
 
 
-def nearest(heading: int, ways: list[int]) -> int:
-    return min(ways, key=lambda way: 180 - abs(abs(heading - way) - 180))
+def nearest(heading: int, headings: list[int]) -> int:
+    return min(headings, key=lambda way: 180 - abs(abs(heading - way) - 180))
 
 
 def stepping(nodes: Path, links: Path, cache: Path, rows: Rows) -> None:
     graph = load(nodes, links, cache)
-    ways = {
+    exits_of = {
         name: {heading: graph.ids[to] for heading, to in graph.exits(number)}
         for number, name in enumerate(graph.ids)
     }
@@ -342,7 +342,7 @@ def stepping(nodes: Path, links: Path, cache: Path, rows: Rows) -> None:
         ends.clear()
         for walk in made:
             start = walk.episode.start
-            navigator = PlainNavigator(ways, start["panorama"], start["heading"])
+            navigator = PlainNavigator(exits_of, start["panorama"], start["heading"])
             began = time.thread_time()
             for word in walk.words:
                 navigator.step(word)

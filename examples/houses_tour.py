@@ -3,7 +3,8 @@
 from wayword.datasets.houses import Houses
 
 houses = Houses("train", None, Houses.Settings(houses=1, episodes=3, seed=7))
-task, eyes = houses.tasks[0], houses.perceiver()
+task = houses.tasks[0]
+eyes = houses.perceiver()
 print(task.episode.instruction)
 for viewpoint in task.reference.path:
     print(f"  {viewpoint}  {eyes.perceive(task.episode.scene, viewpoint).summary}")

@@ -14,10 +14,11 @@ from pathlib import Path
 from wayword.datasets.houses import Houses
 from wayword.datasets.procedural.houses.house import GeneratedHouse, Walls
 
-SCALE, EDGE = 40.0, 20.0
-"""Pixels a metre, and pixels of margin."""
-
-BESIDE_WALL = 0.6
+SCALE = 40.0
+"""Pixels per metre."""
+EDGE = 20.0
+"""Pixels of margin."""
+NEAR_WALL = 0.6
 """Metres from a side wall within which a name is set against it."""
 
 FILLS = {"hallway": "#f4f1ea", "bathroom": "#e3eef3", "shower room": "#e3eef3"}
@@ -38,14 +39,15 @@ def plan_svg(house: GeneratedHouse, path: Sequence[str] = (), title: str = "") -
     shown as the picture's name. Every text is escaped. Raises ``KeyError`` for an unknown id.
     """
     wide, high = house.plan.size
-    width, height = wide * SCALE + 2 * EDGE, high * SCALE + 2 * EDGE
+    width = wide * SCALE + 2 * EDGE
+    height = high * SCALE + 2 * EDGE
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'role="img"><title>{escape(title or house.scene)}</title><style>{STYLE}</style>',
         *_rooms(house),
-        *_ways(house),
+        *_edges(house),
         *_walls(house.walls, high),
-        *_things(house),
+        *_furniture(house),
         *_places(house),
         *_path(house, path),
         *_names(house),
@@ -81,8 +83,10 @@ def _walls(walls: Walls, high: float) -> list[str]:
     ]
 
 
-def _ways(house: GeneratedHouse) -> list[str]:
-    high, places = house.plan.size[1], house.places
+def _edges(house: GeneratedHouse) -> list[str]:
+    high = house.plan.size[1]
+    places = house.places
+    # The graph has each edge in both directions.
     pairs = [(places[i], places[j]) for i, j in house.graph.edges.tolist() if i < j]
     return [_line("way", *_at(a.x, a.y, high), *_at(b.x, b.y, high)) for a, b in pairs]
 
@@ -91,15 +95,20 @@ def _line(kind: str, x1: str, y1: str, x2: str, y2: str) -> str:
     return f'<line class="{kind}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>'
 
 
-def _things(house: GeneratedHouse) -> list[str]:
+def _furniture(house: GeneratedHouse) -> list[str]:
     """Names start or end at a near side wall, so that they stay inside their room."""
     drawn = []
-    for thing in house.furniture:
-        room = house.plan.rooms[thing.room]
-        west, east = thing.x - room.x0 < BESIDE_WALL, room.x1 - thing.x < BESIDE_WALL
-        kind = "thing west" if west else "thing east" if east else "thing"
-        x = room.x0 + 0.1 if west else room.x1 - 0.1 if east else thing.x
-        drawn.append(_text(kind, x, thing.y, thing.name, house))
+    for piece in house.furniture:
+        room = house.plan.rooms[piece.room]
+        kind = "thing"
+        x = piece.x
+        if piece.x - room.x0 < NEAR_WALL:
+            kind = "thing west"
+            x = room.x0 + 0.1
+        elif room.x1 - piece.x < NEAR_WALL:
+            kind = "thing east"
+            x = room.x1 - 0.1
+        drawn.append(_text(kind, x, piece.y, piece.name, house))
     return drawn
 
 
@@ -128,7 +137,8 @@ def _path(house: GeneratedHouse, path: Sequence[str]) -> list[str]:
     spots = [house.place(viewpoint) for viewpoint in path]
     points = [_at(spot.x, spot.y, house.plan.size[1]) for spot in spots]
     line = " ".join(",".join(point) for point in points)
-    (x0, y0), (x1, y1) = points[0], points[-1]
+    x0, y0 = points[0]
+    x1, y1 = points[-1]
     return [
         f'<polyline class="path" points="{line}"/>',
         f'<circle cx="{x0}" cy="{y0}" r="6" fill="#d1495b"/>',
@@ -138,7 +148,10 @@ def _path(house: GeneratedHouse, path: Sequence[str]) -> list[str]:
 
 if __name__ == "__main__":
     houses = Houses("train", None, Houses.Settings(houses=1, episodes=3, seed=7))
-    task, file = houses.tasks[0], Path([*sys.argv, "plan.svg"][1])
+    task = houses.tasks[0]
+    file = Path("plan.svg")
+    if sys.argv[1:]:
+        file = Path(sys.argv[1])
     file.write_text(
         plan_svg(houses.house(task.episode.scene), task.reference.path), "utf-8"
     )

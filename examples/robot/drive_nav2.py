@@ -73,7 +73,8 @@ def main(url: str) -> None:
     time.sleep(2.5)  # a second of silence, and the way to a halt
     first = place(link)
     time.sleep(1.0)
-    slid, gone = math.dist(first, place(link)), math.dist(before, first)
+    slid = math.dist(first, place(link))
+    gone = math.dist(before, first)
     link.close()
     check(
         slid < 0.03 and gone < 1.9,
@@ -94,4 +95,7 @@ def drive_away(url: str) -> None:
 
 
 if __name__ == "__main__":
-    drive_away(sys.argv[1]) if sys.argv[2:] else main(sys.argv[1])
+    if sys.argv[2:]:
+        drive_away(sys.argv[1])
+    else:
+        main(sys.argv[1])

@@ -96,14 +96,12 @@ def train(
     torch.manual_seed(0)
     torch.set_num_threads(1)
     data = rows()
-    things = sorted(
-        {
-            one
-            for row in data
-            for one in re.findall(r"[a-z]+(?: [a-z]+)*", row["prompt"])
-        }
-    )
-    named = {"_".join(part.split()[-n:]) for part in things for n in (1, 2)}
+    names: set[str] = set()
+    for row in data:
+        names.update(re.findall(r"[a-z]+(?: [a-z]+)*", row["prompt"]))
+    # The last word of a name, and the last two: "mug" and "coffee_mug".
+    named = {"_".join(name.split()[-1:]) for name in names}
+    named |= {"_".join(name.split()[-2:]) for name in names}
     commands = [f"go_grab[{name}_1]" for name in sorted(named)]
     tokenizer = words([row["prompt"] for row in data], commands)
     network = LlamaForCausalLM(

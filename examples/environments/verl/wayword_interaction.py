@@ -26,7 +26,8 @@ class WaywordInteraction(BaseInteraction):
 
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__(config)
-        self._name, self._options = config["dataset"], dict(config.get("options") or {})
+        self._name = config["dataset"]
+        self._options = dict(config.get("options") or {})
         self._options["dataset"] = make(self._name, **self._options).dataset
         self._environments: dict[str, Any] = {}
 

@@ -111,6 +111,7 @@ class _Site:
 
     def live_run(self, request: Request) -> Response:
         """Redirect to the run in progress; before it starts, return a page that reloads itself."""
+        # The browser is opened before the run has written anything.
         if run := self._content.live_run():
             return RedirectResponse(f"run/{run}/")
         answer = _notice(
@@ -126,6 +127,8 @@ class _Site:
         make = getattr(self._content, name)
 
         def answer(request: Request) -> Response:
+            # A missing key is an empty text, which names nothing: the content says so
+            # in one line.
             values = [request.query_params.get(key, "") for key in keys]
             try:
                 return (kind or _html)(make(request.path_params["run"], *values))
@@ -146,6 +149,7 @@ class _Site:
     def compare(self, request: Request) -> Response:
         runs = request.query_params.getlist("run")
         episode = request.query_params.get("id")
+        # One run has nothing to be compared with; the home page lists the others.
         if len(runs) < 2:
             return RedirectResponse("./?all=1")
         return _html(self._content.compare(runs, episode))
@@ -194,11 +198,13 @@ class _Site:
             at = self._place(run, episode, step)
             plan = Plan("human", "", data=data, out=out, continues=at)
             return self._games.begin(plan, others="human")
+        # Without a split, the dataset's default one.
         on = ":".join(
             part for part in (given.get("on", ""), given.get("split", "")) if part
         )
         actor = given.get("as", "")
         others = given.get("with", "")
+        # A name with a path would load a file of this machine at the wish of a page.
         _installed("dataset", on.partition(":")[0])
         if others:
             _installed("agent", others)
@@ -227,6 +233,7 @@ class _Site:
 
     def lobby(self, request: Request) -> Response:
         table = self._table(request)
+        # A game for one person needs no choice of a seat.
         if len(table.humans) == 1 and table.state != "failed":
             return RedirectResponse(f"seat?as={quote(table.humans[0], safe='')}")
         return _html(page("lobby_page.html", "play", served=True, game=table))
@@ -253,6 +260,8 @@ class _Site:
                 and table.game is not None
                 and table.game.episode
             ):
+                # From now on the game is a run like the others, with a page of
+                # its own.
                 self._content.library.add(table.result.path)
                 seat = table.seat(actor or next(iter(table.humans), ""))
                 ending = self._content.ending(table.game, seat.letters)
@@ -269,6 +278,7 @@ class _Site:
         table = self._table(request)
         given = await _body(request)
         verb = request.path_params["verb"]
+        # Whatever a page sends is cut first: nothing below handles long texts.
         words = str(given.get("words", ""))[:_MOST_WORDS]
         actor = str(given.get("as", ""))
         number = given.get("number")
@@ -277,10 +287,13 @@ class _Site:
         problem = ""
         if verb == "say" and actor in table.humans:
             problem, question = table.seat(actor).check(words)
+            # Asked once: the page sends the same words again, now sure.
             if question and not given.get("sure"):
                 return JSONResponse({"problem": "", "question": question})
             problem = problem or table.seat(actor).put(number, words)
             if not problem:
+                # Most turns take less, so the page's next request already sees
+                # what came of this one.
                 await run_in_threadpool(table.seat(actor).settled, 1.5)
         elif verb == "answer":
             problem = table.answer(number, words)
@@ -318,8 +331,11 @@ def _events(
 
     async def events() -> AsyncIterator[str]:
         last = ""
+        # Browsers reconnect after two seconds, as when the computer slept.
         yield "retry: 2000\n\n"
         while not await request.is_disconnected():
+            # Compared as text: equal states send nothing, and a stream costs nothing
+            # while a run waits.
             now = json.dumps(await run_in_threadpool(look))
             if now != last:
                 last = now
@@ -429,9 +445,11 @@ class Server:
 
 
 def _bound(host: str, port: int) -> socket.socket:
+    # Only addresses of version 6 have colons.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM)
     try:
+        # A server that was just stopped leaves its port waiting for a minute.
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind((host, port))
         taken.listen(128)

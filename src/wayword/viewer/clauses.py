@@ -55,6 +55,7 @@ class Clauses:
             details = _last(step.notes, FOLLOWED)
             number = details.get("number")
             count = len(texts)
+            # Other numbers come from records that were changed by hand.
             if isinstance(number, int) and 0 <= number <= count:
                 done = (n for n in _integers(details.get("done")) if 1 <= n <= count)
                 now = Followed(number, tuple(done))
@@ -77,6 +78,8 @@ class Clauses:
     def cut(self, instruction: str) -> list[tuple[str, tuple[int, ...]]]:
         """Cut the instruction into pieces, each with the numbers of its clauses; one piece if the
         clauses are not part of its text. Clauses that start at the same position share a piece."""
+        # Notes count characters as a reader does; a text may hold several code points for
+        # one.
         places = [match.start() for match in _CHARACTER.finditer(instruction)]
         if not self.begins or self.begins[-1] >= len(places):
             return [(instruction, ())]

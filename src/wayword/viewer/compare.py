@@ -64,6 +64,7 @@ class RunPair:
     def verdict(self) -> str:
         """Who solved more of the shared episodes: ``navgpt wins 14, loses 6 of 60 pairs; SR +13.3%
         [2.0%, 24.0%]``; empty if no metric has a better direction."""
+        # The first metric with a better direction is the family's measure of success.
         lines = [line for line in self.comparison.lines if line.metric.better]
         if not lines:
             return ""
@@ -100,6 +101,7 @@ class RunPair:
                 grew = gap.low > 0
                 if grew or gap.high < 0:
                     color = "good" if grew == should_grow else "bad"
+            # A test that could not be made has no p-value.
             p = f"{line.p:.3f}".replace("nan", "–")
             if line.p < 0.001:
                 p = "<0.001"
@@ -248,11 +250,13 @@ def walks_page(
     letters = maps.letters_of(sources, *walks)
     sources = replace(sources, letters=letters)
     apart = find_divergence(*walks)
+    # One map for both, so that the same place is the same point.
     both = maps.together([*zip(names, walks, strict=True)], sources, apart)
     one, other = (_last_prompt(walk, apart) for walk in walks)
     # The first two lines name the files that a diff compares; here there are none.
     changes = list(unified_diff(one, other, n=1, lineterm=""))[2:]
     documents = [Document.of(record, sources) for record in records]
+    # Step next to step; the longer walk continues alone.
     rows = zip_longest(*(document.written["steps"] for document in documents))
     episode = walks[0].episode_id
     target = f"{address(episode)}#step-{max(1, apart)}"
@@ -293,7 +297,10 @@ class Pairs:
 
     def page(self, names: Sequence[str]) -> str:
         pairs, changed = self._run_pairs(names)
+        # More runs than this would fill a page with tables that no one reads.
         rows = [self._library.rows(name) for name in names[: _MOST + 1]]
+        # The version changes with each episode, so a page of a run in progress is never
+        # stale.
         key = tuple((r.run.path, r.version) for r in rows)
         paths = [r.run.path for r in rows]
         try:
@@ -347,6 +354,8 @@ class Pairs:
             present |= by_length.keys()
         # A label begins with a word, then the shortest length that it holds.
         labels = sorted(present, key=lambda label: int(label.split()[1]))
+        # Each range gets the same width: otherwise few long episodes would crowd the short
+        # ones.
         wide = (_RIGHT - _LEFT) / max(1, len(labels))
         places = {label: _LEFT + wide * (n + 0.5) for n, label in enumerate(labels)}
         lines = []
@@ -388,6 +397,7 @@ class Pairs:
 
     def _run_pairs(self, names: Sequence[str]) -> tuple[list[RunPair], list[str]]:
         """The first run against each of the others, and the episodes gained or lost."""
+        # The first run is the baseline of all comparisons.
         first, *others = names[: _MOST + 1]
         one = self._library.rows(first)
         pairs = []
@@ -396,6 +406,7 @@ class Pairs:
             key = (one.run.path, one.version, two.run.path, two.version)
             make = partial(reports.compared, one.run.path, two.run.path)
             compared = self._compared.get(key, make)
+            # Only episodes that both runs have scored can be compared.
             before = one.outcomes()
             after = two.outcomes()
             gained = []

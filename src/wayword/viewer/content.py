@@ -77,6 +77,8 @@ class Content:
         self._documents: Cache[dict[str, Json]] = Cache(16)
         self._readers: Cache[threading.Thread] = Cache(6)
         self._sketches: Cache[Html | None] = Cache(4 * _SKETCHED)
+        # Generated datasets build a house when a task is read; two requests must not
+        # build it twice.
         self._asking = threading.Lock()
 
     # The dataset of a run.
@@ -88,6 +90,7 @@ class Content:
             _data_key(config),
             lambda: open_sources(rows.run, (), self.data, self._trusted),
         )
+        # Reading a task may build a scene, so only new ones are read.
         missing = {name for name in ids if name not in sources.tasks}
         if missing and sources.dataset is not None:
             with self._asking:
@@ -128,6 +131,7 @@ class Content:
         )
 
     def card(self, each: NamedRun) -> RunCard:
+        # An unreadable folder still gets a card, which says what is wrong with it.
         href = f"run/{each.slug}/"
         try:
             rows = self.library.rows(each.name)
@@ -181,6 +185,7 @@ class Content:
 
     def overview(self, name: str, rows: Rows) -> Overview:
         """Return the data of a run's page, without the slow parts."""
+        # A browser shows ten thousand rows, but not a million.
         remote = len(rows) > REMOTE
         heads = rows.heads(rows.keys()[:PAGE] if remote else None)
         return Overview(
@@ -232,6 +237,7 @@ class Content:
         """Return a page of a run's rows: filtered, sorted, from row ``wish["from"]`` on."""
         rows = self.library.rows(name)
         causes = self._causes.peek((rows.run.path, rows.version)) or {}
+        # Filters work on the index alone; only words need the records.
         texts, ready = self._search(rows, wish.get("q", "").lower())
         chosen = library.select(rows, wish, causes, texts)
         first = _number(wish.get("from", ""))
@@ -358,6 +364,7 @@ class Content:
 
     def _document(self, rows: Rows, episode: str) -> dict[str, Json]:
         sources = self.tasks(rows, [episode])
+        # A page made without the dataset is made again once it is open.
         key = rows.run.path, rows.version, episode, sources.dataset is None
         with readable("page"):
             return self._documents.get(
@@ -376,6 +383,7 @@ class Content:
         with self._asking:
             for place in sources.gold(episode):
                 letters.assign(place)
+        # The letters of the game, which its player knows by now.
         sources = replace(sources, letters=letters)
         document = Document.of(rows.run.record(episode), sources)
         drawn = document.drawn
@@ -473,6 +481,7 @@ def readable(part: str) -> Iterator[None]:
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as error:
+        # One line, whatever the library below put into its message.
         reason = " ".join(str(error).split())[:80]
         problem = f"no {part}, because the record cannot be replayed: {reason}"
         raise RecordingError(problem) from error
@@ -533,8 +542,10 @@ def _walk_of(now: Mapping[str, Any]) -> Trajectory:
     steps = []
     for move in listed(now, "moves"):
         actor = str(move.get("actor", ""))
+        # The file is written by another process, and is read as untrusted.
         action = move.get("action", "")
         pose = move.get("pose")
+        # A move without a pose cannot be drawn.
         if isinstance(pose, Mapping):
             start.setdefault(actor, move.get("start") or pose)
             status = "ok" if move.get("ok") else "failed"
@@ -563,6 +574,7 @@ def _means(rows: Rows) -> Mapping[str, Any]:
     means = {}
     for key in rows.index.keys:
         column = rows.index.column(key)
+        # Episodes that failed, or were recorded before a metric existed, have no score.
         scores = column[~np.isnan(column)]
         if key == "cost" and len(scores) < len(column):
             continue  # as in tables: a mean over part of the prices would mislead
@@ -577,6 +589,7 @@ def causes_by_episode(
     end = time.monotonic() + patience
     causes: dict[str, tuple[str, ...]] = {}
     for name in rows.unsolved():
+        # An episode that raised has no trajectory to look at.
         if name in rows.failed:
             causes[name] = ("failed",)
             continue

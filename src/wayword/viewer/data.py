@@ -131,6 +131,7 @@ class Sources:
 
     def _ask(self, name: str, scene: str) -> Any:
         """Call a method that not every dataset has; None without it, or without the scene."""
+        # Graphs, houses and towns are parts of some families only.
         method = getattr(self.dataset, name, None)
         if not scene or not callable(method):
             return None
@@ -140,6 +141,7 @@ class Sources:
             return None
 
     def layout(self, scene: str, compute: Callable[[], Layout]) -> Layout:
+        # Two threads may compute it at once; both find the same.
         if scene not in self.layouts:
             self.layouts[scene] = compute()
         return self.layouts[scene]
@@ -166,8 +168,11 @@ def open_sources(
     """Open the dataset named in the run's config, with the tasks of ``ids``."""
     identity = run.config["identity"]
     try:
+        # Every file is checked against the paths that the caller trusts, not those that
+        # the run names.
         plan = plan_of(identity, data, trusted)
         dataset = open_plan(plan, run)
+        # Without the run's own perceiver its words would be another one's.
         words = bool(plan.perceiver()[0]) or not identity["perceiver"]
         sources = Sources(dataset, of_ids(dataset.tasks, set(ids)), words=words)
     except WaywordError as error:

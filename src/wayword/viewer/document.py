@@ -68,6 +68,7 @@ class Document:
         trajectory = record.trajectory
         letters = maps.letters_of(sources, trajectory)
         sources = replace(sources, letters=letters)
+        # One replay for both: in a home it takes most of the time of a page.
         course, drawn = replay(trajectory, sources)
         clauses = Clauses.of(trajectory)
         return Document(record, sources, letters, course, drawn, clauses)
@@ -147,6 +148,8 @@ class Document:
     def succeeded(self) -> bool | None:
         """True if the episode succeeded; None if success was not measured or the episode failed."""
         score = self.record.scores.get(self.sources.success)
+        # An episode that raised is neither solved nor unsolved: the agent did not decide
+        # its end.
         if score is None or self.trajectory.ended == "failed":
             return None
         return score > 0.5
@@ -171,6 +174,7 @@ class Document:
     @cached_property
     def diagnosis(self) -> Diagnosis | None:
         """Why the episode failed; None if it succeeded or was not judged."""
+        # A success needs no reason; one without a measure has none to give.
         if self.succeeded is not False and self.trajectory.ended != "failed":
             return None
         task = self.sources.tasks.get(self.record.episode_id)
@@ -202,6 +206,7 @@ class Document:
         course = self.course
         expert = None
         if dataset is not None and task is not None:
+            # Not every solved episode can be solved by the expert as well.
             with suppress(WaywordError, PlanningFailed):
                 expert = dataset.expert_length(task)
         episode = EpisodeFacts(
@@ -238,10 +243,12 @@ class Document:
         positions = getattr(graph, "positions", None)
         if positions is None or positions.ndim != 2 or positions.shape[1] != 3:
             return {}
+        # Metres up; streets have no third coordinate.
         heights = dict(zip(graph.ids, positions[:, 2].tolist(), strict=True))
         rises = {}
         poses = dict(self.trajectory.start)
         for number, step in enumerate(self.trajectory.steps, 1):
+            # Of the same actor: others move in between.
             before = heights.get(place_of(poses.get(step.actor)))
             after = heights.get(place_of(step.pose))
             poses[step.actor] = step.pose
@@ -271,6 +278,7 @@ class Document:
             if rooms:
                 words += f" in the {' or '.join(rooms)}"
             return [(words, len(viewed), len(self.sought))]
+        # As sets of words: "a hot potato" is part of "a hot potato in the bin".
         unmet = [
             set(words.split()) for words, met, parts in self.conditions if met < parts
         ]

@@ -47,11 +47,13 @@ def episode_page(
     served: bool = False,
 ) -> str:
     """Render the page of a document (``wayword.viewer.document``). ``run`` is its run's name."""
+    # From JSON to the values that the templates read: arrays, and NaN for missing numbers.
     document = restore(document)
     trajectory = document["trajectory"]
     scores = document["scores"]
     steps = trajectory["steps"]
     letters = Letters(document["letters"])
+    # Runs may have metrics that this episode has no score for.
     present = [metric for metric in metrics if metric.key in scores]
     family = [metric for metric in present if metric not in accounting.METRICS]
     first = [
@@ -84,6 +86,7 @@ CURVE = 34
 
 def curve_of(progress: Mapping[str, Any], steps: int) -> tuple[str, str]:
     """Return the points of the curve of the distance to success, and its title; empty if flat."""
+    # A recording that could not be played again has no course.
     if not progress["informative"] or len(progress["course"]) != steps + 1:
         return "", ""
     course = progress["course"]
@@ -180,6 +183,7 @@ class PromptHistory:
             messages = list(prompt)
         opening = messages[0]["content"][:_HEAD] if messages else ""
         key = (role, opening)
+        # The previous prompt of the same kind differs least.
         call, earlier = self._latest.get(key, (0, []))
         lines = [(each["role"], split_lines(each["content"])) for each in messages]
         self._latest[key] = self._count, lines
@@ -209,6 +213,8 @@ def _pieces(base: Sequence[str], new: Sequence[str], call: int) -> Iterator[Piec
                 return length
         return min(len(one), len(other))
 
+    # Most prompts grow at the end, or have one block replaced: both ends are shared and cheap
+    # to find, and what is left is short enough for a real comparison.
     head = shared(base, new)
     tail = shared(base[head:][::-1], new[head:][::-1])
     middle = new[head : len(new) - tail]
@@ -330,6 +336,7 @@ class _Cards:
             when = f"{when} of trial {trial}"
         held = as_mapping(step["observation"])
         objects = objects_in(held)
+        # An object is new to an actor even if another one has seen it.
         met = self._met.setdefault(step["actor"], set())
         new = [each for each in objects if each not in met]
         met.update(objects)
@@ -451,8 +458,10 @@ def new_details(step: Written) -> dict[str, Any]:
     shown = {}
     words = (decision.get("action"), *decision.get("arguments", ()))
     for key, value in step["feedback"].get("details", {}).items():
+        # The pose says it already.
         if key in ("heading", "heading_before") and "heading" in step["pose"]:
             continue
+        # "put mug_1, table_1" needs no "object: mug_1".
         if key in _REPEATED and value in words:
             continue
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
@@ -473,6 +482,7 @@ def brief_pose(pose: Any) -> Any:
     heading = pose.get("heading")
     x = pose.get("x")
     y = pose.get("y")
+    # Coordinates say more than the name of a room.
     if all(isinstance(each, int | float) for each in (heading, x, y)):
         place = f"{pose.get('room', '')} ({x:.4g}, {y:.4g})".replace("_", " ").strip()
     if place and isinstance(heading, int | float):

@@ -131,6 +131,7 @@ def metrics_part(run: Overview) -> Html:
         row = run.row["metrics"].get(metric.key)
         if row is None:
             continue
+        # An interval around equal scores would claim a spread that is not there.
         scores = run.columns.get(metric.key, np.empty(0))
         words = "interval pending"
         if len(scores) > 1 and scores.min() == scores.max():
@@ -159,6 +160,7 @@ def causes_part(run: Overview) -> Html | None:
     """Count episodes without success by cause; a click on a cause filters the table."""
     if not run.unsolved or not (run.causes or run.later):
         return None
+    # An episode may have several causes, so the bars add up to more than the episodes.
     counts: Counter[str] = Counter()
     for causes in run.causes.values():
         counts.update(causes)
@@ -243,6 +245,7 @@ def _number(score: float) -> Json:
 
 def text_of(run: Overview, head: Head) -> tuple[str, list[int], str]:
     """Return the instruction, after the reason of a failure; the numbers of causes; the scene."""
+    # The instruction of a single actor belongs to what a reader searches for.
     private = run.sources.private_instructions(head.episode_id)
     parts = (head.error, *private.values(), run.sources.instruction(head.episode_id))
     text = " · ".join(part for part in parts if part)
@@ -274,12 +277,14 @@ def _settings(run: Overview) -> dict[str, Any]:
         if total is not None and key in metrics:
             name = title(metrics[key]).lower()
             details[f"{name} in all"] = value(metrics[key], total)
+    # Long values are folded: a page begins with what differs between runs.
     keys = ("settings", "actors", "model_settings", "dataset_settings")
     folded = {
         "Settings": {key: identity[key] for key in keys if identity.get(key)},
         "Versions": config.get("versions") or {},
         "Checksums of the data files (SHA-256)": config.get("checksums") or {},
     }
+    # The file as a whole, for what no heading above covers.
     raw = json.dumps(config, indent=2, default=str)
     return {"details": details, "folded": folded, "raw": raw}
 

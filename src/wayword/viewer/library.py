@@ -83,6 +83,7 @@ class Rows:
             self.index = self.run.index
             self.done = len(self.index)
             self.failed = self.index.failed()
+            # Records are only ever appended, so two counts identify what is there.
             version = f"{self.done}-{len(self.failed)}"
             if version == self.version:
                 return self
@@ -139,6 +140,7 @@ class Rows:
 
     def unsolved(self) -> list[str]:
         """Ids of the episodes without success, failed ones first."""
+        # The index may have grown since the ids were read.
         success = self.index.column(self.success)[: len(self.ids)]
         unsolved = np.flatnonzero(success <= 0.5).tolist()
         return [*self.failed, *(self.ids[number] for number in unsolved)]
@@ -184,6 +186,7 @@ class Cache(Generic[T]):
 
     def get(self, key: Any, make: Callable[[], T]) -> T:
         with self._lock:
+            # A lock for each key: a slow value holds up only those who want it.
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:
             if key in self._values:
@@ -226,6 +229,7 @@ class Library:
 
     def add(self, path: Path) -> None:
         path = path.resolve()
+        # A run below a listed folder is found there already.
         if not any(path.is_relative_to(top) for top in self.given):
             self.given = (*self.given, path)
 
@@ -252,6 +256,8 @@ class Library:
             for folder, inner, _ in os.walk(top):  # links out of it are not followed
                 path = Path(folder)
                 inside = path.relative_to(top)
+                # In place, which steers the walk: hidden folders are not entered,
+                # and names come in order.
                 inner[:] = sorted(each for each in inner if not each.startswith("."))
                 if is_run(path):
                     name = top.name if path == top else str(inside)
@@ -260,6 +266,8 @@ class Library:
                     while name in names and names[name] != path:
                         name += "'"
                     names[name] = path
+                # Folders inside a run are its own; deeper ones than this are no
+                # place for runs.
                 if is_run(path) or len(inside.parts) == self._deepest:
                     inner.clear()
         return [NamedRun(name, path) for name, path in names.items()]
@@ -291,6 +299,7 @@ def slug(name: str) -> str:
     """A name as one segment of an address: ``demo-navgpt-3fa1c2`` for ``demo/navgpt``."""
     if _PLAIN.fullmatch(name):
         return name
+    # Two names may differ in signs that addresses do not have.
     digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:6]
     return f"{re.sub(r'[^A-Za-z0-9_]+', '-', name).strip('-')[:60]}-{digest}"
 
@@ -371,6 +380,8 @@ def progress_of(run: Path) -> Progress | None:
     """Return the progress that a run wrote last, or None if there is none. Never raises."""
     path = run / PROGRESS
     try:
+        # Another process may be writing it, or may have written nonsense: then there is
+        # no progress.
         progress = parse_untrusted(read_regular(path))
         written = path.stat().st_mtime
         age = time.time() - written
@@ -418,6 +429,7 @@ def _pace(progress: Mapping[str, Any], written: float) -> Iterator[str]:
 def is_awaited(rows: Rows) -> bool:
     """True if a run has begun lately and has not reported anything yet."""
     run = rows.run.path
+    # It has reported: no more waiting.
     if (run / PROGRESS).exists():
         return False
     try:

@@ -60,6 +60,7 @@ def _short(text: str) -> str:
 
 def data(name: str, value: Json) -> Html:
     """Return JSON for the page's script, in an element that no text in it can close."""
+    # ASCII alone: no sign of another alphabet can be taken for the end of the element.
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return Html(f'<script type="application/json" id="{name}">{safe}</script>')
@@ -101,11 +102,13 @@ def macro(template: str, name: str) -> Callable[..., Html]:
 def page(template: str, script: str, served: bool = False, **context: Any) -> str:
     """A whole document with the shipped style and the shipped script of that name."""
     style = _static("page.css")
+    # Inline, so that a page is one file that works from a folder and in a mail.
     code = _static("maps.js") + _static(f"{script}.js")
     if served:
         allowed = "form-action 'self'; connect-src 'self'"
     else:
         allowed = "form-action 'none'"
+    # Nothing but the shipped script and style runs, even if markup slipped through an escape.
     policy = (
         f"default-src 'none'; script-src '{_digest(code)}'; style-src '{_digest(style)}'; "
         f"img-src data:; base-uri 'none'; {allowed}"
@@ -180,6 +183,7 @@ class Letters:
     def over(self, markup: Html) -> Html:
         """Return markup that shows each id in a text as its letter. The id stays the text of its
         element, so that a copy contains it; titles and attributes are unchanged."""
+        # Ids are found by their length: an alternation of thousands of ids would be slow.
         lengths = sorted({len(name) for name in self.by_place})
         if not lengths:
             return markup

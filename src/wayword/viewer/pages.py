@@ -53,6 +53,7 @@ def file_name(episode_id: str) -> str:
         and not _DEVICES.fullmatch(episode_id)
     ):
         return f"{episode_id}.html"
+    # Names that differ in case alone are one file on some systems.
     digest = hashlib.sha256(episode_id.encode(errors="surrogatepass")).hexdigest()[:12]
     stem = re.sub(r"[^a-z0-9_]+", "-", episode_id.lower()).strip("-")[:60]
     return f"{stem or 'episode'}-{digest}.html"

@@ -106,10 +106,14 @@ class Seat(Person):
     def ask(self, question: str) -> str:
         """Wait for input from the browser. Raises ``EOFError`` once the person has left."""
         with self._table.changed:
+            # Numbered, so that an answer that comes late is not taken for the next
+            # question's.
             self._questions += 1
             self.waiting = self._questions
             self._words = []
             self._table.touch()
+            # The run waits here, on its own thread, until a page sends words or the
+            # game ends.
             self._table.changed.wait_for(lambda: bool(self._words) or self._left)
             self.waiting = 0
             self._table.touch()
@@ -124,6 +128,7 @@ class Seat(Person):
     def put(self, number: int, words: str) -> str:
         """Answer question ``number``; return the problem with the answer, else empty."""
         with self._table.changing():
+            # Two windows may show the same seat: the first answer counts.
             if not self.waiting or number != self.waiting or self._words:
                 return "that turn is over; reload the page"
             situation = self.situation
@@ -140,6 +145,7 @@ class Seat(Person):
         """Return a problem with the input, so that a typo costs nothing, and a question to confirm
         an action that ends the game or is not listed; both may be empty."""
         situation = self.situation
+        # Words for the agent itself cost no turn, so they need no question.
         plain = words.strip().lower()
         if situation is None or plain.startswith("?") or plain in _COMMANDS:
             return "", ""
@@ -336,6 +342,7 @@ class Games:
             if plan.out and each.folder == plan.out:
                 return each
 
+        # On a thread: opening a dataset may take longer than a browser waits.
         def work(table: PlayTable) -> None:
             with shared_datasets():
                 ready = game_plan(plan, role, others)
@@ -691,6 +698,7 @@ def landmarks(text: str) -> Iterator[tuple[str, float, float]]:
 
 def room_of(text: str) -> str:
     """Return the room that the most sentences of a text name, save those on what is elsewhere."""
+    # "Through the door you see a kitchen" speaks of another room.
     near = (part for part in re.split(r"[.\n]", text) if not _ELSEWHERE.search(part))
     rooms = Counter(filter(None, map(room_in, near)))
     return max(rooms, key=lambda room: rooms[room], default="")
@@ -938,6 +946,8 @@ class _MapBuilder:
             return (x, -y) if grid else (x, y)
         if not place:
             return None
+        # The first place is the origin; a known one keeps its position, which closes
+        # loops.
         if place in self.points or not self.waypoints:
             return self.points.get(place, (0.0, 0.0))
         self.exact = False
@@ -993,6 +1003,7 @@ class _MapBuilder:
     def motions(self) -> dict[Point, str]:
         """Map the squares that can be reached over free squares seen so far, and those of objects
         that can be faced, to the first motion of the shortest path; empty if none is needed."""
+        # An open door can be walked through, all other objects stand in the way.
         taken = {
             (float(x), -float(y))
             for *_, state, x, y in self.grid.values()
@@ -1000,6 +1011,7 @@ class _MapBuilder:
         }
         free = {square for square, wall in self.squares.items() if not wall} - taken
         now = self.waypoints[-1]
+        # Breadth first over squares and headings: a turn costs a step like a move.
         queue = deque([(now.point, (now.heading or 0.0) % 360, "")])
         first = dict[Point, str]()
         reached = set[tuple[Point, float]]()
@@ -1009,6 +1021,7 @@ class _MapBuilder:
                 continue
             reached.add((point, heading))
             front = _square(point, heading, 1, 0)
+            # A square itself is reached by standing on it, an object by facing it.
             for square in {point, front} & {point, *taken}:
                 first.setdefault(square, motion)
             if front in free:
@@ -1018,6 +1031,7 @@ class _MapBuilder:
         return first
 
     def shapes(self) -> list[Shape]:
+        # From the ground up: what is drawn later covers what was drawn before.
         shapes = [Shape("area", rim, "seenfree") for rim in self.fans if rim]
         shapes += [
             Shape("area", corners, "floor") for corners in self.outlines.values()

@@ -35,6 +35,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         ]
     drawn.unit = "squares"
     rows = trajectory.state.get("walls")
+    # A record without its grid, or with something else in its place, has the walk alone.
     if not isinstance(rows, list | tuple) or not rows:
         return drawn
     if not all(isinstance(row, str) for row in rows):
@@ -43,6 +44,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     seen: list[Shape] = []
 
     def take(world: Any, step: int, actor: str) -> None:
+        # Levels of the package have targets and a view; other grids have neither.
         level = getattr(world, "level", None)
         objects = _objects(world.state())
         if level is None:
@@ -148,5 +150,6 @@ def object_shape(item: GridObject, first: int = 0, last: int = 0) -> Shape:
     if kind == "key":
         corners = [(middle[0] + dx / 10, middle[1] + dy / 10) for dx, dy in _KEY]
         return Shape("area", corners, f"gridkey {paint}", **span)
+    # A ball is an outline as well, so that it takes the class of its color like the others.
     rim = [toward(middle, 20 * n, 0.3) for n in range(18)]
     return Shape("area", rim, f"gridball {paint}", **span)

@@ -55,6 +55,7 @@ class Shape:
 
 def room_label(name: str, polygon: Sequence[Point]) -> Shape:
     """Return a room's name, at the corners of its outline's box."""
+    # The box, not the outline: the name is placed where there is room in it.
     xs, ys = zip(*polygon, strict=True)
     ends = [(min(xs), min(ys)), (max(xs), max(ys))]
     return Shape("label", ends, "roomname", label=name)
@@ -127,6 +128,7 @@ def spans(frames: Sequence[Sequence[T]]) -> Iterator[tuple[T, int, int]]:
     since: dict[T, int] = {}
     for number, frame in enumerate(frames, 1):
         now = set(frame)
+        # A list, because the loop removes items.
         ended = [item for item in since if item not in now]
         for item in ended:
             yield item, since.pop(item), number - 1

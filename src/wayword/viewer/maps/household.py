@@ -199,6 +199,7 @@ def view(world: HouseholdWorld, me: Actor) -> list[Point]:
     dx = np.sin(turns)[:, None]
     dy = np.cos(turns)[:, None]
     closed = world.house.entities.closed_doors
+    # Walls, closed doors and furniture higher than the eye.
     panes = world.layout.panels_near(me.x, me.y, body.view_distance, body.eye, closed)
     ax, ay, bx, by = panes.ends.T
     px = ax - me.x

@@ -94,6 +94,7 @@ def goal_region(graph: Any, reference: Any) -> frozenset[str]:
         return reference.visible_from
     if not isinstance(reference, PathReference) or reference.goal not in graph.index:
         return frozenset()
+    # To the goal, as walks are scored; a graph's edges may be one-way.
     lengths = graph.distances[:, graph.index[reference.goal]].tolist()
     pairs = zip(graph.ids, lengths, strict=True)
     return frozenset(name for name, length in pairs if length < SUCCESS_METRES)
@@ -115,6 +116,7 @@ def floors(graph: Any) -> dict[str, int]:
         if a < b and abs(heights[a] - heights[b]) <= _SLOPE:
             one, other = sorted((root(a), root(b)))
             part[other] = one
+    # Small level parts are landings of stairs, no storeys.
     sizes = Counter(root(n) for n in range(len(heights)))
     levels: list[float] = []
     for height in sorted(heights[n] for n, size in sizes.items() if size >= _LANDING):

@@ -147,6 +147,7 @@ def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
         views[number] = view
     first = views[steps[0][0]]
     start = (first.x, first.y)
+    # Large enough for all that was seen from anywhere on the walk.
     away = max(math.dist(start, (view.x, view.y)) for view in views.values())
     costmap = Costmap(first.x, first.y, half=away + first.depth.reach + 1)
 

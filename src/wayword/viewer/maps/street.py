@@ -41,6 +41,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     for name in drawn.places:
         ids = [graph.ids[end] for _, end in graph.exits(graph.index[name])]
         drawn.edges += [(name, end) for end in ids if end in drawn.places]
+    # Traffic lights are shown at the places of the walk alone.
     passed = {name for name, _ in drawn.gold}
     passed |= {stop.place for stop in drawn.stops}
     drawn.shapes = [
@@ -72,6 +73,7 @@ def _points(graph: Any) -> dict[str, Point]:
     ids = getattr(graph, "ids", ())
     if positions is None or len(positions) != len(ids) or not positions.any():
         return {}
+    # Degrees of longitude are shorter away from the equator.
     shrink = math.cos(math.radians(float(positions[:, 0].mean())))
     return {
         name: (row[1] * METRES_PER_DEGREE * shrink, row[0] * METRES_PER_DEGREE)

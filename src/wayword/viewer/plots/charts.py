@@ -91,6 +91,7 @@ def error_bars(
     line: bool = True,
 ) -> None:
     """Draw means with intervals, where there are any, in the look of series ``number``."""
+    # matplotlib takes lengths to both sides; a mean without an interval gets none.
     means = np.array([each.mean for each in values])
     ends = np.array([(each.low, each.high) for each in values]).reshape(-1, 2)
     spread = np.nan_to_num(np.abs(ends.T - means))
@@ -193,6 +194,7 @@ def draw_costs(request: FigureRequest) -> Drawing:
     require_rows(rows)
     metric = metric_of(rows, request.metric)
     names = request.names([row.name for row in rows])
+    # Dollars if any run has a price; tokens compare local models.
     prices = [_spent(row, "cost") for row in rows]
     tokens = [_tokens(row) for row in rows]
     priced = any(prices)

@@ -67,6 +67,7 @@ def draw_curves(request: FigureRequest) -> Drawing:
             for steps, values, _ in each_binned:
                 axes.plot(steps, values, color=color, linewidth=0.5, alpha=0.45)
         steps, mean = _mean_of([(x, y) for x, y, _ in each_binned])
+        # About eight marks tell lines apart in print without hiding them.
         every = max(1, len(steps) // 8)
         axes.plot(steps, mean, color=color, linestyle=dashes, marker=marker, markevery=every,
                   markeredgewidth=0, label=names[number], clip_on=False)  # fmt: skip
@@ -130,6 +131,7 @@ def _read(path: Path, wanted: str) -> TrainingLog:
     columns: dict[str, None] = {}
     for row in rows:
         columns.update(dict.fromkeys(row))
+    # Without a column that counts, lines are steps.
     counts = next((key for key in STEPS if key in columns), "")
     metric = wanted or next((key for key in VALUES if key in columns), "")
     if metric not in columns:
@@ -148,6 +150,7 @@ def _read(path: Path, wanted: str) -> TrainingLog:
             values.append(value)
     if None in steps or not values:
         raise DataError(file, f"column {counts!r}", "has no number in some row")
+    # Logs that differ in their seeds alone are one curve.
     series = (
         re.sub(r"[-_/.]?seed[-_=]?\d+", "", _title(path)).strip("-_/ ") or "training"
     )

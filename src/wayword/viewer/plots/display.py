@@ -65,6 +65,7 @@ class Plot:
         bytes. Raises ``UsageError`` for another ending, ``RecordingError`` if it cannot be written.
         """
         file = Path(path)
+        # Before the folder is made: an unknown ending must leave nothing behind.
         content = self._render(format_of(file))
         try:
             file.parent.mkdir(parents=True, exist_ok=True)

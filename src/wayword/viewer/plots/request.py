@@ -45,6 +45,7 @@ class FigureRequest:
             return list(self.labels)
         names: list[str] = []
         for name in given:
+            # Runs of the same agent get a number, in the given order.
             repeats = given[: len(names)].count(name)
             if repeats:
                 name = f"{name} ({repeats + 1})"

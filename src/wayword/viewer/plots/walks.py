@@ -85,12 +85,14 @@ def draw_map(request: FigureRequest) -> Drawing:
     walks = _walks(names, records, sources, drawn)
     shapes = _shapes_at_the_end(drawn)
     west, south, east, north = _box(walks, drawn, shapes)
+    # A tall map is cut to what fits a page.
     share = min(_TALLEST, (north - south) / (east - west))
     figure, axes = new_figure(request.width, request.width * share)
     axes.set_axis_off()
     axes.set_aspect("equal")
     axes.set_xlim(west, east)
     axes.set_ylim(south, north)
+    # Inches per metre: text has a size on paper.
     inch = request.width / (east - west)
     _draw_ground(axes, drawn, shapes, inch)
     _draw_goal(axes, drawn, shapes)
@@ -108,6 +110,7 @@ def draw_map(request: FigureRequest) -> Drawing:
         caption += " Computed from headings, not to scale."
     if drawn.scale and drawn.unit == "m":
         _draw_scale(axes, west, south, east)
+    # Below the map, where it hides nothing.
     legend = axes.legend(
         loc="upper center",
         bbox_to_anchor=(0.5, 0.0),
@@ -128,6 +131,7 @@ def _telling_episode(runs: Sequence[RecordedRun]) -> str:
         outcomes.append(
             {name: scores.get(success, 0.0) > 0.5 for name, scores in run.scores()}
         )
+    # Only what all runs have played can be drawn for all.
     shared = [name for name in outcomes[0] if all(name in each for each in outcomes)]
     if not shared:
         raise UsageError("the runs have no finished episode in common; give --episode")

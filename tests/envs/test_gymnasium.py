@@ -129,7 +129,7 @@ def test_the_short_id_is_registered_where_gymnasium_is_imported_first(
 
 
 def test_importing_wayword_changes_nothing_about_imports() -> None:
-    code = "import sys; before = list(sys.meta_path); import wayword; assert sys.meta_path == before"
+    code = "import sys; old = list(sys.meta_path); import wayword; assert sys.meta_path == old"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

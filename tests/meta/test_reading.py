@@ -30,6 +30,7 @@ BOUNDS = {
     "datasets": (20.0, 0.8, 2.5),
     "metrics": (48.0, 7.0, 1.0),
     "models": (35.0, 1.6, 1.5),
+    "render": (20.0, 2.6, 1.0),
     "runs": (29.0, 5.9, 1.0),
 }
 TEMPLATE_WIDTH = 160

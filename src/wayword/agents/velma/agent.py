@@ -216,10 +216,10 @@ class VelmaSettings:
     ``decoding``: ``choose`` ranks the five action words; ``complete`` lets the model write, also
     several actions, which are taken until something new is seen; ``reasoned`` asks for a thought
     and an action, as a JSON object (the default with a chat model). ``max_tokens`` and
-    ``temperature`` are those of written answers; by default 400 tokens if ``reasoned``, else 80.
-    ``step_limit``: the prompt states the maximum
-    number of steps, and what is not described. ``context``: maximum tokens of a prompt; examples
-    are dropped to stay below. 0: as many as fit the model's context window. ``follow``: also ask if
+    ``temperature`` are those of written answers; by default 80 tokens; if ``reasoned``, 400 to
+    2,000, by the model's window. ``step_limit``: the prompt states the maximum number of steps, and
+    what is not described. ``context``: maximum tokens of a prompt; examples are dropped to stay
+    below. 0: as many as fit the model's context window. ``follow``: also ask if
     the current leg is done (needs ``shots=0`` and ``decoding=choose``). ``glosses``: explain each
     action, as the released prompt does; always if ``reasoned``. ``prompts``: a folder of texts that
     replace the shipped ones, also the sentences ``junction``, ``landmark``, ``flow_with`` and
@@ -287,9 +287,13 @@ class Velma(Agent):
     def __init__(self, settings: VelmaSettings, toolkit: Toolkit) -> None:
         self._settings = settings
         self._toolkit = toolkit
-        answer = settings.max_tokens or ANSWER_TOKENS[settings.decoding]
+        tokens = ANSWER_TOKENS[settings.decoding]
+        answer = settings.max_tokens
+        # A thought may be as long as the model's window allows; actions alone are short.
+        if settings.decoding != "reasoned":
+            answer = answer or tokens
         self._budget = PromptBudget(
-            toolkit, settings.context, answer, default_context=8192
+            toolkit, settings.context, answer, tokens, default_context=8192
         )
         # SmolLM2: 2.6 for the walk, 3 and more over all
         self._budget.characters_per_token = 2.2

@@ -1,5 +1,5 @@
 """Wayword for the Environments Hub: `vf-eval wayword-env --env.taskset.dataset houses:train`."""
 
-from wayword.envs.verifiers import WaywordEnv, WaywordTaskset
+from wayword.envs.verifiers import VerifiersEnv, WaywordTaskset
 
-__all__ = ["WaywordEnv", "WaywordTaskset"]
+__all__ = ["VerifiersEnv", "WaywordTaskset"]

@@ -31,7 +31,7 @@ try:
 except ModuleNotFoundError as error:
     raise missing(error, "verifiers") from None
 
-__all__ = ["WaywordEnv", "WaywordTaskset"]
+__all__ = ["VerifiersEnv", "WaywordTaskset"]
 
 
 class WaywordConfig(vf.TasksetConfig):
@@ -98,7 +98,7 @@ class WaywordEnvConfig(vf.EnvConfig):
     player: vf.AgentConfig = vf.AgentConfig(harness={"id": "null"})
 
 
-class WaywordEnv(vf.Env[WaywordEnvConfig]):
+class VerifiersEnv(vf.Env[WaywordEnvConfig]):
     """A player's turns are actions, and the world answers them."""
 
     async def run(self, task: Any, agents: Any) -> None:

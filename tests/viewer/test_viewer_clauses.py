@@ -9,6 +9,7 @@ import pytest
 from helpers.parsed_page import Page, check_safe
 from helpers.recorded_run import SCORES, told
 from helpers.shown import episode_page
+from wayword.core.errors import RecordingError
 from wayword.core.trajectory import CLAUSES, FOLLOWED, Note, Trajectory
 from wayword.runs.codec import from_json, to_json
 from wayword.runs.record import EpisodeRecord
@@ -98,7 +99,6 @@ def test_parts_that_the_agent_was_given_are_listed_without_a_mark() -> None:
         (TEXTS, "012", {"number": "1", "done": 3}),
         (["</p><script>", {"a": 1}], [2, 1], {"number": 9, "done": [1.5, None, -1]}),
         (TEXTS, [True, 1, 2], {"number": None}),
-        (TEXTS, BEGINS, ["number", 1]),
     ],
 )
 def test_notes_of_another_form_do_nothing(
@@ -107,3 +107,10 @@ def test_notes_of_another_form_do_nothing(
     trajectory = walk(texts, begins, followed)
     assert not Clauses.of(trajectory).followed
     check_safe(shown(trajectory))
+
+
+def test_a_note_without_a_mapping_is_refused_where_the_record_is_read() -> None:
+    record = to_json(walk(TEXTS, BEGINS, {"number": 1}))
+    record["steps"][0]["notes"][0]["details"] = ["number", 1]
+    with pytest.raises(RecordingError, match="another type"):
+        from_json(record)

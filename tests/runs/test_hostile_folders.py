@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, get_type_hints
 from urllib.parse import quote
@@ -29,7 +29,9 @@ from helpers import hostile
 from helpers.sampling import LONG, some
 from wayword import cli
 from wayword.cli.app import app
+from wayword.core.errors import WaywordError
 from wayword.core.visible import visible
+from wayword.runs.record import RecordedRun
 from wayword.viewer.app import application
 from wayword.viewer.content import Content
 from wayword.viewer.library import Library
@@ -358,6 +360,20 @@ def test_no_page_runs_or_trips_over_a_hostile_run(site: Site) -> None:
     status, _, home = get(pages, "/", "all=1")
     assert status == 200
     assert all(f"run{number}" in home for number in range(len(names))), "a row each"
+
+
+def test_a_search_reads_a_hostile_record_or_refuses_it(site: Site) -> None:
+    """A server searches in the background, where nobody would catch another error."""
+    records = [name for name in site.runs if name.startswith("episodes")]
+    assert records
+    read = 0
+    for name in records:
+        folder = site.fresh("run")
+        site.runs[name](folder)
+        with suppress(WaywordError):
+            RecordedRun(folder).index.search("x")
+            read += 1
+    assert 0 < read < len(records)
 
 
 def test_an_address_with_two_slashes_leads_nowhere_else(site: Site) -> None:

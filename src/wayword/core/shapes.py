@@ -37,8 +37,10 @@ _MOST_DIGITS = 19
 def parse_untrusted(text: bytes | str) -> Json:
     """Parse JSON from another program. Raises ``ValueError``, also for whole numbers of more than
     19 characters: arithmetic with floats would fail on those of more than 308 digits."""
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
     try:
-        return json.loads(text, parse_int=_parse_integer)
+        return _DECODER.decode(text)
     except RecursionError:
         raise ValueError("is nested too deeply") from None
 
@@ -47,6 +49,10 @@ def _parse_integer(digits: str) -> int:
     if len(digits) > _MOST_DIGITS:
         raise ValueError(f"a whole number of {len(digits)} digits")
     return int(digits)
+
+
+# One for all: json.loads would make a decoder for each line of a log.
+_DECODER = json.JSONDecoder(parse_int=_parse_integer)
 
 
 def check_shape(path: Path, content: Json, shapes: Shapes) -> None:

@@ -754,6 +754,14 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.close(folder)
 
 
+def trajectory_in(path: Path, number: int, record: Mapping[str, Json]) -> Trajectory:
+    """The trajectory of a record. Raises ``RecordingError``, which names the record."""
+    try:
+        return from_json(record["trajectory"])
+    except RecordingError as error:
+        raise corrupt(path, number, f"field 'trajectory' {error}") from error
+
+
 def corrupt(path: Path, number: int, problem: str) -> RecordingError:
     """The error for a damaged record."""
     if path.suffix != ".gz":

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from wayword.core import registry
 from wayword.core.dataset import INDEPENDENT, Clusters
 from wayword.core.episode import Json
-from wayword.core.errors import DataError, Lost, RecordingError, UsageError
+from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.core.files import cache_folder, keep, read_regular, sha256
 from wayword.core.metric import Metric
 from wayword.core.secrets import environment_secrets, redacted
@@ -164,6 +164,7 @@ CALLS = "calls.jsonl"
 # Number of lines above which the next session replaces them by their total
 _COMPACT = 20_000
 _LEDGER_FIELDS = tuple(field.name for field in fields(LedgerRow))
+_LEDGER_NUMBERS = ("tokens", "dollars", "at", "seconds", "samples")
 
 
 class Spending:
@@ -235,15 +236,14 @@ def _read_ledger(run: Path) -> tuple[Totals, dict[str, Price], int]:
     prices: dict[str, Price] = {}
     number = 0
     for number, line in codec.read_lines(path):
-        tokens, dollars, at, seconds, samples = (
-            _number(path, number, line, field)
-            for field in ("tokens", "dollars", "at", "seconds", "samples")
-        )
         if isinstance(line.get("prices"), dict):
             prices |= _prices(path, number, line["prices"])
+        tokens, dollars, at, seconds, samples = [
+            _number(path, number, line, field) for field in _LEDGER_NUMBERS
+        ]
         call = str(line.get("call", ""))
         is_open = line.get("open") is True
-        lost = cast(Lost, str(line.get("lost", "")))
+        lost: Any = str(line.get("lost", ""))
         totals.add(
             LedgerRow(
                 int(tokens), dollars, call, is_open, at, seconds, lost, int(samples)
@@ -319,6 +319,7 @@ SHAPES: Shapes = {
     "caveats.*": "",
     "left_out": {},
     "left_out.*": 0,
+    "clusters": {},
     "checksums": {},
     "versions": {},
     "metrics": [],
@@ -508,20 +509,18 @@ def _leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:
 
 def caveats_of(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Caveats of a run's results, including the episodes left out of the split."""
-    listed = config.get("caveats")
-    caveats = [str(line) for line in listed] if isinstance(listed, list) else []
-    counts = config.get("left_out")
-    if isinstance(counts, Mapping) and counts:
+    caveats: tuple[str, ...] = tuple(config["caveats"])
+    if counts := config["left_out"]:
         parts = ", ".join(f"{count} {cause}" for cause, count in counts.items())
-        caveats.append(f"left out of the split: {parts}")
-    return tuple(caveats)
+        caveats = (*caveats, f"left out of the split: {parts}")
+    return caveats
 
 
 def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
     """The metrics recorded in a run, so that tables work even if its family is not installed."""
-    recorded = config.get("metrics")
+    recorded = config["metrics"]
     if not recorded:
-        return scoring.scorer(str(config.get("family", ""))).metrics
+        return scoring.scorer(config["family"]).metrics
     try:
         return tuple(Metric(**fields) for fields in recorded)
     except TypeError as error:
@@ -533,12 +532,12 @@ def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
 def clusters_of(config: Mapping[str, Any]) -> Clusters:
     """The clusters of a run's episodes: the present definition of a shipped dataset, as runs
     recorded before it have none; else the recorded one."""
-    name = str(config["identity"]["dataset"]).partition(":")[0]
+    name = config["identity"]["dataset"].partition(":")[0]
     if name in registry.names("dataset"):
         clusters: Clusters | None = registry.load("dataset", name).clusters
         return clusters or INDEPENDENT
-    recorded = config.get("clusters")
-    if not isinstance(recorded, Mapping):
+    recorded = config["clusters"]
+    if not recorded:
         return INDEPENDENT
     try:
         return Clusters(**recorded)
@@ -550,4 +549,9 @@ def clusters_of(config: Mapping[str, Any]) -> Clusters:
 
 def success_of(config: Mapping[str, Any]) -> str:
     """Key of the metric that defines success in a run."""
-    return str(config.get("success") or scoring.success_of(config.get("family", "")))
+    return str(config["success"] or scoring.success_of(config["family"]))
+
+
+def step_limit(config: Mapping[str, Any]) -> int | None:
+    """The most steps of an actor in a run; None if it is not known."""
+    return max(0, config["identity"].get("max_steps") or 0) or None

@@ -18,7 +18,7 @@ import sys
 import threading
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,8 @@ from numpy.typing import NDArray
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
 from wayword.core.files import cache_folder, keep, open_regular
+from wayword.core.model import Choice
+from wayword.core.trajectory import Trajectory
 from wayword.metrics.intervals import Floats
 from wayword.metrics.summary import Scores
 from wayword.runs import codec
@@ -419,7 +421,10 @@ class Index:
                     self._files[EPISODES], entry.number, entry.at
                 )
                 text = instruction(entry.episode_id) if instruction else ""
-                texts = [[text], *_texts_of(record["trajectory"])]
+                trajectory = codec.trajectory_in(
+                    self._files[EPISODES], entry.number, record
+                )
+                texts = [[text], *_texts_of(trajectory)]
                 # without repeated lines, as each prompt repeats most of the previous one
                 lines = (
                     dict.fromkeys(line for t in each for line in t.splitlines())
@@ -442,24 +447,22 @@ class Index:
 # Records.
 
 
-def _texts_of(trajectory: Mapping[str, Json]) -> tuple[list[str], list[str], list[str]]:
-    """Thoughts, prompts and answers of a trajectory in JSON form."""
+def _texts_of(trajectory: Trajectory) -> tuple[list[str], list[str], list[str]]:
+    """Thoughts, prompts and answers of a trajectory."""
     thoughts = list[str]()
+    for trial in trajectory.trials():
+        thoughts += [step.decision.thought for step in trial.steps]
     prompts = list[str]()
     answers = list[str]()
-    for trial in (*trajectory.get("earlier", ()), trajectory):
-        calls = [*trial.get("opening_calls", ()), *trial.get("closing_calls", ())]
-        for step in trial["steps"]:
-            thoughts.append(step["decision"].get("thought", ""))
-            calls += step.get("calls", ())
-        for call in calls:
-            prompt = call["prompt"]
-            answer = call.get("answer") or {}
-            if isinstance(prompt, str):
-                prompts += [prompt]
-            else:
-                prompts += [m["content"] for m in prompt]
-            answers += answer.get("texts") or answer.get("options") or []
+    for call in trajectory.calls():
+        if isinstance(call.prompt, str):
+            prompts.append(call.prompt)
+        else:
+            prompts += [message.content for message in call.prompt]
+        if isinstance(call.answer, Choice):
+            answers += call.answer.options
+        elif call.answer is not None:
+            answers += call.answer.texts
     return thoughts, prompts, answers
 
 

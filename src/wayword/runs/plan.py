@@ -461,15 +461,8 @@ def takes_a_person(plan: Plan) -> bool:
 
 def cast_of(identity: Mapping[str, Any]) -> str:
     """The agents of a run, for tables: ``team, follower: human``."""
-    actors = identity.get("actors")
-    named = [
-        f"{actor}: {parts.get('agent', '')}"
-        for actor, parts in (actors.items() if isinstance(actors, Mapping) else ())
-        if isinstance(
-            parts, Mapping
-        )  # may be malformed in a folder from another program
-    ]
-    return ", ".join([str(identity.get("agent", "")), *named])
+    named = [f"{actor}: {part['agent']}" for actor, part in identity["actors"].items()]
+    return ", ".join([identity["agent"], *named])
 
 
 Choices = Mapping[str, tuple[str, Mapping[str, Any]]]

@@ -12,6 +12,7 @@ import socket
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -114,6 +115,16 @@ class RecordedRun:
         self._failures = self.path / FAILURES
         self._index: Index | None = None
 
+    @cached_property
+    def sessions(self) -> Sequence[configs.Session]:
+        """The sessions logged when this was first read. Raises ``RecordingError``."""
+        return list(configs.sessions(self.path))
+
+    @cached_property
+    def dollars(self) -> float:
+        """The run's bill when this was first read. Raises ``RecordingError``."""
+        return configs.billed(self.path)[1]
+
     def require(self, *fields: str) -> None:
         """Raise ``RecordingError`` if ``run.json`` lacks one of these fields."""
         configs.require(self.path, self._config, *fields)
@@ -169,25 +180,16 @@ class RecordedRun:
 
     def _record(self, number: int, raw: dict[str, Json]) -> EpisodeRecord:
         record = checked(self._episodes, number, raw)
-        trajectory = _trajectory(self._episodes, number, record["trajectory"])
+        trajectory = codec.trajectory_in(self._episodes, number, record)
         return EpisodeRecord(record["episode"], record["scores"], trajectory)
 
     def _failure(self, number: int, raw: Mapping[str, Json]) -> FailedEpisode:
-        recorded = raw.get("trajectory")
-        if recorded is None:
-            trajectory = None
-        else:
-            trajectory = _trajectory(self._failures, number, recorded)
+        trajectory = None
+        if raw.get("trajectory") is not None:
+            trajectory = codec.trajectory_in(self._failures, number, raw)
         return FailedEpisode(
             str(raw.get("episode")), str(raw.get("reason", "")), trajectory
         )
-
-
-def _trajectory(path: Path, number: int, raw: Json) -> Trajectory:
-    try:
-        return codec.from_json(raw)
-    except RecordingError as error:
-        raise codec.corrupt(path, number, f"field 'trajectory' {error}") from error
 
 
 class RunFolder(RecordedRun):

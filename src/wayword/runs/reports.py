@@ -549,9 +549,7 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
         owner_of = {name: owner for each in runs for name, owner in each.owners.items()}
         owners = [owner_of.get(name, name) for name in (*names, *failed)]
         # A killed session is not logged: without it, the wall time is unknown.
-        logged = [
-            session for each in runs for session in configs.sessions(each.run.path)
-        ]
+        logged = [session for each in runs for session in each.run.sessions]
         complete = logged and sum(session.finished for session in logged) >= len(scored)
         sample = _sample(first, len({*names, *failed}))
         row = summarize(
@@ -579,7 +577,7 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
             settings=_settings(identity, pooled=len(runs) > 1),
         )
         # Show the bill if it exceeds the cost of finished episodes by more than rounding (0.0001).
-        dollars = sum(configs.billed(each.run.path)[1] for each in runs)
+        dollars = sum(each.run.dollars for each in runs)
         exceeds = dollars > (row.totals.get("cost") or 0.0) + 0.0001
         more = {"billed": dollars} if exceeds else {}
         return replace(row, totals={**row.totals, **more})

@@ -21,7 +21,7 @@ from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, needing
 from wayword.core.rollout import Outcome
 from wayword.runs import reports
-from wayword.runs.config import success_of
+from wayword.runs.config import step_limit, success_of
 from wayword.runs.opening import dataset_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
 from wayword.runs.remote import url_of
@@ -215,9 +215,9 @@ class RunResult:
         from wayword.runs.diagnosis import diagnose
 
         task = of_ids(self.dataset.tasks, {record.episode_id}).get(record.episode_id)
-        limit = self.recorded.config.get("identity", {}).get("max_steps")
+        limit = step_limit(self.recorded.config)
         return diagnose(
-            record.trajectory, record.scores, self.dataset, task, limit=limit or None
+            record.trajectory, record.scores, self.dataset, task, limit=limit
         )
 
     def _describe(self, record: EpisodeRecord, task: Task | None) -> EpisodeRecord:

@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from wayword.core.trajectory import CLAUSES, FOLLOWED, Note, Trajectory
-from wayword.metrics.recorded import as_mapping
 
 _CHARACTER = re.compile(r"\S|(?<=\S)\s+(?=\S)")
 """A character of a text whose white space counts once, and not at its ends."""
@@ -106,7 +105,7 @@ class Clauses:
 def _last(notes: Sequence[Note], kind: str) -> Mapping[str, Any]:
     for note in reversed(notes):
         if note.kind == kind:
-            return as_mapping(note.details)  # a folder may hold anything
+            return note.details
     return {}
 
 

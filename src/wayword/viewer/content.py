@@ -31,7 +31,7 @@ from wayword.core.trajectory import Step, Trajectory
 from wayword.core.visible import escaped, visible
 from wayword.core.world import Feedback
 from wayword.metrics.mistakes.wording import YOU
-from wayword.metrics.recorded import listed
+from wayword.metrics.recorded import as_mapping, listed
 from wayword.runs.opening import Trusted
 from wayword.runs.plan import cast_of
 from wayword.runs.play import PlayedGame
@@ -547,7 +547,7 @@ def _walk_of(now: Mapping[str, Any]) -> Trajectory:
         pose = move.get("pose")
         # A move without a pose cannot be drawn.
         if isinstance(pose, Mapping):
-            start.setdefault(actor, move.get("start") or pose)
+            start.setdefault(actor, as_mapping(move.get("start") or pose))
             status = "ok" if move.get("ok") else "failed"
             decision = Decision(Action(str(action)))
             steps.append(Step(actor, {}, decision, Feedback(status), pose))

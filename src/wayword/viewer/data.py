@@ -17,7 +17,7 @@ from wayword.core.perceiver import Percept
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family
 from wayword.metrics.mistakes.causes import find_causes
-from wayword.runs.config import success_of
+from wayword.runs.config import step_limit, success_of
 from wayword.runs.diagnosis import Watcher, replayed
 from wayword.runs.opening import Trusted, open_plan, plan_of
 from wayword.runs.record import RecordedRun
@@ -178,13 +178,5 @@ def open_sources(
     except WaywordError as error:
         sources = Sources(notice=f"Instructions and maps are not available: {error}")
     sources.success = success_of(run.config)
-    sources.limit = positive_limit(identity)
+    sources.limit = step_limit(run.config)
     return sources
-
-
-def positive_limit(identity: Mapping[str, Any]) -> int | None:
-    """The most steps of an actor in a run's identity; None if it has no such number."""
-    limit = identity.get("max_steps")
-    if isinstance(limit, int) and limit > 0:
-        return limit
-    return None

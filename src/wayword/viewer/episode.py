@@ -476,8 +476,6 @@ def new_details(step: Written) -> dict[str, Any]:
 @template_function
 def brief_pose(pose: Any) -> Any:
     """``d800c0, facing 36° north-east``, ``kitchen (2.0, 1.5), facing …``; else the pose."""
-    if not isinstance(pose, Mapping):
-        return pose
     place = place_of(pose) or str(pose.get("place", ""))
     heading = pose.get("heading")
     x = pose.get("x")

@@ -260,15 +260,15 @@ def _settings(run: Overview) -> dict[str, Any]:
     config = run.config
     details = {
         "agent": cast_of(identity),
-        "models": identity.get("models"),
-        "dataset": identity.get("dataset"),
-        "perception": config.get("perception"),
+        "models": identity["models"],
+        "dataset": identity["dataset"],
+        "perception": config["perception"],
     }
     for key in ("seed", "max_steps", "shuffle", "shard"):
         details[spaced(key)] = identity.get(key)
     details |= {
-        "started": config.get("started"),
-        "split checksum": identity.get("data_checksum"),
+        "started": config["started"],
+        "split checksum": identity["data_checksum"],
         "folder": str(run.rows.run.path),
     }
     metrics = {m.key: m for m in run.rows.metrics}
@@ -281,8 +281,8 @@ def _settings(run: Overview) -> dict[str, Any]:
     keys = ("settings", "actors", "model_settings", "dataset_settings")
     folded = {
         "Settings": {key: identity[key] for key in keys if identity.get(key)},
-        "Versions": config.get("versions") or {},
-        "Checksums of the data files (SHA-256)": config.get("checksums") or {},
+        "Versions": config["versions"],
+        "Checksums of the data files (SHA-256)": config["checksums"],
     }
     # The file as a whole, for what no heading above covers.
     raw = json.dumps(config, indent=2, default=str)

@@ -33,10 +33,9 @@ from wayword.metrics import scoring
 from wayword.metrics.progress import count
 from wayword.runs import reports
 from wayword.runs.active import PROGRESS
-from wayword.runs.config import metrics_of, success_of
+from wayword.runs.config import metrics_of, step_limit, success_of
 from wayword.runs.index import Index
 from wayword.runs.record import RecordedRun, is_run
-from wayword.viewer.data import positive_limit
 from wayword.viewer.figures import duration
 
 T = TypeVar("T")
@@ -63,7 +62,7 @@ class Rows:
     def __init__(self, run: RecordedRun) -> None:
         self.run = run
         self.success = success_of(run.config)
-        self.limit = positive_limit(run.config.get("identity", {}))
+        self.limit = step_limit(run.config)
         """The most steps of an actor, None if it is not known."""
         self._lock = threading.Lock()
         self.index: Index = run.index
@@ -437,7 +436,7 @@ def is_awaited(rows: Rows) -> bool:
     except (OSError, ValueError):
         return False
     split = rows.run.config.get("episodes_in_split")
-    is_partial = not isinstance(split, int) or rows.done < split
+    is_partial = split is None or rows.done < split
     return is_partial and time.time() - begun < _AWAITED
 
 
@@ -454,12 +453,10 @@ def active_episode(rows: Rows, episode: str) -> Mapping[str, Any] | None:
 def standing(rows: Rows) -> tuple[str, int, int]:
     """``running``, ``complete`` or ``partial``; how many episodes are finished, and of how many."""
     progress = progress_of(rows.run.path)
-    split = rows.run.config.get("episodes_in_split")
-    total = 0
     if progress:
         total = progress.total
-    elif isinstance(split, int):
-        total = split
+    else:
+        total = rows.run.config.get("episodes_in_split") or 0
     if progress and progress.alive:
         return "running", rows.done, total
     if rows.done >= total:

@@ -32,11 +32,10 @@ def walked(
 ) -> Map | None:
     """Return each actor's walk, through ``positions`` if given; None if no pose has a position."""
     walks = {}
-    for actor, start in trajectory.start.items():
-        if isinstance(start, Mapping):
-            walk = list(_walk(trajectory, actor, positions or {}))
-            if walk:
-                walks[actor] = walk
+    for actor in trajectory.start:
+        walk = list(_walk(trajectory, actor, positions or {}))
+        if walk:
+            walks[actor] = walk
     if not walks:
         return None
     # Reckoned places are true between viewpoints and coordinates, not between panoramas.
@@ -115,7 +114,7 @@ def _walk(
         return
     yield Waypoint(0, place_of(pose), point, finite(pose.get("heading")))
     for number, step in enumerate(trajectory.steps, 1):
-        if step.actor != actor or not isinstance(step.pose, Mapping):
+        if step.actor != actor:
             continue
         moved = place_of(step.pose) != place_of(pose)
         following = point_of(step.pose)

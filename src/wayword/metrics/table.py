@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, TypeVar
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric
+from wayword.core.visible import visible
 from wayword.metrics import scoring
 from wayword.metrics.intervals import Interval
 from wayword.metrics.summary import FAILED_0, TOTALLED, Row, caveats, footnote
@@ -400,13 +401,24 @@ def latex_number(text: str) -> str:
     return f"${text}$".replace("±", r"\pm")
 
 
+# First characters that make a spreadsheet read a cell as a formula.
+_FORMULAS = ("=", "+", "-", "@", "\t")
+
+
 def csv_text(records: Sequence[Mapping[str, Json]], first: str = "run") -> str:
-    """Return CSV with one line per record and a column for every key; ``first`` comes first."""
+    """Return CSV with one line per record and a column for every key; ``first`` comes first. A text
+    that a spreadsheet would compute gets an apostrophe: it may be of another person's run."""
     out = io.StringIO()
     keys = list(dict.fromkeys([first, *chain.from_iterable(records)]))
     lines = csv.DictWriter(out, keys, restval="", lineterminator="\n")
     lines.writeheader()
-    lines.writerows(records)
+    for record in records:
+        cells = dict(record)
+        for key, value in record.items():
+            if isinstance(value, str):
+                quote = "'" if value.startswith(_FORMULAS) else ""
+                cells[key] = quote + visible(value)  # "\r" would end the line
+        lines.writerow(cells)
     return out.getvalue()
 
 

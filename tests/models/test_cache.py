@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,13 @@ from wayword.core.model import (
     TokenLogprob,
     Usage,
 )
-from wayword.models.middleware.cache import CLAIM_SECONDS, AnswerCache, CachedModel
+from wayword.models.middleware.cache import (
+    CLAIM_SECONDS,
+    AnswerCache,
+    CachedModel,
+    choice_key,
+    completion_key,
+)
 from wayword.models.scripted import ScriptedModel
 
 
@@ -56,6 +63,38 @@ async def _texts(model: Model, *questions: tuple[object, Sampling]) -> list[str]
     found = [(await model.complete(p, s)).text for p, s in questions]  # type: ignore[arg-type]
     await model.aclose()
     return found
+
+
+def test_each_part_of_a_call_is_part_of_its_key() -> None:
+    image = Image(b"1", "image/png")
+    said = Message("user", "go on", (image,))
+    before = Message("system", "be brief")
+    prompts: list[Prompt] = [
+        "go on",
+        [before, said],
+        [said, before],
+        [before, said, said],
+        [before, replace(said, role="assistant")],
+        [before, replace(said, content="go")],
+        [before, replace(said, images=())],
+        [before, replace(said, images=(image, image))],
+        [before, replace(said, images=(replace(image, data=b"2"),))],
+        [before, replace(said, images=(replace(image, media_type="image/jpeg"),))],
+    ]
+    others = {
+        "max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "n": 3, "stop": ("x",), "seed": 4,
+        "logprobs": 2, "choices": ("a", "b"), "json_schema": {"type": "object"},
+        "grammar": "root ::= x",
+    }  # fmt: skip
+    samplings = [Sampling()]
+    for field in fields(Sampling):
+        assert field.name in others, f"add {field.name} to the test"
+        samplings.append(replace(Sampling(), **{field.name: others[field.name]}))
+    keys = [completion_key(prompt, Sampling()) for prompt in prompts]
+    keys += [completion_key("go on", each) for each in samplings[1:]]
+    keys += [choice_key(prompt, ("a", "b")) for prompt in prompts]
+    keys += [choice_key("go on", ("b", "a")), choice_key("go on", ("a",))]
+    assert len(keys) == len(set(keys))
 
 
 def test_equal_questions_are_asked_once_and_different_ones_are_told_apart(

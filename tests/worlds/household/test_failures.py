@@ -7,10 +7,12 @@ import re
 import pytest
 
 from helpers.rooms_scenes import Pose, act, flat, start
+from wayword.core.episode import Json
 from wayword.verbalize.generic import sentences
 from wayword.verbalize.household import describe, feedback
 from wayword.worlds.household import verbs as statuses
 from wayword.worlds.household.builder import SceneBuilder
+from wayword.worlds.household.house import Fail
 from wayword.worlds.household.scene import Scene
 from wayword.worlds.household.verbs import VERBS, Body
 
@@ -255,3 +257,26 @@ def test_every_status_and_every_success_has_a_sentence() -> None:
     assert {f"ok.{verb}" for verb in VERBS} <= set(sentences("household"))
     stems = {key.split(".")[0] for key in sentences("household")} - {"rejected"}
     assert stems == set(statuses.STATUSES)
+
+
+def test_a_failed_attempt_forgets_what_was_named_during_it() -> None:
+    world = start(scene(), TABLE)
+    untouched = start(scene(), TABLE)
+    me = world.house.actors["agent"]
+    before = list(me.names.order)
+
+    def turn_and_fail() -> dict[str, Json]:
+        for heading in (90.0, 180.0, 270.0):
+            me.heading = heading
+            world.house.refresh()
+        assert len(me.names.order) > len(before), "it saw nothing new"
+        raise Fail("blocked")
+
+    with pytest.raises(Fail):
+        world.house.attempt(turn_and_fail)
+    assert me.names.order == before
+    assert world.state() == untouched.state()
+    for turn in ("turn_left",) * 4:  # other objects first, so other numbers
+        act(world, turn)
+        act(untouched, turn)
+        assert world.observe("agent") == untouched.observe("agent")

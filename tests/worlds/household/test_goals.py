@@ -98,3 +98,30 @@ def test_a_reference_counts_parts_over_all_its_goals() -> None:
     reference = HouseholdReference("1", "two", goals)
     final = state(a=thing("shelf"), b=thing(), c=thing(held="agent"), shelf=thing())
     assert (reference.met(final), reference.parts()) == (2, 3)
+
+
+def test_stacked_asks_for_the_receptacle_outside_the_movable() -> None:
+    goal = Stacked(("fork",), ("mug",), ("table", "tray"))
+    between = {"table": thing(), "mug": thing("shelf"), "shelf": thing()}
+    inside_first = {"tray": thing("mug"), "fork": thing("tray")}
+    assert goal.met(state(**between, **inside_first)) == 0, "the tray is in the mug"
+    on_table = {**between, "mug": thing("table")}
+    assert goal.met(state(**on_table, **inside_first)) == 1
+    on_tray = {**between, "mug": thing("tray"), "tray": thing("shelf")}
+    assert goal.met(state(**on_tray, fork=thing("mug"))) == 1
+    assert goal.met(state(**on_tray, fork=thing("tray"))) == 0, "not in the mug"
+
+
+def test_restored_asks_for_a_point_within_a_circle() -> None:
+    goal = Restored("box", "shelf", open=False, at=(1.0, 2.0), within=0.5)
+
+    def at(x: float, y: float, **more: Any) -> int:
+        return goal.met(state(box=thing("shelf", x=x, y=y, **more), shelf=thing()))
+
+    assert at(1.0, 2.0) == at(1.5, 2.0) == at(1.0, 1.5) == at(1.3, 2.4) == 1
+    assert at(1.51, 2.0) == at(1.0, 1.49) == 0
+    assert at(1.4, 2.4) == at(0.6, 1.6) == 0, "in the corner of a square"
+    assert at(1.0, 2.0, open=True) == 0
+    assert goal.met(state(box=thing("", x=1.0, y=2.0), shelf=thing())) == 0
+    anywhere = Restored("box", "shelf", open=False)
+    assert anywhere.met(state(box=thing("shelf", x=9.0), shelf=thing())) == 1

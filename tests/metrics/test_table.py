@@ -343,3 +343,13 @@ def test_where_nothing_has_an_interval_the_table_says_why() -> None:
     assert "No intervals: they need at least two paths." in terminal([paths])
     none = summarize("none", [], family="indoor", of=9)
     assert "nterval" not in terminal([none])
+
+
+def test_intervals_of_paths_are_said_to_hold_for_these_scenes() -> None:
+    scores = [{"sr": float(n % 2)} for n in range(4)]
+    row = summarize("r", scores, family="indoor", of=4)
+    note = "Intervals hold for these scenes; --cluster scene: for new ones."
+    for unit in ("path", "trajectory"):
+        assert note in terminal([replace(row, clustered=unit)])
+    for unit in ("scene", ""):
+        assert note not in terminal([replace(row, clustered=unit)])

@@ -39,6 +39,7 @@ def content(dataset: Dataset, task: Task) -> Any:
     episode = task.episode
     world = dataset.world(task.episode)
     world.reset(episode)
+    # A graph is its edges; other worlds are their state at the start.
     graph = getattr(world, "graph", None)
     scene = graph.edges if isinstance(graph, ViewpointGraph) else world.state()
     asked = episode.instruction, episode.extra.get("instructions")

@@ -94,6 +94,7 @@ def horizon(
     """Return the horizon of a player on a ladder with these ``lengths`` (L,); ``floor`` (L,) is the
     success of policies that solve nothing, which a level must exceed too."""
     least = [max(HALF, chance) for chance in floor or [0.0] * len(lengths)]
+    # Players that guess exceed the floor by chance alone, so it counts next to one half.
     rates = level_rates(attempts, len(lengths))
     above = [
         number
@@ -120,6 +121,7 @@ def horizon(
     played = [rate for rate in rates if not math.isnan(rate.mean)]
     pairs = combinations(played, 2)
     rises = any(later.low > earlier.high for earlier, later in pairs)
+    # The ceiling: H50 of a player that solves at most 60% says less than the number alone.
     best = max(played, key=lambda rate: rate.mean)
     return Horizon(h50, tuple(rates), best, not rises)
 

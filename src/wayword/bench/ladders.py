@@ -170,9 +170,11 @@ class Contender:
     def plans(self, track: Track, **options: Any) -> Iterator[tuple[int, Plan]]:
         """Each level's length and plan, the shortest first; ``options`` are further fields."""
         bench = self.bench
+        # Every player draws the same episodes.
         seed = bench.seed
         if self.salt:  # the version's own seeds are small
             seed = 1_000 + int(_digest(self.salt), 16) % 100_000
+        # Shortest first: a ladder ends where it is hopeless.
         for length in track.lengths:
             drawn = {
                 **track.settings,
@@ -273,6 +275,7 @@ def is_hopeless(
     """True if the two last levels together are below ``HOPELESS``, or ``QUICK_HOPELESS``."""
     from scipy.special import betaincinv
 
+    # Two levels together: the episodes of one are too few to end a ladder.
     right = sum(solved[-2:])
     total = sum(tried[-2:])
     highest = QUICK_HOPELESS if quick else HOPELESS
@@ -314,6 +317,7 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
             path = folder / ROBUST / kind / track.name
             if not (is_run(path) and is_run(clean)):
                 continue
+            # Pairs are episodes that were played both ways: a perturbed run may be interrupted.
             clean_wins = {name: won for name, won, _ in results(clean, track)}
             for name, won, scores in results(path, track):
                 played.append(scores)
@@ -330,6 +334,7 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
                  "clean": round(float(np.mean(before)), 4),
                  "perturbed": round(float(np.mean(after)), 4), **cost(played)}
             )  # fmt: skip
+    # Perturbations are one family: the worst of eight looks worse than it is.
     for row, loss, (p, alpha) in zip(
         rows, losses, holm([loss.p() for loss in losses]), strict=True
     ):
@@ -354,6 +359,7 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if header["quick"]:
             track = track.quick()
+        # A card may be of some tracks.
         played = list(outcomes(folder, track))
         if not played:
             continue
@@ -447,6 +453,7 @@ def _level(
     played: Sequence[tuple[int, str, bool, dict[str, float]]], level: int, length: int
 ) -> dict[str, Any]:
     """The success and the cost of a level; ``episodes`` is 0 where the ladder ended before it."""
+    # A level without rows was not played, because those before it were hopeless.
     rows = [row for row in played if row[0] == level]
     won = np.array([row[2] for row in rows], dtype=float)
     line: dict[str, Any] = {
@@ -496,6 +503,7 @@ def read_card(folder: Path) -> dict[str, Any]:
     path = folder / CARD if folder.is_dir() else folder
     card = read_stored(path)
     header = {key: value for key, value in card.items() if key not in _COMPUTED}
+    # Nothing that was computed is taken from the file: a card may have been edited.
     header["tracks"] = track_heads(card)
     if "real" in card:
         header["real"] = []
@@ -686,6 +694,7 @@ def _bar(level: Mapping[str, Any], quick: bool) -> str:
         highest = QUICK_HOPELESS if quick else HOPELESS
         return f"  {level['length']:>4} not played: the levels before it are below {highest:.0%}"
     rate, low, high = level["success"]
+    # Raises for a card with numbers that are no rates.
     percents(level["success"])
     full = round(_BAR * rate)
     counts = f"{level['solved']}/{level['episodes']}"
@@ -816,6 +825,7 @@ def ranks(
     for a, b in combinations(range(len(players)), 2):
         shared = [name for name in players[a] if name in players[b]]
         if shared:
+            # Players are compared on what both have played.
             owners = [cluster(name) for name in shared]
             pairs.append((a, b, _difference(players[a], players[b], shared, owners)))
     better = [0] * len(players)
@@ -840,6 +850,7 @@ def render_comparison(first: Path, second: Path) -> str:
         h50s = [" ".join(estimate(card["tracks"][row.track]["h50"])) for card in cards]
         lines.append(f"{row.track}: H50 {h50s[0]} -> {h50s[1]}; {_change(row)}")
     tracks = [row for row in rows if row.track != ALL_TRACKS]
+    # Say it before a reader takes "not significant" for "equal".
     clearest = clearest_p(min(row.places for row in tracks), len(tracks))
     if clearest >= ALPHA:
         lines.append(

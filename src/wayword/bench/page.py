@@ -160,6 +160,7 @@ def write_board(
     """Write a board of all cards below a folder: ``index.html``, and a page a card. ``salts`` are
     those of private twins, ``trusted`` files that cards name. Raises ``UsageError`` where there is
     no card."""
+    # Sorted, so that the same cards give the same page on every machine.
     paths = sorted(folder.rglob(ladders.CARD))
     if not paths:
         raise UsageError(f"{folder}: holds no {ladders.CARD}; play with wayword bench")
@@ -215,6 +216,7 @@ def _rank(rows: Sequence[dict[str, Any]]) -> None:
     groups: dict[tuple[str, bool], list[dict[str, Any]]] = {}
     for row in rows:
         card = row["card"]
+        # A card that is not verified, or of other episodes, must not push down one that is.
         if not row["unverified"] and not card["private"]:
             groups.setdefault((card["bench"], card["quick"]), []).append(row)
     for (version, _), members in groups.items():

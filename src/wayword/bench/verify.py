@@ -112,6 +112,7 @@ class _Check:
         entry = replace(entry, agent=agent)
         if not card["private"]:
             return entry
+        # The salt is not in the card; the seed of its runs follows from it.
         seed = first["dataset_settings"].get("seed")
         for salt in self.salts:
             salted = replace(entry, salt=salt)
@@ -153,6 +154,7 @@ class _Check:
                 f"{name} is not the version's: {key!r} is {recorded!r:.60}, expected "
                 f"{expected!r:.60}"
             )
+        # All runs of a card are of one player.
         self.first = self.first or identity
         for key in _SAME:
             if identity.get(key) != self.first.get(key):

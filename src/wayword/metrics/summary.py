@@ -229,6 +229,11 @@ def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
         if units:
             over = f", with {' and '.join(units)} as units"
         lines.append(f"± half of the 95% interval{over}; [low, high] if asymmetric.")
+        # Scenes were not drawn: other instructions in them may differ less than other houses.
+        if {"path", "trajectory"} & {row.clustered for row in played}:
+            lines.append(
+                "Intervals hold for these scenes; --cluster scene: for new ones."
+            )
     elif played:
         lines.append(
             f"No intervals: they need at least two {next(iter(units), 'episodes')}."

@@ -177,3 +177,13 @@ def test_a_picture_of_a_house_takes_at_most_30_ms() -> None:
             draw(mesh, PinholeCamera(eye, 70.0 * number, EYE_ELEVATION))
         best = min(best, (time.process_time() - began) / 10)
     assert best <= 0.030
+
+
+def test_walls_and_floors_leave_no_cracks() -> None:
+    house = build_house(SCENE)
+    mesh = house_mesh(house).mesh
+    for place in house.places[:20]:
+        for heading in (0.0, 131.0):
+            eye = (place.x, place.y, 1.5)
+            frame = draw(mesh, PinholeCamera(eye, heading, EYE_ELEVATION))
+            assert np.isfinite(frame.depth).all(), (place.id, heading)

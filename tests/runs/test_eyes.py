@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,14 @@ from wayword.core.errors import UsageError
 from wayword.core.game import Game
 from wayword.core.sight import Eyes, pixel_hash
 from wayword.datasets.procedural.houses.house import build_house
-from wayword.runs.config import read_config
+from wayword.runs.config import metrics_of, read_config
 from wayword.runs.plan import Plan, open_agent, open_dataset
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.runs.verify import verify
+from wayword.viewer.data import Sources, open_sources
+from wayword.viewer.document import Document
+from wayword.viewer.episode import Links, episode_page
 
 HOUSES = {"houses": 2, "episodes": 4}
 AGENTS = ("mapgpt", "navgpt")
@@ -250,3 +254,33 @@ def test_a_setting_that_cannot_be_met_is_refused_in_one_line(
 def test_numbered_exits_show_no_pictures(tmp_path: Path) -> None:
     with looking() as server, pytest.raises(UsageError, match="decoding=constrained"):
         run(plan("navgpt", server.address, tmp_path, eyes="both", decoding="numbered"))
+
+
+def test_the_page_of_an_episode_shows_the_pictures_again(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    with looking() as server:
+        chosen = plan("mapgpt", server.address, path, eyes="both")
+        run(replace(chosen, limit=1))
+    recorded = RunFolder.read(path)
+    (record,) = recorded.records()
+    sources = open_sources(recorded, [record.episode_id], None)
+    page = episode_page(
+        Document.of(record, sources).json(), metrics_of(recorded.config), "run", Links()
+    )
+    shown = set(re.findall(r'src="data:image/png;base64,([^"]+)"', page))
+    sent = {
+        part["image_url"]["url"].partition(";base64,")[2]
+        for body in server.asked
+        for part in body["messages"][-1]["content"]
+        if part["type"] == "image_url"
+    }
+    assert shown == sent
+    # Without the dataset's world there is nothing to draw.
+    page = episode_page(
+        Document.of(record, Sources()).json(),
+        metrics_of(recorded.config),
+        "run",
+        Links(),
+    )
+    assert "picture not drawn again" in page
+    assert "data:image/png" not in page

@@ -30,6 +30,7 @@ from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.recording import Log
 from wayword.core.rollout import Setup, actor_seed, finish, seat
+from wayword.core.sight import EyesSettings, Frame, Mode
 from wayword.core.trajectory import Step, Trajectory
 from wayword.envs.game import Info, TaskGame, check_include
 from wayword.envs.rewards import RewardMeter, parse_reward
@@ -78,6 +79,8 @@ class EnvironmentOptions:
     new_scenes: bool = False
     curriculum: Sequence[Mapping[str, Any]] = ()
     executor: InstanceOf[Executor] | None = None
+    eyes: Mode = "words"
+    picture_size: str = ""
 
     def __post_init__(self) -> None:
         check(self)
@@ -85,10 +88,15 @@ class EnvironmentOptions:
     @property
     def plan(self) -> Plan:
         folder = None if self.data is None else Path(self.data)
+        settings: dict[str, Any] = {"dataset": dict(self.settings)}
+        if self.eyes != "words":
+            settings["eyes"] = self.eyes
+        if self.picture_size:
+            settings["picture_size"] = self.picture_size
         return Plan(
             self.others,
             self.name,
-            settings={"dataset": dict(self.settings)},
+            settings=settings,
             data=folder,
         )
 
@@ -109,7 +117,9 @@ def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Enviro
     dataset can. ``curriculum``: levels of settings for new scenes, such as ``[{"length": 2},
     {"length": 4}]``; the next level begins once 16 of the current one's last 20 episodes are
     solved. ``executor``: a ``concurrent.futures.Executor``, usually of processes, that generates
-    the next scene during an episode. ``dataset``: an open dataset, which environments can share.
+    the next scene during an episode. ``eyes``: ``pictures`` or ``both``, each of ``picture_size``,
+    in the prompts of an agent that looks at them; other views lose their words of sight with
+    ``pictures``, which ``render`` shows. ``dataset``: an open dataset, for several environments.
 
     Raises ``UsageError`` for an unknown name or option.
     """
@@ -319,6 +329,20 @@ class Environment:
                 self.level += 1
                 self._recent.clear()
         return view.observe(), sum(terms.values()), terminated, truncated, info
+
+    def frame(self) -> Frame:
+        """Draw what the actor sees ahead. Raises ``UsageError`` if the dataset has no pictures."""
+        dataset = self.game.dataset
+        painter = dataset.painter()
+        if painter is None:
+            raise UsageError(
+                f"{self.options.name} draws no pictures; use render_mode='ansi', or a dataset that "
+                "does: houses"
+            )
+        world = self.game.world
+        settings = dataset.eyes or EyesSettings()
+        ahead = painter.views(world, self.actor)[0]
+        return painter.frame(world, self.actor, ahead, settings.size)
 
     def clone(self) -> Environment:
         """An independent environment in the same state, for search. Scenes are shared.

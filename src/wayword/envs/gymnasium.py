@@ -131,7 +131,10 @@ class WaywordEnv(gymnasium.Env[str, Any]):
     """Episodes of one actor. ``env.unwrapped.inner`` is the :class:`~.environment.Environment`;
     ``shared`` is a dataset that is open already."""
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 - Gymnasium's form
+    metadata = {  # noqa: RUF012 - Gymnasium's form
+        "render_modes": ["ansi", "rgb_array", "depth_array"],
+        "render_fps": 1,
+    }
 
     def __init__(
         self,
@@ -181,7 +184,15 @@ class WaywordEnv(gymnasium.Env[str, Any]):
         return menu_mask(len(self._legal_actions())).astype(np.bool_)
 
     def render(self) -> Any:
-        return self._text if self.render_mode == "ansi" else None
+        """The latest text; or what the actor sees ahead: colors (rows, columns, 3), or metres along
+        the camera's axis (rows, columns), inf for the sky."""
+        if self.render_mode == "ansi":
+            return self._text
+        if self.render_mode == "rgb_array":
+            return self.inner.frame().color
+        if self.render_mode == "depth_array":
+            return self.inner.frame().depth.astype(np.float32)
+        return None
 
     def close(self) -> None:
         self.inner.close()

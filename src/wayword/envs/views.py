@@ -322,6 +322,10 @@ class AgentPrompts(ActorView):
     def begin(self, game: TaskGame) -> None:
         family = game.dataset.family.name
         check_family(self._cls, family, "this dataset", f"view={self._name}")
+        if game.dataset.eyes is not None and not self._cls.has_eyes:
+            raise UsageError(
+                f"view={self._name} plays in words alone; remove eyes, or use view=mapgpt or navgpt"
+            )
         self._game = game
         self._log = Log()
         self._questions: asyncio.Queue[PolicyQuestion] = asyncio.Queue()

@@ -5,6 +5,7 @@ See :mod:`wayword.runs.opening` for what is opened: never a file that only the r
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +15,9 @@ from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import WaywordError
 from wayword.core.perceiver import Percept
+from wayword.core.sight import Eyes
 from wayword.core.trajectory import Trajectory
-from wayword.core.world import Family
+from wayword.core.world import Family, World
 from wayword.metrics.mistakes.causes import find_causes
 from wayword.runs.config import step_limit, success_of
 from wayword.runs.diagnosis import Watcher, replayed
@@ -111,6 +113,24 @@ class Sources:
         replay differs or fails: a record may contain anything."""
         task = self.tasks.get(trajectory.episode_id)
         return replayed(trajectory, self.dataset, task, *watchers, *self.watchers)
+
+    def pictures(self, trajectory: Trajectory) -> dict[str, str]:
+        """Draw again what agents saw: the hash of each picture's pixels -> its file in base64."""
+        dataset = self.dataset
+        if dataset is None or dataset.eyes is None:
+            return {}
+        settings = dataset.eyes
+        painter = dataset.painter()
+        drawn: dict[str, str] = {}
+
+        def watch(world: World, number: int, actor: str) -> None:
+            if painter is None or not actor:
+                return  # the last call comes after the end
+            for _, image in Eyes(settings, painter, world, actor).look():
+                drawn[image.pixels] = base64.b64encode(image.data).decode()
+
+        replayed(trajectory, dataset, self.tasks.get(trajectory.episode_id), watch)
+        return drawn
 
     def graph(self, scene: str) -> Any:
         """The scene's graph (ids, index, positions, edges), or None."""

@@ -104,6 +104,7 @@ class Document:
                 "rises": self.rises,
                 "letters": self.letters.by_place,
                 "advice": advice,
+                "pictures": self.sources.pictures(self.trajectory),
             }
         )
         return {**derived, "trajectory": self.written}

@@ -52,6 +52,7 @@ def episode_page(
     trajectory = document["trajectory"]
     scores = document["scores"]
     steps = trajectory["steps"]
+    _fill_pictures(trajectory, document.get("pictures", {}))
     letters = Letters(document["letters"])
     # Runs may have metrics that this episode has no score for.
     present = [metric for metric in metrics if metric.key in scores]
@@ -575,10 +576,23 @@ def _settings(sampling: Written | None, answer: Written) -> Iterator[str]:
         yield f"{verb} {form}"
 
 
+def _fill_pictures(trajectory: Written, drawn: Mapping[str, str]) -> None:
+    """Add the files of pictures whose pixels alone are recorded; empty if they were not drawn."""
+    for trial in (*trajectory.get("earlier", ()), trajectory):
+        for step in trial["steps"]:
+            for call in step.get("calls", ()):
+                if isinstance(call["prompt"], str):
+                    continue
+                for message in call["prompt"]:
+                    for image in message.get("images", ()):
+                        image.setdefault("data", drawn.get(image.get("pixels"), ""))
+
+
 @template_function
 def picture_source(image: Written) -> str:
-    """Return an image as a ``data:`` address; empty for a format that pages do not show."""
+    """Return an image as a ``data:`` address; empty for a format that pages do not show, and for a
+    picture that could not be drawn again."""
     kind = image["media_type"]
-    if kind not in _PICTURES:
+    if kind not in _PICTURES or not image["data"]:
         return ""
     return f"data:{kind};base64,{image['data']}"

@@ -84,6 +84,8 @@ def plain(value: Any) -> Json:
 
 
 def _key(key: Any) -> str:
+    if type(key) is str and key[:1] != "$":  # nearly all
+        return key
     if isinstance(key, Enum):
         key = key.value
     if isinstance(key, str):

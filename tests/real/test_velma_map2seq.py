@@ -161,6 +161,7 @@ class First:
     family = street.family
     max_steps = 55
     needs_stop = Map2seq.needs_stop
+    eyes = Map2seq.eyes
 
     def __init__(self, whole: Map2seq, number: int = 0) -> None:
         self.tasks = [whole.tasks[number]]

@@ -85,6 +85,7 @@ CALLS = {
         "{run} --as mcap --out {out}",
         "{run} --format hub --out {out}",
     ],
+    "retell": ["{run} --model scripted:first"],
     "view": ["{run} --write --out {out}"],
     "runs": ["{runs}", "{run}"],
     "task new": ["{task}"],

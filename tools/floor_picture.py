@@ -42,7 +42,7 @@ def main(data: str, scene: str) -> None:
         f'role="img" aria-label="{scene} as inferred"><style>{STYLE}</style>',
         *_cells(floors.wall[number], "wall"),
         *_cells(floors.free[number], "free"),
-        *_things(dataset, scene, floors),
+        *_objects(dataset, scene, floors),
         *_episode(dataset, scene, floors),
         "</svg>",
     ]
@@ -74,12 +74,12 @@ def _at(floors: Floors, x: float, y: float) -> tuple[float, float]:
     return round(across * SPACING * SCALE, 1), round(down * SPACING * SCALE, 1)
 
 
-def _things(dataset: Robothor, scene: str, floors: Floors) -> Iterator[str]:
-    for thing in dataset.place(scene).scene.objects:
-        x, y = _at(floors, thing.x - thing.width / 2, thing.y + thing.depth / 2)
-        wide = thing.width * SCALE
-        deep = thing.depth * SCALE
-        title = thing.type.replace("_", " ")
+def _objects(dataset: Robothor, scene: str, floors: Floors) -> Iterator[str]:
+    for item in dataset.place(scene).scene.objects:
+        x, y = _at(floors, item.x - item.width / 2, item.y + item.depth / 2)
+        wide = item.width * SCALE
+        deep = item.depth * SCALE
+        title = item.type.replace("_", " ")
         yield (
             f'<rect class="box" x="{x}" y="{y}" width="{wide:.1f}" height="{deep:.1f}">'
             f"<title>{title}</title></rect>"
@@ -97,12 +97,12 @@ def _episode(dataset: Robothor, scene: str, floors: Floors) -> Iterator[str]:
         "{:g},{:g}".format(*_at(floors, *corner)) for corner in reference.path
     )
     yield f'<polyline class="way" points="{points}"/>'
-    thing = next(
+    item = next(
         o for o in dataset.place(scene).scene.objects if o.id in reference.targets
     )
-    x, y = _at(floors, thing.x, thing.y)
+    x, y = _at(floors, item.x, item.y)
     yield f'<circle class="goal" cx="{x}" cy="{y}" r="12"/>'
-    yield f'<text x="{x + 16}" y="{y + 5}">{thing.type.replace("_", " ")}</text>'
+    yield f'<text x="{x + 16}" y="{y + 5}">{item.type.replace("_", " ")}</text>'
 
 
 if __name__ == "__main__":

@@ -117,13 +117,13 @@ def pair(page: Page, server: Server, solved: str, failed: str, out: Path) -> Non
 
 def shoot(page: Page, server: Server, episode: str, out: Path) -> None:
     """Every picture."""
-    for name, path, whole in (
+    for name, path, selector in (
         ("run", "run/houses-navgpt/", "body[data-whole]"),
         ("episode", f"run/houses-walker/episode?id={episode}", "body[data-experts]"),
         ("compare", "compare?run=houses-walker&run=houses-oracle", "body[data-whole]"),
     ):
         page.goto(server.address + path)
-        page.wait_for_selector(whole)
+        page.wait_for_selector(selector)
         page.wait_for_timeout(300)
         picture(page, out / f"{name}.png")
     table = server.games.begin(

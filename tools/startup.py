@@ -61,12 +61,12 @@ def start(split: str, cache: Path) -> Start:
         )
         stream = process.stdout
         assert stream is not None
-        said = os.read(stream.fileno(), 1)
+        output = os.read(stream.fileno(), 1)
         first = time.perf_counter() - began
         first_cpu = _cpu_so_far(process.pid)
-        said += stream.read()
+        output += stream.read()
         _, status, used = os.wait4(process.pid, 0)
-    lines = said.decode(errors="replace").strip().splitlines()
+    lines = output.decode(errors="replace").strip().splitlines()
     failure = (lines or ["nothing was printed"])[-1] if status else ""
     return Start(used.ru_utime + used.ru_stime, first_cpu, first, failure)
 

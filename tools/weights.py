@@ -32,28 +32,27 @@ def problems(folder: Path) -> list[str]:
         reversed(line.split()) for line in (folder / LIST).read_text().splitlines()
     )
     now = found(folder)
-    said = [f"{name}: not in {LIST}" for name in now if name not in listed]
-    said += [f"{name}: is missing" for name in listed if name not in now]
-    said += [
+    lines = [f"{name}: not in {LIST}" for name in now if name not in listed]
+    lines += [f"{name}: is missing" for name in listed if name not in now]
+    lines += [
         f"{name}: another file than listed"
         for name in now
         if listed.get(name, now[name]) != now[name]
     ]
     for card in sorted({Path(name).with_suffix(".md").name for name in now}):
+        text = ""
         if (folder / card).is_file():
             text = (folder / card).read_text(encoding="utf-8")
-        else:
-            text = ""
-        said += [] if text else [f"{card}: the card is missing"]
-        said += [
-            f"{card}: no line {line!r}"
-            for line in CARD_LINES
-            if text and line not in text
+        if not text:
+            lines.append(f"{card}: the card is missing")
+            continue
+        lines += [
+            f"{card}: no line {line!r}" for line in CARD_LINES if line not in text
         ]
     size = sum((folder / name).stat().st_size for name in now)
-    return said + (
-        [f"{size} bytes of weights, more than {MOST}"] if size > MOST else []
-    )
+    if size > MOST:
+        lines.append(f"{size} bytes of weights, more than {MOST}")
+    return lines
 
 
 def main(arguments: list[str]) -> int:

@@ -46,6 +46,7 @@ def feedback(result: Feedback) -> str:
     templates = sentences("babyai")
     template = templates.get(f"{result.status}.{details.get('action', '')}")
     text = template or templates.get(result.status) or f"Result: {result.status}."
+    # Most results have no slots.
     if "{" in text:
         slots: dict[str, Any] = dict(details)
         if "opens" in details:
@@ -53,6 +54,7 @@ def feedback(result: Feedback) -> str:
         if "seen" in details:
             slots["seen"] = ", ".join(details["seen"]) or "nothing"
         text = text.format_map(slots)
+    # Of the step that ends the episode.
     if "succeeded" in details:
         text += " The task is done." if details["succeeded"] else " The task is over."
     return text

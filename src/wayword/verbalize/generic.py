@@ -63,12 +63,14 @@ def verbalizer(observation: Observation) -> Verbalizer:
     """Return the verbalizer of an observation's family; ``PLAIN`` if it has none."""
     if observation.family is None:
         return PLAIN
+    # A family of a user may have registered something else under this name.
     registered = observation.family.part("verbalizer")
     return registered if isinstance(registered, Verbalizer) else PLAIN
 
 
 def feedback(result: Feedback, verbalizer: Verbalizer) -> str:
     """Return the result of a decision as a sentence; may be empty."""
+    # In every family alike: what counts is the answer, not the world.
     if result.status == "rejected":
         reason = result.details.get("reason", "it could not be read")
         return f"Not an action: {reason}."
@@ -91,6 +93,7 @@ def compass(heading: float) -> str:
 
 def _plain_state(observation: Observation) -> tuple[SelfState, str]:
     heading = getattr(observation, "heading", None)
+    # Not every family has a direction.
     if not isinstance(heading, int | float):
         return SelfState(), ""
     return SelfState(heading=float(heading)), ""

@@ -35,6 +35,7 @@ def spot_words(spot: tuple[float, float]) -> str:
     >>> spot_words((-0.8, 0.2)), spot_words((0.0, 0.04))
     ('0.8 m west and 0.2 m north of the middle', 'in the middle')
     """
+    # Of the middle, not of a corner: an object's corners depend on how it was turned.
     east, north = spot
     parts = [_offset_text(east, "east", "west"), _offset_text(north, "north", "south")]
     parts = [part for part in parts if part]
@@ -45,6 +46,7 @@ def spot_words(spot: tuple[float, float]) -> str:
 
 def _offset_text(offset: float, positive: str, negative: str) -> str:
     """Return metres in a direction: ``0.8 m west``; empty for an offset that rounds to 0."""
+    # Rounded first: 0.04 m west of the middle is the middle.
     metres = f"{abs(offset):.1f}"
     if metres == "0.0":
         return ""
@@ -62,6 +64,7 @@ class KnownObjects:
     def hear(self, result: Feedback) -> None:
         """Take in the objects that a sentence on an action's result names."""
         details = result.details
+        # A failed action showed nothing.
         if not result.ok:
             return
         for name in details.get("seen", ()):
@@ -73,6 +76,8 @@ class KnownObjects:
             self._states.setdefault(name, state)
         for name, (preposition, holder) in details.get("places", {}).items():
             self._holders[name] = (preposition, holder)
+        # These two look into what they open; other actions name objects without their
+        # places.
         if details.get("action") in ("go_check", "open"):
             holder = str(details.get("receptacle") or details.get("object"))
             for name in details.get("contents", ()):
@@ -81,6 +86,7 @@ class KnownObjects:
 
     def notice(self, seen: SeenObject) -> bool:
         """Take in an object in view; return False if it is as it was described."""
+        # With its spot: on a table an object can move without leaving it.
         state = (*seen.attributes, *map(str, seen.spot or ()))
         is_same = self._states.get(seen.name) == state
         # Where its furniture is out of sight, an object is taken to be still there.
@@ -128,6 +134,7 @@ def _view_text(view: HouseholdObservation, known: KnownObjects | None = None) ->
             text = _door_text(door, view.room)
             groups[door.direction].setdefault("", []).append(text)
     for other in view.others:
+        # Others are always described: they move between any two messages.
         notes = [f"{other.distance:.1f} m"]
         if other.holding:
             notes.insert(0, f"holds {join_names(other.holding)}")
@@ -142,6 +149,8 @@ def _view_text(view: HouseholdObservation, known: KnownObjects | None = None) ->
             place = f"{seen.preposition} {seen.container}"
             if seen.spot:
                 notes.append(spot_words(seen.spot))
+        # An actor that finds its own way needs the distance of its furniture, said once,
+        # not of each cup on it.
         if known is None or not seen.container:
             notes.append(f"{seen.distance:.1f} m")
         text = _with_notes(seen.name, notes)
@@ -151,6 +160,8 @@ def _view_text(view: HouseholdObservation, known: KnownObjects | None = None) ->
     for side, title in SIDES.items():
         if groups[side]:
             lines.append(f"{title}: {_by_place(groups[side])}.")
+    # A message is never empty: it would say neither that nothing is there nor that nothing
+    # changed.
     if not lines and known is None:
         lines.append("You see no objects.")
     elif not lines:
@@ -184,6 +195,7 @@ def _door_state(door: SeenDoor) -> str:
 def _door_text(door: SeenDoor, room: str) -> str:
     """Return a door as seen from a room: its state, the room beyond and its distance."""
     notes = [_door_state(door)]
+    # The room that the actor is in goes without saying.
     beyond = [definite_room(other) for other in door.rooms if other != room]
     if beyond:
         notes.append(f"to {' and '.join(beyond)}")
@@ -205,6 +217,7 @@ def feedback(result: Feedback) -> str:
     details = result.details
     templates = sentences("household")
     key = _sentence_key(result)
+    # A sentence for the verb, else the one for the status.
     template = templates.get(f"{status}.{key}") or templates.get(status)
     if not template:
         return status
@@ -212,6 +225,7 @@ def feedback(result: Feedback) -> str:
     # The slots: details, with names and rooms in words.
     slots: dict[str, Any] = {}
     for name, value in details.items():
+        # Written below, in words.
         if name in ("spot", "places"):
             continue
         if isinstance(value, (list, tuple)):
@@ -219,12 +233,14 @@ def feedback(result: Feedback) -> str:
         slots[name] = value
     if "seen" in details:
         slots["seen"] = _explored(details["seen"], details.get("places", {}))
+    # Its name would tell of a door that the actor has not seen.
     if UNSEEN_DOOR in details.get("doors", ()):
         spoken = {UNSEEN_DOOR: "a door that you have not seen"}
         slots["doors"] = join_names([spoken.get(d, d) for d in details["doors"]])
     if "room" in slots:
         slots["room"] = spoken_room(slots["room"])
         slots["the_room"] = definite_room(slots["room"])
+    # For sentences that begin with it.
     slots["Preposition"] = str(details.get("preposition", "in")).capitalize()
     spot = details.get("spot")
     if spot:  # as the actor wrote it, or in metres
@@ -237,6 +253,7 @@ def _sentence_key(result: Feedback) -> str:
     details = result.details
     verb = str(details.get("action", ""))
     if result.status == "ok":
+        # The verbs have two meanings: bodies that pan turn, others step aside.
         if verb in ("pan_left", "pan_right") and "distance" in details:
             verb = verb.replace("pan", "sidestep")
         elif verb == "open" and details.get("kind") == "receptacle":
@@ -276,6 +293,7 @@ def briefing(space: ActionSpace) -> dict[str, str]:
     else:
         name_rule += "; use these names exactly."
 
+    # Rules state the limits in numbers, as the world enforces them.
     capacity = body.inventory_capacity
     held = "one object" if capacity == 1 else f"{capacity} objects"
     touch_rule = (
@@ -289,6 +307,7 @@ def briefing(space: ActionSpace) -> dict[str, str]:
             "north]; go_put walks to where you reach it. Spots on furniture, given in brackets and "
             "in the task, are meters from the middle of the furniture."
         )
+    # Rules on hands would make a model try them.
     if {"pick_up", "put", "go_grab", "go_put"}.isdisjoint(body.actions):
         touch_rule = "You have no hands: you look and move only."
     door_rule = (
@@ -337,6 +356,7 @@ def spoken_room(room: str) -> str:
 def definite_room(room: str) -> str:
     """Return a room's name with its article: ``the living room``, but ``bedroom 2``."""
     words = spoken_room(room)
+    # A number is a name: "the bedroom 2" is no English.
     if words[-1:].isdigit():
         return words
     return f"the {words}"

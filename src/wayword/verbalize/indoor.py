@@ -96,6 +96,8 @@ def observation(
             "exits": "",
         }
         if detail.objects:
+            # As Python writes a dictionary: the format of NavGPT's released prompts,
+            # None included.
             in_view = _objects_by_name(part, facing, detail.distances)
             slots["objects"] = str(in_view or None)
         if detail.neighbors:
@@ -134,6 +136,7 @@ def _directions(
     """Yield each direction clockwise from the front: its name, sector and neighbors."""
     count = len(sectors)
     for offset, label in enumerate(DIRECTIONS[count]):
+        # Sectors are fixed to the scene, names to the actor.
         number = (sector(view.heading, count) + offset) % count
         exits = [
             exit_ for exit_ in view.neighbors if sector(exit_.heading, count) == number
@@ -186,9 +189,12 @@ def numbered_exits(
         label = DIRECTIONS[8][sector(relative(exit_.heading, facing), 8)].lower()
         steep = detail.slope(exit_.elevation).partition(" ")[0]
         visited_note = "visited" if exit_.viewpoint in visited else ""
+        # At least 1 m: "0 m" reads as the place itself.
         words = _joined(label, steep, f"{max(1.0, exit_.distance):.0f} m", visited_note)
         line = f"{number}. {words}"
         index = sector(exit_.heading, len(percept.sectors))
+        # Exits of one direction share its picture, so its caption would be repeated word
+        # for word.
         first_number = first.setdefault(index, number)
         if first_number == number:
             scene = _short_scene(percept.sectors[index], detail, mentioned)
@@ -209,6 +215,7 @@ def _short_scene(part: Sector, detail: Detail, mentioned: Set[str]) -> str:
     names = list(
         dict.fromkeys(_TRAILING_NUMBER.sub("", s.name) for s in part.sightings)
     )
+    # The sort is stable: nearest first in both groups.
     names.sort(key=lambda name: mentioned.isdisjoint(name.lower().split()))
     if detail.objects and names:
         parts.append(f"near {', '.join(names[:FEW_OBJECTS])}")
@@ -221,12 +228,15 @@ def short_caption(caption: str) -> str:
     >>> short_caption("There are a chair and a table in the middle of a room with tall windows.")
     'a chair and a table in the middle of a room'
     """
+    # Captions open with the same words; what differs comes after.
     text = _OPENING.sub("", " ".join(caption.split()).rstrip("."))
     if len(text) <= SHORT_CAPTION:
         return text
     ends = [match.start() for match in _BOUNDARY.finditer(text[: SHORT_CAPTION + 1])]
+    # One long phrase: cut at a word.
     if not ends:
         return shorten(text, SHORT_CAPTION, placeholder="")
+    # At the last boundary that fits.
     cut = text[: ends[-1]]
     first, period, rest = cut.rpartition(". ")
     if period and len(rest.split()) <= 2:
@@ -241,6 +251,7 @@ def turn_slots(before: float, after: float, is_first: bool = False) -> dict[str,
     ``unwrapped`` is the released code's difference of the same headings, which may be -330 for a
     turn of 30. Its headings begin at -15 after a move, and at 0 at the start (``is_first``).
     """
+    # As released, so that prompts can be compared with the paper's byte for byte.
     begin = before % 360.0 if is_first else _in_pack(before)
     return {
         "degrees": f"{relative(after, before):.2f}",
@@ -265,6 +276,7 @@ def _around(view: IndoorObservation, perceiver: Perceiver | None) -> str:
     if perceiver is not None:
         sectors = perceiver.perceive(view.scene, view.viewpoint).sectors
     else:
+        # Without a perceiver there are directions and exits, but nothing to see.
         sectors = tuple(Sector(45.0 * number, 45.0, "") for number in range(8))
     facing = view.heading
     lines = []
@@ -325,6 +337,7 @@ def side_angle(heading: float, facing: float) -> str:
 
 def _feedback(result: Feedback) -> str:
     details = result.details
+    # Only a stop changes no heading.
     if "heading" not in details:
         return "You stopped."
     return walk_feedback(details["heading_before"], details["heading"])

@@ -29,6 +29,7 @@ def around(view: View) -> str:
         for side, metres in clearances(view)
     ]
     clearance_text = f"Free way: {', '.join(free)}."
+    # Without a detector nothing is known of objects: not the same as an empty view.
     if view.shown is None:
         return clearance_text
     objects = []
@@ -72,6 +73,7 @@ def clearances(view: View) -> list[tuple[int, float]]:
     """Return the free metres in each of ``CLEARANCE_ANGLES``, up to the reach of depth; NaN where
     nothing was measured."""
     ahead, right, height = view.depth.points(view.eye)
+    # Below is floor, above the body passes.
     is_obstacle = (height > OBSTACLE_HEIGHTS[0]) & (height < OBSTACLE_HEIGHTS[1])
     ahead = ahead[is_obstacle]
     right = right[is_obstacle]
@@ -80,12 +82,15 @@ def clearances(view: View) -> list[tuple[int, float]]:
         angle = np.radians(side)
         along = ahead * np.cos(angle) + right * np.sin(angle)
         across = right * np.cos(angle) - ahead * np.sin(angle)
+        # The path of a disc: points within its radius to both sides, in front of it.
         is_in_path = (np.abs(across) < BODY_RADIUS) & (along > 0)
         distances = along[is_in_path] - np.sqrt(
             BODY_RADIUS**2 - across[is_in_path] ** 2
         )
+        # To the first contact of the disc's rim, not of its center.
         clearance = float(distances.min()) if len(distances) else view.depth.reach
         clearance = max(0.0, min(clearance, view.depth.reach))
+        # No point means free only where the sensor measured at all.
         if not is_measured(view.depth, side):
             clearance = math.nan
         metres.append((side, clearance))

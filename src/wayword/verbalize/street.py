@@ -61,9 +61,11 @@ def observation(
         lines.append(sentences.flow_with)
     elif flow == "against":
         lines.append(sentences.flow_against)
+    # Two exits are a street; an intersection is announced once, not after each turn on it.
     if exits > 2 and changed:
         lines.append(sentences.junction.replace("{ways}", str(exits)))
     for name, view in landmarks:
+        # Not ``format``: names of landmarks may hold braces.
         line = sentences.landmark.replace("{direction}", DIRECTIONS[view])
         lines.append(line.replace("{landmark}", name))
     return lines
@@ -85,6 +87,7 @@ def joined_observation(
     in_view: dict[int, list[str]] = {view: [] for view in range(len(VIEWS))}
     for name, view in landmarks:
         in_view[view].append(name)
+    # One sentence a view, as the released code has it.
     grouped = [(" and ".join(names), view) for view, names in in_view.items() if names]
     lines = observation(exits, changed, grouped, flow, sentences)
     if not lines:
@@ -121,13 +124,16 @@ def _around(view: StreetObservation, perceiver: Perceiver | None) -> str:
                     # The nearest of the five views, which are 45 degrees apart.
                     number = min(len(VIEWS) - 1, max(0, round((bearing + 90) / 45)))
                     landmarks.append((sighting.name, number))
+    # From left to right, as one reads a picture.
     landmarks.sort(key=lambda landmark: landmark[1])
     lines = observation(view.exits, view.changed, landmarks)
     if view.exits <= 1:
         lines.insert(0, "The street ends here.")
     elif view.exits > 2 and not view.changed:
         lines.insert(0, "You are still at the intersection.")
+    # A message is never empty.
     lines = lines or ["The street goes on."]
+    # Said once: an agent would else wait for the landmarks of its instruction.
     if perceiver is None and view.step == 0:
         lines.append(
             "Landmarks are not reported here: find your way by junctions and directions."
@@ -136,6 +142,8 @@ def _around(view: StreetObservation, perceiver: Perceiver | None) -> str:
 
 
 def _feedback(result: Feedback) -> str:
+    # What was carried out may differ from the action: where no street leads to the left, a
+    # left turn goes on forward.
     executed = str(result.details.get("executed", "")).replace("_", " ")
     sentences = {
         "no_turn": "There is no way to turn into here, so you went forward.",

@@ -30,7 +30,7 @@ from wayword.core.secrets import redacted
 from wayword.models.middleware.budget import rough_tokens, sending
 from wayword.models.parts import decoding
 from wayword.models.servers.answers import upward
-from wayword.models.servers.connection import says
+from wayword.models.servers.connection import GAVE_UP_CODES
 from wayword.models.servers.profile import profile_of
 
 _FATAL = ("authentication", "permission", "notfound", "prerequisite", "unauthorized")
@@ -155,7 +155,7 @@ class InspectModel(Model):
             text = " ".join(redacted(str(error)).split())
             is_fatal = any(part in name.lower() for part in _FATAL)
             is_free = is_fatal or any(part in name.lower() for part in _FREE)
-            gave_up = says(getattr(error, "status_code", 0), "gave_up")
+            gave_up = getattr(error, "status_code", 0) in GAVE_UP_CODES
             lost: Lost = "error"  # it may have failed after generating
             if gave_up or "connection" in name.lower():
                 lost = "cut off"

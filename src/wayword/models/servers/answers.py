@@ -8,29 +8,33 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product, starmap
 from typing import Any
 
 from wayword.core.errors import ModelError
 from wayword.core.model import Completion, TokenLogprob, Usage, estimated_tokens
 from wayword.core.secrets import redacted
-from wayword.models.parts.decoding import cut, json_values, matched, split_thought
-from wayword.models.servers.refusals import replies
+from wayword.models.parts.decoding import cut, matched, split_thought
 from wayword.models.servers.requests import ANSWER, Request
 
 # Per call: a larger count is a server's error, and would use up any budget
 _MAX_TOKENS = 10**9
+# JSON objects read per answer: one that repeats the field more is unclear
+_MAX_OBJECTS = 20
 # Longer texts are estimated from this many characters, for speed
 _ESTIMATED_CHARACTERS = 10_000
 
 
 def choices(answer: object) -> list[Mapping[str, Any]]:
     """Return the samples of a reply. Raises a retryable ``ModelError`` if there are none."""
-    rows = _as_list(as_object(answer).get("choices"))
-    if not rows or not all(map(_is_object, rows)):
+    rows = answer.get("choices") if isinstance(answer, Mapping) else None
+    if (
+        not isinstance(rows, list)
+        or not rows
+        or not all(isinstance(c, Mapping) for c in rows)
+    ):
         shown = json.dumps(answer, default=str)[:120]
         raise ModelError(f"the server's reply has no choices: {shown}", retryable=True)
     return rows
@@ -45,24 +49,31 @@ class Sample:
     finish: str = ""
 
 
+_REASONING = (
+    *("reasoning_content", "reasoning", "thinking", "thought", "thoughts"),
+    *("reasoning_text", "reasoning_details", "thinking_blocks"),
+)
+"""Fields of a message with its reasoning."""
+
+
 def sample(choice: Mapping[str, Any], request: Request) -> Sample:
     """Return a sample: its text unwrapped, matched with the options and cut at stop sequences."""
-    text = redacted(_text(choice.get("text")))
+    text = _text(choice.get("text"))
     reasoning = ""
     if request.chat:
-        names = replies()["reasoning"]
-        message = as_object(choice, "message")
+        message = _object(choice, "message")
         content = message.get("content")
-        parts = _as_list(content) or [content]
-        thoughts = [p for p in parts if as_object(p).get("type") in names["parts"]]
+        parts = content if isinstance(content, list) else [content]
+        thoughts = [part for part in parts if _is_thought(part)]
         text = _text([part for part in parts if part not in thoughts])
         calls = _as_list(message.get("tool_calls"))
         if not text and "tools" in request.body and len(calls) == 1:
-            text = _text(as_object(calls[0], "function").get("arguments"))
+            text = _text(_object(calls[0], "function").get("arguments"))
         text = text or _text(message.get("refusal"))
         text, inline = split_thought(redacted(text))
-        stated = [thoughts, *(message.get(name) for name in names["fields"])]
-        reasoning = next(filter(None, map(_text, stated)), inline)
+        reasons = (_text(message.get(name)) for name in _REASONING)
+        reasoning = _text(thoughts) or next(filter(None, reasons), "") or inline
+    text = redacted(text)
     if request.wrapped:
         text = _unwrap(text)
     if request.options:
@@ -71,24 +82,42 @@ def sample(choice: Mapping[str, Any], request: Request) -> Sample:
     return Sample(text, redacted(reasoning), finish)
 
 
+def _is_thought(part: object) -> bool:
+    kind = part.get("type") if isinstance(part, Mapping) else ""
+    return kind in ("thinking", "reasoning", "redacted_thinking")
+
+
 def _text(value: object) -> str:
     """Return a field's text, which may be in the parts of a list."""
     if isinstance(value, list):
         return "".join(map(_text, value))
     if isinstance(value, Mapping):
-        return _text([value.get(name) for name in replies()["reasoning"]["text"]])
+        names = ("text", "content", "thinking", "summary")
+        return "".join(_text(value.get(name)) for name in names)
     return value if isinstance(value, str) else ""
 
 
 def _unwrap(text: str) -> str:
     """Return the value of ``{"answer": …}``, which may be inside prose or a code fence; a text
     without such an object, or with two that differ, unchanged: the agent rejects it."""
-    found = {value[ANSWER] for value, _, _ in json_values(text, "{", _is_wrapped)}
-    return found.pop() if len(found) == 1 else text
-
-
-def _is_wrapped(value: Mapping[str, Any]) -> bool:
-    return isinstance(value.get(ANSWER), str)
+    decoder = json.JSONDecoder()
+    key = f'"{ANSWER}"'
+    values: set[str] = set()
+    at = text.find(key)
+    for _ in range(_MAX_OBJECTS):
+        if at < 0:
+            break
+        end = at + len(key)
+        start = text.rfind("{", 0, at)
+        try:
+            value, after = decoder.raw_decode(text, max(0, start))
+        except (ValueError, RecursionError):
+            value = None
+            after = end
+        if isinstance(value, dict) and isinstance(value.get(ANSWER), str):
+            values.add(value[ANSWER])
+        at = text.find(key, max(end, after))
+    return values.pop() if len(values) == 1 and at < 0 else text
 
 
 def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Usage:
@@ -98,10 +127,12 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
     completion are added to the completion. An impossible count of cached tokens, which are cheaper,
     is ignored.
     """
-    counts = as_object(answer, "usage")
+    counts = _object(answer, "usage")
     prompt, reused, written, written_hour = _prompt_tokens(counts)
-    completion = _stated(counts, "completion")
-    reasoning = _stated(counts, "reasoning")
+    completion = _first_count(counts, ("completion_tokens", "output_tokens"))
+    details = [_object(counts, f"{name}_tokens_details") for name in _WRITTEN_BY_MODEL]
+    listed = (_count(place, "reasoning_tokens") for place in (*details, counts))
+    reasoning = next((count for count in listed if count is not None), None)
     samples: list[Sample] = []
     if not completion or reasoning is None:
         # without readable samples, the whole reply is estimated
@@ -115,29 +146,36 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
     estimated = not prompt or completion is None
     if not prompt or completion is None:
         cap = estimate()
-        prompt = max(prompt or 0, cap.prompt)
-        completion = cap.completion
         # hidden reasoning may be as long as the request allows
-        if samples and (thought_tokens or not request.thinking):
-            completion = thought_tokens + sum(_tokens(each.text) for each in samples)
-    uncounted = (_stated(counts, "total") or 0) - prompt - completion
-    if reasoning is None:
-        reasoning = thought_tokens
-    elif reasoning > completion:
-        uncounted = max(uncounted, reasoning)
-    completion += max(0, uncounted)
-    if reused > prompt:
-        reused = 0
-    written = min(written, prompt - reused)
-    return Usage(
-        prompt,
-        completion,
-        reused,
-        min(reasoning, completion),
-        estimated,
-        written,
-        min(written_hour, written),
+        shown = samples and (thought_tokens or not request.thinking)
+        texts = thought_tokens + sum(_tokens(each.text) for each in samples)
+        prompt = max(prompt or 0, cap.prompt)
+        completion = texts if shown else cap.completion
+    uncounted = (_count(counts, "total_tokens") or 0) - prompt - completion
+    completion += max(
+        0, uncounted, reasoning if reasoning and reasoning > completion else 0
     )
+    reasoning = min(thought_tokens if reasoning is None else reasoning, completion)
+    reused = reused if reused <= prompt else 0
+    written = min(written, prompt - reused)
+    written_hour = min(written_hour, written)
+    return Usage(
+        prompt, completion, reused, reasoning, estimated, written, written_hour
+    )
+
+
+_WRITTEN_BY_MODEL = ("completion", "output")
+_DETAILS = ("prompt_tokens_details", "input_tokens_details")
+_REUSED = (
+    *("cached_tokens", "cache_read_input_tokens", "cache_read_tokens"),
+    "prompt_cache_hit_tokens",
+)
+_WRITTEN = (
+    *("cache_write_tokens", "cache_creation_input_tokens", "cache_creation_tokens"),
+    "cache_write_input_tokens",
+)
+_LIFETIMES = ("cache_creation", "cache_creation_token_details")
+_LIFETIME = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 
 
 def _prompt_tokens(counts: Mapping[str, Any]) -> tuple[int | None, int, int, int]:
@@ -151,29 +189,32 @@ def _prompt_tokens(counts: Mapping[str, Any]) -> tuple[int | None, int, int, int
     Source: https://platform.openai.com/docs/api-reference/chat/object and
     https://platform.claude.com/docs/en/api/messages
     """
-    names = replies()["counts"]
-    reused, written, short, hour = (
-        _stated(counts, name) or 0 for name in ("reused", "written", "short", "hour")
+    details = [_object(counts, name) for name in _DETAILS]
+    places = [*details, counts]
+    reused = max(_first_count(place, _REUSED) or 0 for place in places)
+    written = max(_first_count(place, _WRITTEN) or 0 for place in places)
+    lifetimes = [_object(place, name) for place in places for name in _LIFETIMES]
+    short, hour = (
+        max(_count(each, name) or 0 for each in lifetimes) for name in _LIFETIME
     )
     written = max(written, short + hour)
-    prompt = _count(counts.get("prompt_tokens"))
-    # a proxy may have renamed ``input_tokens`` only: then the parts do not fit into it
-    is_rest = reused + written > (prompt or 0) and any(
-        map(counts.get, names["written"])
-    )
+    prompt = _count(counts, "prompt_tokens")
     if prompt is None:
-        prompt = _count(counts.get("input_tokens"))
-        is_rest = not any(map(counts.get, names["details"]))
+        prompt = _count(counts, "input_tokens")
+        is_rest = not any(details)
+    else:
+        # a proxy that has renamed ``input_tokens`` only: the parts do not fit into it
+        is_rest = _first_count(counts, _WRITTEN) is not None and (
+            reused + written > prompt
+        )
     if is_rest and prompt is not None:
         prompt += reused + written
     return prompt, reused, written, hour
 
 
 def _tokens(text: str) -> int:
-    if not text:
-        return 0
-    excerpt = text[:_ESTIMATED_CHARACTERS]
-    return upward(estimated_tokens(excerpt) * len(text) / len(excerpt))
+    count = estimated_tokens(text[:_ESTIMATED_CHARACTERS]) if text else 0
+    return upward(count * max(len(text), _ESTIMATED_CHARACTERS) / _ESTIMATED_CHARACTERS)
 
 
 def upward(tokens: float) -> int:
@@ -181,26 +222,21 @@ def upward(tokens: float) -> int:
     return math.ceil(1.2 * tokens)
 
 
-def as_object(value: object, *path: str) -> Mapping[str, Any]:
-    """Return the object at a path of names in a value; empty if there is none."""
-    for name in path:
-        value = as_object(value).get(name)
-    return value if isinstance(value, Mapping) else {}
+def _object(outer: object, name: str) -> Mapping[str, Any]:
+    """Return the object in a field; empty if there is none."""
+    inner = outer.get(name) if isinstance(outer, Mapping) else None
+    return inner if isinstance(inner, Mapping) else {}
 
 
-def _stated(usage: Mapping[str, Any], name: str) -> int | None:
-    """Return the largest count of this kind, in the usage or in an object in it; None if none is
-    stated."""
-    places = [usage]
-    for place in places:  # grows by the objects that are found
-        places += filter(_is_object, place.values())
-    values = starmap(dict.get, product(places, replies()["counts"][name]))
-    counts = [count for count in map(_count, values) if count is not None]
-    return max(counts, default=None)
+def _first_count(counted: Mapping[str, Any], names: Sequence[str]) -> int | None:
+    """Return the first of these counts that is present."""
+    counts = (_count(counted, name) for name in names)
+    return next((count for count in counts if count is not None), None)
 
 
-def _count(value: object) -> int | None:
+def _count(counted: Mapping[str, Any], name: str) -> int | None:
     """Return a count of tokens, None if it is missing or impossible."""
+    value = counted.get(name)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value if type(value) is int and 0 <= value < _MAX_TOKENS else None
@@ -209,37 +245,37 @@ def _count(value: object) -> int | None:
 def logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
     """Return a sample's tokens with their log-probabilities; empty if the server sends none. NaN is
     left out: it would win or lose every comparison."""
-    container = as_object(choice, "logprobs")
-    entries = container.get("content")
-    if isinstance(entries, list):
-        names = ("token", "logprob", "top_logprobs")
-        rows = [tuple(map(each.get, names)) for each in entries if _is_object(each)]
+    container = _object(choice, "logprobs")
+    rows = list[tuple[object, Any, Any]]()
+    if isinstance(container.get("content"), list):
+        for entry in container["content"]:
+            if isinstance(entry, Mapping):
+                top = [
+                    o
+                    for o in _as_list(entry.get("top_logprobs"))
+                    if isinstance(o, Mapping)
+                ]
+                alternatives = {str(o.get("token")): o.get("logprob") for o in top}
+                rows.append((entry.get("token"), entry.get("logprob"), alternatives))
     else:
         tokens = _as_list(container.get("tokens"))
         values = _as_list(container.get("token_logprobs"))
-        if values[:1] == [None]:  # the first token has none
-            values[0] = 0.0
-        top = _as_list(container.get("top_logprobs"))
-        rows = list(zip(tokens, values, top or [None] * len(tokens), strict=False))
-    return tuple(
-        TokenLogprob(str(token), float(value), _alternatives(top))
-        for token, value, top in rows
-        if _is_logprob(value)
-    )
-
-
-def _alternatives(listed: object) -> dict[str, float]:
-    """Return the alternatives to a token: a mapping, or a list of entries."""
-    pairs: Iterable[tuple[object, Any]] = ()
-    if isinstance(listed, Mapping):
-        pairs = listed.items()
-    elif isinstance(listed, list):
-        pairs = [(e.get("token"), e.get("logprob")) for e in listed if _is_object(e)]
-    return {str(name): float(value) for name, value in pairs if _is_logprob(value)}
-
-
-def _is_object(value: object) -> bool:
-    return isinstance(value, Mapping)
+        # The first token has none
+        values = [0.0 if value is None else value for value in values]
+        top = _as_list(container.get("top_logprobs")) or [{}] * len(tokens)
+        rows = list(zip(tokens, values, top, strict=False))
+    found = list[TokenLogprob]()
+    for token, value, alternatives in rows:
+        if _is_logprob(value):
+            if isinstance(alternatives, Mapping):
+                others: Any = alternatives.items()
+            else:
+                others = ()
+            listed = {
+                str(name): float(each) for name, each in others if _is_logprob(each)
+            }
+            found.append(TokenLogprob(str(token), float(value), listed))
+    return tuple(found)
 
 
 def _as_list(value: object) -> list[Any]:

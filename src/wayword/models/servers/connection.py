@@ -25,11 +25,11 @@ from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.files import paired
 from wayword.core.loopback import is_loopback
-from wayword.core.model import Prompt, Usage, estimated_tokens, user
+from wayword.core.model import Prompt, Usage, estimated_tokens
 from wayword.core.secrets import hidden, redacted, remember, without_secrets
 from wayword.models.middleware.budget import rough_tokens, sending
 from wayword.models.servers import answers
-from wayword.models.servers.refusals import ServerRefusal, read, replies, window
+from wayword.models.servers.refusals import ServerRefusal, read, window
 from wayword.models.servers.requests import HEADERS, Request, ServerSettings
 
 if TYPE_CHECKING:
@@ -38,8 +38,24 @@ if TYPE_CHECKING:
 MOST_BYTES = 1_000_000  # of a reply: an endless answer must not fill memory and disk
 MOST_LISTED_BYTES = 16_000_000  # of a list of models: routers have thousands
 
+_DESCRIPTIONS = (
+    ("GET", "/models"),
+    ("GET", "/props"),
+    ("GET", "/info"),
+    ("GET", "/api/v0/models"),
+    ("GET", "/api/ps"),
+    ("POST", "/api/show"),
+)
+"""Routes that describe a model: of most servers, llama.cpp, TGI, LM Studio, and Ollama, which
+states the window of a loaded model, else the model's own."""
+
 # Idle connections are closed before uvicorn closes its end, after 5 s
 _KEEPALIVE_S = 4.0
+_WORKED_CODES = frozenset({408, 500, 502, 504, *range(520, 528)})
+"""Statuses after which the request may have been processed and billed."""
+GAVE_UP_CODES = frozenset({408, 504, 522, 524})
+"""Statuses of a server or gateway that gave up on a long answer, while the model works on."""
+_AWAY_CODES = frozenset({429, 502, 503, 504, 529})  # unavailable to all clients
 _END_RUN = frozenset({"no credit", "wrong key", "wrong address", "field unknown"})
 """Refusals that every other call would get, if nothing can be learnt from them."""
 
@@ -49,12 +65,6 @@ _END_RUN = frozenset({"no credit", "wrong key", "wrong address", "field unknown"
 _LONG_PROMPT = 4000
 _CHARACTERS_PER_TOKEN = 9
 _IF_FLAT = 6
-
-
-def says(status: int, meaning: str) -> bool:
-    """True if a reply's status means that the server ``worked``, ``gave_up`` on a long answer, or
-    is ``away``."""
-    return re.fullmatch(replies()["statuses"][meaning], str(status)) is not None
 
 
 class Refused(ModelError):
@@ -122,16 +132,16 @@ class Connection:
 
     def _is_shortened(self, prompt: Prompt, tokens: int) -> bool:
         """True if the count shows that the server has not read the whole prompt."""
-        if isinstance(prompt, str):
-            prompt = [user(prompt)]
-        characters = sum(len(message.content) for message in prompt)
-        if characters < _LONG_PROMPT or any(message.images for message in prompt):
+        messages = [] if isinstance(prompt, str) else prompt
+        characters = len(prompt) if isinstance(prompt, str) else 0
+        characters += sum(len(message.content) for message in messages)
+        if characters < _LONG_PROMPT or any(message.images for message in messages):
             return False
         longest, most = self._longest
         grown = characters - longest
         is_flat = grown > 0 and grown > _CHARACTERS_PER_TOKEN * (tokens - most)
-        ratio = characters / max(tokens, 1)
-        if ratio > _CHARACTERS_PER_TOKEN or (is_flat and ratio > _IF_FLAT):
+        most_characters = _IF_FLAT if is_flat else _CHARACTERS_PER_TOKEN
+        if characters > most_characters * tokens:
             return True
         self._longest = max(self._longest, (characters, tokens), key=itemgetter(1))
         return False
@@ -164,9 +174,7 @@ class Connection:
             raise ModelError(line, billed=self._estimate(request))
         text = read_bytes.decode("utf-8-sig", errors="replace")
         reply = _parsed(text)
-        problem = _error(reply, status)
-        if reply is None:
-            problem = text
+        problem = text if reply is None else _error(reply, status)
         if problem is None:
             return reply
         if 300 <= status < 400:
@@ -186,32 +194,41 @@ class Connection:
         text: str,
     ) -> ModelError:
         """Return the error for a refusal, with its remedy and its bill."""
-        line = f"{self.address} replied {status}: {refusal.message}"
-        is_unread = status < 300 and refusal.kind == "unknown"
-        if refusal.kind == "overloaded":
-            wait = retry_after(headers, text)
-            away = says(status, "away")
-            error = ModelError(line, retryable=True, retry_after=wait, away=away)
-        elif is_unread:
-            line = f"{self.address} sent an unreadable reply: {refusal.message[:120]}"
-            error = ModelError(line, retryable=True)
-        else:
-            if refusal.kind == "wrong key":
-                line = f"{self.address} refused the key ({status}): {refusal.message}"
-            slots = {
-                "field": "".join(refusal.fields[:1]),
-                "key_env": self._settings.key_env,
-                "v1": self._supposed_address,
-            }
-            remedy = refusal.remedy.format(**slots)
-            error = Refused("; ".join(filter(None, (line, remedy))), refusal)
-        if is_unread or refusal.billed or says(status, "worked"):
+        error = self._error(status, refusal, headers, text)
+        is_unreadable = status < 300 and refusal.kind == "unknown"
+        if status in _WORKED_CODES or refusal.billed or is_unreadable:
             error.billed = self._estimate(request)
-            if says(status, "gave_up"):
+            if status in GAVE_UP_CODES:
                 error.lost = "cut off"
             elif refusal.billed != "limit":
                 error.lost = "error"
         return error
+
+    def _error(
+        self,
+        status: int,
+        refusal: ServerRefusal,
+        headers: Mapping[str, str],
+        text: str,
+    ) -> ModelError:
+        line = f"{self.address} replied {status}: {refusal.message}"
+        if refusal.kind == "overloaded":
+            wait = retry_after(headers, text)
+            away = status in _AWAY_CODES
+            return ModelError(line, retryable=True, retry_after=wait, away=away)
+        if status < 300 and refusal.kind == "unknown":
+            line = f"{self.address} sent an unreadable reply: {refusal.message[:120]}"
+            return ModelError(line, retryable=True)
+        if refusal.kind == "wrong key":
+            line = f"{self.address} refused the key ({status}): {refusal.message}"
+        slots = {
+            "field": "".join(refusal.fields[:1]),
+            "key_env": self._settings.key_env,
+            "v1": self._supposed_address,
+        }
+        if refusal.remedy:
+            line += f"; {refusal.remedy.format(**slots)}"
+        return Refused(line, refusal)
 
     @property
     def _supposed_address(self) -> str:
@@ -232,8 +249,7 @@ class Connection:
         """Return the context length that the server states for a model, 0 if it states none."""
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
-                for described_by in replies()["descriptions"]["routes"]:
-                    method, _, route = described_by.partition(" ")
+                for method, route in _DESCRIPTIONS:
                     described = await self._described(method, route, model)
                     if size := window(described, model):
                         return size
@@ -246,7 +262,7 @@ class Connection:
         url = self._url("/models")
         if route != "/models":  # next to /v1
             url = urlunsplit(self._parts._replace(path=route, query=""))
-        body = json.dumps({"model": model})  # Ollama's route needs it, others ignore it
+        body = json.dumps({"model": model}) if method == "POST" else None
         try:
             async with self._open_session().request(
                 method, url, data=body, allow_redirects=False
@@ -373,13 +389,11 @@ def _parsed(text: str) -> Json:
 def _error(reply: Json, status: int) -> Json:
     """Return the error in a reply, None if it is an answer. Routers send errors with the status
     200, or inside a choice."""
-    if status >= 300:
-        return reply
-    if not isinstance(reply, Mapping):
-        return None
-    try:
-        first = answers.choices(reply)[0]
-    except ModelError:
+    if status >= 300 or not isinstance(reply, Mapping):
+        return reply if status >= 300 else None
+    choices = reply.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(first, Mapping):
         return reply.get("error") or reply
     error = reply.get("error") or first.get("error")
     if first.get("finish_reason") == "error":
@@ -389,10 +403,12 @@ def _error(reply: Json, status: int) -> Json:
 
 def _code(error: Json) -> int:
     """Return the status that an error names, 0 if there is none."""
-    inner = answers.as_object(error, "error") or answers.as_object(error)
-    codes = [str(inner.get(name)) for name in ("code", "status", "status_code")]
-    stated = filter(re.compile("[45][0-9][0-9]").fullmatch, codes)
-    return int(next(stated, 0))
+    inner = error.get("error", error) if isinstance(error, Mapping) else None
+    for name in ("code", "status", "status_code"):
+        code = str(inner.get(name, "")) if isinstance(inner, Mapping) else ""
+        if re.fullmatch("[45][0-9][0-9]", code):
+            return int(code)
+    return 0
 
 
 def model_error(error: Exception, address: str, proxy: str = "") -> ModelError:
@@ -400,9 +416,10 @@ def model_error(error: Exception, address: str, proxy: str = "") -> ModelError:
     refused connection is fatal once all retries are used."""
     import aiohttp
 
-    route = address
     if proxy:
-        route += f" through the proxy {without_secrets(proxy)}"
+        route = f"{address} through the proxy {without_secrets(proxy)}"
+    else:
+        route = address
     if isinstance(error, aiohttp.InvalidURL):
         line = f"no connection to {address}: not a valid address; set model.base_url"
         return ModelError(line, fatal=True)
@@ -468,10 +485,14 @@ def retry_after(
     # a date may be absent, unreadable, or in the year 99999
     with suppress(KeyError, TypeError, ValueError, OverflowError):
         moment = parsedate_to_datetime(headers["retry-after"]).timestamp()
-        return max(0.0, moment - (now or time.time()))
-    waits = _WAIT.findall(text)[:1]
+        return max(0.0, moment - (time.time() if now is None else now))
+    found = _WAIT.search(text)
+    waits = [found[1]] if found else []
     # The limits that are reached: when each is reset
-    for name, value in headers.items():
+    for (
+        name,
+        value,
+    ) in headers.items():
         left = headers.get(re.sub("reset", "remaining", name, flags=re.IGNORECASE))
         if "ratelimit" in name.lower() and left == "0" and "reset" in name.lower():
             waits.append(value)

@@ -21,7 +21,6 @@ from wayword.core.errors import DataError, UsageError, suggest
 from wayword.settings import load_shipped, load_yaml, make
 
 Schema = Literal["json_schema", "tool_call", "json_object", "none"]
-_DEFAULTS = {False: "default", True: "hosted"}
 SHIPPED = Path(__file__).parent.parent / "profiles.yaml"
 
 
@@ -72,14 +71,12 @@ def profile_of(
             raise UsageError(
                 f"no model profile is called {entry!r}; {suggest(entry, entries)}"
             )
-    entry = entry or _find_entry(model, table) or _DEFAULTS[hosted]
+    entry = entry or _find_entry(model, table) or ("hosted" if hosted else "default")
     visited = {entry}
     inherited = dict(table[entry])
     while (like := inherited.pop("like", None)) is not None:
         if like not in table or like in visited:
-            problem = "is not an entry"
-            if like in table:
-                problem = "forms a cycle"
+            problem = "is not an entry" if like not in table else "forms a cycle"
             raise UsageError(f"model profile {entry!r}: like: {like!r} {problem}")
         visited.add(like)
         inherited = {**table[like], **inherited}

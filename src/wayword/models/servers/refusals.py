@@ -37,7 +37,7 @@ Kind = Literal[
     "one choice only",
     "unknown",
 ]
-TABLES = Path(__file__).parent.parent
+TABLE = Path(__file__).parent.parent / "refusals.toml"
 
 _ECHOES = frozenset(
     {"input", "ctx", "body", "request", "failed_generation", "callstack"}
@@ -109,29 +109,17 @@ _ABOUT_FIELDS = ("field unknown", "value out of range")
 
 
 @cache
-def _read(name: str) -> Mapping[str, Any]:
-    return tomllib.loads((TABLES / name).read_text(encoding="utf-8"))
-
-
 def _table() -> Mapping[str, Any]:
-    return _read("refusals.toml")
-
-
-def replies() -> Mapping[str, Any]:
-    """Return what servers call the parts of their replies: ``models/replies.toml``."""
-    return _read("replies.toml")
+    return tomllib.loads(TABLE.read_text(encoding="utf-8"))
 
 
 def _flat(error: Json) -> str:
     """Return an error's values as ``name=value`` on one line, without thousands separators."""
-    return re.sub(r"(?<=\d)[,_](?=\d{3}\b)", "", _joined(error)[:_MOST_TEXT])
+    text = error if isinstance(error, str) else " ".join(_leaves(error))
+    return re.sub(r"(?<=\d)[,_](?=\d{3}\b)", "", text[:_MOST_TEXT])
 
 
-def _joined(value: Json) -> str:
-    return " ".join("=".join(filter(None, leaf)) for leaf in _leaves(value))
-
-
-def _leaves(value: Json, name: str = "") -> Iterator[tuple[str, str]]:
+def _leaves(value: Json, name: str = "") -> Iterator[str]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if key not in _ECHOES:
@@ -140,12 +128,14 @@ def _leaves(value: Json, name: str = "") -> Iterator[tuple[str, str]]:
         for inner in value:
             yield from _leaves(inner, name)
     elif value not in (None, ""):
-        yield name, str(value)
+        yield f"{name}={value}"
 
 
 def _message(error: Json, text: str) -> str:
     """Return the server's message on one line: the first two values with a usual name."""
-    values = [value for name, value in _leaves(error) if name in _MESSAGES]
+    leaves = [] if isinstance(error, str) else list(_leaves(error))
+    named = [leaf.partition("=") for leaf in leaves]
+    values = [value for name, _, value in named if name in _MESSAGES]
     line = " ".join("; ".join(values[:2]).split()) or " ".join(text.split())
     return redacted(line[:_MOST_SHOWN]).rstrip(".")
 
@@ -179,19 +169,33 @@ def window(described: Json, model: str) -> int:
         if isinstance(listed, list):
             names = ("id", "name", "model")
             entries = [e for e in listed if model in map(e.get, names)] or listed
-    if len(entries) > 1:  # llama.cpp lists its one model by its file
-        return 0
-    size = _number("described", _joined(entries))
-    if size >= _MOST_TOKENS:
-        return 0
-    return size
+    # llama.cpp lists its one model by its file
+    text = " ".join(_leaves(entries)) if len(entries) == 1 else ""
+    size = _number("described", text)
+    return size if size < _MOST_TOKENS else 0
 
 
 Lesson = tuple[Mapping[str, Any], str]
 """Changed traits of a profile, and the change in words."""
 
+_LEFT_OUT: Mapping[str, tuple[str, Any]] = {
+    "n": ("samples", False),
+    "logprobs": ("logprobs", 0),
+    "top_logprobs": ("logprobs", 0),
+    "lengths": ("max_length", False),
+    "max_tokens": ("limit", "max_completion_tokens"),
+    "max_completion_tokens": ("limit", "max_tokens"),
+}
+"""Refused field -> the trait that leaves it out; all others are left out by name."""
 _CONSTRAINTS = ("response_format", "tools", "tool_choice")
-_WEAKER = {"json_schema": "json_object"}  # else none
+_AT_MOST = {
+    "max_tokens": "output",
+    "max_completion_tokens": "output",
+    "logprobs": "logprobs",
+    "top_logprobs": "logprobs",
+    "stop": "stop",
+}
+"""Field -> the trait that limits its value; all others are limited by name."""
 
 
 def learn(
@@ -199,8 +203,6 @@ def learn(
 ) -> Lesson | None:
     """Return the lesson of a refusal; None if a changed request would be refused as well.
     ``body`` is the request."""
-    if (lesson := _table()["lessons"].get(refusal.kind)) is not None:
-        return lesson["changes"], lesson["words"]
     match refusal.kind:
         case "field unknown" if refusal.teaches:
             # such models refuse the other traits' fields as well, one at a time
@@ -215,6 +217,10 @@ def learn(
         case "prompt too long" if refusal.window:
             window = min(refusal.window, profile.window or refusal.window)
             return {"window": window}, f"the window has {window:,} tokens"
+        case "no system role":
+            return {"system": False}, "the system message goes before the user's"
+        case "one choice only":
+            return {"samples": False}, "one sample per request"
     return None
 
 
@@ -222,10 +228,11 @@ def _left_out(names: Sequence[str], profile: Profile) -> Lesson:
     changes: dict[str, Any] = {}
     for name in names:
         if name in _CONSTRAINTS:
-            weaker = _WEAKER.get(profile.schema, "none")
+            weaker = "json_object" if profile.schema == "json_schema" else "none"
             return {"schema": weaker}, f"JSON is requested by {weaker}"
         without = changes.get("without", profile.without)
-        changes |= _table()["left_out"].get(name, {"without": (*without, name)})
+        trait, value = _LEFT_OUT.get(name, ("without", (*without, name)))
+        changes[trait] = value
     words = f"without {', '.join(names)}".replace("lengths", "lengths in schemas")
     if "limit" in changes:
         words = f"{changes['limit']} replaces {names[0]}"
@@ -240,21 +247,19 @@ def _in_range(
     name = refusal.fields[0]
     if body.get(name) is True:  # its number is in a field of its own
         name = f"top_{name}"
-    trait = _table()["at_most"].get(name)
-    amount = body.get(name)
-    if isinstance(amount, list):
-        amount = len(amount)
+    sent = body.get(name)
+    amount = len(sent) if isinstance(sent, list) else sent
     if not isinstance(amount, int | float):
         return _left_out([name], profile)
     if 0 < refusal.most < amount:
         changes: dict[str, Any] = {"most": {**profile.most, name: refusal.most}}
-        if trait is not None:
-            changes = {trait: int(refusal.most)}
+        if name in _AT_MOST:
+            changes = {_AT_MOST[name]: int(refusal.most)}
         return changes, f"{name} is at most {refusal.most:,g}"
     if amount < refusal.least:
         least = {**profile.least, name: refusal.least}
         return {"least": least}, f"{name} is at least {refusal.least:g}"
     is_unread = math.isinf(refusal.most) and math.isinf(refusal.least)
-    if trait == "output" or not (is_unread or amount == refusal.least):
+    if _AT_MOST.get(name) == "output" or not (is_unread or amount == refusal.least):
         return None
     return _left_out([name], profile)

@@ -69,9 +69,6 @@ ANSWER = "answer"
 HEADERS = "extra_headers"  # entry of ``extra`` with HTTP headers
 
 
-_CHAT = "/chat/completions"
-
-
 @dataclass(frozen=True, slots=True)
 class Request:
     """A request: its route and body, and the data needed to read the reply.
@@ -93,7 +90,7 @@ class Request:
 
     @property
     def chat(self) -> bool:
-        return self.route == _CHAT
+        return self.route == "/chat/completions"
 
     @property
     def shape(self) -> tuple[str, ...]:
@@ -105,9 +102,8 @@ class Request:
     def fields(self) -> tuple[str, ...]:
         """Names of what a server may refuse; ``lengths`` are those in the schema."""
         names = [n for n in self.body if n not in ("model", "messages", "prompt")]
-        if re.search('"(?:max|min)(?:Length|Items)"', self.form):
-            names.append("lengths")
-        return tuple(names)
+        has_lengths = re.search('"(?:max|min)(?:Length|Items)"', self.form)
+        return (*names, *(["lengths"] if has_lengths else []))
 
     @property
     def samples(self) -> int:
@@ -122,8 +118,6 @@ class Request:
 
 _FORMS = ("json_schema", "grammar", "choices")
 _DIALECT_FIELDS = frozenset({"json_schema", "grammar", "structured_outputs"})
-_UNSET = {"temperature": None, "top_p": 1.0, "seed": None}
-"""Field -> its value in a ``Sampling`` that leaves it to the server."""
 LEAST_ROOM = 64  # tokens of an answer: with less, the prompt is too long
 _MARGIN = 1.2  # estimates of a prompt's tokens are rarely lower than the count by more
 
@@ -141,16 +135,13 @@ def request(
     if not _can_constrain(settings, profile):
         in_words = decoding.describe_form(sampling)
     prompt = _as_sent(prompt, sampling, in_words, settings, profile)
+    chat = not isinstance(prompt, str)
     body: dict[str, Json] = {"model": model}
     if isinstance(prompt, str):
-        route = "/completions"
-        limit_name = "max_tokens"
         body["prompt"] = prompt
     else:
-        route = _CHAT
-        limit_name = profile.limit
         body["messages"] = _messages(prompt, profile)
-    chat = route == _CHAT
+    limit_name = profile.limit if chat else "max_tokens"
     body[limit_name] = limit = _limit(prompt, sampling, settings, profile)
     body |= _sampling_fields(sampling, chat, settings, profile)
     constraint: dict[str, Json] = {}
@@ -165,30 +156,28 @@ def request(
         body[name] = max(body[name], profile.least[name])
     for name in body.keys() & profile.most.keys():
         body[name] = min(body[name], profile.most[name])
-    unsent = [
-        name
-        for name, unset in _UNSET.items()
-        if getattr(sampling, name) not in (unset, body.get(name))
+    is_constrained = not in_words and constraint.keys() <= body.keys()
+    names = ("temperature", "top_p", "seed")
+    sent = [n for n in names if n in body and body[n] == getattr(sampling, n)]
+    sent += forms if is_constrained else []
+    default = Sampling()
+    custom = [
+        n
+        for n in ("top_p", "seed", *_FORMS)
+        if getattr(sampling, n) != getattr(default, n)
     ]
-    if in_words or not constraint.keys() <= body.keys():
-        unsent += forms
     is_wrapped = bool({"response_format", "tools"} & constraint.keys())
-    options: tuple[str, ...] = ()
-    if in_words:
-        options = sampling.choices or ()
-    sent_stops = body.get("stop", ())
-    if sampling.choices:  # an option is never cut
-        sent_stops = sampling.stop
+    sent_stops = sampling.stop if sampling.choices else body.get("stop", ())
     return Request(
-        route=route,
+        route="/chat/completions" if chat else "/completions",
         body=body,
         prompt=prompt,
         limit=limit,
         thinking=max(0, limit - sampling.max_tokens),
         wrapped=is_wrapped and "choices" in forms,
-        options=options,
+        options=(sampling.choices or ()) if in_words else (),
         stops=tuple(stop for stop in sampling.stop if stop not in sent_stops),
-        unsent=tuple(unsent),
+        unsent=tuple(name for name in ("temperature", *custom) if name not in sent),
     )
 
 
@@ -285,9 +274,8 @@ def _sampling_fields(
     if sampling.seed is not None and profile.seed:
         body["seed"] = sampling.seed
     if alternatives := min(sampling.logprobs, profile.logprobs):
-        body["logprobs"] = alternatives
-        if chat:
-            body |= {"logprobs": True, "top_logprobs": alternatives}
+        in_chat = {"logprobs": True, "top_logprobs": alternatives}
+        body |= in_chat if chat else {"logprobs": alternatives}
     if settings.dialect == "llamacpp":
         # llama.cpp's default samplers would change the model's distribution
         body |= {"top_k": 0, "min_p": 0.0, "cache_prompt": True}
@@ -309,16 +297,12 @@ def _constraint(
         schema = {"type": "object", "properties": {ANSWER: field}, "required": [ANSWER]}
     closed = decoding.close_schema(schema or {}, guidance=False)
     if settings.dialect == "vllm":
-        form: Json = {"grammar": sampling.grammar}
-        if options is not None:
-            form = {"choice": list(options)}
-        elif schema is not None:
-            form = {"json": closed}
+        form: Json = {"choice": list(options or ())}
+        if options is None:
+            form = {"grammar": sampling.grammar} if schema is None else {"json": closed}
         return {"structured_outputs": form}
     if schema is None or not chat:
-        feature = "constraints on raw text"
-        if schema is None:
-            feature = "grammars"
+        feature = "grammars" if schema is None else "constraints on raw text"
         raise ModelError(
             f"OpenAI's API does not support {feature}; for a llama.cpp or vLLM server, set the "
             f"model's setting 'dialect'",

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 from mcp.client.client import Client
 
-from wayword.core.errors import RecordingError
+from wayword.core.errors import RecordingError, UsageError
 from wayword.envs import make
-from wayword.envs.mcp import AssistantSession, server
+from wayword.envs.mcp import AssistantSession, http_server, server
 from wayword.runs import RunFolder
 
 
@@ -70,3 +80,67 @@ def test_another_environment_does_not_write_into_a_folder_with_episodes(
     first.close()
     with pytest.raises(RecordingError):
         AssistantSession(make("two_phase", max_steps=3), tmp_path / "run")
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """``wayword mcp --http`` as a user starts it, with a token."""
+    command = [sys.executable, "-m", "wayword", "mcp", "two_phase", "--http", "0"]
+    command += ["--out", str(tmp_path / "run"), "--episodes", EPISODE]
+    environment = {**os.environ, "WAYWORD_ENV_TOKEN": "secret-word"}
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stderr is not None
+        url = process.stderr.readline().split(" at ")[1].split()[0]
+        where = urlsplit(url)
+        for _ in range(600):  # the line is written before the port listens
+            with (
+                suppress(OSError),
+                socket.create_connection((where.hostname, where.port), 1),
+            ):
+                break
+            time.sleep(0.1)
+        yield url
+        process.terminate()
+
+
+EPISODE = "red_bull_can_from_living_room_0"
+
+
+def test_over_http_a_client_with_the_token_plays(address: str, tmp_path: Path) -> None:
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
+    headers = {"Authorization": "Bearer secret-word"}
+
+    async def play() -> None:
+        http = create_mcp_http_client(headers=headers)
+        transport = streamable_http_client(address, http_client=http)
+        async with http, Client(transport) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            hints = {name: tool.annotations for name, tool in tools.items()}
+            assert [name for name, hint in hints.items() if hint.read_only_hint] == [
+                "look",
+                "actions",
+            ]
+            await call(client, "begin")
+            await call(client, "act", action="stop")
+            _, failed = await call(client, "begin")
+            assert failed, "only the chosen episode is offered"
+
+    asyncio.run(play())
+    (record,) = RunFolder.read(tmp_path / "run").records()
+    assert record.episode_id == EPISODE
+
+
+def test_over_http_a_client_without_the_token_is_refused(address: str) -> None:
+    request = Request(address, data=b"{}", headers={"Accept": "application/json"})
+    with pytest.raises(HTTPError, match="401"):
+        urlopen(request, timeout=30)
+
+
+def test_over_http_others_need_a_token(tmp_path: Path) -> None:
+    app, session = server(make("two_phase", episodes=1), tmp_path / "run")
+    with closing(session), pytest.raises(UsageError, match="WAYWORD_ENV_TOKEN"):
+        http_server(app, "0.0.0.0", 0)

@@ -200,15 +200,26 @@ def mcp(
     out: Annotated[Path, Option(help="Run folder for the episodes.")] = Path(
         "runs/mcp"
     ),
+    episodes: Annotated[
+        str, Option("--episodes", help="Offer only these episodes: ID,ID,…")
+    ] = "",
+    http: Annotated[
+        int | None,
+        Option("--http", help="Serve over HTTP on this port; 0 picks a free one."),
+    ] = None,
+    host: Annotated[
+        str, Option(help="With --http: address to listen on.")
+    ] = "127.0.0.1",
 ) -> None:
-    """Run an MCP server on stdin and stdout, so that an assistant can play.
+    """Run an MCP server on stdin and stdout, or over HTTP, so that an assistant can play.
 
     The tools are begin, look, act, actions and ask. Episodes are recorded as a run in the --out
-    folder.
+    folder. Over HTTP clients must send the token in $WAYWORD_ENV_TOKEN, if it is set.
 
     \b
-    Example, for an assistant's list of servers:
+    Examples; the first is for an assistant's list of servers:
       {"command": "wayword", "args": ["mcp", "household", "--out", "runs/assistant"]}
+      wayword mcp houses:train --out runs/assistant --http 8765
     """
     from wayword.core.errors import needing
     from wayword.envs import make
@@ -216,13 +227,22 @@ def mcp(
     # Here already, so that no dataset is opened in vain.
     with needing("the MCP server needs the mcp package", "mcp"):
         import mcp  # noqa: F401
-    from wayword.envs.mcp import server
+    from wayword.envs.mcp import http_server, server
     from wayword.settings import parse
 
+    chosen = [each.strip() for each in episodes.split(",") if each.strip()]
     environment = make(
-        name, actor=actor, others=others, episodes=limit, max_steps=max_steps, data=data,
+        name, actor=actor, others=others, episodes=chosen or limit, max_steps=max_steps, data=data,
         settings=parse(set_ or []).get("dataset", {}),
     )  # fmt: skip
     protocol, sitting = server(environment, out)
     with closing(sitting):
-        protocol.run()
+        if http is None:
+            protocol.run()
+            return
+        with needing("MCP over HTTP needs a web server", "serve"):
+            web = http_server(protocol, host, http, os.environ.get(TOKEN, ""))
+        socket = web.config.bind_socket()
+        address = f"http://{host}:{socket.getsockname()[1]}/mcp"
+        show.echo(f"{name} at {address} (Ctrl-C to stop)", err=True)
+        web.run(sockets=[socket])

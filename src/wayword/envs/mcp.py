@@ -1,11 +1,15 @@
 """MCP server: any assistant plays a world with tools to look, act and ask.
 
     wayword mcp household --out runs/assistant
+    wayword mcp household --out runs/assistant --http 8765
 
 A session plays one episode after the other. The tool ``begin`` starts each; it is recorded like an
 episode of any run, for ``wayword table`` and ``wayword view``. The assistant gets the texts of the
 strategy ``act``, and its answers are parsed in the same way. Calls are carried out one at a time,
-in the order in which they arrive: assistants send several in one message.
+in the order in which they arrive: assistants send several in one message. Over HTTP, all clients
+play the same session, at ``/mcp``.
+
+Format: Model Context Protocol, by its package ``mcp``.
 """
 
 from __future__ import annotations
@@ -278,6 +282,10 @@ class AssistantSession:
             raise UsageError("no episode has begun; call `begin` first")
 
 
+READ_ONLY = ("look", "actions")
+"""Tools that change nothing: an assistant's program may call them without asking its user."""
+
+
 def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
     """The server and its session, which must be closed. ``server.run()`` talks on standard input
     and output."""
@@ -286,6 +294,9 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
     import anyio.to_thread
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.types import ToolAnnotations
+
+    from wayword import __version__
 
     class TolerantServer(MCPServer):
         """A server whose tools take their arguments in every form that clients send."""
@@ -299,7 +310,10 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
         raise UsageError("assistants get the text view only; remove view")
     session = AssistantSession(env, out)
     app = TolerantServer(
-        f"wayword/{env.options.name}", instructions=INSTRUCTIONS, log_level="WARNING"
+        f"wayword/{env.options.name}",
+        instructions=INSTRUCTIONS,
+        version=__version__,
+        log_level="WARNING",
     )
 
     # Threads would take a threading.Lock in any order; tasks wait for this one in a queue.
@@ -323,5 +337,27 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
         session.actions,
         session.ask,
     ):
-        app.tool(structured_output=False)(in_turn(tool))
+        # The world is closed: no tool reaches, or damages, anything outside the game.
+        hints = ToolAnnotations(
+            read_only_hint=tool.__name__ in READ_ONLY,
+            destructive_hint=False,
+            open_world_hint=False,
+        )
+        app.tool(structured_output=False, annotations=hints)(in_turn(tool))
     return app, session
+
+
+def http_server(app: Any, host: str, port: int, token: str = "") -> Any:
+    """A web server that is ready to run, with the protocol at ``/mcp``. Raises ``UsageError`` for a
+    public address without a token."""
+    import uvicorn
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from wayword.envs.access import Access, Guarded, check_host
+
+    check_host(host, token)
+    # Guarded checks hosts and origins, and lets clients with a token use any name of the host.
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    pages = app.streamable_http_app(transport_security=unchecked)
+    guarded = Guarded(pages, Access(token))
+    return uvicorn.Server(uvicorn.Config(guarded, host, port, log_level="warning"))

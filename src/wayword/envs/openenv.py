@@ -30,10 +30,11 @@ from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from wayword.core.errors import UsageError, WaywordError
-from wayword.core.loopback import BadRequest, is_loopback, json_object
+from wayword.core.errors import WaywordError
+from wayword.core.loopback import BadRequest, json_object
+from wayword.envs.access import Access, check_host
 from wayword.envs.environment import Environment, make
-from wayword.envs.openenv_pages import MAX_BYTES, MESSAGES, Access, Pages
+from wayword.envs.openenv_pages import MAX_BYTES, MESSAGES, Pages
 
 MAX_SESSIONS = 64
 """Sessions at the same time."""
@@ -127,10 +128,7 @@ def serve(
     public address without a token."""
     import uvicorn
 
-    if not is_loopback(host) and not token:
-        raise UsageError(
-            f"--host {host} is reachable by other machines; set a token in $WAYWORD_ENV_TOKEN"
-        )
+    check_host(host, token)
     app = OpenEnvServer(name, token, max_sessions, **options).app()
     config = uvicorn.Config(
         app, host, port, log_level="warning", lifespan="off", ws_max_size=MAX_BYTES

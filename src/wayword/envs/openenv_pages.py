@@ -17,18 +17,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, WaywordError
-from wayword.core.loopback import BadRequest, is_local_request, read_object
+from wayword.core.loopback import BadRequest, read_object
+from wayword.envs.access import Access
 from wayword.envs.environment import Environment
 from wayword.envs.game import Info, check_include
 
@@ -164,27 +164,6 @@ def kind_of_split(split: str) -> str:
     if "train" in split:
         return "train"
     return "test" if "test" in split else "validation"
-
-
-class Access:
-    """Who may enter: programs of this machine, or those with the token."""
-
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def admits(self, connection: HTTPConnection) -> bool:
-        """True if a client has the token and is not a page of another website."""
-        host = connection.headers.get("host", "")
-        origin = connection.headers.get("origin")
-        # With a token, clients may call this machine by any name.
-        if not is_local_request("localhost" if self._token else host, origin):
-            return False
-        path_token = connection.path_params.get("token", "")
-        if not self._token:
-            return not path_token
-        header = connection.headers.get("authorization", "")
-        token = header.removeprefix("Bearer ").strip() or path_token
-        return secrets.compare_digest(token.encode(), self._token.encode())
 
 
 class Pages:

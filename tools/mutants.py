@@ -424,6 +424,13 @@ MUTANTS = (
     Mutant("models/middleware/rate.py", "answer.usage + waste) if waste else answer",
            "answer.usage) if waste else answer",
            "models/test_rates.py"),
+    Mutant("worlds/household/house.py",
+           "            return 0.0\n        t = self.entities",
+           "            pass\n        t = self.entities",
+           "worlds/household/test_moved_contents.py"),
+    Mutant("runs/diagnosis.py", "self.history[step - 1] = level.conditions()",
+           "self.history[step] = level.conditions()",
+           "viewer/test_condition_history.py"),
 )  # fmt: skip
 
 

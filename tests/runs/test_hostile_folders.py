@@ -78,6 +78,7 @@ CALLS = {
     "power": ["{run} {good} --on houses"],
     "compare": ["{run} {good}", "{good} {run}"],
     "tours": ["{run}", "{good} {run}"],
+    "retell": ["{run} --model scripted:first"],
     "score": ["{task} --on houses"],
     "export": [
         "{run} --out {out}",
@@ -85,7 +86,6 @@ CALLS = {
         "{run} --as mcap --out {out}",
         "{run} --format hub --out {out}",
     ],
-    "retell": ["{run} --model scripted:first"],
     "view": ["{run} --write --out {out}"],
     "runs": ["{runs}", "{run}"],
     "task new": ["{task}"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from helpers.rooms_scenes import act, flat, start
 from wayword.runs.plan import Plan, open_dataset
 
 
@@ -31,3 +32,22 @@ def test_contents_move_with_their_holder_and_nothing_else_does() -> None:
             assert entities.mid_height[members] == pytest.approx(middles)
             entities.place(holder, *before[:, holder])
     assert moved > 10
+
+
+def test_what_an_actor_holds_is_at_its_place_and_no_other_object_is() -> None:
+    world = start(flat(), (2.0, 1.5, 0.0), (5.0, 1.5, 0.0))
+    house = world.house
+    holder, other = house.actors.values()
+    act(world, "pick_up mug_1", "agent_1")
+    (held,) = holder.hands
+    knife = [house.entities.type(i) for i in range(house.entities.objects)].index(
+        "knife"
+    )
+    house.entities.move(knife, held)  # now in the mug
+    for turn in ("turn_left", "move_ahead", "move_ahead"):
+        act(world, turn, "agent_1")
+        for i in range(house.entities.objects):
+            is_held = i in (held, knife)
+            assert (house.holder(i) == holder.number) == is_held
+            assert (house.distance(holder, i) == 0.0) == is_held, world.layout.ids[i]
+            assert house.distance(other, i) > 0.0

@@ -125,10 +125,10 @@ def _toned(paint: str, own: str) -> Paint:
         return paint_of(paint)
     colors, extents = paint_of(own)
     factor, summand = TONES.get(paint[:-1], (1.0, 0.0))
-    toned = [
-        tuple(min(255.0, value * factor + summand) for value in color)
-        for color in colors
-    ]
+    toned = []
+    for color in colors:
+        values = [min(255.0, value * factor + summand) for value in color]
+        toned.append(tuple(values))
     return tuple(toned), extents
 
 

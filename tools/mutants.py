@@ -431,6 +431,15 @@ MUTANTS = (
     Mutant("runs/diagnosis.py", "self.history[step - 1] = level.conditions()",
            "self.history[step] = level.conditions()",
            "viewer/test_condition_history.py"),
+    Mutant("verbalize/household.py",
+           "    for held in view.holding:\n        known.forget(held.name)\n", "",
+           "verbalize/test_household.py"),
+    Mutant("verbalize/household.py",
+           "            is_same = is_same and self._holders.get(seen.name) == holder\n", "",
+           "verbalize/test_household.py"),
+    Mutant("verbalize/objectnav.py",
+           "(height > OBSTACLE_HEIGHTS[0]) & (height < OBSTACLE_HEIGHTS[1])",
+           "(height > OBSTACLE_HEIGHTS[0])", "verbalize/test_objectnav.py"),
 )  # fmt: skip
 
 

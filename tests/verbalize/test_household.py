@@ -12,12 +12,15 @@ from wayword.agents.legal import Legal
 from wayword.core.action import Action
 from wayword.core.world import Feedback
 from wayword.verbalize.household import (
+    KnownObjects,
     briefing,
     describe,
     facing_words,
     feedback,
     join_names,
+    verbalizer,
 )
+from wayword.worlds.household.observation import SeenObject
 from wayword.worlds.household.verbs import Body, parse_spot
 
 
@@ -180,3 +183,33 @@ def test_lists_and_headings() -> None:
         "west",
         "30°",
     ]
+
+
+def test_an_object_is_described_again_where_it_is_elsewhere_or_otherwise() -> None:
+    known = KnownObjects()
+
+    def is_new(holder: str, *states: str) -> bool:
+        on = "on" if holder else ""
+        seen = SeenObject("mug_1", "left", 0.0, 1.0, on, holder, states, None)
+        return known.notice(seen)
+
+    assert is_new("table_1")
+    assert not is_new("table_1")
+    assert is_new("desk_1")
+    assert not is_new("desk_1")
+    assert is_new("desk_1", "dirty")
+    assert not is_new("", "dirty"), "its furniture is out of sight"
+    assert is_new("table_1", "dirty")
+
+
+def test_an_object_that_was_taken_is_described_again_where_it_is_put() -> None:
+    world = start(flat(), (2.0, 1.5, 0.0))
+    known = KnownObjects()
+    changes = verbalizer.changes
+    assert changes is not None
+    assert "mug_1" in changes(world.observe("agent"), known)
+    assert changes(world.observe("agent"), known) == "You see nothing new."
+    act(world, "pick_up mug_1")
+    changes(world.observe("agent"), known)
+    act(world, "put mug_1 table_1")
+    assert "on table_1: mug_1" in changes(world.observe("agent"), known)

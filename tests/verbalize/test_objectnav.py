@@ -33,3 +33,17 @@ def test_a_round_body_comes_nearer_to_what_is_not_straight_ahead() -> None:
 
 def test_what_touches_the_body_leaves_no_way() -> None:
     assert ahead_of((0.15, 0.05)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("height", "stops"), [(0.05, False), (0.2, True), (1.2, True), (1.4, False)]
+)
+def test_what_is_under_a_body_or_above_it_stops_nobody(
+    height: float, stops: bool
+) -> None:
+    up = float(np.arctan2(height - 0.9, 1.0))
+    metres = np.array([[1.0 / np.cos(up)]])
+    depth = DepthImage.of(metres, (0.0,), (float(np.degrees(up)),), REACH)
+    view = View("flat", 0.0, 0.0, 0.0, 0.9, 80.0, depth)
+    free = dict(clearances(view))[0]
+    assert free == (pytest.approx(0.81, abs=0.03) if stops else REACH)

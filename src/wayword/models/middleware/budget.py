@@ -1,13 +1,18 @@
 """Budget of a run: limits on the tokens and dollars of all its models.
 
-A :class:`Call` is passed along from its admission to its bill::
+One :class:`Call` is passed along from its admission to its bill::
 
-    PaidModel   asks its account to admit the call, and prices its requests
-    sending     reserves the most that a request may cost, and settles its bill
+    PaidModel   opens the call, for the current episode, and asks the account to admit it
+    sending     announces a request of the call, and its bill
+    Call        prices both, and passes them to the account
     Account     counts the bills, adds them to the call's episode, and writes the ledger
 
+Two context variables lead to it, because code of users stands between: an agent that asks a model
+does not pass its episode (``EPISODE``), nor a model that sends a request its call (``_CALL``). Each
+is read in one place on the way to the bill.
+
 Processes that share an account reach it by its ``desk``, a handle of the account of another
-process. They pass copies of a call, which the account knows by its name.
+process. It gets a copy of the call, and finds it by its name.
 """
 
 from __future__ import annotations
@@ -112,10 +117,13 @@ class Estimate:
 
         def need(meter: Meter) -> float:
             cap = self._all_turns(meter)
+            # Share of all episodes that cost at least as much as this one so far
             rank = bisect_right(self.ended, meter.share)
-            reached = survival[rank - 1] if rank else 1.0
+            reached = 1.0
+            if rank:
+                reached = survival[rank - 1]
             last_tenth = (1.0 - _CONFIDENCE) * reached + 1e-9  # 1e-9: rounding
-            # bisect needs ascending values
+            # bisect needs ascending values, and probabilities of survival descend
             end = bisect_left(survival, -last_tenth, rank, key=neg)
             if end == len(survival):
                 return cap
@@ -128,6 +136,8 @@ class Estimate:
         running_shares = sorted(meter.share for meter in running if meter.share)
         survival = []
         probability = 1.0
+        # At each end, the probability falls by one of those that have come so far: the ended ones
+        # that cost as much, the running ones that do already, and the one that never ends.
         for rank, share in enumerate(self.ended):
             running_longer = len(running_shares) - bisect_left(running_shares, share)
             longer = len(self.ended) - rank + running_longer + 1
@@ -145,12 +155,13 @@ class Estimate:
         return max(0, self.limit - meter.turns) * turn
 
     def at_most(self, episodes: int) -> float:
-        turns = episodes * self.limit if self.limit else inf
+        """Return the share that so many episodes need at most, if each takes all its turns."""
+        turns = episodes * (self.limit or inf)
         return turns * self._max_turn_share * (1.0 + _SPREAD / sqrt(self._max_turns))
 
 
 EPISODE: ContextVar[Meter | None] = ContextVar("wayword_episode", default=None)
-"""Meter of the current episode. Asyncio tasks that an agent starts inherit it."""
+"""Meter of the current episode, which pays for calls. Tasks that an agent starts inherit it."""
 
 
 class Account:
@@ -259,20 +270,22 @@ class Account:
     def end(self, complete: bool, meter: Meter | None = None) -> None:
         """End an episode, the caller's by default; ``complete`` is False if it failed."""
         meter = meter or EPISODE.get()
-        ended = self._meters.pop(meter.number, None) if meter else None
-        if ended is not None and complete:
-            self.estimate.add(ended.share)
+        if meter is not None:
+            ended = self._meters.pop(meter.number, None)
+            if ended is not None and complete:
+                self.estimate.add(ended.share)
         EPISODE.set(None)
         self._wake()
 
     def stepped(self, decision: Decision | Rejection | None = None) -> None:
-        if (meter := EPISODE.get()) is not None:
-            if isinstance(decision, Decision):
-                rejection = decision.fallback_for
-            else:
-                rejection = decision
-            meter.rejected = rejection is not None
-            self.estimate.stepped(meter)
+        meter = EPISODE.get()
+        if meter is None:
+            return
+        rejection = decision
+        if isinstance(decision, Decision):
+            rejection = decision.fallback_for
+        meter.rejected = rejection is not None
+        self.estimate.stepped(meter)
 
     async def admit(self, call: Call) -> None:
         """Wait while older episodes or pending calls need the rest of the budget.
@@ -284,20 +297,19 @@ class Account:
         caller = call.episode
         self._check_call(caller)
         if not self._may_go(caller):
-            waiter = (caller.number if caller else 0, asyncio.Event())
+            # 0: calls outside of episodes go first
+            waiter = (getattr(caller, "number", 0), asyncio.Event())
             insort(self._waiters, waiter, key=itemgetter(0))
+            stalled = False
             try:
-                while not self._may_go(caller):
+                while not stalled and not self._may_go(caller):
                     waiter[1].clear()
-                    stalled = False
                     try:
                         async with asyncio.timeout(_STALL_S):
                             await waiter[1].wait()
                     except TimeoutError:
                         stalled = not self.pending and waiter[0] == self._waiters[0][0]
                     self._check_call(caller)
-                    if stalled:
-                        break
             finally:
                 self._waiters.remove(waiter)
                 self._wake()
@@ -338,8 +350,9 @@ class Account:
         if tokens is None:
             self.write(LedgerRow(0, 0.0, request.call, at=self._now()))
         else:
-            lost: Lost = "error" if failed else ""
-            self.pay(tokens, dollars, call, replace(request, lost=lost))
+            if failed:
+                request = replace(request, lost="error")
+            self.pay(tokens, dollars, call, request)
 
     async def lose(
         self, name: str, request: LedgerRow, lost: Lost
@@ -354,7 +367,10 @@ class Account:
         now = self._now()
         row = replace(request, seconds=now - request.at, at=now, lost=lost)
         tokens, dollars = self.totals.lose(row)
-        self._count(call, tokens, None if call.price is None else dollars)
+        if call.price is None:
+            self._count(call, tokens, None)
+        else:
+            self._count(call, tokens, dollars)
         if self.ledger is not None:
             self.ledger.write(row)
         return tokens, dollars
@@ -402,8 +418,10 @@ class Account:
 
         Raises ``RecordingError`` if it cannot be written: the budget must survive a crash.
         """
-        tokens = max(0, tokens)  # a server may send negative counts
-        dollars = None if dollars is None else max(0.0, dollars)
+        # a server may send negative counts
+        tokens = max(0, tokens)
+        if dollars is not None:
+            dollars = max(0.0, dollars)
         self._count(call or Call(), tokens, dollars)
         request = request or LedgerRow(0, 0.0)
         self.write(
@@ -437,10 +455,13 @@ class Account:
 
     def _share(self, tokens: float, dollars: float) -> float:
         shares = [0.0]
-        if self.max_tokens is not None:
-            shares.append(tokens / self.max_tokens if self.max_tokens > 0 else 1.0)
-        if self.max_dollars is not None:
-            shares.append(dollars / self.max_dollars if self.max_dollars > 0 else 1.0)
+        for spent, limit in ((tokens, self.max_tokens), (dollars, self.max_dollars)):
+            if limit is None:
+                continue
+            if limit > 0:
+                shares.append(spent / limit)
+            else:
+                shares.append(1.0)
         return max(shares)
 
     def _check_call(self, caller: Meter | None) -> None:
@@ -450,12 +471,11 @@ class Account:
         has_history = self.used and self.estimate.ended
         if caller is None or caller.share or caller is not oldest or not has_history:
             return
-        remaining_need = self.estimate.remaining_need(self._meters.values())
-        owed = sum(
-            remaining_need(meter) for meter in self._meters.values() if meter.share
-        )
+        meters = self._meters.values()
+        remaining_need = self.estimate.remaining_need(meters)
+        owed = sum(remaining_need(meter) for meter in meters if meter.share)
         ended = self.estimate.ended
-        upper_quartile = _TYPICAL_MARGIN * ended[len(ended) * 3 // 4] if ended else 0.0
+        upper_quartile = _TYPICAL_MARGIN * ended[len(ended) * 3 // 4]
         self._check_rest(owed + min(upper_quartile, remaining_need(caller)))
 
     def _check_rest(self, need: float) -> None:
@@ -490,9 +510,10 @@ class Account:
             return True
         if self.used + self.estimate.at_most(len(self._meters)) <= 1.0:
             return True  # for speed: estimating each episode would dominate the cost of a call
-        remaining_need = self.estimate.remaining_need(self._meters.values())
+        meters = self._meters.values()  # oldest first
+        remaining_need = self.estimate.remaining_need(meters)
         owed = 0.0
-        for meter in self._meters.values():  # oldest first
+        for meter in meters:
             owed += remaining_need(meter)
             if meter is caller:
                 break
@@ -503,53 +524,88 @@ class Account:
         if self.max_tokens is not None and is_tokens:
             return f"the budget of {self.max_tokens:,} tokens"
         amount = self.max_dollars or 0.0
-        # A tiny limit must not be shown as $0.00
-        digits = ".2g" if 0.0 < amount < 0.01 else ".2f"
-        return f"the budget of ${amount:{digits}}"
+        if 0.0 < amount < 0.01:
+            return f"the budget of ${amount:.2g}"  # not $0.00
+        return f"the budget of ${amount:.2f}"
 
     def spent(self) -> str:
         """Return the message that a limit is reached."""
         limit = self._limit()
-        late_calls = f"; calls pending at that time: {self.late}" if self.late else ""
+        used = f"${self.dollars:.4f} used"
         if limit.endswith("tokens"):
-            amount = f"{self.tokens:,}"
-        else:
-            amount = f"${self.dollars:.4f}"
-        return f"{limit} is spent ({amount} used{late_calls})"
+            used = f"{self.tokens:,} used"
+        if self.late:
+            used += f"; calls pending at that time: {self.late}"
+        return f"{limit} is spent ({used})"
 
 
 class Call:
-    """A model call for an account: the episode that pays for it, the price of its tokens, the
-    requests in progress, and its share of the budget."""
+    """A model call, from its admission to its last bill: the one object that all of them share.
+
+    ``episode`` pays for it, and ``price`` is that of its tokens. ``cost`` is the sum of its bills
+    in US dollars so far, None if the price is unknown. ``requests`` are in progress, and ``share``
+    is the spent share of the budget. ``total`` reserves the cost of the call of a model that does
+    not announce its requests.
+    """
 
     def __init__(self, price: Price | None = None) -> None:
         self.name = secrets.token_hex(6)
         self.price = price
+        self.cost: float | None = None
+        if price is not None:
+            self.cost = 0.0
         self.episode = EPISODE.get()
         self.requests: list[LedgerRow] = []
         self.share = 0.0
         self.billed = False
         self.late = False
-
-
-class PaidCall:
-    """A call of a model: its cost so far in US dollars, and the desk that settles its bills.
-
-    ``announced`` is true if the model announces its requests with :class:`sending`; ``total`` is
-    the reservation for the call of a model that does not.
-    """
-
-    def __init__(self, call: Call, desk: Any) -> None:
-        self.name = call.name
-        self.price = call.price
-        self.desk = desk
-        self.cost = None if call.price is None else 0.0
-        self.announced = False
+        # The account that admitted the call. It is set later, because another process's account
+        # admits a copy, which must not contain a handle.
+        self.desk: Any = None
         self.total: sending | None = None
 
+    async def reserve(self, request: sending) -> LedgerRow:
+        """Reserve the most that a request may cost. Raises ``BudgetExhausted``."""
+        if self.total not in (None, request):
+            await self.total.settle(None)
+            self.total = None
+        dollars = 0.0
+        if self.price is not None:
+            dollars = self.price.of(request.cap)
+        tokens = request.cap.prompt + request.cap.completion
+        row: LedgerRow = await self.desk.reserve(
+            self.name, tokens, dollars, request.samples
+        )
+        return row
 
-_CALL: ContextVar[PaidCall | None] = ContextVar("wayword_call", default=None)
-"""The call that a model backend is making. Backends of users do not take it as an argument."""
+    async def settle(
+        self, request: sending, billed: Usage | None, failed: bool
+    ) -> None:
+        """Pay a request's bill; None if there is none. Its cost is the price of its tokens, unless
+        the model knows it."""
+        if billed is None:
+            await self.desk.settle(self.name, request.row, None, None)
+            return
+        cost = request.cost
+        if cost is None and self.price is not None:
+            cost = self.price.of(billed)
+        if self.cost is not None:
+            self.cost += cost or 0.0
+        tokens = billed.prompt + billed.completion
+        await self.desk.settle(self.name, request.row, tokens, cost, failed)
+
+    async def lose(self, request: sending, most: Usage, lost: Lost) -> Usage:
+        """Leave a request open in the ledger, and return its probable usage."""
+        tokens, dollars = await self.desk.lose(self.name, request.row, lost)
+        if self.cost is not None:
+            self.cost += dollars
+        prompt = min(most.prompt, tokens)
+        return Usage(prompt, tokens - prompt, estimated=True)
+
+
+# The call that a model backend is making. The methods of models, which users write too, do not
+# take it as an argument: ``PaidModel`` sets it, and only ``sending`` reads it.
+_CALL: ContextVar[Call | None] = ContextVar("wayword_call", default=None)
 
 
 class sending:  # noqa: N801 - a context manager, used as a verb
@@ -568,68 +624,38 @@ class sending:  # noqa: N801 - a context manager, used as a verb
     """
 
     def __init__(self, cap: Usage, samples: int = 1) -> None:
-        self._cap = cap
-        self._samples = samples
-        self._call: PaidCall | None = None
-        self._row: LedgerRow | None = None
+        self.cap = cap
+        self.samples = samples
         self.billed: Usage | None = cap
         self.cost: float | None = None
         """US dollars, for a backend that knows them; by default, the price of ``billed``."""
+        self.row: LedgerRow | None = None
+        self._call: Call | None = None  # until the bill is settled
 
     async def __aenter__(self) -> sending:
-        self._call = call = _CALL.get()
-        if call is None:
-            return self
-        if call.total is not self:
-            call.announced = True
-            if call.total is not None:
-                await call.total._settle(None)
-                call.total = None
-        dollars = call.price.of(self._cap) if call.price else 0.0
-        tokens = self._cap.prompt + self._cap.completion
-        self._row = await call.desk.reserve(call.name, tokens, dollars, self._samples)
+        self._call = _CALL.get()
+        if self._call is not None:
+            self.row = await self._call.reserve(self)
         return self
 
     async def __aexit__(
         self, _: object, error: BaseException | None, __: object
     ) -> None:
         if error is None:
-            await self._settle(self.billed)
-        elif isinstance(error, ModelError) and error.lost and error.billed:
-            error.billed = await self._lose(error.billed, error.lost)
+            await self.settle(self.billed)
         elif isinstance(error, ModelError):
-            await self._settle(error.billed, failed=True)
+            if not (error.lost and error.billed):
+                await self.settle(error.billed, failed=True)
+            elif self._call is not None:
+                error.billed = await self._call.lose(self, error.billed, error.lost)
         # any other error leaves the request open: Account.landed counts it as cancelled
 
-    async def _lose(self, most: Usage, lost: Lost) -> Usage:
-        """Leave the request open in the ledger, and return its probable usage."""
+    async def settle(self, billed: Usage | None, failed: bool = False) -> None:
+        """Record the bill, unless it has been recorded."""
         call = self._call
-        row = self._row
-        self._row = None
-        if call is None or row is None:
-            return most
-        tokens, dollars = await call.desk.lose(call.name, row, lost)
-        if call.cost is not None:
-            call.cost += dollars
-        prompt = min(most.prompt, tokens)
-        return Usage(prompt, tokens - prompt, estimated=True)
-
-    async def _settle(self, billed: Usage | None, failed: bool = False) -> None:
-        call = self._call
-        row = self._row
-        self._row = None
-        if call is None or row is None:
-            return
-        if billed is None:
-            await call.desk.settle(call.name, row, None, None)
-            return
-        cost = self.cost
-        if cost is None and call.price is not None:
-            cost = call.price.of(billed)
-        if call.cost is not None:
-            call.cost += cost or 0.0
-        tokens = billed.prompt + billed.completion
-        await call.desk.settle(call.name, row, tokens, cost, failed)
+        self._call = None
+        if call is not None:
+            await call.settle(self, billed, failed)
 
 
 class PaidModel(Wrapper):
@@ -665,27 +691,29 @@ class PaidModel(Wrapper):
     async def _paid(
         self, total: sending, ask: Callable[[], Awaitable[Answer]]
     ) -> Answer:
-        desk = self._account.desk
-        admitted = Call(self._account.prices[self._inner.name])
-        await desk.admit(admitted)
-        call = PaidCall(admitted, desk)
+        call = Call(self._account.prices[self._inner.name])
+        await self._account.desk.admit(call)
+        call.desk = self._account.desk
         token = _CALL.set(call)
         try:
             if self._announces:
                 answer = await ask()
             else:
+                # Reserve for the whole call, until the model announces its first request.
                 call.total = total
                 async with total:
                     answer = await ask()
-                    total.billed = None if answer.cached else answer.usage
+                    total.billed = answer.usage
                     total.cost = answer.cost
+                    if answer.cached:
+                        total.billed = None
             if answer.cost is None:
                 answer = replace(answer, cost=call.cost)
             return answer
         finally:
-            self._announces |= call.announced
+            self._announces = call.total is None
             _CALL.reset(token)
-            desk.landed(call.name)
+            call.desk.landed(call.name)
 
 
 def rough_tokens(prompt: Prompt) -> int:

@@ -72,9 +72,11 @@ _TABLES = (
     "answers (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL, since REAL NOT NULL)",
 )
-# A claim expires after this time, longer than a call with its retries
+# A claim expires after this time, longer than a call with its retries.
 CLAIM_SECONDS = 900.0
-_POLL_S = 0.05  # pause between checks for an answer that another process is waiting for
+
+# Pause between checks for an answer that another process is waiting for, in seconds.
+_POLL_S = 0.05
 
 
 class AnswerCache:
@@ -116,7 +118,9 @@ class AnswerCache:
             row = self._db.execute(
                 "SELECT value FROM answers WHERE key = ?", (key,)
             ).fetchone()
-            return json.loads(row[0]) if row else None
+            if row is None:
+                return None
+            return json.loads(row[0])
         except (sqlite3.Error, ValueError, RecursionError, TypeError) as error:
             self.problem(
                 f"has an unreadable answer; the model was asked again ({error})"
@@ -127,11 +131,13 @@ class AnswerCache:
         text = json.dumps(value, ensure_ascii=False)
         try:
             text.encode()
-        except (
-            UnicodeEncodeError
-        ):  # SQLite cannot store unpaired surrogates: escape them
+        except UnicodeEncodeError:
+            # SQLite cannot store unpaired surrogates: escape them
             text = json.dumps(value)
-        verb = "INSERT OR IGNORE" if self.get(key) is not None else "INSERT OR REPLACE"
+        # The first answer stays, because other processes have read it, unless it is unreadable.
+        verb = "INSERT OR REPLACE"
+        if self.get(key) is not None:
+            verb = "INSERT OR IGNORE"
         try:
             self._db.execute(
                 f"{verb} INTO answers VALUES (?, ?)", (key, redacted(text))
@@ -159,8 +165,9 @@ class AnswerCache:
                 "SELECT owner, since FROM claims WHERE key = ?", (key,)
             )
             owner, since = row.fetchone() or ("", 0.0)
+            # A process of this machine is known to run or not; one of another machine may run.
             number, host, *_ = [*str(owner).split(), "", ""]
-            may_run = bool(host)  # a process on another machine may run
+            may_run = bool(host)
             if host == socket.gethostname() and number.isdecimal():
                 may_run = process_runs(int(number))
             if owner != self._owner and may_run and abs(now - since) < CLAIM_SECONDS:
@@ -185,9 +192,8 @@ class AnswerCache:
     def problem(self, text: str) -> None:
         """Report a problem, once per text up to its first parenthesis."""
         line = f"the response cache {self.path} {text}"
-        if not any(
-            past.partition(" (")[0] == line.partition(" (")[0] for past in self.problems
-        ):
+        known = {past.partition(" (")[0] for past in self.problems}
+        if line.partition(" (")[0] not in known:
             self.problems.append(line)
 
 

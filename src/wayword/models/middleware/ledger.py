@@ -104,20 +104,18 @@ class Totals:
 
     def lose(self, row: LedgerRow) -> tuple[int, float]:
         """Add a request whose answer was lost, and return its probable tokens and US dollars."""
-        self._open.pop(row.call, None)  # it becomes the last one
-        self.add(row)
+        self.add(row)  # as the last open one
         latest = _MAX_REMEMBERED
         return round(self._expected(0, latest)[-1]), self._expected(1, latest)[-1]
 
     def _expected(self, unit: int, latest: int = 0) -> list[float]:
         """Expected costs of the open requests, or the latest ones, in tokens (0) or dollars (1)."""
-        lost = [
-            _requests(row, row.seconds or max(0.0, self._last[row.session] - row.at))
-            for row in [*self._open.values()][-latest:]
-        ]
-        return expected_costs(
-            [each[unit] for each in lost], [each[unit] for each in self._finished]
-        )
+        lost = []
+        for row in [*self._open.values()][-latest:]:
+            # That of a killed process took until the last row of its session, at least.
+            seconds = row.seconds or max(0.0, self._last[row.session] - row.at)
+            lost.append(_requests(row, seconds)[unit])
+        return expected_costs(lost, [pair[unit] for pair in self._finished])
 
 
 class BilledRequest(NamedTuple):
@@ -155,6 +153,8 @@ def expected_costs(
 ) -> list[float]:
     """Return the probable costs of lost requests, by the finished ones of their kind.
 
+    The bill of a lost request never arrives: what it may have cost depends on the reason.
+
     - The server replied with an error: the mean, because it fails at answers of any length.
     - The answer was cut off: more than the longest that passed (:func:`_cost_cut_off`).
     - It was killed, cancelled, or waited for in vain: the mean of those that took longer than it
@@ -163,6 +163,7 @@ def expected_costs(
     Without any finished requests, all of the reservation counts, and for the first few a part of
     it. The sum has a margin of two standard errors.
     """
+    # Only requests of one kind, a model and a token limit, are alike.
     finished = [request for request in finished if request.reserved]
     by_kind = defaultdict[int, list[BilledRequest]](list)
     for request in finished:
@@ -172,6 +173,7 @@ def expected_costs(
         if request.reserved:
             numbers_by_kind[request.kind].append(number)
 
+    # By default, a lost request costs all that was reserved for it.
     costs = [request.reserved for request in lost]
     estimates = 0
     for kind, numbers in numbers_by_kind.items():
@@ -183,6 +185,7 @@ def expected_costs(
         for number, cost in zip(numbers, expected, strict=True):
             estimates += 1
             reserved = lost[number].reserved
+            # The first few requests prove little: a part of the reservation counts, 1/n².
             cost += max(0.0, reserved - cost) / len(similar) ** 2
             # The margins add up to two standard errors: the sum of 1/sqrt(k) is 2 sqrt(n).
             costs[number] = min(reserved, cost + deviation / sqrt(estimates))
@@ -193,10 +196,14 @@ def _costs_of_kind(
     lost: Sequence[BilledRequest], finished: Sequence[BilledRequest]
 ) -> list[float]:
     """Expected costs of lost requests of one kind, without a margin."""
+    # After an error of the server: the mean.
     mean = fmean(request.cost for request in finished)
-    costs = [mean for _ in lost]
+    costs = [mean] * len(lost)
+    # seconds and costs of all requests that have ended
     known = [(request.seconds, request.cost) for request in finished]
     trend = _Trend(finished)
+
+    # Cut off: those count as ended when they were cut off, at the cost estimated here.
     cut_off = [request for request in lost if request.lost == "cut off"]
     if cut_off:
         cost_cut_off = _cost_cut_off(cut_off, finished, trend)
@@ -206,7 +213,8 @@ def _costs_of_kind(
                 known.append((request.seconds, costs[number]))
     average = fmean(cost for _, cost in known)
 
-    # From the longest to the shortest: the costs of longer ones are summed up.
+    # Killed, cancelled, or waited for in vain: the mean of those that took longer. From the longest
+    # to the shortest, the costs of longer ones are summed up.
     known.sort(reverse=True)
     censored = [n for n, each in enumerate(lost) if each.lost in ("", "time limit")]
     censored.sort(key=lambda number: lost[number].seconds, reverse=True)
@@ -221,7 +229,7 @@ def _costs_of_kind(
         if longer:
             cost = longer_cost / longer
         else:
-            cost = average + trend.beyond(request)
+            cost = average + trend.beyond(request)  # none took as long
         costs[number] = min(cost, request.reserved)
         longer_cost += costs[number]
         longer += 1
@@ -272,8 +280,8 @@ def _cost_cut_off(
     longest = costs[-1 - len(costs) // _OUTLIERS]
 
     def estimate(request: BilledRequest) -> float:
-        whole = shortest + request.works_on * (longest - shortest)
-        cost = mean + max(too_long * (whole - mean), trend.beyond(request))
+        final_cost = shortest + request.works_on * (longest - shortest)
+        cost = mean + max(too_long * (final_cost - mean), trend.beyond(request))
         return min(request.reserved, cost)
 
     return estimate

@@ -59,22 +59,22 @@ class Price:
     @property
     def _cache_prices(self) -> tuple[float, float, float]:
         """Prices of prompt tokens from the cache, written to it, and written for an hour."""
-        return (
-            self.input if self.cached is None else self.cached,
-            1.25 * self.input if self.write is None else self.write,
-            2.0 * self.input if self.write_hour is None else self.write_hour,
+        # (set price, its price without one as a multiple of the input's); see the class
+        rules = ((self.cached, 1.0), (self.write, 1.25), (self.write_hour, 2.0))
+        cached, write, write_hour = (
+            factor * self.input if price is None else price for price, factor in rules
         )
+        return cached, write, write_hour
 
     def higher(self, other: Price) -> Price:
         """Return the higher one of each of the prices."""
+        write: float | None
         cached, write, write_hour = map(max, self._cache_prices, other._cache_prices)
-        return Price(
-            max(self.input, other.input),
-            max(self.output, other.output),
-            cached,
-            None if self.write is other.write is None else write,
-            write_hour,
-        )
+        if self.write is other.write is None:
+            write = None  # with a price, prompts without counts would count as written
+        input_price = max(self.input, other.input)
+        output_price = max(self.output, other.output)
+        return Price(input_price, output_price, cached, write, write_hour)
 
     def __str__(self) -> str:
         set_prices = {k: v for k, v in asdict(self).items() if v is not None}
@@ -113,10 +113,10 @@ def _shipped(path: Path) -> Mapping[str, Price]:
 def _parsed(path: Path, table: Mapping[str, Any]) -> dict[str, Price]:
     prices = {}
     for name, entry in table.items():
+        if not isinstance(entry, dict):
+            entry = {}  # reported: it has no input and no output
         try:
-            prices[name] = make(
-                Price, entry if isinstance(entry, dict) else {}, f"price of {name}"
-            )
+            prices[name] = make(Price, entry, f"price of {name}")
         except UsageError as error:
             problem = str(error)
             remedy = (

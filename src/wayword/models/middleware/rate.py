@@ -131,14 +131,14 @@ class Outage:
     @property
     def seconds(self) -> float:
         """Time since the first of the failures in a row, 0 after an answer."""
-        return 0.0 if self._began_at is None else self._policy.clock() - self._began_at
+        if self._began_at is None:
+            return 0.0
+        return self._policy.clock() - self._began_at
 
     def failed(self, error: ModelError) -> None:
         self._failures_in_row += 1
         if self._began_at is None:
             self._began_at = self._policy.clock()
-        else:
-            self._began_at = self._began_at
         self._retry_after = error.retry_after
 
     def answered(self) -> None:
@@ -195,13 +195,12 @@ class RetryingModel(Wrapper):
                 # during an outage, any transient failure counts as unavailability
                 is_away = error.away or (error.retryable and self._outage.open)
                 is_short = (error.retry_after or 0.0) <= self._policy.patience
-                if counts := is_away and is_short and self._answered:
+                is_waited_out = False
+                if is_away and is_short and self._answered:
                     self._outage.failed(error)
-                if (
-                    counts
-                    and self._outage.open
-                    and self._outage.seconds <= self._policy.patience
-                ):
+                    is_patient = self._outage.seconds <= self._policy.patience
+                    is_waited_out = self._outage.open and is_patient
+                if is_waited_out:
                     wait = 0.0  # Outage.attempt waits instead
                 elif (final := self._final_error(error, retry)) is not None:
                     final.billed = waste or None
@@ -213,7 +212,9 @@ class RetryingModel(Wrapper):
                 self._answered = True
                 self._failures = 0
                 self._outage.answered()
-                return replace(answer, usage=answer.usage + waste) if waste else answer
+                if waste:
+                    answer = replace(answer, usage=answer.usage + waste)
+                return answer
             if self._on_retry is not None:
                 self._on_retry()  # before the wait, to show users its reason
             if wait:
@@ -233,7 +234,8 @@ class RetryingModel(Wrapper):
             line = f"{line}; unavailable for {self._outage.seconds / 60:.0f} minutes"
             fatal = True
         elif error.retryable and retry >= max_retries:
-            line += f"; gave up after {retry + 1} attempts" if retry else ""
+            if retry:
+                line += f"; gave up after {retry + 1} attempts"
         elif error.retryable and requested_wait > policy.patience:
             line += f"; it requests a wait of {requested_wait:.0f} s, above {policy.patience:.0f} s"
             fatal = False
@@ -243,8 +245,9 @@ class RetryingModel(Wrapper):
         if self._failures >= policy.max_failures and not fatal:
             line += f"; {self._failures} calls in a row failed without an answer"
             fatal = True
-        changed = error.retryable or (line, fatal) != (str(error), error.fatal)
-        final = ModelError(line, fatal=fatal) if changed else error
+        final = error
+        if error.retryable or (line, fatal) != (str(error), error.fatal):
+            final = ModelError(line, fatal=fatal)
         if fatal:
             self._fatal_error = final
         return final

@@ -29,7 +29,8 @@ from wayword.core.model import Completion, Prompt, Sampling, Usage, Wrapper
 from wayword.core.rollout import Setup, rollout
 from wayword.models.local import LocalModel, LocalSettings
 from wayword.models.parts.decoding import continued
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 
 STEPS = 40
 ACTIONS = ("forward", "left", "right", "stop", "around")

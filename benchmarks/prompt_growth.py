@@ -23,7 +23,8 @@ from wayword.core.agent import Agent, Toolkit
 from wayword.core.model import Message, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.models.scripted import ScriptedModel
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 
 EPISODES = 12
 STEPS = 8

@@ -34,7 +34,8 @@ from urllib.parse import quote
 from benchmarks._rows import Rows
 from wayword.core.dataset import task_id
 from wayword.runs.codec import line_in, member
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 from wayword.runs.record import Line, RunFolder
 from wayword.runs.running import run
 

@@ -33,10 +33,10 @@ from wayword.metrics.compare import MetricDifference, compare, mark_best
 from wayword.metrics.intervals import Floats, Interval
 from wayword.metrics.summary import summarize
 from wayword.metrics.tours import Tour, compare_gains
-from wayword.runs.active import choose
 from wayword.runs.forecast import dollars_range
 from wayword.runs.plan import Plan
 from wayword.runs.power import assumed_error, episodes_for
+from wayword.runs.selection import choose
 
 HELD = 0.93
 REJECTED = 0.06

@@ -46,7 +46,7 @@ from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.game import Game
 from wayword.core.world import Feedback, Observation
-from wayword.runs.plan import open_dataset
+from wayword.runs.opening import open_dataset
 from wayword.settings import merge
 
 Play = Generator[Action, tuple[Any, Feedback], None]

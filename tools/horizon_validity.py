@@ -29,7 +29,7 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.game import Game
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics import scoring
-from wayword.runs.plan import open_agent, open_dataset
+from wayword.runs.opening import open_agent, open_dataset
 
 ANSWERS = ("0", "1", "2", "3")
 """Constant answers, on tracks that ask for one."""

@@ -47,8 +47,8 @@ WALKS = (
 ENTRIES = {
     "Plan": ("runs.plan", "experiment.plan"),
     "run": ("runs.running", "experiment.running"),
-    "open_agent": ("runs.plan", "runs.parts", "experiment.cast"),
-    "open_dataset": ("runs.plan", "runs.parts", "experiment.parts"),
+    "open_agent": ("runs.opening", "runs.plan", "runs.parts", "experiment.cast"),
+    "open_dataset": ("runs.opening", "runs.plan", "runs.parts", "experiment.parts"),
     "open_model": ("models.parts.opening", "models.opening"),
     "RunFolder": ("runs.record", "runs.folder", "recording.folder"),
     "Toolkit": ("core.agent",),
@@ -65,7 +65,7 @@ def entry(name: str) -> Any:
     for module in ENTRIES[name]:
         try:
             return getattr(importlib.import_module(f"wayword.{module}"), name)
-        except ModuleNotFoundError:
+        except (ModuleNotFoundError, AttributeError):
             continue
     raise SystemExit(f"{name} is in none of {', '.join(ENTRIES[name])}: extend ENTRIES")
 

@@ -21,7 +21,8 @@ from wayword.core import registry
 from wayword.core.model import Prompt, Sampling
 from wayword.core.trajectory import Trajectory
 from wayword.models.scripted import smallest
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 TASKS = {

@@ -25,7 +25,8 @@ from wayword.core.game import Game
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.iqa import KINDS, InteractiveQuestions
 from wayword.models.scripted import ScriptedModel
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 from wayword.worlds.household.goals import AnswerReference
 from wayword.worlds.household.world import HouseholdWorld
 

@@ -26,7 +26,8 @@ from wayword.core.perceiver import Percept, Sector
 from wayword.core.recording import Continued
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
-from wayword.runs.plan import Plan, open_agent, open_dataset
+from wayword.runs.opening import open_agent, open_dataset
+from wayword.runs.plan import Plan
 from wayword.settings import make
 from wayword.verbalize import indoor
 from wayword.worlds.indoor.graph import Neighbor

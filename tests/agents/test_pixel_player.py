@@ -21,7 +21,8 @@ from wayword.core.rollout import Setup, run
 from wayword.core.sight import Painter
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.scoring import score
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 
 EPISODES = 40
 SEEDS = 20  # of the agent ``random``, whose mean is the chance of an episode

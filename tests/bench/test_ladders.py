@@ -20,7 +20,8 @@ from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Outcome
 from wayword.runs.forecast import forecast
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 from wayword.runs.results import RunResult
 
 VERSION = bench.open_bench()

@@ -13,7 +13,7 @@ from wayword.bench.ladders import Track
 from wayword.core.action import Decision
 from wayword.core.game import Game
 from wayword.metrics import scoring
-from wayword.runs.plan import open_dataset
+from wayword.runs.opening import open_dataset
 
 VERSION = ladders.open_bench()
 LEVELS = [

@@ -16,7 +16,8 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError
 from wayword.core.game import Game
 from wayword.metrics import scoring
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 
 VERSION = ladders.open_bench()

@@ -16,7 +16,7 @@ from helpers.mutations import mutate
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import read_json
 from wayword.runs import Plan
-from wayword.runs.plan import open_dataset
+from wayword.runs.opening import open_dataset
 
 NODES = "p0,0,40.0,-74.0\np1,90,40.0005,-74.0\np2,180,40.001,-74.0\n"
 LINKS = "p0,0,p1\np1,180,p0\np1,0,p2\np2,180,p1\n"

@@ -14,7 +14,7 @@ import pytest
 from helpers.mutations import mutate
 from wayword.core.errors import DataError, UsageError
 from wayword.runs import Plan
-from wayword.runs.plan import open_dataset
+from wayword.runs.opening import open_dataset
 from wayword.verbalize import generic
 
 SPLITS = (

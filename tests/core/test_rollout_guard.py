@@ -12,7 +12,7 @@ from wayword.core.action import Action, Decision, Rejection
 from wayword.core.dataset import Dataset
 from wayword.core.rollout import Setup, rollout
 from wayword.runs import Plan
-from wayword.runs.plan import open_dataset
+from wayword.runs.opening import open_dataset
 
 
 class Cheat(RandomAgent):

@@ -16,7 +16,7 @@ from wayword.datasets.sources import example
 from wayword.datasets.sources.own import accept, read_tasks
 from wayword.envs import make
 from wayword.runs import Plan
-from wayword.runs.plan import source_checksum
+from wayword.runs.identity import source_checksum
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.testing.contracts import check_dataset

@@ -22,7 +22,8 @@ from wayword.datasets.robot import RobotSettings, RobotTasks
 from wayword.metrics.scoring import scorer
 from wayword.models.scripted import ScriptedModel
 from wayword.perception.detectors import detector_called
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 from wayword.settings import make
 from wayword.worlds.objectnav.observation import Shown, View
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene

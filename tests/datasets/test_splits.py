@@ -14,7 +14,8 @@ import pytest
 
 from helpers.generated import generated
 from wayword.envs.environment import make
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 
 SMALL: dict[str, dict[str, Any]] = {
     "houses": {"houses": 2, "episodes": 8},

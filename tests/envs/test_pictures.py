@@ -14,7 +14,8 @@ from helpers.tours import COLOURS, painted_tour
 from wayword.datasets.perturbed import Perturbations
 from wayword.envs import make
 from wayword.perception.panorama import GRAY
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 
 JPEG = 12  # levels of 255 by which a compressed plain picture may be off
 

@@ -12,7 +12,8 @@ from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.envs import make
 from wayword.models.parts.opening import open_model
-from wayword.runs.plan import Plan, open_agent
+from wayword.runs.opening import open_agent
+from wayword.runs.plan import Plan
 
 ONE = {"houses": 1, "episodes": 2}
 

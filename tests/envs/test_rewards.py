@@ -13,7 +13,7 @@ from wayword.envs import Environment, make
 from wayword.envs.game import TaskGame
 from wayword.envs.rewards import Reward, RewardMeter
 from wayword.runs import Plan, RunFolder, run
-from wayword.runs.plan import open_dataset
+from wayword.runs.opening import open_dataset
 
 HOUSE: dict[str, Any] = {"houses": 1, "episodes": 4}
 SHARED: dict[str, Any] = {"homes": 1, "episodes": 1, "task": "Coffee"}

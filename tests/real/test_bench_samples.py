@@ -9,8 +9,8 @@ import pytest
 
 from wayword.bench import ladders
 from wayword.bench.real import RealSet, find
-from wayword.runs.active import choose
-from wayword.runs.plan import open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.selection import choose
 
 pytestmark = pytest.mark.real
 

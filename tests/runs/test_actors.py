@@ -11,7 +11,8 @@ import pytest
 from helpers.two_in_a_flat import TwoInAFlat, named
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs import reports
-from wayword.runs.plan import Plan, model_choices, open_agent
+from wayword.runs.opening import model_choices, open_agent
+from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 

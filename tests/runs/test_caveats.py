@@ -11,7 +11,8 @@ from wayword.core import registry
 from wayword.core.perceiver import Perceiver
 from wayword.metrics.table import render
 from wayword.runs import Plan, run
-from wayword.runs.plan import caveats, open_agent, open_dataset
+from wayword.runs.identity import caveats
+from wayword.runs.opening import open_agent, open_dataset
 from wayword.runs.reports import rows_of
 
 HOUSES = {"houses": 1, "episodes": 3}

@@ -16,8 +16,9 @@ from wayword.core.dataset import Reference, Task, of_ids
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.runs import Plan, RunFolder, run
-from wayword.runs.active import at_level
-from wayword.runs.plan import open_dataset, run_folder
+from wayword.runs.identity import run_folder
+from wayword.runs.opening import open_dataset
+from wayword.runs.selection import at_level
 
 COUNT = 24
 TREE = {"steps": 1, "dataset": {"houses": 2, "episodes": COUNT}}

@@ -191,7 +191,8 @@ def test_compare_pairs_episodes(runs: Path) -> None:
 
 
 def test_score_takes_a_submission_and_prints_a_line_an_episode(tmp_path: Path) -> None:
-    from wayword.runs.plan import Plan, open_dataset
+    from wayword.runs.opening import open_dataset
+    from wayword.runs.plan import Plan
 
     task = open_dataset(Plan("score", "houses")).tasks[0]
     file = tmp_path / "walks.json"

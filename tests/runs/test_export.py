@@ -19,7 +19,8 @@ from wayword.core.registry import load
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.runs.export import Card, Export, export
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 

@@ -23,7 +23,8 @@ from wayword.core.game import Game
 from wayword.core.sight import Eyes, pixel_hash
 from wayword.datasets.procedural.houses.house import build_house
 from wayword.runs.config import metrics_of, read_config
-from wayword.runs.plan import Plan, open_agent, open_dataset
+from wayword.runs.opening import open_agent, open_dataset
+from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.runs.verify import verify

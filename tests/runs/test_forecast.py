@@ -19,7 +19,7 @@ from wayword.datasets.houses import Houses
 from wayword.models.scripted import ScriptedModel
 from wayword.runs import Plan, run
 from wayword.runs.forecast import forecast, lines
-from wayword.runs.plan import open_dataset
+from wayword.runs.opening import open_dataset
 from wayword.runs.record import RunFolder
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from wayword.core.errors import RecordingError, UsageError
-from wayword.runs.active import open_models
 from wayword.runs.config import pictures_checksum
-from wayword.runs.plan import Plan, identity, model_choices, open_agent, open_dataset
+from wayword.runs.identity import identity
+from wayword.runs.opening import model_choices, open_agent, open_dataset, open_models
+from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 

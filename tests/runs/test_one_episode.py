@@ -22,7 +22,8 @@ from wayword.envs.game import TaskGame
 from wayword.metrics.scoring import score
 from wayword.runs.codec import plain
 from wayword.runs.export import Export, export
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 from wayword.runs.record import EpisodeRecord, RunFolder
 from wayword.runs.running import run
 from wayword.runs.verify import verify

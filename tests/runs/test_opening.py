@@ -11,8 +11,8 @@ import pytest
 from wayword.core import registry
 from wayword.core.errors import UsageError
 from wayword.runs import Plan, RunFolder, run
+from wayword.runs.identity import source_checksum
 from wayword.runs.opening import check_recipe, dataset_of, plan_of, trusted_part
-from wayword.runs.plan import source_checksum
 
 IDENTITY: Mapping[str, Any] = {
     "dataset": "houses:test",

@@ -9,7 +9,7 @@ import pytest
 
 from wayword.core.errors import DataError, UsageError
 from wayword.runs import Plan, RunFolder, run
-from wayword.runs.plan import open_dataset
+from wayword.runs.opening import open_dataset
 from wayword.runs.reports import compare, score, table
 
 TREE = {"dataset": {"houses": 2, "episodes": 8}}

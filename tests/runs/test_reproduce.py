@@ -18,7 +18,7 @@ from wayword.core import registry
 from wayword.core.errors import UsageError
 from wayword.metrics.intervals import Interval
 from wayword.runs import reproduce
-from wayword.runs.plan import shared_datasets
+from wayword.runs.opening import shared_datasets
 from wayword.runs.reproduce import (
     Prepared,
     Recipe,

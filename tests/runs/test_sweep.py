@@ -14,11 +14,11 @@ from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.datasets.houses import Houses
 from wayword.metrics.intervals import Interval
-from wayword.runs.active import choose
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import rows_of, table
 from wayword.runs.running import run
+from wayword.runs.selection import choose
 from wayword.runs.sweep import draw, picture, variants
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -15,7 +15,8 @@ from wayword.core.dataset import Dataset
 from wayword.core.errors import DataError, UsageError
 from wayword.core.world import World
 from wayword.models.scripted import ScriptedModel
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 from wayword.testing.contracts import check_agent, check_dataset, check_world
 
 AGENTS = registry.names("agent")

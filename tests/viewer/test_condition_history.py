@@ -6,7 +6,8 @@ from pathlib import Path
 
 from wayword.core.game import Game
 from wayword.metrics.conditions import conditions
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.viewer.data import open_sources

@@ -18,7 +18,8 @@ from helpers.in_a_browser import CHROMIUM, chromium, listen, wrong
 from wayword.core.action import Decision
 from wayword.datasets.r2r import R2R
 from wayword.runs.config import success_of
-from wayword.runs.plan import Plan, open_dataset, shared_datasets
+from wayword.runs.opening import open_dataset, shared_datasets
+from wayword.runs.plan import Plan
 from wayword.runs.record import EpisodeRecord, RunFolder
 from wayword.runs.running import run
 from wayword.viewer.app import Server

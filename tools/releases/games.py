@@ -22,7 +22,8 @@ from wayword.core.model import Message, Prompt, Sampling
 from wayword.core.perceiver import Perceiver
 from wayword.core.rollout import Setup, rollout
 from wayword.models.scripted import ScriptedModel
-from wayword.runs.plan import Plan, open_agent, open_dataset
+from wayword.runs.opening import open_agent, open_dataset
+from wayword.runs.plan import Plan
 from wayword.runs.reproduce import open_recipe
 
 Call = str | list[dict[str, str]]

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from wayword.core.dataset import Dataset, Task
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 from wayword.worlds.indoor.graph import ViewpointGraph
 
 

@@ -48,7 +48,8 @@ from wayword.metrics.intervals import (
     rate_interval,
 )
 from wayword.metrics.table import latex, markdown
-from wayword.runs.plan import Plan, open_agent, open_dataset
+from wayword.runs.opening import open_agent, open_dataset
+from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder, is_run
 from wayword.settings import load_shipped, merge
 

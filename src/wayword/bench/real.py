@@ -23,10 +23,11 @@ from wayword.core.dataset import INDEPENDENT, Clusters
 from wayword.core.errors import DataError, UsageError
 from wayword.metrics.intervals import RATE, mean_intervals, rate_interval
 from wayword.metrics.summary import plural
-from wayword.runs.active import choose
 from wayword.runs.machine import data_folder
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 from wayword.runs.record import is_run
+from wayword.runs.selection import choose
 from wayword.settings import make
 
 REAL = "real"

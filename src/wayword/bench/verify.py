@@ -21,18 +21,12 @@ from wayword.bench.real import REAL, absence
 from wayword.core import registry
 from wayword.core.dataset import task_id
 from wayword.core.errors import WaywordError
-from wayword.runs.active import choose
 from wayword.runs.config import difference
-from wayword.runs.opening import Trusted, trusted_part
-from wayword.runs.plan import (
-    RESERVED,
-    Plan,
-    open_agent,
-    open_dataset,
-    perturbations,
-    split_name,
-)
+from wayword.runs.identity import split_name
+from wayword.runs.opening import Trusted, open_agent, open_dataset, trusted_part
+from wayword.runs.plan import RESERVED, Plan
 from wayword.runs.record import RecordedRun, is_run
+from wayword.runs.selection import choose
 from wayword.runs.verify import UNPROVEN, verify
 from wayword.settings import make
 
@@ -184,7 +178,7 @@ class _Check:
             "models": {**models, **_role_models(plan)},
             "dataset": split_name(plan, dataset),
             "dataset_settings": asdict(data_settings),
-            "perturb": perturbations(plan).active(),
+            "perturb": plan.perturbations().active(),
             "max_steps": dataset.max_steps,
             "seed": plan.seed,
             "shuffle": plan.order,

@@ -112,7 +112,7 @@ def play(
     from wayword.bench import ladders, page
     from wayword.core import registry
     from wayword.core.errors import UsageError
-    from wayword.runs.plan import shared_datasets, takes_a_person
+    from wayword.runs.opening import shared_datasets, takes_a_person
     from wayword.settings import parse
 
     context.with_resource(shared_datasets())  # a level is drawn once

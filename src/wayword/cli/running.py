@@ -426,7 +426,7 @@ def carry_out(
     plan: Plan, track: str = "", person: Person | None = None, slow: Timer | None = None
 ) -> RunResult:
     """Run a plan with a progress bar and print its notices; ``slow`` as in ``show.progress``."""
-    from wayword.runs.plan import takes_a_person
+    from wayword.runs.opening import takes_a_person
     from wayword.runs.running import run as run_plan
     from wayword.runs.tracking import tracked
 
@@ -524,7 +524,7 @@ def reproduce(
     """
     from wayword.runs import reproduce as recipes
     from wayword.runs.forecast import forecast, row_lines
-    from wayword.runs.plan import shared_datasets
+    from wayword.runs.opening import shared_datasets
     from wayword.runs.record import RunFolder
     from wayword.settings import parse
 

@@ -42,7 +42,8 @@ from wayword.envs.views import (
     Structured,
     Words,
 )
-from wayword.runs.plan import Count, Plan, open_agent, open_dataset
+from wayword.runs.opening import open_agent, open_dataset
+from wayword.runs.plan import Count, Plan
 from wayword.settings import check
 
 Episodes = int | Sequence[str] | None

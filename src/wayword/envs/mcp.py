@@ -31,7 +31,8 @@ from wayword.core.errors import UsageError, WaywordError, suggest
 from wayword.envs.environment import Environment
 from wayword.metrics.scoring import score
 from wayword.runs.active import config_of
-from wayword.runs.plan import AgentParts, Plan
+from wayword.runs.cast import AgentParts
+from wayword.runs.plan import Plan
 from wayword.runs.record import EpisodeRecord, RunFolder
 
 INSTRUCTIONS = """You act in a world that you know only from words. Call `begin` to get a task,

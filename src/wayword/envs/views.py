@@ -37,8 +37,8 @@ from wayword.core.recording import Log
 from wayword.core.rollout import Setup, actor_seed, seat
 from wayword.core.trajectory import Step
 from wayword.envs.game import TaskGame
-from wayword.runs.active import demonstrations
 from wayword.runs.codec import plain
+from wayword.runs.demonstrations import demonstrations
 from wayword.settings import make
 from wayword.verbalize import generic
 from wayword.verbalize.generic import Verbalizer

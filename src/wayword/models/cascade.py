@@ -72,6 +72,7 @@ class Cascade(ModelPair):
         self.small = open_model(small, rules.small)
         self.large = open_model(large, rules.large)
         self.name: str = f"cascade:{self.small.name},{self.large.name}"
+        # An answer depends on both models and on the rules between them.
         identities = f"{self.small.identity}, {self.large.identity}"
         self.identity: str = (
             f"cascade {identities}, {replace(rules, small={}, large={})}"
@@ -92,7 +93,10 @@ class Cascade(ModelPair):
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         rules = self._settings
         changed = sampling
-        votes = rules.samples if rules.samples > sampling.n else 1
+        votes = 1
+        if rules.samples > sampling.n:
+            votes = rules.samples
+        # Ask for what the decision between the models needs: samples, or log-probabilities.
         if votes > 1:
             changed = replace(
                 changed, n=votes, temperature=max(changed.temperature, TEMPERATURE)
@@ -100,6 +104,7 @@ class Cascade(ModelPair):
         elif rules.margin and sampling.n == 1:
             changed = replace(changed, logprobs=max(2, changed.logprobs))
         answer = await self._ask_small(lambda: self.small.complete(prompt, changed))
+        # The small model is sure if its samples agree, or its tokens have a clear lead.
         if answer is not None and "length" not in answer.finish:
             fitting = [text for text in answer.texts if _fits(text, sampling)]
             is_sure = len(fitting) == len(answer.texts)
@@ -112,9 +117,10 @@ class Cascade(ModelPair):
                     answer, texts=tuple(matching[:1]), finish=answer.finish[:1]
                 )
             elif is_sure and changed.n == 1 and rules.margin:
-                is_sure = self._passes(
-                    _margin(answer.logprobs) if answer.logprobs else None
-                )
+                margin = None
+                if answer.logprobs:
+                    margin = _margin(answer.logprobs)
+                is_sure = self._passes(margin)
             if is_sure:
                 return replace(answer, answered_by="small")
         return _joined(answer, await self.large.complete(prompt, sampling))
@@ -124,7 +130,10 @@ class Cascade(ModelPair):
         if answer is not None and not answer.other_text:
             odds = [math.exp(value - max(answer.logprobs)) for value in answer.logprobs]
             first, second = sorted([*odds, 0.0], reverse=True)[:2]
-            if self._passes(None if answer.picked else (first - second) / sum(odds)):
+            lead = None
+            if not answer.picked:
+                lead = (first - second) / sum(odds)
+            if self._passes(lead):
                 return replace(answer, answered_by="small")
         return _joined(answer, await self.large.choose(prompt, options))
 
@@ -159,8 +168,9 @@ def _joined(small: Answer | None, large: Answer) -> Answer:
     if small is not None:
         seconds = small.seconds + large.seconds
         cached = small.cached and large.cached
-        known = small.cost is not None and large.cost is not None
-        cost = (small.cost or 0.0) + (large.cost or 0.0) if known else None
+        cost = None
+        if small.cost is not None and large.cost is not None:
+            cost = small.cost + large.cost
         usage = small.usage + large.usage
         large = replace(large, usage=usage, cost=cost, seconds=seconds, cached=cached)
     return replace(large, answered_by="large")
@@ -185,7 +195,9 @@ def _fits(text: str, sampling: Sampling) -> bool:
 def _decision_start(text: str) -> int:
     """Return the offset of the last value in a JSON object, or of the last line of other text."""
     text = text.rstrip()
-    return text.rfind('":') + 2 if text.endswith("}") else text.rfind("\n") + 1
+    if text.endswith("}"):
+        return text.rfind('":') + 2
+    return text.rfind("\n") + 1
 
 
 def _decision(text: str) -> str:

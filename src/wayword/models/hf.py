@@ -135,7 +135,9 @@ class HfModel(Model):
             )
             raise ModelError(line, fatal=True)
         if sampling.json_schema is not None:
-            *earlier, last = [user(prompt)] if isinstance(prompt, str) else prompt
+            if isinstance(prompt, str):
+                prompt = [user(prompt)]
+            *earlier, last = prompt
             in_words = last.content + decoding.describe_form(sampling)
             prompt = [*earlier, replace(last, content=in_words)]
         ids = await self._in_thread(lambda: self._encoded(prompt, sampling.max_tokens))
@@ -202,7 +204,9 @@ class HfModel(Model):
     def _network(self) -> Any:
         device = self._settings.device
         dtype = self._settings.dtype
-        torch_dtype = dtype if dtype == "auto" else getattr(self._torch, dtype)
+        torch_dtype: Any = dtype
+        if dtype != "auto":
+            torch_dtype = getattr(self._torch, dtype)
         network = self._load_part("AutoModelForCausalLM", torch_dtype=torch_dtype)
         if adapter := self._settings.adapter:
             with needing(f"{self.name}: adapters need peft", "pip install peft"):
@@ -382,7 +386,9 @@ class HfModel(Model):
             (n for n, token in enumerate(ids) if token in self._end_tokens), None
         )
         ids = ids[:end]
-        finish = "length" if end is None else "stop"
+        finish = "stop"
+        if end is None:
+            finish = "length"
         text = str(self._tokenizer.decode(ids, skip_special_tokens=True))
         thought = ""
         if job.chat:

@@ -97,6 +97,7 @@ class InspectModel(Model):
         began = time.perf_counter()
         samples: list[tuple[str, str, str]] = []
         usage = Usage()
+        # Providers have no common option for several samples: one request each.
         for number in range(sampling.n):
             cap = Usage(
                 rough_tokens(prompt),
@@ -109,7 +110,7 @@ class InspectModel(Model):
                     samples.append(_sample(output, sampling))
                     request.billed = _usage(output, prompt, samples[-1])
             except ModelError as error:
-                error.billed = (usage + error.billed) if error.billed else usage or None
+                error.billed = (usage + (error.billed or Usage())) or None
                 raise
             usage += request.billed
         texts, thoughts, ends = zip(*samples, strict=True)

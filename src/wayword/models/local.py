@@ -133,7 +133,8 @@ class LocalModel(Model):
                 if self._weights is not None:
                     # Even if the converted file exists already
                     path = verified(self._weights)
-                    path = faster(self._weights, path) if settings.requantise else path
+                    if settings.requantise:
+                        path = faster(self._weights, path)
                 self._engine = Engine(path, settings)
             return self._engine
 

@@ -203,9 +203,11 @@ class OpenAIModel(Model):
         self, prompt: Prompt, sampling: Sampling, bill: _Bill
     ) -> Completion:
         def build(profile: Profile, extra_sample: int = 0) -> Request:
-            seed = None if sampling.seed is None else sampling.seed + extra_sample
-            n = sampling.n if profile.samples and not extra_sample else 1
-            changed = replace(sampling, n=n, seed=seed)
+            changed = sampling
+            if extra_sample or not profile.samples:
+                changed = replace(changed, n=1)
+            if sampling.seed is not None:
+                changed = replace(changed, seed=sampling.seed + extra_sample)
             return request(self._model, prompt, changed, self._settings, profile)
 
         first_request, reply = await self._post(build, bill)
@@ -286,7 +288,9 @@ class OpenAIModel(Model):
             endings = [option.strip() for option in options]
 
         async def listed(continuation: str) -> Mapping[str, float]:
-            text = prompt + continuation if isinstance(prompt, str) else prompt
+            text = prompt
+            if isinstance(prompt, str):
+                text = prompt + continuation
             # until the server is known to rank, its answer may be long enough to be a pick
             sampling = Sampling(
                 max_tokens=1 if self._ranks else longest(options),
@@ -309,10 +313,10 @@ class OpenAIModel(Model):
             problem = "the server returns no log-probabilities"
             if sent.chat == walks:
                 problem = "the server has no completion route for raw text"
-            raise Unranked(
-                problem,
-                Completion((pick,), reasoning=(answer.reasoning,)) if pick else None,
-            )
+            written = None
+            if pick:
+                written = Completion((pick,), reasoning=(answer.reasoning,))
+            raise Unranked(problem, written)
 
         return Choice(options, await ranked(endings, listed, walk=walks))
 
@@ -328,8 +332,10 @@ class OpenAIModel(Model):
         refusals = 0
         room = 0  # tokens for the answer, by the server's count of the prompt
         while True:
-            known = self._profile
-            request = build(replace(known, output=room) if room else known)
+            known = profile = self._profile
+            if room:
+                profile = replace(known, output=room)
+            request = build(profile)
             try:
                 if request.shape in self._accepted_shapes:
                     return request, await self._attempt(request, bill)
@@ -402,20 +408,23 @@ class OpenAIModel(Model):
             return False
         self._profile = changed
         self._changed |= changes.keys()
-        reason = f" (the server: {refusal.message})" if refusal else ""
-        self.lessons.append(f"{self.name}: {words}{reason}")
+        lesson = f"{self.name}: {words}"
+        if refusal:
+            lesson += f" (the server: {refusal.message})"
+        self.lessons.append(lesson)
         return True
 
 
 def _mask_secrets(value: Json, secret: bool = False) -> Json:
     """Return settings with secrets masked, because the run folder contains the identity."""
     if isinstance(value, Mapping):
-        return {
-            k: {name: hidden(str(name), str(header)) for name, header in v.items()}
-            if k in (HEADERS, "headers") and isinstance(v, Mapping)
-            else _mask_secrets(v, secret or is_secret(str(k)))
-            for k, v in value.items()
-        }
+        masked: dict[str, Json] = {}
+        for key, inner in value.items():
+            if key in (HEADERS, "headers") and isinstance(inner, Mapping):
+                masked[key] = {k: hidden(str(k), str(v)) for k, v in inner.items()}
+            else:
+                masked[key] = _mask_secrets(inner, secret or is_secret(str(key)))
+        return masked
     if isinstance(value, list):
         return [_mask_secrets(item, secret) for item in value]
     if secret and isinstance(value, str):

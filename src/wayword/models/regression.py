@@ -14,7 +14,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 
 from wayword.core.episode import NoSettings
@@ -33,9 +33,11 @@ def walker_features(question: str) -> list[str]:
     line = WALKER_LINE.search(question)
     if line is None:
         raise UsageError(f"regression: not a question of walker: {question!r}")
-    kind = "done" if line[2] else "neighbor"
+    kind = "neighbor"
+    if line[2]:
+        kind = "done"
     signs = line[1].strip().split(", ")
-    groups = (group for size in range(4) for group in combinations(signs, size))
+    groups = chain.from_iterable(combinations(signs, size) for size in range(4))
     return [" ".join((kind, *group)) for group in groups]
 
 
@@ -64,8 +66,10 @@ def velma_features(question: str) -> list[str]:
     wide = surplus.get("crossroads", "-")
     # The last leg: the place to stop at, the steps on the leg and on the route
     if place:
-        steps = f"of {max(-4, min(4, surplus['steps']))}" if "steps" in surplus else ""
-        steps = steps or f"on {min(14, int(words[-2].split()[0]))}"
+        if "steps" in surplus:
+            steps = f"of {max(-4, min(4, surplus['steps']))}"
+        else:
+            steps = f"on {min(14, int(words[-2].split()[0]))}"
         total = max(31, min(46, int(words[-1].split()[0])))
         at = number > 0
         names = [f"{count}/{at}", f"{count}", f"{at}", steps, place, f"all {total}"]
@@ -84,7 +88,9 @@ def velma_features(question: str) -> list[str]:
             f"number {number} {count}",
             f"far {min(20, int(line[1])) // 3} {count}",
         ]
-    kind = "stop " if place else "turn "
+    kind = "turn "
+    if place:
+        kind = "stop "
     return [
         kind + name
         for name in ("", *names, *(w for w in words if w.startswith("beside")))
@@ -127,11 +133,11 @@ class RegressionModel(Model):
                 "no": -math.log1p(math.exp(odds)),
             }
         else:
-            if before.endswith("Done? yes"):
-                turn = re.search(r"turn (left|right)", before)
-            else:
-                turn = None
-            scores = {turn[1] if turn else "forward": 0.0}
+            direction = "forward"
+            turn = re.search(r"turn (left|right)", before)
+            if turn and before.endswith("Done? yes"):
+                direction = turn[1]
+            scores = {direction: 0.0}
         logprobs = tuple(scores.get(option, -99.0) for option in options)
         return Choice(tuple(options), logprobs, Usage(), cost=0.0)
 

@@ -95,19 +95,21 @@ class ScriptedModel(Model):
         if not options:
             raise ModelError(f"{self.name}: choose needs at least one option")
         answer = await self._answer(prompt, Sampling(choices=tuple(options)))
-        text = (answer.text if isinstance(answer, Completion) else answer).strip()
+        if isinstance(answer, Completion):
+            answer = answer.text
+        text = answer.strip()
         best = next(
             (i for i, option in enumerate(options) if option.strip() == text), 0
         )
-        rest = math.log(0.1 / max(1, len(options) - 1))
-        logprobs = tuple(
-            math.log(0.9) if i == best else rest for i in range(len(options))
-        )
-        return Choice(tuple(options), logprobs, Usage(_count_words(prompt), 1))
+        logprobs = [math.log(0.1 / max(1, len(options) - 1))] * len(options)
+        logprobs[best] = math.log(0.9)
+        return Choice(tuple(options), tuple(logprobs), Usage(_count_words(prompt), 1))
 
     async def _answer(self, prompt: Prompt, sampling: Sampling) -> Answer:
         answer = self._answers(prompt, sampling)
-        return await answer if inspect.isawaitable(answer) else answer
+        if inspect.isawaitable(answer):
+            return await answer
+        return answer
 
 
 def _answer_in_turn(listed: Iterable[Answer], repeat: bool, name: str) -> Answers:
@@ -133,8 +135,9 @@ def _script_named(name: str, settings: ScriptedSettings) -> Answers | Iterable[A
         return ""
 
     def echo(prompt: Prompt, sampling: Sampling) -> str:
-        last = prompt if isinstance(prompt, str) else prompt[-1].content
-        return last[-sampling.max_tokens :]
+        if isinstance(prompt, str):
+            return prompt[-sampling.max_tokens :]
+        return prompt[-1].content[-sampling.max_tokens :]
 
     rng = random.Random(settings.seed)
 
@@ -173,6 +176,7 @@ def smallest(
     arrays, strings, numbers, booleans and null.
     """
     root = root or schema
+    # References lead to other parts of the schema.
     if "$ref" in schema:
         node: Any = root
         for key in str(schema["$ref"]).removeprefix("#/").split("/"):
@@ -182,11 +186,16 @@ def smallest(
         return schema["const"]
     for word in ("enum", "anyOf", "oneOf"):
         if options := schema.get(word):
-            picked = rng.choice(options) if rng else options[0]
-            return picked if word == "enum" else smallest(picked, rng, root)
-    kind = schema.get("type", "object" if "properties" in schema else "null")
-    match kind[0] if isinstance(kind, list) else kind:
-        case "object":
+            picked = _picked(options, rng)
+            if word == "enum":
+                return picked
+            return smallest(picked, rng, root)
+    # Else the type decides; a list of types counts by its first.
+    kind = schema.get("type", "object")
+    if isinstance(kind, list):
+        kind = kind[0]
+    match kind:
+        case "object" if "type" in schema or "properties" in schema:
             fields: dict[str, Any] = schema.get("properties", {})
             return {name: smallest(inner, rng, root) for name, inner in fields.items()}
         case "array":
@@ -203,6 +212,14 @@ def smallest(
     return None
 
 
+def _picked(options: Sequence[Any], rng: random.Random | None) -> Any:
+    """The first option, or a random one."""
+    if rng is None:
+        return options[0]
+    return rng.choice(options)
+
+
+# A character of a pattern: an escaped one, or a class or a single one.
 _PATTERN_PIECE = re.compile(r"\\(.)|(\[[^\]]+\]|.)")
 _QUANTIFIER = re.compile(r"[?+]|\{\d+,\d+\}")
 
@@ -225,6 +242,7 @@ def _matching_text(pattern: str, rng: random.Random | None) -> str:
                 written = ""
                 at = at + 1
                 continue
+            # A group, or a single character.
             if pattern[at] == "(":
                 text, at = alternatives(at + 1)
                 at += 1
@@ -233,12 +251,14 @@ def _matching_text(pattern: str, rng: random.Random | None) -> str:
                 assert piece is not None
                 text = piece[1] or piece[2][-2:-1] or piece[2]
                 at = piece.end()
+            # Optional parts are left out.
             if quantifier := _QUANTIFIER.match(pattern, at):
-                text = "" if quantifier[0] == "?" else text
+                if quantifier[0] == "?":
+                    text = ""
                 at = quantifier.end()
             written += text
         options.append(written)
-        return rng.choice(options) if rng else options[0], at
+        return _picked(options, rng), at
 
     return alternatives(0)[0]
 

@@ -1,4 +1,4 @@
-"""State of an active run: its episodes, models and agents, and the counts for progress and notices.
+"""State of an active run: its setup, its records, and the counts for progress and notices.
 
 Shared by both engines: the one in this process (:mod:`~wayword.runs.running`) and the one on a
 cluster (:mod:`~wayword.runs.ray_engine`).
@@ -8,242 +8,72 @@ from __future__ import annotations
 
 import json
 import os
-import random
-import re
-import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from statistics import fmean
 from typing import Any, Protocol, runtime_checkable
 
 from wayword.agents.person import Person
-from wayword.core import registry
 from wayword.core import trajectory as notes
-from wayword.core.action import Action, Decision, Rejection
-from wayword.core.agent import Demonstration, Demonstrations
+from wayword.core.action import Rejection
 from wayword.core.blame import describe
-from wayword.core.dataset import (
-    INDEPENDENT,
-    Dataset,
-    DrawnTasks,
-    Task,
-    of_ids,
-    task_id,
-)
-from wayword.core.errors import RecordingError, UsageError, WaywordError, suggest
+from wayword.core.dataset import INDEPENDENT, Dataset, Task
+from wayword.core.errors import RecordingError, WaywordError
 from wayword.core.model import Model
 from wayword.core.recording import Continued
-from wayword.core.rollout import Setup, finish, rollout
-from wayword.core.trajectory import ModelCall, Step, Trajectory
+from wayword.core.rollout import Setup
+from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
-from wayword.models.middleware.rate import RateLimit
-from wayword.models.parts.opening import Options, open_model, wrap
-from wayword.runs import plan as plans
 from wayword.runs import remote
+from wayword.runs.cast import AgentParts
 from wayword.runs.codec import plain
-from wayword.runs.config import CALLS, Checksums, read_config
-from wayword.runs.index import EPISODES
+from wayword.runs.config import Checksums
+from wayword.runs.demonstrations import demonstrations
+from wayword.runs.identity import (
+    caveats,
+    identity,
+    local_servers,
+    omitted,
+    shown_split,
+    versions,
+)
+from wayword.runs.plan import Plan
 from wayword.runs.record import (
     EpisodeRecord,
     FailedEpisode,
     Line,
     RecordedRun,
     RunFolder,
-    is_run,
 )
 
+# Caveat of a run whose episodes were named. It says nothing about the other episodes.
 CHOSEN = "chosen one by one"
-"""Caveat of a run whose episodes were named. It says nothing about the other episodes."""
 
-# Selection of episodes by number. An episode is generated only when it is played.
-
-
-def choose(
-    plan: plans.Plan, tasks: Sequence[Task], finished: Container[str] = frozenset()
-) -> Sequence[int]:
-    """Numbers of the plan's episodes, in the order to play them: the plan's ``order``, then its
-    shard, then the first ``limit``; or those that the plan names. Raises ``UsageError``."""
-    order: Sequence[int] = range(len(tasks))
-    if plan.episodes:
-        requested = set(plan.episodes)
-        numbers = dict[str, int]()
-        for number in order:  # reading an id may generate the episode
-            if len(numbers) == len(requested):
-                break
-            if (name := task_id(tasks, number)) in requested:
-                numbers[name] = number
-        for name in plan.episodes:
-            if name not in numbers:
-                hint = suggest(
-                    name, [task_id(tasks, number) for number in order[:2000]]
-                )
-                raise UsageError(f"{plan.on} has no episode {name!r}; {hint}")
-        return [numbers[name] for name in dict.fromkeys(plan.episodes)]
-    if plan.order is not None:
-        order = list(order)
-        random.Random(plan.order).shuffle(order)
-    shard, shards = plan.shard_of()
-    chosen = order[shard::shards][: plan.limit]
-    if not plan.episode:
-        return chosen
-    name = plan.episode
-    ids = [task_id(tasks, number) for number in chosen]
-    if name == "next":
-        if left := [
-            n for n, episode in zip(chosen, ids, strict=True) if episode not in finished
-        ]:
-            return left[:1]
-        raise UsageError(
-            f"all {len(ids)} episodes are finished; give another folder with --out to play them "
-            "again"
-        )
-    if name in ids:
-        return [chosen[ids.index(name)]]
-    if name.isdecimal() and 1 <= int(name) <= len(ids):
-        return [chosen[int(name) - 1]]
-    if len(ids) <= 40:
-        remedy = suggest(name, ids)
-    else:
-        remedy = f"give a number from 1 to {len(ids)}"
-    raise UsageError(f"{plan.on} has no episode {name!r}; {remedy}")
-
-
-def in_recorded_order(plan: plans.Plan, path: Path) -> plans.Plan:
-    """The plan in the order of the run in a folder, which it resumes, unless it states another. So
-    a sample can be extended to the full split, and a run of an older version resumes."""
-    if plan.states_order or plan.episodes or not is_run(path):
-        return plan
-    logs = (path / EPISODES, path / CALLS)
-    if not any(log.is_file() and log.stat().st_size for log in logs):
-        return plan  # a run without results is replaced
-    with suppress(RecordingError):  # opening the folder reports it
-        shuffle = read_config(path)["identity"].get("shuffle")
-        return replace(plan, shuffle=shuffle, first=shuffle is None)
-    return plan
-
-
-LEVEL = "level"  # the value of ``Plan.episode`` that selects an episode by ``at_level``
-# Unfinished episodes that are compared, and for how long
-_CANDIDATES, _SECONDS = (
-    16,
-    2.0,
-)
-
-
-def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
-    """Return the id of a person's next episode: at first one of half the mean length, a longer one
-    after each success, more so after a fast one, a shorter one after a failure; by the expert's
-    actions, else by the instruction."""
-    tasks = dataset.tasks
-    end = time.monotonic() + _SECONDS
-
-    def length(task: Task) -> int:
-        with suppress(UsageError):  # the answers of some test splits are not public
-            if dataset.solutions:
-                return dataset.expert_length(task) or sys.maxsize
-        return len(task.episode.instruction.split())
-
-    left = (n for n in range(len(tasks)) if task_id(tasks, n) not in folder.index)
-    lengths = {
-        task_id(tasks, n): length(tasks[n])
-        for n in islice(left, _CANDIDATES) if time.monotonic() < end
-    }  # fmt: skip
-    wanted = 0.5 * fmean([n for n in lengths.values() if n < sys.maxsize] or [0])
-    for name, scores in folder.scores()[-1:]:
-        reached = length(of_ids(tasks, {name})[name])
-        solved = scores.get(success, 0.0) > 0.5
-        fast = dataset.solutions and reached >= 0.8 * (
-            scores.get("low_level") or scores["steps"]
-        )
-        more = max(2, 0.25 * reached) if fast else 1
-        wanted = max(wanted, reached + more) if solved else 0.75 * reached
-    return min(
-        lengths,
-        key=lambda n: (lengths[n] < wanted, abs(lengths[n] - wanted)),
-        default="next",
-    )
-
-
-def unfinished(
-    tasks: Sequence[Task], chosen: Sequence[int], finished: Container[str]
-) -> list[int]:
-    """The chosen episodes that are not finished, in the order to play them.
-
-    If not all scenes stay in memory, the episodes of a scene are played consecutively.
-    """
-    left = [number for number in chosen if task_id(tasks, number) not in finished]
-    if isinstance(tasks, DrawnTasks) and tasks.scenes is not None:
-        scenes = {number: tasks.scenes(number) for number in left}
-        order = {
-            scene: place for place, scene in enumerate(dict.fromkeys(scenes.values()))
-        }
-        left.sort(key=lambda number: order[scenes[number]])  # stable within a scene
-    return left
-
-
-# Setup of the parts, in whichever process plays the episodes.
-
-
-def open_models(
-    plan: plans.Plan,
-    choices: plans.Choices,
-    account: Account | None = None,
-    limiter: Callable[[str], RateLimit] | None = None,
-) -> dict[str, Model]:
-    """Open the models by role, with the run's wrappers. Roles with the same model share it.
-    ``account`` tracks spending and enforces the budget; ``limiter`` creates a rate limiter that
-    several processes share. Raises ``UsageError`` for an unknown model or setting."""
-
-    def recorded(folder: str) -> Iterable[ModelCall]:  # for ``replay:RUN``
-        for record in RunFolder.read(folder).records():
-            yield from record.trajectory.calls()
-
-    options = Options(plan.cache, plan.retries, plan.rpm or 0, prices=plan.prices)
-    keys = {
-        role: f"{name} {sorted(given.items())!r}"
-        for role, (name, given) in choices.items()
-    }
-    unique = {key: choices[role] for role, key in keys.items()}
-    # Wrapping opens a cache file, so open all models first: a wrong name must not leave one open.
-    bare = {
-        key: open_model(name, given, recorded) for key, (name, given) in unique.items()
-    }
-    opened = {
-        key: wrap(model, options, account, limiter(key) if limiter else None)
-        for key, model in bare.items()
-    }
-    return {role: opened[key] for role, key in keys.items()}
-
-
-def model_notices(models: Mapping[str, Model]) -> list[str]:
-    """Notices about how requests were adapted to servers, and warnings of models."""
-    refused = dict.fromkeys(line for model in models.values() for line in model.lessons)
-    warnings = dict.fromkeys(
-        line for model in models.values() for line in model.warnings
-    )
-    notice = "requests were adapted to the server: "
-    return [*(notice + line for line in refused), *warnings]
+# Share of rejected answers from which on a run names the commonest reason.
+_MOST_REJECTED = 0.9
 
 
 def setup_of(
-    plan: plans.Plan,
+    plan: Plan,
     dataset: Dataset,
-    agent: plans.AgentParts,
+    agent: AgentParts,
     models: Mapping[str, Model],
     on_step: Callable[[str, Step], None],
 ) -> Setup:
     """The setup shared by all episodes of a plan: with as many trials as its learning agents ask
     for, and a judge if one of them is shown its verdict."""
+    # Agents that learn play an episode in several trials, and may be told if one succeeded.
     learners = [parts.settings for parts in agent.playing() if parts.cls.learns]
     trials = max((settings.trials for settings in learners), default=1)
-    judged = trials > 1 and any(settings.verdict == "judge" for settings in learners)
+    judge = None
+    if trials > 1 and any(settings.verdict == "judge" for settings in learners):
+        judge = scoring.judge(dataset)
     return Setup(
         dataset,
         agent.make,
@@ -253,12 +83,8 @@ def setup_of(
         on_step=on_step,
         demonstrations=demonstrations(dataset),
         trials=trials,
-        judge=scoring.judge(dataset) if judged else None,
+        judge=judge,
     )
-
-
-_MOST_REJECTED = 0.9
-"""Share of rejected answers from which on a run names the commonest reason."""
 
 
 def line_of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Line:
@@ -269,68 +95,64 @@ def line_of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Line:
         try:
             (scores,) = scoring.score(dataset, [(task, trajectory)])
         except Exception as error:  # noqa: BLE001 - one task's bug must not end a run
-            known = isinstance(error, WaywordError)
-            trajectory.error = f"scoring: {error if known else describe(error)}"
+            problem = describe(error)
+            if isinstance(error, WaywordError):
+                problem = str(error)
+            trajectory.error = f"scoring: {problem}"
             trajectory.ended = "failed"
+    # A failed episode is recorded with its steps so far, without scores.
     if trajectory.ended == "failed":
         return Line.of(FailedEpisode(name, trajectory.error, trajectory))
     return Line.of(EpisodeRecord(name, scores, trajectory))
 
 
 def config_of(
-    plan: plans.Plan,
-    dataset: Dataset,
-    agent: plans.AgentParts,
-    models: Mapping[str, Model],
+    plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model]
 ) -> dict[str, Any]:
     """Content of ``run.json``: the run's identity, and information for readers."""
     checksums = Checksums()
-    perceiver = dataset.perceiver()
-    chosen = [CHOSEN] if plan.episode or plan.episodes else []
+    # The identity decides which run it is; all else is for readers.
+    checksum = checksums.combined(dataset.files)
+    lines = caveats(dataset, agent)
+    if plan.episode or plan.episodes:
+        lines.append(CHOSEN)
+    metrics = scoring.scorer(dataset.family).metrics
+    perception = ""
+    if perceiver := dataset.perceiver():
+        perception = perceiver.name
     return {
-        "identity": plans.identity(
-            plan, dataset, agent, models, checksums.combined(dataset.files)
-        ),
-        "servers": plans.local_servers(models),
+        "identity": identity(plan, dataset, agent, models, checksum),
+        "servers": local_servers(models),
         "sees_answer": any(parts.cls.sees_answer for parts in agent.playing()),
         "family": dataset.family.name,
         "success": dataset.family.success,
-        "metrics": [
-            asdict(metric) for metric in scoring.scorer(dataset.family).metrics
-        ],
-        "split": plans.shown_split(plan, dataset),
+        "metrics": [asdict(metric) for metric in metrics],
+        "split": shown_split(plan, dataset),
         "episodes_in_split": len(dataset.tasks),
-        "left_out": plans.omitted(dataset),
-        "caveats": [*plans.caveats(dataset, agent), *chosen],
+        "left_out": omitted(dataset),
+        "caveats": lines,
         "clusters": asdict(dataset.clusters or INDEPENDENT),
-        "perception": perceiver.name if perceiver else "",
+        "perception": perception,
         "checksums": checksums.each(dataset.files),
-        "versions": dict(plans.versions()),
+        "versions": dict(versions()),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 
-# Progress of an active run: ``.progress.json`` in its folder, for the viewer's live page.
-#
-#     {"process": 4711, "done": 3, "total": 20, "over": false, "began": 1767225600.0,
-#      "before": 0, "calls": 4, "tokens": 81920, "dollars": 0.12, "max_dollars": 2.0,
-#      "episodes": [{"id": "5593_0", "step": 4, "of": 15, "actor": "agent", "action": "goto[…]",
-#                    "ok": true, "pose": {…},
-#                    "moves": [{"actor": …, "action": …, "ok": …, "pose": …}]}]}
-
 PROGRESS = ".progress.json"
-_WRITE_EVERY = 0.5  # minimum seconds between two writes
-_MAX_EPISODES = 64  # in the file
-_MAX_MOVES = 400  # in the file, which then has about 60 kB
-_MAX_ACTION = 200  # characters
-# Fields of an observation that place it
-_POSE = (
-    "viewpoint",
-    "panorama",
-    "x",
-    "y",
-    "heading",
-)
+
+# Minimum seconds between two writes.
+_WRITE_EVERY = 0.5
+
+# Most episodes in the file, and most moves, which then has about 60 kB.
+_MAX_EPISODES = 64
+_MAX_MOVES = 400
+
+# Most characters of an action: a chat may be long.
+_MAX_ACTION = 200
+
+# Fields of an observation that place it.
+_POSE = ("viewpoint", "panorama", "x", "y", "heading")
 
 
 class Moves:
@@ -354,28 +176,11 @@ class Moves:
     def current(self) -> list[dict[str, Any]]:
         """The first episodes in progress, each with its latest moves."""
         shown = list(islice(self._trails.items(), _MAX_EPISODES))
+        # The moves in the file are shared by the episodes shown.
         share = max(1, self._limit // max(1, len(shown)))
         episodes = []
         for episode, trail in shown:
-            moves = []
-            for step in list(trail)[-share:]:
-                action = str(getattr(step.decision, "action", ""))
-                if isinstance(step.decision, Rejection):
-                    action = f"rejected: {step.decision.kind}"
-                move: dict[str, Any] = {
-                    "actor": step.actor,
-                    "action": action[:_MAX_ACTION],
-                }
-                seen = {key: getattr(step.observation, key, None) for key in _POSE}
-                start = plain(
-                    {key: each for key, each in seen.items() if each is not None}
-                )
-                move |= {
-                    "ok": step.feedback.ok,
-                    "start": start,
-                    "pose": plain(step.pose),
-                }
-                moves.append(move)
+            moves = [_move(step) for step in list(trail)[-share:]]
             entry = {
                 "id": episode,
                 "step": self._counts[episode],
@@ -383,6 +188,26 @@ class Moves:
             }
             episodes.append({**entry, **moves[-1], "moves": moves})
         return episodes
+
+
+def _move(step: Step) -> dict[str, Any]:
+    """A step in the file: who did what, and where it began and ended."""
+    action = str(getattr(step.decision, "action", ""))
+    if isinstance(step.decision, Rejection):
+        action = f"rejected: {step.decision.kind}"
+    # Only the fields that its kind of world has.
+    start = {}
+    for key in _POSE:
+        value = getattr(step.observation, key, None)
+        if value is not None:
+            start[key] = value
+    return {
+        "actor": step.actor,
+        "action": action[:_MAX_ACTION],
+        "ok": step.feedback.ok,
+        "start": plain(start),
+        "pose": plain(step.pose),
+    }
 
 
 class Reporter:
@@ -400,7 +225,9 @@ class Reporter:
         self._total = total
         self._account = account
         self._start = {"began": time.time(), "before": before}
-        self._tokens = account.tokens if account else 0  # spent by earlier sessions
+        self._tokens = 0  # spent by earlier sessions
+        if account is not None:
+            self._tokens = account.tokens
         self.moves = Moves(max_steps)
         self._remote: dict[str, Any] = {}
         self._last_write = 0.0
@@ -416,18 +243,21 @@ class Reporter:
         if now - self._last_write < _WRITE_EVERY and not over:
             return
         self._last_write = now
+        # The counts, the spending of this session, and the moves of episodes in progress.
         state: dict[str, Any] = {
             "process": os.getpid(),
             "done": done,
             "total": self._total,
+            "over": over,
         }
-        state["over"] = over
         if (account := self._account) is not None:
             state |= {"calls": account.pending, "tokens": account.tokens - self._tokens}
             state |= {"dollars": account.dollars, "max_dollars": account.max_dollars}
+        # At the end, no episode is in progress.
         episodes: Mapping[str, Any] = {"episodes": []}
         if not over:
             episodes = self._remote or {"episodes": self.moves.current()}
+        # Renamed, so that readers never see half a file.
         new = self._path.with_name(f"{PROGRESS}.new")
         with suppress(OSError, TypeError, ValueError):
             new.write_text(
@@ -435,8 +265,6 @@ class Reporter:
             )
             os.replace(new, self._path)
 
-
-# An active run, in this process or on a cluster.
 
 OnProgress = Callable[[int, int, Mapping[str, float]], None]
 """Called after each step and episode with the number of finished episodes, their total, and the
@@ -454,28 +282,30 @@ class RunListener(Protocol):
     def __call__(self, done: int, total: int, scores: Mapping[str, float]) -> None: ...
 
 
+# Notes of normal operation. All others report a problem, and are counted at the end of a run.
 QUIET = {
-    *(
-        notes.STATE,
-        notes.CLAUSES,
-        notes.FOLLOWED,
-        notes.VOTES,
-        notes.ASKED,
-        notes.GROUNDED,
-    ),
-    *(notes.TURN, notes.SCENE_EXPERT),
-    *("blocked", "went_back", "lesson", "recorded_before"),
+    notes.STATE,
+    notes.CLAUSES,
+    notes.FOLLOWED,
+    notes.VOTES,
+    notes.ASKED,
+    notes.GROUNDED,
+    notes.TURN,
+    notes.SCENE_EXPERT,
+    "blocked",
+    "went_back",
+    "lesson",
+    "recorded_before",
 }
-"""Notes of normal operation. All others report a problem, and are counted at the end of a run."""
 
 
 @dataclass(slots=True)
 class ActiveRun:
     """A run in progress: its parts, its folder, and the counts for progress and notices."""
 
-    plan: plans.Plan
+    plan: Plan
     dataset: Dataset
-    agent: plans.AgentParts
+    agent: AgentParts
     folder: RunFolder
     total: int
     on_progress: OnProgress
@@ -520,6 +350,7 @@ class ActiveRun:
             self.reporter.moves.ended(line.episode_id)
             self.reporter.write(self.done)
         self.noted.update(line.notes)
+        # Another writer of the same run in the store ends this one before it writes.
         if self.store:
             self.store.check()
         self.folder.write(line)
@@ -532,24 +363,22 @@ class ActiveRun:
     def all_notices(self) -> list[str]:
         """Notices for the user: repairs, omissions, caveats, failures, counts of notes."""
         notices = list(self.folder.notices)
-        if left := ", ".join(
-            f"{n:,} {cause}" for cause, n in plans.omitted(self.dataset).items()
-        ):
-            notices.append(f"left out of the split: {left}")
-        notices += [
-            f"note: {caveat}" for caveat in plans.caveats(self.dataset, self.agent)
-        ]
-        failed = [
-            f"episode {name} failed: {reason}" for reason, name in self.reasons.items()
-        ]
-        del failed[5:]
+        left = [f"{n:,} {cause}" for cause, n in omitted(self.dataset).items()]
+        if left:
+            notices.append(f"left out of the split: {', '.join(left)}")
+        notices += [f"note: {line}" for line in caveats(self.dataset, self.agent)]
+
+        reasons = list(self.reasons.items())[:_MAX_REASONS]
+        notices += [f"episode {name} failed: {reason}" for reason, name in reasons]
         rejections = self.rejected.total()
         if rejections and rejections >= _MOST_REJECTED * self.steps:
             (reason, count), *_ = self.rejected.most_common(1)
-            failed.append(
+            notices.append(
                 f"{rejections:,} of {self.steps:,} answers were rejected and changed nothing; "
                 f"{count:,} as {reason}"
             )
+
+        # Notes of problems, by their kind.
         played = self.done + len(self.reasons)
         noted = [
             f"noted in {count} of {played} episodes: {kind.replace('_', ' ')}"
@@ -558,95 +387,8 @@ class ActiveRun:
         ]
         if noted:
             noted[-1] += "; `wayword view` shows the steps and reasons"
-        return [*notices, *failed, *noted, *self.notices]
+        return [*notices, *noted, *self.notices]
 
 
-# Demonstrations for tasks with several actors: training episodes played by the scripted team.
-#
-# One actor's actions make no sense without the others', so the team plays the full episode, and a
-# demonstration shows one actor's turns. Bodies without skills are shown the single motions that
-# make up the team's skills.
-
-_ACTION = re.compile(r"(\w+)(?:\[(.*)\])?", re.DOTALL)
-_IDLE = (Action("turn_left"), Action("wait"))
-"""Actions of a waiting commander. No other member of the team takes them."""
-
-
-def demonstrations(dataset: Dataset) -> Demonstrations:
-    """A function that draws solved training episodes, for one actor or several. The team plays each
-    episode only once, for all actors."""
-    if not dataset.solutions:
-        return dataset.demonstrations
-    played: dict[str, Demonstration | None] = {}
-
-    def solved(trained: Dataset, task: Task) -> Demonstration | None:
-        if len(task.episode.actors) == 1:
-            return trained.demonstration(task)
-        if task.episode.id not in played:
-            played[task.episode.id] = _team_demonstration(trained, task)
-        return played[task.episode.id]
-
-    return lambda count, seed: dataset.demonstrations(count, seed, solved)
-
-
-def _team_demonstration(dataset: Dataset, task: Task) -> Demonstration | None:
-    """The team's solution of a task, in actions that its bodies support; None if it fails. Only the
-    first of several consecutive idle turns of a commander is shown. Raises ``UsageError``."""
-    # imported here because few runs need the household world and its expert
-    from wayword.worlds.household.expert import with_able_bodies
-    from wayword.worlds.household.goals import HouseholdReference
-
-    try:
-        played = _play_as_team(dataset, task)
-        single_steps = False
-    except UsageError:
-        free = [
-            a
-            for a in task.episode.actors
-            if a not in task.episode.start.get("bodies", {})
-        ]
-        able = Task(with_able_bodies(task.episode, free), task.reference)
-        played = _play_as_team(dataset, able)
-        single_steps = True
-    reference = task.reference
-    if not isinstance(reference, HouseholdReference) or played.ended != "stopped":
-        return None
-    if reference.met(played.state) < reference.parts():
-        return None
-    turns = list[tuple[str, Action]]()
-    was_idle = dict[str, bool]()
-    for step in played.steps:
-        if not isinstance(step.decision, Decision):
-            continue
-        action = step.decision.action
-        idle = action in _IDLE
-        if not (idle and was_idle.get(step.actor)):
-            motions = step.feedback.details.get("low_level")
-            whole = action.name in ("chat", "stop") or (
-                motions is None and step.feedback.ok
-            )
-            # a failed skill changed nothing, so it has no motions
-            taken = [action]
-            if single_steps and not whole:
-                found = filter(None, map(_ACTION.fullmatch, motions or ()))
-                taken = [
-                    Action(m[1], tuple(m[2].split(", ")) if m[2] else ()) for m in found
-                ]
-            turns += [(step.actor, each) for each in taken]
-        was_idle[step.actor] = idle
-    first = tuple(action for actor, action in turns if actor == task.episode.actors[0])
-    return Demonstration(
-        task.episode, first, lambda: dataset.world(task.episode), tuple(turns)
-    )
-
-
-def _play_as_team(dataset: Dataset, task: Task) -> Trajectory:
-    """An episode played by the scripted team, which never awaits a model."""
-    team: Any = registry.load("agent", "team")
-    setup = Setup(
-        dataset,
-        lambda toolkit, _: team(team.Settings(), toolkit),
-        max_steps=dataset.max_steps,
-    )
-    played: Trajectory = finish(rollout(task, setup))
-    return played
+# Reasons of failures that are listed: one fault often has many.
+_MAX_REASONS = 5

@@ -121,6 +121,7 @@ def _plan(agent: Any, on: Any, model: Any, options: Mapping[str, Any]) -> Plan:
             if key in [each.name for each in fields(owner.Settings)]:
                 hint = f"it is a setting of {agent}: write settings={{{key!r}: {options[key]!r}}}"
             raise UsageError(f"run has no option {key!r}; {hint}")
+    # Values of a wrong type would fail later, and with a message about something else.
     values = dict(options)
     for key in ("settings", "actors"):
         if not isinstance(values.get(key, {}), Mapping):
@@ -128,6 +129,7 @@ def _plan(agent: Any, on: Any, model: Any, options: Mapping[str, Any]) -> Plan:
     for key in ("episodes", "redo"):
         if isinstance(values.get(key), str):
             raise UsageError(f"{key} must be a list of ids, got {values[key]!r}")
+    # A plan has all three parts; other parts get names, by which a run is recorded.
     settings = expand_keys(values.pop("settings", {}))
     if isinstance(agent, Plan):
         if on != "houses" or model != "":

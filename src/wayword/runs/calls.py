@@ -48,7 +48,9 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "dpo": {"messages": "messages", "chosen": "chosen", "rejected": "rejected"},
 }
 """Columns of each file: LLaMA-Factory's name and ours."""
-ILLEGAL = -1.0  # outcome of an answer without a legal action, lower than any score
+
+# Outcome of an answer without a legal action, lower than any score.
+ILLEGAL = -1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +93,12 @@ def export_calls(
     out.mkdir(parents=True, exist_ok=True)
     card = Card("calls", "chat", asdict(settings))
     about = {run: card.describe(run) for run in opened}
+    # Prompts by their digest: an agent asks the same in several episodes.
     answers: dict[bytes, Answers] = {}
     digests = set[bytes]()
     with (out / "sft.jsonl").open("wb") as sft, (out / "kto.jsonl").open("wb") as kto:
         for run, record in records(opened, on_episode):
+            # The outcome of an episode is that of all its answers.
             metric = settings.by or success_of(run.config)
             if metric not in record.scores:
                 hint = suggest(metric, list(record.scores))
@@ -110,6 +114,7 @@ def export_calls(
                 if row["actor"] not in (settings.actors or (row["actor"],)):
                     continue
                 row |= {"episode": record.episode_id, **about[run]}
+                # All answers of a prompt, of which dpo.jsonl gets the best and the worst.
                 *prompt, answer = row["messages"]
                 first = kto.tell(), defaultdict[str, list[float]](list)
                 _, outcomes = answers.setdefault(_digest(prompt), first)
@@ -117,9 +122,12 @@ def export_calls(
                 good = row["outcome"] >= settings.least
                 kto.write(_line({**row, "label": good}))
                 card.decisions += 1
+                # sft.jsonl gets the good ones, each once.
                 if not (good or everything):
-                    illegal = row["outcome"] == ILLEGAL
-                    card.omit("illegal" if illegal else f"below {settings.least:g}")
+                    cause = f"below {settings.least:g}"
+                    if row["outcome"] == ILLEGAL:
+                        cause = "illegal"
+                    card.omit(cause)
                 elif (digest := _digest(row["messages"])) in digests:
                     card.omit("duplicate")
                 else:
@@ -128,6 +136,7 @@ def export_calls(
                     card.lines += 1
             card.episodes += card.lines > before
     _write_pairs(out, answers.values())
+    # What LLaMA-Factory needs to know of the three files.
     info = {}
     for name, columns in COLUMNS.items():
         entry = {
@@ -161,23 +170,32 @@ def _rows(
     trajectory: Trajectory, score: float, thoughts: bool, card: Card
 ) -> Iterator[dict[str, Any]]:
     """The answered calls of an episode's last trial. A plain text prompt becomes a user message."""
+    # Calls before the first step, such as those of a plan, belong to the first actor.
     calls = [
         (call, next(iter(trajectory.start)), 0, score)
         for call in trajectory.opening_calls
     ]
     for number, step in enumerate(trajectory.steps, 1):
-        outcome = ILLEGAL if isinstance(step.decision, Rejection) else score
+        outcome = score
+        if isinstance(step.decision, Rejection):
+            outcome = ILLEGAL
         calls += [(call, step.actor, number, outcome) for call in step.calls]
     for call, actor, number, outcome in calls:
-        prompt = [user(call.prompt)] if isinstance(call.prompt, str) else call.prompt
+        prompt = call.prompt
+        if isinstance(prompt, str):
+            prompt = [user(prompt)]
+        # Calls without a text to learn from are counted.
         answer = call.answer
         if answer is None or (isinstance(answer, Choice) and answer.other_text):
             card.omit("without an answer")
         elif any(message.images for message in prompt):
             card.omit("with pictures")
         else:
-            text = answer.best if isinstance(answer, Choice) else answer.text
-            reply = {"role": "assistant", "content": text}
+            reply = {"role": "assistant"}
+            if isinstance(answer, Choice):
+                reply["content"] = answer.best
+            else:
+                reply["content"] = answer.text
             if thoughts and answer.reasoning:
                 reply["reasoning_content"] = answer.reasoning[0]
             messages = [{"role": each.role, "content": each.content} for each in prompt]

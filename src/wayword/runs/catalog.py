@@ -10,8 +10,10 @@ from wayword.core import registry
 from wayword.core.errors import DataError, UsageError, WaywordError
 from wayword.core.files import SOURCES, collecting_bad_records
 from wayword.runs.config import Checksums
+from wayword.runs.identity import omitted, shown_split
 from wayword.runs.machine import data_folder
-from wayword.runs.plan import EMPTY, Plan, omitted, open_dataset, shown_split
+from wayword.runs.opening import EMPTY, open_dataset
+from wayword.runs.plan import Plan
 from wayword.testing.contracts import check_dataset
 
 

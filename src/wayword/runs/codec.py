@@ -108,6 +108,7 @@ def _simplify(value: Any) -> Any:
     for base in (bool, int, float, str):
         if isinstance(value, base):  # a subclass, such as numpy's
             return base.__str__(value) if base is str else base(value)
+    # Containers and paths become lists and texts; all else cannot be recorded.
     if isinstance(value, np.generic | np.ndarray):
         listed = value.tolist()
         if type(listed) is not type(value):  # numpy's long double stays one
@@ -508,6 +509,7 @@ def read_members(
     is given, appends a description of each to it and continues with the next record."""
     try:
         with open_regular(path) as file:
+            # The length at the start: a running process may append records.
             end = os.fstat(file.fileno()).st_size
             while at < end:
                 number += 1

@@ -103,6 +103,7 @@ def pictures_checksum(folder: Path, pictures: Sequence[Path]) -> str:
     memory = cache_folder() / "checksums" / f"{name}.json"
     cached = dict[FileState, str]()
     with suppress(OSError, ValueError, TypeError):  # missing or unreadable
+        # The checksums of files as they were read the last time.
         rows = json.loads(memory.read_bytes())
         cached = {
             (Path(path), int(size), int(at)): str(sha) for path, size, at, sha in rows
@@ -110,6 +111,7 @@ def pictures_checksum(folder: Path, pictures: Sequence[Path]) -> str:
     sums = Checksums(cached)
     now = time.time()
     digest = sums.combined({str(path.relative_to(folder)): path for path in pictures})
+    # Files that were written just now may change without a new modification time.
     settled = {
         key: sha for key, sha in sums.cached.items() if now - key[2] / 1e9 > _SETTLED
     }
@@ -214,10 +216,9 @@ class Spending:
 
     @staticmethod
     def _prices_line(prices: Mapping[str, Price]) -> bytes:
-        stated = {
-            name: {k: v for k, v in asdict(price).items() if v is not None}
-            for name, price in prices.items()
-        }
+        stated = {}
+        for name, price in prices.items():
+            stated[name] = {k: v for k, v in asdict(price).items() if v is not None}
         return codec.dump({"tokens": 0, "dollars": 0.0, "prices": stated}) + b"\n"
 
 
@@ -345,6 +346,7 @@ def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
         {"format": FORMAT} | codec.plain(config) | {"format": FORMAT}
     )
     check_shape(Path(NAME), content, SHAPES)
+    # Keys must never be written, not even inside longer texts.
     secrets = {name: value for name, value in environment_secrets().items() if value}
     for field, text in _texts(content, ""):
         for name, secret in secrets.items():
@@ -373,6 +375,7 @@ def read_config(run: Path) -> dict[str, Json]:
             problem = f"not a run folder: it has no {NAME}"
         else:
             problem = "no such folder"
+        # A folder of runs is a likely mistake: name the runs in it.
         inside = sorted(path.parent.name for path in run.glob(f"*/{NAME}"))
         if inside:
             remedy = f"; name one of the runs in it: {', '.join(inside[:6])}"
@@ -387,6 +390,7 @@ def read_config(run: Path) -> dict[str, Json]:
         raise RecordingError(
             f"{path}: is not JSON ({error}); give another folder"
         ) from error
+    # The content is untrusted: its shape is checked before anything reads it.
     if not isinstance(content, dict) or not isinstance(content.get("identity"), dict):
         raise RecordingError(f"{path}: not a run's config: it has no field 'identity'")
     if content.get("format") != FORMAT:
@@ -463,14 +467,8 @@ def difference(
 ) -> tuple[str, Json, Json] | None:
     """Dotted name and both values of the first field in which the identities differ. An empty
     value is the same as none."""
-    old, new = (
-        {
-            name: value
-            for name, value in _leaves(each["identity"])
-            if value not in _EMPTY
-        }
-        for each in (recorded, current)
-    )
+    old = dict(_stated(recorded["identity"]))
+    new = dict(_stated(current["identity"]))
     for field in [*new, *old]:
         values = old.get(field, "(absent)"), new.get(field, "(absent)")
         is_same_series = field == "wayword" and series(values[0]) == series(values[1])
@@ -492,10 +490,16 @@ def series(version: Json) -> str:
         return str(version)
     major = released[1]
     minor = released[2]
-    return f"0.{minor}.0" if major == "0" else f"{major}.0.0"
+    if major == "0":
+        return f"0.{minor}.0"
+    return f"{major}.0.0"
 
 
-_EMPTY: tuple[Json, ...] = (None, "", {})
+def _stated(identity: Json) -> Iterator[tuple[str, Json]]:
+    """The fields of an identity that are not empty, by their dotted names."""
+    for name, value in _leaves(identity):
+        if value not in (None, "", {}):
+            yield name, value
 
 
 def _leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:

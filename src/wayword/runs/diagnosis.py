@@ -34,6 +34,7 @@ from wayword.runs.verify import recorded_answers
 from wayword.worlds.household.goals import AnswerReference, HouseholdReference
 from wayword.worlds.household.verbs import HIGH_LEVEL
 
+# Errors of a replay: the record may be damaged, or of other data.
 UNPLAYABLE = (
     ReplayDiffers,
     PlanningFailed,
@@ -43,20 +44,24 @@ UNPLAYABLE = (
     ValueError,
     AttributeError,
 )
-"""Errors of a replay: the record may be damaged, or of other data."""
+
 Watcher = Callable[[Any, int, str], None]
 """Is shown a world before a step (from 1), and the actor whose turn it is; none after the last."""
 
+# Solutions of a dataset, in the order they are tried.
 SOLUTIONS = ("expert", "shortest", "gold")
-"""Solutions of a dataset, in the order they are tried."""
+
+# The solution that replaces ``expert`` for actors who take high-level actions: low-level advice
+# would not help them.
 SKILLS = "skills"
-"""The solution that replaces ``expert`` for actors who take high-level actions: low-level
-advice would not help them."""
+
+# Advice at the end of a plan: nothing is left to do for the expert.
 OVER = "nothing more"
-"""Advice at the end of a plan: nothing is left to do for the expert."""
-# Steps beyond the limit up to which the expert's need is counted
+
+# Steps beyond the limit up to which the expert's need is counted.
 _BEYOND = 200
-# Seconds after which the search for the lost step ends, and the last step counts as it
+
+# Seconds after which the search for the lost step ends, and the last step counts as it.
 _PATIENCE = 4.0
 
 
@@ -87,6 +92,7 @@ class Course:
         if now is None:
             return
         reference = self.task.reference
+        # Conditions change rarely: keep those after each change.
         if not self.standings or self.standings[-1].met != now.met:
             level = getattr(world, "level", None)
             if isinstance(reference, HouseholdReference):
@@ -96,6 +102,7 @@ class Course:
         self.standings.append(now)
         if actor:
             return
+        # At the end: where the things are that the agent looked for.
         self.world = world
         if isinstance(reference, AnswerReference):
             self.sought = [Sought.of(place, world) for place in reference.look]
@@ -110,7 +117,7 @@ class Course:
     @property
     def conditions(self) -> Sequence[Condition]:
         """The goal conditions at the end."""
-        reference = self.task.reference if self.task else None
+        reference = getattr(self.task, "reference", None)
         final = conditions(reference, self.trajectory.state)
         return final or self.history.get(max(self.history, default=0), ())
 
@@ -139,7 +146,7 @@ def replayed(
     if dataset is None or task is None:
         return None
     with suppress(*UNPLAYABLE):
-        game = _game(trajectory, dataset, task)
+        game = _Episode(trajectory, dataset, task).game()
         world = game.world
         for number, step in enumerate(game.replay(trajectory.steps), 1):
             if step.actor not in world.actors:
@@ -152,12 +159,95 @@ def replayed(
     return None
 
 
-def _game(
-    trajectory: Trajectory, dataset: Dataset, task: Task, limit: int | None = None
-) -> Game:
-    """Return a new game of a recorded episode, in which the recorded answers are given again."""
-    world = with_answerer(dataset.world(task.episode), recorded_answers(trajectory))
-    return Game(world, task.episode, limit)
+@dataclass(frozen=True, slots=True)
+class _Episode:
+    """A recorded episode that experts may take over."""
+
+    trajectory: Trajectory
+    dataset: Dataset
+    task: Task
+
+    def game(self, after: int = 0, limit: int | None = None) -> Game:
+        """Return the game after a number of steps. The recorded answers are given again."""
+        world = self.dataset.world(self.task.episode)
+        answers = recorded_answers(self.trajectory)
+        game = Game(with_answerer(world, answers), self.task.episode, limit)
+        for step in self.trajectory.steps[:after]:
+            game.carry_out(step.actor, step.decision)
+        return game
+
+    def can_succeed(self, after: int, limit: int | None) -> bool:
+        """True if experts that take over after a number of steps succeed within the limit."""
+        with suppress(*UNPLAYABLE):
+            return self._finish(self.game(after, limit))
+        return False
+
+    def steps_to_success(self, game: Game) -> int | None:
+        """Let the experts finish a game; return the steps of the busiest actor, None if they
+        fail."""
+        taken = dict(game.taken)
+        game.max_steps = max(taken.values()) + _BEYOND
+        if not self._finish(game):
+            return None
+        return max(game.taken[actor] - taken[actor] for actor in taken)
+
+    def needed(self, game: Game) -> int | None:
+        """Return the steps that experts need from a game's state, None if they fail."""
+        with suppress(*UNPLAYABLE):
+            return self.steps_to_success(game.clone())
+        return None
+
+    def _finish(self, game: Game) -> bool:
+        """Let the experts play a game to its end; True if they succeed."""
+        judge = scorer(self.dataset.family)
+        if not isinstance(judge, Judged):
+            return False
+        experts: dict[str, _Takeover] = {}
+        for actor in game.turns():
+            if actor not in experts:
+                experts[actor] = self.expert(game, actor)
+            action = experts[actor].next_action()
+            if action is None:
+                break
+            _, feedback = game.carry_out(actor, Decision(action))
+            experts[actor].take_in(feedback)
+        standing = judge.standing(self.dataset, self.task, game.world)
+        return standing is not None and standing.success
+
+    def expert(self, game: Game, actor: str) -> _Takeover:
+        """The expert of an actor, from a game's state on."""
+        kind = next(kind for kind in SOLUTIONS if kind in self.dataset.solutions)
+        if kind == "expert" and SKILLS in self.dataset.solutions:
+            names = {action.name for action in self.trajectory.actions(actor)}
+            if names.intersection(HIGH_LEVEL):
+                kind = SKILLS
+        return _Takeover(self.dataset.plan(self.task, game.world, actor, kind))
+
+
+class _Takeover:
+    """An actor's expert in a game: one plan, which is followed as long as it is carried out."""
+
+    def __init__(self, plan: ActionPlan) -> None:
+        self._plan = plan
+        self._action: Action | None = None
+        self._feedback: Any = None
+        self._is_over = False
+
+    def next_action(self) -> Action | None:
+        """Return the next action, None at the end of the plan. Raises ``PlanningFailed``."""
+        if self._is_over:
+            return None
+        slipped = self._feedback is not None and self._feedback.status == SLIPPED
+        if not slipped:  # else the action is repeated
+            try:
+                self._action = self._plan.send(self._feedback)
+            except StopIteration:
+                self._is_over = True
+                self._action = None
+        return self._action
+
+    def take_in(self, feedback: Any) -> None:
+        self._feedback = feedback
 
 
 @dataclass(frozen=True)
@@ -183,8 +273,11 @@ def diagnose(
     if course is None:
         course = Course(trajectory, dataset, task)
         replayed(trajectory, dataset, task, course.watch)
-    instruction = task.episode.instruction if task else ""
+    instruction = ""
+    if task is not None:
+        instruction = task.episode.instruction
     causes = find_causes(to_json(trajectory), scores, instruction, task, dataset)
+    # Only an exact replay says anything about the steps.
     lost = None
     worse = None
     if dataset is not None and task is not None and course.is_complete:
@@ -219,110 +312,37 @@ def find_lost(
     """Find the first step after which an expert could no longer succeed within the limit of steps;
     None if there is no expert, or none in time."""
     end = time.monotonic() + _PATIENCE
+    episode = _Episode(trajectory, dataset, task)
     last = len(trajectory.steps)
     if not dataset.solutions or not last:
         return None
     if trajectory.ended == "step_limit":
         turns = [step.actor for step in trajectory.steps]
         limit = max(turns.count(actor) for actor in trajectory.start)
+    # Bisect the numbers of steps: an expert can still succeed after the first ones.
     low = -1  # the last number of steps after which success is known to be possible
     high = last  # the first one after which it is known not to be
     probe = last - 1  # most episodes are lost by their stop
     while high - low > 1:
         if time.monotonic() > end:
             return None
-        if _can_succeed(trajectory, dataset, task, probe, limit):
+        if episode.can_succeed(probe, limit):
             low = probe
         else:
             high = probe
         probe = (low + high) // 2
+    # How many steps the expert would have needed, and how many were left.
     if high == last and trajectory.ended == "stopped":
         return Lost(last)
-    needed = _needed(trajectory, dataset, task, high)
+    needed = 0
+    with suppress(*UNPLAYABLE):
+        needed = episode.steps_to_success(episode.game(high)) or 0
     limit = limit or 0
     if high == 0:
         return Lost(0, needed, limit, limit)
     actor = trajectory.steps[high - 1].actor
     taken = sum(step.actor == actor for step in trajectory.steps[:high])
     return Lost(high, needed, max(0, limit - taken), limit)
-
-
-def _can_succeed(
-    trajectory: Trajectory, dataset: Dataset, task: Task, after: int, limit: int | None
-) -> bool:
-    """True if experts that take over after a number of steps succeed within the limit."""
-    with suppress(*UNPLAYABLE):
-        game = _game(trajectory, dataset, task, limit)
-        for step in trajectory.steps[:after]:
-            game.carry_out(step.actor, step.decision)
-        return _finish(game, trajectory, dataset, task)
-    return False
-
-
-def _needed(trajectory: Trajectory, dataset: Dataset, task: Task, after: int) -> int:
-    """Return the steps of the experts' busiest actor that are needed after a number of steps, 0 if
-    they fail."""
-    with suppress(*UNPLAYABLE):
-        game = _game(trajectory, dataset, task)
-        for step in trajectory.steps[:after]:
-            game.carry_out(step.actor, step.decision)
-        return _steps_to_success(game, trajectory, dataset, task) or 0
-    return 0
-
-
-def _finish(game: Game, trajectory: Trajectory, dataset: Dataset, task: Task) -> bool:
-    """Let the experts play a game to its end; True if they succeed."""
-    judge = scorer(dataset.family)
-    if not isinstance(judge, Judged):
-        return False
-    experts: dict[str, _Takeover] = {}
-    for actor in game.turns():
-        if actor not in experts:
-            experts[actor] = _Takeover(game, trajectory, dataset, task, actor)
-        action = experts[actor].next_action()
-        if action is None:
-            break
-        _, feedback = game.carry_out(actor, Decision(action))
-        experts[actor].take_in(feedback)
-    standing = judge.standing(dataset, task, game.world)
-    return standing is not None and standing.success
-
-
-class _Takeover:
-    """An actor's expert in a game: one plan, which is followed as long as it is carried out."""
-
-    def __init__(
-        self,
-        game: Game,
-        trajectory: Trajectory,
-        dataset: Dataset,
-        task: Task,
-        actor: str,
-    ) -> None:
-        how = next(kind for kind in SOLUTIONS if kind in dataset.solutions)
-        if how == "expert" and SKILLS in dataset.solutions:
-            names = {action.name for action in trajectory.actions(actor)}
-            how = SKILLS if names.intersection(HIGH_LEVEL) else how
-        self._plan: ActionPlan = dataset.plan(task, game.world, actor, how)
-        self._action: Action | None = None
-        self._feedback: Any = None
-        self._is_over = False
-
-    def next_action(self) -> Action | None:
-        """Return the next action, None at the end of the plan. Raises ``PlanningFailed``."""
-        if self._is_over:
-            return None
-        slipped = self._feedback is not None and self._feedback.status == SLIPPED
-        if not slipped:  # else the action is repeated
-            try:
-                self._action = self._plan.send(self._feedback)
-            except StopIteration:
-                self._is_over = True
-                self._action = None
-        return self._action
-
-    def take_in(self, feedback: Any) -> None:
-        self._feedback = feedback
 
 
 # Advice beside each step.
@@ -355,11 +375,12 @@ def advise(
     """
     if not any(kind in dataset.solutions for kind in SOLUTIONS):
         return
-    game = _game(trajectory, dataset, task)
+    episode = _Episode(trajectory, dataset, task)
+    game = episode.game()
     experts: dict[str, _Takeover] = {}
     needed: int | None = None  # the expert's steps from here, where they are known
     for number, step in enumerate(trajectory.steps, 1):
-        done = step.decision.action if isinstance(step.decision, Decision) else None
+        done: Action | None = getattr(step.decision, "action", None)
         has_spoken = done is not None and done.name in SPOKEN
         advised: _Advised | None = None
         if step.actor not in game.taken:
@@ -367,19 +388,19 @@ def advise(
         if number >= first and not has_spoken:
             with suppress(*UNPLAYABLE):
                 if step.actor not in experts:
-                    experts[step.actor] = _Takeover(
-                        game, trajectory, dataset, task, step.actor
-                    )
+                    experts[step.actor] = episode.expert(game, step.actor)
                 advised = _Advised.of(experts[step.actor], game, task, step.actor, done)
+        # The expert's need before and after an action tells if it was as good.
         weighing = advised is not None and not advised.same and weighs()
         if weighing and needed is None:
-            needed = _needed_from(game, trajectory, dataset, task)
+            needed = episode.needed(game)
         _, feedback = game.carry_out(step.actor, step.decision)
         if feedback.status != step.feedback.status:
             return  # the record is of another world
         if advised is None:
             needed = None
             continue
+        # The plan goes on if the agent followed it.
         if advised.action is not None and advised.action == done:
             experts[step.actor].take_in(feedback)
         else:
@@ -389,10 +410,12 @@ def advise(
             needed = None
             continue  # of several, one may have nothing to do
         as_good: bool | None = advised.same or None
-        if advised.same:
-            needed = needed - 1 if needed else None
+        if advised.same and needed:
+            needed -= 1
+        elif advised.same:
+            needed = None
         elif weighing:
-            after = _needed_from(game, trajectory, dataset, task)
+            after = episode.needed(game)
             as_good = after is not None and needed is not None and after < needed
             needed = after
         else:
@@ -415,7 +438,9 @@ class _Advised:
     ) -> _Advised:
         action = expert.next_action()
         reference = task.reference
-        gold = reference.path if isinstance(reference, PathReference) else ()
+        gold: Sequence[str] = ()
+        if isinstance(reference, PathReference):
+            gold = reference.path
         here = place_of(game.world.pose(actor))
         on_path: list[Action] = []
         if here in gold and isinstance(game.world, Walkable):
@@ -424,23 +449,3 @@ class _Advised:
             return _Advised(None, OVER, done is None)
         right = [*on_path, action]
         return _Advised(action, str(right[0]), done in right)
-
-
-def _needed_from(
-    game: Game, trajectory: Trajectory, dataset: Dataset, task: Task
-) -> int | None:
-    """Return the steps that experts need from a game's state, None if they fail."""
-    with suppress(*UNPLAYABLE):
-        return _steps_to_success(game.clone(), trajectory, dataset, task)
-    return None
-
-
-def _steps_to_success(
-    game: Game, trajectory: Trajectory, dataset: Dataset, task: Task
-) -> int | None:
-    """Let the experts finish a game; return the steps of the busiest actor, None if they fail."""
-    taken = dict(game.taken)
-    game.max_steps = max(taken.values()) + _BEYOND
-    if not _finish(game, trajectory, dataset, task):
-        return None
-    return max(game.taken[actor] - taken[actor] for actor in taken)

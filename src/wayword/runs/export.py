@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,18 +39,18 @@ from wayword.core.recording import DictatedModel
 from wayword.core.trajectory import HISTORY_DROPPED, ModelCall, Step, Trajectory
 from wayword.core.visible import escaped
 from wayword.core.world import Feedback
-from wayword.runs.active import demonstrations
 from wayword.runs.codec import dump
 from wayword.runs.config import success_of
+from wayword.runs.demonstrations import demonstrations
+from wayword.runs.identity import cast_of
 from wayword.runs.opening import dataset_of
-from wayword.runs.plan import cast_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
 from wayword.runs.verify import recorded_answers
 from wayword.settings import make
 
 Format = Literal["chat", "steps"]
+# Of written files. A model's answer may end in half a surrogate pair, which JSON can escape.
 _ENCODING: Any = {"encoding": "utf-8", "errors": "backslashreplace"}
-"""Of written files. A model's answer may end in half a surrogate pair, which JSON can escape."""
 OnEpisode = Callable[[int, int], None]
 """Called after each episode with the number of processed episodes and their total."""
 
@@ -113,7 +114,8 @@ class Card:
         """Add a run to the card; returns the run's columns of each line."""
         split = str(run.config["identity"]["dataset"])
         self.runs.append(run.path.name)
-        self.splits += [] if split in self.splits else [split]
+        if split not in self.splits:
+            self.splits.append(split)
         return {
             "split": split,
             "run": run.path.name,
@@ -177,11 +179,13 @@ def export(
     settings: StrategySettings = make(cls.Settings, options.settings, options.strategy)
     strategy = partial(cls, settings)
     opened = [RunFolder.read(path) for path in runs]
+    # Fields of an answer that a replay cannot know.
     fields = strategy(Toolkit()).unknown
     missing = [name for name in fields if "." in name or not options.thoughts]
     card = Card(
         options.strategy, options.form, asdict(settings), missing_fields=missing
     )
+    # Written to another file first, so that the file is complete or missing.
     new = out.with_name(f".{out.name}.new")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -204,11 +208,13 @@ def records(
 ) -> Iterator[tuple[RecordedRun, EpisodeRecord]]:
     """Iterate over the episodes of several runs, and report the progress after each."""
     total = sum(len(run.index) for run in runs)
-    pairs = ((run, record) for run in runs for record in run.records())
-    for done, pair in enumerate(pairs, 1):
-        yield pair
-        if on_episode:
-            on_episode(done, total)
+    done = 0
+    for run in runs:
+        for record in run.records():
+            yield run, record
+            done += 1
+            if on_episode:
+                on_episode(done, total)
 
 
 def _lines(
@@ -219,6 +225,7 @@ def _lines(
     on_episode: OnEpisode | None,
 ) -> Iterator[list[str]]:
     """Yield the lines of each episode that is not left out."""
+    # Lines that were written already, from any of the runs.
     digests: set[bytes] = set()
     shared = Shared()
     data = {}
@@ -256,6 +263,7 @@ def _lines(
         except Omitted as reason:
             card.omit(str(reason))
             continue
+        # Columns that all lines of an episode share.
         ending = {"family": dataset.family.name, **about, "success": success}
         new = []
         for player in players:
@@ -340,12 +348,11 @@ class _Player:
             self.unlisted += not listed
         _, feedback = game.carry_out(self.actor, decided)
         self.strategy.on_feedback(decided, feedback)
-        if len(self.users) < len(self.answers):
+        if not self.users and self.answers:
             # the first message also contains the task
-            first = not self.users
-            self.users.append(
-                self.prompts[-1][-1].content if first else self.strategy.turns[-1][0]
-            )
+            self.users.append(self.prompts[-1][-1].content)
+        elif len(self.users) < len(self.answers):
+            self.users.append(self.strategy.turns[-1][0])
         return feedback
 
     def lines(self, options: Export) -> list[dict[str, Any]]:
@@ -356,9 +363,8 @@ class _Player:
             "steps": len(self.answers),
         }
         answers = [{"role": "assistant", "content": answer} for answer in self.answers]
-        prompts = [
-            [{"role": m.role, "content": m.content} for m in p] for p in self.prompts
-        ]
+        prompts = list(map(_as_json, self.prompts))
+        # A conversation has the task once, and each observation as one message.
         if options.form == "chat":
             *chat, _ = prompts[0]
             for text, answer in zip(self.users, answers, strict=True):
@@ -370,6 +376,10 @@ class _Player:
                 zip(prompts, answers, strict=True), 1
             )
         ]
+
+
+def _as_json(prompt: Sequence[Message]) -> list[dict[str, str]]:
+    return [{"role": each.role, "content": each.content} for each in prompt]
 
 
 async def _replay(
@@ -394,16 +404,18 @@ async def _replay(
             "needs_stop": dataset.needs_stop,
         }
         players[actor] = _Player(actor, strategy, {**tools, **sources, "rng": rng})
+    # The recorded actions are carried out again, by strategies that are asked for them.
     for player in players.values():
         await player.strategy.begin(task.episode)
     for step in trajectory.steps:
         if step.actor not in players:
             raise Omitted("with an actor that the world does not have")
         if isinstance(step.decision, Decision):
-            thought = step.decision.thought if thoughts else ""
-            feedback = await players[step.actor].take(
-                game, step.decision.action, thought
-            )
+            thought = ""
+            if thoughts:
+                thought = step.decision.thought
+            player = players[step.actor]
+            feedback = await player.take(game, step.decision.action, thought)
             if feedback.status != step.feedback.status:
                 raise Omitted("with other feedback when replayed")
     return [player for player in players.values() if player.prompts]
@@ -456,28 +468,31 @@ def publish(
         with needing("Parquet is written by duckdb", "parquet"):
             duckdb = import_module("duckdb")
     paths = {name: out / "data" / f"{name}.jsonl" for name in TABLES}
+    # Two tables of prompts, and two of steps.
     card = export(runs, paths["chat"], replace(options, form="chat"), on_episode)
     export(runs, paths["completion"], replace(options, form="steps"))
     opened = [RunFolder.read(path) for path in runs]
-    steps = (
-        {**about, **row_of(step)}
-        for run in opened
-        for step, about in _steps(run, options)
-    )
+    steps = chain.from_iterable(_step_rows(run, options) for run in opened)
     tables = {"steps": steps, "trajectory": _pictured(opened, options, out / "images")}
     for name, table in tables.items():
         with paths[name].open("w", newline="\n", **_ENCODING) as file:
             file.writelines(
                 escaped(json.dumps(row, ensure_ascii=False)) + "\n" for row in table
             )
+    # Empty tables have no file of pictures, and no Parquet file.
     rows = {name: path.read_bytes().count(b"\n") for name, path in paths.items()}
     for name, path in paths.items():
         path.with_name(f"{path.name}.card.json").unlink(missing_ok=True)
         if name == "trajectory" and not rows[name]:
             path.unlink()
         elif duckdb is not None and rows[name]:
-            _pack(duckdb, path, out / "images" if name == "trajectory" else None)
-    suffix = "parquet" if parquet else "jsonl"
+            images = None
+            if name == "trajectory":
+                images = out / "images"
+            _pack(duckdb, path, images)
+    suffix = "jsonl"
+    if parquet:
+        suffix = "parquet"
     (out / "README.md").write_text(card_text(opened, card, rows, suffix), **_ENCODING)
     return card
 
@@ -489,6 +504,7 @@ def _pack(duckdb: Any, path: Path, images: Path | None) -> None:
     def quoted(name: Path) -> str:
         return "'" + str(name).replace("'", "''") + "'"
 
+    # duckdb reads JSON Lines and writes Parquet; pictures are joined by their file names.
     source = f"read_json({quoted(path)}, format='newline_delimited', maximum_object_size=100000000"
     table = f"SELECT * FROM {source})"
     if images is not None:
@@ -522,6 +538,7 @@ def card_text(
             f"  - name: {name}\n    dtype: {kind}"
             for name, (_, kind) in PICTURED.items()
         ]
+    # The runs with the checksums of their data.
     played = []
     for run in runs:
         identity = run.config["identity"]
@@ -530,6 +547,7 @@ def card_text(
         played.append(
             f"| {' | '.join(str(cell).replace('|', '/') for cell in cells)} |"
         )
+    # YAML for the hub, then Markdown for people.
     lines = [
         "---\nlanguage:\n- en\ntags:\n- wayword\n- embodied\n- navigation",
         "configs:",
@@ -572,11 +590,13 @@ def _pictured(
             observation = step.observation
             if task is None or not isinstance(observation, Mapping):
                 continue
+            # The actor's camera, if it has one, else a part of the place's panorama.
             content = observation.get("image")
             place = observation.get(dataset.family.place)
             if isinstance(content, bytes) and content:
-                png = content.startswith(b"\x89PNG")
-                picture = Image(content, "image/png" if png else "image/jpeg")
+                picture = Image(content)
+                if content.startswith(b"\x89PNG"):
+                    picture = Image(content, "image/png")
             elif camera is not None and place is not None:
                 heading = float(observation.get("heading", 0.0))
                 elevation = float(observation.get("elevation", 0.0))
@@ -586,11 +606,12 @@ def _pictured(
                 )
             else:
                 continue
+            # Pictures are numbered in the order of the rows.
             count += 1
             images.mkdir(exist_ok=True)
-            name = (
-                f"{count:08d}.{'png' if picture.media_type == 'image/png' else 'jpg'}"
-            )
+            name = f"{count:08d}.jpg"
+            if picture.media_type == "image/png":
+                name = f"{count:08d}.png"
             (images / name).write_bytes(picture.data)
             row = {
                 **about,
@@ -616,16 +637,25 @@ def _steps(run: RecordedRun, options: Export) -> Iterator[tuple[Step, dict[str, 
                 yield step, {**about, "step": number, "success": success}
 
 
+def _step_rows(run: RecordedRun, options: Export) -> Iterator[dict[str, Any]]:
+    for step, about in _steps(run, options):
+        yield {**about, **row_of(step)}
+
+
 def row_of(step: Step) -> dict[str, Any]:
     """A step as a row of a table."""
     decision = step.decision
-    rejected = isinstance(decision, Rejection)
+    action = rejection = ""
+    if isinstance(decision, Rejection):
+        rejection = decision.reason
+    else:
+        action = str(decision.action)
     return {
         "actor": step.actor,
-        "action": "" if isinstance(decision, Rejection) else str(decision.action),
+        "action": action,
         "thought": decision.thought,
-        "rejected": rejected,
-        "rejection": decision.reason if isinstance(decision, Rejection) else "",
+        "rejected": isinstance(decision, Rejection),
+        "rejection": rejection,
         "status": step.feedback.status,
         "observation": dump(step.observation).decode(),
         "feedback": dump(step.feedback.details).decode(),

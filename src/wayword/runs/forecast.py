@@ -27,7 +27,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import cycle, islice
+from itertools import chain, cycle, islice
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -50,22 +50,28 @@ from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.prices import load_prices
 from wayword.models.scripted import smallest
 from wayword.models.servers.profile import Profile, has_profile, profile_of
-from wayword.runs import plan as plans
-from wayword.runs.active import (
-    choose,
-    demonstrations,
-    in_recorded_order,
-    open_models,
-)
+from wayword.runs.cast import AgentParts
 from wayword.runs.config import Checksums
+from wayword.runs.demonstrations import demonstrations
+from wayword.runs.identity import identity, run_folder
+from wayword.runs.opening import model_choices, open_agent, open_dataset, open_models
+from wayword.runs.plan import Plan
 from wayword.runs.play import EXPERTS, expert_solution
 from wayword.runs.power import FEWEST, assumed_error, shown_by
 from wayword.runs.record import RunFolder, is_run
+from wayword.runs.selection import choose, in_recorded_order
 
-SLACK = 1.1  # steps of a language model per step of the expert, due to detours and rejections
-THINKING_SHARE = 0.4  # average share of its thinking budget that a reasoning model uses
-LOOK = 16  # turns within which every agent calls a model: a full look around takes at most 13
-REHEARSED = 6  # episodes to rehearse, spread over the plan
+# Steps of a language model per step of the expert, due to detours and rejections.
+SLACK = 1.1
+
+# Average share of its thinking budget that a reasoning model uses.
+THINKING_SHARE = 0.4
+
+# Turns within which every agent calls a model: a full look around takes at most 13.
+LOOK = 16
+
+# Episodes to rehearse, spread over the plan.
+REHEARSED = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,7 @@ class Forecast:
     range: tuple[float, float] = (0.0, math.inf)
 
 
-def forecast(plan: plans.Plan, rehearsed: int = REHEARSED) -> Forecast:
+def forecast(plan: Plan, rehearsed: int = REHEARSED) -> Forecast:
     """Estimate the usage and cost of a plan from a rehearsal. No model is called.
 
     Raises the same ``UsageError`` and ``DataError`` as the run, except for a missing key.
@@ -107,23 +113,26 @@ def forecast(plan: plans.Plan, rehearsed: int = REHEARSED) -> Forecast:
     if path is not None:
         plan = in_recorded_order(plan, path)
     numbers = choose(plan, tasks)
+    # Rehearsed episodes are spread over the plan.
     step = max(1, math.ceil(len(numbers) / max(1, rehearsed)))
     sample = [tasks[number] for number in numbers[::step][:rehearsed]]
     estimate = stage.estimate(sample, len(numbers))
     if path is not None and is_run(path):
         estimate = _measured(stage, path, numbers, estimate, rehearsed)
-    first = stage.first_calls(sample[0]) if sample else ()
+    first: tuple[ModelCall, ...] = ()
+    if sample:
+        first = stage.first_calls(sample[0])
     return replace(estimate, first_calls=first, window=stage.window("main"))
 
 
 class _Stage:
     """Rehearsals of a plan's episodes, each played only once."""
 
-    def __init__(self, plan: plans.Plan) -> None:
+    def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.dataset = plans.open_dataset(plan)
-        self.agent = plans.open_agent(plan, self.dataset)
-        self.choices = plans.model_choices(plan, self.agent)
+        self.dataset = open_dataset(plan)
+        self.agent = open_agent(plan, self.dataset)
+        self.choices = model_choices(plan, self.agent)
         try:  # for their context windows and identities
             self.opened = open_models(replace(plan, cache=None, rpm=None), self.choices)
         except UsageError as error:
@@ -150,18 +159,25 @@ class _Stage:
         """Estimate ``episodes`` episodes from a rehearsal of these tasks."""
         plan = self.plan
         choices = self.choices
+        # Each task is rehearsed once, however often it is needed.
         for task in tasks:
             if task.episode.id not in self._rehearsed:
                 self._rehearsed[task.episode.id] = self._rehearse(task)
         rehearsals = [self._rehearsed[task.episode.id] for task in tasks]
         rehearsals = [each for each in rehearsals if each[0].steps or each[1]]
-        extra = self._extra_prompt_tokens(tasks[0]) if tasks else 0
+        extra = 0
+        if tasks:
+            extra = self._extra_prompt_tokens(tasks[0])
         table = load_prices(plan.prices)
         prices = {role: table.of(name) for role, (name, _) in choices.items()}
         profiles = {
             role: _profile(name, settings) for role, (name, settings) in choices.items()
         }
-        main = "main" if "main" in choices else next(iter(choices), "")
+        main = next(iter(choices), "")
+        if "main" in choices:
+            main = "main"
+
+        # Sum up the calls of all rehearsals, each by the factor to a real episode.
         calls = prompt_tokens = completion_tokens = dollars = max_dollars = 0.0
         costs = []
         for trajectory, factor in rehearsals:
@@ -169,13 +185,19 @@ class _Stage:
             for call in trajectory.calls():
                 if call.answer is None:
                     continue
-                role = call.role if call.role in choices else main
-                samples = call.sampling.n if call.sampling else 1
-                limit = call.sampling.max_tokens * samples if call.sampling else 0
+                role = call.role
+                if role not in choices:
+                    role = main
+                sampling = call.sampling or Sampling(max_tokens=0)
+                samples = sampling.n
+                limit = sampling.max_tokens * samples
                 profile = profiles.get(role, Profile())
                 price = prices.get(role)
-                prompt = call.answer.usage.prompt + (extra if role == main else 0)
-                prompt *= 1 if profile.samples else samples
+                prompt = call.answer.usage.prompt
+                if role == main:
+                    prompt += extra
+                if not profile.samples:
+                    prompt *= samples  # one request a sample
                 thinking = profile.thinking * samples
                 text = call.answer.usage.completion
                 usage = Usage(prompt, text + round(THINKING_SHARE * thinking))
@@ -188,26 +210,33 @@ class _Stage:
                         Usage(prompt, thinking + max(text, limit))
                     )
             costs.append(dollars - before)
+
         scale = episodes / max(1, len(rehearsals))
-        unpriced = tuple(
-            choices[role][0] for role, price in prices.items() if price is None
-        )
-        return Forecast(
+        estimate = Forecast(
             episodes,
             calls / max(1, len(rehearsals)),
             round(prompt_tokens * scale),
             round(completion_tokens * scale),
-            None if unpriced else dollars * scale,
-            None if unpriced else max_dollars * scale,
-            unpriced,
+            dollars * scale,
+            max_dollars * scale,
             range=dollars_range(costs, episodes),
-            unprofiled=tuple(
-                name
-                for name, settings in choices.values()
-                if name.startswith("openai:")
-                and not {"profile", "thinking"} & settings.keys()
-                and not has_profile(name.partition(":")[2])
-            ),
+            unprofiled=self._unprofiled(),
+        )
+        unpriced = [choices[role][0] for role, price in prices.items() if price is None]
+        if unpriced:
+            return replace(
+                estimate, dollars=None, max_dollars=None, unpriced=tuple(unpriced)
+            )
+        return estimate
+
+    def _unprofiled(self) -> tuple[str, ...]:
+        """Models that might reason, as neither a profile nor a setting says how much."""
+        return tuple(
+            name
+            for name, settings in self.choices.values()
+            if name.startswith("openai:")
+            and not {"profile", "thinking"} & settings.keys()
+            and not has_profile(name.partition(":")[2])
         )
 
     def run_folder(self) -> Path | None:
@@ -216,16 +245,20 @@ class _Stage:
         if plan.out is not None or not self.opened:
             return plan.out
         checksum = Checksums().combined(self.dataset.files)
-        identity = plans.identity(plan, self.dataset, self.agent, self.opened, checksum)
-        return plans.run_folder(plan, identity)
+        named = identity(plan, self.dataset, self.agent, self.opened, checksum)
+        return run_folder(plan, named)
 
     def window(self, role: str) -> int:
         """Context window of a role's model in tokens, 0 if unknown."""
-        return self.opened[role].window if role in self.opened else 0
+        if role not in self.opened:
+            return 0
+        return self.opened[role].window
 
     def first_calls(self, task: Task) -> tuple[ModelCall, ...]:
         """The first calls of an episode, with the run's settings."""
-        for steps in (1, 4, LOOK) if self.choices else ():
+        if not self.choices:
+            return ()
+        for steps in (1, 4, LOOK):
             if calls := tuple(self._play(task, self.agent, steps).calls()):
                 return calls[:2]
         return ()
@@ -233,9 +266,11 @@ class _Stage:
     def _rehearse(self, task: Task) -> tuple[Trajectory, float]:
         """A rehearsed episode, and the factor by which a real one would be longer."""
         ends_itself = all(parts.cls.ends_itself for parts in self.agent.playing())
-        if self._scripted or ends_itself:
-            agent = self.agent if self._scripted else self._constrained
-            return self._play(task, agent, self._max_steps), 1.0
+        if self._scripted:
+            return self._play(task, self.agent, self._max_steps), 1.0
+        if ends_itself:
+            return self._play(task, self._constrained, self._max_steps), 1.0
+        # A model's episode has about as many steps as the expert's.
         steps = min(float(self._max_steps), self._expert_steps(task))
         limit = max(1, round(steps))
         while True:  # until each actor has as many counted turns as the expert
@@ -249,21 +284,26 @@ class _Stage:
                 )
             limit = min(self._max_steps, math.ceil(limit * steps / max(0.5, counted)))
 
-    def _play(self, task: Task, agent: plans.AgentParts, max_steps: int) -> Trajectory:
+    def _play(self, task: Task, agent: AgentParts, max_steps: int) -> Trajectory:
         examples = demonstrations(self.dataset)
         seed = self.plan.seed
-        models = dict[str, Model](self.opened if self._scripted else {})
-        for role, (name, settings) in () if self._scripted else self.choices.items():
-            profile = _profile(name, settings)
-            ranks = not name.startswith("openai:") or (
-                profile.completions and profile.logprobs > 0
-            )
-            writes = not ranks or settings.get("choose") == "constrained"
-            models[role] = Rehearsal(name, self.window(role), writes)
+        models = self.opened
+        if not self._scripted:
+            models = {role: self._stand_in(role) for role in self.choices}
         setup = Setup(
             self.dataset, agent.make, models, seed, max_steps, demonstrations=examples
         )
         return asyncio.run(rollout(task, setup))
+
+    def _stand_in(self, role: str) -> Model:
+        """A model that answers in place of a role's. It ranks options if the real one does."""
+        name, settings = self.choices[role]
+        profile = _profile(name, settings)
+        ranks = profile.completions and profile.logprobs > 0
+        if not name.startswith("openai:"):
+            ranks = True
+        writes = not ranks or settings.get("choose") == "constrained"
+        return Rehearsal(name, self.window(role), writes)
 
     def _extra_prompt_tokens(self, task: Task) -> int:
         """Tokens by which the run's main prompts are longer than those of constrained decoding."""
@@ -273,24 +313,33 @@ class _Stage:
         for agent in (self.agent, self._constrained):
             calls = self._play(task, agent, 1).calls()
             main = [call for call in calls if call.role not in self.agent.roles]
-            lengths.append(estimated_tokens(main[0].prompt) if main else 0)
+            length = 0
+            if main:
+                length = estimated_tokens(main[0].prompt)
+            lengths.append(length)
         return lengths[0] - lengths[1]
 
     def _expert_steps(self, task: Task) -> float:
         """Turns of the expert per actor; half the limit if no expert can play the episode."""
         actors = len(task.episode.actors)
         # the expert prefers single motions, but a model uses skills; the oracle takes shortcuts
-        for how in ("skills", "gold") if actors <= 1 else ():
-            if how in self.dataset.solutions:
+        kinds: tuple[str, ...] = ("skills", "gold")
+        names: tuple[str, ...] = EXPERTS
+        if actors > 1:
+            kinds = ()
+            names = ("team", *EXPERTS)
+        for kind in kinds:
+            if kind in self.dataset.solutions:
                 with suppress(WaywordError, PlanningFailed):
-                    return len(self.dataset.solve(task, how))
+                    return len(self.dataset.solve(task, kind))
         steps = 0.0
         with suppress(WaywordError):
-            names = ("team", *EXPERTS) if actors > 1 else EXPERTS
             _, scores, _ = expert_solution(self.plan, self.dataset, task, names)
             if scores is not None and scores.get("sr", 1.0) > 0:
                 steps = scores.get("steps", 0.0)
-        return steps / max(1, actors) if steps else self._max_steps / 2
+        if steps:
+            return steps / max(1, actors)
+        return self._max_steps / 2
 
 
 def _constrained(settings: Any) -> Any:
@@ -326,10 +375,11 @@ def _measured(
     if not pilot:
         return estimate
     scores = [finished[task_id(dataset.tasks, number)] for number in pilot]
-    seconds, calls, prompt, completion = (
-        sum(each.get(key, 0.0) for each in scores)
-        for key in ("seconds", "calls", "prompt_tokens", "completion_tokens")
-    )
+
+    def total(key: str) -> float:
+        return sum(each.get(key, 0.0) for each in scores)
+
+    # How much longer the others are, by rehearsals of some of both.
     sample = pilot[:: max(1, len(pilot) // rehearsed)][:rehearsed]
     pilot_tasks = [dataset.tasks[number] for number in sample]
     similar = stage.estimate(pilot_tasks, estimate.episodes)
@@ -339,25 +389,32 @@ def _measured(
         completion_scale *= (estimate.completion_tokens or 1) / (
             similar.completion_tokens or 1
         )
-    priced = all("cost" in each for each in scores)
+
     dollars = estimate.dollars
     likely = estimate.range
     most = estimate.max_dollars
-    if priced:
+    if all("cost" in each for each in scores):
         costs = [each["cost"] for each in scores]
         dollars = prompt_scale * sum(costs)
         # the others may be longer, as for the mean
         longer = prompt_scale * len(scores) / estimate.episodes
         low, high = dollars_range(costs, estimate.episodes)
         likely = (longer * low, longer * high)
-        most = None if most is None else max(most, dollars)
-    concurrency = plan.concurrency * (plan.workers if plan.engine else 1)
-    minutes = max(seconds / 60 / concurrency, calls / plan.rpm if plan.rpm else 0)
+        if most is not None:
+            most = max(most, dollars)
+
+    # The time: as the episodes took, but no faster than the rate limit.
+    concurrency = plan.concurrency
+    if plan.engine:
+        concurrency *= plan.workers
+    minutes = total("seconds") / 60 / concurrency
+    if plan.rpm:
+        minutes = max(minutes, total("calls") / plan.rpm)
     return replace(
         estimate,
-        calls=calls / len(scores),
-        prompt_tokens=round(prompt_scale * prompt),
-        completion_tokens=round(completion_scale * completion),
+        calls=total("calls") / len(scores),
+        prompt_tokens=round(prompt_scale * total("prompt_tokens")),
+        completion_tokens=round(completion_scale * total("completion_tokens")),
         dollars=dollars,
         max_dollars=most,
         range=likely,
@@ -401,24 +458,27 @@ def lines(estimate: Forecast) -> list[str]:
             f"--- prompt {number} of the first episode, role {call.role}, {tokens}"
         )
         if isinstance(call.prompt, str):
-            text_lines += ["[text]", call.prompt, ""]
+            text_lines += ["[text]", call.prompt]
         else:
-            text_lines += [
-                line for m in call.prompt for line in (f"[{m.role}]", m.content)
-            ]
-            text_lines.append("")
+            for message in call.prompt:
+                text_lines += [f"[{message.role}]", message.content]
+        text_lines.append("")
     text_lines.append(_power(estimate))
+    # Agents without a model cost nothing.
     if not estimate.calls:
         return [*text_lines, f"{estimate.episodes} episodes without model calls"]
     basis = "estimated by a rehearsal with legal actions and thoughts of typical length"
     if estimate.measured:
         basis = f"based on {estimate.measured} finished episodes"
-    window = f"; context window {estimate.window:,} tokens" if estimate.window else ""
+    calls = f"{estimate.episodes} episodes, {estimate.calls:.1f} calls each ({basis})"
+    if estimate.window:
+        calls += f"; context window {estimate.window:,} tokens"
     text_lines += [
-        f"{estimate.episodes} episodes, {estimate.calls:.1f} calls each ({basis}){window}",
+        calls,
         f"tokens: {estimate.prompt_tokens:,} read, {estimate.completion_tokens:,} written",
         _dollars(estimate),
     ]
+    # Rate limits are compared with these rates.
     if estimate.hours is not None:
         minutes = max(estimate.hours * 60, 1e-9)
         requests = estimate.calls * estimate.episodes / minutes
@@ -427,11 +487,12 @@ def lines(estimate: Forecast) -> list[str]:
             f"time: {_duration(estimate.hours)} with {estimate.concurrency} concurrent episodes; "
             f"{requests:,.0f} requests and {rate:,.0f} tokens per minute"
         )
-    for name in () if estimate.measured else dict.fromkeys(estimate.unprofiled):
-        text_lines.append(
+    if not estimate.measured:
+        text_lines += [
             f"thinking tokens of {name} are not counted, because no profile matches its name; for "
             "a reasoning model, add --set model.profile=reasoning"
-        )
+            for name in dict.fromkeys(estimate.unprofiled)
+        ]
     return text_lines
 
 
@@ -467,19 +528,24 @@ def row_lines(named: Sequence[tuple[str, Forecast]]) -> list[str]:
     rows = []
     for name, each in named:
         calls = f"{each.episodes:,} episodes, {each.calls:.1f} calls each"
-        time = "" if each.hours is None else f", {_duration(each.hours)}"
-        rows.append(f"{name}: {calls}, {_tokens(each)}{time}, {_dollars(each)}")
+        parts = [calls, _tokens(each), _dollars(each)]
+        if each.hours is not None:
+            parts.insert(2, _duration(each.hours))
+        rows.append(f"{name}: {', '.join(parts)}")
     if len(rows) > 1:
+        estimates = [each for _, each in named]
         sums: dict[str, Any] = {}
         for key in ("prompt_tokens", "completion_tokens", "dollars", "max_dollars"):
-            values = [getattr(each, key) for _, each in named]
-            sums[key] = None if None in values else sum(values)
-        unpriced = tuple(name for _, each in named for name in each.unpriced)
+            values = [getattr(each, key) for each in estimates]
+            sums[key] = None
+            if None not in values:
+                sums[key] = sum(values)
+        unpriced = tuple(chain.from_iterable(each.unpriced for each in estimates))
         # Errors of forecasts may share a cause, so that their ends are added.
-        ends = [sum(each.range[end] for _, each in named) for end in (0, 1)]
-        likely = (ends[0], ends[1])
+        low = sum(each.range[0] for each in estimates)
+        high = sum(each.range[1] for each in estimates)
         total = replace(
-            named[0][1], **sums, unpriced=unpriced, measured=0, range=likely
+            estimates[0], **sums, unpriced=unpriced, measured=0, range=(low, high)
         )
         rows.append(f"total: {_tokens(total)}, {_dollars(total)}")
     return rows
@@ -491,19 +557,36 @@ def _tokens(estimate: Forecast) -> str:
 
 # A model for rehearsals: legal actions that do not stop, and texts of typical length.
 
-# Words of a free text in an answer: a thought, a summary, an expert's opinion
+# Words of a free text in an answer: a thought, a summary, an expert's opinion.
 LENGTH = 45
-SENTENCE = 20  # words of a free text if the prompt requests one sentence
-PART = 12  # words of a part of a section, such as the progress so far, and of a message
-LISTED = 8  # words of a list item: an action with its place, a landmark with its types
-CONTINUED = 26  # tokens added to raw text for a chat model
 
+# Words of a free text if the prompt requests one sentence.
+SENTENCE = 20
+
+# Words of a part of a section, such as the progress so far, and of a message.
+PART = 12
+
+# Words of a list item: an action with its place, a landmark with its types.
+LISTED = 8
+
+# Tokens added to raw text for a chat model.
+CONTINUED = 26
+
+# Repeated for a text of any length.
 THOUGHT = (
     "the words that a thought takes up before an action, about sixty tokens of them;"
 )
+
+# The end of a prompt with a list of numbered actions, the next of which the model writes.
 _NUMBER = re.compile(r"(\d+)\.\s*$")
+
+# A prompt that requests one sentence.
 _ONE_SENTENCE = re.compile(r"\bone (?:concise )?sentence\b")
+
+# Actions with a text as argument.
 _SPEAKS = ("chat", "ask")
+
+# Answers that end the episode.
 _STOPS = re.compile(r"\bstop\b|\"arrived\": true|\bfinish", re.IGNORECASE)
 
 
@@ -516,7 +599,9 @@ def _profile(name: str, settings: Mapping[str, Any]) -> Profile:
         model, settings.get("profile", ""), not settings.get("base_url")
     )
     thinking = settings.get("thinking")
-    return profile if thinking is None else replace(profile, thinking=int(thinking))
+    if thinking is None:
+        return profile
+    return replace(profile, thinking=int(thinking))
 
 
 @dataclass(slots=True)
@@ -559,16 +644,16 @@ class Rehearsal(Model):
             parts = [prompt]
         else:
             parts = [prompt[0].content, prompt[-1].content]
+        words = LENGTH
         if any(_ONE_SENTENCE.search(text) for text in parts):
             words = SENTENCE
-        else:
-            words = LENGTH
+        # A legal answer to the constraint, else a text of typical length.
         if sampling.choices:
             return self._rng.choice(sampling.choices)
         if sampling.json_schema is not None:
             return json.dumps(_filled(sampling.json_schema, self._rng, words=words))
-        number = _NUMBER.search(prompt) if isinstance(prompt, str) else None
-        if number:  # a list of numbered actions to continue
+        if isinstance(prompt, str) and (number := _NUMBER.search(prompt)):
+            # a list of numbered actions to continue
             ahead = range(int(number[1]) + 1, int(number[1]) + sampling.max_tokens // 4)
             return "\n".join([" forward", *(f"{n}. forward" for n in ahead)])
         return _words(min(words, sampling.max_tokens))
@@ -586,13 +671,17 @@ def _filled(
         if schema.get(keyword):
             return _filled(rng.choice(schema[keyword]), rng, root, words)
     if "properties" in schema:
-        length = words if schema is root else min(words, PART)
-        value = {
-            k: _filled(v, rng, root, length) for k, v in schema["properties"].items()
-        }
+        if schema is not root:
+            words = min(words, PART)
+        fields = schema["properties"].items()
+        value = {name: _filled(field, rng, root, words) for name, field in fields}
+        # Only actions that speak have a text as argument.
         if ARGUMENT in value:
-            value[ARGUMENT] = _words(PART) if value.get("action") in _SPEAKS else ""
+            value[ARGUMENT] = ""
+            if value.get("action") in _SPEAKS:
+                value[ARGUMENT] = _words(PART)
         return value
+    # Lists have three items, unless the schema demands another number.
     if schema.get("type") == "array" and "enum" not in schema:
         count = schema.get("minItems", 0) or min(3, schema.get("maxItems", 3))
         return [
@@ -612,4 +701,6 @@ def _words(count: int) -> str:
 def _duration(hours: float) -> str:
     if hours < 1 / 60:
         return f"{hours * 3600:.0f} seconds"
-    return f"{hours:.1f} hours" if hours >= 1 else f"{hours * 60:.0f} minutes"
+    if hours < 1:
+        return f"{hours * 60:.0f} minutes"
+    return f"{hours:.1f} hours"

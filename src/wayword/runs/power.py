@@ -21,7 +21,9 @@ import numpy as np
 from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.metrics.intervals import estimates
 from wayword.runs import config as configs
-from wayword.runs.plan import Plan, open_dataset, split_name
+from wayword.runs.identity import split_name
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder, is_run
 
 DETECTABLE = 2.8

@@ -20,6 +20,7 @@ import socket
 from collections import Counter, deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -39,35 +40,37 @@ from wayword.models.middleware.budget import EPISODE, Account, Call
 from wayword.models.middleware.prices import Price
 from wayword.models.middleware.rate import Limiter
 from wayword.runs import config as configs
-from wayword.runs.active import (
-    ActiveRun,
-    Moves,
-    config_of,
-    line_of,
-    model_notices,
-    open_models,
-    setup_of,
-)
+from wayword.runs.active import ActiveRun, Moves, config_of, line_of, setup_of
 from wayword.runs.codec import plain
-from wayword.runs.plan import (
-    Plan,
+from wayword.runs.opening import (
     model_choices,
+    model_notices,
     open_agent,
     open_dataset,
+    open_models,
     takes_a_person,
 )
+from wayword.runs.plan import Plan
 from wayword.runs.record import FailedEpisode, Line, is_run
 
+# Attempts to play an episode before it is recorded as failed. Many, because when a process dies,
+# all of its episodes count an attempt, and only one of them may be the cause.
 _TRIES = 12
-"""Attempts to play an episode before it is recorded as failed. Many, because when a process dies,
-all of its episodes count an attempt, and only one of them may be the cause."""
-_DEATHS = 5  # restarts of a player that dies before it has opened the run
-# Consecutive episodes assigned to a player at once, as they often share a scene
+
+# Restarts of a player that dies before it has opened the run.
+_DEATHS = 5
+
+# Consecutive episodes assigned to a player at once, as they often share a scene.
 _CHUNK = 32
-_TIMEOUT = 10.0  # seconds to connect to $RAY_ADDRESS
-# Bytes of Ray's object store on this machine; episodes are small messages
+
+# Seconds to connect to $RAY_ADDRESS.
+_TIMEOUT = 10.0
+
+# Bytes of Ray's object store on this machine; episodes are small messages.
 _STORE = 128 << 20
-_POLL = 0.5  # seconds between polls of the players' progress
+
+# Seconds between polls of the players' progress.
+_POLL = 0.5
 
 
 async def play(active: ActiveRun, todo: Sequence[int], account: Account) -> Outcome:
@@ -158,6 +161,7 @@ class _Driver:
         self._over = asyncio.Event()
         plan = active.plan
         path = active.folder.path
+        # The account must be where the run folder is: it writes the ledger.
         budget = {"max_tokens": account.max_tokens, "max_dollars": account.max_dollars}
         node = ray.get_runtime_context().get_node_id()
         near = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
@@ -199,6 +203,7 @@ class _Driver:
             await self._bank.open.remote()
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None
+        # Until an error, the end of the budget, or the last episode.
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._use(seat)) for seat in range(len(self._players))
@@ -207,6 +212,7 @@ class _Driver:
             await self._over.wait()
             for task in tasks:
                 task.cancel()
+        # Players close their models, and say what users should know.
         notices: list[str] = []
         for seat in self._processes:
             with suppress(self._ray.exceptions.RayError, TimeoutError):
@@ -253,7 +259,9 @@ class _Driver:
                 *(asyncio.wait_for(each, 5) for each in requests),
                 return_exceptions=True,
             )
-            moves = [move for each in polled if isinstance(each, list) for move in each]
+            # A player that is busy or dead sends none.
+            lists = [each for each in polled if isinstance(each, list)]
+            moves = list(chain.from_iterable(lists))
             if active.reporter:
                 workers = [name.rpartition(":")[0] for name in self._processes.values()]
                 active.reporter.show(active.done, moves, workers)
@@ -327,6 +335,7 @@ class _Driver:
         self._outcome.finished += line.scores is not None
 
     def _stop(self, error: Exception) -> None:
+        # A spent budget and an unusable model end a run in order; other errors raise.
         outcome = self._outcome
         cause = getattr(error, "cause", error)
         if isinstance(cause, BudgetExhausted):
@@ -435,7 +444,10 @@ class Bank(Account):
     async def admit(self, call: Call) -> None:
         """Wait until a call is admitted: it counts to this account's meter of its episode."""
         copy = call.episode
-        meter = call.episode = self._meters.get(copy.number) if copy else None
+        meter = None
+        if copy is not None:
+            meter = self._meters.get(copy.number)
+        call.episode = meter
         EPISODE.set(meter)
         while meter is not None and copy is not None and meter.turns < copy.turns:
             self.stepped()
@@ -485,6 +497,7 @@ class Player:
         plan = self._plan
         bank = self._bank
         account = Account(desk=bank)
+        # The shared account has the prices of earlier sessions.
         prices = await bank.join(self._seat, self._name)
         self._dataset = dataset = open_dataset(plan)
         agent = open_agent(plan, dataset)
@@ -496,6 +509,7 @@ class Player:
         account.prices |= prices
         for model in self._models.values():
             await model.prepare()
+        # Another version or other files on this machine would play another run.
         identity = plain(config_of(plan, dataset, agent, self._models))
         if mismatch := configs.difference({"identity": self._identity}, identity):
             name, required, actual = mismatch

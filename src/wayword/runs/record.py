@@ -81,9 +81,14 @@ class Line:
         """Encode an episode. Raises ``RecordingError`` for a value that has no JSON form."""
         name = record.episode_id
         trajectory = record.trajectory
-        scores = None if isinstance(record, FailedEpisode) else dict(record.scores)
-        reason = record.reason if isinstance(record, FailedEpisode) else ""
-        outcome = {"reason": reason} if scores is None else {"scores": scores}
+        scores = None
+        reason = ""
+        outcome: dict[str, Any] = {}
+        if isinstance(record, FailedEpisode):
+            outcome["reason"] = reason = record.reason
+        else:
+            outcome["scores"] = scores = dict(record.scores)
+        # Encoded where it was played, so that the writer only appends.
         try:
             line = codec.member(
                 codec.dump({"episode": name, **outcome, "trajectory": trajectory})
@@ -231,6 +236,7 @@ class RunFolder(RecordedRun):
         with ExitStack() as opened:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
+                # Only an empty folder or a run folder is written to.
                 names = sorted(os.listdir(folder))
                 expected = {LOCK, f".{configs.NAME}.new"}
                 if (folder / EPISODES).is_file() and not (
@@ -243,6 +249,7 @@ class RunFolder(RecordedRun):
                         f"{folder}: not a run folder: it contains {foreign[0]!r} but no "
                         f"{configs.NAME}; give an empty or new folder"
                     )
+                # The lock is on the file of episodes, so that it ends with the process.
                 lines = codec.Appender(folder / EPISODES)
                 opened.callback(lines.close)
                 if not lines.lock():
@@ -303,6 +310,7 @@ class RunFolder(RecordedRun):
             raise RecordingError(
                 f"{self._episodes}: episode {name!r} is already finished"
             )
+        # Failures have a file of their own, and may be played again.
         if line.scores is None:
             self._failed.append(line.member)
             return
@@ -355,8 +363,9 @@ def _replaces(folder: Path, prepared: dict[str, Json]) -> bool:
             return False
         replaces = True
     configs.write_config(folder, prepared)
-    for name in (FAILURES, configs.SESSIONS, configs.CALLS) if replaces else ():
-        (folder / name).unlink(missing_ok=True)
+    if replaces:
+        for name in (FAILURES, configs.SESSIONS, configs.CALLS):
+            (folder / name).unlink(missing_ok=True)
     return replaces
 
 
@@ -395,7 +404,9 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
     if not runs:
         raise UsageError("name the run folders to merge")
     config = _common_config([configs.read_config(run.path) for run in runs], shards)
-    gaps: list[str] | None = [] if len(runs) == 1 else None
+    gaps: list[str] | None = None
+    if len(runs) == 1:
+        gaps = []
     owners: dict[str, Path] = {}
     new = out.with_name(f".{out.name}.{os.getpid()}.new")
     try:
@@ -461,6 +472,7 @@ def _copied(
         lines = codec.read_members(path, gaps=gaps)
     with path.open("rb") as file:
         for line in lines:
+            # Only episodes are counted and compared; failures are copied.
             if path.name == EPISODES:
                 try:
                     episode = entry_of(path, line).episode_id
@@ -504,6 +516,7 @@ def drop(path: Path, episodes: Sequence[str]) -> int:
             raise UsageError(
                 f"{path}: has no episode {name!r}; {suggest(name, [*known])}"
             )
+    # The records are moved to another file, under the lock of the run.
     removed = 0
     try:
         with ExitStack() as opened:

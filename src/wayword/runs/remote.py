@@ -122,6 +122,7 @@ class Store:
             if local_config.exists() and local_config.read_bytes() != config:
                 self._clear_copy()
             self.copy.mkdir(parents=True, exist_ok=True)
+            # Segments that the copy lacks, then the small files.
             for name in GROWING:
                 self._fetch(name)
             for name in SMALL:
@@ -148,6 +149,7 @@ class Store:
         listed = []
         with suppress(FileNotFoundError, NotADirectoryError):
             listed = self._files.ls(f"{self._root}/{name}", detail=True)
+        # Segments are named by their first byte.
         segments = sorted(
             (int(Path(info["name"]).name), int(info["size"]), info["name"])
             for info in listed
@@ -234,6 +236,7 @@ class Store:
                             "until it ends, or give another folder"
                         ) from None
                 self._sent[name] = end
+        # Small files are uploaded as a whole, if they have changed.
         for name in SMALL:
             path = self.copy / name
             content = path.read_bytes() if path.exists() else b""

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,9 +29,10 @@ from wayword.metrics.scoring import scorer
 from wayword.metrics.summary import Row, Scores, marks, summarize
 from wayword.runs import config as configs
 from wayword.runs.active import CHOSEN
+from wayword.runs.identity import cast_of, shown_split
 from wayword.runs.index import EPISODES
-from wayword.runs.opening import Trusted, dataset_of
-from wayword.runs.plan import Plan, cast_of, open_dataset, shown_split
+from wayword.runs.opening import Trusted, dataset_of, open_dataset
+from wayword.runs.plan import Plan
 from wayword.runs.record import RecordedRun, RunFolder, is_run
 from wayword.runs.remote import url_of
 
@@ -89,9 +90,11 @@ def table(
         raise UsageError("--preset and --metrics both select columns; give one")
     if preset and form != "latex":
         keys = preset_metrics(preset)
+    if isinstance(runs, Path | str):
+        runs = [runs]
     readable: list[_ScoredRun] = []
     errors: list[RecordingError | DataError] = []
-    for path in run_folders([runs] if isinstance(runs, Path | str) else runs):
+    for path in run_folders(runs):
         try:
             run = RunFolder.read(path)
             run.require("family", "dataset", "models", "data_checksum")
@@ -103,18 +106,18 @@ def table(
     for each in errors:
         if on_damaged:
             on_damaged(f"left out: {each}")
+    # A row is a run, a part of one, or several runs that differ only in their seeds.
     if by:
-        readable = [
-            part for each in readable for part in _parts(each, by, data, trusted)
-        ]
-    groups = _seed_groups(readable) if pool else [[each] for each in readable]
+        parts = [_parts(each, by, data, trusted) for each in readable]
+        readable = list(chain.from_iterable(parts))
+    groups = [[each] for each in readable]
+    if pool:
+        groups = _seed_groups(readable)
     rows = [_row(group) for group in groups]
+
     if form == "latex":
         scored = [dict(_pooled_scores(group)) for group in groups]
-        owners = {
-            name: owner for each in readable for name, owner in each.owners.items()
-        }
-        rows = comparing.mark_best(rows, scored, owners)
+        rows = comparing.mark_best(rows, scored, _owners(readable))
     if form == "latex" and preset:
         return paper_table(rows, preset)
     if keys:
@@ -135,15 +138,23 @@ def tables_of(runs: Sequence[Path], forms: Sequence[str]) -> dict[str, str]:
 def _table(
     rows: Sequence[Row], form: str, together: bool = False, wide: bool = False
 ) -> str:
-    # One table per family, as a metric such as SR is defined differently in each family.
-    width = WIDE if wide else _width()
+    width = _width(wide)
     families = dict.fromkeys(row.family for row in rows)
-    if form in ("json", "csv") or together:
-        note = "SR and other metrics are defined per family: see docs/metrics.md.\n"
-        hidden = form in ("json", "csv") or len(families) == 1
-        return tables.render(rows, form, width) + ("" if hidden else note)
-    groups = [[row for row in rows if row.family == family] for family in families]
-    return "\n".join(tables.render(group, form, width) for group in groups)
+    if form in ("json", "csv"):
+        return tables.render(rows, form, width)
+    if together:
+        text = tables.render(rows, form, width)
+        if len(families) > 1:
+            text += (
+                "SR and other metrics are defined per family: see docs/metrics.md.\n"
+            )
+        return text
+    # One table per family, as a metric such as SR is defined differently in each family.
+    texts = []
+    for family in families:
+        group = [row for row in rows if row.family == family]
+        texts.append(tables.render(group, form, width))
+    return "\n".join(texts)
 
 
 SEEDS = ("seed", "detector_seed")
@@ -227,8 +238,8 @@ def rows_by_length(
     return RowsByLength(unit, rows)
 
 
+# Number of distinct reference lengths above which ``--by length`` groups them in four ranges.
 MAX_LENGTHS = 6
-"""Number of distinct reference lengths above which ``--by length`` groups them in four ranges."""
 
 
 def _parts(
@@ -256,6 +267,7 @@ def _labeled(whole: _ScoredRun, labels: Mapping[str, str]) -> list[_ScoredRun]:
     """Split a run by labels of its episodes, sorted by label."""
     counts = Counter(labels.values())
     parts = []
+    # A part has the finished and the failed episodes with its label.
     for label in dict.fromkeys(labels.values()):
         chosen = [pair for pair in whole.scored.pairs() if labels.get(pair[0]) == label]
         failed = [name for name in whole.failed if labels.get(name) == label]
@@ -268,9 +280,15 @@ def _labeled(whole: _ScoredRun, labels: Mapping[str, str]) -> list[_ScoredRun]:
                     whole, scored=scores, failed=failed, of=counts[label], name=name
                 )
             )
-    return sorted(parts, key=lambda part: [
-        int(text) if text.isdecimal() else text for text in re.split(r"(\d+)", part.name)
-    ])  # fmt: skip
+    return sorted(parts, key=_by_numbers)
+
+
+def _by_numbers(part: _ScoredRun) -> list[str | int]:
+    """Order of names in which 10 comes after 9."""
+    key = list[str | int](re.split(r"(\d+)", part.name))
+    # Each second piece is a number.
+    key[1::2] = map(int, key[1::2])
+    return key
 
 
 def reference_length(task: Task, dataset: Dataset | None = None) -> int | None:
@@ -284,8 +302,9 @@ def reference_length(task: Task, dataset: Dataset | None = None) -> int | None:
     metres: float | None = getattr(task.reference, "shortest", None)
     if metres is not None:
         return round(metres)
-    with suppress(UsageError):  # the split has no public answers
-        return dataset.expert_length(task) if dataset else None
+    if dataset is not None:
+        with suppress(UsageError):  # the split has no public answers
+            return dataset.expert_length(task)
     return None
 
 
@@ -293,8 +312,9 @@ def length_unit(task: Task) -> str:
     """Return the unit of :func:`reference_length`: ``moves``, ``metres`` or ``actions``."""
     if isinstance(task.reference, PathReference):
         return "moves"
-    has_shortest = getattr(task.reference, "shortest", None) is not None
-    return "metres" if has_shortest else "actions"
+    if getattr(task.reference, "shortest", None) is not None:
+        return "metres"
+    return "actions"
 
 
 def _by_length(
@@ -350,6 +370,7 @@ def _compared(
     if one["family"] != two["family"]:
         families = f"{names[0]} is {one['family']} and {names[1]} is {two['family']}"
         raise UsageError(f"{families}; compare runs on the same dataset")
+    # Episodes are compared by their means over seeds.
     left = dict(_pooled_scores(first))
     right = dict(_pooled_scores(second))
     for name, finished in zip(names, (left, right), strict=True):
@@ -362,9 +383,10 @@ def _compared(
         family=one["family"], metrics=metrics, clusters=first[0].owners,
         unit=first[0].unit, primary=configs.success_of(one),
     )  # fmt: skip
-    identities = one["identity"], two["identity"]
-    fields = dict.fromkeys(key for identity in identities for key in identity)
-    differ = [key for key in fields if identities[0].get(key) != identities[1].get(key)]
+    old = one["identity"]
+    new = two["identity"]
+    fields = dict.fromkeys((*old, *new))
+    differ = [key for key in fields if old.get(key) != new.get(key)]
     return Compared(comparison, tuple(differ))
 
 
@@ -396,10 +418,12 @@ def comparisons(
         within = _seed_groups(
             [_scored_run(RunFolder.read(p), cluster, data) for p in run_folders([path])]
         )
-        single = len(within) == 1
         for each in within:
-            folder = path if single else each[0].run.path
+            folder = each[0].run.path
+            if len(within) == 1:
+                folder = path
             groups.append((short_path(folder), each))
+    # The first run is compared with each of the others, and all p values are corrected together.
     if len(groups) < 2:
         raise UsageError(
             f"compare needs at least two runs, got {len(groups)}; name another one"
@@ -407,11 +431,13 @@ def comparisons(
     (name, first), *others = groups
     results = [_compared(first, each, keys, (name, other)) for other, each in others]
     corrected = comparing.corrected([each.comparison for each in results])
-    notices = [
-        f"the runs differ in: {', '.join(each.differ)}" if len(results) == 1 else
-        f"{other} differs in: {', '.join(each.differ)}"
-        for each, (other, _) in zip(results, others, strict=True) if each.differ
-    ]  # fmt: skip
+    notices = []
+    for result, (other, _) in zip(results, others, strict=True):
+        subject = f"{other} differs"
+        if len(results) == 1:
+            subject = "the runs differ"
+        if result.differ:
+            notices.append(f"{subject} in: {', '.join(result.differ)}")
     return corrected, tuple(notices)
 
 
@@ -429,6 +455,7 @@ def score(
     predicted = predictions.read(file, dataset)
     scores = predicted.score(dataset)
     names = [task.episode.id for task, _ in predicted.pairs]
+    # What the file lacks, and what it asks of the world in vain.
     notices = []
     if predicted.missing:
         notices.append(
@@ -448,6 +475,7 @@ def score(
             }
             lines.append(json.dumps({"episode": name, **finite}))
         return Report("\n".join(lines), tuple(notices))
+    # Intervals count clusters of dependent episodes.
     clusters = dataset.clusters or INDEPENDENT
     owners: list[Hashable] = [clusters.of_task(task) for task, _ in predicted.pairs]
     unit = cluster or clusters.unit
@@ -463,10 +491,16 @@ def score(
         dataset=shown_split(plan, dataset),
         checksum=configs.Checksums().combined(dataset.files),
         clusters=owners,
-        clustered="" if unit == INDEPENDENT.unit else unit,
+        clustered=_named_unit(unit),
     )
-    width = WIDE if wide else _width()
-    return Report(tables.render([row], form, width), tuple(notices))
+    return Report(tables.render([row], form, _width(wide)), tuple(notices))
+
+
+def _named_unit(unit: str) -> str:
+    """What dependent episodes share, as tables name it; empty for independent episodes."""
+    if unit == INDEPENDENT.unit:
+        return ""
+    return unit
 
 
 def run_folders(paths: Sequence[Path | str]) -> list[Path]:
@@ -483,6 +517,7 @@ def run_folders(paths: Sequence[Path | str]) -> list[Path]:
     return folders
 
 
+# Kinds of metrics that count or measure something.
 _NEVER_NEGATIVE = ("ratio", "metres", "count", "hops", "seconds", "tokens", "dollars")
 
 
@@ -500,14 +535,14 @@ def _scored_run(
         for key in index.keys:
             kind = kinds.get(key, "")
             values = index.column(key)
-            # a mean may exceed the bounds of a rate by a rounding error
+            low = -math.inf
+            high = math.inf
             if kind == "rate":
+                # a mean may exceed the bounds by a rounding error
                 low = -1e-9
+                high = 1.0 + 1e-9
             elif kind in _NEVER_NEGATIVE:
                 low = 0.0
-            else:
-                low = -math.inf
-            high = 1.0 + 1e-9 if kind == "rate" else math.inf
             wrong = (values < low) | (values > high) | index.not_a_number(key)
             if wrong.any():
                 at = int(wrong.argmax())
@@ -539,21 +574,28 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
         identity = first.config["identity"]
         family = first.config["family"]
         agent = cast_of(identity)
-        names = [name for each in runs for name in each.scored.ids]
-        failed = [name for each in runs for name in each.failed]
+
+        # The finished episodes of all runs, then the failed ones, and their clusters.
+        names = list(chain.from_iterable(each.scored.ids for each in runs))
+        failed = list(chain.from_iterable(each.failed for each in runs))
         scored = first.scored
         if len(runs) > 1:
-            scored = Scores.of(
-                [row for each in runs for _, row in each.scored.pairs()], names
-            )
-        owner_of = {name: owner for each in runs for name, owner in each.owners.items()}
+            pairs = chain.from_iterable(each.scored.pairs() for each in runs)
+            scored = Scores.of([scores for _, scores in pairs], names)
+        owner_of = _owners(runs)
         owners = [owner_of.get(name, name) for name in (*names, *failed)]
+
         # A killed session is not logged: without it, the wall time is unknown.
-        logged = [session for each in runs for session in each.run.sessions]
-        complete = logged and sum(session.finished for session in logged) >= len(scored)
+        logged = list(chain.from_iterable(each.run.sessions for each in runs))
+        name = f"{agent} ({len(runs)} seeds)"
+        wall_seconds = None
+        if len(runs) == 1:
+            name = first.name
+            if logged and sum(each.finished for each in logged) >= len(scored):
+                wall_seconds = sum(each.seconds for each in logged)
         sample = _sample(first, len({*names, *failed}))
         row = summarize(
-            first.name if len(runs) == 1 else f"{agent} ({len(runs)} seeds)",
+            name,
             scored,
             family=family,
             metrics=configs.metrics_of(config),
@@ -561,15 +603,13 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
             of=first.of,
             failed=len(failed),
             clusters=owners,
-            wall_seconds=sum(s.seconds for s in logged)
-            if complete and len(runs) == 1
-            else None,
+            wall_seconds=wall_seconds,
             agent=agent,
             model=identity["models"].get("main", ""),
             dataset=config.get("split") or identity["dataset"],
             checksum=identity["data_checksum"],
             sees_answer=bool(config.get("sees_answer")),
-            clustered="" if first.unit == INDEPENDENT.unit else first.unit,
+            clustered=_named_unit(first.unit),
             caveats=(*configs.caveats_of(config), *SAMPLES[sample], *marks(scored)),
             runs=len(runs),
             distinct=len(set(names)),
@@ -578,9 +618,17 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
         )
         # Show the bill if it exceeds the cost of finished episodes by more than rounding (0.0001).
         dollars = sum(each.run.dollars for each in runs)
-        exceeds = dollars > (row.totals.get("cost") or 0.0) + 0.0001
-        more = {"billed": dollars} if exceeds else {}
-        return replace(row, totals={**row.totals, **more})
+        if dollars > (row.totals.get("cost") or 0.0) + 0.0001:
+            row = replace(row, totals={**row.totals, "billed": dollars})
+        return row
+
+
+def _owners(runs: Sequence[_ScoredRun]) -> dict[str, Hashable]:
+    """The cluster of each episode of several runs."""
+    owners: dict[str, Hashable] = {}
+    for each in runs:
+        owners |= each.owners
+    return owners
 
 
 SAMPLES: Mapping[str, tuple[str, ...]] = {
@@ -597,26 +645,21 @@ def _sample(run: _ScoredRun, played: int) -> str:
     is_part = played < run.of and run.name == run.run.path.name
     if not is_part or CHOSEN in run.config["caveats"]:
         return ""
-    return "first" if run.config["identity"].get("shuffle") is None else "random"
+    if run.config["identity"].get("shuffle") is None:
+        return "first"
+    return "random"
 
 
 def _settings(identity: Mapping[str, Any], pooled: bool) -> dict[str, str]:
     """All settings of a run by their names in ``--set``."""
-    groups = {
-        "": identity["settings"],
-        **{
-            f"actors.{name}.": part["settings"]
-            for name, part in identity["actors"].items()
-        },
-        "dataset.": identity["dataset_settings"],
-    }
-    settings = {
-        prefix + key: value
-        for prefix, tree in groups.items()
-        for key, value in tree.items()
-    }
-    settings |= {key: identity[key] for key in ("seed", "max_steps", "shuffle", "shard", "remember")
-                 if identity.get(key) not in (None, "")}  # fmt: skip
+    settings = dict(identity["settings"])
+    groups = {f"actors.{k}": v["settings"] for k, v in identity["actors"].items()}
+    groups["dataset"] = identity["dataset_settings"]
+    for group, tree in groups.items():
+        settings |= {f"{group}.{key}": value for key, value in tree.items()}
+    for key in ("seed", "max_steps", "shuffle", "shard", "remember"):
+        if identity.get(key) not in (None, ""):
+            settings[key] = identity[key]
     return {k: str(v) for k, v in settings.items() if not (pooled and k in SEEDS)}
 
 
@@ -647,28 +690,38 @@ def _only(
     metrics: Sequence[Metric],
 ) -> dict[str, dict[str, T]]:
     """Select metrics by key or column head; all of them if ``keys`` is empty."""
-    available = list(dict.fromkeys(key for values in scores.values() for key in values))
+    available = list(dict.fromkeys(chain.from_iterable(scores.values())))
     heads = {metric.label.lower(): metric.key for metric in reversed(metrics)}
-    selected = {
-        key if key in available else heads.get(key.lower(), key): key for key in keys
-    }
-    for key, name in selected.items():
+    # A metric may be named by its key or by the head of its column.
+    selected = set()
+    for name in keys:
+        key = name
+        if name not in available:
+            key = heads.get(name.lower(), name)
         if key not in available:
             raise UsageError(
                 f"no metric {name!r} in these runs; {suggest(name, available)}"
             )
-    return {
-        name: {
-            key: value for key, value in values.items() if not keys or key in selected
-        }
-        for name, values in scores.items()
-    }
+        selected.add(key)
+    if not keys:
+        selected = set(available)
+    chosen = {}
+    for name, values in scores.items():
+        chosen[name] = {key: value for key, value in values.items() if key in selected}
+    return chosen
 
 
-WIDE = 10_000  # width of a table that hides no column
+# Width of a table that hides no column.
+WIDE = 10_000
+
+# Width if stdout is not a terminal, so that files do not depend on a window.
+_FILE_WIDTH = 100
 
 
-def _width() -> int:
-    """``$COLUMNS``, else the width of the terminal, or 100 if stdout is not a terminal."""
-    is_set = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
-    return shutil.get_terminal_size((100, 40)).columns if is_set else 100
+def _width(wide: bool = False) -> int:
+    """``$COLUMNS``, else the width of the terminal, if stdout is one."""
+    if wide:
+        return WIDE
+    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():
+        return shutil.get_terminal_size((_FILE_WIDTH, 40)).columns
+    return _FILE_WIDTH

@@ -14,10 +14,11 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ from wayword.metrics import table as tables
 from wayword.metrics.intervals import POSITIVE, Interval, mean_intervals
 from wayword.models.middleware.prices import load_prices
 from wayword.runs.machine import data_folder
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import pooled
 from wayword.settings import load_shipped, make, merge
@@ -41,12 +43,15 @@ PAPERS = (
     *("navgpt", "mapgpt", "navcot", "discussnav", "velma", "lgx", "esc"),
     *("langsuite", "llm_planner", "lats", "ivln"),
 )
+
+# Value of ``--model`` for the models named in the paper, with the backend ``openai:``.
 AS_PUBLISHED = "published"
-"""Value of ``--model`` for the models named in the paper, with the backend ``openai:``."""
+
+# First word of the difference about stand-in data.
 STAND_IN = "played"
-"""First word of the difference about stand-in data."""
+
+# Difference that is dropped if the user gives a folder of prompts.
 OUR_WORDS = "this project's own prompts"
-"""Difference that is dropped if the user gives a folder of prompts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +91,9 @@ class RecipeRow:
     def ceiling(self, metrics: Mapping[str, str]) -> tuple[str, ...]:
         """Sentences on the expert's scores; a row whose expert is below a published score is not
         comparable."""
-        expert = self.sources[0].expert if self.sources else {}
-        if not expert:
+        if not self.sources or not self.sources[0].expert:
             return ()
+        expert = self.sources[0].expert
         scores = ", ".join(f"{metrics[key]} {expert[key]:g}" for key in expert)
         lines = [f"the expert, which sees the answers, has {scores} on these episodes"]
         above = [
@@ -140,7 +145,9 @@ class RecipeOptions(Plan):
         ):
             return None
         folder = self.prompts / agent
-        return folder if folder.is_dir() else self.prompts
+        if folder.is_dir():
+            return folder
+        return self.prompts
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +186,9 @@ def open_recipe(name: str) -> Recipe:
             f"unknown recipe {name!r}; {suggest(name, [*names(), *PAPERS])}"
         )
     tree = load_shipped(FOLDER / f"{name}.yaml")
-    data = {
-        key: tuple(make(RecipeData, source, name) for source in sources)
-        for key, sources in tree["data"].items()
-    }
+    data = {}
+    for key, sources in tree["data"].items():
+        data[key] = tuple(make(RecipeData, source, name) for source in sources)
     defaults = tree["defaults"]
     rows = []
     for row in tree["rows"]:
@@ -209,25 +215,26 @@ def open_recipe(name: str) -> Recipe:
 
 def listing(only: str = "") -> str:
     """All recipes or those of one paper: title, number of rows with runs, data, differences."""
+    papers: Sequence[str] = PAPERS
+    if only:
+        papers = [only]
     blocks = []
-    for paper in [only] if only else PAPERS:
+    for paper in papers:
         lines = [paper]
-        for name in (each for each in names() if each.startswith(f"{paper}/")):
+        for name in names():
+            if not name.startswith(f"{paper}/"):
+                continue
             recipe = open_recipe(name)
             on = dict.fromkeys(row.sources[0].split for row in recipe.playable)
             count = f"{len(recipe.playable)} of {len(recipe.rows)} rows"
-            texts = (
-                recipe.title,
-                f"{count}; {', '.join(on)}",
-                f"differs: {recipe.differs}",
-            )
             lines += [
-                f"  {name if text is texts[0] else '':<22} {text}" for text in texts
+                f"  {name:<22} {recipe.title}",
+                f"  {'':<22} {count}; {', '.join(on)}",
+                f"  {'':<22} differs: {recipe.differs}",
             ]
-        others = (
-            item for item in without_runs().items() if item[0].startswith(f"{paper}/")
-        )
-        lines += [f"  {name:<22} no runs: {where}" for name, where in others]
+        for name, where in without_runs().items():
+            if name.startswith(f"{paper}/"):
+                lines.append(f"  {name:<22} no runs: {where}")
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
 
@@ -244,6 +251,7 @@ def prepare(recipe: Recipe, options: RecipeOptions) -> list[Prepared]:
         raise UsageError(
             f"{recipe.name} has no row {' or '.join(options.rows)!r}; use: {names}"
         )
+    # A setting must be known to one of the agents; the others do not get it.
     agents = dict.fromkeys(row.agent for row in chosen if not row.absent)
     for key in options.settings:
         if not any(key in _share(options.settings, agent) for agent in agents):
@@ -258,18 +266,8 @@ def _prepared(row: RecipeRow, options: RecipeOptions) -> Prepared:
     """Plan a row, on the first of its data sources that is available."""
     if row.absent:
         return Prepared(row, missing=row.absent)
-    main, roles = (options.model, {}) if row.models else ("", dict[str, str]())
-    models = ", ".join(f"{role}: {name}" for role, name in row.models.items())
-    # A row without published figures has a model of this project's choice.
-    published = (
-        f"in the paper {models}" if row.published else f"the recipe's is {models}"
-    )
-    if row.models and not options.model:
-        problem = f"row {row.name!r} needs a language model ({published})"
-        raise UsageError(f"{problem}; add --model")
-    if row.models and options.model == AS_PUBLISHED:
-        roles = {role: f"openai:{name}" for role, name in row.models.items()}
-        main = roles.pop("main")
+    main, roles = _models(row, options)
+    # The first source of data that is on this machine.
     lacking = ""
     for source in row.sources:
         try:
@@ -284,29 +282,63 @@ def _prepared(row: RecipeRow, options: RecipeOptions) -> Prepared:
             f"add --stand-in to play {plan.on} instead, which has no published result"
         )
         return Prepared(row, missing=f"{lacking}; {remedy}")
-    seeds = range(options.seeds) if options.seeds else row.seeds
-    folder = options.prompt_folder(row.agent)
-    differs = [] if folder is None else [describe_folder(folder)]
     if lacking:
-        differs.append(
+        lacking = (
             f"{STAND_IN} on {plan.on} instead of {row.sources[0].split}: {lacking}"
         )
+    plans = []
+    for seed in range(options.seeds or 0) or row.seeds:
+        seeded = replace(plan, seed=seed)
+        plans.append(replace(seeded, out=options.out / _folder(seeded)))
+    differs = tuple(_differences(row, plans, options, lacking))
+    return Prepared(row, tuple(plans), differs)
+
+
+def _published_models(row: RecipeRow) -> str:
+    models = ", ".join(f"{role}: {name}" for role, name in row.models.items())
+    if row.published:
+        return f"in the paper {models}"
+    # A row without published figures has a model of this project's choice.
+    return f"the recipe's is {models}"
+
+
+def _models(row: RecipeRow, options: RecipeOptions) -> tuple[str, dict[str, str]]:
+    """The main model and those of other roles: the user's, or the paper's. Raises
+    ``UsageError``."""
+    if not row.models:
+        return "", {}
+    if not options.model:
+        problem = f"row {row.name!r} needs a language model ({_published_models(row)})"
+        raise UsageError(f"{problem}; add --model")
+    if options.model != AS_PUBLISHED:
+        return options.model, {}
+    roles = {role: f"openai:{name}" for role, name in row.models.items()}
+    return roles.pop("main"), roles
+
+
+def _differences(
+    row: RecipeRow, plans: Sequence[Plan], options: RecipeOptions, lacking: str
+) -> Iterator[str]:
+    """All in which a row's plans differ from the paper."""
+    folder = options.prompt_folder(row.agent)
+    if folder is not None:
+        yield describe_folder(folder)
+    if lacking:
+        yield lacking
     if row.models and options.model != AS_PUBLISHED:
-        differs.append(f"model {main}; {published}")
+        yield f"model {options.model}; {_published_models(row)}"
     if options.settings:
-        differs.append(f"your settings: {json.dumps(options.settings, default=str)}")
+        yield f"your settings: {json.dumps(options.settings, default=str)}"
     if options.limit and (row.limit is None or options.limit < row.limit):
-        differs.append(f"only {_chosen(plan)}")
+        yield f"only {_chosen(plans[0])}"
     if options.max_steps and options.max_steps != row.steps:
-        differs.append(f"at most {options.max_steps} steps instead of {row.steps}")
-    if len(seeds) != len(row.seeds):
-        differs.append(f"{len(seeds)} seeds instead of {len(row.seeds)}")
-    plans = [replace(plan, seed=seed) for seed in seeds]
-    plans = [replace(each, out=options.out / _folder(each)) for each in plans]
-    rest = [
-        each.removesuffix(f"; {OUR_WORDS}") if folder else each for each in row.differs
-    ]
-    return Prepared(row, tuple(plans), (*differs, *rest))
+        yield f"at most {options.max_steps} steps instead of {row.steps}"
+    if len(plans) != len(row.seeds):
+        yield f"{len(plans)} seeds instead of {len(row.seeds)}"
+    for line in row.differs:
+        if folder is not None:
+            line = line.removesuffix(f"; {OUR_WORDS}")
+        yield line
 
 
 def _chosen(plan: Plan) -> str:
@@ -326,6 +358,7 @@ def _plan(
     """The plan on one source of data. Raises ``DataError`` and ``UsageError`` if it is missing."""
     dataset = dict(source.dataset)
     settings = {**row.settings, **source.settings}
+    # Files of the data folder become full paths in the settings.
     if source.needs:
         path = (data_folder(options.data) or Path()) / source.needs
         if not path.exists():
@@ -340,16 +373,18 @@ def _plan(
         settings |= {**settings_of(folder), "prompts": str(folder)}
     # A recipe's own limit takes the first episodes of its split, and its tours have their order.
     own_order = row.shuffle is None and (row.limit is not None or bool(row.remember))
+    limits = [n for n in (row.limit, options.limit) if n is not None]
+    shuffle = row.shuffle
+    if options.states_order:
+        shuffle = options.shuffle
     changes = {
         "agent": row.agent,
         "on": source.split,
         "remember": row.remember,
         "model": main,
         "settings": merge(settings, _share(options.settings, row.agent)),
-        "limit": min(
-            (n for n in (row.limit, options.limit) if n is not None), default=None
-        ),
-        "shuffle": options.shuffle if options.states_order else row.shuffle,
+        "limit": min(limits, default=None),
+        "shuffle": shuffle,
         "first": options.first or (own_order and options.shuffle is None),
         "max_steps": options.max_steps or row.steps,
     }
@@ -363,19 +398,19 @@ def _plan(
 
 def _share(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The user's settings that an agent accepts; a table may have several agents."""
-    groups = {"model", "models"} if registry.load("agent", name).needs_model else set()
-    accepted = {
-        "dataset",
-        *registry.load("agent", name).Settings.__dataclass_fields__,
-        *groups,
-    }
+    cls = registry.load("agent", name)
+    accepted = {"dataset", *cls.Settings.__dataclass_fields__}
+    if cls.needs_model:
+        accepted |= {"model", "models"}
     return {key: value for key, value in settings.items() if key in accepted}
 
 
 def _free(model: str, options: RecipeOptions) -> bool:
     """True if there is no model or its price is known to be zero."""
-    price = load_prices(options.prices).of(model) if model else None
-    return not model or (price is not None and price.input == price.output == 0)
+    if not model:
+        return True
+    price = load_prices(options.prices).of(model)
+    return price is not None and price.input == price.output == 0
 
 
 def costs_nothing(options: RecipeOptions) -> bool:
@@ -393,13 +428,13 @@ def _folder(plan: Plan) -> str:
         plan.max_steps,
         plan.shuffle,
     ]
-    key += [plan.remember] if plan.remember else []
-    digest = hashlib.sha256(
-        json.dumps(key, sort_keys=True, default=str).encode()
-    ).hexdigest()
-    name = "-".join(
-        part for part in (plan.agent, plan.on, plan.model.rsplit("/")[-1]) if part
-    )
+    # Added later: folders of other runs keep their names.
+    if plan.remember:
+        key.append(plan.remember)
+    text = json.dumps(key, sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    parts = (plan.agent, plan.on, plan.model.rpartition("/")[2])
+    name = "-".join(part for part in parts if part)
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}-{digest[:8]}"
 
 
@@ -437,28 +472,32 @@ def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
         return ReproducedRow(row.name, row.published, missing=prepared.missing)
     runs = [RunFolder.read(plan.out) for plan in prepared.plans if plan.out]
     pool = pooled(runs)
+    # Papers give rates in percent.
     rates = {
         metric.key for metric in tables.metrics_of([pool]) if metric.kind == "rate"
     }
     ours: dict[str, Interval] = {}
     for key in keys:
         if key == STEP_MS:
-            scores = [
-                each for run in runs for _, each in run.scores() if each.get("steps")
-            ]
-            if scores:
-                values = np.array(
-                    [[1000.0 * s["seconds"] / s["steps"]] for s in scores]
-                )
-                ours[key] = mean_intervals(values, [POSITIVE])[0]
+            times = []
+            for _, scores in chain.from_iterable(run.scores() for run in runs):
+                if scores.get("steps"):
+                    times.append([1000.0 * scores["seconds"] / scores["steps"]])
+            if times:
+                ours[key] = mean_intervals(np.array(times), [POSITIVE])[0]
         elif key in pool.values:
-            scale = 100.0 if key in rates else 1.0
+            scale = 1.0
+            if key in rates:
+                scale = 100.0  # papers write percent
             value = pool.values[key]
             ours[key] = Interval(
                 scale * value.mean, scale * value.low, scale * value.high
             )
     totals = pool.totals
-    failed = [f"{pool.failed} episodes failed"] if pool.failed else []
+    differs = [*prepared.differs, *pool.caveats]
+    if pool.failed:
+        differs.append(f"{pool.failed} episodes failed")
+    tokens = (totals.get("prompt_tokens") or 0) + (totals.get("completion_tokens") or 0)
     return ReproducedRow(
         row.name,
         row.published,
@@ -469,10 +508,8 @@ def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
         pool.model,
         pool.dataset,
         totals.get("cost", 0.0),
-        int(
-            sum(totals.get(key) or 0 for key in ("prompt_tokens", "completion_tokens"))
-        ),
-        (*prepared.differs, *pool.caveats, *failed),
+        int(tokens),
+        tuple(differs),
     )
 
 
@@ -485,44 +522,72 @@ def render(
         return json.dumps(_json(recipe, rows), indent=2)
     cells = []
     for row in rows:
-        count = str(row.n) if row.n == row.of else f"{row.n} of {row.of}"
-        cost = "?" if row.cost is None else f"${row.cost:.2f}"
         metrics = [
             _cell(row.ours.get(key), row.published.get(key)) for key in recipe.metrics
         ]
-        count, cost = ("–", "–") if row.missing else (count, cost)
-        cells.append([row.name, count, *metrics, cost])
+        cells.append([row.name, _episodes(row), *metrics, _cost(row)])
     head = ["Row", "Episodes", *recipe.metrics.values(), "Cost"]
     notes = _notes(rows)
-    if form in ("markdown", "latex"):
-        gap = "<br>" if form == "markdown" else " "
-        lines = [[cell.replace("\n", gap) for cell in line] for line in cells]
-        write = tables.markdown if form == "markdown" else tables.latex
-        return write(head, 1, lines, notes)
+    if form == "markdown":
+        return tables.markdown(head, 1, _flat(cells, "<br>"), notes)
+    if form == "latex":
+        return tables.latex(head, 1, _flat(cells, " "), notes)
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for number, name in enumerate(head):
-        table.add_column(name, justify="right" if number else "left", overflow="fold")
+    table.add_column(head[0], overflow="fold")
+    for name in head[1:]:
+        table.add_column(name, justify="right", overflow="fold")
     for line in cells:
         table.add_row(*line)
     shown = tables.console_text(table, width=width).rstrip("\n")
     return "\n".join([f"{recipe.name}: {recipe.title}", recipe.source, shown, *notes])
 
 
+def _flat(cells: Sequence[Sequence[str]], gap: str) -> Iterator[list[str]]:
+    """The cells with another text in place of line breaks."""
+    for line in cells:
+        yield [cell.replace("\n", gap) for cell in line]
+
+
+# A cell without a value.
+_NONE = "–"
+
+
+def _episodes(row: ReproducedRow) -> str:
+    if row.missing:
+        return _NONE
+    if row.n == row.of:
+        return str(row.n)
+    return f"{row.n} of {row.of}"
+
+
+def _cost(row: ReproducedRow) -> str:
+    if row.missing:
+        return _NONE
+    if row.cost is None:
+        return "?"
+    return f"${row.cost:.2f}"
+
+
 def _cell(ours: Interval | None, published: float | None) -> str:
-    mean = "–" if ours is None else f"{ours.mean:.2f}"
-    spread = ""
-    if ours is not None and not math.isnan(ours.low):
-        spread = f" [{ours.low:.2f}, {ours.high:.2f}]"
-        if ours.is_symmetric:
-            spread = f" ±{ours.half:.2f}"
-    return f"{mean}{spread}\n({'–' if published is None else f'{published:g}'})"
+    result = _NONE
+    if ours is not None:
+        result = f"{ours.mean:.2f}"
+        if ours.is_symmetric and not math.isnan(ours.low):
+            result += f" ±{ours.half:.2f}"
+        elif not math.isnan(ours.low):
+            result += f" [{ours.low:.2f}, {ours.high:.2f}]"
+    expected = _NONE
+    if published is not None:
+        expected = f"{published:g}"
+    return f"{result}\n({expected})"
 
 
 def _notes(rows: Sequence[ReproducedRow]) -> list[str]:
     """The distinct differences, each with its rows unless it applies to all of them."""
+    # Lines that several rows share are shown once.
     differs = dict[str, list[str]]()
     missing = dict[str, list[str]]()
     for row in rows:
@@ -530,29 +595,30 @@ def _notes(rows: Sequence[ReproducedRow]) -> list[str]:
             differs.setdefault(line, []).append(row.name)
         if row.missing:
             missing.setdefault(row.missing, []).append(row.name)
-    played = sum(not row.missing for row in rows)
-    lines = (
-        ["Ours ± half of the 95% interval, or its ends (published). Differences:"]
-        if played
-        else []
-    )
-    for line, names in differs.items():
+    played = len([row for row in rows if not row.missing])
+    lines = []
+    if played:
         lines.append(
-            f"- {line}" if len(names) == played else f"- {'; '.join(names)}: {line}"
+            "Ours ± half of the 95% interval, or its ends (published). Differences:"
         )
+    for line, names in differs.items():
+        if len(names) < played:
+            line = f"{'; '.join(names)}: {line}"
+        lines.append(f"- {line}")
     return lines + [
         f"Not run: {'; '.join(names)}: {why}" for why, names in missing.items()
     ]
 
 
 def _json(recipe: Recipe, rows: Sequence[ReproducedRow]) -> Json:
+    # JSON has no infinity, the end of an interval of too few episodes.
     def finite(value: Interval) -> Json:
         ends = {"mean": value.mean, "low": value.low, "high": value.high}
         return {name: end if math.isfinite(end) else None for name, end in ends.items()}
 
-    listed = [
-        {**asdict(row), "ours": {key: finite(value) for key, value in row.ours.items()}}
-        for row in rows
-    ]
+    listed = []
+    for row in rows:
+        ours = {key: finite(value) for key, value in row.ours.items()}
+        listed.append({**asdict(row), "ours": ours})
     head = {"recipe": recipe.name, "title": recipe.title, "source": recipe.source}
     return {**head, "metrics": dict(recipe.metrics), "rows": listed}

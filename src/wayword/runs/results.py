@@ -173,6 +173,7 @@ class RunResult:
         pandas."""
         with needing("a data frame needs pandas", "pandas"):
             frames = import_module("pandas")
+        # A row has all that groups episodes, and all scores.
         identity = self.recorded.config.get("identity", {})
         rows = [
             {

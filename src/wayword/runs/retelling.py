@@ -30,10 +30,9 @@ from wayword.core.errors import UsageError
 from wayword.core.model import Model, Prompt, Sampling, Usage, user
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.intervals import mean_intervals
-from wayword.runs.active import open_models
 from wayword.runs.codec import unusable, write_atomically
 from wayword.runs.diagnosis import replayed
-from wayword.runs.opening import dataset_of
+from wayword.runs.opening import dataset_of, open_models
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.verbalize.generic import compass

@@ -36,27 +36,36 @@ from wayword.core.rollout import Outcome
 from wayword.core.rollout import run as run_episodes
 from wayword.core.trajectory import Step
 from wayword.models.middleware.budget import Account
-from wayword.runs import plan as plans
 from wayword.runs import remote, tours
 from wayword.runs.active import (
-    LEVEL,
     ActiveRun,
     OnProgress,
     Reporter,
     RunListener,
-    at_level,
-    choose,
     config_of,
-    in_recorded_order,
-    model_notices,
-    open_models,
     setup_of,
-    unfinished,
 )
+from wayword.runs.cast import AgentParts
 from wayword.runs.config import Session, Spending, add_session
-from wayword.runs.opening import plan_of
+from wayword.runs.identity import agents_identity, run_folder
+from wayword.runs.opening import (
+    model_choices,
+    model_notices,
+    open_agent,
+    open_dataset,
+    open_models,
+    plan_of,
+)
+from wayword.runs.plan import Plan
 from wayword.runs.record import DROPPED, RecordedRun, RunFolder, drop, is_run
 from wayword.runs.results import RunResult
+from wayword.runs.selection import (
+    LEVEL,
+    at_level,
+    choose,
+    in_recorded_order,
+    unfinished,
+)
 from wayword.settings import merge
 
 # Continue a recorded episode from one of its steps, with any agent or person, as a new run:
@@ -83,6 +92,7 @@ class Continuation:
     def open(cls, text: str) -> Continuation:
         """Read ``runs/first:5593_0:4``. Folder names and ids may contain colons; the first prefix
         that is a run folder counts. Raises ``UsageError`` if it does not name a step."""
+        # The step is the last part, and counts from 1.
         before, _, step = text.rpartition(":")
         if not step.isdecimal() or not 1 <= int(step) < 10**6:
             raise UsageError(f"--continue {text}: {_EXPECTED}")
@@ -99,6 +109,7 @@ class Continuation:
         if episode not in run.index:
             raise UsageError(f"--continue: {path} has no finished episode {episode!r}")
         steps = run.record(episode).trajectory.steps
+        # The step after the last one is allowed: an episode that was cut off goes on.
         if int(step) > len(steps) + 1:
             problem = (
                 f"cannot continue {episode} from step {step}: it has {len(steps)} steps"
@@ -107,7 +118,8 @@ class Continuation:
         taken = tuple(steps[: int(step) - 1])
         return cls(Path(path), episode, int(step), run.config["identity"], taken)
 
-    def plan(self, plan: plans.Plan) -> plans.Plan:
+    def plan(self, plan: Plan) -> Plan:
+        # The recorded data and seed, so that the steps can be replayed.
         recorded = plan_of(self.identity, plan.data, plan.trusted)
         settings = {name: recorded.group(name) for name in ("dataset", "perturb")}
         return replace(
@@ -124,9 +136,7 @@ class Continuation:
             max_steps=plan.max_steps or self.identity.get("max_steps"),
         )
 
-    def before(
-        self, agent: plans.AgentParts, actors: Sequence[str]
-    ) -> dict[str, Continued]:
+    def before(self, agent: AgentParts, actors: Sequence[str]) -> dict[str, Continued]:
         """The steps to replay, by episode id. Actors played by the same agent with the same
         settings as in the recorded run also get the recorded answers."""
 
@@ -136,17 +146,19 @@ class Continuation:
                 [identity.get(key) for key in keys], sort_keys=True, default=str
             )
 
+        # Another agent gets no answers, because its prompts differ.
         recorded = self.identity["actors"]
         same = frozenset(
             actor
             for actor in actors
             if agent_of(recorded.get(actor, self.identity))
-            == agent_of(agent.others.get(actor, agent).identity())
+            == agent_of(agents_identity(agent.others.get(actor, agent)))
         )
         return {self.episode: Continued(self.steps, same)}
 
     def marked(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The new run's config, with the replayed steps in its identity and as a caveat."""
+        # The steps taken are part of the identity: what follows depends on them.
         taken = [
             [
                 step.actor,
@@ -174,7 +186,7 @@ class Continuation:
 
 
 def run(
-    plan: plans.Plan,
+    plan: Plan,
     on_progress: OnProgress | None = None,
     person: Person | None = None,
 ) -> RunResult:
@@ -183,7 +195,7 @@ def run(
 
 
 async def run_async(
-    plan: plans.Plan,
+    plan: Plan,
     on_progress: OnProgress | None = None,
     person: Person | None = None,
 ) -> RunResult:
@@ -193,27 +205,31 @@ async def run_async(
     person plays or answers (``person``, by default the one at the terminal), episodes are played
     one at a time. Raises ``UsageError``, ``DataError`` or ``RecordingError``.
     """
-    if not isinstance(plan, plans.Plan):
+    if not isinstance(plan, Plan):
         raise UsageError(
             f"a run takes a Plan, as in run(Plan('random', 'houses')), got {plan!r}"
         )
-    continued = Continuation.open(plan.continues) if plan.continues else None
-    plan = continued.plan(plan) if continued else plan
-    dataset = plans.open_dataset(plan)
-    agent = plans.open_agent(plan, dataset)
+    continued = None
+    if plan.continues:
+        continued = Continuation.open(plan.continues)
+        plan = continued.plan(plan)
+
+    # Open all parts before anything is written.
+    dataset = open_dataset(plan)
+    agent = open_agent(plan, dataset)
     account = Account(plan.max_tokens, plan.max_dollars)
-    # before anything is written
-    models = open_models(plan, plans.model_choices(plan, agent), account)
+    models = open_models(plan, model_choices(plan, agent), account)
     try:
         for model in models.values():
             await model.prepare()
-        is_needed = plan.ask or any(each.cls.needs_person for each in agent.playing())
-        player = (person or Terminal()) if is_needed else None
+        player = _player(plan, agent, person)
         config = config_of(plan, dataset, agent, models)
-        config = continued.marked(config) if continued else config
+        if continued:
+            config = continued.marked(config)
         if plan.episodes:
             choose(plan, dataset.tasks)  # checks the names before a folder is created
-        out = plan.out or plans.run_folder(plan, config["identity"])
+        # Resume the run in the folder, or begin one.
+        out = plan.out or run_folder(plan, config["identity"])
         with ExitStack() as opened:
             path, store = opened.enter_context(remote.writing(out))
             plan = in_recorded_order(plan, path)
@@ -241,12 +257,15 @@ async def run_async(
             if redone:
                 records = counted(redone, "record", "records")
                 active.notices.append(f"{records} moved to {path / DROPPED}")
+            # Play what is left.
             todo = unfinished(dataset.tasks, chosen, folder)
             active.done = resumed = len(chosen) - len(todo)
             if todo and isinstance(on_progress, RunListener):
                 on_progress.begin(folder)
             active.on_progress(resumed, len(chosen), {})
-            outcome = await _play(active, todo, models, account) if todo else Outcome()
+            outcome = Outcome()
+            if todo:
+                outcome = await _play(active, todo, models, account)
             # Calls in flight spent more since
             if outcome.exhausted and account.used >= 1.0:
                 outcome = replace(outcome, exhausted=account.spent())
@@ -262,6 +281,13 @@ async def run_async(
     finally:
         for model in models.values():
             await model.aclose()
+
+
+def _player(plan: Plan, agent: AgentParts, person: Person | None) -> Person | None:
+    """The person who plays or answers, by default at the terminal; None if none is needed."""
+    if plan.ask or any(each.cls.needs_person for each in agent.playing()):
+        return person or Terminal()
+    return None
 
 
 async def _play(
@@ -302,19 +328,18 @@ async def _play(
             return await ray_engine.play(active, todo, account)
         setup = replace(
             setup_of(plan, active.dataset, active.agent, models, stepped),
-            dataset=cast(Dataset, AnsweredDataset(active.dataset, person))
-            if person
-            else active.dataset,
-            shared=Shared({PERSON: person} if person else {}),
             gate=account,
             continued=active.continued,
         )
+        concurrency = plan.concurrency
+        if person:
+            concurrency = 1
+            answered = cast(Dataset, AnsweredDataset(active.dataset, person))
+            setup = replace(setup, dataset=answered, shared=Shared({PERSON: person}))
         if plan.remember:
             return await tours.play(active, todo, setup)
         tasks = (active.dataset.tasks[number] for number in todo)
-        return await run_episodes(
-            tasks, setup, active.ended, 1 if person else plan.concurrency
-        )
+        return await run_episodes(tasks, setup, active.ended, concurrency)
     finally:
         active.reporter.write(active.done, over=True)
         seconds = time.perf_counter() - began

@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from itertools import islice, product
+from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from wayword.runs.plan import Plan
 from wayword.runs.reports import rows_of
 from wayword.settings import merge, parse
 
+# Size of the picture, its margins around the axes, and the colors of curves, in pixels.
 WIDTH = 640
 HEIGHT = 380
 LEFT = 64
@@ -48,8 +49,9 @@ def draw(setting: str, curves: Curves) -> str:
 
     def ends(value: Interval) -> tuple[float, float]:
         """The interval, or the mean if there are too few episodes."""
-        finite = math.isfinite(value.low) and math.isfinite(value.high)
-        return (value.low, value.high) if finite else (value.mean, value.mean)
+        if math.isfinite(value.low) and math.isfinite(value.high):
+            return value.low, value.high
+        return value.mean, value.mean
 
     def y(value: float) -> float:
         return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * value / top
@@ -57,7 +59,8 @@ def draw(setting: str, curves: Curves) -> str:
     def text(x: float, y: float, words: str, anchor: str = "middle") -> str:
         return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
 
-    names = list(dict.fromkeys(name for points in curves.values() for name in points))
+    # Numbers are placed to scale, other values side by side.
+    names = list(dict.fromkeys(chain.from_iterable(curves.values())))
     try:
         numbers = [float(name) for name in names]
     except ValueError:
@@ -68,9 +71,15 @@ def draw(setting: str, curves: Curves) -> str:
     across = {
         n: LEFT + 12 + scale * (x - least) for n, x in zip(names, numbers, strict=True)
     }
-    values = [value for points in curves.values() for value in points.values()]
+
+    # The axis ends at 100%, or just above the highest value if all are low.
+    values = chain.from_iterable(points.values() for points in curves.values())
     highest = max((ends(value)[1] for value in values), default=1.0) or 1.0
-    top = 1.0 if highest > 0.5 else highest * 1.1
+    top = 1.0
+    if highest <= 0.5:
+        top = highest * 1.1
+
+    # The grid with its labels, then a curve with its intervals for each line of the legend.
     parts = []
     for mark in (top * step / 5 for step in range(6)):
         parts.append(
@@ -108,7 +117,11 @@ def draw(setting: str, curves: Curves) -> str:
 
 Choice = tuple[str, str]
 """A setting and one of its values, as text."""
-MAX_RUNS = 1000  # maximum runs of a sweep; each is a folder and a row of the table
+
+# Maximum runs of a sweep; each is a folder and a row of the table.
+MAX_RUNS = 1000
+
+# The key of the sweep over seeds.
 SEED = "seed"
 FIELDS = ("on", "model", SEED)
 """Keys of ``--sweep`` that are fields of a plan rather than settings."""
@@ -152,13 +165,17 @@ def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
         if len(set(values[key])) < len(values[key]):
             raise UsageError(f"--sweep {sweep}: a value is repeated; give each once")
     _check_count("--sweep", math.prod(map(len, values.values())))
+    # Equal sweeps have equal folders, so that they resume.
     content = json.dumps(
         [plan.agent, plan.on, plan.model, plan.settings, *sweeps], default=str
     )
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
-    on = "" if "on" in values else f"-{plan.on.replace(':', '-')}"
-    folder = plan.out or Path("runs") / f"sweep-{Path(plan.agent).stem}{on}-{digest}"
+    folder_name = f"sweep-{Path(plan.agent).stem}"
+    if "on" not in values:
+        folder_name += f"-{plan.on.replace(':', '-')}"
+    folder = plan.out or Path("runs") / f"{folder_name}-{digest}"
     planned = []
+    # A run for each combination, in a folder with its name.
     for chosen in product(*values.values()):
         choices = tuple(zip(values, chosen, strict=True))
         changes: dict[str, Any] = {
@@ -204,6 +221,7 @@ def picture(variants: Sequence[Variant]) -> Path | None:
     shown = [m for m in rates if all(m.key in row.values for row in rows)][:3]
     if not shown:
         return None
+    # A curve for each rate and each combination of the other settings.
     curves = {}
     for metric, rest in product(shown, dict.fromkeys(v.choices[1:] for v in variants)):
         curves[" ".join([metric.label, *(f"{key}={value}" for key, value in rest)])] = {

@@ -50,7 +50,9 @@ class Tracker:
             self._open_mlflow(project, name, config, run_id)
             return
         owner, _, project_name = project.rpartition("/")
-        options: dict[str, Any] = {"entity": owner} if owner else {}
+        options: dict[str, Any] = {}
+        if owner:
+            options["entity"] = owner
         if run_id:
             options["resume"] = "allow"
         if run_id and kind == "wandb":
@@ -75,8 +77,10 @@ class Tracker:
             if found:
                 self._library.start_run(run_id=found[0].info.run_id)
                 return
-        tags = {"tags": {MLFLOW_TAG: run_id}} if run_id else {}
-        self._library.start_run(run_name=name, **tags)
+        options: dict[str, Any] = {}
+        if run_id:
+            options["tags"] = {MLFLOW_TAG: run_id}
+        self._library.start_run(run_name=name, **options)
         parameters = {key: str(value)[:_MAX_PARAMETER] for key, value in config.items()}
         self._library.log_params(parameters)
 
@@ -89,10 +93,15 @@ class Tracker:
             finite = {
                 key.replace(":", "/").replace("%", ""): v for key, v in finite.items()
             }
-        self._try("log_metrics" if self._mlflow else "log", finite, step=step)
+            self._try("log_metrics", finite, step=step)
+        else:
+            self._try("log", finite, step=step)
 
     def close(self) -> None:
-        self._try("end_run" if self._mlflow else "finish")
+        if self._mlflow:
+            self._try("end_run")
+        else:
+            self._try("finish")
         self._library = None
 
     def _try(self, method: str, *values: object, **options: object) -> None:
@@ -206,7 +215,7 @@ class TrackedProgress:
         """Open the tracker's run of this run folder. Raises ``UsageError``."""
         plan = self._plan
         config = run.config
-        name = plan.out.name if plan.out else run.path.name
+        name = (plan.out or run.path).name
         # The time of the start tells a run that was deleted and begun again from a resumed one.
         key = json.dumps([config["identity"], config.get("started")], sort_keys=True)
         run_id = hashlib.sha256(key.encode()).hexdigest()[:16]

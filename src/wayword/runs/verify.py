@@ -29,11 +29,13 @@ from wayword.core.game import Game
 from wayword.core.sight import Eyes
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics import scoring
-from wayword.runs.active import CHOSEN, choose
+from wayword.runs.active import CHOSEN
 from wayword.runs.codec import plain
+from wayword.runs.identity import omitted, shown_split
 from wayword.runs.opening import Trusted, open_plan, plan_of
-from wayword.runs.plan import Plan, omitted, shown_split
+from wayword.runs.plan import Plan
 from wayword.runs.record import EpisodeRecord, RecordedRun
+from wayword.runs.selection import choose
 from wayword.worlds.household.observation import Answerer
 
 UNPROVEN = (
@@ -123,6 +125,7 @@ def _gap(run: RecordedRun, dataset: Dataset) -> str:
     order = Plan(
         "any", "any", shuffle=shuffle, first=shuffle is None, shard=identity["shard"]
     )
+    # The order of episodes that the run's settings demand.
     numbers = choose(order, dataset.tasks)
     for number in islice(numbers, len(tried)):
         name = task_id(dataset.tasks, number)
@@ -165,6 +168,7 @@ class _Replay:
             return "is not in the dataset"
         if record.trajectory.episode_id != record.episode_id:
             return f"has the trajectory of episode {record.trajectory.episode_id!r}"
+        # Each trial is replayed; one that succeeded must be the last.
         trials = record.trajectory.trials()
         if len(trials) > self._trials:
             return f"has {len(trials)} trials, but its settings allow {self._trials}"

@@ -32,8 +32,8 @@ from wayword.core.visible import escaped, visible
 from wayword.core.world import Feedback
 from wayword.metrics.mistakes.wording import YOU
 from wayword.metrics.recorded import as_mapping, listed
+from wayword.runs.identity import cast_of
 from wayword.runs.opening import Trusted
-from wayword.runs.plan import cast_of
 from wayword.runs.play import PlayedGame
 from wayword.viewer import index, library, maps
 from wayword.viewer.compare import Pairs

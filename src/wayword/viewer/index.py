@@ -21,7 +21,7 @@ from wayword.core.visible import visible
 from wayword.metrics import accounting
 from wayword.metrics.mistakes.causes import CAUSES, label_of, meaning_of
 from wayword.runs.config import caveats_of
-from wayword.runs.plan import cast_of
+from wayword.runs.identity import cast_of
 from wayword.viewer.data import Sources
 from wayword.viewer.figures import column, interval, spaced, title, value
 from wayword.viewer.library import Head, NamedRun, Rows, address, slug, standing

@@ -37,7 +37,8 @@ from wayword.datasets.procedural.homes.chores import EVERYDAY_NAMES
 from wayword.metrics import accounting
 from wayword.metrics.recorded import as_mapping, finite, listed, place_of
 from wayword.runs.config import metrics_of
-from wayword.runs.plan import Plan, open_dataset, shared_datasets
+from wayword.runs.opening import open_dataset, shared_datasets
+from wayword.runs.plan import Plan
 from wayword.runs.play import PlayedGame, game_plan, play
 from wayword.runs.record import RunFolder
 from wayword.runs.results import RunResult

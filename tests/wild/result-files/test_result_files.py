@@ -13,7 +13,8 @@ from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError
 from wayword.metrics import predictions
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 from wayword.runs.reports import score
 from wayword.worlds.indoor.world import ObjectReference
 

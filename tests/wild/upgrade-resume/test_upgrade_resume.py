@@ -9,7 +9,7 @@ import pytest
 
 import wayword
 from wayword.core.errors import RecordingError
-from wayword.runs import plan as plans
+from wayword.runs import identity as plans
 from wayword.runs.config import series
 
 

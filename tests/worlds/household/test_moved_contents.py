@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from helpers.rooms_scenes import act, flat, start
-from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 
 
 def test_contents_move_with_their_holder_and_nothing_else_does() -> None:

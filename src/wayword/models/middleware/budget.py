@@ -203,6 +203,7 @@ class Account:
         self.ledger = ledger
         self.on_retried = on_retried
         self.desk = desk or self
+        # Bills, and the episodes and calls in progress.
         self.prices: dict[str, Price | None] = {}  # by the model's name
         self.totals = Totals()  # for the cost of requests that are cancelled
         self.estimate = Estimate()
@@ -256,6 +257,7 @@ class Account:
         Raises ``BudgetExhausted`` if the rest of the budget would not finish it.
         """
         self.check()
+        # The running episodes and this one are expected to cost the mean of the ended ones.
         ended = self.estimate.ended
         need = _TYPICAL_MARGIN * sum(ended) / max(1, len(ended))
         self._check_rest(
@@ -323,6 +325,7 @@ class Account:
         call = self._calls[name]
         if call.billed:
             self.check()
+        # Names begin with the session's, so that they differ from those of earlier ones.
         self._requests += 1
         row = LedgerRow(
             tokens,
@@ -500,6 +503,7 @@ class Account:
             return True
         if caller is not None and self._waiters and self._waiters[0][0] < caller.number:
             return False
+        # All pending calls and this one may cost as much as the most expensive one.
         if self.pending:
             if self._max_call_share is None:
                 return False
@@ -508,6 +512,7 @@ class Account:
                 return False
         if caller is None or caller is next(iter(self._meters.values()), None):
             return True
+        # All running episodes may use all their turns: no need to estimate each.
         if self.used + self.estimate.at_most(len(self._meters)) <= 1.0:
             return True  # for speed: estimating each episode would dominate the cost of a call
         meters = self._meters.values()  # oldest first

@@ -93,6 +93,7 @@ class AnswerCache:
         self.path = path
         self.problems: list[str] = []
         self._owner = f"{os.getpid()} {socket.gethostname()} {secrets.token_hex(4)}"
+        # Opening creates the file; reading from it finds out if it is a cache.
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(

@@ -269,11 +269,13 @@ def _cost_cut_off(
     latter, one half take longer than usual, of the former all, if durations show costs. Otherwise,
     it is taken for one of the former, because requests cost too little to be lost for nothing.
     """
+    # Of connections that broke by chance, half are later than usual.
     usual = median(request.seconds for request in finished)
     late = sum(request.seconds > usual for request in cut_off)
     share_late = (late + 1) / (len(cut_off) + 2)  # a few prove little
     too_long = 1.0 - trend.strength * (1.0 - max(0.0, 2.0 * share_late - 1.0))
 
+    # From the shortest answer to the longest that passed, and beyond it.
     costs = sorted(request.cost for request in finished)
     mean = fmean(costs)
     shortest = costs[0]

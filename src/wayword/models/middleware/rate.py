@@ -230,6 +230,7 @@ class RetryingModel(Wrapper):
             max_retries = min(max_retries, policy.first_contact)
         requested_wait = error.retry_after or 0.0
         line = str(error)
+        # The reason for giving up is part of the message.
         if error.retryable and self._outage.open:
             line = f"{line}; unavailable for {self._outage.seconds / 60:.0f} minutes"
             fatal = True
@@ -241,6 +242,7 @@ class RetryingModel(Wrapper):
             fatal = False
         elif error.retryable:
             return None
+        # Each call may fail for its own reason; many in a row have a common one.
         self._failures += 1
         if self._failures >= policy.max_failures and not fatal:
             line += f"; {self._failures} calls in a row failed without an answer"

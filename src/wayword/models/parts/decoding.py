@@ -107,12 +107,14 @@ def llamacpp_form(sampling: Sampling) -> dict[str, Json]:
         if not sampling.choices:
             raise ModelError("choices must contain at least one answer")
         escaped = {ord(sign): text for sign, text in _ESCAPES.items()}
-        for sign in {sign for choice in sampling.choices for sign in choice}:
+        for sign in set("".join(sampling.choices)):
             if not sign.isprintable():
                 escaped.setdefault(ord(sign), f"\\U{ord(sign):08X}")
         quoted = (f'"{choice.translate(escaped)}"' for choice in sampling.choices)
         return {"grammar": f"root ::= {' | '.join(quoted)}", "stop": []}
-    return {} if sampling.grammar is None else {"grammar": sampling.grammar}
+    if sampling.grammar is not None:
+        return {"grammar": sampling.grammar}
+    return {}
 
 
 def longest(choices: Sequence[str]) -> int:
@@ -168,15 +170,19 @@ def matched(answer: str, options: Sequence[str]) -> str:
     by_text: dict[str, list[str]] = {}
     for option in options:
         by_text.setdefault(option.strip(_PUNCTUATION).casefold(), []).append(option)
-    fenced = _FENCE.match(answer)
-    inner = fenced[1] if fenced else answer
+    # The answer without a fence, and without a number and a label that are no option themselves.
+    inner = answer
+    if fenced := _FENCE.match(answer):
+        inner = fenced[1]
+    rest = inner
     lead = _LEAD_IN.match(inner)
-    is_option = lead is not None and lead[0].strip(_PUNCTUATION).casefold() in by_text
-    rest = inner if lead is None or is_option else inner[lead.end() :]
+    if lead and lead[0].strip(_PUNCTUATION).casefold() not in by_text:
+        rest = inner[lead.end() :]
     *before, last = [
         line.strip(_PUNCTUATION).casefold() for line in inner.strip().split("\n")
     ]
-    last = "" if by_text.keys() & set(before) else last
+    if by_text.keys() & set(before):
+        last = ""
     for text in (inner, rest, last):
         matches = by_text.get(text.strip(_PUNCTUATION).casefold(), [])
         if len(matches) == 1:
@@ -349,7 +355,10 @@ def split_thought(text: str) -> tuple[str, str]:
         else:
             answer.append(piece)
         is_open = not is_closing
-    (reasoning if is_open else answer).append(text[end:])
+    if is_open:
+        reasoning.append(text[end:])
+    else:
+        answer.append(text[end:])
     if not end:
         return text, ""
     text = "".join(answer).strip()

@@ -273,7 +273,10 @@ def rank(
             else:
                 read_tokens, reused_tokens = (0, 0)
             usage += Usage(read_tokens, timings["predicted_n"], reused_tokens)
-    totals = (sum(table[e[:i], token] for i, token in enumerate(e)) for e in endings)
+    totals = []
+    for ending in endings:
+        steps = enumerate(ending)
+        totals.append(sum(table[ending[:i], token] for i, token in steps))
     return tuple(totals), usage
 
 

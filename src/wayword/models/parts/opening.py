@@ -39,7 +39,10 @@ class BorrowedModel(Wrapper):
 def use_model(model: Model | str) -> Iterator[None]:
     """Make :func:`open_model` return this model object for its name inside a ``with`` block. A
     string has no effect."""
-    token = _CALLER_MODEL.set(None if isinstance(model, str) else model)
+    borrowed = None
+    if isinstance(model, Model):
+        borrowed = model
+    token = _CALLER_MODEL.set(borrowed)
     try:
         yield
     finally:
@@ -100,9 +103,12 @@ def _suggestion(name: str) -> str:
     backends = registry.names("model")
     if name in backends:
         return f"add a name, as in {name}:NAME"
-    prefix = "hf:" if "/" in name else "openai:"
+    prefix = "openai:"
+    if "/" in name:
+        prefix = "hf:"
     for start, provider in _PROVIDERS.items():
-        prefix = f"inspect:{provider}/" if name.startswith(start) else prefix
+        if name.startswith(start):
+            prefix = f"inspect:{provider}/"
     if name in local_model_names() or name.endswith(".gguf"):
         prefix = "local:"
     return f"did you mean {prefix + name!r}? Backends: {', '.join(backends)}"
@@ -151,12 +157,15 @@ def wrap(
         return model
     options = options or Options()
     price = load_prices(options.prices).of(model.name)
+    # From the inside out.
     wrapped = model
     if options.requests_per_minute:
         wrapped = rate.RateLimitedModel(
             wrapped, limiter or rate.Limiter(options.requests_per_minute)
         )
-    on_retry = None if account is None else account.desk.retried
+    on_retry = None
+    if account is not None:
+        on_retry = account.desk.retried
     wrapped = rate.RetryingModel(wrapped, rate.RetryPolicy(options.retries), on_retry)
     wrapped = PaidModel(wrapped, account, price)
     if options.cache is not None:

@@ -151,7 +151,10 @@ def located(name: str) -> Path:
         raise UsageError(
             f"local:{name}: {name} is an {weights.kind} model and cannot write text"
         )
-    path = Path(name).expanduser() if weights is None else installed(weights)
+    # Published weights are found by name, others by their path.
+    path: Path | None = Path(name).expanduser()
+    if weights is not None:
+        path = installed(weights)
     if path is None:
         raise UsageError(
             f"local:{name}: the weights are not on this machine; run `wayword models fetch {name}`"
@@ -163,6 +166,7 @@ def located(name: str) -> Path:
         )
     if not path.is_file():
         raise UsageError(f"{path}: no such file")
+    # A download that was cut off looks like a file.
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
             raise UsageError(f"{path}: not a GGUF file")
@@ -188,7 +192,9 @@ def settings_file(model: str) -> Path | None:
         weights = Path(name).expanduser()
     else:
         weights = Path()
-    return weights.with_suffix(".json") if weights.suffix == ".gguf" else None
+    if weights.suffix == ".gguf":
+        return weights.with_suffix(".json")
+    return None
 
 
 def trained_settings(model: str, agent: str) -> dict[str, Any]:
@@ -202,7 +208,9 @@ def trained_settings(model: str, agent: str) -> dict[str, Any]:
         record = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(record, dict) or not {"agent", "settings"} <= set(record):
             return {}  # an unrelated JSON file
-        return dict(record["settings"]) if record["agent"] == agent else {}
+        if record["agent"] != agent:
+            return {}
+        return dict(record["settings"])
     except (ValueError, TypeError, RecursionError) as error:
         raise UsageError(
             f"{path}: not the settings of trained weights ({error})"
@@ -242,12 +250,14 @@ def statuses() -> list[ModelStatus]:
     """Return every published model and the path of its weights. Reads no weights."""
     listed = []
     for weights in MODELS.values():
-        name = f"local:{weights.name}" if weights.kind == "language" else weights.name
+        name = weights.name
+        if weights.kind == "language":
+            name = f"local:{name}"
         path, *_ = paths = [installed(file) for file in weights.files]
+        if not all(paths):
+            path = None
         size = sum(file.size for file in weights.files)
-        listed.append(
-            ModelStatus(name, path if all(paths) else None, size, weights.license)
-        )
+        listed.append(ModelStatus(name, path, size, weights.license))
     return listed
 
 

@@ -199,7 +199,9 @@ class SolvableHousehold(Dataset):
         there is none. Raises ``UsageError`` for a task for several actors."""
         if len(task.episode.actors) > 1:
             problem = f"episode {task.episode.id} has several actors, so only a team can solve it"
-            raise UsageError(f"{problem}: use wayword.runs.active, or set shots=0")
+            raise UsageError(
+                f"{problem}: use wayword.runs.demonstrations, or set shots=0"
+            )
         world = self.world(task.episode)
         world.reset(task.episode)
         actor = task.episode.actors[0]

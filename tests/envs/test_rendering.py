@@ -16,7 +16,7 @@ SMALL: dict[str, Any] = {"settings": {"houses": 1, "episodes": 2}}
 
 def opened(render_mode: str, **options: Any) -> Any:
     return gymnasium.make(
-        "wayword:Wayword-v0",
+        "wayword.envs.gymnasium:Wayword-v0",
         render_mode=render_mode,
         include=["expert_action"],
         **SMALL,
@@ -56,7 +56,9 @@ def test_pictures_can_join_the_observation() -> None:
 
 
 def test_a_dataset_without_pictures_is_refused_in_one_line() -> None:
-    env = gymnasium.make("wayword:Wayword-v0", dataset="towns", render_mode="rgb_array")
+    env = gymnasium.make(
+        "wayword.envs.gymnasium:Wayword-v0", dataset="towns", render_mode="rgb_array"
+    )
     env.reset(seed=0)
     with pytest.raises(UsageError, match="draws no pictures"):
         env.render()

@@ -41,7 +41,7 @@ class Access:
         return secrets.compare_digest(token.encode(), self._token.encode())
 
 
-class Guarded:
+class AccessCheck:
     """An ASGI application that answers only clients with access."""
 
     def __init__(self, app: Any, access: Access) -> None:

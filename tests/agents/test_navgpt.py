@@ -136,6 +136,7 @@ def test_a_place_seen_before_but_out_of_reach_is_called_illegal() -> None:
         '{"action": "d"}',
         '{"arrived": "yes"}',
         '{"arrived": false}',
+        "Arrived: false\nArrived: true\nAction: b",
         '{"thought": "x"}',
         '["b"]',
         '{"action": ["b"]}',
@@ -180,6 +181,16 @@ def test_summaries_can_be_written_online_by_a_model_of_their_own() -> None:
         "The scene from the viewpoint is a small hall with a lamp." in main.prompts[1]
     )
     assert [call.role for call in trajectory.steps[0].calls] == ["main", "summary"]
+
+
+def test_a_scene_is_not_summarized_again_after_a_rejected_answer() -> None:
+    main = Scripted([go("nowhere"), go("b"), STOP])
+    summary = Scripted(["small hall.", "kitchen."])
+    settings = NavGPTSettings(decoding="free", summaries="online")
+    trajectory = play(NavGPT, settings, {"main": main, "summary": summary})
+    roles = [[call.role for call in step.calls] for step in trajectory.steps]
+    assert roles[:2] == [["main", "summary"], ["main"]]
+    assert "The scene from the viewpoint is a small hall." in main.prompts[2]
 
 
 @pytest.mark.parametrize("decoding", ["constrained", "numbered"])

@@ -313,3 +313,14 @@ def test_rooms_collapse_to_a_number_of_objects() -> None:
     assert graph.text(["kitchen", "hall"], "hall", 2) == f"{kitchen}\n{hall}\n{doors}"
     collapsed = graph.text(["kitchen", "hall"], "hall", 1)
     assert collapsed == f"kitchen (explored): 2 objects\n{hall}\n{doors}"
+
+
+def test_an_object_in_the_hand_is_in_no_room() -> None:
+    _, played = in_the_flat(Said("1. go_grab[mug_1]\n2. go_explore[hall]\n3. stop"))
+    graph = SceneGraph()
+    for step in played.steps:
+        graph.see(step.observation)  # type: ignore[arg-type]
+        graph.learn(step.feedback)
+    last = played.steps[-1].observation
+    assert [held.name for held in last.holding] == ["mug_1"]  # type: ignore[attr-defined]
+    assert "mug_1" not in graph.text(["kitchen", "hall"], "hall", 2)

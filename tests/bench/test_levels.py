@@ -5,6 +5,8 @@ The shortest level of each track; ``WAYWORD_CHAOS=long`` checks all levels.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from helpers.sampling import LONG
@@ -40,3 +42,13 @@ def test_the_first_and_last_episode_are_the_versions_and_the_expert_solves_them(
         (scores,) = scoring.score(dataset, [(task, game.finished())])
         assert scores[track.success] >= track.at_least
         assert len(actions) <= dataset.max_steps
+
+
+@pytest.mark.parametrize(
+    ("lengths", "middle"), [((2,), 2), ((2, 4), 2), ((2, 4, 8), 4), ((2, 4, 8, 16), 4)]
+)
+def test_of_two_middle_levels_the_shorter_is_perturbed(
+    lengths: tuple[int, ...], middle: int
+) -> None:
+    track = replace(VERSION.tracks[0], lengths=lengths)
+    assert track.middle == middle

@@ -440,6 +440,15 @@ MUTANTS = (
     Mutant("verbalize/objectnav.py",
            "(height > OBSTACLE_HEIGHTS[0]) & (height < OBSTACLE_HEIGHTS[1])",
            "(height > OBSTACLE_HEIGHTS[0])", "verbalize/test_objectnav.py"),
+    # Middle levels, objects in a hand, scenes after a refusal, two arrivals.
+    Mutant("bench/ladders.py", "self.lengths[(len(self.lengths) - 1) // 2]",
+           "self.lengths[len(self.lengths) // 2]", "bench/test_levels.py"),
+    Mutant("agents/strategies/planner.py", "            self._room.pop(held.name, None)\n", "",
+           "agents/test_planner.py"),
+    Mutant("agents/navgpt/agent.py", "if not has_moved or not self._settings.history:",
+           "if not self._settings.history:", "agents/test_navgpt.py"),
+    Mutant("agents/answers.py", "if len(arrived) > 1 or not arrived <= ", "if not arrived <= ",
+           "agents/test_navgpt.py"),
 )  # fmt: skip
 
 

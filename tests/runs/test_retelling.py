@@ -45,9 +45,11 @@ def walks(folder: Path, agent: str = "navgpt") -> Path:
     return out
 
 
-def told(folder: Path, drawn: object, instruction: str = "Go on.") -> list[Retold]:
+def retold_walks(
+    folder: Path, drawn: object, instruction: str = "Go on."
+) -> list[Retold]:
     """The walks retold by a model that always draws the same."""
-    answers = folder / "told.jsonl"
+    answers = folder / "answers.jsonl"
     drawing = json.dumps({"thought": "", "places": drawn})
     answers.write_text(f"{json.dumps(instruction)}\n{json.dumps(drawing)}\n")
     plan = Retelling(folder / "run", f"scripted:{answers}", {"repeat": True})
@@ -56,13 +58,13 @@ def told(folder: Path, drawn: object, instruction: str = "Go on.") -> list[Retol
 
 def test_a_true_drawing_has_no_error(tmp_path: Path) -> None:
     walks(tmp_path)
-    first = told(tmp_path, [[0, 0]])[0]
+    first = retold_walks(tmp_path, [[0, 0]])[0]
     assert first.error is None
     assert first.problem == "drew 1 of 4 places"
     assert first.instruction == "Go on."
     assert first.original
     shifted = [[x + 3, y - 5] for x, y in first.true]
-    again = told(tmp_path, shifted)[0]
+    again = retold_walks(tmp_path, shifted)[0]
     assert again.error == pytest.approx(0.0, abs=1e-9)
     assert again.end_error == pytest.approx(0.0, abs=1e-9)
     content = json.loads((tmp_path / "run" / FILE).read_text())

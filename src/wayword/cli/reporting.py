@@ -197,20 +197,21 @@ def retell(
       wayword retell runs/navgpt --model openai:gpt-5-mini
       wayword retell runs/navgpt --model openai:gpt-5-mini --episodes 3837_0
     """
-    from wayword.runs.retelling import FILE, Retelling, retold_lines, summary_lines
-    from wayword.runs.retelling import retell as told_again
+    from wayword.runs import retelling
     from wayword.settings import parse
 
     chosen = [name.strip() for name in episodes.split(",") if name.strip()]
     options = parse(settings or [])
     if other := [key for key in options if key != "model"]:
         raise UsageError(f"--set {other[0]}: write model.KEY=VALUE")
-    plan = Retelling(run, model, options.get("model", {}), chosen, data, cache)
-    told, left_out = told_again(
-        plan, lambda each: show.echo("\n".join(retold_lines(each)))
+    plan = retelling.Retelling(
+        run, model, options.get("model", {}), chosen, data, cache
     )
-    show.echo("\n".join(summary_lines(told, left_out)))
-    show.echo(f"{run / FILE}")
+    retold, left_out = retelling.retell(
+        plan, lambda each: show.echo("\n".join(retelling.retold_lines(each)))
+    )
+    show.echo("\n".join(retelling.summary_lines(retold, left_out)))
+    show.echo(f"{run / retelling.FILE}")
 
 
 def compare(

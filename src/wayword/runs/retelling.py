@@ -90,7 +90,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Retold:
-    """A walk as a model told it.
+    """A walk in the words of a model.
 
     ``drawn`` and ``true`` are coordinates in meters, east and north of the start. ``error`` is the
     mean distance of the drawn places to the true ones, without the start, ``end_error`` that of the
@@ -153,14 +153,14 @@ def retell(
             left_out.append(f"{record.episode_id}: has no move")
         else:
             walks.append((task, walk))
-    told = blocking(_retell(plan, walks, on_episode))
+    retold = blocking(_retell(plan, walks, on_episode))
     path = Path(plan.run) / FILE
-    content = {"model": plan.model, "episodes": [asdict(each) for each in told]}
+    content = {"model": plan.model, "episodes": [asdict(each) for each in retold]}
     try:
         write_atomically(path, json.dumps(content, ensure_ascii=False).encode())
     except OSError as error:
         raise unusable(path, error, "copy the run to a writable folder") from error
-    return told, left_out
+    return retold, left_out
 
 
 async def _retell(
@@ -172,16 +172,16 @@ async def _retell(
         Plan("retell", "houses", plan.model, cache=plan.cache),
         {"main": (plan.model, plan.settings)},
     )
-    told = []
+    retold = []
     teller = Teller(opened["main"])
     try:
         for task, walk in walks:
             each = await teller.retell(task, walk)
             on_episode(each)
-            told.append(each)
+            retold.append(each)
     finally:
         await opened["main"].aclose()
-    return told
+    return retold
 
 
 class Teller:
@@ -200,7 +200,7 @@ class Teller:
         count = len(walk.places)
         prompt = [user(self._prompts.fill("drawing", walk=record, count=count))]
         answer, drawn_usage = await self._answer(prompt, SCHEMA)
-        told = Retold(
+        retold = Retold(
             task.episode.id,
             task.episode.scene,
             task.episode.instruction,
@@ -209,7 +209,7 @@ class Teller:
             prompt_tokens=written_usage.prompt + drawn_usage.prompt,
             completion_tokens=written_usage.completion + drawn_usage.completion,
         )
-        return scored(told, read_points(answer), walk.length)
+        return scored(retold, read_points(answer), walk.length)
 
     def _record(self, walk: Walk, with_thoughts: bool) -> str:
         moves = [asdict(move) for move in walk.moves]
@@ -232,29 +232,29 @@ class Teller:
         return replies(completion, sampling)[0].text, completion.usage
 
 
-def retold_lines(told: Retold) -> list[str]:
+def retold_lines(retold: Retold) -> list[str]:
     """Lines on one episode: both instructions, and the errors of the drawing."""
-    drawing = told.problem
-    if told.error is not None and told.end_error is not None:
+    drawing = retold.problem
+    if retold.error is not None and retold.end_error is not None:
         drawing = (
-            f"{told.error:.2f} m off on average, {told.end_error:.2f} m at the end, "
-            f"{told.share:.0%} of the walk's length"
+            f"{retold.error:.2f} m off on average, {retold.end_error:.2f} m at the end, "
+            f"{retold.share:.0%} of the walk's length"
         )
     return [
-        f"{told.episode}, {len(told.true)} places",
-        f"  original: {told.original}",
-        f"  retold:   {told.instruction}",
+        f"{retold.episode}, {len(retold.true)} places",
+        f"  original: {retold.original}",
+        f"  retold:   {retold.instruction}",
         f"  drawing:  {drawing}",
     ]
 
 
-def summary_lines(told: Sequence[Retold], left_out: Sequence[str]) -> list[str]:
+def summary_lines(retold: Sequence[Retold], left_out: Sequence[str]) -> list[str]:
     """Means over all drawings, the interval of the share, and the episodes left out."""
-    drawn = [each for each in told if each.error is not None]
+    drawn = [each for each in retold if each.error is not None]
     lines = [f"left out: {line}" for line in left_out]
-    tokens = sum(each.prompt_tokens + each.completion_tokens for each in told)
+    tokens = sum(each.prompt_tokens + each.completion_tokens for each in retold)
     lines.append(
-        f"{len(told)} walks retold, {len(drawn)} drawn with all places, {tokens:,} tokens"
+        f"{len(retold)} walks retold, {len(drawn)} drawn with all places, {tokens:,} tokens"
     )
     if not drawn:
         return lines
@@ -273,17 +273,17 @@ def summary_lines(told: Sequence[Retold], left_out: Sequence[str]) -> list[str]:
     return lines
 
 
-def scored(told: Retold, drawn: Sequence[Point], length: float) -> Retold:
+def scored(retold: Retold, drawn: Sequence[Point], length: float) -> Retold:
     """Compare drawn places with the true ones; ``length`` of the walk in meters."""
-    values = asdict(told)
-    values["true"] = told.true
-    if len(drawn) != len(told.true):
-        values["problem"] = f"drew {len(drawn)} of {len(told.true)} places"
+    values = asdict(retold)
+    values["true"] = retold.true
+    if len(drawn) != len(retold.true):
+        values["problem"] = f"drew {len(drawn)} of {len(retold.true)} places"
         return Retold(**values)
     # The model may have drawn the start elsewhere: only positions relative to it are compared.
     x0, y0 = drawn[0]
     placed = tuple((x - x0, y - y0) for x, y in drawn)
-    pairs = zip(placed[1:], told.true[1:], strict=True)
+    pairs = zip(placed[1:], retold.true[1:], strict=True)
     errors = [math.dist(mine, true) for mine, true in pairs]
     mean = math.fsum(errors) / len(errors)
     values |= {"drawn": placed, "error": mean, "end_error": errors[-1]}

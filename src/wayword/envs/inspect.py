@@ -23,19 +23,6 @@ from wayword.core.dataset import Dataset
 from wayword.envs.environment import make
 from wayword.metrics.scoring import score
 
-TASKS = (
-    "r2r",
-    "houses",
-    "towns",
-    "household",
-    "rearrangement",
-    "iqa",
-    "grounding",
-    "apartments",
-    "two_phase",
-)
-"""Datasets that have a task of their name."""
-
 
 @solver
 def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
@@ -78,36 +65,128 @@ def family(keys: Sequence[str], success: str) -> Any:
     return judge
 
 
-def _register(dataset: str) -> Any:
-    """The task of a dataset, registered with Inspect under its name."""
-
-    def create(
-        split: str = "",
-        count: int = 50,
-        max_steps: int | None = None,
-        data: str | None = None,
-    ) -> Task:
-        name = f"{dataset}:{split}" if split else dataset
-        options: dict[str, Any] = {
-            "episodes": count,
-            "max_steps": max_steps,
-            "data": data,
-        }
-        env = make(name, **options)
-        episodes = [task.episode for task in env.tasks]
-        samples = [
-            Sample(id=each.id, input=each.instruction, metadata={"scene": each.scene})
-            for each in episodes
-        ]
-        success = env.dataset.family.success
-        return Task(
-            dataset=MemoryDataset(samples, name=name),
-            solver=play(name, options, env.dataset),
-            scorer=family([success, "steps", "rejected"], success),
-            name=f"wayword_{dataset}",
+def episodes_task(
+    dataset: str, split: str, count: int, max_steps: int | None, data: str | None
+) -> Task:
+    """The first ``count`` episodes of a split, by default the dataset's default split."""
+    name = f"{dataset}:{split}" if split else dataset
+    options: dict[str, Any] = {"episodes": count, "max_steps": max_steps, "data": data}
+    env = make(name, **options)
+    episodes = [task.episode for task in env.tasks]
+    samples = [
+        Sample(
+            id=episode.id,
+            input=episode.instruction,
+            metadata={"scene": episode.scene},
         )
+        for episode in episodes
+    ]
+    success = env.dataset.family.success
+    return Task(
+        dataset=MemoryDataset(samples, name=name),
+        solver=play(name, options, env.dataset),
+        scorer=family([success, "steps", "rejected"], success),
+        name=f"wayword_{dataset}",
+    )
 
-    return task(name=dataset)(create)
+
+# Each task is written out: Inspect lists the tasks of a file by reading it, without running it.
 
 
-globals().update({name: _register(name) for name in TASKS})
+@task
+def r2r(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+) -> Task:
+    """Follow an instruction through a building (Room-to-Room)."""
+    return episodes_task("r2r", split, count, max_steps, data)
+
+
+@task
+def houses(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+) -> Task:
+    """Follow an instruction through a generated house."""
+    return episodes_task("houses", split, count, max_steps, data)
+
+
+@task
+def towns(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+) -> Task:
+    """Follow a route through the streets of a generated town."""
+    return episodes_task("towns", split, count, max_steps, data)
+
+
+@task
+def household(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+) -> Task:
+    """Do a household task, such as putting a clean mug on a desk."""
+    return episodes_task("household", split, count, max_steps, data)
+
+
+@task
+def rearrangement(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+) -> Task:
+    """Put the objects of a home where a description says."""
+    return episodes_task("rearrangement", split, count, max_steps, data)
+
+
+@task
+def iqa(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+) -> Task:
+    """Answer a question about a home by looking."""
+    return episodes_task("iqa", split, count, max_steps, data)
+
+
+@task
+def grounding(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+) -> Task:
+    """Take the object of a home that a description means."""
+    return episodes_task("grounding", split, count, max_steps, data)
+
+
+@task
+def apartments(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+) -> Task:
+    """Find an object in a generated apartment."""
+    return episodes_task("apartments", split, count, max_steps, data)
+
+
+@task
+def two_phase(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+) -> Task:
+    """Find a place, then an object there, on a small map."""
+    return episodes_task("two_phase", split, count, max_steps, data)

@@ -64,7 +64,8 @@ VERSIONS = ("2026",)
 QUICK_LEVELS = 3
 QUICK_EPISODES = 8
 QUICK_REAL = 20
-HOPELESS, QUICK_HOPELESS = 0.1, 0.2
+HOPELESS = 0.1
+QUICK_HOPELESS = 0.2
 """A ladder ends above two levels whose success, taken together, is below this with 95% confidence
 (one-sided): 32 failures of 32 are enough, with ``--quick`` 16 of 16."""
 
@@ -297,6 +298,13 @@ def outcomes(
         if is_run(path):
             for name, won, scores in results(path, track):
                 yield level, name, won, scores
+
+
+def _successes(
+    tried: Sequence[tuple[int, str, bool, dict[str, float]]],
+) -> dict[str, float]:
+    """Episode -> 1 if it was solved, else 0."""
+    return {name: float(won) for _, name, won, _ in tried}
 
 
 def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
@@ -731,7 +739,7 @@ def compare_cards(first: Path, second: Path) -> list[TrackDifference]:
         if not all(track.name in card["tracks"] for card in cards):
             continue  # a folder may have further runs, of a command with other tracks
         played = [list(outcomes(each, track)) for each in (first, second)]
-        wins = [{name: float(won) for _, name, won, _ in each} for each in played]
+        wins = [_successes(each) for each in played]
         found.append((track.name, wins, place))
         for means, each in zip(totals, played, strict=True):
             means |= place_totals(track, each)

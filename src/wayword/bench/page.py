@@ -28,8 +28,11 @@ from wayword.runs.record import RunFolder, is_run
 from wayword.viewer import pages
 
 PAGE = "card.html"
-WIDTH, HEIGHT, LEFT, FOOT = 320, 150, 34, 22
-"""Of a curve, in pixels; the axes take ``LEFT`` and ``FOOT``."""
+# Of a curve, in pixels; the axes take LEFT and FOOT.
+WIDTH = 320
+HEIGHT = 150
+LEFT = 34
+FOOT = 22
 
 
 @cache

@@ -85,9 +85,9 @@ class StrictCommand(TyperCommand):
             "Arguments": [],
             **{name: [] for name in sections},
         }
-        section_of = {
-            option: name for name, options in sections.items() for option in options
-        }
+        section_of: dict[str, str] = {}
+        for name, options in sections.items():
+            section_of |= dict.fromkeys(options, name)
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if param.param_type_name == "argument":

@@ -224,11 +224,10 @@ def _print_forecast(
 ) -> None:
     from wayword.runs.forecast import forecast, row_lines
 
-    rows = [
-        (f"{track.name}, length {length}", forecast(plan))
-        for track, plans in climbs
-        for length, plan in plans
-    ]
+    rows = []
+    for track, plans in climbs:
+        for length, plan in plans:
+            rows.append((f"{track.name}, length {length}", forecast(plan)))
     rows += [(plan.on, forecast(plan)) for plan in samples.values()]
     share = concurrency // at_once  # of a run
     rounds = sum(each.calls * math.ceil(each.episodes / share) for _, each in rows)
@@ -255,11 +254,8 @@ class _PlayerOptions:
         self._entry = entry
         self._row = row
         self._at_once = at_once
-        # Ladders not yet ended, runs in progress
-        self._tracks, self._running = (
-            tracks,
-            0,
-        )
+        self._tracks = tracks  # ladders not yet ended
+        self._running = 0  # runs in progress
         self._max_dollars = max_dollars
         self._spent = self._reserved = 0.0
 

@@ -339,9 +339,11 @@ def _listed(names: list[str] | None) -> list[str]:
     """``["a,b", "c"]`` -> ``["a", "b", "c"]``."""
     from wayword.runs.sweep import split
 
-    return [
-        name for each in names or () for part in split(each) if (name := part.strip())
-    ]
+    listed: list[str] = []
+    for text in names or ():
+        parts = [part.strip() for part in split(text)]
+        listed += [part for part in parts if part]
+    return listed
 
 
 def demo(
@@ -545,14 +547,13 @@ def reproduce(
         ):
             if line.startswith(recipes.STAND_IN):
                 show.notice(line)
-        plans = [
-            (
-                f"{each.row.name}{f', seed {plan.seed}' if len(each.plans) > 1 else ''}",
-                plan,
-            )
-            for each in rows
-            for plan in each.plans
-        ]
+        plans = []
+        for each in rows:
+            for plan in each.plans:
+                name = each.row.name
+                if len(each.plans) > 1:
+                    name += f", seed {plan.seed}"
+                plans.append((name, plan))
         if dry_run or (plans and not recipes.costs_nothing(options)):
             for line in row_lines([(name, forecast(plan)) for name, plan in plans]):
                 show.echo(line) if dry_run else show.notice(line)

@@ -33,7 +33,10 @@ from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
 
-EXISTS, CONTAINS, COUNTS = KINDS = ("exists", "contains", "counts")
+EXISTS = "exists"
+CONTAINS = "contains"
+COUNTS = "counts"
+KINDS = (EXISTS, CONTAINS, COUNTS)
 MOST_COUNTED = 3
 """The highest count that is an answer."""
 HIDDEN = 0.5

@@ -33,7 +33,9 @@ from wayword.worlds.household.world import HouseholdWorld
 # Source: TEACh (Padmakumar et al. 2022), section 3; LangSuitE (Jia et al. 2024), section 3.2,
 # task V.
 
-COMMANDER, FOLLOWER = ACTORS = ("commander", "follower")
+COMMANDER = "commander"
+FOLLOWER = "follower"
+ACTORS = (COMMANDER, FOLLOWER)
 """Actor names, also used as roles, in turn order."""
 # Of a commander
 MOVES = [

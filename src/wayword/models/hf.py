@@ -457,7 +457,8 @@ class HfModel(Model):
         return Choice(options, values, usage, seconds=time.perf_counter() - began)
 
     def _read_prefix(self, ids: list[int]) -> tuple[Any, Any, int]:
-        torch, (cached_ids, cache) = self._torch, self._cached_prefix
+        torch = self._torch
+        cached_ids, cache = self._cached_prefix
         reused = min(decoding.prefix_length([cached_ids, ids]), len(ids) - 1)
         try:
             if reused < len(cached_ids):
@@ -465,10 +466,8 @@ class HfModel(Model):
                 cache.crop(reused - len(cached_ids))
         except (AttributeError, NotImplementedError, ValueError, RuntimeError):
             # No cache yet, or sliding-window attention, which cannot crop
-            cache, reused = (
-                None,
-                0,
-            )
+            cache = None
+            reused = 0
         new_ids = torch.tensor([ids[reused:]], device=self._network.device)
         output = self._network(input_ids=new_ids, past_key_values=cache, use_cache=True)
         self._cached_prefix = ids, output.past_key_values

@@ -207,7 +207,8 @@ def _sample(output: Any, sampling: Sampling) -> tuple[str, str, str]:
 
 
 def _usage(output: Any, prompt: Prompt, sample: tuple[str, str, str]) -> Usage:
-    counts, (text, reasoning, _) = output.usage, sample
+    counts = output.usage
+    text, reasoning, _ = sample
     if counts is None or not counts.input_tokens:
         thoughts = estimated_tokens(reasoning) if reasoning else 0
         written = upward(estimated_tokens(text) + thoughts)

@@ -113,7 +113,8 @@ class ScriptedModel(Model):
 
 
 def _answer_in_turn(listed: Iterable[Answer], repeat: bool, name: str) -> Answers:
-    answers, numbers = list(listed), itertools.count()  # count() is thread-safe
+    answers = list(listed)
+    numbers = itertools.count()  # count() is thread-safe
 
     def answer(prompt: Prompt, sampling: Sampling) -> Answer:
         number = next(numbers)

@@ -44,7 +44,9 @@ DOOR_CHANCES: Mapping[str, float] = Table("rooms", "door_chances")
 NO_HALL_DOOR = frozenset({"dining room", "library", "music room", "playroom"})
 """Rooms that may lack a door to the hallway if another room leads into them."""
 
-SMALLEST, LARGEST = 5, 17  # rooms of a plan: the hallway, the base rooms, all others
+# Rooms of a plan: the hallway and the base rooms; with all others
+SMALLEST = 5
+LARGEST = 17
 
 
 DOOR = 0.9

@@ -262,10 +262,8 @@ def _frame(folder: Path, name: str) -> _Frame:
     corners = np.concatenate(
         (published, places - OUTLINE_MARGIN, places + OUTLINE_MARGIN)
     )
-    (west, south), (east, north) = (
-        corners.min(axis=0).tolist(),
-        corners.max(axis=0).tolist(),
-    )
+    west, south = corners.min(axis=0).tolist()
+    east, north = corners.max(axis=0).tolist()
     outline = ((west, south), (east, south), (east, north), (west, north))
     knobs = _scene_entry(folder, KNOBS, name)
     targets = {switch: tuple(worked) for switch, worked in knobs.items()}

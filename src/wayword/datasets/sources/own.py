@@ -155,7 +155,8 @@ class RoomEntry(FileFields):
 
     @property
     def plan(self) -> floorplans.PlanRoom:
-        (x, y), (width, depth) = self.at, self.size
+        x, y = self.at
+        width, depth = self.size
         return floorplans.PlanRoom(
             self.name, x, y, round(x + width, 4), round(y + depth, 4)
         )

@@ -337,8 +337,9 @@ EPISODE = b'"initial_position"'
 """Occurs exactly once in each episode record."""
 LOWEST_EDGE = 1.0
 """Objects with their underside above this height (metres) do not explain gaps in the floor."""
-NEAR, FAR = 0.85, 0.5
-"""A target closer than the first with a path longer than the second (metres) was not in view."""
+# A target closer than NEAR with a path longer than FAR (metres) was not in view.
+NEAR = 0.85
+FAR = 0.5
 VERSION = 7
 """Version of the inference; increase it on any change so that cached floors are recomputed."""
 
@@ -529,7 +530,8 @@ def _distance_to(box: Box, point: Point) -> float:
 
 
 def _box(record: thor.ObjectRecord) -> Box:
-    (x, y, _), (wide, deep, _) = record.center, record.size
+    x, y, _ = record.center
+    wide, deep, _ = record.size
     return x - wide / 2, y - deep / 2, x + wide / 2, y + deep / 2
 
 

@@ -269,9 +269,11 @@ def rank(
             # This pass reads the prompt; later ones read option tokens
             is_first = usage == Usage()
             if is_first:
-                read_tokens, reused_tokens = (shared_count, timings["cache_n"])
+                read_tokens = shared_count
+                reused_tokens = timings["cache_n"]
             else:
-                read_tokens, reused_tokens = (0, 0)
+                read_tokens = 0
+                reused_tokens = 0
             usage += Usage(read_tokens, timings["predicted_n"], reused_tokens)
     totals = []
     for ending in endings:

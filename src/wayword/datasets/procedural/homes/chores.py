@@ -22,7 +22,14 @@ from wayword.worlds.household.goals import (
     Trait,
 )
 
-(
+PICK_AND_PLACE = "pick_and_place_simple"
+LOOK_IN_LIGHT = "look_at_obj_in_light"
+PICK_CLEAN = "pick_clean_then_place_in_recep"
+PICK_HEAT = "pick_heat_then_place_in_recep"
+PICK_COOL = "pick_cool_then_place_in_recep"
+PICK_TWO = "pick_two_obj_and_place"
+PICK_STACK = "pick_and_place_with_movable_recep"
+KINDS = (
     PICK_AND_PLACE,
     LOOK_IN_LIGHT,
     PICK_CLEAN,
@@ -30,14 +37,6 @@ from wayword.worlds.household.goals import (
     PICK_COOL,
     PICK_TWO,
     PICK_STACK,
-) = KINDS = (
-    "pick_and_place_simple",
-    "look_at_obj_in_light",
-    "pick_clean_then_place_in_recep",
-    "pick_heat_then_place_in_recep",
-    "pick_cool_then_place_in_recep",
-    "pick_two_obj_and_place",
-    "pick_and_place_with_movable_recep",
 )
 """ALFRED's names of the task types."""
 

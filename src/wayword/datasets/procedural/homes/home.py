@@ -240,9 +240,11 @@ def build_scene(
         for part in FURNITURE_KINDS[piece.kind].parts:
             kind = FURNITURE_KINDS[part.kind]
             if piece.front[0]:  # the piece faces east or west, so its sides are swapped
-                width, depth = (kind.depth, kind.width)
+                width = kind.depth
+                depth = kind.width
             else:
-                width, depth = (kind.width, kind.depth)
+                width = kind.width
+                depth = kind.depth
             # A part that controls works the part listed before it: a tap its basin.
             controls = (part_id,) if part.controls else ()
             part_id = _add_furniture(

@@ -134,9 +134,11 @@ def draw_streets(rng: random.Random, size: int) -> Streets:
     for row, column in product(range(size - 1), repeat=2):
         corner = row * size + column
         if (row + column) % 2:
-            a, b = (corner, corner + size + 1)
+            a = corner
+            b = corner + size + 1
         else:
-            a, b = (corner + 1, corner + size)
+            a = corner + 1
+            b = corner + size
         if rng.random() < DIAGONAL_SHARE:
             diagonal = Street(a, b, (corners[a], corners[b]))
             degrees = Counter[int]()
@@ -207,8 +209,9 @@ def _leaves_apart(street: Street, others: list[Street]) -> bool:
     return True
 
 
-SMALLEST, LARGEST = 3, 9
-"""Range of corners per side; a larger town would run out of names."""
+# Range of corners per side; a larger town would run out of names.
+SMALLEST = 3
+LARGEST = 9
 
 SPACING = 10.0
 """Approximate distance between panoramas, metres."""

@@ -23,16 +23,6 @@ LAYOUT = {
 MEASURES = ("conditional expressions", "nested comprehensions", "packed statements")
 GOAL = (20.0, 0.8, 1.0)
 """The most of each measure per 1,000 lines of code. A bound is never raised."""
-BOUNDS = {
-    # Rooms that are above the goal, at what they have reached
-    "bench": (25.0, 9.2, 3.4),
-    "cli": (20.0, 2.5, 1.0),
-    "datasets": (20.0, 0.8, 2.5),
-    "metrics": (48.0, 7.0, 1.0),
-    "models": (35.0, 1.6, 1.5),
-    "render": (20.0, 2.6, 1.0),
-    "runs": (29.0, 5.9, 1.0),
-}
 TEMPLATE_WIDTH = 160
 """Characters of a template's line that a reader sees at once."""
 
@@ -77,8 +67,7 @@ def test_a_room_has_one_statement_a_line(room: str) -> None:
     counts: Counter[str] = Counter()
     for path in (SOURCE / room).rglob("*.py"):
         counts += measure(path.read_text(encoding="utf-8"))
-    bounds = BOUNDS.get(room, GOAL)
-    for name, bound in zip(MEASURES, bounds, strict=True):
+    for name, bound in zip(MEASURES, GOAL, strict=True):
         rate = 1000 * counts[name] / counts["code"]
         assert rate <= bound, (
             f"{room}: {rate:.1f} {name} per 1,000 lines, at most {bound}"

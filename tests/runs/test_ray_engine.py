@@ -191,6 +191,13 @@ def test_a_cluster_that_is_not_there_is_one_line_at_once(address: str) -> None:
         ray_engine._check_address(address)
 
 
+def test_a_port_that_is_too_large_is_not_taken_for_another_one() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1] + 65536}"
+        with pytest.raises(UsageError, match="at most 65535"):
+            ray_engine._check_address(address)
+
+
 def test_a_cluster_that_answers_or_has_no_port_is_left_to_ray() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         ray_engine._check_address(f"127.0.0.1:{server.getsockname()[1]}")

@@ -63,6 +63,8 @@ _DEATHS = 5
 # Consecutive episodes assigned to a player at once, as they often share a scene.
 _CHUNK = 32
 
+_LARGEST_PORT = 65535  # the system takes a larger one modulo 65536, as another port
+
 # Seconds to connect to $RAY_ADDRESS.
 _TIMEOUT = 10.0
 
@@ -137,6 +139,8 @@ def _check_address(address: str) -> None:
     if not port.isdigit():
         return
     try:
+        if int(port) > _LARGEST_PORT:
+            raise OverflowError("a port is at most 65535")
         socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT).close()
     except (OSError, OverflowError) as error:
         line = (

@@ -164,12 +164,16 @@ def start_server(path: Path, settings: EngineSettings, key: str) -> Any:
     return server
 
 
+# llama.cpp writes its log in a thread, which needs a moment before the process ends.
 _LOAD = """
-import sys, xllamacpp
+import sys, time, xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path, params.n_ctx, params.verbosity = sys.argv[1], 256, 2
 params.fit_params = params.warmup = params.ui = False
-xllamacpp.Server(params)
+try:
+    xllamacpp.Server(params)
+finally:
+    time.sleep(1)
 """
 
 

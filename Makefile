@@ -84,7 +84,7 @@ test-envs: $(UV)
 	PYTHONPATH=tests HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s --ignore tests/suites/envs/test_trl.py tests/suites/envs
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-openenv
 	@$(UV) pip install --quiet --python .venv-openenv/bin/python openenv==0.10.0 pytest -e '.[serve]'
-	.venv-openenv/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests/suites/openenv
+	PYTHONPATH=tests .venv-openenv/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests/suites/openenv
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-trl
 	@$(UV) pip install --quiet --python .venv-trl/bin/python torch==2.13.0 trl==1.16.0 pytest -e '.[trl]'
 	HF_HUB_OFFLINE=1 .venv-trl/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests/suites/envs/test_trl.py

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
-from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
 from mcp.client.client import Client
 
+from helpers.serving import command_served
 from wayword.core.errors import RecordingError, UsageError
 from wayword.envs import make
 from wayword.envs.mcp import AssistantSession, http_server, server
@@ -82,30 +77,16 @@ def test_another_environment_does_not_write_into_a_folder_with_episodes(
         AssistantSession(make("two_phase", max_steps=3), tmp_path / "run")
 
 
+EPISODE = "red_bull_can_from_living_room_0"
+
+
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
-    """``wayword mcp --http`` as a user starts it, with a token."""
-    command = [sys.executable, "-m", "wayword", "mcp", "two_phase", "--http", "0"]
-    command += ["--out", str(tmp_path / "run"), "--episodes", EPISODE]
-    environment = {**os.environ, "WAYWORD_ENV_TOKEN": "secret-word"}
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        assert process.stderr is not None
-        url = process.stderr.readline().split(" at ")[1].split()[0]
-        where = urlsplit(url)
-        for _ in range(600):  # the line is written before the port listens
-            with (
-                suppress(OSError),
-                socket.create_connection((where.hostname, where.port), 1),
-            ):
-                break
-            time.sleep(0.1)
+    """``wayword mcp --http``, with a token."""
+    words = ["mcp", "two_phase", "--http", "0", "--episodes", EPISODE]
+    words += ["--out", str(tmp_path / "run")]
+    with command_served(words, "secret-word") as url:
         yield url
-        process.terminate()
-
-
-EPISODE = "red_bull_can_from_living_room_0"
 
 
 def test_over_http_a_client_with_the_token_plays(address: str, tmp_path: Path) -> None:

@@ -172,8 +172,8 @@ def test_http_requests_share_one_session_that_plays_like_a_local_one() -> None:
     local = make("two_phase", include=["expert_action"])
     assert client.get("/state").status_code == 400  # no episode yet
     text, info = local.reset(seed=3)
-    begun = client.post("/reset", json={"seed": 3, "include": ["expert_action"]})
-    assert begun.json()["observation"] == {"text": text, "metadata": info}
+    start = client.post("/reset", json={"seed": 3, "include": ["expert_action"]})
+    assert start.json()["observation"] == {"text": text, "metadata": info}
     done = False
     while not done:
         command = info["expert_action"]
@@ -212,12 +212,20 @@ def test_episodes_are_listed_and_chosen_by_split_and_index() -> None:
     one = client.post("/two_phase/task", json={**split, "index": 3}).json()["task"]
     some = client.post("/two_phase/task_range", json={**split, "start": 3}).json()
     assert one == tasks[3] == some["tasks"][0]
-    begun = client.post("/reset", json={**split, "index": 3}).json()
-    assert begun["observation"]["metadata"]["episode"] == tasks[3]["id"]
+    start = client.post("/reset", json={**split, "index": 3}).json()
+    assert start["observation"]["metadata"]["episode"] == tasks[3]["id"]
     assert client.post("/two_phase/task", json={**split, "index": 5}).status_code == 400
     assert client.post("/two_phase/tasks", json={"split": "x"}).status_code == 400
     assert client.post("/reset", json={"split": "x", "index": 0}).status_code == 400
     assert client.get("/houses/splits").status_code == 404
+
+
+def test_without_a_split_in_its_name_a_dataset_serves_its_first_one() -> None:
+    client = client_of("household", episodes=2)
+    split = make("household", episodes=1).dataset.split
+    assert client.get("/household/splits").json()[0]["name"] == split
+    start = client.post("/reset", json={"split": split, "index": 1})
+    assert start.status_code == 200
 
 
 def test_the_messages_are_tools_of_the_model_context_protocol() -> None:
@@ -231,8 +239,8 @@ def test_the_messages_are_tools_of_the_model_context_protocol() -> None:
 
     tools = call("tools/list")["result"]["tools"]
     assert [tool["name"] for tool in tools] == ["begin", "act", "status"]
-    begun = call("tools/call", name="begin", arguments={"seed": 0})["result"]
-    assert "Task:" in begun["content"][0]["text"]
+    start = call("tools/call", name="begin", arguments={"seed": 0})["result"]
+    assert "Task:" in start["content"][0]["text"]
     wrong = call("tools/call", name="act", arguments={"words": "stop"})["result"]
     assert wrong["isError"] is True
     assert call("tools/call", name="jump")["error"]["code"] == -32602

@@ -76,7 +76,7 @@ def colors_of_buildings() -> frozenset[int]:
 
 
 class Palette:
-    """The colors by which objects are told apart.
+    """The colors by which objects are recognized.
 
     ``rows`` are all kinds with their full names; ``shares`` (looks, colors) is how much of each
     color an object shows from one side, in rows of ``SIDES`` looks for each name. ``keys`` are the

@@ -364,7 +364,7 @@ def test_no_page_runs_or_trips_over_a_hostile_run(site: Site) -> None:
 
 
 def test_a_search_reads_a_hostile_record_or_refuses_it(site: Site) -> None:
-    """A server searches in the background, where nobody would catch another error."""
+    """A server searches in the background, where no other code catches its errors."""
     records = [name for name in site.runs if name.startswith("episodes")]
     assert records
     read = 0

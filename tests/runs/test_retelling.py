@@ -1,4 +1,4 @@
-"""Walks told again: what the model is shown, what it draws, and how the drawing is scored."""
+"""Retold walks: what the model is shown, what it draws, and how the drawing is scored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from wayword.cli.app import app
-from wayword.core.errors import UsageError
+from wayword.core.errors import ModelError, UsageError
 from wayword.runs.plan import Plan
 from wayword.runs.retelling import (
     FILE,
@@ -71,6 +71,19 @@ def test_a_true_drawing_has_no_error(tmp_path: Path) -> None:
     assert content["episodes"][0]["episode"] == first.episode
 
 
+def test_walks_that_were_paid_for_are_kept_when_a_later_call_fails(
+    tmp_path: Path,
+) -> None:
+    walks(tmp_path)
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text('"Go on."\n"No drawing."\n"Go back."\n')
+    plan = Retelling(tmp_path / "run", f"scripted:{answers}")
+    with pytest.raises(ModelError):
+        retell(plan, lambda each: None)
+    content = json.loads((tmp_path / "run" / FILE).read_text())
+    assert [each["instruction"] for each in content["episodes"]] == ["Go on."]
+
+
 def test_the_instruction_is_written_without_thoughts(tmp_path: Path) -> None:
     walks(tmp_path)
     asked = tmp_path / "echo"
@@ -99,6 +112,8 @@ def test_errors_are_means_over_places_without_the_start() -> None:
         ('{"places": [["a", 2]]}', []),
         ('{"places": [[1, NaN]]}', []),
         ('{"places": "none"}', []),
+        (f'{{"places": [[0, 0], [1{"0" * 400}, 0]]}}', []),
+        ('{"places": [[1e400, 0]]}', []),
         ("I cannot draw.", []),
     ],
 )

@@ -1,4 +1,4 @@
-"""Access to servers of environments: on loopback for programs of this machine, else by a token."""
+"""How clients reach servers of environments: with a token, or from programs of this machine."""
 
 from __future__ import annotations
 
@@ -53,4 +53,20 @@ class AccessCheck:
             detail = {"detail": "this server needs its token"}
             await JSONResponse(detail, status_code=401)(scope, receive, send)
             return
+        await self._app(scope, receive, send)
+
+
+class EitherSlash:
+    """An ASGI application that takes a path with and without its last slash.
+
+    Some clients append one, and do not repeat a POST request when they are redirected.
+    """
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        path = scope.get("path", "")
+        if len(path) > 1 and path.endswith("/"):
+            scope = {**scope, "path": path.rstrip("/") or "/"}
         await self._app(scope, receive, send)

@@ -354,11 +354,12 @@ def http_server(app: Any, host: str, port: int, token: str = "") -> Any:
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from wayword.envs.access import Access, AccessCheck, check_host
+    from wayword.envs.access import Access, AccessCheck, EitherSlash, check_host
 
     check_host(host, token)
     # AccessCheck checks hosts and origins, and lets clients with a token use any name of the host.
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     pages = app.streamable_http_app(transport_security=unchecked)
-    guarded = AccessCheck(pages, Access(token))
-    return uvicorn.Server(uvicorn.Config(guarded, host, port, log_level="warning"))
+    pages.add_middleware(EitherSlash)
+    pages.add_middleware(AccessCheck, access=Access(token))
+    return uvicorn.Server(uvicorn.Config(pages, host, port, log_level="warning"))

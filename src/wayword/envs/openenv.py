@@ -27,12 +27,13 @@ import json
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from wayword.core.errors import WaywordError
 from wayword.core.loopback import BadRequest, json_object
-from wayword.envs.access import Access, check_host
+from wayword.envs.access import Access, EitherSlash, check_host
 from wayword.envs.environment import Environment, make
 from wayword.envs.openenv_pages import MAX_BYTES, MESSAGES, Pages
 
@@ -61,13 +62,15 @@ class OpenEnvServer:
 
     def app(self) -> Starlette:
         """The application, for any ASGI server."""
-        pages = Pages(self._name, self._tasks, self._access, self._make)
+        pages = Pages(
+            self._name, self._dataset.split, self._tasks, self._access, self._make
+        )
         routes: list[Any] = []
         # The second prefix is for clients that cannot send the token as a header
         for prefix in ("", "/{token}"):
             routes += pages.routes(prefix)
             routes.append(WebSocketRoute(f"{prefix}/ws", self._serve_session))
-        return Starlette(routes=routes)
+        return Starlette(routes=routes, middleware=[Middleware(EitherSlash)])
 
     def _make(self) -> Environment:
         return make(self._name, dataset=self._dataset, **self._options)

@@ -53,11 +53,9 @@ def reset(env: Environment, data: Mapping[str, Json]) -> dict[str, Json]:
         raise UsageError(
             'a reset is {"seed": 0, "episode_id": "ID", "include": ["NAME"]}'
         )
-    split = data.get("split")
-    if split not in (None, split_of(env.options.name)):
-        raise UsageError(
-            f"this server has the split {split_of(env.options.name)!r}, not {split!r}"
-        )
+    split = env.dataset.split
+    if data.get("split", split) != split:
+        raise UsageError(f"this server has the split {split!r}, not {data['split']!r}")
     env.include = check_include(include or ())
     observation, info = env.reset(seed, episode, options)
     return _result(observation, info, None, False)
@@ -146,15 +144,6 @@ TOOLS = {
 """Tool at ``/mcp`` -> message, description and arguments. OpenEnv reserves the messages' names."""
 
 
-def split_of(name: str) -> str:
-    """The split in a dataset's full name.
-
-    >>> split_of("houses:train"), split_of("two_phase")
-    ('train', 'test')
-    """
-    return name.partition(":")[2] or "test"
-
-
 def kind_of_split(split: str) -> str:
     """OpenEnv's type of a split: ``train``, ``validation`` or ``test``.
 
@@ -172,12 +161,14 @@ class Pages:
     def __init__(
         self,
         name: str,
+        split: str,
         tasks: Sequence[Task],
         access: Access,
         make_env: Callable[[], Environment],
     ) -> None:
         self._name = name
         self._dataset_name = name.partition(":")[0]
+        self._split = split
         self._tasks = tasks
         self._access = access
         self._make_env = make_env
@@ -296,8 +287,7 @@ class Pages:
 
     async def _splits(self, request: Request) -> Json:
         self._check_dataset(request)
-        split = split_of(self._name)
-        return [{"name": split, "type": kind_of_split(split)}]
+        return [{"name": self._split, "type": kind_of_split(self._split)}]
 
     async def _list_tasks(self, request: Request) -> Json:
         await self._split_request(request)
@@ -316,7 +306,8 @@ class Pages:
 
     async def _task_range(self, request: Request) -> Json:
         given = await self._split_request(request)
-        start, stop = given.get("start"), given.get("stop")
+        start = given.get("start")
+        stop = given.get("stop")
         if not isinstance(start, int | None) or not isinstance(stop, int | None):
             raise BadRequest("start and stop must be whole numbers")
         chosen = range(len(self._tasks))[start:stop][:MAX_LISTED]
@@ -326,9 +317,8 @@ class Pages:
         """The body of a request for episodes. Raises ``BadRequest`` for those not served here."""
         self._check_dataset(request)
         given = await _body(request)
-        split = split_of(self._name)
-        if given.get("split") != split:
-            raise BadRequest(f"this server has the split {split!r}")
+        if given.get("split") != self._split:
+            raise BadRequest(f"this server has the split {self._split!r}")
         return given
 
     def _check_dataset(self, request: Request) -> None:

@@ -4,9 +4,9 @@
 
 ``wayword-env`` is the package in ``examples/environments/hub``; it exports the two classes below. A
 rollout is a chat: the rules as the system prompt, the first observation as the user's, then an
-action, its result, and so on. The world runs beside the trainer and not in the agent's sandbox, so
-that an agent cannot read it. A trace's ``reward`` is the episode's total (success, unless the
-taskset says otherwise); ``success``, ``steps`` and ``rejected`` are metrics.
+action, its result, and so on. The world runs in the trainer's process and not in the agent's
+sandbox, so that an agent cannot read it. A trace's ``reward`` is the episode's total: success,
+unless the taskset says otherwise. ``success``, ``steps`` and ``rejected`` are metrics.
 
 Format: verifiers 0.4, ``verifiers.v1``: ``Taskset``, ``Env`` and ``Agent.interaction``.
 """
@@ -17,7 +17,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -45,10 +45,14 @@ class WaywordConfig(vf.TasksetConfig):
     """Number of the first episode; 64 keeps the episodes 0 to 63 for training."""
     max_turns: int = 30
     """Actions until an episode is cut off."""
-    reward: str = "success"
-    """Reward, as :func:`wayword.envs.make` takes it."""
+    reward: str | dict[str, float] = "success"
+    """Reward, or weights of its terms, as :func:`wayword.envs.make` takes it."""
+    actions: Literal["text", "menu"] = "text"
+    """``menu`` lists the legal actions and also accepts their numbers, from 0."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Settings of the dataset, such as ``rooms``."""
+    data: str | None = None
+    """Folder of published data, by default $WAYWORD_DATA."""
 
 
 class WaywordData(vf.TaskData):
@@ -75,7 +79,9 @@ class WaywordTaskset(vf.Taskset[WaywordTask, WaywordConfig]):
         options = {
             "max_steps": config.max_turns,
             "reward": config.reward,
+            "actions": config.actions,
             "settings": config.settings,
+            "data": config.data,
         }
         last = config.first + config.count
         for row in prompts(config.dataset, last, **options)[config.first :]:

@@ -39,7 +39,7 @@ DIGITS = 12
 OUTLINED_WITHIN = 14.0
 """Distance in metres up to which outlines are drawn: farther objects would be all outline."""
 OFFSET = 0.0137
-"""Shift of patterns in metres, so that no wall on a round coordinate lies between two colors."""
+"""Shift of patterns in metres, so that no wall on a round coordinate falls between two colors."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def setup_of(
 ) -> Setup:
     """The setup shared by all episodes of a plan: with as many trials as its learning agents ask
     for, and a judge if one of them is shown its verdict."""
-    # Agents that learn play an episode in several trials, and may be told if one succeeded.
+    # Agents that learn play an episode in several trials, and may learn whether one succeeded.
     learners = [parts.settings for parts in agent.playing() if parts.cls.learns]
     trials = max((settings.trials for settings in learners), default=1)
     judge = None

@@ -102,7 +102,7 @@ class Course:
         self.standings.append(now)
         if actor:
             return
-        # At the end: where the things are that the agent looked for.
+        # At the end: where the targets of the agent are.
         self.world = world
         if isinstance(reference, AnswerReference):
             self.sought = [Sought.of(place, world) for place in reference.look]

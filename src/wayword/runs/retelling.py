@@ -1,4 +1,4 @@
-"""Walks told again: from a recorded walk, a model writes an instruction and draws the places.
+"""Retold walks: from a recorded walk, a model writes an instruction and draws the places.
 
     wayword retell runs/navgpt --model openai:gpt-5-mini
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,10 @@ FILE = "retold.json"
 """Name of the results in a run folder."""
 Point = tuple[float, float]
 SUMMARY_START = "The scene from the viewpoint is "  # of recorded summaries
-MOST_TOKENS = 2_000
+MOST_TOKENS = 2_000  # of an answer: some hundred places
+FARTHEST = (
+    100_000.0  # meters of a drawn place from the origin; buildings are far smaller
+)
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -128,7 +131,7 @@ class Retelling:
 def retell(
     plan: Retelling, on_episode: Callable[[Retold], None]
 ) -> tuple[list[Retold], list[str]]:
-    """Tell walks again and write ``retold.json`` into the run folder.
+    """Tell walks again and write ``retold.json`` into the run folder after each walk.
 
     ``on_episode`` is called with each result. Returns the results, and a line on each episode that
     was left out. Raises ``UsageError``, ``DataError``, ``ModelError`` or ``RecordingError``.
@@ -153,35 +156,42 @@ def retell(
             left_out.append(f"{record.episode_id}: has no move")
         else:
             walks.append((task, walk))
-    retold = blocking(_retell(plan, walks, on_episode))
+    retold: list[Retold] = []
+
+    # Each result was paid for, so it is kept even if a later call fails.
+    def keep(result: Retold) -> None:
+        retold.append(result)
+        _write(plan, retold)
+        on_episode(result)
+
+    blocking(_retell(plan, walks, keep))
+    return retold, left_out
+
+
+def _write(plan: Retelling, retold: Sequence[Retold]) -> None:
     path = Path(plan.run) / FILE
     content = {"model": plan.model, "episodes": [asdict(each) for each in retold]}
     try:
         write_atomically(path, json.dumps(content, ensure_ascii=False).encode())
     except OSError as error:
         raise unusable(path, error, "copy the run to a writable folder") from error
-    return retold, left_out
 
 
 async def _retell(
     plan: Retelling,
     walks: Sequence[tuple[Task, Walk]],
     on_episode: Callable[[Retold], None],
-) -> list[Retold]:
+) -> None:
     opened = open_models(
         Plan("retell", "houses", plan.model, cache=plan.cache),
         {"main": (plan.model, plan.settings)},
     )
-    retold = []
     teller = Teller(opened["main"])
     try:
         for task, walk in walks:
-            each = await teller.retell(task, walk)
-            on_episode(each)
-            retold.append(each)
+            on_episode(await teller.retell(task, walk))
     finally:
         await opened["main"].aclose()
-    return retold
 
 
 class Teller:
@@ -275,20 +285,18 @@ def summary_lines(retold: Sequence[Retold], left_out: Sequence[str]) -> list[str
 
 def scored(retold: Retold, drawn: Sequence[Point], length: float) -> Retold:
     """Compare drawn places with the true ones; ``length`` of the walk in meters."""
-    values = asdict(retold)
-    values["true"] = retold.true
     if len(drawn) != len(retold.true):
-        values["problem"] = f"drew {len(drawn)} of {len(retold.true)} places"
-        return Retold(**values)
+        problem = f"drew {len(drawn)} of {len(retold.true)} places"
+        return replace(retold, problem=problem)
     # The model may have drawn the start elsewhere: only positions relative to it are compared.
     x0, y0 = drawn[0]
     placed = tuple((x - x0, y - y0) for x, y in drawn)
     pairs = zip(placed[1:], retold.true[1:], strict=True)
     errors = [math.dist(mine, true) for mine, true in pairs]
     mean = math.fsum(errors) / len(errors)
-    values |= {"drawn": placed, "error": mean, "end_error": errors[-1]}
-    values["share"] = mean / length
-    return Retold(**values)
+    return replace(
+        retold, drawn=placed, error=mean, end_error=errors[-1], share=mean / length
+    )
 
 
 def read_points(answer: str) -> list[Point]:
@@ -300,14 +308,21 @@ def read_points(answer: str) -> list[Point]:
     listed = fields(answer, ["places"]).all("places")
     # The last object counts: a model may try again.
     rows = listed[-1] if listed else []
-    points = []
-    for row in rows if isinstance(rows, list) else []:
-        match row:
-            case [int() | float() as x, int() | float() as y] if math.isfinite(x + y):
-                points.append((float(x), float(y)))
-            case _:
-                return []
-    return points
+    if not isinstance(rows, list):
+        return []
+    points = [_point(row) for row in rows]
+    read = [point for point in points if point is not None]
+    return read if len(read) == len(points) else []
+
+
+def _point(row: Any) -> Point | None:
+    """A pair of coordinates within :data:`FARTHEST`, else None."""
+    match row:
+        case [int() | float() as x, int() | float() as y]:
+            # False for NaN, and safe for integers that no float can hold
+            if abs(x) <= FARTHEST and abs(y) <= FARTHEST:
+                return float(x), float(y)
+    return None
 
 
 def read_walk(trajectory: Trajectory, dataset: Dataset, task: Task) -> Walk | None:

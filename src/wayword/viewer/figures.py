@@ -26,7 +26,7 @@ from wayword.metrics.progress import count
 from wayword.metrics.recorded import as_mapping, wind
 from wayword.viewer.markup import Html, Letters, macro, template_function
 
-_BINS = 12  # of a distribution: as many as can be told apart in a small drawing
+_BINS = 12  # of a distribution: as many as a reader can distinguish in a small drawing
 _UNITS = {
     "rate": ("", "%"),
     "ratio": ("", "%"),

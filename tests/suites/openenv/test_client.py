@@ -3,50 +3,32 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from openenv import GenericEnvClient
+
+from helpers.serving import command_served
 
 TOKEN = "a-word-for-the-test"
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """``wayword serve-env`` as a user starts it."""
-    command = [sys.executable, "-m", "wayword", "serve-env", "two_phase", "--port", "0"]
-    environment = {**os.environ, "WAYWORD_ENV_TOKEN": TOKEN}
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env=environment
-    ) as server:
-        assert server.stderr is not None
-        address = server.stderr.readline().split(" at ")[1].split()[0]
-        where = urlsplit(address)
-        for _ in range(600):  # the line is written before the port listens
-            with (
-                suppress(OSError),
-                socket.create_connection((where.hostname, where.port), 1),
-            ):
-                break
-            time.sleep(0.1)
+    """``wayword serve-env``, with a token."""
+    with command_served(["serve-env", "two_phase", "--port", "0"], TOKEN) as address:
         yield address
-        server.terminate()
 
 
 def test_openenvs_client_plays_an_episode(url: str) -> None:
     with GenericEnvClient(base_url=f"{url}/{TOKEN}").sync() as env:
-        begun: Any = env.reset(seed=0, include=["expert_action"])
-        assert "Task:" in begun.observation["text"]
-        result = begun
+        start: Any = env.reset(seed=0, include=["expert_action"])
+        assert "Task:" in start.observation["text"]
+        result = start
         while not result.done:
             action = result.observation["metadata"]["expert_action"]
             result = env.step({"text": action})

@@ -15,7 +15,7 @@ from wayword.worlds.household.goals import (
 )
 
 
-def thing(inside: str = "", held: str = "", **more: Any) -> dict[str, Any]:
+def entity(inside: str = "", held: str = "", **more: Any) -> dict[str, Any]:
     plain = {
         "x": 0.0,
         "y": 0.0,
@@ -40,45 +40,47 @@ def state(sees: dict[str, float] | None = None, **objects: Any) -> dict[str, Any
 
 def test_inside_counts_on_one_and_the_same_receptacle() -> None:
     two = Inside(("a", "b", "c"), ("shelf", "bed"), parts=2)
-    places = {"shelf": thing(), "bed": thing()}
-    assert two.met(state(a=thing("shelf"), b=thing("bed"), c=thing(), **places)) == 1
-    assert two.met(state(a=thing("shelf"), b=thing("shelf"), c=thing(), **places)) == 2
-    assert two.met(state(a=thing(), b=thing(), c=thing(), **places)) == 0
-    assert two.met(state(**{k: thing("bed") for k in "abc"}, **places)) == 2, (
+    places = {"shelf": entity(), "bed": entity()}
+    assert two.met(state(a=entity("shelf"), b=entity("bed"), c=entity(), **places)) == 1
+    assert (
+        two.met(state(a=entity("shelf"), b=entity("shelf"), c=entity(), **places)) == 2
+    )
+    assert two.met(state(a=entity(), b=entity(), c=entity(), **places)) == 0
+    assert two.met(state(**{k: entity("bed") for k in "abc"}, **places)) == 2, (
         "no more than parts"
     )
 
 
 def test_inside_asks_for_traits_and_looks_through_bowls() -> None:
     hot = Inside(("a",), ("table",), (("temperature", "hot"),))
-    table = {"table": thing(), "bowl": thing("table")}
-    assert hot.met(state(a=thing("table"), **table)) == 0
-    assert hot.met(state(a=thing("table", temperature="hot"), **table)) == 1
-    assert hot.met(state(a=thing("bowl", temperature="hot"), **table)) == 1
+    table = {"table": entity(), "bowl": entity("table")}
+    assert hot.met(state(a=entity("table"), **table)) == 0
+    assert hot.met(state(a=entity("table", temperature="hot"), **table)) == 1
+    assert hot.met(state(a=entity("bowl", temperature="hot"), **table)) == 1
 
 
 def test_has_any_one_thing_with_all_traits() -> None:
     goal = Has(("a", "b"), (("dirty", False), ("sliced", True)))
-    assert goal.met(state(a=thing(sliced=True, dirty=True), b=thing())) == 0
-    assert goal.met(state(a=thing(), b=thing(sliced=True))) == 1
+    assert goal.met(state(a=entity(sliced=True, dirty=True), b=entity())) == 0
+    assert goal.met(state(a=entity(), b=entity(sliced=True))) == 1
 
 
 def test_stacked_needs_the_movable_between() -> None:
     goal = Stacked(("fork",), ("mug",), ("table",))
-    there = {"table": thing(), "shelf": thing()}
-    assert goal.met(state(fork=thing("mug"), mug=thing("table"), **there)) == 1
-    assert goal.met(state(fork=thing("mug"), mug=thing("shelf"), **there)) == 0
-    assert goal.met(state(fork=thing("table"), mug=thing("table"), **there)) == 0
+    there = {"table": entity(), "shelf": entity()}
+    assert goal.met(state(fork=entity("mug"), mug=entity("table"), **there)) == 1
+    assert goal.met(state(fork=entity("mug"), mug=entity("shelf"), **there)) == 0
+    assert goal.met(state(fork=entity("table"), mug=entity("table"), **there)) == 0
 
 
 def test_held() -> None:
-    assert Held(("a",)).met(state(a=thing(held="agent"))) == 1
-    assert Held(("a",)).met(state(a=thing())) == 0
+    assert Held(("a",)).met(state(a=entity(held="agent"))) == 1
+    assert Held(("a",)).met(state(a=entity())) == 0
 
 
 def test_lit_asks_for_a_lamp_that_is_on_and_in_view_and_near() -> None:
-    lit = thing(on=True)
-    off = thing()
+    lit = entity(on=True)
+    off = entity()
     goal = Lit(("lamp",))
     assert goal.met(state({"lamp": 1.5}, lamp=lit)) == 1
     assert goal.met(state({"lamp": 1.5}, lamp=off)) == 0
@@ -88,40 +90,40 @@ def test_lit_asks_for_a_lamp_that_is_on_and_in_view_and_near() -> None:
 
 def test_restored_asks_for_receptacle_and_openness() -> None:
     goal = Restored("box", "shelf", open=True)
-    assert goal.met(state(box=thing("shelf", open=True))) == 1
-    assert goal.met(state(box=thing("shelf"))) == 0
-    assert goal.met(state(box=thing("bed", open=True))) == 0
+    assert goal.met(state(box=entity("shelf", open=True))) == 1
+    assert goal.met(state(box=entity("shelf"))) == 0
+    assert goal.met(state(box=entity("bed", open=True))) == 0
 
 
 def test_a_reference_counts_parts_over_all_its_goals() -> None:
     goals = (Inside(("a", "b"), ("shelf",), parts=2), Held(("c",)))
     reference = HouseholdReference("1", "two", goals)
-    final = state(a=thing("shelf"), b=thing(), c=thing(held="agent"), shelf=thing())
+    final = state(a=entity("shelf"), b=entity(), c=entity(held="agent"), shelf=entity())
     assert (reference.met(final), reference.parts()) == (2, 3)
 
 
 def test_stacked_asks_for_the_receptacle_outside_the_movable() -> None:
     goal = Stacked(("fork",), ("mug",), ("table", "tray"))
-    between = {"table": thing(), "mug": thing("shelf"), "shelf": thing()}
-    inside_first = {"tray": thing("mug"), "fork": thing("tray")}
+    between = {"table": entity(), "mug": entity("shelf"), "shelf": entity()}
+    inside_first = {"tray": entity("mug"), "fork": entity("tray")}
     assert goal.met(state(**between, **inside_first)) == 0, "the tray is in the mug"
-    on_table = {**between, "mug": thing("table")}
+    on_table = {**between, "mug": entity("table")}
     assert goal.met(state(**on_table, **inside_first)) == 1
-    on_tray = {**between, "mug": thing("tray"), "tray": thing("shelf")}
-    assert goal.met(state(**on_tray, fork=thing("mug"))) == 1
-    assert goal.met(state(**on_tray, fork=thing("tray"))) == 0, "not in the mug"
+    on_tray = {**between, "mug": entity("tray"), "tray": entity("shelf")}
+    assert goal.met(state(**on_tray, fork=entity("mug"))) == 1
+    assert goal.met(state(**on_tray, fork=entity("tray"))) == 0, "not in the mug"
 
 
 def test_restored_asks_for_a_point_within_a_circle() -> None:
     goal = Restored("box", "shelf", open=False, at=(1.0, 2.0), within=0.5)
 
     def at(x: float, y: float, **more: Any) -> int:
-        return goal.met(state(box=thing("shelf", x=x, y=y, **more), shelf=thing()))
+        return goal.met(state(box=entity("shelf", x=x, y=y, **more), shelf=entity()))
 
     assert at(1.0, 2.0) == at(1.5, 2.0) == at(1.0, 1.5) == at(1.3, 2.4) == 1
     assert at(1.51, 2.0) == at(1.0, 1.49) == 0
     assert at(1.4, 2.4) == at(0.6, 1.6) == 0, "in the corner of a square"
     assert at(1.0, 2.0, open=True) == 0
-    assert goal.met(state(box=thing("", x=1.0, y=2.0), shelf=thing())) == 0
+    assert goal.met(state(box=entity("", x=1.0, y=2.0), shelf=entity())) == 0
     anywhere = Restored("box", "shelf", open=False)
-    assert anywhere.met(state(box=thing("shelf", x=9.0), shelf=thing())) == 1
+    assert anywhere.met(state(box=entity("shelf", x=9.0), shelf=entity())) == 1

@@ -48,7 +48,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         house = world.house
         state = world.house.entities
         doors = range(state.objects, state.first_actor)
-        # A thing in a hand, and what is in it, lies nowhere.
+        # A held object, and what is in it, lies nowhere.
         held: set[int] = set()
         for holder in house.actors.values():
             for hand in holder.hands:

@@ -155,7 +155,7 @@ class Estimate:
         return max(0, self.limit - meter.turns) * turn
 
     def at_most(self, episodes: int) -> float:
-        """Return the share that so many episodes need at most, if each takes all its turns."""
+        """Return the share that ``episodes`` episodes need at most, if each takes all its turns."""
         turns = episodes * (self.limit or inf)
         return turns * self._max_turn_share * (1.0 + _SPREAD / sqrt(self._max_turns))
 
@@ -446,7 +446,8 @@ class Account:
             self.calls += 1
         self.tokens += tokens
         self.dollars += dollars or 0.0
-        self.unpriced += dollars is None
+        if dollars is None:
+            self.unpriced += 1
         share = self._share(tokens, dollars or 0.0)
         call.share += share
         self._max_call_share = max(call.share, self._max_call_share or 0.0)

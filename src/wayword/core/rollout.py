@@ -335,8 +335,10 @@ async def run(
                 outcome.unusable = outcome.unusable or str(error)
                 return
             on_end(task, trajectory)
-            outcome.failed += trajectory.ended == "failed"
-            outcome.finished += trajectory.ended != "failed"
+            if trajectory.ended == "failed":
+                outcome.failed += 1
+            else:
+                outcome.finished += 1
             # Agents that never wait must yield to the other episodes.
             await asyncio.sleep(0)
 

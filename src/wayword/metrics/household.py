@@ -119,7 +119,8 @@ def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
             decision = step.decision
             stops = isinstance(decision, Decision) and decision.action.name == STOP.name
             # The world counts the actions of skills; stops and failed turns are counted here.
-            failed += stops or not step.feedback.ok
+            if stops or not step.feedback.ok:
+                failed += 1
     if trajectory.state:
         actors: Mapping[str, Json] = trajectory.state.get("actors", {})
     else:

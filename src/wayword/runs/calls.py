@@ -134,7 +134,8 @@ def export_calls(
                     digests.add(digest)
                     sft.write(_line(row))
                     card.lines += 1
-            card.episodes += card.lines > before
+            if card.lines > before:
+                card.episodes += 1
     _write_pairs(out, answers.values())
     # What LLaMA-Factory needs to know of the three files.
     info = {}

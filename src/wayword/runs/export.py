@@ -274,7 +274,8 @@ def _lines(
                 card.omit("actor that only stopped")
                 continue
             card.decisions += len(player.answers)
-            card.longer_than_context += not player.complete
+            if not player.complete:
+                card.longer_than_context += 1
             card.unlisted += player.unlisted
             for text in player.lines(options):
                 digest = hashlib.sha256(json.dumps(text).encode()).digest()
@@ -345,7 +346,8 @@ class _Player:
             self.prompts.append(list(prompt))
             self.answers.append(text)
             listed = action in list(space.listed) or action.name in space.open_verbs
-            self.unlisted += not listed
+            if not listed:
+                self.unlisted += 1
         _, feedback = game.carry_out(self.actor, decided)
         self.strategy.on_feedback(decided, feedback)
         if not self.users and self.answers:

@@ -335,8 +335,10 @@ class _Driver:
         self._steps += line.steps
         self._active.record(line)
         self._left -= 1
-        self._outcome.failed += line.scores is None
-        self._outcome.finished += line.scores is not None
+        if line.scores is None:
+            self._outcome.failed += 1
+        else:
+            self._outcome.finished += 1
 
     def _stop(self, error: Exception) -> None:
         # A spent budget and an unusable model end a run in order; other errors raise.

@@ -186,7 +186,8 @@ def turns_of(actions: Sequence[Action]) -> list[tuple[int, str]]:
     for before, action in pairwise([Action(""), *actions]):
         if action.name in ("left", "right") and before.name != action.name:
             turns.append((place, action.name))
-        place += action.name == "forward"
+        if action.name == "forward":
+            place += 1
     return turns
 
 

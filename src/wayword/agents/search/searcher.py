@@ -134,7 +134,8 @@ class Approach:
                 return turn
             self._facing = False
             self.tried_points.append(position)
-            self._misses += sighting is None
+            if sighting is None:
+                self._misses += 1
         if self._routes_left <= 0 or self._misses >= MOST_MISSES:
             return None
         self._routes_left -= 1

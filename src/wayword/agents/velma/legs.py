@@ -124,6 +124,13 @@ class _Mention(NamedTuple):
     reaching: bool
 
 
+def _passed(number: int, passes_last: bool) -> int:
+    """The number of crossings after one more is passed: the last one, unless it is behind."""
+    if number == 0 or passes_last:
+        return number + 1
+    return number
+
+
 def count_crossings(text: str) -> tuple[int, bool] | None:
     """Return the number of crossings in a leg, and True if it passes the last; None for none."""
     # By the offset of their beginning, with the end
@@ -160,7 +167,7 @@ def count_crossings(text: str) -> tuple[int, bool] | None:
         elif mention.article in ("this", "that", "these", "those"):
             passes_last = passes_last or mention.passing
         elif mention.passing:
-            number += number == 0 or passes_last
+            number = _passed(number, passes_last)
             passes_last = True
         elif number == 0 or (passes_last and mention.reaching):
             number = number + 1
@@ -269,7 +276,8 @@ class TurnCounts:
         """Count a new place by its exits (0 after a turn on the spot) and a light ahead."""
         self.lights += exits > 2 and (light_ahead or self._light_was_ahead)
         self._light_was_ahead = light_ahead
-        self.crossroads += exits > 3
+        if exits > 3:
+            self.crossroads += 1
         if exits > 2:
             self.block_steps = 0
             if self.junctions:
@@ -332,7 +340,8 @@ class RouteProgress:
 
     def take(self, word: str) -> None:
         self.counts.take(word)
-        self.steps += word == "forward"
+        if word == "forward":
+            self.steps += 1
         self.followed += self.leg_done and not self.is_last
         self.leg_done = False
 

@@ -369,7 +369,8 @@ class _TownPlanner:
             if not straight:
                 return None
             walk.states.append(straight[0])
-            lights += junction in self.town.lights
+            if junction in self.town.lights:
+                lights += 1
 
         # A goal before the next junction; a set length leaves one position.
         ahead = self._run(walk.states[-1])[:-1]

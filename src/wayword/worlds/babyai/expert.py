@@ -27,12 +27,19 @@ class SolvableLevels(Dataset):
     solutions = ("expert",)
 
     def make_plan(
-        self, task: Task, world: World, actor: str, kind: str = "expert"
+        self,
+        task: Task,
+        world: World,
+        actor: str,
+        kind: str = "expert",
     ) -> ActionPlan:
         if not isinstance(world, BabyAIWorld):
             raise UsageError(f"episode {task.episode.id} is not a BabyAI level")
+        # A body with skills gets a plan of skills: the bot's codes would not be on its
+        # menu.
         if set(ON_OBJECT) <= set(world.verbs):
             return LevelPlanner(world).plan()
+        # All bodies must be able to move, as the bot has only one.
         capable_actors({actor: world.verbs}, LOW_LEVEL, "low")
         verbs = {code: verb for verb, code in CODES.items()}
         return listed(lambda: (Action(verbs[code]) for code in plan(world.level)))
@@ -41,8 +48,10 @@ class SolvableLevels(Dataset):
         game = Game(self.world(task.episode), task.episode)
         actor = game.world.actors[0]
         actions = game.actions(
-            actor, self.plan(task, game.world, actor, kind or "expert")
+            actor,
+            self.plan(task, game.world, actor, kind or "expert"),
         )
+        # The package judges success; a plan that ends early is no solution.
         if not game.world.state()["success"]:
             raise PlanningFailed(
                 f"the expert's actions do not solve {task.episode.scene}"
@@ -55,6 +64,7 @@ class SolvableLevels(Dataset):
 
     def _length(self, task: Task) -> int | None:
         """Return L* in the level's own actions, independent of the actors' action set."""
+        # From the seed alone, so the length is the same for every action set.
         return expert_length(task.episode.scene, task.episode.start["seed"])
 
 
@@ -64,6 +74,8 @@ def expert_length(level: str, seed: int, at_most: int | None = None) -> int | No
     instance = Level(level)
     instance.start(seed)
     # It has to walk up to one of the objects, so most draws need no bot
+    # A lower bound by the grid's distance, minus the last square, which only has to be
+    # faced.
     if at_most is not None:
         x, y = instance.place
         walks = [
@@ -73,11 +85,13 @@ def expert_length(level: str, seed: int, at_most: int | None = None) -> int | No
             return None
     try:
         for code in plan(instance):
+            # Generation needs to know only that it is too long.
             if instance.steps == at_most:
                 return None
             instance.act(code)
     except PlanningFailed:
         return None
+    # The reward is above 0 only for success.
     return instance.steps if instance.reward > 0 else None
 
 
@@ -85,10 +99,12 @@ def plan(level: Level) -> Iterator[int]:
     """Yield the package's action codes; carry out each before requesting the next."""
     from minigrid.utils.baby_ai_bot import BabyAIBot, DisappearedBoxError
 
+    # The bot never opens a box to look for a key.
     squares = [obj for obj in level.env.grid.grid if obj is not None]
     locked = {obj.color for obj in squares if obj.type == "door" and obj.is_locked}
     for box in squares:
         key = box.contains if box.type == "box" else None
+        # Only keys that a door needs.
         if key is not None and key.type == "key" and key.color in locked:
             at = level.find(box)
             codes = route(level, lambda _, front, at=at: front == at)  # type: ignore[misc]
@@ -99,11 +115,13 @@ def plan(level: Level) -> Iterator[int]:
             yield from [*codes, TOGGLE]
     make_bot: Any = BabyAIBot  # its methods have no annotations
     bot = make_bot(level.env)
+    # Levels that begin with the object in hand confuse the bot's first goal.
     if level.carried is not None:
         _skip_pickup(bot, level)
     last_action: Any = None
     while not level.over:
         try:
+            # The bot updates its memory from the action that was really taken.
             last_action = bot.replan(last_action)
         except (AssertionError, DisappearedBoxError) as error:
             raise PlanningFailed(
@@ -111,6 +129,8 @@ def plan(level: Level) -> Iterator[int]:
             ) from error
         if last_action == DROP and level.steps == 0:
             last_action = LEFT  # the verifier does not see a drop as the first action
+        # The bot is done before the level is: it believes in a success that the level
+        # denies.
         if last_action == DONE:
             raise PlanningFailed(
                 f"{level.name}: the package's bot stopped before success"
@@ -126,6 +146,7 @@ def _skip_pickup(bot: Any, level: Level) -> None:
         del bot.stack[-2:]  # last in, first out: go to the object, and pick it up
 
 
+# Chosen without measurement.
 MAX_SKILLS = 60  # skills tried per clause: several times what the largest level needs
 
 
@@ -142,10 +163,12 @@ class LevelPlanner:
         """Yield skills until the level ends. Raises ``PlanningFailed`` if it does not."""
         for clause in _clauses(self._level.env.instrs):
             kind = type(clause).__name__
+            # "Put A next to B": fetch A unless it is in hand.
             if kind == "PutNextInstr":
                 if self._level.carried not in clause.desc_move.obj_set:
                     yield from self._grab(clause.desc_move.obj_set)
                 yield from self._do("go_put", clause.desc_fixed.obj_set)
+                # Repeated only if that was the very first action.
                 if self._level.steps == 1:  # the verifier misses a drop as first action
                     yield from self._grab(clause.desc_move.obj_set)
                     yield from self._do("go_put", clause.desc_fixed.obj_set)
@@ -164,14 +187,18 @@ class LevelPlanner:
 
     def _do(self, verb: str, objects: Collection[Any]) -> ActionPlan:
         """Run a skill on any of ``objects``, exploring until one is seen and reachable."""
+        # A seen object may be unreachable, so all that match are tried before the next
+        # exploration.
         for _ in range(MAX_SKILLS):
             seen = self._names.objects.items()
             for name in [
                 n for n, obj in seen if obj in objects and self._level.find(obj)
             ]:
                 feedback = yield Action(verb, (name,))
+                # A locked door has a key somewhere: fetch it, then try again.
                 if feedback.status == "locked":
                     yield from self._unlock(self._names.objects[name])
+                    # Unlocking opens it, so there is nothing left to do.
                     if verb == "go_open":
                         feedback = Feedback()
                     else:
@@ -179,6 +206,7 @@ class LevelPlanner:
                 if feedback.ok:
                     return
             feedback = yield Action("go_explore")
+            # Everything reachable is known: only a door can help.
             if feedback.status == "nothing_unseen":
                 yield from self._open_a_door()
         raise PlanningFailed(
@@ -187,12 +215,14 @@ class LevelPlanner:
 
     def _open_a_door(self) -> ActionPlan:
         """Open a door when everything reachable has been explored."""
+        # Closed doors before locked ones, which cost a search for a key.
         present = [obj for obj in self._names.objects.values() if self._level.find(obj)]
         doors = [obj for obj in present if obj.type == "door" and not obj.is_open]
         for door in sorted(doors, key=lambda door: bool(door.is_locked)):
             if door.is_locked:
                 yield from self._unlock(door)
                 return
+            # A door that cannot be reached is skipped.
             feedback = yield Action("go_open", (self._names.name_of(door),))
             if feedback.ok:
                 return
@@ -200,6 +230,7 @@ class LevelPlanner:
 
     def _unlock(self, door: Any) -> ActionPlan:
         """Fetch the key of a door, opening a box that contains it if necessary; open the door."""
+        # The plan knows where keys are; the body still has to find and fetch them.
         squares = [obj for obj in self._level.env.grid.grid if obj is not None]
         boxed = [
             box.contains
@@ -212,6 +243,7 @@ class LevelPlanner:
             for t in (*squares, *boxed, *held)
             if (t.type, t.color) == ("key", door.color)
         ]
+        # A key in hand is enough.
         if self._level.carried not in keys:
             yield from self._free_hands()
             boxes = {
@@ -223,6 +255,7 @@ class LevelPlanner:
         yield from self._do("go_open", [door])
 
     def _free_hands(self) -> ActionPlan:
+        # Four directions: one of them is free, or none.
         for _ in range(4):
             if self._level.carried is None:
                 return
@@ -237,9 +270,11 @@ class LevelPlanner:
 
 def _clauses(instruction: Any) -> Iterator[Any]:
     """Yield the clauses of an instruction in execution order."""
+    # A clause without parts is a single instruction.
     if not hasattr(instruction, "instr_a"):
         yield instruction
         return
+    # "B after you A" lists B first but starts with A.
     parts = [instruction.instr_a, instruction.instr_b]
     for part in (
         reversed(parts) if type(instruction).__name__ == "AfterInstr" else parts

@@ -52,19 +52,23 @@ class Level:
         with needing("BabyAI levels need the package minigrid", "babyai"):
             import gymnasium
             import minigrid
+        # Checked before making it: Gymnasium's own error lists no names.
         if f"{PREFIX}{name}{SUFFIX}" not in gymnasium.registry:
             keys = [key for key in gymnasium.registry if key.startswith(PREFIX)]
             names = [key.removeprefix(PREFIX).removesuffix(SUFFIX) for key in keys]
             problem = f"minigrid {minigrid.__version__} has no level {name!r}"
             raise UsageError(f"{problem}; {suggest(name, names)}")
         self.name = name
+        # The checker would test every observation.
         env: Any = gymnasium.make(f"{PREFIX}{name}{SUFFIX}", disable_env_checker=True)
         self.env: Any = env.unwrapped
         # Unused and slow to generate; ``look`` reads the squares.
+        # Observations are pictures, which text does not need.
         self.env.gen_obs = dict
 
     def start(self, seed: int) -> None:
         """Generate the level, suppressing messages that the package prints when it retries."""
+        # Some levels are drawn several times until they can be solved.
         with redirect_stdout(io.StringIO()):
             self.env.reset(seed=seed)
         self.reward = 0.0
@@ -75,12 +79,15 @@ class Level:
         """Carry out an action of the package."""
         _, reward, ended, truncated, _ = self.env.step(code)
         self.reward += float(reward)
+        # A level ends by success, by failure or by its limit of steps.
         self.over = bool(ended or truncated)
         self.look()
 
     def look(self) -> None:
         """Read the actor's position, direction and view."""
         env = self.env
+        # The package computes visibility: walls and closed doors hide what is behind
+        # them.
         self._view, self.visible = env.gen_obs_grid()
         self.mission = str(env.mission)
         self.steps = int(env.step_count)
@@ -90,6 +97,7 @@ class Level:
 
     def view(self, ahead: int, right: int) -> Any:
         """Return the visible object at steps from the actor; None if empty or hidden."""
+        # The package counts rows from the farthest, columns from the left.
         return self._view.get(right + MIDDLE, VIEW_SIZE - 1 - ahead)
 
     def at(self, x: int, y: int) -> Any:
@@ -109,16 +117,20 @@ class Level:
         """Return the squares of the objects that match the instruction."""
         objects: list[Any] = []
         for part, _ in self._parts():
+            # Descriptions of what to go to, to move, and to put it next to.
             for role in ("desc", "desc_move", "desc_fixed"):
                 description = getattr(part, role, None)
                 if description:
                     objects += description.obj_set
         squares = {self.find(obj) for obj in objects}
+        # Carried objects have no square; sorted, so that callers get a fixed order.
         return sorted(square for square in squares if square is not None)
 
     def met(self) -> tuple[int, int]:
         """Return the numbers of completed parts and of all parts of the instruction."""
         done = [part_done for _, part_done in self._parts()]
+        # The level's success counts for every part, since a sequence forgets its
+        # finished ones.
         if self.reward > 0:
             return len(done), len(done)
         return sum(done), len(done)
@@ -128,6 +140,8 @@ class Level:
         # From the text, because ``surface`` of a part fails for an object in hand.
         texts = _CONNECTIVE.split(self.mission)
         success = self.reward > 0
+        # Parts and words have the same order, or the package has changed: strict finds
+        # out.
         parts = zip(texts, self._parts(), strict=True)
         return [(text, int(done or success), 1) for text, (_, done) in parts]
 
@@ -135,10 +149,12 @@ class Level:
         """Return the single instructions (``go to``, ``pick up``, …), each with True if done."""
         instructions = []
         stack = [(self.env.instrs, False)]
+        # Depth first, left before right: the order of the text.
         while stack:
             part, done = stack.pop()
             if hasattr(part, "instr_a"):  # "a then b" or "a and b"
                 sides = (part.instr_b, part.b_done), (part.instr_a, part.a_done)
+                # A part may be done while the whole instruction is not.
                 stack += [(side, done or state == "success") for side, state in sides]
             else:
                 instructions.append((part, done))
@@ -194,6 +210,7 @@ class BabyAIObservation(Observation):
     walls: tuple[int | None, int | None, int | None]
 
 
+# Sorted once at import: every observation walks them in this order.
 VIEW_SQUARES = tuple(
     sorted(
         product(range(VIEW_SIZE), range(-MIDDLE, MIDDLE + 1)),
@@ -215,6 +232,7 @@ class LevelNames:
         """Return an object's name; a new object gets a new one, walls have none."""
         if obj.type == "wall":
             return "a wall"
+        # Objects are compared by identity, as the package does not define equality.
         if obj not in self._names:
             kind = f"{obj.color}_{obj.type}"
             self._counts[kind] += 1
@@ -228,18 +246,21 @@ def observe_level(level: Level, names: LevelNames, actor: str) -> BabyAIObservat
     """Return the actor's observation; objects seen for the first time get names."""
     objects = []
     held = level.carried
+    # The actor's own square holds nothing but the actor.
     for ahead, right in VIEW_SQUARES[1:]:
         obj = level.view(ahead, right)
         if obj is not None and obj.type not in ("wall", "floor"):
             name = names.name_of(obj)
             state = door_state(obj)
             objects.append(GridObject(name, obj.color, obj.type, ahead, right, state))
+    # One hand, so one object at most.
     holding: tuple[GridHeld, ...] = ()
     if held is not None:
         holding = (GridHeld(names.name_of(held), held.color, held.type),)
 
     def wall(ahead: int, right: int) -> int | None:
         """Return the steps to the first wall in a direction; None if none is in view."""
+        # The view reaches further ahead than to the sides.
         farthest = VIEW_SIZE - 1 if ahead else MIDDLE
         for steps in range(1, farthest + 1):
             obj = level.view(steps * ahead, steps * right)
@@ -249,7 +270,11 @@ def observe_level(level: Level, names: LevelNames, actor: str) -> BabyAIObservat
 
     walls = (wall(1, 0), wall(0, -1), wall(0, 1))
     return BabyAIObservation(
-        actor, HEADINGS[level.facing], holding, tuple(objects), walls
+        actor,
+        HEADINGS[level.facing],
+        holding,
+        tuple(objects),
+        walls,
     )
 
 
@@ -271,7 +296,9 @@ IsGoal = Callable[[Square, Square], bool]
 
 
 def route(
-    level: Level, is_goal: IsGoal, explored: set[Square] | None = None
+    level: Level,
+    is_goal: IsGoal,
+    explored: set[Square] | None = None,
 ) -> list[int] | None:
     """Return the shortest sequence of turns and steps to the goal over free squares and open doors,
     only ``explored`` ones if given; None without a path."""
@@ -282,18 +309,23 @@ def route(
     queue = deque([start])
     reached = {start}
     while queue:
+        # A goal may be reached without a step, by turning.
         x, y, facing = state = queue.popleft()
         dx, dy = STEPS[facing]
         front = x + dx, y + dy
+        # Checked when a state is taken, not when it is found: the first one is the
+        # nearest.
         if is_goal((x, y), front):
             codes = []
             while state != start:
                 state, action = previous[state]
                 codes.append(action)
             return codes[::-1]
+        # A step before the turns: of equally short paths, the one that walks first.
         moves = [(LEFT, (x, y, (facing + 3) % 4)), (RIGHT, (x, y, (facing + 1) % 4))]
         if explored is None or front in explored:
             ahead = level.at(*front)
+            # Goals and open doors can be stood on.
             if ahead is None or ahead.can_overlap():
                 moves.insert(0, (FORWARD, (*front, facing)))
         for code, after in moves:

@@ -55,8 +55,10 @@ Outcome = tuple[str, Details]
 
 def predict_outcome(level: Level, names: LevelNames, verb: str) -> Outcome:
     """Return the outcome of a motion that is about to be carried out: the package reports none."""
+    # A turn always works.
     if verb.startswith("turn"):
         return "ok", {}
+    # Read before the package acts, since it reports neither success nor cause.
     held = level.carried
     front = level.at(*level.env.front_pos)
     name = ""
@@ -68,6 +70,7 @@ def predict_outcome(level: Level, names: LevelNames, verb: str) -> Outcome:
         return ("blocked", {"by": name})
     if verb == "drop" and held is None:
         return "hands_empty", {}
+    # The package drops only on an empty square.
     if verb == "drop":
         if front:
             return ("taken", {"by": name})
@@ -76,6 +79,7 @@ def predict_outcome(level: Level, names: LevelNames, verb: str) -> Outcome:
         return "nothing_there", {}
     if verb == "pick_up":
         return pick_up_failure(level, names, front) or ("ok", {"object": name})
+    # A box is destroyed by opening; a door toggles.
     opens = front.type == "box" or not getattr(front, "is_open", False)
     return open_failure(level, names, front) or ("ok", {"object": name, "opens": opens})
 
@@ -84,6 +88,7 @@ def pick_up_failure(level: Level, names: LevelNames, obj: Any) -> Outcome | None
     """Return the failure of picking an object up; None if it succeeds."""
     if not obj.can_pickup():
         return "not_pickupable", {"object": names.name_of(obj)}
+    # One hand.
     if level.carried is not None:
         return "hands_full", {"holding": names.name_of(level.carried)}
     return None
@@ -94,6 +99,7 @@ def open_failure(level: Level, names: LevelNames, obj: Any) -> Outcome | None:
     if obj.type not in ("door", "box"):
         return "not_openable", {"object": names.name_of(obj)}
     if obj.type == "door" and obj.is_locked:
+        # Only the key of the same color opens a lock.
         held = level.carried
         if held is None or held.type != "key" or held.color != obj.color:
             return "locked", {"object": names.name_of(obj), "key": f"{obj.color} key"}
@@ -117,10 +123,14 @@ class LevelWalker:
     """An actor that runs skills and remembers explored squares. Skills raise ``SkillFailed``."""
 
     def __init__(
-        self, level: Level, names: LevelNames, on_step: Callable[[], None]
+        self,
+        level: Level,
+        names: LevelNames,
+        on_step: Callable[[], None],
     ) -> None:
         self.level = level
         self.object_names = names
+        # What is in view at the start counts as explored.
         self.explored: set[Square] = set(lv.visible_squares(level))
         self._on_step = on_step
 
@@ -135,6 +145,7 @@ class LevelWalker:
     def go_grab(self, name: str) -> Details:
         """Go to an object and pick it up."""
         obj, _ = self._locate(name)
+        # Tested before the walk: a failed skill takes no time.
         if failure := pick_up_failure(self.level, self.object_names, obj):
             raise SkillFailed(*failure)
         return self._go(name, lv.PICK_UP)
@@ -155,6 +166,7 @@ class LevelWalker:
         if held is None:
             raise SkillFailed("hands_empty", {})
 
+        # The square in front must be empty, seen, and next to the object.
         def is_goal(_: Square, front: Square) -> bool:
             is_free = front in self.explored and self.level.at(*front) is None
             return is_free and abs(front[0] - place[0]) + abs(front[1] - place[1]) == 1
@@ -164,8 +176,11 @@ class LevelWalker:
 
     def go_explore(self) -> Details:
         """Walk towards the nearest unexplored square until it or a new object is seen."""
+        # Off the grid there is nothing to explore.
         width = self.level.env.width
         height = self.level.env.height
+        # The search calls this for each state, so the last call holds the square that
+        # was found.
         goal: list[Square] = []
 
         def is_unseen(_: Square, front: Square) -> bool:
@@ -176,6 +191,7 @@ class LevelWalker:
                 and front not in self.explored
             )
 
+        # A new object ends the walk early: the actor may want it.
         name_count = len(self.object_names.objects)
         self._walk(
             is_unseen,
@@ -188,6 +204,7 @@ class LevelWalker:
 
     def _locate(self, name: str) -> tuple[Any, Square]:
         """Return an object and its square. Raises ``SkillFailed`` if it is nowhere or held."""
+        # Unknown names and destroyed boxes are the same to the actor.
         obj = self.object_names.objects.get(name)
         if obj is None:
             raise SkillFailed("no_such_object", {"object": name})
@@ -213,10 +230,12 @@ class LevelWalker:
         is_done: Callable[[], bool] = lambda: False,
     ) -> None:
         """Take the shortest path over explored squares, then carry out ``final_codes``."""
+        # Only over squares that the actor has seen: skills know no more than it does.
         codes = lv.route(self.level, is_goal, self.explored)
         if codes is None:
             raise failure
         for code in (*codes, *final_codes):
+            # The level may end on the way, by success or by its limit.
             if not self.level.over:
                 self.level.act(code)
                 self.remember()
@@ -234,11 +253,13 @@ class SkillMenu:
     def __init__(self, level: Level, names: LevelNames) -> None:
         self._level = level
         self._names = names
+        # Objects named later are not listed, as the menu belongs to an observation.
         self._count = len(names.objects)
 
     def accepts(self, action: Action) -> bool:
         """True for a skill with the right number of arguments."""
         words = action.arguments
+        # Skills take one object or nothing.
         expected = 1 if action.name in ON_OBJECT else 0
         return action.name in HIGH_LEVEL and len(words) == expected and all(words)
 
@@ -249,6 +270,7 @@ class SkillMenu:
 
     def listed(self) -> list[Action]:
         objects = list(self._names.objects.items())[: self._count]
+        # A box that was opened no longer exists.
         present = [(name, obj) for name, obj in objects if self._level.find(obj)]
         suits_verb: dict[str, Callable[[Any], bool]] = {
             "goto": lambda obj: True,
@@ -259,6 +281,7 @@ class SkillMenu:
         actions: list[Action] = []
         for verb, suits in suits_verb.items():
             actions += [Action(verb, (name,)) for name, obj in present if suits(obj)]
+        # Verbs without an object are always possible.
         actions += [Action(verb) for verb in HIGH_LEVEL if verb not in ON_OBJECT]
         return actions
 
@@ -292,11 +315,16 @@ class BabyAIWorld(World):
             raise DataError(where, "field 'scene'", problem)
         seed = episode.start.get("seed")
         if not isinstance(seed, int) or seed < 0:
+            # True is an integer in Python, and a seed of the wrong type would draw
+            # another level.
             raise DataError(
-                where, "field 'seed'", f"must be an integer >= 0, got {seed!r}"
+                where,
+                "field 'seed'",
+                f"must be an integer >= 0, got {seed!r}",
             )
         self.level.start(seed)
         self._actor = episode.actors[0]
+        # After the level: an invalid seed leaves the world as it was.
         self._started = True
         self._stopped = False
         self._idle = 0
@@ -317,7 +345,9 @@ class BabyAIWorld(World):
             return ActionSpace(LOW_LEVEL_MENU)
         menu = SkillMenu(self.level, self.names)
         return ActionSpace(
-            LazyActions(menu.listed), accepts=menu.accepts, named=menu.knows
+            LazyActions(menu.listed),
+            accepts=menu.accepts,
+            named=menu.knows,
         )
 
     def step(self, actor: str, action: Action) -> Feedback:
@@ -326,7 +356,9 @@ class BabyAIWorld(World):
             raise ValueError(f"{action} is not on the menu of {actor}")
         level = self.level
         verb = action.name
+        # Compared afterwards, to count actions that took no time.
         before = self.level.steps
+        # The package's own "done" ends levels that ask for it.
         if verb == STOP.name:
             status = "ok"
             details = dict[str, Json]()
@@ -334,18 +366,23 @@ class BabyAIWorld(World):
             self._stopped = True
         elif self._walker is not None and verb not in CODES:
             try:
+                # Skills are methods of the walker, by name; the menu has checked the
+                # name.
                 status = "ok"
                 details = getattr(self._walker, verb)(*action.arguments)
             except SkillFailed as failure:
                 status = failure.status
                 details = failure.details
         else:
+            # The outcome is predicted, because the package tells none.
             status, details = predict_outcome(level, self.names, verb)
             level.act(CODES[verb])
             if self._walker:
                 self._walker.remember()  # which updates the view too
             else:
                 self._update_view()
+        # Failed skills and a stop at the end are free; many in a row mean a confused
+        # agent.
         if level.steps == before:
             self._idle += 1
         if level.over:
@@ -373,6 +410,7 @@ class BabyAIWorld(World):
         held = self.level.carried
         rows = []
         objects = []
+        # From north to south, as the grid is drawn.
         for y in range(grid.height):
             row = ""
             for x in range(grid.width):

@@ -32,6 +32,8 @@ BESIDE_DOOR = 0.3  # metres from a door's middle at which a point is in one of i
 @lru_cache(maxsize=4096)  # a home has hundreds of objects of a few dozen labels
 def type_name(label: str) -> str:
     """Convert a dataset's label to a type: ``CounterTop`` to ``counter_top``."""
+    # Before a capital after a small letter or digit, and before the last capital of an
+    # acronym: ``TVStand`` is ``tv_stand``.
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", label)
     return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
 
@@ -65,6 +67,7 @@ class SceneBuilder:
 
     def room(self, name: str, polygon: Iterable[Point], walls: bool = True) -> None:
         """Add a room, with a wall along each edge of its polygon unless ``walls`` is false."""
+        # As floats, so that hand-made and imported scenes give equal points.
         corners = tuple((float(x), float(y)) for x, y in polygon)
         self._rooms.append(Room(name, corners))
         if walls:
@@ -73,6 +76,7 @@ class SceneBuilder:
 
     def wall(self, a: Point, b: Point) -> None:
         """Add a wall, unless it was added before, by a room on its other side."""
+        # A set of ends: the other room names the same wall in the other direction.
         self._walls.setdefault(frozenset((a, b)), Wall(a, b))
 
     def opening(self, a: Point, b: Point) -> None:
@@ -89,6 +93,7 @@ class SceneBuilder:
         openable: bool = True,
     ) -> str:
         """Add a door in its gap. The rooms on its sides are inferred from the polygons."""
+        # Walls are cut when the scene is built, since rooms may be added later.
         self.opening(a, b)
         self._doors.append(Door(name, a, b, (), not closed, openable))
         return name
@@ -110,9 +115,12 @@ class SceneBuilder:
         """Add a fixed object by its box (metres): center, extents and height of its underside. It
         is ``solid`` unless flat, hung high or standing on something, and ``opaque``; ``fields``
         sets these and any other field of ``HouseObject``. Returns the id."""
+        # A rug can be walked on, a cabinet on the wall walked under; what stands on
+        # something is met by that.
         stops_bodies = (
             height > FLAT_HEIGHT and bottom < HEADROOM and not fields.get("parent")
         )
+        # Given fields win, so an importer can say that glass is not opaque.
         fields = {"solid": stops_bodies, "opaque": True, **fields}
         box = x, y, width, depth, bottom, height
         fields |= {"affordances": frozenset(affordances), "receptacle": receptacle}
@@ -131,6 +139,7 @@ class SceneBuilder:
         """Add a portable object, in or on ``parent`` (by default at its center) or on the floor.
         ``fields`` sets any other field of ``HouseObject``. Returns the id."""
         support = self._objects.get(parent)
+        # At the middle of its support, on top of it or halfway up inside.
         if support is not None:
             x = support.x if x is None else x
             y = support.y if y is None else y
@@ -139,6 +148,7 @@ class SceneBuilder:
             else:
                 offset = support.height / 2
             fields.setdefault("bottom", support.bottom + offset)
+        # An item can always be carried.
         able = frozenset(("pickupable", *affordances))
         fields = {"parent": parent, "affordances": able, **fields}
         return self.add(
@@ -152,9 +162,12 @@ class SceneBuilder:
 
     def floor(self, cells: Iterable[Point], spacing: float) -> None:
         """Set the positions where a body may stand: points of a grid with that spacing (metres)."""
+        # Published positions are rounded, so they are snapped to the grid that they
+        # came from.
         points = np.array(list(cells))
         corner = points.min(axis=0)
         columns, rows = np.rint((points - corner) / spacing).astype(np.intp).T
+        # Single bytes: rows become text without a loop over cells.
         marks = np.full((rows.max() + 1, columns.max() + 1), b"#")
         marks[rows, columns] = b"."
         lines = (row.tobytes().decode() for row in marks)
@@ -164,6 +177,7 @@ class SceneBuilder:
     def build(self) -> Scene:
         """Build the scene. Raises ``DataError`` if it is inconsistent."""
         walls = list(self._walls.values())
+        # Each gap cuts every wall it touches, so a wall may fall into several pieces.
         for gap in self._wall_cuts:
             walls = [
                 Wall(*piece)
@@ -175,9 +189,15 @@ class SceneBuilder:
         )
         objects = tuple(self._objects.values())
         scene = Scene(
-            self.name, tuple(self._rooms), tuple(walls), doors, objects, self._floor
+            self.name,
+            tuple(self._rooms),
+            tuple(walls),
+            doors,
+            objects,
+            self._floor,
         )
         validate(scene)
+        # Checked here, for errors to name the scene and not the first step in it.
         return scene
 
     def _rooms_next_to(self, door: Door) -> tuple[str, ...]:
@@ -185,18 +205,22 @@ class SceneBuilder:
         (ax, ay), (bx, by) = door.a, door.b
         # A point has no direction
         length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
+        # The normal of the door's line: one point on each side.
         nx = BESIDE_DOOR * (by - ay) / length
         ny = -BESIDE_DOOR * (bx - ax) / length
         rooms: dict[str, None] = {}
         for side in (-1, 1):
             x = (ax + bx) / 2 + side * nx
             y = (ay + by) / 2 + side * ny
+            # A thick wall may keep the point out of both polygons; then the nearest
+            # room counts.
             inside = [r for r in self._rooms if inside_polygon(x, y, r.polygon)]
             near = [
                 r
                 for r in self._rooms
                 if polygon_distance(x, y, r.polygon) < BESIDE_DOOR
             ]
+            # At most one room on each side, in a fixed order.
             rooms.update(dict.fromkeys(room.name for room in (inside or near)[:1]))
         return tuple(rooms)
 

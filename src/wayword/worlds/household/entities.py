@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from wayword.worlds.household.scene import TEMPERATURES, HouseObject, Scene
 
 INSET = 0.05  # metres; boxes are shrunk for sight, else a fridge is seen through the wall behind it
+# Negative, so that it can never be the index of an entity.
 FLOOR = -1  # value of ``inside`` for objects on the floor
 # Metres. The middles of bodies and doors are visible over low furniture.
 ACTOR_HEIGHT = 1.7
@@ -40,6 +41,7 @@ class Entities:
         listed = slice(0, self.objects)  # of the objects in an array
 
         # Shapes. Poses and radii of actors are set when they are placed.
+        # Views of one array: the rows can be filled together and read by name.
         shapes = np.zeros((6, size))
         self.x, self.y, self.half_x, self.half_y, self.bottom, self.height = shapes
         columns = [
@@ -47,6 +49,7 @@ class Entities:
         ]
         shapes[:, listed] = np.array(columns).reshape(-1, 6).T
         self.height[self.first_actor :] = ACTOR_HEIGHT
+        # A door has no box of its own: the one around its leaf stands for it.
         for i, door in enumerate(doors, self.objects):
             ax, ay = door.a
             bx, by = door.b
@@ -55,12 +58,14 @@ class Entities:
             self.half_x[i] = abs(bx - ax) / 2
             self.half_y[i] = abs(by - ay) / 2
             self.height[i] = DOOR_HEIGHT
+        # Never more than half the extent, so that thin things keep a box.
         self.inset_x = np.minimum(self.half_x, INSET)
         self.inset_y = np.minimum(self.half_y, INSET)
         boxes = np.zeros((5, size))
         self.west, self.south, self.east, self.north, self.mid_height = boxes
 
         # States.
+        # One byte a flag and entity; a snapshot of a house copies all of them.
         states = np.zeros((11, size), dtype=np.bool_)
         self.open, self.on, self.dirty, self.sliced, self.filled, self.cooked = states[
             :6
@@ -75,11 +80,14 @@ class Entities:
 
         # Relations: receptacles, and switches in both directions.
         index = {o.id: i for i, o in enumerate(objects)}
+        # The floor is every object's parent by default.
         parents = index | {"": FLOOR}
         self.inside = np.full(size, FLOOR, dtype=np.int32)
         self.inside[listed] = [parents[o.parent] for o in objects]
         self.controls: list[tuple[int, ...]] = []
         self.switches: dict[int, tuple[int, ...]] = {}
+        # Switches are looked up from both sides: toggling needs the targets, an expert
+        # needs the switch.
         for switch, o in enumerate(objects):
             targets = tuple(index[target] for target in o.controls)
             self.controls.append(targets)
@@ -91,13 +99,16 @@ class Entities:
         self.openable[listed] = ["openable" in o.affordances for o in objects]
         self.openable[self.objects : self.first_actor] = [d.openable for d in doors]
         self.encloses[listed] = [o.receptacle == "in" for o in objects]
+        # A shelf holds things, too, but only what can be closed hides them.
         self.encloses &= self.openable
         self.anchor = np.arange(size, dtype=np.int32)
         self.is_exposed, self.is_root = np.ones((2, size), dtype=np.bool_)
         self.closed_doors = np.logical_not(self.open[self.objects : self.first_actor])
         self.version = 0
+        # Texts of states are built when asked for, and dropped when a state changes.
         self._states: list[tuple[str, ...] | None] = [None] * size
         self.update_box(slice(None))
+        # Only contained objects can be seen by another entity's box.
         for i in (self.inside != FLOOR).nonzero()[0].tolist():
             self._update_anchor(i)
 
@@ -120,6 +131,7 @@ class Entities:
 
     def full(self, r: int) -> bool:
         capacity = self.specs[r].capacity
+        # Contents lie in it or on it; both count against its capacity.
         return bool(capacity) and len(self.contents(r)) >= capacity
 
     def closed(self, i: int) -> bool:
@@ -141,6 +153,7 @@ class Entities:
 
     def with_contents(self, i: int) -> list[int]:
         """Return an object and everything in or on it, itself first."""
+        # The list grows while it is read, so that contents of contents are reached.
         members = [i]
         for member in members:
             members += self.contents(member)
@@ -169,6 +182,7 @@ class Entities:
         self.version += 1
         dx = x - self.x[i]
         dy = y - self.y[i]
+        # Contents keep their offset: a plate carries its apple along.
         dz = bottom - self.bottom[i]
         for member in self.with_contents(i):
             self.x[member] += dx
@@ -181,6 +195,7 @@ class Entities:
         self.version += 1
         self.inside[i] = holder
         for member in self.with_contents(i):
+            # Anything inside changes its visibility with the object that holds it.
             self._update_anchor(member)
 
     def set_open(self, i: int, opened: bool) -> None:
@@ -202,6 +217,8 @@ class Entities:
         cached_states = self._states[i]
         if cached_states is None:
             states = []
+            # This order is the order of the words in prompts: recorded runs depend on
+            # it.
             if self.openable[i]:
                 states.append("open" if self.open[i] else "closed")
             # A burner is on although its knob is what can be toggled.
@@ -216,12 +233,16 @@ class Entities:
 
     def snapshot(self) -> dict[str, NDArray[np.generic]]:
         """Return copies of all arrays by name."""
+        # Attributes that are no arrays follow from these or never change.
         return {k: v.copy() for k, v in vars(self).items() if isinstance(v, np.ndarray)}
 
     def restore(self, snapshot: dict[str, NDArray[np.generic]]) -> None:
         """Return to the state of a snapshot."""
+        # In place, since rows are views of shared arrays.
         for name, value in snapshot.items():
             getattr(self, name)[:] = value
+        # A new number, not the old one: caches of the undone state must not be met
+        # again.
         self.version += 1
         self._states = [None] * self.size
 
@@ -229,7 +250,9 @@ class Entities:
         """Recompute which entity determines the visibility of an object."""
         anchor = i
         is_exposed = True
+        # From the inside out, so that the last enclosing receptacle decides.
         for holder in self.holders(i):
+            # What an actor holds is reported with the actor.
             if holder >= self.first_actor:
                 is_exposed = False
             elif self.encloses[holder]:

@@ -39,6 +39,7 @@ from wayword.worlds.household.skills import (
 from wayword.worlds.household.verbs import LOW_LEVEL, VERBS
 from wayword.worlds.household.world import HouseholdWorld
 
+# Waiting helps no plan, and only some tasks need a knife.
 REQUIRED_VERBS = tuple(verb for verb in LOW_LEVEL if verb not in ("wait", "slice"))
 """Verbs that low-level plans need; bodies can slice if their task needs it."""
 MAX_ROUNDS = 3  # passes over the goals, because reaching one goal may undo another
@@ -52,6 +53,7 @@ def solve(
 ) -> ActionPlan:
     """Return all actions up to the stop with their reasons, low-level only unless ``high_level``.
     Raises ``PlanningFailed`` for a goal it cannot reach."""
+    # A house to restore is left as it was found: what was opened is closed again.
     tidy = any(isinstance(goal, Restored) for goal in reference.goals)
     skills = (HighLevelSkills if high_level else Skills)(world, actor, tidy)
     if isinstance(reference, g.AnswerReference):
@@ -65,7 +67,9 @@ def solve(
 
 def _answer(skills: Skills, reference: g.AnswerReference) -> ActionPlan:
     """Look at enough of the objects that reveal the answer, the nearest first, and give it."""
+    # Nearest first, computed again after each look, since the body has moved.
     unseen = list(reference.look)
+    # All have to be seen unless the reference says how many are enough.
     may_stay_unseen = 0
     if reference.enough:
         may_stay_unseen = len(reference.look) - reference.enough
@@ -75,12 +79,14 @@ def _answer(skills: Skills, reference: g.AnswerReference) -> ActionPlan:
             raise PlanningFailed(f"no path to any of {', '.join(unseen)}")
         unseen.remove(nearest[0])
         yield from skills.look_at(nearest[0])
+    # The reason stays on the list, so that it is the thought of the stop.
     skills.reasons.append(ANSWER_THOUGHT)
     yield Action("stop", (reference.answer,))
 
 
 def _follow_orders(skills: Skills, reference: PlannedReference) -> ActionPlan:
     """Carry out the orders of a plan; only its worker does."""
+    # Helpers have nothing to plan; they only stop.
     orders = reference.plan if skills.actor == reference.worker else ()
     for order in orders:
         if order.kind == "bring":
@@ -91,12 +97,15 @@ def _follow_orders(skills: Skills, reference: PlannedReference) -> ActionPlan:
             yield from skills.toggle(order.object, order.kind == "on")
         else:
             yield from skills.open_or_close(order.object, order.kind == "open")
+    # Ends the episode also if an order had no effect: the judge decides, not the plan.
     yield STOP
 
 
 def _reach_goals(skills: Skills, reference: HouseholdReference) -> ActionPlan:
     """Reach one goal after another, in several rounds."""
     for _ in range(MAX_ROUNDS):
+        # The state is read again in every round, as a later goal may undo an earlier
+        # one.
         state = skills.world.now()
         remaining = [goal for goal in reference.goals if goal.met(state) < goal.parts]
         if not remaining:
@@ -104,6 +113,7 @@ def _reach_goals(skills: Skills, reference: HouseholdReference) -> ActionPlan:
         while remaining:
             goal = _next_goal(skills, remaining)
             remaining.remove(goal)
+            # Once per part: a goal of two objects needs two deliveries.
             for _ in range(goal.parts):
                 if goal.met(skills.world.now()) == goal.parts:
                     break
@@ -114,6 +124,8 @@ def _reach_goals(skills: Skills, reference: HouseholdReference) -> ActionPlan:
 def with_able_bodies(episode: Episode, actors: Sequence[str]) -> Episode:
     """Return the episode with bodies that give these actors all actions and no step limit."""
     bodies = dict(episode.start.get("bodies", {}))
+    # L* is measured with a full body, so that it does not depend on the dataset's
+    # limits.
     for actor in actors:
         able = {"actions": list(VERBS), "step_limit": 0}
         bodies[actor] = {**bodies.get(actor, {}), **able}
@@ -132,16 +144,22 @@ def needs_high_level(world: HouseholdWorld, actor: str) -> bool:
 
 
 def solving_decisions(
-    world: World, task: Task, high_level: bool = False, at_most: int | None = None
+    world: World,
+    task: Task,
+    high_level: bool = False,
+    at_most: int | None = None,
 ) -> list[Decision]:
     """Return the expert's decisions in a new world, including the stop. Raises ``PlanningFailed``
     if they do not meet the goals or exceed ``at_most``."""
     reference = task.reference
     episode = task.episode
     if not isinstance(reference, HouseholdReference) or not isinstance(
-        world, HouseholdWorld
+        world,
+        HouseholdWorld,
     ):
         raise UsageError(f"episode {episode.id} has no household goals")
+    # A plan names its worker; in other tasks every body can do everything, so the first
+    # one does.
     if isinstance(reference, PlannedReference):
         actor = reference.worker
     else:
@@ -154,8 +172,10 @@ def solving_decisions(
     for turn, _ in Game(world).follow(actor, plan):
         if isinstance(turn, Decision):
             decisions.append(turn)
+        # Stopped early: a draw that is too long is thrown away anyway.
         if at_most is not None and len(decisions) > at_most:
             raise PlanningFailed(f"the expert needs more than {at_most} actions")
+    # Checked by the judge's own rule, not by the expert's belief.
     if reference.met(world.now()) < reference.parts():
         raise PlanningFailed("the expert's actions do not reach all goals")
     return decisions
@@ -173,16 +193,19 @@ class SolvableHousehold(Dataset):
     def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
         reference = task.reference
         if not isinstance(reference, HouseholdReference) or not isinstance(
-            world, HouseholdWorld
+            world,
+            HouseholdWorld,
         ):
             raise UsageError(
                 f"episode {task.episode.id} has no household goals; try `oracle`"
             )
+        # Explicit skills, or a body that has nothing else.
         if kind == "skills" or needs_high_level(world, actor):
             return solve(world, actor, reference, high_level=True)
         verbs_by_actor = {
             body.name: body.body.actions for body in world.house.actors.values()
         }
+        # Two workers on one house would undo each other: then only skilled ones work.
         others_work = any(needs_high_level(world, name) for name in verbs_by_actor)
         capable = capable_actors(verbs_by_actor, REQUIRED_VERBS, "all")
         if not others_work and actor in capable:
@@ -206,6 +229,7 @@ class SolvableHousehold(Dataset):
         world.reset(task.episode)
         actor = task.episode.actors[0]
         skilled = isinstance(world, HouseholdWorld) and has_skills(world, actor)
+        # Tried once: a failed solution gives no example, but no error either.
         # An example with skills is a tenth as long as one with single motions.
         try:
             decisions = solving_decisions(self.world(task.episode), task, skilled)
@@ -218,6 +242,7 @@ class SolvableHousehold(Dataset):
         )
 
     def _length(self, task: Task) -> int | None:
+        # Stored lengths save solving: they were computed when the dataset was made.
         length = getattr(task.reference, "expert_length", None)
         return super()._length(task) if length is None else int(length)
 
@@ -226,11 +251,13 @@ def _next_goal(skills: Skills, remaining: Sequence[GoalCondition]) -> GoalCondit
     """Return the goal of lowest rank whose object is nearest."""
     lowest_rank = min(map(_goal_rank, remaining))
     goals = [goal for goal in remaining if _goal_rank(goal) == lowest_rank]
+    # No distance to compare.
     if len(goals) == 1:
         return goals[0]
     # Object -> its goal. In reverse, so that of two goals of an object the first one counts.
     goal_of: dict[str, GoalCondition] = {}
     for goal in reversed(goals):
+        # Goals name their objects in different fields.
         objects: Ids = getattr(goal, "objects", ())
         if isinstance(goal, g.Lit):
             objects = goal.lamps
@@ -238,34 +265,42 @@ def _next_goal(skills: Skills, remaining: Sequence[GoalCondition]) -> GoalCondit
             objects = (goal.object,)
         goal_of |= dict.fromkeys(objects, goal)
     nearest = cheapest(skills.world, skills.actor, [list(goal_of)])
+    # Without any path, the first goal gives the error.
     return goal_of[nearest[0]] if nearest else goals[0]
 
 
 def _goal_rank(goal: GoalCondition) -> tuple[int, int]:
     """Sort key: goals that help others come first, goals that a later skill would undo last.
     Receptacles are opened before objects are put in, and closed afterwards."""
+    # The order of the table is the order of execution.
     kinds = list(PLANS)
     if type(goal) not in kinds:
         raise PlanningFailed(f"the expert has no plan for a goal {type(goal).__name__}")
     rank = kinds.index(type(goal))
     if isinstance(goal, Restored):
+        # Open first, put things in next, close last.
         if goal.open:
             return rank, 0
         return rank, 1 if goal.receptacle else 2
+    # Among equals: more traits first, for treating moves objects; then more parts.
     traits = getattr(goal, "traits", ())
     return rank, -len(traits) - goal.parts
 
 
 def _reach_inside(skills: Skills, goal: g.Inside) -> ActionPlan:
     """Put one more object into the receptacle that contains most of them already."""
+    # What has the traits already and lies in a receptacle counts there.
     ready = [t for t in goal.objects if not _missing_traits(skills, t, goal.traits)]
     contents: dict[str, set[str]] = {}
     for receptacle in goal.receptacles:
         contents[receptacle] = {t for t in ready if skills.within(t, receptacle)}
+    # The fullest receptacle needs the fewest deliveries.
     most = max(map(len, contents.values()))
     places = [r for r, objects in contents.items() if len(objects) == most]
     delivered = set[str]().union(*(contents[place] for place in places))
+    # Everything delivered but not enough: take any again.
     remaining = [t for t in goal.objects if t not in delivered] or list(goal.objects)
+    # Nearest object, then tools, then one of the receptacles, as one chain.
     chain = _cheapest_chain(skills, remaining, goal.traits, [places])
     yield from _treat_first(skills, chain, goal.traits)
     yield from skills.put(chain[0], chain[-1])
@@ -273,11 +308,16 @@ def _reach_inside(skills: Skills, goal: g.Inside) -> ActionPlan:
 
 def _reach_stacked(skills: Skills, goal: g.Stacked) -> ActionPlan:
     chain = _cheapest_chain(
-        skills, goal.objects, goal.traits, [goal.movables, goal.receptacles]
+        skills,
+        goal.objects,
+        goal.traits,
+        [goal.movables, goal.receptacles],
+        # The last two stops are the movable and the receptacle; tools may come between.
     )
     obj = chain[0]
     movable = chain[-2]
     receptacle = chain[-1]
+    # In this order: a bowl on the table no longer has to be lifted with its contents.
     if not skills.within(obj, movable):
         yield from _treat_first(skills, chain, goal.traits)
         yield from skills.put(obj, movable)
@@ -287,6 +327,7 @@ def _reach_stacked(skills: Skills, goal: g.Stacked) -> ActionPlan:
 
 def _reach_traits(skills: Skills, goal: g.Has) -> ActionPlan:
     """Give one object the traits, and then switch or open it."""
+    # Switching and opening come last, as treating may close or switch off.
     switched = [trait for trait in goal.traits if trait[0] in ("on", "open")]
     traits = tuple(trait for trait in goal.traits if trait not in switched)
     chain = _cheapest_chain(skills, goal.objects, traits, [])
@@ -299,6 +340,7 @@ def _reach_traits(skills: Skills, goal: g.Has) -> ActionPlan:
 
 
 def _reach_next_to(skills: Skills, goal: g.NextTo) -> ActionPlan:
+    # The innermost holder of each other object.
     chains = [skills.entities.holders(skills.number(other)) for other in goal.others]
     places = dict.fromkeys(
         skills.world.layout.ids[holders[0]] for holders in chains if holders
@@ -319,17 +361,23 @@ def _reach_restored(skills: Skills, goal: Restored) -> ActionPlan:
     """Put an object back, and open or close it."""
     entities = skills.entities
     i = skills.number(goal.object)
+    # Only what can be carried may be in the wrong place.
     if "pickupable" in entities.specs[i].affordances:
         if goal.receptacle and goal.at is not None:
             is_near = goal.is_near_target(float(entities.x[i]), float(entities.y[i]))
+            # Both must hold: the receptacle, and the point on it.
             is_inside = int(entities.inside[i]) == skills.number(goal.receptacle)
             if not is_inside or not is_near:
                 yield from skills.put_near(
-                    goal.object, goal.receptacle, goal.at, goal.within
+                    goal.object,
+                    goal.receptacle,
+                    goal.at,
+                    goal.within,
                 )
         elif goal.receptacle:
             yield from skills.put(goal.object, goal.receptacle)
         else:
+            # On the floor: wherever the body stands, as no point is required.
             yield from skills.take(goal.object)
             yield from skills.do("drop", goal.object)
     yield from skills.open_or_close(goal.object, goal.open)
@@ -359,7 +407,9 @@ PLANS: dict[type, Callable[[Skills, Any], ActionPlan]] = {
 
 
 def _missing_traits(
-    skills: Skills, obj: str, traits: Sequence[Trait]
+    skills: Skills,
+    obj: str,
+    traits: Sequence[Trait],
 ) -> tuple[Trait, ...]:
     return tuple(trait for trait in traits if not skills.has_trait(obj, trait))
 
@@ -372,21 +422,29 @@ def _cheapest_chain(
 ) -> list[str]:
     """Return the cheapest chain: an object with the fewest missing traits, the tools for them in
     order, later places. Raises ``PlanningFailed``."""
+    # Objects that lack least cost least: an apple that is sliced already needs no
+    # knife.
     lacking = {obj: _missing_traits(skills, obj, traits) for obj in objects}
     fewest = min(map(len, lacking.values()))
     groups = [missing for missing in lacking.values() if len(missing) == fewest]
     chains = []
+    # One chain for each set of missing traits.
     for missing in dict.fromkeys(groups):
         # Objects that lack the same traits need the same tools; the first one stands for all.
         candidates = [obj for obj in objects if lacking[obj] == missing]
         example = candidates[0]
         stops: list[Sequence[str]] = [candidates]
         stops += [
-            _usable_tools(skills, example, trait) for trait in missing if trait in TOOLS
+            # Slicing has no place: it is done where the object lies.
+            _usable_tools(skills, example, trait)
+            for trait in missing
+            if trait in TOOLS
         ]
         for places in later_stops:
+            # If none has room, one is emptied later.
             stops.append(_with_room(skills, example, places) or places)
         chains.append(cheapest(skills.world, skills.actor, stops))
+    # The first that exists: ties among the sets are rare and cost little.
     chain = next((chain for chain in chains if chain), None)
     if chain is None:
         raise PlanningFailed(
@@ -410,6 +468,7 @@ def _usable_tools(skills: Skills, obj: str, trait: Trait) -> Ids:
     """Return the tools that can give ``obj`` a trait, with a switch if they need one."""
     entities = skills.entities
     kind = TOOLS[trait]
+    # Objects only: doors follow them in the list of ids.
     tools = []
     for tool in skills.world.layout.ids[: entities.objects]:
         r = skills.number(tool)
@@ -422,23 +481,31 @@ def _usable_tools(skills: Skills, obj: str, trait: Trait) -> Ids:
             tools.append(tool)
     if not tools:
         raise PlanningFailed(f"no {kind} accepts {obj}")
+    # Tools with room first; a full one is emptied if there is no other.
     return tuple(_with_room(skills, obj, tools) or tools)
 
 
 def _treat_first(
-    skills: Skills, chain: Sequence[str], traits: Sequence[Trait]
+    skills: Skills,
+    chain: Sequence[str],
+    traits: Sequence[Trait],
 ) -> ActionPlan:
     """Give the chain's first object its missing traits: slicing first, then tool by tool."""
     obj = chain[0]
+    # Slicing first: ALFRED forgets heat and cold of a whole object that is sliced.
     missing = _missing_traits(skills, chain[0], traits)
     if ("sliced", True) in missing:
         ids = skills.world.layout.ids[: skills.entities.objects]
         knives = [
-            k for k in ids if skills.entities.has_affordance(skills.number(k), "slicer")
+            k
+            for k in ids
+            if skills.entities.has_affordance(skills.number(k), "slicer")
+            # The nearest knife on the way to the object.
         ]
         nearest = cheapest(skills.world, skills.actor, [knives, [obj]])
         if nearest is None:
             raise PlanningFailed(f"no reachable knife for {obj}")
         yield from skills.slice(obj, nearest[0])
+    # Tools follow the object in the chain, in the order of the missing traits.
     for trait, tool in zip([t for t in missing if t in TOOLS], chain[1:], strict=False):
         yield from skills.treat(obj, trait, tool)

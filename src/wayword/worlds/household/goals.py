@@ -46,12 +46,16 @@ def kinds(ids: Sequence[str]) -> str:
     'mug or cup or coffee machine'
     """
     spaced = []
+    # AI2-THOR joins type and position by bars, generated houses add a number to the
+    # type: both have to read the same.
     for object_id in ids:
         # Without a position, a folder and a number.
         kind = object_id.partition("|")[0].rpartition("/")[2].rstrip("_0123456789")
         spaced.append(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", kind).lower())
+    # Each kind once, in the order of first mention.
     words = list(dict.fromkeys(spaced))
     text = " or ".join(words[:3])
+    # Three kinds fit on a line of the viewer.
     if len(words) > 3:
         text += " …"
     return text
@@ -65,6 +69,7 @@ def kinds_with(traits: Sequence[Trait], ids: Sequence[str]) -> str:
     """
     words = []
     for name, value in traits:
+        # A trait with a text, "hot", is its own word; a flag is named or negated.
         if isinstance(value, str):
             words.append(value)
         elif value:
@@ -78,6 +83,8 @@ def kinds_with(traits: Sequence[Trait], ids: Sequence[str]) -> str:
 def holders_of(state: State, obj: str) -> list[str]:
     """Return the receptacles that an object is in or on, innermost first."""
     chain: list[str] = []
+    # The test of membership ends the loop in a damaged recording that contains a
+    # circle.
     while (obj := state["objects"][obj]["in"]) and obj not in chain:
         chain.append(obj)
     return chain
@@ -103,6 +110,7 @@ class Has:
 
     def met(self, state: State) -> int:
         count = sum(has_traits(state, obj, self.traits) for obj in self.objects)
+        # More than required is not better: the score is a share of required parts.
         return min(self.parts, count)
 
 
@@ -121,13 +129,16 @@ class Inside:
         return f"{kinds_with(self.traits, self.objects)} in or on {kinds(self.receptacles)}"
 
     def met(self, state: State) -> int:
+        # Per receptacle: two apples on two tables do not make "two apples on a table".
         counts = dict.fromkeys(self.receptacles, 0)
         for obj in self.objects:
             if not has_traits(state, obj, self.traits):
                 continue
+            # Every holder counts: an apple in a bowl on the table is on the table, too.
             for holder in holders_of(state, obj):
                 if holder in counts:
                     counts[holder] += 1
+        # The receptacle with the most of them decides.
         return min(self.parts, max(counts.values(), default=0))
 
 
@@ -149,6 +160,7 @@ class Stacked:
     def met(self, state: State) -> int:
         for obj in self.objects:
             chain = holders_of(state, obj)
+            # The innermost movable: a bowl in a pot on a table satisfies both readings.
             levels = [level for level, r in enumerate(chain) if r in self.movables]
             if not levels or not has_traits(state, obj, self.traits):
                 continue
@@ -190,6 +202,7 @@ class Lit:
         limit = self.distance + 1e-3  # distances are reported in whole millimetres
         for actor in state["actors"].values():
             for lamp in self.lamps:
+                # What no actor sees is infinitely far away.
                 is_near = actor["sees"].get(lamp, math.inf) <= limit
                 if is_near and state["objects"][lamp]["on"]:
                     return 1
@@ -231,6 +244,7 @@ class NextTo:
         return f"{kinds(self.objects)} next to {kinds(self.others)}"
 
     def met(self, state: State) -> int:
+        # Objects on the floor have no common place: the floor is the whole house.
         places = {state["objects"][other]["in"] for other in self.others} - {""}
         return int(any(state["objects"][obj]["in"] in places for obj in self.objects))
 

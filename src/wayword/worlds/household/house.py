@@ -45,9 +45,11 @@ class ObjectNames:
 
     def assign(self, objects: Iterable[int]) -> None:
         """Name every unnamed object, in the given order."""
+        # Empty names are unnamed, so they must not be looked up.
         for i in objects:
             if not self.of[i]:
                 kind = self._types[i]
+                # Numbers count within a type, as a person would: mug_1, mug_2, table_1.
                 number = self._counts[kind] = self._counts.get(kind, 0) + 1
                 self.of[i] = f"{kind}_{number}"
                 self.index[self.of[i]] = i
@@ -55,6 +57,7 @@ class ObjectNames:
 
     def forget(self, length: int) -> None:
         """Undo all naming after the first ``length`` objects."""
+        # Backwards through the order of naming, so that numbers are free again.
         for i in self.order[length:]:
             del self.index[self.of[i]]
             self.of[i] = ""
@@ -103,6 +106,7 @@ class Actor:
     def snapshot(self) -> ActorSnapshot:
         """Return a copy of everything that a failed action has to leave as it was."""
         fields = {name: getattr(self, name) for name in RESTORED_FIELDS}
+        # Hands are a list that changes in place, so they are copied.
         fields["hands"] = list(self.hands)
         memory = tuple(array.copy() for array in self._memory)
         return ActorSnapshot(fields, memory, len(self.names.order))
@@ -111,6 +115,7 @@ class Actor:
         """Return to the state of a snapshot."""
         for name, value in snapshot.fields.items():
             setattr(self, name, value)
+        # In place: other parts hold these arrays, too.
         for array, before in zip(self._memory, snapshot.memory, strict=True):
             array[:] = before
         self.names.forget(snapshot.names)
@@ -149,6 +154,7 @@ class House:
     ) -> None:
         self.layout = layout
         self.has_spots = has_spots
+        # With one actor, a shared list and its own are the same.
         self.shared_names = shared_names and len(bodies) > 1
         self.entities = Entities(layout.scene, len(bodies))
         self.sight = Sight(layout, self.entities)
@@ -160,9 +166,11 @@ class House:
         size = self.entities.size
         first = self.entities.first_actor
         types = [self.entities.type(i) for i in range(first)]
+        # One list for all if names are shared or given from the start.
         shared = ObjectNames(types, bodies)
         if named:
             shared.assign(range(first))
+        # Actors are numbered after objects and doors, as in the arrays.
         for number, (name, body) in enumerate(bodies.items(), first):
             names = shared if shared_names or named else ObjectNames(types, bodies)
             x, y, heading = poses[name]
@@ -180,12 +188,15 @@ class House:
                 last_box=np.zeros(size, np.int32),
             )
             self.actors[name] = actor
+            # A body smaller than the inset keeps a point.
             inset = min(INSET, body.radius)
             self.entities.half_x[number] = body.radius
             self.entities.half_y[number] = body.radius
             self.entities.inset_x[number] = inset
             self.entities.inset_y[number] = inset
             self.stand(actor, x, y)
+        # All actors look around before the first action, so that the first observation
+        # has names.
         self.refresh()
         self.pointless = self._pointless_verbs()
 
@@ -196,13 +207,16 @@ class House:
             affordances |= spec.affordances
         if self.entities.openable.any():  # doors have no spec
             affordances.add("openable")
+        # A verb that needs an affordance which no object has can never succeed.
         pointless = {
             verb.name
             for verb in VERBS.values()
             if verb.needs and verb.needs not in affordances
         }
+        # Slicing takes two objects, so it needs both to exist.
         if "slicer" not in affordances:
             pointless.add("slice")
+        # Alone, there is no one to wait for or talk to.
         if len(self.actors) == 1:
             pointless |= {"wait", "chat"}
         return frozenset(pointless)
@@ -221,14 +235,17 @@ class House:
         """Update all views, or one actor's if its action cannot have changed the others."""
         entities = self.entities
         for me in (actor,) if actor else self.actors.values():
+            # An actor that has stopped sees nothing new.
             if me.stopped:
                 continue
             me.view = self.sight.look(me.body, (me.x, me.y, me.heading), me.number)
+            # LangSuitE's bodies look around once before they start.
             if me.body.looks_around and not me.has_acted:
                 me.view = self._with_furniture(me)
             if me.view.entities:
                 me.names.assign(me.view.entities)
                 visible = np.array(me.view.entities)
+                # What it sees now replaces what it remembers.
                 me.discovered[visible] = True
                 me.last_x[visible] = entities.x[visible]
                 me.last_y[visible] = entities.y[visible]
@@ -241,9 +258,11 @@ class House:
         directions = zip(me.view.bearing, me.view.distance, strict=True)
         rows = dict(zip(me.view.entities, directions, strict=True))
         for i in range(entities.objects):
+            # Furniture that stands free: not inside another piece.
             is_furniture = entities.is_receptacle(i) and entities.is_root[i]
             x = float(entities.x[i])
             y = float(entities.y[i])
+            # A seen piece keeps the bearing and distance of its visible part.
             if i in rows or not is_furniture:
                 continue
             if self.layout.room_at(x, y) == me.room:
@@ -251,7 +270,9 @@ class House:
                 rows[i] = (relative(heading, me.heading), self.distance(me, i))
         listed = sorted(rows)
         return VisibleEntities(
-            listed, [rows[i][0] for i in listed], [rows[i][1] for i in listed]
+            listed,
+            [rows[i][0] for i in listed],
+            [rows[i][1] for i in listed],
         )
 
     def name(self, me: Actor, i: int) -> str:
@@ -263,11 +284,14 @@ class House:
         return [
             (a.number, a.x, a.y, a.body.radius)
             for a in self.actors.values()
+            # Without a radius a body is a ghost: it meets no one.
             if a is not me and a.body.radius and me.body.radius
         ]
 
     def holder(self, i: int) -> int:
         """Return the index of the actor that holds an object, directly or in another, or -1."""
+        # Up through everything that contains it: an actor ends the chain, the floor
+        # gives -1.
         while 0 <= i < self.entities.first_actor:
             i = int(self.entities.inside[i])
         return i
@@ -277,6 +301,7 @@ class House:
         if self.holder(i) == me.number:
             return 0.0
         t = self.entities
+        # An object in a closed drawer is as far as the drawer.
         a = int(self.entities.anchor[i])
         return box_distance(me.x, me.y, (t.west[a], t.south[a], t.east[a], t.north[a]))
 
@@ -285,12 +310,14 @@ class House:
         furniture it is in or on; None elsewhere, and in worlds without spots."""
         t = self.entities
         r = int(self.entities.inside[i])
+        # On small furniture everything is within reach, so a spot would say nothing.
         if not (self.has_spots and 0 <= r < t.objects and t.specs[r].is_long):
             return None
         return round(float(t.x[i] - t.x[r]), 2), round(float(t.y[i] - t.y[r]), 2)
 
     def attempt(self, act: Callable[[], dict[str, Json]]) -> dict[str, Json]:
         """Carry out several actions atomically: restore the state if one of them fails."""
+        # A copy of everything costs less than undoing actions one by one.
         snapshot = self.entities.snapshot()
         actors = [(actor, actor.snapshot()) for actor in self.actors.values()]
         try:
@@ -312,7 +339,9 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
     doors: list[SeenDoor] = []
     others: list[SeenActor] = []
     inside = entities.inside[view.entities].tolist() if view.entities else []
+    # A holder outside of the view is not named: the actor need not know it.
     visible = set(view.entities)
+    # Nearest first, then by index: the order of a description never depends on a hash.
     rows = sorted(zip(view.distance, view.entities, view.bearing, inside, strict=True))
     for metres, i, bearing, holder in rows:
         side: Direction = "left" if bearing < 0 else "right"
@@ -331,6 +360,7 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
                 preposition = entities.specs[holder].receptacle
                 container = names[holder]
             states = entities.states(i)
+            # A spot is an offset from the furniture, so it needs one in view.
             spot = house.spot(i) if container else None
             seen = names[i], side, bearing, metres, preposition, container, states, spot
             objects.append(SeenObject(*seen))
@@ -345,6 +375,7 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
             others.append(SeenActor(names[i], side, bearing, metres, carried))
     holding: list[HeldObject] = []
     for i in me.hands:
+        # A held box hides what is in it until it is opened.
         visible_inside = () if entities.closed(i) else entities.contents(i)
         contents = tuple(house.name(me, k) for k in visible_inside)
         holding.append(HeldObject(house.name(me, i), entities.states(i), contents))
@@ -401,7 +432,9 @@ class _LazyRecords(Mapping[str, Json]):
     """Records by name, each created on access."""
 
     def __init__(
-        self, names: Collection[str], make_record: Callable[[str], Json]
+        self,
+        names: Collection[str],
+        make_record: Callable[[str], Json],
     ) -> None:
         self._names = names
         self._make_record = make_record

@@ -54,6 +54,8 @@ class Panels:
     crosses: Floats = field(init=False)
 
     def __post_init__(self) -> None:
+        # The cross products of sight that depend on the panel alone, for all lines of
+        # sight at once.
         ax, ay, bx, by = self.ends.T
         sx = bx - ax
         sy = by - ay
@@ -61,6 +63,7 @@ class Panels:
         ones = np.ones_like(ax)
         rows = (sy, -sx, zeros), (ay, -ax, ones), (by, -bx, ones)
         crosses = np.concatenate([np.stack(each, axis=1) for each in rows])
+        # A frozen class sets its derived fields like this.
         object.__setattr__(self, "span", np.stack((sy, -sx), axis=1))
         object.__setattr__(self, "along", ax * sy - ay * sx)
         object.__setattr__(self, "crosses", crosses)
@@ -83,6 +86,7 @@ class Layout:
         self.scene = scene
         self.ids = [o.id for o in scene.objects] + [d.id for d in scene.doors]
         self.index = {name: i for i, name in enumerate(self.ids)}
+        # Ends as pairs for the exact tests, and as columns below for the fast ones.
         self.walls: tuple[Segment, ...] = tuple((w.a, w.b) for w in scene.walls)
         self.doors: tuple[Segment, ...] = tuple((d.a, d.b) for d in scene.doors)
         self.boxes: tuple[tuple[int, Box], ...] = tuple(
@@ -90,6 +94,7 @@ class Layout:
         )
         self.panels = _panels(scene)
         corners = list(chain.from_iterable(room.polygon for room in scene.rooms))
+        # A published floor may reach beyond the rooms.
         floor = scene.floor
         if floor is not None:
             columns = max(len(row) for row in floor.rows)
@@ -113,6 +118,7 @@ class Layout:
 
     def with_scene(self, scene: Scene) -> Layout:
         """Return the layout of a scene that differs only in small objects, after its furniture."""
+        # Caches are shared on purpose: furniture, walls and doors are the same.
         layout = copy.copy(self)
         layout.scene = scene
         layout.ids = [o.id for o in scene.objects] + [d.id for d in scene.doors]
@@ -121,9 +127,11 @@ class Layout:
 
     def near(self, x: float, y: float, distance: float) -> NearbyObstacles:
         """Return everything that may stop a body within a distance (metres) of a point."""
+        # The distance is part of the key: bodies differ in radius and step.
         cell = (math.floor(x / CELL_SIZE), math.floor(y / CELL_SIZE), distance)
         cached = self._near.get(cell)
         if cached is None:
+            # From the middle of the cell, as the result serves every point in it.
             x = (cell[0] + 0.5) * CELL_SIZE
             y = (cell[1] + 0.5) * CELL_SIZE
             # Within the distance of any point of the cell.
@@ -132,6 +140,7 @@ class Layout:
             doors = _within(limit, geo.segment_distances(x, y, *self._door_lines))
             boxes = _within(limit, geo.box_distances(x, y, self._box_sides))
             room_distances = geo.box_distances(x, y, self._room_sides)
+            # A room's margin counts, too: a body in a doorway is near both rooms.
             rooms = _within(limit, room_distances - DOORWAY_MARGIN)
             cached = NearbyObstacles(
                 tuple(self.walls[n] for n in walls),
@@ -153,15 +162,18 @@ class Layout:
         """Return the panels within a distance of a point's cell that rise above the eye, without
         open doors; ``closed_doors`` (D,) is a mask."""
         cell = math.floor(x / CELL_SIZE), math.floor(y / CELL_SIZE)
+        # Closed doors are part of the key: a leaf stops sight only while it is closed.
         key = (*cell, distance, eye, closed_doors.tobytes())
         cached = self._panes.get(key)
         if cached is None:
+            # Cleared as a whole: a body that moves on rarely comes back to old cells.
             if len(self._panes) >= MAX_CELLS:
                 self._panes.clear()
             p = self.panels
             half = CELL_SIZE / 2
             x = (cell[0] + 0.5) * CELL_SIZE
             y = (cell[1] + 0.5) * CELL_SIZE
+            # The rule of sight: only what rises above the eye blocks it.
             distances = geo.segment_distances(x, y, *p.ends.T)
             is_selected = (distances <= distance + HALF_DIAGONAL) & (p.boxes[1] > eye)
             if closed_doors.size:
@@ -173,9 +185,14 @@ class Layout:
             inside = (west <= x + half) & (east >= x - half)
             inside &= (south <= y + half) & (north >= y - half)
             rims = {(w, s, e, n) for w, s, e, n in boxes[2:, inside].T.tolist()}
+            # Selection keeps the order, so the walls still come first: count them.
             walls = int(np.searchsorted(selected, p.walls))
             cached = Panels(
-                p.ends[selected], boxes, p.door[selected], walls, tuple(sorted(rims))
+                p.ends[selected],
+                boxes,
+                p.door[selected],
+                walls,
+                tuple(sorted(rims)),
             )
             self._panes[key] = cached
         return cached
@@ -191,10 +208,13 @@ class Layout:
         return cached
 
     def _find_room(self, x: float, y: float) -> Room:
+        # Rooms may overlap by a wall's width; the first in scene order wins.
         near = self.near(x, y, CELL_SIZE).rooms
         for room in near:
             if geo.inside_polygon(x, y, room.polygon):
                 return room
+        # In a wall or off the floor: the nearest room, so that a body is always
+        # somewhere.
         return min(
             near or self.scene.rooms,
             key=lambda room: geo.polygon_distance(x, y, room.polygon),
@@ -234,6 +254,7 @@ def _panels(scene: Scene) -> Panels:
     rows += [(*d.a, *d.b, *unbounded, number) for number, d in enumerate(scene.doors)]
     for o in scene.objects:
         top = o.bottom + o.height
+        # Things to carry move, and are too small to hide anything.
         if not o.opaque or "pickupable" in o.affordances or top <= LOWEST_EYE:
             continue
         box = _box(o)
@@ -269,13 +290,17 @@ def first_obstacle(
     nearby = layout.near(*p, math.dist(p, q) + radius)
     if not radius:  # a body without a radius passes through everything
         return None if _is_indoors(nearby.rooms, q) else ("edge", -1)
+    # An allowed overlap, so that a body that touches a wall can leave it.
     radius -= SLACK
+    # Doors and bodies before walls: they can be opened or waited for, so they make the
+    # better message.
     for number, leaf in nearby.doors:
         if closed_doors[number] and geo.segment_distance(p, q, *leaf) < radius:
             return "door", number
     for number, x, y, other_radius in others:
         if geo.point_segment_distance(x, y, *p, *q) < radius + other_radius:
             return "body", number
+    # Walls and furniture of such scenes are part of the floor's mask.
     floor = layout.scene.floor
     if floor is not None:
         # A published floor must be free under the whole line, checked every half cell.
@@ -293,6 +318,8 @@ def first_obstacle(
         enlarged = (west - radius, south - radius, east + radius, north + radius)
         if geo.enters(p, q, enlarged):
             return "furniture", number
+    # The end of the line must be on the floor of a house, even without a wall to stop
+    # it.
     return None if _is_indoors(nearby.rooms, q) else ("edge", -1)
 
 
@@ -307,26 +334,36 @@ def _is_indoors(rooms: Sequence[Room], point: Point) -> bool:
 
 
 def can_stand(
-    layout: Layout, radius: float, point: Point, closed_doors: Sequence[bool]
+    layout: Layout,
+    radius: float,
+    point: Point,
+    closed_doors: Sequence[bool],
 ) -> bool:
     """True if a body may stand at a point, ignoring other bodies."""
     return first_obstacle(layout, radius, (point, point), closed_doors, ()) is None
 
 
 def nearest_place(
-    layout: Layout, radius: float, point: Point, closed_doors: Sequence[bool]
+    layout: Layout,
+    radius: float,
+    point: Point,
+    closed_doors: Sequence[bool],
 ) -> Point | None:
     """Return the free position nearest to a point, on a grid of 0.05 m (or the floor's own cells)
     up to 3 m around it, for published starts that are in furniture. None if there is none."""
+    # The exact point if possible, so that published starts stay as they are.
     if can_stand(layout, radius, point, closed_doors):
         return point
     x0, y0 = point
+    # A quarter of the default body's radius.
     spacing = 0.05
     floor = layout.scene.floor
+    # On the floor's own cells, as it is defined only there.
     if floor:
         spacing = floor.spacing
         x0 = floor.x + round((x0 - floor.x) / spacing) * spacing
         y0 = floor.y + round((y0 - floor.y) / spacing) * spacing
+    # Three metres: a start that is farther off any floor is an error of the data.
     reach = math.ceil(3.0 / spacing)
     steps = product(range(-reach, reach + 1), repeat=2)
     places = [(x0 + i * spacing, y0 + j * spacing) for i, j in steps]

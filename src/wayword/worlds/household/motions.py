@@ -40,21 +40,26 @@ def run_appliance(entities: Entities, i: int) -> None:
     them in water; coffee and water replace each other; a drinker takes the water of a vessel put on
     it. As in ALFRED, "heated" requires an openable heater, not a stove burner.
     """
+    # Doors heat nothing.
     if i >= entities.objects:
         return
     affordances = entities.specs[i].affordances
     can_run = not entities.is_ajar(i)
     is_on = bool(entities.on[i])
     fills = is_on and not affordances.isdisjoint(("brewer", "filler"))
+    # With the contents of contents: an egg in a pot on a burner is cooked.
     for content in entities.with_contents(i)[1:]:
+        # A microwave has to be closed; a burner cannot be.
         if "heater" in affordances and is_on and can_run:
             entities.set_state(content, "temperature", HOT)
             entities.heated[content] |= entities.encloses[i]
             if entities.has_affordance(content, "cookable"):
                 entities.set_state(content, "cooked", True)
                 pot = int(entities.inside[content])
+                # Boiled needs water around it, so a pot with coffee does not count.
                 if pot >= 0 and entities.filled[pot] and not entities.coffee[pot]:
                     entities.set_state(content, "boiled", True)
+        # A fridge needs no switch.
         if "cooler" in affordances and can_run:
             entities.set_state(content, "temperature", COLD)
             entities.set_state(content, "cooled", True)
@@ -63,7 +68,9 @@ def run_appliance(entities: Entities, i: int) -> None:
             entities.set_state(content, "cleaned", True)
         if fills and entities.has_affordance(content, "fillable"):
             entities.set_state(content, "filled", True)
+            # The last liquid counts: a brewer makes coffee, a tap makes water.
             entities.set_state(content, "coffee", "brewer" in affordances)
+        # A plant is watered once, and the vessel is empty afterwards.
         has_water = entities.filled[content] and not entities.coffee[content]
         if "drinker" in affordances and has_water:
             entities.set_state(i, "filled", True)
@@ -73,9 +80,11 @@ def run_appliance(entities: Entities, i: int) -> None:
 def pick_up(house: House, me: Actor, name: str) -> Details:
     """Pick up an object in view and within reach, with its contents."""
     i = find_object(house, me, name)
+    # The order of the tests decides which message a wrong call gets.
     require(i not in me.hands, "already_held", object=name)
     check_reach(house, me, i)
     _check_pick_up(house, me, i)
+    # The holder is the actor's own entity.
     house.entities.move(i, me.number)
     me.hands.append(i)
     return {"object": name}
@@ -96,6 +105,7 @@ def drop(house: House, me: Actor, name: str) -> Details:
     i = find_held(house, me, name)
     me.hands.remove(i)
     house.entities.move(i, FLOOR)
+    # An object on the floor lies at the body's feet, below any furniture.
     house.entities.place(i, me.x, me.y, 0.0)
     return {"object": name}
 
@@ -130,6 +140,8 @@ def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> 
     if spot:
         aim = _aim(house, r, spot)
     x, y, bottom = landing_spot(house, me, i, r, (me.x, me.y, me.heading), aim)
+    # Only an aimed object can be out of reach: otherwise the landing spot is chosen
+    # within it.
     away = math.dist((x, y), (me.x, me.y))
     reach = me.body.manipulation_distance
     if aim and away > reach:
@@ -140,9 +152,11 @@ def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> 
             reach=reach,
             spot=spot,
         )
+    # Placed first, then moved: the object's contents go along with both.
     me.hands.remove(i)
     entities.place(i, x, y, bottom)
     entities.move(i, r)
+    # A mug put into a running coffee machine is filled at once, and so on outwards.
     for holder in (r, *entities.holders(r)):
         run_appliance(entities, holder)
     details: Details = {**both, "preposition": spec.receptacle}
@@ -158,6 +172,7 @@ def open_(house: House, me: Actor, name: str) -> Details:
     entities = house.entities
     require(entities.openable[i], "not_openable", object=name)
     require(not entities.open[i], "already_open", object=name)
+    # Like a microwave, it stays locked while it runs.
     require(not (entities.on[i] and entities.encloses[i]), "running", object=name)
     entities.set_open(i, True)
     # Contents get names before the actor looks, because the message names them.
@@ -174,6 +189,7 @@ def close(house: House, me: Actor, name: str) -> Details:
     entities = house.entities
     require(entities.openable[i], "not_openable", object=name)
     require(entities.open[i], "already_closed", object=name)
+    # A body in the doorway keeps a door open.
     if i >= entities.objects:
         (ax, ay), (bx, by) = house.layout.doors[i - entities.objects]
         for other in house.actors.values():
@@ -181,6 +197,7 @@ def close(house: House, me: Actor, name: str) -> Details:
             blocker = "you" if other is me else other.name
             require(distance >= other.body.radius, "blocked", object=name, by=blocker)
     entities.set_open(i, False)
+    # A running heater starts its work once it is closed.
     run_appliance(entities, i)
     return {"object": name, "kind": "receptacle" if entities.encloses[i] else "object"}
 
@@ -191,7 +208,9 @@ def toggle(house: House, me: Actor, name: str, on: bool) -> Details:
     entities = house.entities
     require(entities.has_affordance(i, "toggleable"), "not_toggleable", object=name)
     require(entities.on[i] != on, "already_on" if on else "already_off", object=name)
+    # A heater that stands open refuses to start.
     require(not (on and entities.is_ajar(i)), "must_be_closed", object=name)
+    # A switch drives what it controls, as a knob its burner.
     for k in (i, *entities.controls[i]):
         entities.set_state(k, "on", on)
         if on:
@@ -205,6 +224,7 @@ def slice_(house: House, me: Actor, name: str) -> Details:
     entities = house.entities
     require(entities.has_affordance(i, "sliceable"), "not_sliceable", object=name)
     require(not entities.sliced[i], "already_sliced", object=name)
+    # Any held knife will do; the first is named.
     knives = [k for k in me.hands if entities.has_affordance(k, "slicer")]
     require(knives, "wrong_tool", object=name, tool="")
     entities.set_state(i, "sliced", True)
@@ -238,6 +258,7 @@ def do_low_level(house: House, me: Actor, verb: str, *arguments: str) -> Details
     """Do a low-level action, count it, and update the views. Raises ``Fail``."""
     details = LOW_LEVEL_ACTS[verb](house, me, *arguments)
     me.low_level += 1
+    # Most acts may show something to others; turning and waiting do not.
     house.refresh(me if verb in UNNOTICED else None)
     return details
 
@@ -245,6 +266,7 @@ def do_low_level(house: House, me: Actor, verb: str, *arguments: str) -> Details
 def find_object(house: House, me: Actor, name: str) -> int:
     """Return the index of the object with that name. Raises ``Fail`` if there is none."""
     i = me.names.index.get(name)
+    # An actor cannot act on itself.
     if i is None or i == me.number:
         raise Fail("no_such_object", object=name)
     return i
@@ -261,12 +283,15 @@ def check_reach(house: House, me: Actor, i: int) -> int:
     """Return the object's index if it is in view and within reach. Raises ``Fail``."""
     entities = house.entities
     name = house.name(me, i)
+    # Things in a held, closed container are in no one's reach.
     if house.holder(i) == me.number:
+        # The last holder is the actor itself.
         lid = next((k for k in entities.holders(i)[:-1] if entities.encloses[k]), None)
         if lid is not None and not entities.open[lid]:
             raise Fail("closed", object=name, receptacle=house.name(me, lid))
         return i
     if i not in me.view.entities:
+        # The actor saw it in a receptacle that is closed now: the better message.
         last_box = int(me.last_box[i])
         if me.discovered[i] and last_box != i and not entities.open[last_box]:
             raise Fail("closed", object=name, receptacle=house.name(me, last_box))
@@ -283,10 +308,12 @@ def _pan(house: House, me: Actor, side: int) -> Details:
     pan = me.body.pan_degrees
     if pan:
         return _turn(me, side * pan)
+    # Bodies that turn by quarters only pan by stepping aside.
     return _step(house, me, absolute(me.heading + side * 90.0))
 
 
 def _turn(me: Actor, degrees: float) -> Details:
+    # Six digits, so that sums of small turns do not drift.
     me.heading = absolute(round(me.heading + degrees, 6))
     return {"heading": me.heading}
 
@@ -294,17 +321,23 @@ def _turn(me: Actor, degrees: float) -> Details:
 def _step(house: House, me: Actor, heading: float) -> Details:
     """Move by one step in a direction. Raises ``Fail`` with the obstacle if there is one."""
     east, north = unit(heading)
+    # Nine digits, as ``House.stand`` keeps.
     x = round(me.x + me.body.step * east, 9)
     y = round(me.y + me.body.step * north, 9)
     closed = house.entities.closed_doors.tolist()
     line = ((me.x, me.y), (x, y))
     obstacle = first_obstacle(
-        house.layout, me.body.radius, line, closed, house.others(me)
+        house.layout,
+        me.body.radius,
+        line,
+        closed,
+        house.others(me),
     )
     if obstacle is not None:
         kind, number = obstacle
         if kind == "door":  # doors come after the objects
             number += house.entities.objects
+        # A wall and the edge of the house have no name of their own.
         unnamed = {"wall": "a wall", "edge": "the edge of the house"}.get(kind)
         raise Fail("blocked", by=unnamed or house.name(me, number))
     house.stand(me, x, y)
@@ -339,16 +372,23 @@ class SkillRun:
         """Walk to a position from which an object should be visible and within reach."""
         house = self.house
         me = self.me
+        # The body only walks if it has to: an object in reach is used from where it
+        # stands.
         box = believed_box(house, me, i)
         is_seen = i in me.view.entities or house.holder(i) == me.number
         if not is_seen or house.distance(me, i) > me.body.manipulation_distance:
             self.walk(i, box)
 
     def walk(
-        self, target: int | Room, box: Box | None = None, aim: Point | None = None
+        self,
+        target: int | Room,
+        box: Box | None = None,
+        aim: Point | None = None,
     ) -> None:
         """Walk until an object and a point on it are within reach, or into a room."""
         trip = Trip(self.house, self.me)
+        # The whole plan is made before the first step. If the object has moved, a
+        # motion fails and all are undone.
         for verb in trip.verbs(*trip.nearest_goal(target, box, aim)):
             self.do(verb)
 
@@ -381,9 +421,11 @@ def treat_object(script: SkillRun, name: str, tool: str, kind: str) -> Details:
     i = find_object(house, me, tool)
     require(entities.has_affordance(i, kind), "wrong_tool", object=name, tool=tool)
     switches: Sequence[int] = entities.switches.get(i, ())
+    # An appliance with a switch of its own needs no other.
     if entities.has_affordance(i, "toggleable"):
         switches = [i]
     usable = [k for k in switches if k == i or me.discovered[k]]
+    # A fridge cools without a switch; a heater needs one that the actor knows.
     require(kind == "cooler" or usable, "no_switch", object=name, tool=tool)
 
     # In: put it there, and close what has a door.
@@ -399,6 +441,7 @@ def treat_object(script: SkillRun, name: str, tool: str, kind: str) -> Details:
         if not entities.on[usable[0]]:
             script.do("toggle_on", switch)
         script.do("toggle_off", switch)
+        # The switch may be elsewhere: back to the appliance.
         script.go_to(i)
 
     # Out again.
@@ -413,12 +456,15 @@ def go_explore(script: SkillRun, name: str) -> Details:
     me = script.me
     entities = script.house.entities
     require(script.enter_room(name), "no_such_room", room=name)
+    # By order of first sight, each once.
     observed = dict.fromkeys(me.view.entities)
+    # Four quarter turns show the whole room and leave the heading as it was.
     for _ in range(4):
         script.do("turn_right")
         observed |= dict.fromkeys(me.view.entities)
 
     def is_in_room(i: int) -> bool:
+        # A door belongs to both of its rooms.
         if entities.objects <= i < entities.first_actor:
             return name in house.layout.scene.doors[i - entities.objects].rooms
         return house.layout.room_at(float(entities.x[i]), float(entities.y[i])) == name
@@ -462,6 +508,7 @@ def go_grab(script: SkillRun, name: str) -> Details:
     """Walk to an object and pick it up."""
     i = find_object(script.house, script.me, name)
     require(i not in script.me.hands, "already_held", object=name)
+    # Checked before the walk: a full hand is a mistake of the plan, not of the route.
     _check_pick_up(script.house, script.me, i)
     script.go_to(i)
     script.do("pick_up", name)
@@ -474,6 +521,7 @@ def go_put(script: SkillRun, receptacle: str, spot: str = "") -> Details:
     house = script.house
     me = script.me
     require(me.hands, "hands_empty", receptacle=receptacle)
+    # The last object taken, as LangSuitE's "put" has no other.
     name = house.name(me, me.hands[-1])
     i = find_object(house, me, receptacle)
     both = {"object": name, "receptacle": receptacle}
@@ -484,6 +532,7 @@ def go_put(script: SkillRun, receptacle: str, spot: str = "") -> Details:
     # With an aim, the pose has no effect on where it lands.
     aim = _aim(house, i, spot)
     x, y, _ = landing_spot(house, me, me.hands[-1], i, (0.0, 0.0, 0.0), aim)
+    # Walk only if the point is out of reach from here.
     if math.dist((me.x, me.y), (x, y)) > me.body.manipulation_distance:
         script.walk(i, aim=(x, y))
     return script.do("put", name, receptacle, spot)
@@ -504,5 +553,6 @@ HIGH_LEVEL_ACTS: dict[str, Callable[..., Details]] = {
 def run_skill(house: House, me: Actor, verb: str, *arguments: str) -> Details:
     """Do a high-level action atomically. Raises ``Fail``."""
     script = SkillRun(house, me)
+    # All or nothing: a plan that fails halfway leaves the house as it was.
     details = house.attempt(lambda: HIGH_LEVEL_ACTS[verb](script, *arguments))
     return {**details, "low_level": script.done_actions}

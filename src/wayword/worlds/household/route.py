@@ -24,6 +24,7 @@ from wayword.worlds.household.verbs import Body
 
 PLANNING_MARGIN = -0.5 * SLACK
 """Metres added to a radius: half the overlap of a step, so that rounding fails no planned step."""
+# Chosen without measurement; a team of unlike bodies uses a handful.
 MOST_LATTICES = 64  # per layout; bounds the memory of bodies with many step sizes
 
 
@@ -45,7 +46,11 @@ class Lattice:
 
 
 def find_lattice(
-    layout: Layout, body: Body, x: float, y: float, heading: float
+    layout: Layout,
+    body: Body,
+    x: float,
+    y: float,
+    heading: float,
 ) -> Lattice:
     """Return the lattice through a body's position, aligned with its possible headings."""
     # Rounded, so that lattices that differ by accumulated rounding errors share one key.
@@ -53,6 +58,8 @@ def find_lattice(
     if min(turn, body.fine_turn - turn) < 1e-6:
         turn = 0.0
     turn = round(turn, 6)
+    # Position in the rotated frame: u to the right, v ahead. What is left of whole
+    # steps identifies the lattice.
     east, north = geo.unit(turn)
     step = body.step
     coordinates = (x * north - y * east, x * east + y * north)
@@ -61,6 +68,7 @@ def find_lattice(
     cached = layout.lattices.get(key)
     if isinstance(cached, Lattice):
         return cached
+    # A lattice of a house has thousands of positions; old ones are dropped together.
     if len(layout.lattices) >= MOST_LATTICES:
         layout.lattices.clear()
 
@@ -69,6 +77,8 @@ def find_lattice(
     corners = ((west_, south_), (west_, north_), (east_, south_), (east_, north_))
     us = [cx * north - cy * east for cx, cy in corners]
     vs = [cx * east + cy * north for cx, cy in corners]
+    # One step beyond the bounds on every side, so that doorways in outer walls are
+    # included.
     i = np.arange(math.floor(min(us) / step) - 1, math.ceil(max(us) / step) + 2)
     j = np.arange(math.floor(min(vs) / step) - 1, math.ceil(max(vs) / step) + 2)
     u, v = np.meshgrid(i * step + offset[0], j * step + offset[1])  # (high, wide)
@@ -77,6 +87,7 @@ def find_lattice(
     steps = _Steps(xs, ys, u.shape, step)
 
     # The steps that stay on the published floor, or indoors and clear of walls and furniture.
+    # A published floor contains walls and furniture already.
     if layout.scene.floor is not None:
         steps.keep_floor(layout.scene.floor)
     else:
@@ -86,6 +97,7 @@ def find_lattice(
             steps.remove(*steps.near_wall(wall, body.radius))
         for _, box in layout.boxes:
             steps.remove(*steps.through_box(box, body.radius))
+    # Doors may open and close, so their steps are listed apart and kept in the lattice.
     doors = tuple(
         steps.door_edges(*steps.near_wall(leaf, body.radius)) for leaf in layout.doors
     )
@@ -96,6 +108,8 @@ def find_lattice(
 
 def step_counts(neighbors: Ints, start: int) -> Ints:
     """Return (P,) the number of steps from ``start`` to every position, -1 without a path."""
+    # Bytes can be hashed, so the same walkable steps share one search, also after a
+    # copy.
     return _step_counts(neighbors.tobytes(), start)
 
 
@@ -109,6 +123,7 @@ def _step_counts(neighbors: bytes, start: int) -> Ints:
     count = 0
     frontier = [start]
     while frontier:
+        # Breadth first: all steps have the same length.
         count += 1
         reached = []
         for place in frontier:
@@ -118,6 +133,7 @@ def _step_counts(neighbors: bytes, start: int) -> Ints:
                     reached.append(neighbor)
         frontier = reached
     counts = np.array(steps[:-1], dtype=np.int32)
+    # Shared by the cache, so nobody may write to it.
     counts.setflags(write=False)
     return counts
 
@@ -135,21 +151,27 @@ def path_directions(neighbors: Ints, steps: Ints, goal: int) -> list[int]:
             for k in range(4)
             if before[k] >= 0 and steps[before[k]] == steps[place] - 1
         ]
+        # Straight on where it costs nothing: turns are actions and count.
         if direction not in options:  # else straight on
             direction = options[0]
         directions.append((direction + 2) % 4)
         place = before[direction]
+    # Collected from the goal, so reversed at the end.
     return directions[::-1]
 
 
 def is_inside_polygon(
-    x: Floats, y: Floats, polygon: tuple[Point, ...]
+    x: Floats,
+    y: Floats,
+    polygon: tuple[Point, ...],
 ) -> NDArray[np.bool_]:
     """Return a (P,) mask of the points inside a polygon (even-odd rule)."""
     is_inside = np.zeros(len(x), dtype=np.bool_)
     ax, ay = polygon[-1]
     for bx, by in polygon:
+        # A horizontal edge is crossed by no horizontal ray.
         if by != ay:
+            # Each crossing of a ray to the east changes the side.
             is_inside ^= ((ay > y) != (by > y)) & (
                 x < (bx - ax) * (y - ay) / (by - ay) + ax
             )
@@ -163,17 +185,23 @@ class _Steps:
     (``is_open`` (2, P)); the others are their reverse."""
 
     def __init__(
-        self, x: Floats, y: Floats, shape: tuple[int, ...], step: float
+        self,
+        x: Floats,
+        y: Floats,
+        shape: tuple[int, ...],
+        step: float,
     ) -> None:
         self.x = x
         self.y = y
         self.step = step
+        # Neighbors by index: the row above is ahead, the column to the right is right.
         number = np.arange(len(x)).reshape(shape)
         ahead, right = np.full((2, *shape), -1)
         ahead[:-1] = number[1:]
         right[:, :-1] = number[:, 1:]
         self.targets = np.stack([ahead.ravel(), right.ravel()])
         self.is_open = self.targets >= 0
+        # Sorted by x once: every wall and box looks up its strip by bisection.
         self.order = np.argsort(x, kind="stable")
         self.sorted_x = x[self.order]
 
@@ -191,13 +219,18 @@ class _Steps:
 
     def keep_floor(self, floor: Floor) -> None:
         """Remove every step that leaves the floor, checked every half cell."""
+        # Half a cell: no blocked cell can lie between two samples.
         count = max(1, math.ceil(2 * self.step / floor.spacing))
         cells = floor_cells(floor)
         for n in range(count + 1):
             x = self.x + (self.x[self.targets] - self.x) * n / count
             y = self.y + (self.y[self.targets] - self.y) * n / count
             self.is_open &= geo.grid_lookup(
-                cells, x, y, (floor.x, floor.y), floor.spacing
+                cells,
+                x,
+                y,
+                (floor.x, floor.y),
+                floor.spacing,
             )
 
     def remove(self, near: NDArray[np.intp], is_hit: NDArray[np.bool_]) -> None:
@@ -205,10 +238,13 @@ class _Steps:
         self.is_open[:, near] &= ~is_hit
 
     def door_edges(
-        self, near: NDArray[np.intp], is_hit: NDArray[np.bool_]
+        self,
+        near: NDArray[np.intp],
+        is_hit: NDArray[np.bool_],
     ) -> NDArray[np.intp]:
         """Return both directions of the hit steps, as flat indices into ``neighbors``."""
         pairs: list[NDArray[np.intp]] = []
+        # Direction k from the start is direction k + 2 from the target.
         for k in range(2):
             start = near[is_hit[k]]
             start = start[self.targets[k, start] >= 0]
@@ -216,6 +252,7 @@ class _Steps:
         return np.concatenate(pairs)
 
     def neighbors(self) -> Ints:
+        # Steps are symmetric: what blocks a step blocks its reverse.
         neighbors = np.full((len(self.x), 4), -1, dtype=np.int32)
         for k in range(2):
             start = np.flatnonzero(self.is_open[k])
@@ -225,10 +262,13 @@ class _Steps:
         return neighbors
 
     def near_wall(
-        self, wall: Segment, radius: float
+        self,
+        wall: Segment,
+        radius: float,
     ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Return positions around a wall, and a mask of their steps within a radius of it."""
         (ax, ay), (bx, by) = wall
+        # A step can only touch the wall from within its own length.
         near = self._around(_segment_box(*wall), radius + self.step)
         targets = self.targets[:, near]
         px = self.x[near]
@@ -244,6 +284,8 @@ class _Steps:
         dx = ax - px
         dy = ay - py
         turn = rx * sy - ry * sx
+        # A product of zero means parallel lines; 1 keeps the division quiet and is
+        # masked out below.
         safe = np.where(turn == 0, 1.0, turn)
         t = (dx * sy - dy * sx) / safe
         u = (dx * ry - dy * rx) / safe
@@ -260,10 +302,14 @@ class _Steps:
         return near, np.where(crosses, 0.0, away) < radius + PLANNING_MARGIN
 
     def through_box(
-        self, box: Box, radius: float
+        self,
+        box: Box,
+        radius: float,
     ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Return positions around a box, and a mask of steps that enter it grown by a radius."""
         near = self._around(box, radius + self.step)
+        # The point against a grown box, as collisions of the household world are
+        # judged.
         grown = radius + PLANNING_MARGIN
         entry = np.zeros((2, len(near)))
         exit_ = np.ones((2, len(near)))
@@ -280,6 +326,7 @@ class _Steps:
 
     def _around(self, box: Box, by: float) -> NDArray[np.intp]:
         """Return positions within a box enlarged by a distance."""
+        # Bisection on x, then a test of the few on y.
         left = int(np.searchsorted(self.sorted_x, box[0] - by))
         right = int(np.searchsorted(self.sorted_x, box[2] + by, side="right"))
         near = self.order[left:right]
@@ -293,6 +340,7 @@ def _segment_box(a: Point, b: Point) -> Box:
 
 def floor_cells(floor: Floor) -> NDArray[np.bool_]:
     """Return an (H, W) mask of a floor's walkable cells."""
+    # Short rows are filled up as blocked.
     columns = max(len(row) for row in floor.rows)
     marks = np.array([list(row.ljust(columns, "#")) for row in floor.rows])
     return np.asarray(marks == ".")
@@ -311,6 +359,7 @@ def closed_doors_to(house: House, me: Actor, target: int | Room) -> list[int]:
     door_at: dict[int, int] = {}
     for number in np.flatnonzero(house.entities.closed_doors).tolist():
         door_at |= dict.fromkeys(trip.grid.doors[number].tolist(), number)
+    # Each door once, in the order of the path: a dictionary keeps it.
     doors: dict[int, None] = {}
     place = trip.start
     for direction in path_directions(trip.neighbors, trip.steps, goal):
@@ -335,23 +384,30 @@ class Trip:
     ) -> None:
         self.house = house
         self.me = me
+        # Just within reach, so that rounding at the goal cannot make the object too
+        # far.
         self.reach = min(within, me.body.manipulation_distance) - SLACK
         grid = find_lattice(house.layout, me.body, me.x, me.y, me.heading)
         self.grid = grid
+        # The nearest position, at most a rounding error away.
         self.start = int(np.argmin((grid.x - me.x) ** 2 + (grid.y - me.y) ** 2))
+        # A copy: the lattice is shared by all episodes with this layout.
         neighbors = grid.neighbors.copy()
         self.neighbors = neighbors
 
         # Without the steps through closed doors, and those close to other bodies.
         entities = house.entities
         flat = neighbors.ravel()
+        # A closed door stops every step through it, unless the plan may open it.
         for number in np.flatnonzero(entities.closed_doors).tolist():
             if not (open_doors and entities.openable[entities.objects + number]):
                 flat[grid.doors[number]] = -1
         for _, x, y, radius in house.others(me):
             # A step between two positions outside this circle never brings the bodies into contact.
+            # The closest point of a step is at most half a step from one of its ends.
             clear = (radius + me.body.radius) ** 2 + (me.body.step / 2) ** 2
             taken = (grid.x - x) ** 2 + (grid.y - y) ** 2 < clear
+            # A body can always leave its own place.
             taken[self.start] = False
             neighbors[taken[neighbors] & (neighbors >= 0)] = -1
             neighbors[taken] = -1
@@ -362,6 +418,7 @@ class Trip:
         verbs: list[str] = []
         facing = self.me.heading
         for direction in path_directions(self.neighbors, self.steps, goal):
+            # Turn, then step: routes only walk ahead, never backwards or sideways.
             ahead = geo.absolute(self.grid.turn + 90.0 * direction)
             verbs += [*turn_verbs(self.me.body, facing, ahead), "move_ahead"]
             facing = ahead
@@ -388,9 +445,12 @@ class Trip:
         house = self.house
         me = self.me
         grid = self.grid
+        # Reach first: it costs one comparison, sight costs many.
         near = self.near(box, self.reach)
         goals = np.flatnonzero((self.steps >= 0) & near)
         mid_height = float(house.entities.mid_height[house.entities.anchor[i]])
+        # Nearest by walking; of equal ones the first in the lattice, so that routes
+        # repeat exactly.
         nearest_first = goals[np.argsort(self.steps[goals], kind="stable")]
         eye = me.body.eye
         closed = house.entities.closed_doors
@@ -406,7 +466,10 @@ class Trip:
                     yield goal, heading
 
     def nearest_goal(
-        self, target: int | Room, box: Box | None = None, aim: Point | None = None
+        self,
+        target: int | Room,
+        box: Box | None = None,
+        aim: Point | None = None,
     ) -> tuple[int, float | None]:
         """Return the nearest position from which an object (and the point ``aim`` on it) is visible
         and within reach, and the heading to face it. For a room: its most central position, None.
@@ -415,13 +478,16 @@ class Trip:
         """
         if isinstance(target, Room):
             inside = (self.steps >= 0) & is_inside_polygon(
-                self.grid.x, self.grid.y, target.polygon
+                self.grid.x,
+                self.grid.y,
+                target.polygon,
             )
             places = np.flatnonzero(inside)
             if not len(places):
                 raise Fail("no_path", place=target.name)
             x = self.grid.x[places]
             y = self.grid.y[places]
+            # The position nearest to the mean of all: away from walls and doors.
             central = np.argmin((x - x.mean()) ** 2 + (y - y.mean()) ** 2)
             return int(places[central]), None
         turn = self.grid.turn
@@ -433,8 +499,12 @@ class Trip:
             """Yield headings closest to the object's center, then to its nearest point."""
             if aim and math.dist(place, aim) > self.reach:
                 return
+            # The center first: an object in the middle of the view is described as
+            # such.
             center = ((west + east) / 2, (south + north) / 2)
             near = (min(max(place[0], west), east), min(max(place[1], south), north))
+            # A body turns in fine steps, so the heading is rounded to one that it can
+            # take.
             for point in (center, near):
                 parts = round((geo.bearing(place, point) - turn) / fine)
                 yield geo.absolute(round(turn + parts * fine, 6))
@@ -448,10 +518,12 @@ class Trip:
 
 def believed_box(house: House, me: Actor, i: int) -> Box:
     """Return the box where an actor sees or last saw an object. Raises ``Fail``."""
+    # What is held is wherever the body is.
     if house.holder(i) == me.number:
         return (me.x, me.y, me.x, me.y)
     if i in me.view.entities:
         return true_box(house, i)
+    # An actor may only go where it has seen the object, even if that has moved since.
     if not me.discovered[i]:
         raise Fail("not_visible", object=house.name(me, i))
     entities = house.entities
@@ -475,6 +547,7 @@ def turn_verbs(body: Body, start: float, end: float) -> list[str]:
     turn = geo.relative(end, start)
     side = "right" if turn > 0 else "left"
     degrees = round(abs(turn) / body.fine_turn) * body.fine_turn
+    # Large turns first: fewest actions.
     # The margin turns 89.9999999 degrees by a quarter turn instead of a series of pans.
     quarters = int((degrees + 1e-6) // 90)
     pans = round((degrees - 90 * quarters) / body.fine_turn)
@@ -489,14 +562,21 @@ Pose = tuple[float, float, float]
 
 
 def landing_spot(
-    house: House, me: Actor, i: int, r: int, pose: Pose, aim: Point | None = None
+    house: House,
+    me: Actor,
+    i: int,
+    r: int,
+    pose: Pose,
+    aim: Point | None = None,
 ) -> tuple[float, float, float]:
     """Return x, y and underside (metres) of an object ``i`` put in or on ``r`` from a pose, within
     the edges of ``r``: at ``aim`` if given, else ahead within the body's reach."""
     t = house.entities
+    # The object stays within the edges, unless it is larger than they are.
     room_x = max(t.half_x[r] - t.half_x[i], 0.0)
     room_y = max(t.half_y[r] - t.half_y[i], 0.0)
     east, north = geo.unit(pose[2])
+    # Something held is reached by bending the arm, so no distance is added.
     ahead = HAND_REACH
     if house.holder(r) != me.number:
         distance = geo.box_distance(pose[0], pose[1], true_box(house, r))
@@ -507,6 +587,7 @@ def landing_spot(
         (pose[0] + forward * east, pose[1] + forward * north)
         for forward in (ahead, 0.0)
     ]
+    # An aim is exact: no second guess.
     if aim is not None:
         points = [aim]
     spot = (0.0, 0.0)
@@ -517,6 +598,7 @@ def landing_spot(
         )
         if math.dist(spot, pose[:2]) ** 2 <= me.body.manipulation_distance**2:
             break
+    # On top, or halfway up inside.
     offset = t.height[r]
     if t.specs[r].receptacle != "on":
         offset = t.height[r] / 2
@@ -524,7 +606,12 @@ def landing_spot(
 
 
 def route_to_put(
-    house: House, me: Actor, i: int, r: int, point: Point, within: float
+    house: House,
+    me: Actor,
+    i: int,
+    r: int,
+    point: Point,
+    within: float,
 ) -> list[str]:
     """Return the fewest verbs that bring ``me`` to a pose from which an object ``i`` put in or on
     ``r`` lands within a distance (metres) of a point. Raises ``Fail`` without such a pose."""
@@ -538,6 +625,7 @@ def route_to_put(
             if math.dist((x, y), point) <= within:
                 yield heading
 
+    # In order of steps, so the first pose that works is the shortest.
     for goal, heading in trip.views(r, true_box(house, r), lands):
         return trip.verbs(goal, heading)
     raise Fail("no_path", place=house.name(me, r))

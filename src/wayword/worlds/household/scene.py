@@ -18,6 +18,7 @@ Temperature = Literal["room", "hot", "cold"]
 Preposition = Literal["", "on", "in"]
 
 TEMPERATURES: tuple[Temperature, ...] = ("room", "hot", "cold")
+# Actions first, then roles.
 AFFORDANCES = frozenset(
     (
         *(
@@ -154,7 +155,9 @@ class Scene:
 def validate(scene: Scene, source: str = "") -> None:
     """Raise ``DataError`` for duplicate ids, parents that are missing, cyclic or not receptacles,
     and unknown affordances or temperatures."""
+    # A name for the error; files give theirs.
     source = source or f"scene {scene.name}"
+    # Doors and objects share names in commands, so they share one set of ids.
     ids: set[str] = set()
     for name in (
         *(obj.id for obj in scene.objects),
@@ -164,6 +167,7 @@ def validate(scene: Scene, source: str = "") -> None:
             raise DataError(source, f"object {name!r}", "is a duplicate id")
         ids.add(name)
     by_id = {obj.id: obj for obj in scene.objects}
+    # A pose is always in some room.
     if not scene.rooms:
         raise DataError(source, "field 'rooms'", "must have at least one room")
     if len({room.name for room in scene.rooms}) < len(scene.rooms):
@@ -174,12 +178,14 @@ def validate(scene: Scene, source: str = "") -> None:
 
 
 def _find_problem(obj: HouseObject, by_id: Mapping[str, HouseObject]) -> str:
+    # The first problem is reported: later ones often follow from it.
     if unknown := sorted(obj.affordances - AFFORDANCES):
         return f"has unknown affordances {unknown}"
     if obj.temperature not in TEMPERATURES or obj.receptacle not in ("", "on", "in"):
         return f"has an unknown temperature or preposition: {obj.temperature}, {obj.receptacle}"
     if missing := [name for name in obj.controls if name not in by_id]:
         return f"controls an unknown object {missing[0]!r}"
+    # The chain of parents must end at the floor.
     ancestors = {obj.id}
     parent = obj.parent
     while parent:

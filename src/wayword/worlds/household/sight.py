@@ -87,15 +87,22 @@ class Sight:
         self._points: dict[int, VisiblePoints] = {}
 
     def look(
-        self, body: Body, place: tuple[float, float, float], me: int
+        self,
+        body: Body,
+        place: tuple[float, float, float],
+        me: int,
     ) -> VisibleEntities:
         """Return the view of a body at ``place`` (x, y, heading). ``me`` is the body's index."""
         x, y, heading = place
         points = self.visible_points(body, x, y, me)
+        # Nothing near enough: the usual case in an empty corridor, so it is worth an
+        # exit.
         if not len(points.slot):
             return EMPTY_VIEW
 
         # The points within the view angle.
+        # A point is in view if it is far enough ahead, which spares an arc cosine per
+        # point.
         east, north = unit(heading)
         lines = points.lines
         forward = lines[:, 0] * east + lines[:, 1] * north
@@ -109,6 +116,7 @@ class Sight:
         bearing_of = dict(
             zip(slot.tolist(), bearings(rightward, ahead).tolist(), strict=True)
         )
+        # Nothing within the angle.
         if not bearing_of:
             return EMPTY_VIEW
         near = points.near
@@ -120,15 +128,21 @@ class Sight:
         rows += [
             (i, bearing_of[c], distance[c]) for i, c in enclosed if c in bearing_of
         ]
+        # In scene order, so that names are given in the same order every time.
         rows.sort()
         return VisibleEntities(
-            [r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows]
+            [r[0] for r in rows],
+            [r[1] for r in rows],
+            [r[2] for r in rows],
         )
 
     def visible_points(self, body: Body, x: float, y: float, me: int) -> VisiblePoints:
         """Return the visible points, cached until anything moves, opens or closes."""
         t = self._entities
+        # Turning on the spot leaves visible points as they were, so the heading is no
+        # part of the key.
         cache_key: tuple[object, ...] = (x, y, body, t.version)
+        # Other bodies move without changing the version.
         if t.actors > 1:
             first = t.first_actor
             cache_key = (*cache_key, t.x[first:].tobytes(), t.y[first:].tobytes())
@@ -142,56 +156,86 @@ class Sight:
         aims = np.empty((2, 2, count))
         np.subtract(near.center, eye, out=aims[0])
         np.subtract(np.minimum(np.maximum(near.low, eye), near.high), eye, out=aims[1])
+        # Not ``hypot``, which takes twice as long for hundreds of objects.
         away = np.sqrt(aims[:, 0] * aims[:, 0] + aims[:, 1] * aims[:, 1])
+        # Reversed, so that nearest points come before centers, as ``VisiblePoints``
+        # requires.
         kind, slot = np.divmod(
-            (away <= body.view_distance).ravel().nonzero()[0][::-1], count or 1
+            (away <= body.view_distance).ravel().nonzero()[0][::-1],
+            count or 1,
         )
+        # Walls last, since they cost most: distances have thinned out the points.
         lines = aims[kind, :, slot]
         if len(slot):
             panels = self._layout.panels_near(
-                x, y, body.view_distance, body.eye, t.closed_doors
+                x,
+                y,
+                body.view_distance,
+                body.eye,
+                t.closed_doors,
             )
             is_clear = is_unhidden(
-                panels, (x, y, body.eye), lines.T, near.mid_height[slot]
+                panels,
+                (x, y, body.eye),
+                lines.T,
+                near.mid_height[slot],
             )
             kind = kind[is_clear]
             slot = slot[is_clear]
             lines = lines[is_clear]
+        # The cosine of half the view angle, times the distance, is the forward part at
+        # its edge.
         min_ahead = (
             math.cos(math.radians(body.view_angle / 2)) * away[kind, slot] - SLACK
         )
         points = VisiblePoints(
-            cache_key, near, slot, lines, min_ahead, away[1].tolist()
+            cache_key,
+            near,
+            slot,
+            lines,
+            min_ahead,
+            away[1].tolist(),
         )
         self._points[me] = points
         return points
 
     def _nearby(self, x: float, y: float, distance: float, me: int) -> NearbyEntities:
         t = self._entities
+        # Any change anywhere empties the cache; nothing changes while a body walks.
         if t.version != self._version:
             self._near.clear()
             self._version = t.version
         cell = (math.floor(x / CELL_SIZE), math.floor(y / CELL_SIZE), distance)
         near = self._near.get(cell)
+        # Boxes within the distance of some point of the cell.
         if near is None:
             x = (cell[0] + 0.5) * CELL_SIZE
             y = (cell[1] + 0.5) * CELL_SIZE
             dx = np.minimum(np.maximum(t.west, x), t.east) - x
             dy = np.minimum(np.maximum(t.south, y), t.north) - y
             is_near = t.is_root & (np.hypot(dx, dy) <= distance + HALF_DIAGONAL)
+            # Actors move too often to be cached: they are added below.
             is_near[t.first_actor :] = False
             chosen = np.flatnonzero(is_near)
+            # From an entity to its place among the chosen, -1 if it is not among them.
             position = np.full(t.size, -1)
             position[chosen] = np.arange(len(chosen))
             slot = position[t.anchor]
             enclosed = np.flatnonzero((slot >= 0) & t.is_exposed & ~t.is_root)
             near = self._near[cell] = _gather(
-                t, chosen, enclosed.tolist(), slot[enclosed].tolist()
+                t,
+                chosen,
+                enclosed.tolist(),
+                slot[enclosed].tolist(),
             )
+        # Alone, the cached arrays are complete.
         if t.actors == 1:
             return near
         others = _gather(
-            t, np.array([i for i in range(t.first_actor, t.size) if i != me]), [], []
+            t,
+            np.array([i for i in range(t.first_actor, t.size) if i != me]),
+            [],
+            [],
         )
         fields = ("entities", "center", "low", "high", "mid_height")
         entities, center, low, high, mid_height = (
@@ -199,12 +243,21 @@ class Sight:
             for name in fields
         )
         return NearbyEntities(
-            entities, center, low, high, mid_height, near.enclosed, near.slot
+            entities,
+            center,
+            low,
+            high,
+            mid_height,
+            near.enclosed,
+            near.slot,
         )
 
 
 def _gather(
-    t: Entities, i: NDArray[np.intp], enclosed: list[int], slot: list[int]
+    t: Entities,
+    i: NDArray[np.intp],
+    enclosed: list[int],
+    slot: list[int],
 ) -> NearbyEntities:
     """Return the shapes of entities ``i``, with what they enclose."""
     center = np.stack((t.x[i], t.y[i]))
@@ -238,7 +291,10 @@ def sees_box(
 
 
 def is_unhidden(
-    panels: Panels, eye: tuple[float, float, float], aims: Floats, mid_heights: Floats
+    panels: Panels,
+    eye: tuple[float, float, float],
+    aims: Floats,
+    mid_heights: Floats,
 ) -> NDArray[np.bool_]:
     """Return a (P,) mask of points without an obstacle between them and the eye. ``aims`` (2, P)
     are their offsets from the eye, ``mid_heights`` (P,) their heights."""

@@ -34,13 +34,17 @@ from wayword.worlds.household.world import HouseholdWorld
 
 
 def cheapest(
-    world: HouseholdWorld, actor: str, stops: Sequence[Sequence[str]]
+    world: HouseholdWorld,
+    actor: str,
+    stops: Sequence[Sequence[str]],
 ) -> list[str] | None:
     """Return one object per stop, chosen to visit the stops in order in the fewest steps; none is
     visited twice, and closed doors count as open. None if a stop has no reachable object."""
     house = world.house
     me = world.house.actors[actor]
     trip = Trip(house, me, open_doors=True)
+    # Cost in steps, the objects chosen, and the steps from where the chain ends. One
+    # chain per last object is kept: no cheaper way leads through a costlier one.
     chains: list[tuple[float, list[str], NDArray[np.int32]]] = [(0.0, [], trip.steps)]
     for stop in stops:
         extended: list[tuple[float, list[str], NDArray[np.int32]]] = []
@@ -56,6 +60,8 @@ def cheapest(
                 places = near[steps[near] >= 0]
                 if is_held:
                     places = (steps == 0).nonzero()[0]
+                # A chain never visits an object twice, as two orders may name the same
+                # kind.
                 if obj not in chain and len(places):
                     place = int(places[np.argmin(steps[places])])
                     options.append((cost + float(steps[place]), [*chain, obj], place))
@@ -65,12 +71,14 @@ def cheapest(
                 if stop is not stops[-1]:
                     onward = step_counts(trip.neighbors, place)
                 extended.append((cost, chain, onward))
+        # Without an option for this stop, all chains end here.
         chains = extended
     if not chains:
         return None
     return min(chains, key=lambda chain: chain[0])[1]
 
 
+# Chosen without measurement.
 MAX_REPLANS = 8
 """Plans of a route that others block or doors close, before the object is out of reach."""
 TOOLS: dict[Trait, str] = {
@@ -104,7 +112,10 @@ Skill = TypeVar("Skill", bound=Callable[..., ActionPlan])
 def with_reason(skill: Skill) -> Skill:
     """Decorate a skill with a reason, which is worded at its start and kept until its end."""
 
+    # The name of the skill is the key of its reason.
     @wraps(skill)
+    # The reason is worded now: when the skill has done its work, it would no longer be
+    # true.
     def run_with_reason(skills: Skills, *args: Any, **options: Any) -> ActionPlan:
         skills.reasons.append(skills.reason(skill.__name__, *args, *options.values()))
         try:
@@ -131,13 +142,16 @@ class Skills:
 
     @property
     def entities(self) -> Entities:
+        """State of the objects, doors and bodies."""
         return self.world.house.entities
 
     @property
     def me(self) -> Actor:
+        """The body, with its view and memory."""
         return self.world.house.actors[self.actor]
 
     def number(self, obj: str) -> int:
+        """Return the index of an object in the arrays of the house."""
         return self.world.layout.index[obj]
 
     def has_trait(self, obj: str, trait: Trait) -> bool:
@@ -163,6 +177,7 @@ class Skills:
         return bool(self.entities.specs[r].receptacle) and fits and receptacle != obj
 
     def is_closed(self, receptacle: str) -> bool:
+        """True if a receptacle encloses its contents and is closed."""
         return self.entities.closed(self.number(receptacle))
 
     def has_seen(self, obj: str) -> bool:
@@ -171,6 +186,8 @@ class Skills:
 
     def name_of(self, obj: str) -> str:
         """Return an object's name if the actor has seen it, else its type: ``the mug``."""
+        # The name that the prompt uses, or else no name at all: a thought must not give
+        # away objects that the actor has not seen.
         name = None
         if self.has_seen(obj):
             name = self.world.name(self.actor, obj)
@@ -178,9 +195,11 @@ class Skills:
 
     def reason(self, skill: str, obj: str, *arguments: Any) -> str:
         """Return the reason for a skill as a sentence; empty if nothing is left to do."""
+        # Reasons that only fill in the name come from the table.
         name = self.name_of(obj)
         if skill in REASONS:
             return REASONS[skill].format(name)
+        # Here the words depend on what the actor knows and on the state of the object.
         match skill, arguments:
             case "find", _ if self.has_seen(obj):
                 return ""
@@ -211,6 +230,8 @@ class Skills:
     @property
     def thought(self) -> str:
         """The outermost and innermost reasons; without reasons, a statement that all is done."""
+        # The first says why, the last says what is being done; those between are steps
+        # on the way.
         distinct = list(dict.fromkeys(filter(None, self.reasons)))
         sentences = []
         for sentence in dict.fromkeys(distinct[:1] + distinct[-1:]):
@@ -221,6 +242,7 @@ class Skills:
 
     def action(self, verb: str, *objects: str) -> Action:
         """Return an action on objects, with the actor's names for them."""
+        # What the actor has no name for keeps its id, which only fails visibly.
         names = [self.world.name(self.actor, obj) or obj for obj in objects]
         return Action(verb, tuple(names))
 
@@ -235,6 +257,7 @@ class Skills:
         house = self.world.house
         me = self.me
         i = self.number(obj)
+        # What is held is at hand, also inside another held object.
         if house.holder(i) == me.number:
             return True
         reach = min(within, me.body.manipulation_distance)
@@ -244,15 +267,18 @@ class Skills:
     @with_reason
     def reach(self, obj: str, within: float = math.inf) -> ActionPlan:
         """Go through doors to a position where an object (or its receptacle) is at hand."""
+        # Replanned after each failure: others may block a step, and doors may close.
         for _ in range(MAX_REPLANS):
             if self.is_at_hand(obj, within):
                 return
             doors = self.world.doors_to_open(self.actor, obj)
+            # A closed door may itself be the goal; then the walk ends in front of it.
             if doors and doors[0] != obj:
                 yield from self.open_door(doors[0])
                 continue
             for action in self.world.route(self.actor, obj, within) or ():
                 feedback = yield action
+                # The rest of the route would start from the wrong place.
                 if not feedback.ok:
                     break
         raise PlanningFailed(f"{obj} is out of reach")
@@ -265,6 +291,7 @@ class Skills:
 
     def enclosing(self, obj: str) -> list[str]:
         """Return the receptacles that enclose an object, outermost first."""
+        # From the outside in: the outer box has to be opened first.
         holders = reversed(self.entities.holders(self.number(obj)))
         inside = (
             k
@@ -275,6 +302,7 @@ class Skills:
 
     def uncover(self, obj: str, within: float = math.inf) -> ActionPlan:
         """Go to within ``within`` metres of an object, opening its enclosing receptacles."""
+        # Boxes first, since what they enclose cannot be seen.
         for box in self.enclosing(obj):
             yield from self.unlock(box)
         yield from self.reach(obj, within)
@@ -283,6 +311,8 @@ class Skills:
     def look_at(self, obj: str) -> ActionPlan:
         """Look into an openable receptacle; make sure any other object has been seen."""
         i = self.number(obj)
+        # Something that encloses is looked into; anything else only has to be seen
+        # once.
         if self.entities.encloses[i]:
             yield from self.unlock(obj)
         elif not self.me.discovered[i]:
@@ -293,6 +323,7 @@ class Skills:
         """Go to a receptacle and open it if it is closed."""
         yield from self.reach(receptacle)
         if self.is_closed(receptacle):
+            # A running appliance stays locked.
             if self.entities.on[self.number(receptacle)]:
                 yield from self.do("toggle_off", receptacle)
             yield from self.do("open", receptacle)
@@ -300,6 +331,7 @@ class Skills:
 
     def close_opened(self) -> ActionPlan:
         """Close the opened receptacles if ``tidy``."""
+        # In reverse: the inner box before the outer one.
         while self._opened:
             receptacle = self._opened.pop()
             if self.tidy and self.entities.open[self.number(receptacle)]:
@@ -316,6 +348,8 @@ class Skills:
         """Pick up an object unless already held; empty full hands first."""
         if self.holds(obj):
             return
+        # The object held longest goes first: plans take things in the order in which
+        # they need them.
         while len(self.me.hands) >= self.me.body.inventory_capacity:
             yield from self.put_down(self.world.layout.ids[self.me.hands[0]])
         yield from self._grab(obj)
@@ -327,8 +361,10 @@ class Skills:
 
     @with_reason
     def put(self, obj: str, receptacle: str) -> ActionPlan:
+        # Already there, directly: nothing to do.
         if self.number(receptacle) == int(self.entities.inside[self.number(obj)]):
             return
+        # Before taking: a hand is needed to empty the receptacle.
         if self.entities.full(self.number(receptacle)):
             yield from self.make_room(receptacle, obj)
         yield from self.take(obj)
@@ -336,13 +372,18 @@ class Skills:
         yield from self.close_opened()
 
     def _put_held(self, obj: str, receptacle: str) -> ActionPlan:
+        # The receptacle may be enclosed itself, and closed itself.
         yield from self.uncover(receptacle)
         yield from self.unlock(receptacle)
         yield from self.do("put", obj, receptacle)
 
     @with_reason
     def put_near(
-        self, obj: str, receptacle: str, point: Point, tolerance: float
+        self,
+        obj: str,
+        receptacle: str,
+        point: Point,
+        tolerance: float,
     ) -> ActionPlan:
         """Bring an object into or onto a receptacle, within ``tolerance`` metres of a point."""
         yield from self.take(obj)
@@ -350,6 +391,8 @@ class Skills:
         yield from self.unlock(receptacle)
         i = self.number(obj)
         r = self.number(receptacle)
+        # Planned once everything is open and in hand, as both change what can be
+        # reached.
         try:
             verbs = route_to_put(self.world.house, self.me, i, r, point, tolerance)
         except Fail as failure:
@@ -364,14 +407,17 @@ class Skills:
 
     @with_reason
     def make_room(self, receptacle: str, obj: str) -> ActionPlan:
+        # The first in scene order, so that plans repeat exactly.
         first = self.entities.contents(self.number(receptacle))[0]
         yield from self.put_down(
-            self.world.layout.ids[first], excluded=(receptacle, obj)
+            self.world.layout.ids[first],
+            excluded=(receptacle, obj),
         )
 
     @with_reason
     def put_down(self, obj: str, excluded: Iterable[str] = ()) -> ActionPlan:
         """Put an object on the nearest surface that takes it, or on the floor."""
+        # Fixed surfaces only: a plate may be needed elsewhere.
         surfaces = [
             spec.id
             for spec in self.entities.specs
@@ -381,12 +427,14 @@ class Skills:
             and self.takes(spec.id, obj)
             and not self.entities.full(self.number(spec.id))
         ]
+        # Taken first: the nearest surface depends on where the body stands then.
         yield from self.take(obj)
         house = self.world.house
         me = self.me
         surface = min(
             surfaces, key=lambda r: house.distance(me, self.number(r)), default=None
         )
+        # Without a surface, the floor takes everything.
         if surface is None:
             yield from self.do("drop", obj)
         else:
@@ -395,11 +443,13 @@ class Skills:
     @with_reason
     def slice(self, obj: str, knife: str) -> ActionPlan:
         """Slice an object where it is, and put the knife next to it."""
+        # An object is sliced where it lies, never in the hand.
         if self.holds(obj):
             yield from self.put_down(obj)
         yield from self.take(knife)
         yield from self.uncover(obj)
         yield from self.do("slice", obj)
+        # The knife stays with the slices if there is room, so that it is found again.
         holders = self.entities.holders(self.number(obj))
         if holders and not self.entities.full(holders[0]):
             surface = self.world.layout.ids[holders[0]]
@@ -411,17 +461,21 @@ class Skills:
     @with_reason
     def treat(self, obj: str, trait: Trait, tool: str) -> ActionPlan:
         """Heat, cool, wash or fill an object with a suitable tool, and leave it there."""
+        # Putting it in may be enough: a running tap fills at once.
         yield from self.put(obj, tool)
         t = self.number(tool)
         if not self.has_trait(obj, trait) and self.entities.has_affordance(t, "cooler"):
             # Contents present from the start cool when it is closed.
             yield from self.unlock(tool)
+        # Closing may be enough: a fridge cools, a running microwave heats.
         if not self.has_trait(obj, trait) and self.entities.is_ajar(t):
             yield from self.reach(tool)
             yield from self.do("close", tool)
+        # Whatever is still missing needs the switch.
         if not self.has_trait(obj, trait):
             switch = self.switch(tool)
             yield from self.reach(switch)
+            # Off and on again: work starts when it is switched on.
             if self.entities.on[self.number(switch)]:
                 yield from self.do("toggle_off", switch)
             yield from self.do("toggle_on", switch)
@@ -430,6 +484,7 @@ class Skills:
     def switch(self, tool: str) -> str:
         """Return the object that switches a tool: the tool itself, or a control."""
         t = self.number(tool)
+        # Its own switch first; a knob only if it has none.
         if self.entities.has_affordance(t, "toggleable"):
             return tool
         switches = self.entities.switches.get(t, ())
@@ -439,6 +494,7 @@ class Skills:
 
     @with_reason
     def toggle(self, obj: str, on: bool) -> ActionPlan:
+        # Nothing to do if it is so already.
         if bool(self.entities.on[self.number(obj)]) != on:
             yield from self.uncover(obj)
             yield from self.do("toggle_on" if on else "toggle_off", obj)
@@ -460,11 +516,15 @@ class HighLevelSkills(Skills):
         i = self.number(obj)
         if self.has_seen(obj):
             return
+        # Enclosing boxes first, since their rooms are known.
         for box in self.enclosing(obj):
             yield from self.unlock(box)
+        # Still unseen: one look from the middle of the room shows what can be seen at
+        # all.
         if not self.me.discovered[i]:
             room = self.world.layout.room_at(
-                float(self.entities.x[i]), float(self.entities.y[i])
+                float(self.entities.x[i]),
+                float(self.entities.y[i]),
             )
             yield from self._walk(Action("go_explore", (room,)), room)
         if not self.me.discovered[i]:
@@ -472,11 +532,13 @@ class HighLevelSkills(Skills):
 
     def _walk(self, action: Action, target: str) -> ActionPlan:
         """Repeat an action that walks to a target, opening closed doors on the path first."""
+        # Each failure may reveal one more closed door.
         for _ in range(MAX_REPLANS):
             feedback = yield action
             if feedback.ok:
                 return
             doors = self.world.doors_to_open(self.actor, target)
+            # Only a closed door can be helped; another failure repeats itself.
             if feedback.status != "no_path" or not doors:
                 raise PlanningFailed(f"{action}: {feedback.status}")
             yield from self.open_door(doors[0])
@@ -485,6 +547,7 @@ class HighLevelSkills(Skills):
     @with_reason
     def open_door(self, door: str) -> ActionPlan:
         """Open a door of the current room."""
+        # Skills name doors, so a door must have been seen.
         if not self.me.discovered[self.number(door)]:
             yield from self._walk(Action("go_explore", (self.me.room,)), self.me.room)
         if not self.me.discovered[self.number(door)]:
@@ -500,6 +563,7 @@ class HighLevelSkills(Skills):
         yield from self.find(obj)
         if not self.is_at_hand(obj):
             yield from self._walk(self.action("goto", obj), obj)
+        # A skill stops anywhere within reach; a tighter limit needs single steps.
         if not self.is_at_hand(obj, within) and "move_ahead" in self.me.body.actions:
             yield from Skills.reach(self, obj, within)
 
@@ -508,6 +572,7 @@ class HighLevelSkills(Skills):
         """Look into a receptacle, which opens it if closed."""
         yield from self.find(receptacle)
         was_closed = self.is_closed(receptacle)
+        # A running appliance has to be switched off before it opens.
         if was_closed and self.entities.on[self.number(receptacle)]:
             yield from self.reach(receptacle)
             yield from self.do("toggle_off", receptacle)
@@ -516,6 +581,7 @@ class HighLevelSkills(Skills):
             self._opened.append(receptacle)
 
     def _grab(self, obj: str) -> ActionPlan:
+        # Grabbing looks into nothing: closed boxes are opened before.
         yield from self.find(obj)
         for box in self.enclosing(obj):
             if self.is_closed(box):
@@ -526,6 +592,7 @@ class HighLevelSkills(Skills):
         yield from self.find(receptacle)
         if self.is_closed(receptacle) and self.entities.on[self.number(receptacle)]:
             yield from self.unlock(receptacle)
+        # ``go_put`` puts what was taken last. Anything else needs the low-level verb.
         if self.me.hands[-1] == self.number(obj):
             was_closed = self.is_closed(receptacle)
             yield from self._walk(self.action("go_put", receptacle), receptacle)
@@ -536,7 +603,11 @@ class HighLevelSkills(Skills):
             yield from self.do("put", obj, receptacle)
 
     def put_near(
-        self, obj: str, receptacle: str, point: Point, tolerance: float
+        self,
+        obj: str,
+        receptacle: str,
+        point: Point,
+        tolerance: float,
     ) -> ActionPlan:
         """Put an object without aiming, as aiming needs single steps."""
         yield from self.put(obj, receptacle)
@@ -546,14 +617,18 @@ class HighLevelSkills(Skills):
         """Heat, cool or wash an object and hold it; by low-level actions if the verb is absent."""
         kind = TOOLS[trait]
         verb = TREATMENTS.get(kind, "")
+        # A verb that the body lacks is replaced by the motions it stands for.
         if verb not in self.me.body.actions:
             yield from super().treat(obj, trait, tool)
             return
         yield from self.take(obj)
         yield from self.find(tool)
+        # The skill requires that the actor has seen the switch.
         if kind != "cooler":
             yield from self.find(self.switch(tool))
         yield from self._walk(self.action(verb, obj, tool), tool)
+        # A skill can succeed without the wanted effect, as on an object that cannot be
+        # heated.
         if not self.has_trait(obj, trait):
             raise PlanningFailed(f"{verb} {obj} had no effect")
 

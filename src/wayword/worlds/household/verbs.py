@@ -148,6 +148,7 @@ VERBS: dict[str, Verb] = {
 """All verbs, in menu order. ``stop`` also takes an answer as text; ``put`` and ``go_put`` also take
 a spot as last argument (:func:`parse_spot`)."""
 
+# Sorted, so that the list does not depend on the order of the verbs.
 STATUSES = (
     "ok",
     *sorted(set().union(*(verb.failures for verb in VERBS.values()))),
@@ -159,11 +160,13 @@ SPEECH = tuple(name for name, verb in VERBS.items() if verb.level == "speech")
 
 def is_well_formed(name: str, arguments: tuple[str, ...]) -> bool:
     """True if the verb exists and takes that many arguments, none of them empty."""
+    # A stop may carry an answer, which is the only optional argument besides spots.
     if name == "stop":
         return len(arguments) <= 1
     verb = VERBS.get(name)
     if verb is None or not all(arguments):
         return False
+    # A spot on the receptacle is one argument more.
     return len(arguments) - len(verb.slots) in (
         (0, 1) if name in ("put", "go_put") else (0,)
     )
@@ -183,6 +186,7 @@ def parse_spot(text: str) -> tuple[float, float] | None:
     if not re.fullmatch(SPOT_PATTERN, text):
         return None
     metres = dict.fromkeys(("east", "west", "north", "south"), 0.0)
+    # Two offsets of one spot add up, whatever their order.
     for number, side in re.findall(r"([\d.]+) m (\w+)", text):
         metres[side] += float(number)
     return metres["east"] - metres["west"], metres["north"] - metres["south"]
@@ -219,9 +223,12 @@ class Body:
     """Its verbs that take free text."""
 
     def __post_init__(self) -> None:
+        # Without an answer, a stop has nothing to say.
         open_verbs = (*SPEECH, "stop") if self.answers else SPEECH
         spoken = tuple(verb for verb in open_verbs if verb in self.actions)
+        # A frozen class sets its derived fields like this.
         object.__setattr__(self, "open_verbs", spoken)
+        # ``not > 0`` also refuses NaN, which every comparison fails.
         for name in (
             "focal_length",
             "view_distance",
@@ -233,6 +240,7 @@ class Body:
                 raise UsageError(
                     f"body: {name} must be above 0, got {getattr(self, name)!r}"
                 )
+        # Quarter turns have to be whole numbers of pans, or headings would never meet.
         if self.pan_degrees < 0 or (self.pan_degrees and 90 % self.pan_degrees):
             raise UsageError(
                 f"body: pan_degrees must divide 90 or be 0, got {self.pan_degrees!r}"
@@ -246,6 +254,8 @@ class Body:
     @property
     def view_angle(self) -> float:
         """Horizontal field of view in degrees."""
+        # 36 mm is the width of full-frame film; half of it over the focal length is the
+        # tangent.
         return 2 * math.degrees(math.atan(18 / self.focal_length))
 
     @property
@@ -255,10 +265,13 @@ class Body:
 
 def from_json(record: Mapping[str, Json], base: Body | None = None) -> Body:
     """Return a body with the given fields changed. Raises ``UsageError`` for an unknown field."""
+    # Derived fields cannot be set.
     names = [spec.name for spec in fields(Body) if spec.init]
     for name in record:
         if name not in names:
             raise UsageError(f"body: unknown field {name!r}; {suggest(name, names)}")
+    # Fields that a record leaves out come from the world's default body.
     values = {name: getattr(base or Body(), name) for name in names} | dict(record)
+    # JSON has lists; a body is compared and hashed.
     values["actions"] = tuple(values["actions"])
     return Body(**values)

@@ -93,12 +93,15 @@ class ActionMenu:
         self._rooms = house.layout.rooms
         self._verbs = useful_verbs(me.body.actions, house.pointless)
         self._count = len(me.names.order)
+        # The state at this moment: listing is lazy and may run after the next step.
         self._held = tuple(me.hands)
 
     def accepts(self, action: Action) -> bool:
         """True for every well-formed action of the body, except speech."""
+        # Speech is free text, which the space handles itself.
         if action.name not in self._verbs or action.name in verbs.SPEECH:
             return False
+        # A stop with words is an answer.
         if action.name == STOP.name and action.arguments and not self._me.body.answers:
             return False
         return verbs.is_well_formed(action.name, action.arguments)
@@ -115,6 +118,8 @@ class ActionMenu:
         remembered receptacles; empty with empty hands."""
         me = self._me
         names = self._me.names
+        # Alternatives of a regular expression: constrained decoding accepts exactly
+        # these names.
         held = "|".join(names.of[i] for i in self._held)
         seen = [
             i
@@ -124,6 +129,7 @@ class ActionMenu:
         places = "|".join(
             names.of[i] for i in seen if self._house.entities.is_receptacle(i)
         )
+        # Without both, a put is impossible.
         if not held or not places:
             return ()
         forms = {"put": f"({held}), ({places})", "go_put": f"({places})"}
@@ -136,13 +142,16 @@ class ActionMenu:
         hands = self._held
         names = me.names.of
         checks = self._checks()
+        # In the order of first sight, so that a menu only grows at its end.
         discovered = [i for i in me.names.order[: self._count] if me.discovered[i]]
+        # Other actors are places to go to, too.
         people = [i for i in me.view.entities if i >= entities.first_actor]
         options: dict[verbs.Slot, Sequence[int]] = {
             "held": hands,
             "place": [i for i in (*discovered, *people) if i not in hands],
             "receptacle": [i for i in discovered if entities.is_receptacle(i)],
         }
+        # Verbs ask by affordance, so objects are grouped by it once.
         by_affordance: dict[str, list[int]] = {}
         for i in discovered:
             for affordance in entities.affordances(i):
@@ -154,11 +163,13 @@ class ActionMenu:
             if verb_name in verbs.SPEECH:
                 continue
             verb = verbs.VERBS[verb_name]
+            # Rooms are no objects, so they are listed apart.
             if verb.slots == ("room",):
                 actions += [Action(verb_name, (room,)) for room in self._rooms]
                 continue
             options["object"] = by_affordance.get(verb.needs, ())
             options["tool"] = options["object"]
+            # Verbs without a check can be tried on everything.
             check = checks.get(verb_name)
             for indices in product(*(options[slot] for slot in verb.slots)):
                 if check is None or check(*indices):
@@ -172,9 +183,11 @@ class ActionMenu:
         entities = self._house.entities
         me = self._me
         hands = self._held
+        # Computed once for all objects.
         has_free_hand = len(hands) < me.body.inventory_capacity
         has_knife = any(entities.has_affordance(k, "slicer") for k in hands)
 
+        # Several verbs ask for the same objects.
         @cache
         def can_touch(i: int) -> bool:
             """True if an object is visible or held, and within reach."""
@@ -186,11 +199,14 @@ class ActionMenu:
             if i == r or not entities.fits(i, r) or i in entities.holders(r):
                 return False
             return not (
+                # Full is only known within reach: from afar the actor cannot see the
+                # free space.
                 entities.specs[r].capacity and can_touch(r) and entities.full(r)
             )
 
         def can_treat(i: int, tool: int) -> bool:
             """True if an object fits an appliance whose switch the actor has seen."""
+            # A heater without a seen switch cannot be used yet.
             switches = list(entities.switches.get(tool, ()))
             if entities.has_affordance(tool, "toggleable"):
                 switches.append(tool)
@@ -251,6 +267,7 @@ class HouseholdWorld(World):
         layout: Layout | None = None,
     ) -> None:
         self.scene = scene
+        # A layout is expensive to build, so datasets share one.
         self.layout = layout or Layout(scene)
         self._body = body or verbs.Body()
         self.answerer = answerer
@@ -277,6 +294,7 @@ class HouseholdWorld(World):
     def reset(self, episode: Episode) -> None:
         """Start an episode. Raises ``DataError`` for another scene, a missing pose, or a pose in a
         wall, in furniture or in another actor."""
+        # A recorded episode may be replayed in the wrong house.
         scene_name = episode.start.get("scene", self.scene.name)
         if scene_name != self.scene.name:
             problem = (
@@ -300,10 +318,12 @@ class HouseholdWorld(World):
             self._named,
             self._spots,
         )
+        # Doors block a pose only while they are closed.
         closed_doors = house.entities.closed_doors.tolist()
         for a in house.actors.values():
             radius = a.body.radius
             collides = any(
+                # A micrometre of overlap is allowed, as for steps.
                 (x - a.x) ** 2 + (y - a.y) ** 2 < (r + radius - 1e-6) ** 2
                 for _, x, y, r in house.others(a)
             )
@@ -316,6 +336,7 @@ class HouseholdWorld(World):
                     "find a free one with wayword.worlds.household.layout.nearest_place"
                 )
                 raise DataError(f"episode {episode.id}", where, problem, remedy)
+        # Only now: a failed reset leaves the last episode in place.
         self._house = house
 
     def observe(self, actor: str) -> HouseholdObservation:
@@ -348,17 +369,22 @@ class HouseholdWorld(World):
         verb = action.name
         words = action.arguments
         is_able = not me.stopped and verb in me.body.actions
+        # Stopped bodies and foreign verbs are errors of the caller, not of the agent.
         if not is_able or not verbs.is_well_formed(verb, words):
             raise ValueError(f"{action} is not on the menu of {actor}")
+        # A message is heard once.
         self.house.inbox[actor].clear()
         me.has_acted = True
         try:
             feedback = Feedback("ok", {"action": verb, **self._do(me, verb, words)})
+        # A failure is feedback, never an error: agents learn from it.
         except Fail as failure:
             details = {"action": verb, **failure.details}
+            # On the way through closed doors, their names help to plan.
             if failure.status == "no_path":
                 details["doors"] = self._closed_door_names(me, failure.details["place"])
             feedback = Feedback(failure.status, details)
+        # Failed actions count as well: the limit is on attempts.
         me.actions += 1
         if me.body.step_limit and me.actions >= me.body.step_limit:
             me.stopped = True
@@ -401,11 +427,15 @@ class HouseholdWorld(World):
         return self.layout.ids[i]
 
     def route(
-        self, actor: str, target: str, within: float = math.inf
+        self,
+        actor: str,
+        target: str,
+        within: float = math.inf,
     ) -> list[Action] | None:
         """Return low-level actions that bring an actor to where an object or door (by id) is truly
         visible and within reach, at most ``within`` metres away, or into a room (by name). None
         without a path through open doors. For oracles and experts."""
+        # The goal and the path are planned on the true state: only experts may ask.
         trip = Trip(self.house, self._actor(actor), within=within)
         try:
             goal = trip.nearest_goal(self._target(target))
@@ -418,7 +448,9 @@ class HouseholdWorld(World):
         without a path. For oracles and experts."""
         try:
             doors = closed_doors_to(
-                self.house, self._actor(actor), self._target(target)
+                self.house,
+                self._actor(actor),
+                self._target(target),
             )
         except Fail:
             return None
@@ -427,6 +459,7 @@ class HouseholdWorld(World):
     def _target(self, target: str) -> int | Room:
         if target in self.layout.index:
             return self.layout.index[target]
+        # Ids are tried first; a room is found by its name.
         room = next((room for room in self.scene.rooms if room.name == target), None)
         if room is None:
             raise ValueError(
@@ -437,14 +470,17 @@ class HouseholdWorld(World):
     def _closed_door_names(self, me: Actor, place: str) -> list[str]:
         """Return names of closed doors on an actor's path to a room, or to where it last saw an
         object, up to the first unseen one (``UNSEEN_DOOR``): it knows no path beyond that."""
+        # An object is looked for where it was seen last.
         if (i := me.names.index.get(place)) is not None:
             place = self.layout.room_at(float(me.last_x[i]), float(me.last_y[i]))
         try:
             closed = closed_doors_to(self.house, me, self._target(place))
+        # Without a path even through open doors, no door helps.
         except (Fail, ValueError):
             return []
         names = []
         for door in closed:
+            # Beyond an unseen door the actor cannot know the path.
             if not me.discovered[door]:
                 names.append(UNSEEN_DOOR)
                 break
@@ -462,6 +498,7 @@ class HouseholdWorld(World):
             return motions.do_low_level(self.house, me, verb, *words)
         if verb in motions.HIGH_LEVEL_ACTS:
             return motions.run_skill(self.house, me, verb, *words)
+        # Heard by all that still play, in the order of their names in the episode.
         if verb == "chat":
             others = [
                 a.name
@@ -475,6 +512,7 @@ class HouseholdWorld(World):
                 self.house.inbox[name].append(HeardMessage(me.name, words[0]))
             return {"to": others}
         if verb == "ask":
+            # Without a user to answer, the question fails instead of waiting forever.
             answer = self.answerer(me.name, words[0]) if self.answerer else None
             if answer is None:
                 raise Fail("no_answer")
@@ -492,7 +530,9 @@ class HouseholdWorld(World):
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problem = "must have numbers x and y, and may have heading"
             raise DataError(
-                f"episode {episode.id}", f"pose of {actor!r}", problem
+                f"episode {episode.id}",
+                f"pose of {actor!r}",
+                problem,
             ) from error
 
 

@@ -54,7 +54,9 @@ class ViewpointGraph:
     edges: NDArray[np.int32]
     distances: NDArray[np.float64]
     _neighbors: dict[str, tuple[Neighbor, ...]] = field(
-        init=False, repr=False, default_factory=dict
+        init=False,
+        repr=False,
+        default_factory=dict,
     )
 
     @cached_property
@@ -64,6 +66,7 @@ class ViewpointGraph:
     @cached_property
     def adjacent(self) -> dict[str, tuple[str, ...]]:
         """Viewpoint -> viewpoints one step away, in file order."""
+        # In file order, which breaks ties between equally short paths.
         ends: dict[str, list[str]] = {name: [] for name in self.ids}
         for start, end in self.edges.tolist():
             ends[self.ids[start]].append(self.ids[end])
@@ -85,19 +88,25 @@ class ViewpointGraph:
 
     def neighbors(self, viewpoint: str) -> tuple[Neighbor, ...]:
         """Return the neighbors, clockwise from north; computed once per viewpoint."""
+        # Per viewpoint, not per scan: a walk visits few of up to 350 viewpoints.
         if viewpoint not in self._neighbors:
             ends = self.adjacent[viewpoint]
             neighbors = [Neighbor(end, *self.bearing(viewpoint, end)) for end in ends]
+            # By name where two headings are equal, so that menus do not depend on the
+            # file's order.
             neighbors.sort(key=lambda n: (n.heading, n.viewpoint))
             self._neighbors[viewpoint] = tuple(neighbors)
         return self._neighbors[viewpoint]
 
     def shortest_path(self, start: str, end: str) -> list[str]:
         """Return a shortest path, both ends included. Raises ``ValueError`` if there is none."""
+        # Without a path, the descent below would never end.
         if not np.isfinite(self.distance(start, end)):
             raise ValueError(f"no path from {start} to {end} in {self.scan}")
         path = [start]
         while path[-1] != end:
+            # A neighbor is on a shortest path if the edge to it and the rest from it
+            # are shortest together.
             lengths = {n.viewpoint: n.distance for n in self.neighbors(path[-1])}
             ends = self.adjacent[path[-1]]  # in file order, which breaks ties
             path.append(min(ends, key=lambda n: lengths[n] + self.distance(n, end)))
@@ -111,6 +120,8 @@ def build(
     edges: NDArray[np.int32],
 ) -> ViewpointGraph:
     """Build a graph with its distances. ``edges`` (E, 2) must include both directions."""
+    # An edge is as long as its straight line: MatterSim glides from one viewpoint to
+    # the next.
     lengths = np.linalg.norm(positions[edges[:, 0]] - positions[edges[:, 1]], axis=1)
     distances: Any
     if len(ids) < LARGE_GRAPH:
@@ -125,13 +136,17 @@ class DistanceRows:
     an array (N, N). The row of an end is computed when it is first asked for."""
 
     def __init__(
-        self, count: int, edges: NDArray[np.int32], lengths: NDArray[np.float64]
+        self,
+        count: int,
+        edges: NDArray[np.int32],
+        lengths: NDArray[np.float64],
     ) -> None:
         self._graph = count, edges, lengths
         self._rows: dict[int, NDArray[np.float64]] = {}
 
     def __getitem__(self, key: tuple[Any, Any]) -> NDArray[np.float64]:
         starts, ends = key
+        # Each end once, however often one call asks for it.
         places, row_of_end = np.unique(ends, return_inverse=True)
         missing = [end for end in places.tolist() if end not in self._rows]
         if missing:
@@ -149,16 +164,22 @@ class DistanceRows:
 
 
 def all_pairs(
-    count: int, edges: NDArray[np.int32], lengths: NDArray[np.float64]
+    count: int,
+    edges: NDArray[np.int32],
+    lengths: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return distances (count, count) between all nodes along directed ``edges`` (E, 2)."""
     return (floyd_warshall if count < SMALL_GRAPH else all_pairs_dijkstra)(
-        count, edges, lengths
+        count,
+        edges,
+        lengths,
     )
 
 
 def floyd_warshall(
-    count: int, edges: NDArray[np.int32], lengths: NDArray[np.float64]
+    count: int,
+    edges: NDArray[np.int32],
+    lengths: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return distances (count, count) by the Floyd-Warshall algorithm."""
     table = np.full((count, count), np.inf)
@@ -200,6 +221,7 @@ def load(path: Path, cache: Path | None = None) -> ViewpointGraph:
     arrays = {
         name: getattr(graph, name) for name in ("positions", "edges", "distances")
     }
+    # The cache holds full tables only; rows of a large graph are computed on demand.
     if len(graph.ids) < LARGE_GRAPH:
         write_cached_arrays(cache_file, ids=np.array(graph.ids), **arrays)
     return graph
@@ -215,15 +237,23 @@ def _parse(scan: str, path: Path) -> ViewpointGraph:
     poses = [field(i, "pose", list) for i in included]
     try:
         positions = np.array(
-            [(p[3], p[7], p[11]) for p in poses], dtype=np.float64
+            # Elements 3, 7 and 11 are the translation of a row-major 4 x 4 pose matrix.
+            [(p[3], p[7], p[11]) for p in poses],
+            dtype=np.float64,
         ).reshape(-1, 3)
         rows = b"".join(bytes(field(i, "unobstructed", list)) for i in included)
+        # Visibility has a column for every viewpoint of the file: those left out are
+        # cut away.
         free = np.frombuffer(rows, np.bool_).reshape(len(included), len(records))[
             :, included
         ]
     except (IndexError, TypeError, ValueError) as error:
         raise DataError(
-            path, "pose or unobstructed", f"has the wrong shape ({error})"
+            path,
+            "pose or unobstructed",
+            f"has the wrong shape ({error})",
         ) from error
     ids = tuple(field(i, "image_id", str) for i in included)
+    # Visibility was annotated from one side: an edge exists if either viewpoint sees
+    # the other.
     return build(scan, ids, positions, np.argwhere(free | free.T).astype(np.int32))

@@ -44,6 +44,7 @@ class IndoorWorld(Walkable):
 
     def __init__(self, graph: ViewpointGraph) -> None:
         self.graph = graph
+        # A world may be asked for its actions before the first reset.
         self._viewpoint = graph.ids[0] if graph.ids else ""
         self._heading = self._elevation = 0.0
         self._stopped = False
@@ -53,14 +54,19 @@ class IndoorWorld(Walkable):
         return (self.graph,)
 
     def reset(self, episode: Episode) -> None:
+        # Recorded starts may hold the id as a number.
         viewpoint = str(episode.start["viewpoint"])
+        # Checked here: later, an unknown viewpoint would surface as a bare missing key.
         if viewpoint not in self.graph.index:
             where = f"episode {episode.id}, field 'viewpoint'"
             raise DataError(
-                self.graph.scan, where, f"{viewpoint!r} is not in the scan's graph"
+                self.graph.scan,
+                where,
+                f"{viewpoint!r} is not in the scan's graph",
             )
         self._viewpoint = viewpoint
         self._heading = absolute(float(episode.start.get("heading", 0.0)))
+        # R2R's discrete setting starts every episode with a level camera.
         self._elevation = 0.0
         self._stopped = False
 
@@ -69,6 +75,8 @@ class IndoorWorld(Walkable):
         return IndoorObservation(*pose, self.graph.neighbors(self._viewpoint))
 
     def action_space(self, actor: str) -> ActionSpace:
+        # Clockwise from north, so that a menu reads the same whatever the heading; stop
+        # comes last.
         neighbors = self.graph.neighbors(self._viewpoint)
         return ActionSpace((*(Action("goto", (n.viewpoint,)) for n in neighbors), STOP))
 
@@ -78,6 +86,8 @@ class IndoorWorld(Walkable):
             return Feedback()
         for neighbor in self.graph.neighbors(self._viewpoint):
             if action == Action("goto", (neighbor.viewpoint,)):
+                # The heading before the move, so that a viewer can tell the turn from
+                # the step.
                 details = {"heading_before": self._heading, "heading": neighbor.heading}
                 self._viewpoint = neighbor.viewpoint
                 self._heading = neighbor.heading
@@ -91,6 +101,7 @@ class IndoorWorld(Walkable):
         return [Action("goto", (place,)) for place in path[1:]]
 
     def along(self, actor: str, path: Sequence[str]) -> list[Action]:
+        """Convert a path of viewpoints, its start included, to moves and a stop."""
         return [*(Action("goto", (place,)) for place in path[1:]), STOP]
 
     def done(self, actor: str) -> bool:
@@ -146,14 +157,18 @@ class ObjectsWorld(IndoorWorld):
         pose = self.graph.scan, self._viewpoint, self._heading, self._elevation
         neighbors = self.graph.neighbors(self._viewpoint)
         return ObjectsObservation(
-            *pose, neighbors, tuple(self._objects(self._viewpoint))
+            *pose,
+            neighbors,
+            tuple(self._objects(self._viewpoint)),
         )
 
     def action_space(self, actor: str) -> ActionSpace:
+        # A plain stop stays on the menu, too: an agent need not name an object.
         stops = (Action("stop", (obj.id,)) for obj in self._objects(self._viewpoint))
         return ActionSpace((*super().action_space(actor).listed, *stops))
 
     def step(self, actor: str, action: Action) -> Feedback:
+        # A name is checked here, for the base class knows plain stops only.
         if action.name == STOP.name and action.arguments:
             if action not in self.action_space(actor):
                 raise ValueError(f"{action} is not on the menu at {self._viewpoint}")

@@ -54,7 +54,8 @@ class Ground:
     free: Bools
     spacing: float = SPACING
     _fields: dict[int, tuple[Floats, NDArray[np.int32]]] = field(
-        default_factory=dict, repr=False
+        default_factory=dict,
+        repr=False,
     )
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
@@ -68,6 +69,7 @@ class Ground:
 
     def at(self, x: float, y: float) -> bool:
         j, i = self.cell(x, y)
+        # Off the grid counts as blocked: outside of all rooms.
         rows, columns = self.free.shape
         return 0 <= j < rows and 0 <= i < columns and bool(self.free[j, i])
 
@@ -80,16 +82,25 @@ class Ground:
         xs, ys, free = self._line_samples(p, q)
         if free.all():
             return q
+        # ``argmin`` of a mask is its first blocked point. Point 0 is free by contract;
+        # the floor at 0 holds for a start that rounding put into an obstacle.
         last_free = max(0, int(np.argmin(free)) - 1)
         return float(xs[last_free]), float(ys[last_free])
 
     def nearest(
-        self, x: float, y: float, max_distance: float = math.inf
+        self,
+        x: float,
+        y: float,
+        max_distance: float = math.inf,
     ) -> Point | None:
         """Return the free position nearest to a point: the point itself if free, else the center of
         a cell; None if there is none within ``max_distance`` metres."""
+        # The point itself where possible, so that a free start keeps its exact
+        # coordinates.
         if self.at(x, y):
             return x, y
+        # Every free cell is compared: a few tens of thousands take less than a
+        # millisecond.
         numbers, xs, ys = self._cells
         distances = np.hypot(xs - x, ys - y)
         if not len(distances) or float(distances.min()) > max_distance:
@@ -104,6 +115,8 @@ class Ground:
         """Return the corners of a shortest path from ``start`` to the nearest of ``goals``; None if
         no goal is free and reachable."""
         metres, previous = self._distance_field(start)
+        # Goals inside an obstacle are ignored; the nearest of the others by walking
+        # distance wins.
         numbers = {goal: self._cell_number(goal) for goal in goals if self.at(*goal)}
         end = min(numbers, key=lambda goal: metres[numbers[goal]], default=None)
         if end is None or not math.isfinite(metres[numbers[end]]):
@@ -113,15 +126,20 @@ class Ground:
         cells = [numbers[end]]
         while previous[cells[-1]] >= 0:
             cells.append(int(previous[cells[-1]]))
+        # The first and last cells are replaced by the exact points they stand for.
         corners = [start, *(self.point(cell) for cell in cells[-2:0:-1]), end]
 
         # Shortened from alternate ends: each pass removes corners that the last one kept.
         path = corners
+        # Four passes: chosen without measurement; the loop mostly ends earlier, as no
+        # corner goes.
         for _ in range(4):
             shorter = string_pull(path, self.clear, coarse=True)[::-1]
             if len(shorter) == len(path):
                 break
             path = shorter
+        # Every pass reverses the path, so an odd number of them leaves it from goal to
+        # start.
         return path if path[0] == corners[0] else path[::-1]
 
     def _cell_number(self, point: Point) -> int:
@@ -130,6 +148,7 @@ class Ground:
 
     def _line_samples(self, p: Point, q: Point) -> tuple[Floats, Floats, Bools]:
         """Sample a line every half cell; return x, y and a mask of free points."""
+        # Half a cell: no obstacle as wide as a cell can lie between two samples.
         count = max(1, math.ceil(2 * math.dist(p, q) / self.spacing))
         t = np.arange(count + 1) / count
         x = p[0] + (q[0] - p[0]) * t
@@ -141,16 +160,21 @@ class Ground:
         from scipy.sparse.csgraph import dijkstra
 
         # A start may be just inside an obstacle.
+        # Half a metre: more than a body's radius, less than the way to the next room.
         place = self.nearest(*start, max_distance=0.5)
         if place is None:
             size = self.free.size
             return np.full(size, np.inf), np.full(size, -1, np.int32)
         number: Any = self._cell_number(place)
+        # Emptied as a whole: a walk asks for fields from ever new places and returns to
+        # few.
         if number not in self._fields:
             if len(self._fields) >= MOST_FIELDS:
                 self._fields.clear()
             self._fields[number] = dijkstra(
-                self._graph, indices=number, return_predecessors=True
+                self._graph,
+                indices=number,
+                return_predecessors=True,
             )
         return self._fields[number]
 
@@ -175,6 +199,7 @@ def grid_graph(free: Bools, spacing: float) -> Any:
     # leads to the flat index of the other cell.
     number = np.arange(free.size).reshape(free.shape)
     columns = free.shape[1]
+    # A diagonal crosses the corner that four cells share, so all four must be free.
     diagonal = math.sqrt(2)
     is_open_square = free[:-1, :-1] & free[1:, :-1] & free[:-1, 1:] & free[1:, 1:]
     steps = (
@@ -214,7 +239,9 @@ def ground_of(scene: Scene, radius: float) -> Ground:
     free: Bools = np.zeros(x.shape, dtype=np.bool_)
 
     def distances(
-        a: Point, b: Point, limit: float
+        a: Point,
+        b: Point,
+        limit: float,
     ) -> tuple[tuple[slice, slice], Floats]:
         """Return the cells that may be within ``limit`` of a segment, and their distances."""
         margin = limit + SPACING
@@ -227,6 +254,7 @@ def ground_of(scene: Scene, radius: float) -> Ground:
     # Inside a room, or in a doorway or gap next to one.
     for room in scene.rooms:
         free |= is_inside_polygon(x.ravel(), y.ravel(), room.polygon).reshape(x.shape)
+        # Doorways lie in the gap between two polygons, where neither contains a point.
         for a, b in zip(room.polygon, room.polygon[1:] + room.polygon[:1], strict=True):
             cells, away = distances(a, b, DOORWAY_MARGIN)
             free[cells] |= away < DOORWAY_MARGIN

@@ -79,7 +79,8 @@ class DepthImage:
         metres = self.metres()
         is_hit = np.isfinite(metres)
         elevations = np.broadcast_to(
-            np.radians(self.elevations)[:, None], metres.shape
+            np.radians(self.elevations)[:, None],
+            metres.shape,
         )[is_hit]
         bearings = np.broadcast_to(np.radians(self.bearings)[None, :], metres.shape)[
             is_hit
@@ -171,12 +172,16 @@ def sighting(
     dy = y - pose[1]
     away = math.hypot(dx, dy)
     distance = math.hypot(
-        max(abs(dx) - box_width / 2, 0.0), max(abs(dy) - box_depth / 2, 0.0)
+        max(abs(dx) - box_width / 2, 0.0),
+        max(abs(dy) - box_depth / 2, 0.0),
     )
     low = bottom - eye
     diagonal = math.hypot(box_width, box_depth)
     width, height = apparent_size(
-        diagonal, low, bottom + box_height - eye, max(away, 0.1)
+        diagonal,
+        low,
+        bottom + box_height - eye,
+        max(away, 0.1),
     )
     turn = relative(bearing(pose[:2], (x, y)), pose[2])
     up = elevation(bottom + box_height / 2 - eye, max(away, 1e-6))
@@ -213,7 +218,8 @@ class FloorMap:
     def at(self, xs: NDArray[Any], ys: NDArray[Any]) -> NDArray[np.uint8]:
         """Return the levels at points (metres); 255 outside the map."""
         levels = np.frombuffer(zlib.decompress(self.levels), np.uint8).reshape(
-            -1, self.columns
+            -1,
+            self.columns,
         )
         xs, ys = np.broadcast_arrays(xs, ys)
         i = np.floor((xs - self.x) / self.cell + 0.5).astype(np.intp)
@@ -327,7 +333,10 @@ def from_laser(
         floor = np.where(slope < 0, eye / np.maximum(-slope, 1e-9), np.inf)
     metres = np.minimum(ranges[None, :], floor) / np.cos(np.arctan(slope))
     return DepthImage.of(
-        np.where(metres > reach, np.inf, metres), bearings, rows, reach
+        np.where(metres > reach, np.inf, metres),
+        bearings,
+        rows,
+        reach,
     )
 
 

@@ -463,7 +463,8 @@ class RosBase:
         self._reported_breaks = 0
         self._metres = 0.0
         self._counts = dict.fromkeys(
-            ("moves", "turns", "bumps", "refused", "cancelled", "lost"), 0
+            ("moves", "turns", "bumps", "refused", "cancelled", "lost"),
+            0,
         )
 
     def start(self, episode: Episode) -> None:
@@ -550,7 +551,9 @@ class RosBase:
                 heading = bearing((east, north), (x, y))
             legs = max(1, math.ceil(away / self.settings.farthest - 1e-9))
             pose = ros_pose(
-                east + (x - east) / legs, north + (y - north) / legs, heading
+                east + (x - east) / legs,
+                north + (y - north) / legs,
+                heading,
             )
             header = {"stamp": LATEST, "frame_id": self._frame}
             goal = {"header": header, "pose": pose}
@@ -564,7 +567,9 @@ class RosBase:
                 return MotionResult(result.status, metres, result.reason)
             if math.dist(self._place[:2], (x, y)) > away - MIN_PROGRESS:
                 return MotionResult(
-                    "blocked", metres, "the robot gets no closer to the point"
+                    "blocked",
+                    metres,
+                    "the robot gets no closer to the point",
                 )
 
     def pose(self) -> Mapping[str, Json]:
@@ -611,7 +616,10 @@ class RosBase:
             raise asyncio.CancelledError from None
 
     def _do_motion(
-        self, action: str, kind: str, args: Mapping[str, Json]
+        self,
+        action: str,
+        kind: str,
+        args: Mapping[str, Json],
     ) -> MotionResult:
         start = self._place
         s = self.settings
@@ -655,7 +663,9 @@ class RosBase:
         return MotionResult(status, round(distance, 4), reason)
 
     def _explained(
-        self, aborted: MotionResult, goal: tuple[float, float]
+        self,
+        aborted: MotionResult,
+        goal: tuple[float, float],
     ) -> MotionResult:
         """Explain a motion that Nav2 aborted without a reason: ``blocked`` if depth shows an
         obstacle towards the goal, else ``cancelled``, as by a client whose goal preempted it."""
@@ -767,7 +777,14 @@ class RosBase:
             camera = (s.field_of_view, s.reach, s.tilt, s.depth_unit)
             depth = image_depth(scan, s.depth, *camera)
         return View(
-            "robot", *self._place, s.eye, s.field_of_view, depth, None, image, floor
+            "robot",
+            *self._place,
+            s.eye,
+            s.field_of_view,
+            depth,
+            None,
+            image,
+            floor,
         )
 
 

@@ -73,7 +73,11 @@ class Link:
     """
 
     def __init__(
-        self, url: str, token: str = "", patience: float = 30.0, plain: bool = False
+        self,
+        url: str,
+        token: str = "",
+        patience: float = 30.0,
+        plain: bool = False,
     ) -> None:
         check_url(url, plain)
         self.url = url
@@ -109,7 +113,11 @@ class Link:
         return self._connection is not None
 
     def subscribe(
-        self, topic: str, kind: str, throttle: int = 0, queue: int = 1
+        self,
+        topic: str,
+        kind: str,
+        throttle: int = 0,
+        queue: int = 1,
     ) -> None:
         """Receive a topic of that ROS type from the next connection on: at most a message every
         ``throttle`` milliseconds, with a queue of ``queue`` messages."""
@@ -150,7 +158,9 @@ class Link:
             connection.close()
 
     def latest(
-        self, after: Mapping[str, float], timeout: float
+        self,
+        after: Mapping[str, float],
+        timeout: float,
     ) -> dict[str, Mapping[str, Json]]:
         """Return the latest message of each topic, received after a time (``time.monotonic``).
         Raises ``LinkLost``, and ``TimeoutError`` if a topic is silent for ``timeout`` seconds."""
@@ -191,7 +201,11 @@ class Link:
                 raise TimeoutError(silent + error)
 
     def goal(
-        self, action: str, kind: str, args: Mapping[str, Json], timeout: float
+        self,
+        action: str,
+        kind: str,
+        args: Mapping[str, Json],
+        timeout: float,
     ) -> tuple[str, str]:
         """Send an action goal and wait for its result: a motion's status and the reason for it. The
         status ``aborted`` names no obstacle: there may have been one.
@@ -232,7 +246,11 @@ class Link:
         return "aborted" if is_unexplained else "blocked", reason
 
     def call(
-        self, service: str, kind: str, args: Mapping[str, Json], timeout: float
+        self,
+        service: str,
+        kind: str,
+        args: Mapping[str, Json],
+        timeout: float,
     ) -> Mapping[str, Json]:
         """Call a service. Raises ``LinkLost`` and ``TimeoutError``."""
         with self._request() as request_id:

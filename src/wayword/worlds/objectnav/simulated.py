@@ -62,7 +62,11 @@ class Surfaces:
     is_ignored: Bools
 
     def ranges(
-        self, eye: Floats, directions: Floats, slopes: Floats, limit: float
+        self,
+        eye: Floats,
+        directions: Floats,
+        slopes: Floats,
+        limit: float,
     ) -> Floats:
         """Return (E, C) metres from the ``eye`` (3,) to the first surface, including the floor;
         infinite beyond ``limit``. The rays of column c go along the unit vector ``directions``
@@ -71,6 +75,7 @@ class Surfaces:
         Walls and sides of boxes are vertical, so all rays of a column meet them at once.
         """
         # The floor and walls. The inner ``where`` avoids a division by 0 for level rays.
+        # A ray that does not fall never meets the floor.
         down = np.where(slopes < 0, slopes, -1.0)
         floor = np.where(slopes < 0, -eye[2] / down, np.inf)
         metres = np.minimum(floor, self._first_wall(eye, directions))
@@ -85,7 +90,9 @@ class Surfaces:
             high = self.high[nearby] - eye
             near, far = box_crossings(directions[:, None], low[:, :2], high[:, :2])
             above, beyond = box_crossings(
-                slopes[..., None, None], low[:, 2:], high[:, 2:]
+                slopes[..., None, None],
+                low[:, 2:],
+                high[:, 2:],
             )
             near = np.maximum(near, above)  # (E, C, B)
             far = np.minimum(far, beyond)
@@ -95,6 +102,7 @@ class Surfaces:
 
         # From metres along the floor to metres along the ray.
         metres = metres * np.hypot(slopes, 1.0)
+        # What a depth camera cannot measure is infinite, as if nothing were there.
         metres[metres > limit] = np.inf
         return np.asarray(metres)
 
@@ -102,13 +110,17 @@ class Surfaces:
         """Return (N,) the visible share of each object's nine points from the ``eye`` (3,)."""
         if not len(numbers):
             return np.zeros(0)
+        # All nine points of all objects in one pass.
         ends = self.points[numbers].reshape(-1, 3)
         rays = ends - eye
         is_clear = self._first_wall(eye, rays) >= 1 - RAY_SLACK
+        # Glass and other see-through furniture stops bodies and depth, not sight.
         boxes = np.flatnonzero(self.is_opaque)
         if len(boxes):
             near, far = box_crossings(
-                rays[:, None], self.low[boxes] - eye, self.high[boxes] - eye
+                rays[:, None],
+                self.low[boxes] - eye,
+                self.high[boxes] - eye,
             )
             # Boxes that contain the point or the eye, or carry the object, hide nothing.
             is_inside = is_in_boxes(ends, self.low[boxes], self.high[boxes])
@@ -116,6 +128,7 @@ class Surfaces:
             is_inside |= np.repeat(self.is_ignored[numbers][:, boxes], 9, axis=0)
             is_hit = (near < far) & (near < 1 - RAY_SLACK) & (far > 0) & ~is_inside
             is_clear &= ~is_hit.any(axis=1)
+        # The share of nine points that are clear.
         return np.asarray(is_clear.reshape(-1, 9).mean(axis=1))
 
     def _first_wall(self, eye: Floats, rays: Floats) -> Floats:
@@ -137,6 +150,7 @@ class Surfaces:
 
 def surfaces_of(scene: Scene) -> Surfaces:
     """Return the surfaces of a scene in its current state, including closed doors."""
+    # A closed door stops sight like a wall; an open one leaves its gap.
     lines = [(*wall.a, *wall.b) for wall in scene.walls]
     lines += [(*door.a, *door.b) for door in scene.doors if not door.open]
     by_id = {o.id: o for o in scene.objects}
@@ -144,6 +158,7 @@ def surfaces_of(scene: Scene) -> Surfaces:
     def holders(o: HouseObject) -> list[HouseObject]:
         """Return the objects that an object is in or on."""
         chain = []
+        # Parents of parents: a key in a bowl on a table is held by both.
         while o.parent in by_id:
             o = by_id[o.parent]
             chain.append(o)
@@ -157,9 +172,11 @@ def surfaces_of(scene: Scene) -> Surfaces:
     number_of = {box.id: number for number, box in enumerate(boxes)}
     low = [(o.x - o.width / 2, o.y - o.depth / 2, o.bottom) for o in boxes]
     high = [(o.x + o.width / 2, o.y + o.depth / 2, o.bottom + o.height) for o in boxes]
+    # Things to carry are too small to hide what is behind them.
     is_opaque = [o.opaque and "pickupable" not in o.affordances for o in boxes]
 
     # Objects, and the boxes that do not hide them: their own, and those that hold them.
+    # What is in a closed receptacle is invisible, at any depth of nesting.
     visible = tuple(o for o in scene.objects if not any(map(is_closed, holders(o))))
     points = [visible_points(o) for o in visible]
     is_ignored = np.zeros((len(visible), len(boxes)), dtype=np.bool_)
@@ -180,6 +197,7 @@ def surfaces_of(scene: Scene) -> Surfaces:
 
 def visible_points(obj: HouseObject) -> list[tuple[float, float, float]]:
     """Return the center and the corners of a smaller box at 1/3 and 2/3 of the height."""
+    # Corners of the full box would touch the neighbors and the ground.
     wide = obj.width * POINT_SPREAD
     deep = obj.depth * POINT_SPREAD
     offsets = ((-wide, -deep), (wide, -deep), (wide, deep), (-wide, deep))
@@ -233,15 +251,22 @@ class SimulatedScene:
         return surfaces_of(self.scene)
 
     def visible_from(
-        self, camera: Camera, x: float, y: float, heading: float
+        self,
+        camera: Camera,
+        x: float,
+        y: float,
+        heading: float,
     ) -> tuple[Shown, ...]:
         """Return the objects truly in view of a camera facing ``heading``, nearest first."""
+        # A cheap test of angles first: it leaves few objects for the rays.
         numbers = self._in_view(camera, x, y, heading)
         eye = np.array((x, y, camera.eye))
         fractions = self.surfaces.fractions(eye, numbers)
         shown = []
         pose = (x, y, heading)
         for i, fraction in zip(numbers.tolist(), fractions.tolist(), strict=True):
+            # One of nine points is enough: annotators name objects of which little
+            # shows.
             if fraction > 0:
                 o = self.surfaces.objects[i]
                 words = self.words.get(o.id, o.type.replace("_", " "))
@@ -255,6 +280,7 @@ class SimulatedScene:
     def sees(self, camera: Camera, x: float, y: float, number: int) -> bool:
         """True if a camera at (x, y) sees an object (by index) when facing it."""
         obj = self.surfaces.objects[number]
+        # Facing the object, so that only its elevation, range and obstacles decide.
         heading = geo.bearing((x, y), (obj.x, obj.y))
         if number not in self._in_view(camera, x, y, heading):
             return False
@@ -263,7 +289,11 @@ class SimulatedScene:
         return bool(fraction > 0)
 
     def _in_view(
-        self, camera: Camera, x: float, y: float, heading: float
+        self,
+        camera: Camera,
+        x: float,
+        y: float,
+        heading: float,
     ) -> NDArray[np.intp]:
         """Return the objects whose center is within the camera's angles and range."""
         middles = self.surfaces.points[:, 0]
@@ -290,6 +320,8 @@ class SimulatedBase:
         self._counts = Odometer()
 
     def start(self, episode: Episode) -> None:
+        # Starts come from files, so a wrong one is an error of the data and names its
+        # episode.
         x, y, heading, _ = parse_start(episode)
         if not self.place.ground.at(x, y):
             problem = f"must be a free position, got ({x:g}, {y:g}) in a wall, furniture or outside"
@@ -311,17 +343,30 @@ class SimulatedBase:
         shown = self.place.visible_from(camera, x, y, heading)
         scene = self.place.scene.name
         return View(
-            scene, x, y, heading, camera.eye, camera.field_of_view, depth, shown
+            scene,
+            x,
+            y,
+            heading,
+            camera.eye,
+            camera.field_of_view,
+            depth,
+            shown,
         )
 
     def rotate(self, degrees: float) -> MotionResult:
+        # Rounding must not count a turn more: 60 degrees in floating point are two
+        # turns.
         self._counts.turns += math.ceil(abs(degrees) / TURN - 1e-9)
+        # Six digits, so that many small turns add up to the same heading on every
+        # machine.
         self._heading = geo.absolute(round(self._heading + degrees, 6))
         return MotionResult()
 
     def go_to(self, x: float, y: float) -> MotionResult:
         """Turn to a point and go straight to it, up to the first obstacle."""
         distance = math.dist(self._at, (x, y))
+        # Already there: a motion of nothing is no step, and has no direction to turn
+        # to.
         if distance < 1e-9:
             return MotionResult()
         self.rotate(geo.relative(geo.bearing(self._at, (x, y)), self._heading))
@@ -329,11 +374,15 @@ class SimulatedBase:
         traveled = math.dist(self._at, end)
         self._at = (round(end[0], 6), round(end[1], 6))
         self._counts.metres += traveled
+        # A push against a wall is a step as well: the robot tried.
         self._counts.moves += max(1, math.ceil(traveled / STEP - 1e-9))
+        # A micrometre of slack: rounding alone is no collision.
         if traveled < distance - 1e-6:
             self._counts.bumps += 1
             return MotionResult(
-                "blocked", round(traveled, 4), "something is in the way"
+                "blocked",
+                round(traveled, 4),
+                "something is in the way",
             )
         return MotionResult("ok", round(traveled, 4))
 

@@ -137,7 +137,10 @@ class ThorBase:
         frame = self._event.depth_frame
         if frame is None:
             raise DataError(
-                "AI2-THOR", "event.depth_frame", "is missing", "renderDepthImage=True"
+                "AI2-THOR",
+                "event.depth_frame",
+                "is missing",
+                "renderDepthImage=True",
             )
         metres = np.asarray(frame, np.float64)
         depth = from_camera(metres, camera.field_of_view, camera.reach, tilt=tilt)
@@ -145,18 +148,26 @@ class ThorBase:
         buffer = io.BytesIO()
         pillow: Any = import_module("PIL.Image")
         pillow.fromarray(np.asarray(self._event.frame, np.uint8)).save(
-            buffer, "JPEG", quality=90
+            buffer,
+            "JPEG",
+            quality=90,
         )
         at = str(self._metadata("sceneName")), *self._place()
         return View(
-            *at, eye, camera.field_of_view, depth, self._shown(eye), buffer.getvalue()
+            *at,
+            eye,
+            camera.field_of_view,
+            depth,
+            self._shown(eye),
+            buffer.getvalue(),
         )
 
     def rotate(self, degrees: float) -> MotionResult:
         self._counts.turns += math.ceil(abs(degrees) / TURN - 1e-9)
         if abs(degrees) > 1e-6:
             self._do(
-                "RotateRight" if degrees > 0 else "RotateLeft", degrees=abs(degrees)
+                "RotateRight" if degrees > 0 else "RotateLeft",
+                degrees=abs(degrees),
             )
         error = self._last_error()
         return MotionResult("blocked", 0.0, error) if error else MotionResult()

@@ -76,7 +76,10 @@ GRID_SPACING = 0.25
 
 
 def places_to_see(
-    place: SimulatedScene, camera: Camera, targets: Collection[str], max_distance: float
+    place: SimulatedScene,
+    camera: Camera,
+    targets: Collection[str],
+    max_distance: float,
 ) -> list[Point]:
     """Return the free grid positions within ``max_distance`` metres of a target's box that have it
     in sight."""
@@ -181,7 +184,9 @@ class ObjectNavWorld(World):
         return {**self.base.pose(), **self.base.report(), "stopped": self._stopped}
 
     def find(
-        self, targets: Collection[str], within: float
+        self,
+        targets: Collection[str],
+        within: float,
     ) -> tuple[list[Action], Literal["", "no_target", "out_of_sight", "no_way"]]:
         """Return a shortest path to where a target is in view within ``within`` metres, facing it,
         and the problem if there is none. For oracles; only in simulations."""
@@ -232,7 +237,8 @@ class SolvableSearches(Dataset):
     def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
         reference = task.reference
         if not isinstance(reference, ObjectNavReference) or not isinstance(
-            world, ObjectNavWorld
+            world,
+            ObjectNavWorld,
         ):
             missing = "path to follow" if kind == "gold" else "goal to go to"
             raise UsageError(f"episode {task.episode.id} has no published {missing}")

@@ -64,17 +64,23 @@ class Navigator:
     """
 
     def __init__(self, graph: StreetGraph, transition: str = "modified") -> None:
+        # A name can come from a settings file, where no type checker reads it.
         if transition not in get_args(Transition):
             hint = suggest(transition, list(get_args(Transition)))
             raise UsageError(f"unknown street transition {transition!r}; {hint}")
         self.graph = graph
         self.transition = transition
+        # Lists, not arrays: a walk reads single items, which numpy hands out several
+        # times slower.
         offsets, self._targets, self._exit_headings = graph.lists
         self._edges = [range(first, last) for first, last in pairwise(offsets)]
         self._links = len(self._targets)
         self._sources = np.repeat(
-            np.arange(len(graph)), np.diff(graph.offsets)
+            np.arange(len(graph)),
+            np.diff(graph.offsets),
         ).tolist()
+        # States 0 to E - 1 have arrived over a link, states E to 2E - 1 face along one.
+        # So both lists hold every link twice: first its target, then its source.
         self.panoramas: list[int] = self._targets + self._sources
         self.headings: list[int] = self._exit_headings * 2
         self.outcomes: dict[str, dict[str, dict[State, Any]]] = {}
@@ -86,6 +92,8 @@ class Navigator:
         for edge in self._edges[panorama]:
             if self._exit_headings[edge] == heading:
                 return self._links + edge
+        # A start between two exits gets a state of its own; the same start always gets
+        # the same one.
         if (panorama, heading) not in self._off_edge_states:
             self._off_edge_states[panorama, heading] = len(self.panoramas)
             self.panoramas.append(panorama)
@@ -94,11 +102,13 @@ class Navigator:
 
     def stand(self, state: State) -> StreetPose:
         """Return the panorama and heading of a state."""
+        # Only a state below E came over a link, and so has a panorama behind it.
         previous = self._sources[state] if state < self._links else -1
         return StreetPose(self.panoramas[state], self.headings[state], previous)
 
     def step(self, state: State, word: str) -> State:
         """Return the state after an action. Raises ``ValueError`` for an unknown action."""
+        # One table per action: a known move then costs two lookups.
         moves = self._transitions.get(word)
         if moves is None:
             raise ValueError(f"{word!r} is not a street action")
@@ -110,12 +120,17 @@ class Navigator:
         return after
 
     def execute(
-        self, state: State, word: str, dead_ends: DeadEnds
+        self,
+        state: State,
+        word: str,
+        dead_ends: DeadEnds,
     ) -> tuple[str, State]:
         """Return the action carried out for ``word`` by the rules of ``StreetWorld``, and the state
         after it."""
         edges = self._edges[self.panoramas[state]]
         exits = len(edges)
+        # ``original`` has no rule that replaces an action. Stop and turn around are
+        # never replaced.
         is_fixed = word in ("stop", "turn_around") or self.transition == "original"
         if is_fixed or exits > 2:
             return word, self._after(state, word, edges)
@@ -130,6 +145,7 @@ class Navigator:
         return executed, self._after(state, executed, edges)
 
     def linked(self, start: int, end: int) -> bool:
+        """True if a link leads from ``start`` to ``end``; links may be one-way."""
         return any(self._targets[edge] == end for edge in self._edges[start])
 
     def closest(self, panorama: int, heading: float) -> int:
@@ -142,15 +158,21 @@ class Navigator:
 
     def _after(self, state: State, word: str, edges: range) -> State:
         """Return the state after an action; ``edges`` are the outgoing links of its panorama."""
+        # Without an exit every action leaves the actor where it is, as in the released
+        # navigator.
         if word == "stop" or not edges:
             return state
         edge = self._chosen_edge(state, word, edges)
         if edge is None:
             return state
+        # A turn ends facing along the chosen edge, without passing it.
         if word != "forward":
             return self._links + edge
+        # Forward passes it and keeps its heading.
         if self.transition != "original":
             return edge
+        # Chen et al. let the heading snap to the closest exit of the panorama just
+        # reached.
         ahead = self._edges[self._targets[edge]]
         if ahead:
             return self._links + self._closest(self._exit_headings[edge], ahead)
@@ -172,22 +194,29 @@ class Navigator:
         exit_headings = self._exit_headings
         # Never at a panorama with exits under ``original``
         has_just_moved = state < self._links
+        # Rules 1 to 3: how the actor got there plays no part.
         if word == "turn_around":
             return self._closest((heading - 180) % 360, edges)
         edge = self._closest(heading, edges)
         if word == "forward" and (not has_just_moved or exit_headings[edge] == heading):
             return edge
+        # Rules 4 and 5: dead ends and plain street.
         if len(edges) <= 2 and self.transition != "original":
             return None if has_just_moved and len(edges) == 1 else edge
+        # Rule 7. The edge that the actor faces is left out: a full circle would lead
+        # back to it.
         if len(edges) <= 2 or not has_just_moved:
             others = [edge for edge in edges if exit_headings[edge] != heading]
             return self._nearest_turn(word, heading, others) if others else None
+        # Rule 6: a junction that the actor has just reached.
         previous = self._sources[state]
         ahead = [edge for edge in edges if self._targets[edge] != previous]
         if not ahead:
             return None
         # From -179 to 180 degrees, so that an exit straight behind is the rightmost.
         ahead.sort(key=lambda edge: (exit_headings[edge] - heading + 179) % 360)
+        # With an even number of exits ahead none is the middle: the closer of the two
+        # counts as straight on.
         half = len(ahead) // 2
         middle = ahead[half]
         even = len(ahead) % 2 == 0
@@ -195,12 +224,16 @@ class Navigator:
             middle = self._closest(heading, ahead[half - 1 : half + 1])
         if word == "forward":
             return middle
+        # One edge leads back, so two are ahead: left and right name them whatever their
+        # angles.
         if len(edges) == 3:
             return ahead[0] if word == "left" else ahead[-1]
         if self.transition == "paper" and even:
             return self._nearest_turn(word, heading, ahead)
         others = [edge for edge in ahead if edge != middle]
         if others:
+            # Left and right of forward's edge, not of the heading: "right" names the
+            # street next to straight on.
             return self._nearest_turn(word, exit_headings[middle], others)
         return middle
 
@@ -215,6 +248,7 @@ class Navigator:
         exit_headings = self._exit_headings
         closest = edges[0]
         best = -1.0
+        # Below every closeness, so that the first edge is taken and keeps a tie.
         for edge in edges:  # closeness: 180 for equal headings, 0 for opposite ones
             closeness = abs(abs(exit_headings[edge] - heading) - 180)
             if closeness > best:
@@ -227,6 +261,8 @@ def next_word(navigator: Navigator, state: State, panorama: int) -> Word:
     """Return the next action towards a neighboring panorama, in the order of the released oracle:
     forward if it leads there; else turn around if that faces it; else the turn that faces it; else
     the turn that gets closer. Raises ``ValueError`` if the panorama is not a neighbor."""
+    # The order matters for scores: the released gold actions of Touchdown were made by
+    # it.
     current = navigator.stand(state).panorama
     exits = navigator.graph.exits(current)
     headings = [heading for heading, target in exits if target == panorama]
@@ -235,14 +271,18 @@ def next_word(navigator: Navigator, state: State, panorama: int) -> Word:
     if navigator.stand(navigator.step(state, "forward")).panorama == panorama:
         return "forward"
     turns: tuple[Word, ...] = ("left", "right")
+    # Chen et al. 2019 know no turn around.
     if navigator.transition != "original":
         turns = ("turn_around", "left", "right")
     after = {
         word: navigator.stand(navigator.step(state, word)).heading for word in turns
     }
+    # A turn that faces the neighbor ends the turning at once.
     for word in turns:
         if after[word] in headings:
             return word
+    # None does: turn to the side that leaves less to turn. Left, being the first, wins
+    # a tie.
     return min(
         ("left", "right"), key=lambda word: abs(relative(headings[0], after[word]))
     )
@@ -253,6 +293,7 @@ def path_actions(navigator: Navigator, state: State, path: Sequence[int]) -> lis
     start at the current panorama or does not follow the links."""
     if not path or navigator.stand(state).panorama != path[0]:
         raise ValueError("the path does not start at the current panorama")
+    # Each panorama takes any number of turns and then one forward.
     words: list[Word] = []
     for panorama in path[1:]:
         word: Word = "stop"
@@ -268,6 +309,8 @@ def shortest_actions(navigator: Navigator, state: State, goal: int) -> list[Word
     goes straight, then the first in file order. Raises ``ValueError`` if there is no path."""
     hops = navigator.graph.hops
     graph = navigator.graph
+    # Greedy descent on the table of hops: each step takes a neighbor that is one link
+    # closer.
     path = [navigator.stand(state).panorama]
     if np.isinf(hops(path[0], goal)):
         raise ValueError(f"no path from {graph.ids[path[0]]} to {graph.ids[goal]}")

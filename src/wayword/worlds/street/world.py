@@ -29,6 +29,7 @@ from wayword.core.world import Feedback, Observation
 from wayword.worlds import street
 from wayword.worlds.street import moves
 
+# One menu for all observations: every action is legal at every panorama.
 _MENU = ActionSpace(tuple(Action(word) for word in moves.WORDS))
 
 
@@ -52,6 +53,7 @@ class StreetObservation(Observation):
 
     @property
     def exits(self) -> int:
+        """Number of links out of the panorama: 1 is a dead end, 3 or more a junction."""
         return len(self.angles)
 
 
@@ -71,7 +73,9 @@ class StreetWorld(Walkable):
     """
 
     def __init__(
-        self, navigator: moves.Navigator, dead_ends: moves.DeadEnds = "open"
+        self,
+        navigator: moves.Navigator,
+        dead_ends: moves.DeadEnds = "open",
     ) -> None:
         self.navigator = navigator
         self.dead_ends = dead_ends
@@ -81,8 +85,10 @@ class StreetWorld(Walkable):
             str, dict[moves.State, tuple[moves.State, Feedback, bool, bool]]
         ]
         self._outcomes = navigator.outcomes.setdefault(
-            dead_ends, {word: {} for word in moves.WORDS}
+            dead_ends,
+            {word: {} for word in moves.WORDS},
         )
+        # Any state serves until the first reset sets the true one.
         self._state = navigator.start(0, 0)
         self._changed = True
         self._steps = 0
@@ -93,13 +99,18 @@ class StreetWorld(Walkable):
         return (self.navigator, self.graph, self._outcomes)
 
     def reset(self, episode: Episode) -> None:
+        """Put the actor at the start of an episode. Raises ``DataError`` for an unknown
+        panorama."""
         panorama = episode.start["panorama"]
+        # Touchdown's episodes have a heading; generated ones may leave it out.
         heading = episode.start.get("heading", 0)
         number = self.graph.index.get(panorama)
         if number is None:
             where = f"episode {episode.id}, field 'panorama'"
             raise DataError(
-                self.graph.name, where, f"{panorama!r} is not in the street graph"
+                self.graph.name,
+                where,
+                f"{panorama!r} is not in the street graph",
             )
         self._state = self.navigator.start(number, round(heading) % 360)
         self._changed = True
@@ -107,7 +118,9 @@ class StreetWorld(Walkable):
         self._stopped = False
 
     def observe(self, actor: str) -> StreetObservation:
+        """Return what the actor perceives: no map, only the exits of its own panorama."""
         at = self.navigator.stand(self._state)
+        # From left to right, as a person would list the exits.
         graph = self.graph
         exits = graph.exits(at.panorama)
         angles = sorted(round(relative(heading, at.heading)) for heading, _ in exits)
@@ -118,12 +131,18 @@ class StreetWorld(Walkable):
         return _MENU
 
     def step(self, actor: str, action: Action) -> Feedback:
+        """Carry out an action, or the one that replaces it. Raises ``ValueError`` for
+        an action that is not on the menu."""
         state = self._state
         word = action.name
+        # Answers are checked against the menu before: either case is an error of the
+        # caller.
         cached = self._outcomes.get(word)
         if cached is None or action.arguments:
             raise ValueError(f"{action} is not on the menu")
         outcome = cached.get(state)
+        # An outcome depends on nothing but state, action and the rule for dead ends, so
+        # all episodes on a graph fill and read the same tables.
         if outcome is None:
             executed, after = self.navigator.execute(state, word, self.dead_ends)
             panoramas = self.navigator.panoramas
@@ -137,14 +156,18 @@ class StreetWorld(Walkable):
             )
         self._state, feedback, self._changed, stops = outcome
         self._steps += 1
+        # An action replaced by a stop ends the episode like the word itself.
         if stops:
             self._stopped = True
         return feedback
 
     def done(self, actor: str) -> bool:
+        """True once a stop was carried out, by choice or at a dead end."""
         return self._stopped
 
     def pose(self, actor: str) -> Mapping[str, Json]:
+        """Return the panorama's id and the heading in whole degrees clockwise from
+        north."""
         pose = self.navigator.stand(self._state)
         return {"panorama": self.graph.ids[pose.panorama], "heading": pose.heading}
 
@@ -154,7 +177,9 @@ class StreetWorld(Walkable):
     def route(self, actor: str, goal: str) -> list[Action]:
         """Return a shortest path without a stop. Raises ``ValueError`` if none exists."""
         words = moves.shortest_actions(
-            self.navigator, self._state, self.graph.index[goal]
+            self.navigator,
+            self._state,
+            self.graph.index[goal],
         )
         return [Action(word) for word in words]
 
@@ -170,6 +195,7 @@ class StreetWorld(Walkable):
 
 @cache
 def _feedback(word: str, executed: str, moved: bool) -> Feedback:
+    """Return the feedback of a step. Few distinct ones exist; each is built once."""
     if executed == word:
         status = "ok"
     elif executed == "forward":

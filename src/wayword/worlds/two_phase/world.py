@@ -98,7 +98,10 @@ class TwoPhaseWorld(World):
 
     def observe(self, actor: str) -> TwoPhaseObservation:
         return TwoPhaseObservation(
-            self._target, self._phase, self._place, self._listed()
+            self._target,
+            self._phase,
+            self._place,
+            self._listed(),
         )
 
     def action_space(self, actor: str) -> ActionSpace:
@@ -153,7 +156,8 @@ class SolvableTwoPhase(Dataset):
     def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
         reference = task.reference
         if not isinstance(reference, TwoPhaseReference) or not isinstance(
-            world, TwoPhaseWorld
+            world,
+            TwoPhaseWorld,
         ):
             raise UsageError(f"episode {task.episode.id} has no published room")
         return listed(

@@ -69,6 +69,8 @@ class Quality:
     steady: Share = 0.8
 
 
+# In the order of the fields of ``Quality``: recall, range, smallest size, false alarms,
+# then the scores of objects that match and of others.
 PRESETS: dict[str, Quality] = {
     "perfect": Quality(),
     "glip": Quality(0.95, 12.0, 1.5, 0.03, 0.92, 0.02, 0.09, 0.44, 0.17, 0.12),
@@ -78,6 +80,7 @@ PRESETS: dict[str, Quality] = {
 }
 """Stand-ins named after the networks they replace. ``glip`` grounds for LGX and GoW, ``owl`` for
 OWL-CoW, ``clip`` for CoW; ``yolo`` lists objects."""
+# Objects that any room may have, so that a false alarm is never absurd.
 PHANTOMS = ("chair", "box", "bottle", "lamp", "book", "bag", "plant", "shelf")
 """Names of false alarms."""
 
@@ -99,6 +102,8 @@ class SimulatedDetector(Perceiver):
         self.caveats = (caveat,)
 
     def detect(self, view: View) -> list[Detection]:
+        """Return the objects that the detector notices in a view, nearest first, with
+        false alarms."""
         quality = self.quality
         detections = []
         for obj in self._true_objects(view):
@@ -109,12 +114,15 @@ class SimulatedDetector(Perceiver):
                     Detection(name, obj.bearing, obj.away, score, obj.width)
                 )
         # False alarms depend on place and heading.
+        # The heading in whole degrees: two looks in one direction fail in the same way.
         key = (*_cell(view), f"{view.heading:.0f}")
         if self._uniform("phantom", *key) < quality.false_alarms:
             kind = PHANTOMS[int(self._uniform("kind", *key) * len(PHANTOMS))]
             bearing = (self._uniform("bearing", *key) - 0.5) * view.field_of_view
+            # Between 0.5 and 0.9: a false alarm looks as sure as a distant object.
             score = 0.5 + 0.4 * self._uniform("score", *key)
             detections.append(Detection(kind, round(bearing, 1), None, score))
+        # Objects without a distance come first, as a false alarm has none.
         return sorted(detections, key=lambda each: (each.distance or 0.0, each.bearing))
 
     def ground(self, view: View, phrase: str) -> GroundedRegion | None:
@@ -126,6 +134,7 @@ class SimulatedDetector(Perceiver):
                 continue
             mean = quality.match
             spread = quality.spread
+            # Other objects get scores of their own, so that a wrong one can win.
             if not fits(phrase, obj):
                 mean = quality.other
                 spread = quality.other_spread
@@ -134,14 +143,17 @@ class SimulatedDetector(Perceiver):
                 if not set(words).isdisjoint(_normalize(phrase).split()):
                     mean += quality.related
             score = self._score(min(1.0, mean), spread, obj, view, phrase)
+            # Of equal scores the nearest object wins, as objects come nearest first.
             if best is None or score > best.score:
                 best = GroundedRegion(score, obj.bearing, obj.away)
         return best
 
     def check_view(self, view: View) -> None:
+        """Raise ``UsageError`` for a view without ground truth."""
         self._true_objects(view)
 
     def _true_objects(self, view: View) -> Sequence[Shown]:
+        # A real camera leaves it out; an empty view of a simulation is an empty tuple.
         if view.shown is None:
             raise UsageError(
                 f"{self.name} needs the ground truth of a simulation, which a real camera lacks; "
@@ -151,7 +163,12 @@ class SimulatedDetector(Perceiver):
         return view.shown
 
     def _score(
-        self, mean: float, spread: float, obj: Shown, view: View, topic: str
+        self,
+        mean: float,
+        spread: float,
+        obj: Shown,
+        view: View,
+        topic: str,
     ) -> float:
         """Draw a score around ``mean``, lowered by distance and clipped to 0 … 1."""
         # Two normal numbers whose variances add up to 1.
@@ -164,6 +181,7 @@ class SimulatedDetector(Perceiver):
     def _is_noticed(self, obj: Shown, view: View) -> bool:
         """True if an object in view is detected, see ``Quality``."""
         quality = self.quality
+        # The root of an area in square degrees is an angle.
         size = math.sqrt(max(0.0, obj.width * obj.height * obj.fraction))
         chance = quality.recall * math.exp(-obj.distance / quality.far)
         if quality.small:
@@ -195,6 +213,7 @@ def caption(detections: Sequence[Detection], max_names: int = 4) -> str:
     >>> caption([Detection("sofa", 0, 2.0, 0.9, 40), Detection("lamp", 9, 2.0, 0.9, 5)])
     'a sofa and a lamp'
     """
+    # By width: what fills the view is what a person would mention.
     ranked = sorted(detections, key=lambda detection: -detection.width)
     names = list(dict.fromkeys(detection.name for detection in ranked))[:max_names]
     phrases = []
@@ -237,6 +256,7 @@ def detector_called(name: str, seed: int = 0, **changes: float) -> Perceiver:
 
     Networks are loaded at first use. Raises ``UsageError`` for an unknown name or parameter.
     """
+    # Names of networks hold a colon, names of presets never do.
     if ":" in name:
         if changes:
             raise UsageError(
@@ -247,6 +267,7 @@ def detector_called(name: str, seed: int = 0, **changes: float) -> Perceiver:
         raise UsageError(
             f"no detector is called {name!r}; {suggest(name, list(PRESETS))}"
         )
+    # Sorted, so that equal detectors have equal names in records.
     quality = make(Quality, {**asdict(PRESETS[name]), **changes}, "detector")
     suffix = "".join(f",{key}={value:g}" for key, value in sorted(changes.items()))
     return SimulatedDetector(quality, seed, name + suffix)
@@ -316,7 +337,11 @@ class EyeDetector(Perceiver):
         def angles(row: float, column: float) -> tuple[float, float]:
             """Return bearing and elevation of a point; pixel centers are at half coordinates."""
             return direction(
-                row - 0.5, column - 0.5, (0.0, 0.0), view.field_of_view, size
+                row - 0.5,
+                column - 0.5,
+                (0.0, 0.0),
+                view.field_of_view,
+                size,
             )
 
         left = angles(row, box.left)[0]
@@ -327,7 +352,11 @@ class EyeDetector(Perceiver):
         width = right - left
         distance = distance_at(view, bearing, elevation, INNER * width, INNER * height)
         return Detection(
-            box.name, round(bearing, 2), distance, box.score, round(width, 2)
+            box.name,
+            round(bearing, 2),
+            distance,
+            box.score,
+            round(width, 2),
         )
 
 

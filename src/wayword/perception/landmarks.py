@@ -63,7 +63,11 @@ class StandardizedScorer(Perceiver, ABC):
 
     @abstractmethod
     def raw_scores(
-        self, scene: str, place: str, headings: Sequence[int], phrases: Sequence[str]
+        self,
+        scene: str,
+        place: str,
+        headings: Sequence[int],
+        phrases: Sequence[str],
     ) -> Scores:
         """Return raw similarities (phrases, views); NaN if unknown."""
 
@@ -72,12 +76,18 @@ class StandardizedScorer(Perceiver, ABC):
         """Return each landmark's mean and deviation over the training area, if known."""
 
     def score(
-        self, scene: str, place: str, headings: Sequence[int], landmarks: Sequence[str]
+        self,
+        scene: str,
+        place: str,
+        headings: Sequence[int],
+        landmarks: Sequence[str],
     ) -> Scores:
         """Return standardized scores (landmarks, views); NaN if unknown. Standards that are not
         cached are computed first."""
         if self._cached_standards is None:
             self._cached_standards = self._read_standards()
+        # Both sets are asked about: a landmark without standards is not looked up
+        # again.
         standards = self._cached_standards
         missing = [
             n for n in landmarks if n not in standards and n not in self._unknown
@@ -86,11 +96,13 @@ class StandardizedScorer(Perceiver, ABC):
             new_standards = self.standards(missing)
             self._unknown.update(set(missing) - set(new_standards))
             standards.update(new_standards)
+            # Written as a whole and renamed, so that two runs never share a torn file.
             if new_standards and self._file:
                 content = json.dumps(standards).encode()
                 keep(self._file, lambda file: file.write(content))
         raw = self.raw_scores(scene, place, headings, landmarks)
         pairs = [standards.get(landmark, (np.nan, np.nan)) for landmark in landmarks]
+        # A landmark without standards gives NaN, and so is never in view.
         mean, deviation = np.array(pairs, np.float64).reshape(-1, 2).T[:, :, None]
         divisor = np.where(deviation > _MIN_DEVIATION, deviation, np.nan)
         return np.asarray((raw - mean) / divisor)
@@ -99,6 +111,7 @@ class StandardizedScorer(Perceiver, ABC):
         """Read the cache of standards; a missing or damaged file holds none."""
         if self._file is None:
             return {}
+        # A damaged cache is computed again, like a missing one.
         with suppress(OSError, ValueError, TypeError, AttributeError, IndexError):
             stored = json.loads(self._file.read_text(encoding="utf-8"))
             return {
@@ -108,9 +121,13 @@ class StandardizedScorer(Perceiver, ABC):
         return {}
 
     def flow(
-        self, scene: str, place: str, heading: int
+        self,
+        scene: str,
+        place: str,
+        heading: int,
     ) -> Literal["with", "against"] | None:
         """Return the flow of traffic relative to the heading; None if unknown."""
+        # Both phrases are scored in one view, so they need no standards.
         front, rear = self.raw_scores(scene, place, [heading], [FRONT, REAR])[:, 0]
         if np.isnan(front) or np.isnan(rear):
             return None
@@ -120,6 +137,7 @@ class StandardizedScorer(Perceiver, ABC):
 def visible(scores: Scores, tau: float = TAU) -> list[tuple[int, int]]:
     """Return the landmarks in view, in order: each with its row and the column of its best view.
     ``scores`` (L, V) are standardized; NaN is never in view."""
+    # NaN counts as minus infinity: ``argmax`` would return it.
     finite = np.where(np.isnan(scores), -np.inf, scores)
     best = finite.argmax(axis=1) if finite.size else np.zeros(len(finite), np.int64)
     return [
@@ -158,7 +176,11 @@ class RecordedScores(StandardizedScorer):
         self.name = f"recorded:{path.name}"
 
     def raw_scores(
-        self, scene: str, place: str, headings: Sequence[int], phrases: Sequence[str]
+        self,
+        scene: str,
+        place: str,
+        headings: Sequence[int],
+        phrases: Sequence[str],
     ) -> Scores:
         views, _ = self._records
         scores = np.full((len(phrases), len(headings)), np.nan)
@@ -177,6 +199,7 @@ class RecordedScores(StandardizedScorer):
     ) -> tuple[dict[tuple[str, int], dict[str, float]], dict[str, Standard]]:
         views: dict[tuple[str, int], dict[str, float]] = {}
         standards: dict[str, Standard] = {}
+        # Records of both kinds may come in any order.
         for number, record in read_json_lines(self._path):
             where = f"line {number}"
             read = partial(read_field, self._path, where, record)
@@ -184,13 +207,17 @@ class RecordedScores(StandardizedScorer):
                 number_types = (int, float)
                 mean = self._number(where, "mean", read("mean", number_types))
                 deviation = self._number(
-                    where, "deviation", read("deviation", number_types)
+                    where,
+                    "deviation",
+                    read("deviation", number_types),
                 )
                 if deviation <= 0:
                     problem = f"must be above 0, got {deviation}"
                     raise DataError(self._path, f"{where}, field 'deviation'", problem)
                 standards[read("landmark", str)] = (mean, deviation)
                 continue
+            # Every number is checked here, as a wrong one would surface as a wrong
+            # score.
             panorama = read("panorama", str)
             scores = read("scores", dict)
             heading = self._number(where, "heading", read("heading", (int, float)))
@@ -249,8 +276,13 @@ class FeatureArchive(StandardizedScorer):
         self._load = cache(lambda name: _load_features(folder / name))
 
     def raw_scores(
-        self, scene: str, place: str, headings: Sequence[int], phrases: Sequence[str]
+        self,
+        scene: str,
+        place: str,
+        headings: Sequence[int],
+        phrases: Sequence[str],
     ) -> Scores:
+        # Features belong to five views at once, named after the middle heading.
         views = self._images.get(f"{place}_{headings[len(headings) // 2] % 360}")
         scores = np.full((len(phrases), len(headings)), np.nan)
         if views is None:
@@ -260,6 +292,7 @@ class FeatureArchive(StandardizedScorer):
         if len(headings) != VIEWS:  # the middle one, to see the flow of traffic
             features = features[VIEWS // 2][None]
         for row, phrase in enumerate(phrases):
+            # The authors' files name captions; files made by others may name landmarks.
             text = texts.get(CAPTION.format(phrase), texts.get(phrase))
             if text is not None:
                 scores[row] = SCALE * (features @ _as_array(text))
@@ -269,6 +302,7 @@ class FeatureArchive(StandardizedScorer):
         published = self._load(STANDARDS)
         standards: dict[str, Standard] = {}
         for name in landmarks:
+            # Published standards belong to captions.
             pair = published.get(CAPTION.format(name))
             if pair is not None:
                 standards[name] = (float(pair[0]), float(pair[1]))
@@ -277,10 +311,14 @@ class FeatureArchive(StandardizedScorer):
     @cached_property
     def _images(self) -> Mapping[str, Any]:
         files = sorted(self._folder.glob("images_*.pickle"))
+        # One network's features: two files would mix two scales.
         if len(files) != 1:
             problem = f"must contain one file images_*.pickle, got {len(files)}"
             raise DataError(
-                self._folder, "", problem, "name the folder of one network's features"
+                self._folder,
+                "",
+                problem,
+                "name the folder of one network's features",
             )
         return _load_features(files[0])
 
@@ -296,6 +334,8 @@ class _Arrays(pickle.Unpickler):
     """Unpickler of arrays and tensors that refuses all other objects."""
 
     def find_class(self, module: str, name: str) -> Any:
+        # Tensors hide their bytes in a nested load, which is restricted to weights as
+        # well.
         if module.startswith("torch"):
             with needing("tensors need torch", "vision"):
                 torch = import_module("torch")
@@ -326,6 +366,7 @@ def recorded_scorer(scores: str) -> Perceiver:
     Raises ``UsageError`` or ``DataError``.
     """
     if not scores:
+        # The setting has no default: a run without scores would see nothing.
         raise UsageError("scores=recorded needs a file: set scores_file=FILE.jsonl")
     if Path(scores).is_dir():
         return FeatureArchive(Path(scores))

@@ -47,6 +47,7 @@ def view(
 
     ``size`` is (rows, columns). Raises ``UsageError`` for a field of view that is not below 180°.
     """
+    # Rays of a camera are cached: a survey cuts hundreds of views of one size.
     camera_rays = _camera_rays(float(width), (size[0], size[1]))
     rays = camera_rays @ _camera_axes(heading, elevation).T
     longitude, latitude = _ray_angles(rays)
@@ -69,7 +70,10 @@ def direction(
     ``towards``: heading and elevation of the view. ``size``: its rows and columns.
     """
     rows, columns = size
+    # From the field of view: half the width over the tangent of half the angle.
     focal = columns / 2 / np.tan(np.radians(width / 2))  # in pixels
+    # From the middle of the picture, which lies between two pixels if their number is
+    # even.
     right = column - (columns - 1) / 2
     down = row - (rows - 1) / 2
     ray = np.array([right, -down, focal])
@@ -85,9 +89,11 @@ def from_skybox(faces: Mapping[str, Picture], rows: int = 512) -> Picture:
     The four side faces are upright, clockwise from north, which becomes the middle column. ``up``
     and ``down`` join the north face at its top and bottom edge.
     """
+    # Checked before any work, so that the message names the face.
     for name in FACES:
         if name not in faces or faces[name].shape[0] != faces[name].shape[1]:
             raise UsageError(f"skybox: the face {name!r} is missing or not square")
+    # Twice as wide as high: 360 by 180 degrees.
     columns = 2 * rows
     y, x = np.mgrid[0:rows, 0:columns]
     longitude = ((x + 0.5) / columns - 0.5) * 2 * np.pi
@@ -107,6 +113,7 @@ def from_skybox(faces: Mapping[str, Picture], rows: int = 512) -> Picture:
         ray = face_rays[number][is_nearest]
         face_x = (ray[:, 0] / ray[:, 2] + 1) / 2 * side - 0.5
         face_y = (1 - ray[:, 1] / ray[:, 2]) / 2 * side - 0.5
+        # A ray along an edge may miss the last pixel by rounding.
         face_x = face_x.clip(0, side - 1)
         face_y = face_y.clip(0, side - 1)
         picture[is_nearest] = _interpolate(face, face_x, face_y, wrap=False)
@@ -140,6 +147,7 @@ def _camera_axes(heading: float, elevation: float) -> Floats:
 
 def _direction_vectors(longitude: Floats | float, latitude: Floats | float) -> Floats:
     """Return unit vectors (…, 3) in (east, up, north) of angles in radians."""
+    # Shrinks towards the poles.
     level = np.cos(latitude)
     east = level * np.sin(longitude)
     north = level * np.cos(longitude)
@@ -158,6 +166,7 @@ def _interpolate(picture: Picture, x: Floats, y: Floats, wrap: bool = True) -> P
     """Return pixels at fractional positions by bilinear interpolation. With ``wrap``, columns
     continue across the seam."""
     rows, columns = picture.shape[:2]
+    # Rows do not continue beyond the poles.
     y = y.clip(0.0, rows - 1.0)
     left = np.floor(x).astype(np.int64)
     top = np.floor(y).astype(np.int64)
@@ -171,6 +180,7 @@ def _interpolate(picture: Picture, x: Floats, y: Floats, wrap: bool = True) -> P
     else:
         left = left.clip(0, columns - 1)
         right = right.clip(0, columns - 1)
+    # First along the rows, then between them.
     upper = picture[top, left] * (1 - x_share) + picture[top, right] * x_share
     lower = picture[below, left] * (1 - x_share) + picture[below, right] * x_share
     return np.asarray(np.rint(upper * (1 - y_share) + lower * y_share), np.uint8)
@@ -200,6 +210,7 @@ class ViewLayout:
         return product(self.headings, self.elevations)
 
 
+# Directions of 45 and of 30 degrees.
 _EIGHT = tuple(45.0 * number for number in range(8))
 _TWELVE = tuple(30.0 * number for number in range(12))
 LAYOUTS: dict[str, ViewLayout] = {
@@ -226,6 +237,7 @@ def layout(name: str) -> ViewLayout:
 
 # Reading picture files, and encoding pictures for messages.
 
+# In this order, so that of two files with one name the same is read each time.
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 GRAY = 128  # of 255: a picture without content is neither dark nor bright
 
@@ -233,10 +245,12 @@ GRAY = 128  # of 255: a picture without content is neither dark nor bright
 def read(source: Path | BinaryIO, name: str = "") -> Picture:
     """Return the pixels of a picture file, which is called ``name`` in errors. Raises
     ``DataError``, or ``UsageError`` without pillow."""
+    # Pillow is optional and imported when a picture is read.
     pillow = _pillow()
     try:
         with pillow.open(source) as picture:
             return np.asarray(picture.convert("RGB"))
+    # An oversized picture is refused by pillow itself.
     except (OSError, ValueError, pillow.DecompressionBombError) as error:
         problem = f"cannot be read as a picture ({error})"
         raise DataError(name or str(source), "", problem) from error
@@ -248,6 +262,7 @@ cached_read = lru_cache(maxsize=16)(read)
 
 def encode(picture: Picture, quality: int = 90) -> Image:
     """Return a picture as JPEG, for a message to a model."""
+    # The quality was chosen without measurement.
     buffer = io.BytesIO()
     _pillow().fromarray(picture).save(buffer, "JPEG", quality=quality)
     return Image(buffer.getvalue(), "image/jpeg")
@@ -269,6 +284,7 @@ def listed(folder: Path) -> dict[str, Path]:
     the folder is missing or contains no pictures."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder")
+    # Sorted, as folders list files in any order.
     files = sorted(folder.iterdir())
     pictures = {path.stem: path for path in files if path.suffix.lower() in SUFFIXES}
     if not pictures:
@@ -277,7 +293,8 @@ def listed(folder: Path) -> dict[str, Path]:
 
 
 def outlined(
-    picture: Picture, boxes: Sequence[tuple[str, float, float, float, float]]
+    picture: Picture,
+    boxes: Sequence[tuple[str, float, float, float, float]],
 ) -> Image:
     """Return a picture with labeled boxes (label, left, top, right, bottom; pixels), as JPEG."""
     pillow = _pillow()
@@ -285,6 +302,7 @@ def outlined(
     canvas = pillow.fromarray(picture)
     pen = drawing.Draw(canvas)
     for label, left, top, right, bottom in boxes:
+        # Colors were chosen without measurement.
         pen.rectangle((left, top, right, bottom), outline=(255, 80, 0), width=2)
         pen.text((left + 3, top + 2), label, fill=(255, 255, 0))
     return encode(np.asarray(canvas))

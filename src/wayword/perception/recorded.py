@@ -45,7 +45,10 @@ class RecordedPerceiver(Perceiver):
     """
 
     def __init__(
-        self, folder: Path, sightings: Sightings, name: str = "recorded:navgpt"
+        self,
+        folder: Path,
+        sightings: Sightings,
+        name: str = "recorded:navgpt",
     ) -> None:
         self._folder = folder
         self._sightings = sightings
@@ -55,30 +58,40 @@ class RecordedPerceiver(Perceiver):
         self._percepts: dict[tuple[str, str], Percept] = {}
 
     def perceive(self, scene: str, place: str) -> Percept:
+        # Kept for the run: the same place is described again after every return.
         if (scene, place) not in self._percepts:
             with reading(f"{self._folder}, scan {scene}"):
                 self._percepts[scene, place] = self._read_percept(scene, place)
         return self._percepts[scene, place]
 
     def _read_percept(self, scene: str, place: str) -> Percept:
+        # A scan's files are read once, at its first viewpoint.
         if scene not in self._captions:
             captions = find(
-                self._folder / "observations_list_summarized", f"{scene}.json"
+                self._folder / "observations_list_summarized",
+                f"{scene}.json",
             )
             summaries = find(
-                self._folder / "observations_summarized", f"{scene}_summarized.json"
+                self._folder / "observations_summarized",
+                f"{scene}_summarized.json",
             )
             self._captions[scene] = read_json(captions)
             self._summaries[scene] = read_json(summaries)
         sentences = self._captions[scene].get(place)
         where = f"scan {scene}, viewpoint {place!r}"
         if sentences is None:
+            # The count tells whether the wrong pack was given.
             count = len(self._captions[scene])
             raise DataError(
-                self._folder, where, f"is not among the {count} recorded places"
+                self._folder,
+                where,
+                f"is not among the {count} recorded places",
             )
+        # Packs of other layouts have other numbers of sectors.
         if not isinstance(sentences, list) or len(sentences) not in COUNTS:
             raise DataError(self._folder, where, "must have 6, 8 or 12 sentences")
+        # Objects and sentences must have the same sectors, or each would describe the
+        # other.
         object_groups = self._sightings(scene, place)
         width = 360.0 / len(sentences)
         if len(object_groups) != len(sentences):
@@ -93,7 +106,8 @@ class RecordedPerceiver(Perceiver):
         # The pack's summaries continue a sentence that began in the prompt.
         summary = self._summaries[scene].get(place, "").strip()
         return Percept(
-            sectors, summary and f"The scene from the viewpoint is a {summary}"
+            sectors,
+            summary and f"The scene from the viewpoint is a {summary}",
         )
 
 
@@ -102,19 +116,23 @@ def pack_sightings(folder: Path) -> Sightings:
     scans: dict[str, Any] = {}
 
     def find_objects(scene: str, place: str) -> list[list[Sighting]]:
+        # Read per scan: most runs visit few.
         if scene not in scans:
             scans[scene] = read_json(find(folder / "objects_list", f"{scene}.json"))
         groups = scans[scene].get(place)
         if not isinstance(groups, list) or len(groups) not in COUNTS:
             where = f"scan {scene}, viewpoint {place!r}"
             raise DataError(
-                folder / "objects_list", where, "must have 6, 8 or 12 groups of objects"
+                folder / "objects_list",
+                where,
+                "must have 6, 8 or 12 groups of objects",
             )
         return [sightings_of(group) for group in groups]
 
     def sightings_of(group: Mapping[str, Any]) -> list[Sighting]:
         # The distance is null if the depth was unknown.
         return [
+            # An unknown heading counts as north.
             Sighting(name.strip(), absolute(obj["heading"] or 0.0), obj["distance"])
             for name, obj in group.items()
         ]
@@ -123,7 +141,8 @@ def pack_sightings(folder: Path) -> Sightings:
 
 
 def reverie_sightings(
-    folder: Path, graph: Callable[[str], ViewpointGraph]
+    folder: Path,
+    graph: Callable[[str], ViewpointGraph],
 ) -> Sightings:
     """Return the objects of REVERIE's boxes: visible, and at most ``REVERIE_METRES`` away.
     Heading and distance are those of the object's position (0.8° from its box in the median)."""
@@ -131,6 +150,7 @@ def reverie_sightings(
     boxes: dict[str, Any] = {}
 
     def find_objects(scene: str, place: str) -> list[list[Sighting]]:
+        # Positions of all scans are one file, boxes are one file a scan.
         if not positions:
             positions.update(read_json(find(folder, "objpos.json")))
         if scene not in boxes:
@@ -140,6 +160,7 @@ def reverie_sightings(
         groups: list[list[Sighting]] = [[] for _ in range(SECTORS)]
         for number, box in boxes[scene].get(place, {}).get(place, {}).items():
             object_position = positions.get(scene, {}).get(number)
+            # Only visible objects count, and those whose position was published.
             if not box["visible_pos"] or object_position is None:
                 continue
             # Metres east, north and up from the viewpoint.
@@ -147,6 +168,7 @@ def reverie_sightings(
             distance = float(np.hypot(np.hypot(x, y), z))
             if distance <= REVERIE_METRES:
                 heading = absolute(float(bearings(x, y)))
+                # REVERIE joins the words of a name by ``#``.
                 name = box["name"].replace("#", " ")
                 groups[sector(heading)].append(Sighting(name, heading, distance))
         return groups
@@ -170,6 +192,7 @@ class RecordedFiles(RecordedPerceiver):
     Settings: ClassVar[type[RecordedSettings]] = RecordedSettings
 
     def __init__(self, settings: RecordedSettings, custom: Perceiver | None) -> None:
+        # A perceiver of recorded files has nothing without its folder.
         if not settings.folder:
             raise UsageError(
                 "perceiver recorded: set the folder with --set perceiver.folder=DIR"
@@ -189,7 +212,9 @@ class SymbolicPerceiver(Perceiver):
     """
 
     def __init__(
-        self, name: str, percepts: Callable[[str], Mapping[str, Percept]]
+        self,
+        name: str,
+        percepts: Callable[[str], Mapping[str, Percept]],
     ) -> None:
         self.name = name
         self._percepts = percepts
@@ -221,7 +246,10 @@ class ScanPictures(Perceiver):
     (degrees) of each viewpoint's skybox camera."""
 
     def __init__(
-        self, words: Perceiver, folder: Path, axes: Callable[[str], Mapping[str, float]]
+        self,
+        words: Perceiver,
+        folder: Path,
+        axes: Callable[[str], Mapping[str, float]],
     ) -> None:
         self._words = words
         self._folder = folder
@@ -243,15 +271,21 @@ class ScanPictures(Perceiver):
         """Return the view towards an absolute heading, as JPEG; of MatterSim's 36 views, the
         nearest one, uncut. Raises ``DataError`` for a viewpoint without pictures."""
         views = self._folder / scene / place
+        # A folder holds the 36 views; without one there is a panorama or a skybox.
         if not views.is_dir():
             sphere, north = self._sphere(scene, place)
             shown = panorama.view(
-                sphere, heading - north, elevation, width, (SIZE, SIZE)
+                sphere,
+                heading - north,
+                elevation,
+                width,
+                (SIZE, SIZE),
             )
             return panorama.encode(shown)
         # Twelve views per row: looking down, level, looking up.
         elevation_row = min(max(round(elevation / STEP), -1), 1) + 1
         number = 12 * elevation_row + round(heading / STEP) % 12
+        # Renderers number with or without a leading zero.
         path = panorama.picture_at(views / f"{number:02d}")
         path = path or panorama.picture_at(views / str(number))
         if path is None:
@@ -261,9 +295,11 @@ class ScanPictures(Perceiver):
 
     def _read_sphere(self, scene: str, place: str) -> tuple[Picture, float]:
         """Return the equirectangular picture, and the heading of its middle column."""
+        # A single picture first: it needs no conversion.
         single_file = panorama.picture_at(self._folder / scene / place)
         if single_file is not None:
             return panorama.read(single_file), 0.0
+        # The published folder, or its files moved up.
         for subfolder in ("matterport_skybox_images", ""):
             folder = self._folder / scene / subfolder
             paths: dict[str, Path] = {}

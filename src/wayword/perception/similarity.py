@@ -51,6 +51,7 @@ class TextSimilarity:
         session, tokenizer = self._loaded
         encoded = tokenizer.encode(text)
         arrays = {
+            # The names of the ONNX file's inputs.
             "input_ids": encoded.ids,
             "attention_mask": encoded.attention_mask,
             "token_type_ids": encoded.type_ids,
@@ -59,6 +60,7 @@ class TextSimilarity:
         names = [node.name for node in session.get_inputs()]
         feed = {name: np.array([arrays[name]], dtype=np.int64) for name in names}
         states = session.run(None, feed)[0][0]
+        # Padding has weight 0.
         weights = np.array(encoded.attention_mask, dtype=np.float32)[:, None]
         mean = (states * weights).sum(axis=0) / weights.sum()
         return np.asarray((mean / np.linalg.norm(mean)).astype(np.float32))
@@ -69,10 +71,12 @@ class TextSimilarity:
         return np.asarray(vectors[1:] @ vectors[0], dtype=np.float32)
 
     def best(self, text: str, others: Sequence[str]) -> str:
+        """Return the text of ``others`` that is most similar; of equal ones, the first."""
         return others[int(np.argmax(self.likeness(text, others)))]
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
+        # Both packages are optional, so each is named by its own error.
         with needing("text embeddings need onnxruntime", "prior"):
             import onnxruntime  # type: ignore[import-untyped]
         with needing("text embeddings need tokenizers", "prior"):
@@ -83,9 +87,12 @@ class TextSimilarity:
         options.log_severity_level = 3  # errors only
         providers = ["CPUExecutionProvider"]
         session = onnxruntime.InferenceSession(
-            str(self._network), options, providers=providers
+            str(self._network),
+            options,
+            providers=providers,
         )
         tokenizer = Tokenizer.from_file(str(self._tokens))
+        # One text at a time needs no padding.
         tokenizer.no_padding()
         tokenizer.enable_truncation(MAX_TOKENS)
         return session, tokenizer

@@ -23,6 +23,7 @@ from wayword.core.perceiver import Box, Perceiver, Picture
 from wayword.models.middleware.cache import AnswerCache, digest
 from wayword.perception.panorama import ViewLayout, direction, view
 
+# A box moves by a few degrees between overlapping views; chosen without measurement.
 SAME_DEG = 8.0
 """Boxes with the same name and a smaller difference in heading (degrees) are one object."""
 
@@ -66,12 +67,16 @@ class Memory:
     ) -> list[Json]:
         """Return one answer per view: from the cache, the rest in batches that are cached at once.
         Only views that are not cached are cut from their panorama."""
+        # The key holds question and content, so a changed network or size is asked
+        # anew.
         keys = [digest([question, content]) for content in views.contents]
         cached: dict[str, Json] = dict.fromkeys(keys)
         if self.cache is not None:
             cached = {key: self.cache.get(key) for key in keys}
         missing = [number for number, key in enumerate(keys) if cached[key] is None]
         for start in range(0, len(missing), self.batch):
+            # Batches bound the memory, and each is stored before the next: an
+            # interrupted survey loses one.
             batch = missing[start : start + self.batch]
             answers = await ask([views[number] for number in batch])
             self.requests += len(batch)
@@ -92,6 +97,7 @@ class Views:
         self._cut_views: dict[int, Picture] = {}
         # The shape too: pictures of other sides may have the same bytes.
         shape = str(panorama.shape).encode()
+        # The bytes, not the path: a copied picture is known.
         content = hashlib.sha256(shape + panorama.tobytes()).hexdigest()
         frame = f"{layout.width:g} {layout.size}"
         self.contents = [f"{content} {h:g} {e:g} {frame}" for h, e in self.towards]
@@ -101,11 +107,16 @@ class Views:
         return len(self.towards)
 
     def __getitem__(self, number: int) -> Picture:
+        # Cut only if an answer is missing: a cached survey cuts no view.
         if number not in self._cut_views:
             heading, elevation = self.towards[number]
             layout = self._layout
             self._cut_views[number] = view(
-                self._panorama, heading, elevation, layout.width, layout.size
+                self._panorama,
+                heading,
+                elevation,
+                layout.width,
+                layout.size,
             )
         return self._cut_views[number]
 
@@ -127,15 +138,21 @@ class Surveyor:
         captions: list[Json] = [""] * len(views)
         tags: list[Json] = [[] for _ in views.contents]
         boxes: list[Json] = [[] for _ in views.contents]
+        # The name is part of the question, so networks never share answers.
         if (eye := self.captioner) is not None:
             captions = await self.memory.answers(
-                f"captions {eye.name}", views, eye.captions
+                f"captions {eye.name}",
+                views,
+                eye.captions,
             )
         if (eye := self.detector) is not None:
+            # Depth decides the distances, so it is part of the question, too.
             depth = self.depth.name if self.depth else ""
             question = f"boxes {eye.name} {depth}"
             boxes = await self.memory.answers(
-                question, views, partial(self._detect, eye)
+                question,
+                views,
+                partial(self._detect, eye),
             )
         if (eye := self.tagger) is not None:
             tags = await self.memory.answers(f"tags {eye.name}", views, eye.tags)
@@ -154,7 +171,9 @@ class Surveyor:
         return surveyed
 
     async def _detect(
-        self, detector: Perceiver, views: Sequence[Picture]
+        self,
+        detector: Perceiver,
+        views: Sequence[Picture],
     ) -> Sequence[Json]:
         """Return boxes as rows: name, score, four edges, and metres along the camera's axis at the
         center, or None."""
@@ -179,7 +198,9 @@ class Surveyor:
 
 
 def merge(
-    looks: Iterable[SurveyedView], layout: ViewLayout, within: float = 3.0
+    looks: Iterable[SurveyedView],
+    layout: ViewLayout,
+    within: float = 3.0,
 ) -> list[SightedObject]:
     """Return the objects of all views without duplicates: boxes by falling score, then tags, which
     have the heading of their view's middle. Objects farther than ``within`` metres are left out;
@@ -188,19 +209,28 @@ def merge(
     for look in looks:
         towards = (look.heading, look.elevation)
         for box, distance in zip(look.boxes, look.distances, strict=True):
+            # Unknown distances are kept: a detector without depth would find nothing.
             if distance is not None and distance > within:
                 continue
             heading, elevation = direction(
-                *box.center, towards, layout.width, layout.size
+                *box.center,
+                towards,
+                layout.width,
+                layout.size,
             )
             sight = SightedObject(
-                box.name, absolute(heading), elevation, box.score, distance
+                box.name,
+                absolute(heading),
+                elevation,
+                box.score,
+                distance,
             )
             sights.append(sight)
         for tag in look.tags:
             heading = absolute(look.heading)
             sights.append(SightedObject(tag, heading, look.elevation, TAG_SCORE))
 
+    # By falling score: the first sight of an object is its best.
     unique: list[SightedObject] = []
     for sight in sorted(sights, key=lambda sight: -sight.score):
         if not any(_is_same(sight, other) for other in unique):
@@ -212,6 +242,7 @@ def _is_same(sight: SightedObject, other: SightedObject) -> bool:
     """True if a sight shows the same object as another one of a higher score."""
     if sight.name != other.name:
         return False
+    # Twice the tolerance in elevation; chosen without measurement.
     if abs(relative(sight.heading, other.heading)) >= SAME_DEG:
         return False
     # A tag has no elevation of its own: only that of its view.

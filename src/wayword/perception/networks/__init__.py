@@ -40,6 +40,8 @@ EYES: Mapping[Kind, Mapping[str, str]] = {
 def indoor_words(path: str = "") -> list[str]:
     """Return the object names in a file, one per line; by default those of objects in buildings.
     Raises ``UsageError`` if the file cannot be read."""
+    # The file replaces the shipped list. Blank lines and repeats are dropped, the order
+    # stays.
     shipped = files("wayword.perception.networks") / "indoor_words.txt"
     try:
         text = (Path(path) if path else shipped).read_text(encoding="utf-8")
@@ -51,11 +53,14 @@ def indoor_words(path: str = "") -> list[str]:
 
 
 def open_eye(
-    kind: Kind, name: str, models: Callable[[str], Model] | None = None
+    kind: Kind,
+    name: str,
+    models: Callable[[str], Model] | None = None,
 ) -> Perceiver:
     """Load a network by name. ``models`` opens the model of ``chat:MODEL``. Raises ``UsageError``
     for an unknown name, a missing package or unreadable weights."""
     family, _, weights = name.partition(":")
+    # A chat model is no network of this folder, so it is added by hand.
     families = [*EYES[kind], *(["chat"] if kind == "captioner" else [])]
     if family not in families:
         raise UsageError(f"no {kind} is called {family!r}; {suggest(family, families)}")
@@ -63,6 +68,7 @@ def open_eye(
         if not weights or models is None:
             raise UsageError(f"{kind}: add a model, for example chat:openai:gpt-5-mini")
         return ChatEyes(models(weights))
+    # Imported by name: a network's libraries take seconds, and most runs need none.
     module, _, attribute = EYES[kind][family].partition(":")
     cls = getattr(import_module(f"wayword.perception.networks.{module}"), attribute)
     opened: Perceiver = cls(weights)
@@ -101,13 +107,17 @@ class ChatEyes(Perceiver):
         self.name = f"chat:{model.name}"
 
     async def captions(self, pictures: Sequence[Picture]) -> list[str]:
+        # One message per picture, so that each answer belongs to one.
         async def ask(picture: Picture) -> str:
             message = Message("user", CAPTION, (encode(picture),))
             answer = await self._model.complete(
-                [message], Sampling(max_tokens=MAX_TOKENS)
+                [message],
+                Sampling(max_tokens=MAX_TOKENS),
             )
+            # One line, as captions stand in lists.
             return " ".join(answer.text.split())
 
+        # All requests at once; the model's own limits apply.
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(ask(picture)) for picture in pictures]
         return [task.result() for task in tasks]

@@ -34,6 +34,7 @@ class Network(Perceiver):
             raise UsageError(
                 f"{self.eye}: add a folder of weights or a name: {self.eye}:NAME"
             )
+        # Imported here, since torch takes seconds and is optional.
         with needing(f"{self.eye} needs torch and transformers", "vision"):
             self.torch: Any = import_module("torch")
             hub: Any = import_module("transformers")
@@ -45,30 +46,41 @@ class Network(Perceiver):
             )
             loaded = getattr(hub, self.model_class).from_pretrained(weights)
         except (OSError, ValueError, ImportError) as error:
+            # The first 200 characters: the libraries' errors run to pages.
             problem = " ".join(str(error).split())[:200]
             raise UsageError(f"{self.name}: cannot be loaded: {problem}") from None
         self.model: Any = loaded.to(self.device).eval()
 
     def inputs(self, **given: Any) -> Any:
+        """Return a processor's tensors for pictures or texts, on the model's device."""
         return self.processor(return_tensors="pt", **given).to(self.device)
 
     def outputs(self, inputs: Any) -> Any:
+        """Return the model's outputs, without gradients."""
         with self.torch.inference_mode():
             return self.model(**inputs)
 
     def generate(self, inputs: Any) -> list[str]:
         """Return greedy text for each input, without the prompt that decoder-only models repeat."""
+        # Greedy, so that the same picture gives the same words.
         with self.torch.inference_mode():
             tokens = self.model.generate(
-                **inputs, max_new_tokens=MAX_TOKENS, do_sample=False
+                **inputs,
+                max_new_tokens=MAX_TOKENS,
+                do_sample=False,
             )
+        # An encoder-decoder model returns the answer alone.
         repeats_prompt = not getattr(
-            self.model.config.text_config, "is_encoder_decoder", False
+            self.model.config.text_config,
+            "is_encoder_decoder",
+            False,
         )
         prompt_tokens = inputs["input_ids"].shape[1] if repeats_prompt else 0
         texts = self.processor.batch_decode(
-            tokens[:, prompt_tokens:], skip_special_tokens=True
+            tokens[:, prompt_tokens:],
+            skip_special_tokens=True,
         )
+        # One line, as captions stand in lists.
         return [" ".join(text.split()) for text in texts]
 
 
@@ -93,6 +105,7 @@ class Blip2(Network):
     model_class = "Blip2ForConditionalGeneration"
 
     async def captions(self, pictures: Sequence[Picture]) -> list[str]:
+        # One prompt a picture, as the processor expects.
         prompts = [BLIP2_PROMPT] * len(pictures)
         return self.generate(self.inputs(images=list(pictures), text=prompts))
 
@@ -107,7 +120,8 @@ class VisionLanguage(Network):
         """Return one sentence per picture, one by one: chat prompts differ in length."""
         parts = [{"type": "image"}, {"type": "text", "text": CAPTION}]
         prompt = self.processor.apply_chat_template(
-            [{"role": "user", "content": parts}], add_generation_prompt=True
+            [{"role": "user", "content": parts}],
+            add_generation_prompt=True,
         )
         inputs = (self.inputs(images=[picture], text=[prompt]) for picture in pictures)
         return [self.generate(each)[0] for each in inputs]
@@ -129,6 +143,7 @@ class MonocularDepth(Network):
     async def depths(self, pictures: Sequence[Picture]) -> list[Floats]:
         """Return the depth map (rows, columns) of each picture in metres, at the picture's size."""
         outputs = self.outputs(self.inputs(images=list(pictures)))
+        # Maps come at the network's size; they are scaled to the picture.
         maps = self.processor.post_process_depth_estimation(outputs, sizes(pictures))
         return [
             np.asarray(each["predicted_depth"].cpu().numpy(), np.float64)
@@ -157,11 +172,14 @@ class Detr(Network):
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
         outputs = self.outputs(self.inputs(images=list(pictures)))
         results = self.processor.post_process_object_detection(
-            outputs, threshold=self._threshold, target_sizes=sizes(pictures)
+            outputs,
+            threshold=self._threshold,
+            target_sizes=sizes(pictures),
         )
         names = self.model.config.id2label
         answers = []
         for result in results:
+            # Numbers of classes differ between weights.
             labels = [str(names[int(number)]) for number in result["labels"]]
             answers.append(boxes(result, labels))
         return answers
@@ -186,7 +204,11 @@ class Grounder(Network):
     threshold: ClassVar[float]
 
     def _results(
-        self, outputs: Any, pictures: Sequence[Picture], *args: Any, **named: Any
+        self,
+        outputs: Any,
+        pictures: Sequence[Picture],
+        *args: Any,
+        **named: Any,
     ) -> Any:
         return self.processor.post_process_grounded_object_detection(
             outputs,
@@ -201,17 +223,24 @@ class GroundingDino(Grounder):
     """Grounding DINO. All phrases form one text, each with a full stop, as in its training."""
 
     eye = "groundingdino"
+    # The default of transformers' post-processing.
     threshold = 0.25
 
     async def find(
-        self, pictures: Sequence[Picture], phrases: Sequence[str]
+        self,
+        pictures: Sequence[Picture],
+        phrases: Sequence[str],
     ) -> list[list[Box]]:
         """Return the boxes of each picture, each named after its most likely phrase."""
+        # Lower case with a full stop: what the text encoder was trained on.
         text = " ".join(f"{phrase.strip(' .').lower()}." for phrase in phrases)
         inputs = self.inputs(
-            images=list(pictures), text=[text] * len(pictures), padding=True
+            images=list(pictures),
+            text=[text] * len(pictures),
+            padding=True,
         )
         outputs = self.outputs(inputs)
+        # The tokens tell which part of the text a score belongs to.
         texts = inputs["input_ids"]
         results = self._results(outputs, pictures, texts, text_threshold=self.threshold)
         stop = self.processor.tokenizer.convert_tokens_to_ids(".")
@@ -237,11 +266,15 @@ class Owlv2(Grounder):
     """OWLv2 and OWL-ViT: a score for each phrase in each box."""
 
     eye = "owlv2"
+    # The default of transformers' post-processing, as scores of this family are low.
     threshold = 0.1
 
     async def find(
-        self, pictures: Sequence[Picture], phrases: Sequence[str]
+        self,
+        pictures: Sequence[Picture],
+        phrases: Sequence[str],
     ) -> list[list[Box]]:
+        # The prompt of the published examples.
         texts = [[f"a photo of a {phrase}" for phrase in phrases]] * len(pictures)
         inputs = self.inputs(images=list(pictures), text=texts, padding="max_length")
         labels = [list(phrases)] * len(pictures)
@@ -272,6 +305,7 @@ class Ssd(Perceiver):
     def __init__(self, folder: str) -> None:
         with needing("ssd needs OpenCV", "pip install opencv-python-headless"):
             self._cv: Any = import_module("cv2")
+        # An empty name would search the current folder.
         weights = sorted(Path(folder).glob("*.pb")) if folder else []
         graphs = sorted(Path(folder).glob("*.pbtxt")) if folder else []
         if not weights or not graphs:
@@ -280,11 +314,14 @@ class Ssd(Perceiver):
             )
         try:
             self._net: Any = self._cv.dnn.readNetFromTensorflow(
-                str(weights[0]), str(graphs[0])
+                str(weights[0]),
+                str(graphs[0]),
             )
         except self._cv.error as error:
             problem = " ".join(str(error).split())[:200]
             raise UsageError(f"ssd:{folder}: cannot be loaded: {problem}") from None
+        # Size and stem identify the weights in records: the file has no name of its
+        # own.
         self.name = f"ssd:{graphs[0].stem}:{weights[0].stat().st_size}"
         names = files("wayword.perception.networks") / "coco.txt"
         self._names = ["-", *names.read_text(encoding="utf-8").splitlines()]
@@ -293,7 +330,10 @@ class Ssd(Perceiver):
         answers = list[list[Box]]()
         for picture in pictures:
             blob = self._cv.dnn.blobFromImage(
-                picture, size=(SIDE, SIDE), swapRB=False, crop=False
+                picture,
+                size=(SIDE, SIDE),
+                swapRB=False,
+                crop=False,
             )
             self._net.setInput(blob)
             # Rows of picture, class, score and the edges as shares of the picture's sides.
@@ -301,6 +341,7 @@ class Ssd(Perceiver):
             rows, columns = picture.shape[:2]
             boxes = list[Box]()
             for _, kind, score, left, top, right, bottom in output:
+                # Class 0 is the background, and gaps have no name.
                 name = "-"
                 if 0 < int(kind) < len(self._names):
                     name = self._names[int(kind)]

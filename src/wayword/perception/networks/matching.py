@@ -43,6 +43,7 @@ SIZE = (460, 800)
 """Rows and columns of the views."""
 TRAINING_HEADINGS = tuple(range(0, 360, 45))
 """Headings (degrees) of the views cut from a training panorama."""
+# Chosen without measurement.
 BATCH = 64  # pictures per batch
 
 
@@ -55,6 +56,7 @@ class PanoramaPictures:
     """
 
     def __init__(self, folder: Path, nodes: Path) -> None:
+        # An early error: later each panorama would be a missing file.
         if not folder.is_dir():
             raise UsageError(f"images={folder}: no such folder")
         self.folder = folder
@@ -66,6 +68,8 @@ class PanoramaPictures:
 
     @cached_property
     def training(self) -> Sequence[str]:
+        # Panoramas without a picture are left out, so a partial folder gives partial
+        # standards.
         return [
             name
             for name, _, area in self._node_rows
@@ -73,12 +77,16 @@ class PanoramaPictures:
         ]
 
     def view(self, panorama: str, heading: float) -> Picture | None:
+        """Return the view of a panorama (460, 800, 3) towards a heading (degrees); None
+        without a picture."""
         path = self._path(panorama)
         if path is None:
             return None
+        # The picture's middle faces its yaw, so the angle is relative to that.
         return cut(pictures.cached_read(path), heading - self.yaws.get(panorama, 0.0))
 
     def _path(self, panorama: str) -> Path | None:
+        # A name comes from a data set and must not leave the folder.
         if "/" in panorama or "\\" in panorama:
             return None
         return pictures.picture_at(self.folder / panorama)
@@ -86,6 +94,8 @@ class PanoramaPictures:
     @cached_property
     def _node_rows(self) -> Sequence[tuple[str, float, str]]:
         rows = []
+        # Bytes that are no UTF-8 are replaced: names of panoramas are ASCII, other
+        # columns are not read.
         text = read_bytes(self._nodes).decode("utf-8", "replace")
         for number, line in enumerate(text.splitlines(), 1):
             try:
@@ -119,13 +129,19 @@ class ClipScores(StandardizedScorer):
         self.name = f"neural:{encoder.name}"
         self._texts: dict[str, Scores] = {}
         self._view = lru_cache(maxsize=4096)(self._embed_view)
+        # The set of training panoramas is part of the key, as standards depend on it.
         names = hashlib.sha256("\n".join(pictures.training).encode()).hexdigest()
         self.identity = f"{encoder.name} {pictures.folder.resolve()} {names}"
         super().__init__(cache)
 
     def raw_scores(
-        self, scene: str, place: str, headings: Sequence[int], phrases: Sequence[str]
+        self,
+        scene: str,
+        place: str,
+        headings: Sequence[int],
+        phrases: Sequence[str],
     ) -> Scores:
+        # Unit vectors, so a product is the cosine.
         texts = self._embed_texts(phrases)
         scores = np.full((len(phrases), len(headings)), np.nan)
         for column, heading in enumerate(headings):
@@ -135,10 +151,13 @@ class ClipScores(StandardizedScorer):
         return scores
 
     def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
+        # Without pictures of the training area nothing can be standardized.
         views = self._training
         standards = dict[str, Standard]()
         if not len(views):
             return {}
+        # In the type of the stored views: a copy of them as doubles would take
+        # gigabytes.
         for landmark, text in zip(landmarks, self._embed_texts(landmarks), strict=True):
             scores = np.asarray(views @ text.astype(views.dtype), np.float64)
             standards[landmark] = float(scores.mean()), float(scores.std())
@@ -149,6 +168,7 @@ class ClipScores(StandardizedScorer):
         return None if view is None else self._encoder.pictures([view])[0]
 
     def _embed_texts(self, phrases: Sequence[str]) -> Scores:
+        # Each phrase once, since the same landmarks return at every step.
         new_phrases = [
             phrase for phrase in dict.fromkeys(phrases) if phrase not in self._texts
         ]
@@ -183,6 +203,7 @@ class ClipScores(StandardizedScorer):
             if batch and (len(batch) >= BATCH or panorama == training[-1]):
                 parts.append(self._encoder.pictures(batch))
                 batch = []
+        # One column at least, so that an empty set has a shape.
         vectors = np.zeros((0, 1), np.float32)
         if parts:
             vectors = np.concatenate(parts).astype(np.float32)
@@ -228,6 +249,7 @@ class TransformersEncoder(Network):
 def neural_scorer(model: str, image_folder: str, nodes_file: str) -> Perceiver:
     """Return the landmark scores of a CLIP or SigLIP model, loaded once per process. Raises
     ``UsageError`` if a folder or a package is missing."""
+    # Both are needed: pictures alone do not say which panoramas are for training.
     if not image_folder or not nodes_file:
         raise UsageError(
             "scores=neural needs panorama pictures and the graph's nodes.txt, which marks the "
@@ -235,7 +257,9 @@ def neural_scorer(model: str, image_folder: str, nodes_file: str) -> Perceiver:
         )
     pictures = PanoramaPictures(Path(image_folder), Path(nodes_file))
     return ClipScores(
-        TransformersEncoder(model), pictures, cache_folder() / "landmarks"
+        TransformersEncoder(model),
+        pictures,
+        cache_folder() / "landmarks",
     )
 
 
@@ -258,16 +282,20 @@ class ListTagger(Perceiver):
         model, _, path = weights.partition(",")
         self._encoder = TransformersEncoder(model)
         self._words = indoor_words(path)
+        # A deviation needs at least two words.
         if len(self._words) < 2:
             raise UsageError(f"tags: {path}: must have at least two lines")
         self._texts = self._encoder.texts([TAGGED.format(word) for word in self._words])
         self.name = f"tags:{weights}:{len(self._words)}"
 
     async def tags(self, pictures: Sequence[Picture]) -> list[list[str]]:
+        # Every word against every picture at once.
         scores = self._encoder.pictures(pictures) @ self._texts.T
         cutoffs = scores.mean(axis=1) + MARGIN * scores.std(axis=1)
         order = np.argsort(-scores, axis=1)[:, :MAX_TAGS]
         tags = []
+        # The best words, of those only the outstanding ones: a picture of a wall may
+        # have none.
         for row, cutoff, ranked in zip(scores, cutoffs, order, strict=True):
             tags.append([self._words[n] for n in ranked if row[n] > cutoff])
         return tags

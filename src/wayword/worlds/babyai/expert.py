@@ -146,7 +146,6 @@ def _skip_pickup(bot: Any, level: Level) -> None:
         del bot.stack[-2:]  # last in, first out: go to the object, and pick it up
 
 
-# Chosen without measurement.
 MAX_SKILLS = 60  # skills tried per clause: several times what the largest level needs
 
 

@@ -166,8 +166,8 @@ class LevelWalker:
         if held is None:
             raise SkillFailed("hands_empty", {})
 
-        # The square in front must be empty, seen, and next to the object.
         def is_goal(_: Square, front: Square) -> bool:
+            # The square in front must be empty, seen, and next to the object.
             is_free = front in self.explored and self.level.at(*front) is None
             return is_free and abs(front[0] - place[0]) + abs(front[1] - place[1]) == 1
 
@@ -315,8 +315,6 @@ class BabyAIWorld(World):
             raise DataError(where, "field 'scene'", problem)
         seed = episode.start.get("seed")
         if not isinstance(seed, int) or seed < 0:
-            # True is an integer in Python, and a seed of the wrong type would draw
-            # another level.
             raise DataError(
                 where,
                 "field 'seed'",

@@ -444,7 +444,7 @@ def _cheapest_chain(
             # If none has room, one is emptied later.
             stops.append(_with_room(skills, example, places) or places)
         chains.append(cheapest(skills.world, skills.actor, stops))
-    # The first that exists: ties among the sets are rare and cost little.
+    # The first chain that exists, in the order of the objects.
     chain = next((chain for chain in chains if chain), None)
     if chain is None:
         raise PlanningFailed(

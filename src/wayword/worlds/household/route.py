@@ -24,7 +24,7 @@ from wayword.worlds.household.verbs import Body
 
 PLANNING_MARGIN = -0.5 * SLACK
 """Metres added to a radius: half the overlap of a step, so that rounding fails no planned step."""
-# Chosen without measurement; a team of unlike bodies uses a handful.
+# Chosen without measurement.
 MOST_LATTICES = 64  # per layout; bounds the memory of bodies with many step sizes
 
 

@@ -114,9 +114,9 @@ def with_reason(skill: Skill) -> Skill:
 
     # The name of the skill is the key of its reason.
     @wraps(skill)
-    # The reason is worded now: when the skill has done its work, it would no longer be
-    # true.
     def run_with_reason(skills: Skills, *args: Any, **options: Any) -> ActionPlan:
+        # The reason is worded now: when the skill has done its work, it would no longer
+        # be true.
         skills.reasons.append(skills.reason(skill.__name__, *args, *options.values()))
         try:
             yield from skill(skills, *args, **options)

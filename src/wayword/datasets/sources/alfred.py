@@ -90,10 +90,12 @@ class Trajectories:
 
     def __init__(self, folder: Path, split: str, file: str = "") -> None:
         own = Path(file)
+        # A user's own file replaces the split's.
         if file:
             self.path = find(own.parent, own.name)
         else:
             self.path = find(folder, FILES.format(split=split))
+        # One record at a time: a line holds a whole trajectory.
         self._record = lru_cache(maxsize=1)(
             lambda line: parse_at(self.path, f"line {line}", self._lines[line])
         )
@@ -102,12 +104,14 @@ class Trajectories:
     @cached_property
     def _lines(self) -> dict[int, bytes]:
         lines = read_bytes(self.path).splitlines()
+        # By line number, as errors and the index name lines.
         return {number: line for number, line in enumerate(lines, 1) if line.strip()}
 
     def index(self) -> Iterator[AlfredEntry]:
         """Yield the entry of each line, in file order."""
         for line in self._lines:
             where = f"line {line}"
+            # A broken line is skipped or raised, as the caller has chosen.
             with one_record(self.path, where):
                 raw = self._record(line)
                 scene = read_field(self.path, where, raw, "scene", dict)
@@ -136,6 +140,7 @@ class Trajectories:
         y = float(read_field(path, where, action, "z", NUMBER))
         turn = float(read_field(path, where, action, "rotation", NUMBER))
 
+        # Poses name objects by label and a number of Unity's, which is not needed.
         poses = []
         for n, pose in enumerate(read_field(path, where, scene, "object_poses", list)):
             at = f"{where}, object_poses {n}"
@@ -161,6 +166,7 @@ class Trajectories:
 
         # Furniture that the plan names: its label, and its position in cells.
         named = []
+        # Plans are optional: some published records have none.
         for step in (raw.get("plan") or {}).get("high_pddl", ()):
             action = step.get("planner_action", {})
             receptacle = action.get("coordinateReceptacleObjectId")
@@ -221,10 +227,12 @@ def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
     then small objects in the order of ``object_poses``. Raises ``DataError``."""
     name = trajectory.entry.scene
     published = ithor.records(folder, name)
+    # The label alone decides the size: shapes of single objects were not published.
     furniture_records = [r for r in published if not r.pickupable]
     # Small objects, with the box of an object of the label: in this scene, else in the first one
     # that has any.
     small_records = []
+    # Reversed, so that the first object of each label wins.
     examples = {r.label: r for r in reversed(published) if r.pickupable}
     for pose, item in zip(trajectory.poses, item_ids(trajectory.poses), strict=True):
         listed = BOX_LABELS.get(pose.label, pose.label)
@@ -232,6 +240,7 @@ def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
         if example is None:
             problem = f"has no object of type {pose.label!r}, which trajectories in {name} contain"
             raise DataError(folder / ithor.OBJECTS, "", problem, "fetch both again")
+        # The pose's own label is kept even if another one lent the box.
         example = replace(example, id=item, label=pose.label)
         small_records.append(thor.move_record(example, pose.position, pose.heading))
 
@@ -239,11 +248,13 @@ def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
     updated = []
     for record in (*furniture_records, *small_records):
         flags = set(record.flags)
+        # ALFRED's option: everything starts dirty and empty.
         if trajectory.dirty_and_empty and record.pickupable:
             if "dirtyable" in flags:
                 flags.add("isDirty")
             if "canFillWithLiquid" in flags:
                 flags.discard("isFilledWithLiquid")
+        # Toggles list every object of a label.
         if record.label in trajectory.toggles:
             flags.discard("isToggled")
             if trajectory.toggles[record.label]:
@@ -264,13 +275,16 @@ def item_ids(poses: Iterable[ObjectPose]) -> list[str]:
     for pose in poses:
         x, y, z = pose.position
         name = f"{pose.label}|{x:+06.2f}|{z:+06.2f}|{y:+06.2f}"
+        # Two objects in one place are rare but exist.
         count[name] += 1
         ids.append(f"{name}|{count[name]}" if count[name] > 1 else name)
     return ids
 
 
 def furniture(
-    folder: Path, trajectory: AlfredTrajectory, label: str
+    folder: Path,
+    trajectory: AlfredTrajectory,
+    label: str,
 ) -> tuple[str, ...]:
     """Return the ids of all furniture with a label in a trajectory's scene.
 
@@ -283,10 +297,13 @@ def furniture(
     holders = [
         r for r in fixed if thor.preposition(r) and r.label not in BUILT_IN_LABELS
     ]
+    # Names of small objects are never furniture.
     small_labels = {pose.label for pose in trajectory.poses}
     labels = {r.id: r.label for r in fixed}
+    # Only furniture that the plan names may be renamed.
     for old_label, place in trajectory.named:
         away = {r.id: math.dist(place[:2], r.position[:2]) for r in fixed}
+        # A lamp has no receptacle to be matched.
         is_known = any(r.label == old_label and away[r.id] <= SAME_PLACE for r in fixed)
         if is_known or old_label in small_labels or old_label.endswith("Lamp"):
             continue
@@ -298,8 +315,10 @@ def furniture(
             if away[r.id] <= tolerance:
                 candidates.append((away[r.id], r.id))
         if candidates:
+            # Of equal distances, the id decides.
             labels[min(candidates)[1]] = old_label
     matches = tuple(name for name, each in labels.items() if each == label)
+    # If the old label matched nothing, the new one counts.
     return matches or tuple(r.id for r in fixed if r.label == label)
 
 
@@ -347,27 +366,34 @@ NEEDS: dict[str, tuple[str, ...]] = {
 
 
 def goals(
-    kind: str, ids: Mapping[str, conditions.Ids], sliced: bool = False
+    kind: str,
+    ids: Mapping[str, conditions.Ids],
+    sliced: bool = False,
 ) -> tuple[conditions.GoalCondition, ...]:
     """Return the goal conditions of a task type; ``ids``: role -> interchangeable objects."""
     objects = ids["object"]
+    # Places are absent for a task with a lamp.
     places = ids.get("receptacle", ())
     count = 2 if kind == chores.PICK_TWO else 1
     traits: tuple[conditions.Trait, ...] = ()
     required: list[conditions.GoalCondition] = []
+    # Sliced is a condition of its own, and part of all others.
     if sliced:
         traits = (("sliced", True),)
         required.append(conditions.Has(objects, traits, count))
+    # Two conditions: the object in hand, and the lamp lit.
     if kind == chores.LOOK_IN_LIGHT:
         required.append(conditions.Held(objects))
         required.append(conditions.Lit(ids["lamp"]))
     elif kind == chores.PICK_STACK:
         movables = ids["movable"]
+        # Three conditions, as in ALFRED: the object, the movable, and both together.
         required.append(conditions.Inside(objects, movables, traits))
         required.append(conditions.Inside(movables, places))
         required.append(conditions.Stacked(objects, movables, places, traits))
     else:
         required.append(conditions.Inside(objects, places, traits, parts=count))
+    # Two more for a treatment: done at all, and done before it was put down.
     if kind in TREATMENTS:
         treated = (*traits, (TREATMENTS[kind], True))
         required.append(conditions.Has(objects, treated))
@@ -404,11 +430,13 @@ class Alfred:
         self._read = Trajectories(folder, split, file)
         # The index takes a reading of the full file, so it is cached.
         sources = (self._read.path, *ithor.files(folder, ()).values())
+        # Collecting bad records needs all of them read now.
         if collects_bad_records():
             survey = self._survey()
         else:
             survey = cached_json("alfred-1", sources, self._survey)
         entries = [(AlfredEntry(*entry), cause) for *entry, cause in survey]
+        # An empty kind takes all.
         entries = [pair for pair in entries if kind in ("", pair[0].kind)]
         causes = [cause for _, cause in entries if cause]
         self.omissions: Mapping[str, int] = dict(Counter(causes))
@@ -419,6 +447,7 @@ class Alfred:
         for entry in self._entries.values():
             self._order += [(entry, number) for number in range(entry.annotations)]
         self.tasks = DrawnTasks(len(self._order), self._task, self._id)
+        # A scene takes longer than an episode, and annotations share it.
         self._scene = lru_cache(maxsize=CACHED_SCENES)(self._build)
 
     def _survey(self) -> list[tuple[Any, ...]]:
@@ -436,6 +465,8 @@ class Alfred:
         return published | ithor.files(self.folder, scenes)
 
     def world(self, episode: Episode) -> HouseholdWorld:
+        # The trajectory, not the room: small objects differ between trajectories of a
+        # room.
         scene, layout = self._scene(str(episode.start["arrangement"]))
         return HouseholdWorld(scene, self._body, layout=layout)
 
@@ -456,6 +487,7 @@ class Alfred:
     def _task(self, number: int) -> Task:
         entry, annotation = self._order[number]
         trajectory = self._read.read(entry)
+        # The nearest cell, as starts come from an older build.
         (x, y), _ = ithor.start(self.folder, entry.scene, *trajectory.start[:2])
         pose = {"x": x, "y": y, "heading": trajectory.start[2]}
         begin = {
@@ -464,16 +496,19 @@ class Alfred:
             "poses": {"agent": pose},
         }
         words, *steps = trajectory.annotations[annotation]
+        # Annotations without steps keep the goal alone.
         if self._instructions == "steps" and steps:
             numbered = (f"{number}. {step}" for number, step in enumerate(steps, 1))
             words = "\n".join((words, STEPS_HEADING, *numbered))
+        # For agents that see pictures; the world itself has no tilt.
         extra: Extra = {"horizon": trajectory.horizon}
         episode = Episode(self._id(number), words, entry.scene, begin, extra=extra)
         ids = self._ids(entry, trajectory)
         sliced = bool(entry.params.get("object_sliced"))
         required = goals(entry.kind, ids, sliced)
         return Task(
-            episode, conditions.HouseholdReference(episode.id, entry.kind, required)
+            episode,
+            conditions.HouseholdReference(episode.id, entry.kind, required),
         )
 
     def _omission(self, entry: AlfredEntry) -> str:
@@ -481,24 +516,31 @@ class Alfred:
         if entry.kind not in NEEDS:
             problem = f"must be a task type of ALFRED, got {entry.kind!r}"
             raise DataError(
-                self._read.path, f"line {entry.line}, field 'task_type'", problem
+                self._read.path,
+                f"line {entry.line}, field 'task_type'",
+                problem,
             )
+        # Nothing to give to an agent.
         if not entry.annotations:
             return "no_annotation"
         trajectory = self._read.read(entry)
+        # Every role must be filled, or the goal is impossible.
         for role, ids in self._ids(entry, trajectory).items():
             if not ids:
                 return f"no_{role}"
         return ""
 
     def _ids(
-        self, entry: AlfredEntry, trajectory: AlfredTrajectory
+        self,
+        entry: AlfredEntry,
+        trajectory: AlfredTrajectory,
     ) -> dict[str, conditions.Ids]:
         """Map the roles of a task to the ids of the objects that fit them."""
         small_ids = item_ids(trajectory.poses)
         ids = dict[str, conditions.Ids]()
         for role in NEEDS[entry.kind]:
             label = entry.params.get(PARAMETERS[role]) or ""
+            # Small objects are matched by label, furniture through the plan.
             if role in ("object", "movable"):
                 ids[role] = tuple(
                     name for name in small_ids if name.partition("|")[0] == label

@@ -69,15 +69,20 @@ def read_cells(path: Path) -> Cells:
         array = read_array(path).astype(np.float64)
     except (OSError, ValueError, TypeError) as error:
         raise DataError(
-            path, "", f"must be a numeric array ({error})", "fetch it again"
+            path,
+            "",
+            f"must be a numeric array ({error})",
+            "fetch it again",
         ) from error
     problem = ""
+    # The file is a user's download, so its shape is checked before use.
     if array.ndim != 2 or array.shape[1] != 2 or not len(array):
         problem = f"must have the shape (P, 2), got {array.shape}"
     elif not (np.abs(array) <= FARTHEST).all():
         problem = f"has a cell more than {FARTHEST:g} m from the origin"
     if problem:
         raise DataError(path, "", problem, "fetch it again")
+    # Whole cells: coordinates are multiples of the grid with rounding noise.
     cells = join_parts((int(i), int(j)) for i, j in np.round(array / GRID).tolist())
     main = sorted(connected_parts(cells)[0])
     return Cells(
@@ -88,6 +93,8 @@ def read_cells(path: Path) -> Cells:
 
 def join_parts(published: Iterable[Cell]) -> tuple[Cell, ...]:
     """Add cells that close one-cell gaps between the largest part and others."""
+    # Offsets up to two along each axis, but not both: a corner is reached along one
+    # cell.
     offsets = range(-WIDEST_GAP, WIDEST_GAP + 1)
     steps = [
         (di, dj)
@@ -100,6 +107,7 @@ def join_parts(published: Iterable[Cell]) -> tuple[Cell, ...]:
         main, *others = connected_parts(cells)
         bridges = []
         for cell, (di, dj) in product(chain.from_iterable(others), steps):
+            # From the smaller parts to the largest one.
             end = (cell[0] + di, cell[1] + dj)
             if end in main:
                 bridges.append(_bridge(cell, end))
@@ -128,9 +136,11 @@ def connected_parts(cells: Iterable[Cell]) -> list[set[Cell]]:
     components = []
     while unvisited:
         part = set[Cell]()
+        # The lowest cell first, so that parts come in a fixed order.
         frontier = [min(unvisited)]
         while frontier:
             i, j = cell = frontier.pop()
+            # A cell may be on the frontier twice.
             if cell in unvisited:
                 unvisited.discard(cell)
                 part.add(cell)
@@ -188,9 +198,12 @@ def from_records(folder: Path, name: str, listed: Records) -> Scene:
     builder = SceneBuilder(name)
     builder.room(room_of(name), shell.outline)
     builder.floor(shell.cells.places, GRID)
+    # Knobs whose objects are not in this scene are left out.
     ids = {record.id for record in listed}
     thor.add_objects(
-        builder, listed, {k: v for k, v in shell.knobs.items() if {k, *v} <= ids}
+        builder,
+        listed,
+        {k: v for k, v in shell.knobs.items() if {k, *v} <= ids},
     )
     return builder.build()
 
@@ -213,7 +226,15 @@ def layout(folder: Path, name: str, variant: Scene | None = None) -> Layout:
 
 
 _footprint = attrgetter(
-    "id", "x", "y", "width", "depth", "bottom", "height", "solid", "opaque"
+    "id",
+    "x",
+    "y",
+    "width",
+    "depth",
+    "bottom",
+    "height",
+    "solid",
+    "opaque",
 )
 """The properties of an object that a layout depends on."""
 
@@ -234,6 +255,7 @@ def start(folder: Path, name: str, x: float, y: float) -> tuple[Point, float]:
     Starts may be off the grid: some files come from a different build of AI2-THOR than the cells.
     """
     main = _frame(folder, name).main
+    # By squared axes, not by walking: the start is at most a few cells away.
     distances = np.hypot(main[:, 0] - x, main[:, 1] - y)
     nearest = int(np.argmin(distances))
     return (float(main[nearest, 0]), float(main[nearest, 1])), float(distances[nearest])
@@ -283,4 +305,5 @@ _read_cached = lru_cache(maxsize=8)(read_json)
 
 def _scene_number(name: str) -> int:
     match = re.fullmatch(r"FloorPlan(\d+)", name)
+    # 100 is no room: an unknown name gets its error there.
     return int(match[1]) if match else 100

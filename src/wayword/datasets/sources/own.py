@@ -158,7 +158,11 @@ class RoomEntry(FileFields):
         x, y = self.at
         width, depth = self.size
         return floorplans.PlanRoom(
-            self.name, x, y, round(x + width, 4), round(y + depth, 4)
+            self.name,
+            x,
+            y,
+            round(x + width, 4),
+            round(y + depth, 4),
         )
 
 
@@ -261,7 +265,10 @@ class Record(NamedTuple):
         """Return the error for the record or for one of its fields."""
         parts = [self.record, f"field {field!r}" if field else ""]
         return DataError(
-            self.path, ", ".join(part for part in parts if part), problem, remedy
+            self.path,
+            ", ".join(part for part in parts if part),
+            problem,
+            remedy,
         )
 
     def entry(self, model: type[E], values: Any) -> E:
@@ -319,7 +326,8 @@ def read_home(path: Path, task: TaskEntry, name: str) -> Home:
         where = Record(path, f"room {m}")
         if a.name == b.name:
             raise where.error(
-                f"{b.name!r} is also the name of another room", field="name"
+                f"{b.name!r} is also the name of another room",
+                field="name",
             )
         overlap_x = min(a.x1, b.x1) - max(a.x0, b.x0)
         overlap_y = min(a.y1, b.y1) - max(a.y0, b.y0)
@@ -352,12 +360,16 @@ def read_home(path: Path, task: TaskEntry, name: str) -> Home:
             return Home(name, scene, layout, starts)
         problem = "has rooms or furniture that cannot be reached on foot"
     raise Record(path).error(
-        problem, "enlarge rooms or list less furniture", field="rooms"
+        problem,
+        "enlarge rooms or list less furniture",
+        field="rooms",
     )
 
 
 def _read_doors(
-    path: Path, listed: list[DoorEntry] | None, rooms: list[floorplans.PlanRoom]
+    path: Path,
+    listed: list[DoorEntry] | None,
+    rooms: list[floorplans.PlanRoom],
 ) -> list[tuple[floorplans.PlanDoor, bool]]:
     """Read the doors (True if closed); without a list, put one in every shared wall."""
     if listed is None:
@@ -375,14 +387,17 @@ def _read_doors(
         if one == other or door is None:
             problem = f"share no wall that is {DOOR_WALL:g} m long"
             raise where.error(
-                f"{' and '.join(entry.between)} {problem}", field="between"
+                f"{' and '.join(entry.between)} {problem}",
+                field="between",
             )
         doors.append((door, entry.closed))
     return doors
 
 
 def _shared_door(
-    rooms: list[floorplans.PlanRoom], one: int, other: int
+    rooms: list[floorplans.PlanRoom],
+    one: int,
+    other: int,
 ) -> floorplans.PlanDoor | None:
     """Return a door in the middle of a wall shared by two rooms; None if the wall is too short."""
     for vertical, line, low, high in floorplans.shared_walls(rooms[one], rooms[other]):
@@ -397,7 +412,9 @@ def _shared_door(
 
 
 def _place_furniture(
-    rng: Random, plan: floorplans.FloorPlan, listed: list[tuple[int, PieceEntry]]
+    rng: Random,
+    plan: floorplans.FloorPlan,
+    listed: list[tuple[int, PieceEntry]],
 ) -> tuple[list[furniture.FurniturePiece], str]:
     """Place furniture, fixed positions first; name a piece that did not fit: ``the desk in …``."""
     pieces: list[furniture.FurniturePiece] = []
@@ -421,7 +438,10 @@ def _place_furniture(
 
 
 def _piece_at(
-    room: floorplans.PlanRoom, number: int, entry: PieceEntry, spot: tuple[float, float]
+    room: floorplans.PlanRoom,
+    number: int,
+    entry: PieceEntry,
+    spot: tuple[float, float],
 ) -> furniture.FurniturePiece | None:
     """Return a piece centered on a spot (metres from the room's corner), None if it sticks out."""
     spec = furniture.FURNITURE_KINDS[entry.kind]
@@ -443,7 +463,9 @@ def _piece_at(
 
 
 def arrange_objects(
-    path: Path, task: TaskEntry, home: Home
+    path: Path,
+    task: TaskEntry,
+    home: Home,
 ) -> tuple[Arrangement, dict[str, str]]:
     """Place the usual small objects by ``clutter``, then the file's objects, in the home; return
     the arrangement and the ids of named objects."""
@@ -473,7 +495,10 @@ def arrange_objects(
 
 
 def _holder_for(
-    draft: Arrangement, where: Record, entry: ObjectEntry, kind: str
+    draft: Arrangement,
+    where: Record,
+    entry: ObjectEntry,
+    kind: str,
 ) -> HouseObject:
     """Return the first receptacle of the required kind (in its room) with space for an object."""
     place = entry.place
@@ -500,7 +525,9 @@ def check_room(where: Record, room: str, rooms: list[str], field: str = "room") 
     """Raise ``DataError`` for an unknown room; empty means any room."""
     if room and room not in rooms:
         raise where.error(
-            f"there is no room {room!r}", suggest(room, rooms), field=field
+            f"there is no room {room!r}",
+            suggest(room, rooms),
+            field=field,
         )
 
 
@@ -508,7 +535,11 @@ MOST_CONDITIONS = 1_000  # each is checked at every step and planned by the expe
 
 
 def _condition(
-    path: Path, number: int, raw: Any, draft: Arrangement, named: Mapping[str, str]
+    path: Path,
+    number: int,
+    raw: Any,
+    draft: Arrangement,
+    named: Mapping[str, str],
 ) -> goals.GoalCondition:
     """Read condition ``number`` (from 1) of a goal; ``named``: name in the file -> object id.
     Raises ``DataError``."""
@@ -518,7 +549,8 @@ def _condition(
     ((kind, fields),) = raw.items()
     if kind not in CONDITIONS:
         raise where.error(
-            f"there is no condition {kind!r}", suggest(str(kind), list(CONDITIONS))
+            f"there is no condition {kind!r}",
+            suggest(str(kind), list(CONDITIONS)),
         )
     where = Record(path, f"goal {number} ({kind})")
     entry: Any = where.entry(CONDITIONS[kind], fields)
@@ -559,7 +591,8 @@ def _condition(
     if kind == "has":
         if not traits:
             raise where.error(
-                "has no required state", f"add one of {', '.join(states)}"
+                "has no required state",
+                f"add one of {', '.join(states)}",
             )
         return goals.Has(objects, traits, entry.count)
     places = ids("place", entry.room)
@@ -615,7 +648,9 @@ def read_tasks(path: Path) -> list[TaskFile]:
             name = task.case.task.episode.id
             if tasks.setdefault(name, task) is not task:
                 raise DataError(
-                    task.path, "field 'name'", f"{name!r} is the name of two tasks"
+                    task.path,
+                    "field 'name'",
+                    f"{name!r} is the name of two tasks",
                 )
     return list(tasks.values())
 
@@ -712,14 +747,20 @@ def accept(path: Path, target_path: Path | None = None) -> list[TaskFile]:
         assert isinstance(reference, goals.HouseholdReference)
         if reference.met(world.state()) == reference.parts():
             raise DataError(
-                path, "field 'goal'", "is met at the start", "require a change"
+                path,
+                "field 'goal'",
+                "is met at the start",
+                "require a change",
             )
         try:
             steps = len(source.solve(item))
         except PlanningFailed as reason:
             remedy = "check that the home has the objects and tools, and that no goals conflict"
             raise DataError(
-                path, "", f"the expert cannot solve this: {reason}", remedy
+                path,
+                "",
+                f"the expert cannot solve this: {reason}",
+                remedy,
             ) from reason
         if steps > task.max_steps:
             problem = (
@@ -773,7 +814,9 @@ class _FileSource(SolvableHousehold):
     files: Mapping[str, Path]
 
     def __init__(
-        self, tasks: Sequence[TaskFile], settings: homes.HomesSettings
+        self,
+        tasks: Sequence[TaskFile],
+        settings: homes.HomesSettings,
     ) -> None:
         self._cases = {task.case.task.episode.id: task.case for task in tasks}
         self._body = settings.make_body()

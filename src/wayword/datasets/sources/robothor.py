@@ -121,6 +121,8 @@ class _Grid:
         covered = np.zeros(self.shape, dtype=np.bool_)
         for west, south, east, north in boxes:
             i0 = round((west - by - self.x) / SPACING)
+            # Rounded like the points above, so that a box covers the cells of its own
+            # corners.
             j0 = round((south - by - self.y) / SPACING)
             i1 = round((east + by - self.x) / SPACING)
             j1 = round((north + by - self.y) / SPACING)
@@ -135,6 +137,7 @@ def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     The rules are those at the head of this file, in the same order.
     """
     grid = _grid_around(furnishings)
+    # One mask per furnishing, as its own furniture decides where a body could be.
     free_cells = np.stack([_free_cells(grid, evidence) for evidence in furnishings])
     open_areas = [_grow(cells, OPEN_RADIUS) for cells in free_cells]
     open_cells = np.asarray(np.any(open_areas, axis=0))
@@ -144,6 +147,7 @@ def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     # Proven walls: no furniture explains why no body was there, or they hide a target nearby.
     unfurnished = [~grid.boxes(evidence.boxes, EXPLAINED_M) for evidence in furnishings]
     proven_wall = np.asarray(~open_cells & np.any(unfurnished, axis=0))
+    # Short pieces are noise: a few cells that no episode happened to cross.
     _drop_short_pieces(proven_wall)
     for evidence, boxes in zip(furnishings, furniture, strict=True):
         proven_wall |= grid.points(_sample(evidence.hidden)) & ~open_cells & ~boxes
@@ -162,6 +166,7 @@ def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     walls = np.stack([wall & ~boxes for boxes in furniture])
 
     # Thin diagonal segments must stay connected, so they are drawn three cells wide.
+    # Paths go through the walls' safety distance, so their cells are free by evidence.
     path_lines = [grid.points(_sample(evidence.paths)) for evidence in furnishings]
     path_cells = np.stack([_grow(cells, SPACING) for cells in path_lines])
     return Floors(grid.x, grid.y, (free_cells | path_cells) & ~walls, walls)
@@ -175,6 +180,7 @@ def _grid_around(furnishings: Sequence[Evidence]) -> _Grid:
         points.append(evidence.paths.reshape(-1, 2))
         points.append(np.array(evidence.boxes).reshape(-1, 2))
     all_points = np.concatenate(points)
+    # On the grid of starts, so that starts are centers of cells.
     low = np.floor((all_points.min(axis=0) - OUTER_WALL) / GRID) * GRID
     high = np.ceil((all_points.max(axis=0) + OUTER_WALL) / GRID) * GRID
     columns, rows = np.round((high - low) / SPACING).astype(int).tolist()
@@ -185,6 +191,7 @@ def _drop_short_pieces(wall: Bools) -> None:
     """Clear connected pieces whose longer side is below ``SHORTEST_WALL``."""
     from scipy.ndimage import find_objects, label
 
+    # In place: the caller owns the mask.
     pieces, _ = label(wall)
     for number, box in enumerate(find_objects(pieces), 1):
         longer_side = max(side.stop - side.start for side in box)
@@ -213,6 +220,7 @@ def _off_free_cells(free_cells: Bools) -> Bools:
 def _free_cells(grid: _Grid, evidence: Evidence) -> Bools:
     """Mask of free cells: starts, paths, and lines between adjacent starts (diagonals included),
     with gaps up to twice ``GAP_RADIUS`` closed."""
+    # Whole numbers of grid steps can be compared exactly.
     starts = {(round(x / GRID), round(y / GRID)) for x, y in evidence.starts.tolist()}
     segments = []
     for i, j in starts:
@@ -233,6 +241,7 @@ def _sample(lines: Floats) -> Floats:
     start = lines[:, :2]
     extent = lines[:, 2:] - start
     length = np.hypot(extent[:, 0], extent[:, 1])
+    # At most half a cell apart, so no cell on the line is skipped.
     count = np.ceil(length / (SPACING / 2)).astype(np.intp) + 1
     # All lines in one array: ``line`` is the number of the line of each point.
     line = np.repeat(np.arange(len(lines)), count)
@@ -250,6 +259,7 @@ def _lengthen_walls(proven: Bools, opened: Bools) -> Bools:
         open_after[:-step] |= opened[step:]
     thin_walls = proven & open_before & open_after
 
+    # Beyond this length, furniture alone does not explain a missing wall.
     longest = round(MAX_WALL_EXTENSION / SPACING)
     extension = np.zeros_like(proven)
     for row in np.flatnonzero(thin_walls.any(axis=1)).tolist():
@@ -257,6 +267,7 @@ def _lengthen_walls(proven: Bools, opened: Bools) -> Bools:
             if last - first + 1 < SHORTEST_WALL / SPACING:
                 continue
             # An end without an open cell ahead stays where it is.
+            # Up to the next open cell: a wall ends where bodies pass.
             start = first
             end = last
             open_left = np.flatnonzero(opened[row, :first])
@@ -274,8 +285,10 @@ def _bridge_gaps(proven: Bools, maybe: Bools) -> Bools:
     wall = proven.copy()
     for row in range(len(wall)):
         for first, last in _true_runs(maybe[row] & ~proven[row]):
+            # Both ends must be proven walls, and the gap short.
             has_both_ends = first > 0 and last + 1 < wall.shape[1]
             if has_both_ends and last - first < LONGEST_BRIDGE / SPACING:
+                # True only between two proven cells.
                 wall[row, first : last + 1] = (
                     proven[row, first - 1] and proven[row, last + 1]
                 )
@@ -293,6 +306,7 @@ def _grow(cells: Bools, margin: float) -> Bools:
 
 def _true_runs(row: Bools) -> list[tuple[int, int]]:
     """Return the first and last index of each run of true values."""
+    # Padding makes a run at the edge start and end like any other.
     steps = np.diff(np.concatenate(([False], row, [False])).astype(np.int8))
     firsts = np.flatnonzero(steps == 1)
     lasts = np.flatnonzero(steps == -1) - 1
@@ -323,6 +337,7 @@ def outline(floors: Floors, number: int) -> list[tuple[Point, Point]]:
 def _runs_of_edges(wall: Bools) -> Iterator[tuple[float, float, float]]:
     """Yield the edges along the rows of a mask: across, from, to, in metres from the center of the
     first cell."""
+    # Everything outside the grid is wall, which closes the outline.
     padded = np.pad(wall, ((1, 1), (0, 0)), constant_values=True)
     edges = padded[:-1] != padded[1:]  # edge j is below cell j
     for j in np.flatnonzero(edges.any(axis=1)).tolist():
@@ -349,6 +364,7 @@ class EpisodeTexts(Sequence[bytes]):
     takes 100 times as long as the one that is needed, and three times the memory."""
 
     def __init__(self, text: bytes) -> None:
+        # Brackets by number, not by parsing: only their order matters.
         characters = np.frombuffer(text, np.uint8)
         opening = np.flatnonzero(characters == ord("{"))
         closing = np.flatnonzero(characters == ord("}"))
@@ -360,6 +376,7 @@ class EpisodeTexts(Sequence[bytes]):
         self._ends = closing[opened_before == np.arange(len(closing)) + 1] + 1
         # False where braces in names, or damage, may have led to wrong cuts.
         is_balanced = len(opening) == len(closing)
+        # A regular file has one start position in each cut.
         self.is_regular = is_balanced and len(self._starts) == text.count(EPISODE)
 
     def __len__(self) -> int:
@@ -391,14 +408,18 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
     the scene (``is_independent``). A scene without object metadata (as in the test split) has no
     objects, and its floor is inferred from starts only.
     """
+    # A score must not depend on the paths of the episodes that it scores.
     excluded = ""
     if evaluated and is_independent(folder, name, evaluated):
         excluded = evaluated
     names, floors = floors_of(folder, apartment_of(name), excluded)
     if name not in names:
         raise DataError(
-            folder / "episodes", f"scene {name!r}", "has no episodes in any split"
+            folder / "episodes",
+            f"scene {name!r}",
+            "has no episodes in any split",
         )
+    # Furnishings share walls but not furniture, so each has its own floor.
     number = names.index(name)
     free = floors.free[number]
     rows, columns = free.shape
@@ -411,6 +432,7 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
     corners = ((west, south), (east, south), (east, north), (west, north))
     builder = SceneBuilder(name)
     builder.room("apartment", corners, walls=False)
+    # Inferred walls follow the grid, and are merged to straight runs.
     for a, b in outline(floors, number):
         builder.wall(a, b)
     free_rows, free_columns = np.nonzero(free)
@@ -423,7 +445,9 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
 
 @lru_cache(maxsize=16)
 def floors_of(
-    folder: Path, apartment: str, excluded: str = ""
+    folder: Path,
+    apartment: str,
+    excluded: str = "",
 ) -> tuple[tuple[str, ...], Floors]:
     """Return the furnishings of an apartment with episodes in any split (except ``excluded``), and
     their floors. Raises ``DataError`` for an apartment without episodes."""
@@ -431,11 +455,14 @@ def floors_of(
     for split in SPLITS:
         if split == excluded:
             continue
+        # Sorted, as folders list files in any order.
         paths = sorted((folder / "episodes" / split).glob(f"{apartment}_*.json*"))
         found += [(path.name.partition(".")[0], path) for path in paths]
     if not found:
         raise DataError(
-            folder / "episodes", f"apartment {apartment!r}", "is not in any split"
+            folder / "episodes",
+            f"apartment {apartment!r}",
+            "is not in any split",
         )
     # By number: as texts, _10 would come before _2.
     scenes = {name for name, _ in found}
@@ -446,6 +473,7 @@ def floors_of(
     metadata = files.find_any(folder, METADATA)
     if metadata:
         sources.append(metadata)
+    # The version, too: a changed rule must not meet old arrays.
     digest = hashlib.sha256(f"{VERSION}".encode())
     for path in sources:
         digest.update(path.read_bytes())
@@ -470,6 +498,7 @@ def is_independent(folder: Path, scene: str, evaluated: str) -> bool:
         paths = (folder / "episodes" / split).glob(f"{scene}.json*")
         return sum(files.read_bytes(path).count(EPISODE) for path in paths)
 
+    # With as many episodes elsewhere, little is lost by leaving the split out.
     others = sum(count(split) for split in SPLITS if split != evaluated)
     return others > 0 and others >= count(evaluated)  # most scenes are in one split
 
@@ -488,6 +517,7 @@ def _evidence(folder: Path, name: str, found: Sequence[tuple[str, Path]]) -> Evi
             where = f"record {number}"
             start = point_of(path, where, record, "initial_position")
             corners = corners_of(path, where, record)
+            # Sets: episodes repeat starts and segments hundreds of times.
             starts.add(start)
             segments.update((*a, *b) for a, b in pairwise(corners))
             label = files.read_field(path, where, record, "object_type", str)
@@ -495,12 +525,19 @@ def _evidence(folder: Path, name: str, found: Sequence[tuple[str, Path]]) -> Evi
             if not corners or target is None:
                 continue  # records of the test split have no path
             middle = target.center[:2]
+            # A path ends where its target is in view.
             visible.add((*corners[-1], *middle))
             length = files.read_field(
-                path, where, record, "shortest_path_length", (int, float)
+                path,
+                where,
+                record,
+                "shortest_path_length",
+                (int, float),
             )
+            # Near its target, yet walking on: something hid it.
             if length > FAR and _distance_to(_box(target), start) <= NEAR:
                 hidden.add((*start, *middle))
+    # High objects let bodies pass below, so they explain nothing.
     boxes = [_box(record) for record in records if record.bottom < LOWEST_EDGE]
     return Evidence(
         np.array(sorted(starts)),
@@ -524,6 +561,7 @@ def _distance_to(box: Box, point: Point) -> float:
     """Return the distance from a point to the nearest point of a box, 0 inside, in metres."""
     west, south, east, north = box
     x, y = point
+    # 0 on the axes along which the point is within the box.
     dx = max(west - x, x - east, 0.0)
     dy = max(south - y, y - north, 0.0)
     return float(np.hypot(dx, dy))
@@ -559,4 +597,5 @@ def _floor_xy(path: Path, where: str, point: Any) -> Point:
     # Unity's y axis points up, so the floor is x and z.
     x = float(files.read_field(path, where, point, "x", (int, float)))
     z = float(files.read_field(path, where, point, "z", (int, float)))
+    # Rounded, so that equal positions compare equal.
     return round(x, 2), round(z, 2)

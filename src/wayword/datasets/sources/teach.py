@@ -132,7 +132,9 @@ def read_classes(folder: Path) -> dict[str, tuple[str, ...]]:
     for kind, names in record.items():
         if not isinstance(names, Sequence) or isinstance(names, str):
             raise DataError(
-                path, f"type {kind!r}", f"must be a list of classes, got {names!r}"
+                path,
+                f"type {kind!r}",
+                f"must be a list of classes, got {names!r}",
             )
         if kind.endswith(CUT_ENDINGS):
             continue  # the same object before cutting is already listed
@@ -278,7 +280,9 @@ class Compiled:
         return tuple(conditions)
 
     def add_relation(
-        self, parts: Mapping[str, CompiledPart], relation: Relation
+        self,
+        parts: Mapping[str, CompiledPart],
+        relation: Relation,
     ) -> None:
         """Put the heads of a relation in or on its tail."""
         heads: list[Dish] = []
@@ -313,7 +317,10 @@ class Compiled:
 
 
 def compile_task(
-    definition: Definition, params: tuple[str, ...], classes: Classes, scene: Scene
+    definition: Definition,
+    params: tuple[str, ...],
+    classes: Classes,
+    scene: Scene,
 ) -> Compiled:
     """Compile a definition to goals in a scene. Raises ``Unbuildable`` if the scene lacks
     objects."""
@@ -354,7 +361,11 @@ class Compiler:
         return built
 
     def _component(
-        self, built: Compiled, each: Component, params: tuple[str, ...], head: bool
+        self,
+        built: Compiled,
+        each: Component,
+        params: tuple[str, ...],
+        head: bool,
     ) -> CompiledPart:
         """Compile a component; ``head``: a relation puts it in or on something."""
         determiner = fill_params(each.determiner, params)
@@ -362,7 +373,10 @@ class Compiler:
         if each.task_name:
             inner_params = tuple(fill_params(p, params) for p in each.task_params)
             return self._inner_task(
-                built, definitions()[each.task_name], inner_params, count
+                built,
+                definitions()[each.task_name],
+                inner_params,
+                count,
             )
 
         # All objects of a kind: one goal per object and trait.
@@ -405,7 +419,9 @@ class Compiler:
         return part
 
     def _conditions(
-        self, each: Component, params: tuple[str, ...]
+        self,
+        each: Component,
+        params: tuple[str, ...],
     ) -> tuple[goals.Ids, tuple[goals.Trait, ...], bool]:
         """Return a component's eligible objects, their required traits, and True for a place."""
         kinds: tuple[str, ...] = ()

@@ -38,6 +38,7 @@ DIRTY_SHARE = 0.25
 """Share of the dirtyable objects that are made dirty."""
 UNDONE_SHARE = 0.7
 """Share of a task's goal states that do not hold at the start."""
+# Chosen without measurement.
 SPOT_TRIES = 12  # random spots tried per surface, since part of it may be out of reach
 SWITCH_M = 0.6
 """Maximum distance (metres) of a light switch from a standing position."""
@@ -64,6 +65,7 @@ class Stage:
 
 def enable(item: HouseObject) -> HouseObject:
     """Add the affordances that these tasks need to an object."""
+    # Most objects need nothing more.
     if item.type not in ABILITIES:
         return item
     item = replace(item, affordances=item.affordances.union(ABILITIES[item.type]))
@@ -73,10 +75,14 @@ def enable(item: HouseObject) -> HouseObject:
 
 
 def furnish(
-    rng: Random, scene: Scene, starts: tuple[Point, ...], from_floor: FromFloor
+    rng: Random,
+    scene: Scene,
+    starts: tuple[Point, ...],
+    from_floor: FromFloor,
 ) -> Scene:
     """Add the objects that these tasks need to a generated home."""
     extras: list[HouseObject] = []
+    # Drawn in a fixed order, since each draw changes the generator's state.
     counters = [o for o in scene.objects if o.type == "counter_top"]
     if counters:
         toaster = _fixture(
@@ -100,15 +106,19 @@ def furnish(
     # Light switches in the middle of walls, on the side of the nearest standing position.
     switch = _fixture("light_switch", "toggleable")
     switches = list[HouseObject]()
+    # All walls in random order: the first that suit are taken.
     for wall in rng.sample(scene.walls, len(scene.walls)):
         x = (wall.a[0] + wall.b[0]) / 2
         y = (wall.a[1] + wall.b[1]) / 2
+        # Squares are enough to compare distances.
         nearest = min(starts, key=lambda at: (at[0] - x) ** 2 + (at[1] - y) ** 2)
         distance = ((nearest[0] - x) ** 2 + (nearest[1] - y) ** 2) ** 0.5
+        # A position on the wall itself has no side.
         if 0.1 < distance <= SWITCH_M and len(switches) < MOST_SWITCHES:
             x = round(x + SWITCH_OFF_WALL * (nearest[0] - x) / distance, 3)
             y = round(y + SWITCH_OFF_WALL * (nearest[1] - y) / distance, 3)
             name = f"light_switch|{len(switches) + 1}"
+            # 1.2 m is a usual height of light switches.
             switches.append(replace(switch, id=name, x=x, y=y, bottom=1.2))
     objects = (*scene.objects, *extras, *switches)
     return replace(scene, objects=tuple(map(enable, objects)))
@@ -118,22 +128,29 @@ def _fixture(kind: str, *affordances: str, **fields: Any) -> HouseObject:
     """Return a small object that cannot be carried."""
     box = (0.0, 0.0, 0.2, 0.2, 0.0, 0.2)
     return HouseObject(
-        f"{kind}|1", kind, *box, affordances=frozenset(affordances), **fields
+        f"{kind}|1",
+        kind,
+        *box,
+        affordances=frozenset(affordances),
+        **fields,
     )
 
 
 def shuffle_room(rng: Random, scene: Scene, from_floor: FromFloor) -> Scene:
     """Move some objects of a published room to other plausible places, and make some dirty."""
     objects = [enable(o) for o in scene.objects]
+    # Receptacles with room for any number, so that nothing has to be cleared.
     unlimited = [o for o in scene.objects if o.receptacle and not o.capacity]
     open_to_all = [o for o in unlimited if "heater" not in o.affordances]
     for n, item in enumerate(objects):
+        # Types without a list of places stay where they are.
         weight_of: Mapping[str, float] = {}
         if "pickupable" in item.affordances and item.type in OBJECTS:
             weight_of = OBJECTS[item.type].places
         holders = [o for o in open_to_all if o.type in weight_of]
         if holders and rng.random() < MOVED_SHARE:
             (holder,) = rng.choices(holders, [weight_of[o.type] for o in holders])
+            # Falls back to its published place if no spot is in reach.
             item = lay_object(rng, item, holder, from_floor, fallback=item)
         if {"pickupable", "dirtyable"} <= item.affordances:
             item = replace(item, dirty=rng.random() < DIRTY_SHARE)
@@ -153,11 +170,14 @@ def lay_object(
     # 0.4 instead of half the free length keeps objects off the edges.
     x_span = 0.4 * max(0.0, holder.width - item.width)
     y_span = 0.4 * max(0.0, holder.depth - item.depth)
+    # All spots are drawn before any is tested: the number of draws never depends on the
+    # layout.
     spots = []
     for _ in range(SPOT_TRIES):
         x = round(holder.x + rng.uniform(-x_span, x_span), 3)
         spots.append((x, round(holder.y + rng.uniform(-y_span, y_span), 3)))
     best = min(spots, key=lambda spot: from_floor(*spot))
+    # The first within reach, so that results vary; else the one closest to it.
     x, y = next((spot for spot in spots if from_floor(*spot) <= REACH_M), best)
     if fallback is not None and from_floor(x, y) > REACH_M:
         return fallback
@@ -172,6 +192,7 @@ def undo_goals(rng: Random, compiled: teach.Compiled, scene: Scene) -> Scene:
     for goal in compiled.every:
         if isinstance(goal, Has):
             traits += [(goal.objects[0], trait) for trait in goal.traits]
+    # Only states that can be undone without moving anything.
     opposites = [
         (t, name, not value) for t, (name, value) in traits if name in ("dirty", "on")
     ]
@@ -185,8 +206,10 @@ def undo_goals(rng: Random, compiled: teach.Compiled, scene: Scene) -> Scene:
 
     # Most of the states; all of them if the others would not leave anything to do.
     drawn = {opposite for opposite in opposites if rng.random() < UNDONE_SHARE}
+    # Sorted, because sets have no order and the result is part of an identity.
     for opposite in sorted(drawn or set(opposites)):
         undo(*opposite)
+    # Everything done already: then all of the states are undone.
     if count_met(compiled, objects) == sum(goal.parts for goal in compiled.goals):
         for opposite in opposites:
             undo(*opposite)
@@ -203,6 +226,7 @@ def undo_goals(rng: Random, compiled: teach.Compiled, scene: Scene) -> Scene:
 
 def count_met(compiled: teach.Compiled, objects: Mapping[str, HouseObject]) -> int:
     """Count the goal parts that hold before the first action."""
+    # The judge's own rule on a state made of the initial scene.
     states = (*STATES, "coffee", "boiled")  # the last two are false at the start
     records: dict[str, dict[str, Any]] = {}
     for item in objects.values():
@@ -226,8 +250,10 @@ def plan_task(compiled: teach.Compiled, scene: Scene) -> tuple[Order, ...]:
     """Return orders that achieve the goals. Raises ``Unbuildable`` if something is missing."""
     planner = Planner(scene)
     for goal in compiled.every:
+        # Goals about all objects of a kind first: dishes may use the same tools.
         planner.meet(goal)
     chosen = planner.choose(compiled.dishes)
+    # Dishes are made before loads, and served last, when everything is ready.
     for dish, item, _ in chosen:
         planner.make(item, dish.traits)
     for _, _, load in chosen:
@@ -252,6 +278,7 @@ class Planner:
         self._holder_of = {o.id: o.parent for o in scene.objects}
         self._changed: dict[tuple[str, str], object] = {}  # (object, state) -> value
         self._switch_of: dict[str, str] = {}
+        # Of two switches for one appliance, the later one counts.
         for switch in scene.objects:
             self._switch_of |= dict.fromkeys(switch.controls, switch.id)
         self._reserved: set[str] = set()
@@ -268,6 +295,7 @@ class Planner:
         places = sorted(
             goal.receptacles, key=lambda r: -sum(r in self._holders(t) for t in items)
         )
+        # A place must take all of them, and have room.
         fitting = [r for r in places if all(self._accepts(r, t) for t in items)]
         place = next((r for r in fitting if self._room(r) >= len(items)), None)
         if place is None:
@@ -282,6 +310,7 @@ class Planner:
         for dish in dishes:
             portions: list[teach.Portion] = []
             for portion in dish.load:
+                # Each object once: a portion of three needs three.
                 portions += [portion] * portion.count
             item = self._best_object(dish.objects, dish.traits, len(portions))
             load = [
@@ -303,6 +332,7 @@ class Planner:
         def missing_traits(item: str) -> int:
             return sum(self._state(item, name) != value for name, value in traits)
 
+        # The first of equals in scene order, so that plans repeat.
         best = min(options, key=missing_traits)
         self._reserved.add(best)
         return best
@@ -310,6 +340,7 @@ class Planner:
     def make(self, item: str, traits: tuple[Trait, ...]) -> None:
         """Give an object its missing traits."""
         for name, value in sorted(traits, key=lambda trait: SEQUENCE.index(trait[0])):
+            # Nothing to do for a state that holds.
             if self._state(item, name) == value:
                 continue
             match name:
@@ -333,20 +364,24 @@ class Planner:
                     self._slice(item)
                 case "boiled":
                     self._boil(item)
+            # Kept, so that later orders know it.
             self._changed[item, name] = value
 
     def serve(self, dish: teach.Dish, item: str, load: list[str]) -> None:
         """Bring a dish to its place, and put its load on it."""
         if dish.at and not any(place in dish.at for place in self._holders(item)):
+            # Free places only, so that serving never clears a table.
             free = [r for r in dish.at if self._accepts(r, item) and self._room(r)]
             if not free:
                 raise Unbuildable(
                     f"no free destination accepts {self._objects[item].type}"
                 )
             self._bring(item, min(free, key=lambda r: self._gap(r, item)))
+        # A load needs a dish that is out of cupboards.
         elif load and not self._in_the_open(item):
             self._bring(item, self._surface(item))
         for each in load:
+            # What lies on the dish already stays.
             if item not in self._holders(each):
                 self._bring(each, item)
 
@@ -356,6 +391,7 @@ class Planner:
             self._treat(item, "filler", without="brewer")
             return
         carries_water = {"fillable", "pickupable"}
+        # Any vessel that fits into the plant's pot.
         vessel = self._nearest(
             lambda o: carries_water <= o.affordances and self._accepts(item, o.id),
             "vessel to water it with",
@@ -366,13 +402,16 @@ class Planner:
 
     def _slice(self, item: str) -> None:
         knife = self._nearest(lambda o: "slicer" in o.affordances, "knife", item)
+        # Slicing needs space around the object.
         if not self._in_the_open(item):
             self._bring(item, self._surface(item))
         self._order("slice", item, knife)
+        # The knife stays next to the slices.
         self._holder_of[knife] = self._holder_of[item]
 
     def _boil(self, item: str) -> None:
         """Boil an object in a pot of water on a burner."""
+        # Heaters that a pot can stand on.
         hobs = [
             o
             for o in self.scene.objects
@@ -395,10 +434,12 @@ class Planner:
         if not self._state(pot, "filled"):
             self._treat(pot, "filler", without="brewer")
             self._changed[pot, "filled"] = True
+        # A hob without a door: a pot does not go into the microwave.
         hob = self._tool(pot, "heater", without="openable")
         self._bring(pot, hob)
         self._bring(item, pot)
         self._run(hob)
+        # Boiling cooks as well.
         self._changed[item, "cooked"] = True
 
     def _treat(self, item: str, kind: str, without: str = "") -> None:
@@ -406,6 +447,7 @@ class Planner:
         tool = self._tool(item, kind, without)
         self._bring(item, tool)
         spec = self._objects[tool]
+        # Appliances with a door run only while it is closed.
         if spec.receptacle == "in" and "openable" in spec.affordances:
             self._order("close", tool)
         self._run(tool)
@@ -418,8 +460,10 @@ class Planner:
 
     def _bring(self, item: str, place: str) -> None:
         """Move an object in or on a receptacle, after clearing it if it is full."""
+        # Already there, directly.
         if self._holder_of[item] == place:
             return
+        # The first in scene order makes way.
         while self._objects[place].capacity and self._room(place) < 1:
             other = next(
                 t for t, at in self._holder_of.items() if at == place and t != item
@@ -433,6 +477,7 @@ class Planner:
 
     def _tool(self, item: str, kind: str, without: str) -> str:
         """Return the appliance to use for an object: toasters first, then the nearest."""
+        # A toaster before a microwave: types in the table come in order of preference.
         order = {name: n for n, name in enumerate(KINDS["heaters"])}
 
         def suits(tool: HouseObject) -> bool:
@@ -442,6 +487,7 @@ class Planner:
 
         def rank(tool: HouseObject) -> tuple[float, ...]:
             is_full = self._room(tool.id) < 1
+            # Types that are not in the table come last; no table has nine.
             return order.get(tool.type, 9), is_full, self._gap(tool.id, item)
 
         return self._best(suits, rank, f"no {kind} accepts {self._objects[item].type}")
@@ -454,6 +500,7 @@ class Planner:
 
     def _surface(self, item: str) -> str:
         """Return the surface to put an object on: the best type, then the nearest."""
+        # The table lists surfaces by preference.
         kinds = KINDS["surfaces"]
         return self._best(
             lambda o: (
@@ -466,7 +513,10 @@ class Planner:
         )
 
     def _nearest(
-        self, suits: Callable[[HouseObject], bool], description: str, near: str
+        self,
+        suits: Callable[[HouseObject], bool],
+        description: str,
+        near: str,
     ) -> str:
         """Return the nearest suitable object; objects in the open come first."""
         return self._best(
@@ -495,6 +545,7 @@ class Planner:
 
     def _furniture(self, item: str) -> HouseObject:
         """Return the outermost holder of an object, or the object itself."""
+        # The last of the chain is the outermost.
         return self._objects[[item, *self._holders(item)][-1]]
 
     def _accepts(self, place: str, item: str) -> bool:
@@ -507,6 +558,7 @@ class Planner:
         bound = self._objects[place].capacity
         if bound:
             return bound - sum(at == place for at in self._holder_of.values())
+        # More than any task moves.
         return 99
 
     def _in_the_open(self, item: str) -> bool:
@@ -529,6 +581,7 @@ class Planner:
 
 # Drawing: parameters that suit a scene, its initial state, and the plan.
 
+# Chosen without measurement.
 TRIES = 12  # draws of parameters before a task counts as unbuildable
 MOST = 5
 """Maximum number of objects for a task about all objects of a kind."""
@@ -551,9 +604,11 @@ class SceneStock:
     def some(self, names: tuple[str, ...], *enable: str, most: int = 99) -> list[str]:
         """Names that match 1 to ``most`` objects, all with the affordances ``enable``."""
         matches = []
+        # Each name once; types first, then classes.
         for name in dict.fromkeys(names):
             items = self.of(name)
             is_able = all(o.affordances.issuperset(enable) for o in items)
+            # All of them must be able, as "all" means each.
             if is_able and 0 < len(items) <= most:
                 matches.append(name)
         return matches
@@ -594,6 +649,7 @@ class DrawnTask:
 def thor_name(kind: str) -> str:
     """Convert ``counter_top`` to ``CounterTop``, AI2-THOR's name of the type."""
     words = [word.capitalize() for word in kind.split("_")]
+    # Irregular names first.
     return _THOR_NAMES.get(kind) or "".join(words)
 
 
@@ -607,6 +663,7 @@ def draw_task(
     stock = SceneStock(scene, classes)
     cause = Unbuildable("not drawn")
     has_params = definition.task_nparams > 0
+    # Without parameters every draw is the same.
     for _ in range(TRIES if has_params else 1):
         try:
             params = draw_params(rng, definition.task_name, stock) if has_params else ()
@@ -617,6 +674,7 @@ def draw_task(
             cause = unfit
             continue
         parts = sum(goal.parts for goal in compiled.goals)
+        # Something must be left to do, and a plan must exist.
         if plan and count_met(compiled, {o.id: o for o in start.objects}) < parts:
             return DrawnTask(definition, params, start, compiled, plan)
         cause = Unbuildable("its goals are met at the start")
@@ -631,6 +689,7 @@ def draw_params(rng: Random, task: str, stock: SceneStock) -> tuple[str, ...]:
             raise Unbuildable(f"no {description}")
         return rng.choice(names)
 
+    # Each draw changes the generator's state, so the order of calls is fixed.
     carried = stock.carried()
     enable = ("dirtyable", "pickupable")
     match task:
@@ -645,7 +704,8 @@ def draw_params(rng: Random, task: str, stock: SceneStock) -> tuple[str, ...]:
             item = one(stock.some(KINDS["sliced"], "sliceable"), "object to slice")
         case "Put All X On Y" | "Put All X In One Y":
             items = one(
-                stock.some(carried, "pickupable", most=MOST), "objects to place"
+                stock.some(carried, "pickupable", most=MOST),
+                "objects to place",
             )
             place = one(stock.places(), "place to put objects")
             return items, stock.of(place)[0].receptacle or "on", place
@@ -653,6 +713,7 @@ def draw_params(rng: Random, task: str, stock: SceneStock) -> tuple[str, ...]:
             names = KINDS["switched"]
             items = one(stock.some(names, "toggleable", most=MOST), "objects to switch")
             # A request for running faucets would be odd.
+            # 0.6 leaves both directions frequent; chosen without measurement.
             is_on = items != "Faucet" and rng.random() < 0.6
             return ("on", "1", items) if is_on else ("off", "0", items)
         case "Breakfast":
@@ -665,6 +726,7 @@ def draw_params(rng: Random, task: str, stock: SceneStock) -> tuple[str, ...]:
             return (*_filling_params(rng), str(rng.randint(0, 2)))
         case "Workspace":
             return _workspace_params(rng)
+    # Only tasks with a number serve on a dish.
     if not task.startswith("N "):
         return (item,)
     dish = one(stock.some(("Bowl", "Plate"), "pickupable"), "bowl or plate")
@@ -676,6 +738,7 @@ def _workspace_params(rng: Random) -> tuple[str, str, str]:
     pens = rng.randint(0, 2)
     books = rng.randint(0, 2)
     laptops = 1
+    # At least one object in total.
     if pens or books:
         laptops = rng.randint(0, 1)
     return str(pens), str(laptops), str(books)
@@ -685,6 +748,7 @@ def _filling_params(rng: Random) -> tuple[str, str]:
     """Draw the numbers of lettuce and tomato slices, at least one in total."""
     lettuce = rng.randint(0, 2)
     tomato = rng.randint(0, 2)
+    # A sandwich or salad needs a filling.
     if not lettuce and not tomato:
         tomato = 1
     return str(lettuce), str(tomato)
@@ -696,6 +760,7 @@ def _draw_meal(rng: Random, spot: Callable[[], str]) -> tuple[str, ...]:
     The order of the draws is part of a task's identity, so it must stay.
     """
     counts = [rng.randint(0, 1) for _ in range(6)]
+    # Fewer than two dishes are no breakfast.
     if sum(counts) < 2:
         counts[0] = counts[1] = 1
     coffees, toasts, potatoes, apples, sandwiches, salads = map(str, counts)
@@ -754,6 +819,7 @@ def goal_lines(compiled: teach.Compiled, scene: Scene) -> list[str]:
 
     lines = []
     for dish in compiled.dishes:
+        # A dish without parts is made, but not scored.
         if not dish.parts:
             continue
         line = some(dish.objects, dish.traits)
@@ -772,6 +838,7 @@ def goal_lines(compiled: teach.Compiled, scene: Scene) -> list[str]:
             line = f"{names[goal.objects[0]]}, {states(goal.traits)}"
         elif isinstance(goal, Inside):
             items = ", ".join(names[t] for t in goal.objects)
+            # One receptacle for all, if there are several objects.
             one = "one and the same " if goal.parts > 1 else ""
             line = f"{items}, in or on {one}{some(goal.receptacles)}"
         lines.append(line)
@@ -799,6 +866,7 @@ def places(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> list[str
 
     # Each with its states, what it is in or on, and what that is in or on.
     rooms: dict[str, list[str]] = {}
+    # Cut at the end, where objects matter least.
     for item_id in relevant_ids[:MOST_LISTED]:
         item = objects[item_id]
         line = names[item_id]
@@ -806,6 +874,7 @@ def places(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> list[str
         if states:
             line += f" ({', '.join(states)})"
         if holder := objects.get(item.parent):
+            # Two levels: "in the bowl on the table".
             line += f" {holder.receptacle} {names[holder.id]}"
             if holder.parent:
                 line += f" {objects[holder.parent].receptacle} {names[holder.parent]}"
@@ -815,4 +884,5 @@ def places(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> list[str
 
 def _spaced(name: str) -> str:
     """Return ``small handheld objects`` for ``SmallHandheldObjects``."""
+    # A blank before each capital, as the names are AI2-THOR's.
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("_", " ")

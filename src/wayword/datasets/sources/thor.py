@@ -123,7 +123,10 @@ def read_records(path: Path, scene: str) -> Records:
     scenes = read_scenes(path)
     if scene not in scenes:
         raise DataError(
-            path, f"scene {scene!r}", "is missing", suggest(scene, list(scenes))
+            path,
+            f"scene {scene!r}",
+            "is missing",
+            suggest(scene, list(scenes)),
         )
     listed = read_field(path, "", scenes, scene, list)
     return tuple(
@@ -134,6 +137,7 @@ def read_records(path: Path, scene: str) -> Records:
 def read_record(path: Path, where: str, raw: Any) -> ObjectRecord:
     """Read an object of a metadata file. Raises ``DataError``."""
     box = read_field(path, where, raw, "aabb", dict)
+    # Turns about the vertical only; boxes are axis-aligned.
     turn = read_field(path, where, raw, "rotation", dict)
     heat = raw.get("temperature", "RoomTemp")
     if heat not in TEMPERATURES:
@@ -160,6 +164,7 @@ def read_point(path: Path, where: str, raw: Any, name: str) -> Point3:
     """Read an AI2-THOR point, ``{"x", "y", "z"}`` with y up, in this project's frame."""
     try:
         at = raw[name]
+        # Adding 0.0 turns integers into floats and minus zero into zero.
         return at["x"] + 0.0, at["z"] + 0.0, at["y"] + 0.0
     except (KeyError, TypeError):  # read it again for an error that names the field
         point = read_field(path, where, raw, name, dict)
@@ -201,6 +206,7 @@ def is_object(record: ObjectRecord) -> bool:
 
 def preposition(record: ObjectRecord) -> Preposition:
     """Return ``in`` or ``on`` for a receptacle, else empty."""
+    # Structure is listed as a receptacle in some scenes.
     if "receptacle" not in record.flags or not is_object(record):
         return ""
     return "in" if record.label in LABELS["hollow"] else "on"
@@ -210,6 +216,7 @@ def accepts(receptacle: ObjectRecord, item: ObjectRecord) -> bool:
     """True if the receptacle takes objects of the item's type."""
     if not preposition(receptacle) or receptacle.id == item.id:
         return False
+    # Types without an entry take anything.
     return receptacle.label not in ACCEPTS or item.label in ACCEPTS[receptacle.label]
 
 
@@ -222,14 +229,21 @@ def move_record(record: ObjectRecord, position: Point3, heading: float) -> Objec
     turn = relative(heading, record.heading)
     cos = math.cos(math.radians(turn))
     sin = math.sin(math.radians(turn))
+    # From the pivot to the center, turned with the object.
     dx, dy, dz = (c - p for c, p in zip(record.center, record.position, strict=True))
     x, y, z = position
     center = (x + dx * cos + dy * sin, y - dx * sin + dy * cos, z + dz)
     width, depth, height = record.size
+    # Between 45 and 135 degrees, the other pair of sides is closer to the axes.
     size = (depth, width, height) if 45.0 < abs(turn) < 135.0 else record.size
     heading = absolute(heading)
     return replace(
-        record, position=position, heading=heading, center=center, size=size, parents=()
+        record,
+        position=position,
+        heading=heading,
+        center=center,
+        size=size,
+        parents=(),
     )
 
 
@@ -257,7 +271,9 @@ SEAT = 0.45
 
 
 def find_holder(
-    item: ObjectRecord, receptacles: Iterable[ObjectRecord], use_nearest: bool = False
+    item: ObjectRecord,
+    receptacles: Iterable[ObjectRecord],
+    use_nearest: bool = False,
 ) -> ObjectRecord | None:
     """Return the receptacle an item is in or on, or None (on the floor or unsupported).
 
@@ -274,10 +290,13 @@ def find_holder(
     costs = [(holder_cost(item, r), r.id, r) for r in nearby]
 
     # The nearest one, by the distance of the middle of the underside to its box.
+    # Only if nothing supports it at all.
     if use_nearest and not any(cost < math.inf for cost, _, _ in costs):
         costs = []
         for r in receptacles:
             if r.pickupable or not accepts(r, item):
+                # Portable receptacles are left out: a box near a plate need not be on
+                # it.
                 continue
             sides = zip((x, y, item.bottom), r.center, r.size, strict=True)
             gaps = [max(abs(at - middle) - side / 2, 0.0) for at, middle, side in sides]
@@ -292,6 +311,7 @@ def find_holder(
 
 def holder_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
     """Return the cost of assigning an item to a receptacle; infinite if it cannot be there."""
+    # Towels and rolls hang over their rails, so they overhang more.
     is_rail = holder.label in LABELS["rails"]
     margin = 3 * MARGIN if is_rail else MARGIN
     dx = abs(item.center[0] - holder.center[0])
@@ -312,6 +332,7 @@ def _height_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
     label = holder.label
     above_top = item.bottom - holder.top
     rise = item.bottom - holder.bottom
+    # The best case: the underside is at the top.
     surface = abs(above_top) if -MOST_SUNK <= above_top <= MOST_RAISED else math.inf
 
     if label == "Shelf":  # its box covers the board only, or also the space above it
@@ -319,10 +340,12 @@ def _height_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
         return abs(rise) if is_on_board else math.inf
     if label in LABELS["seats"]:  # the top of the box is a backrest or headboard
         if LEDGE <= rise < holder.size[2]:
+            # 0.3 m of cost: a fitting surface wins over a seat.
             return min(surface, 0.3 + abs(rise - SEAT))
         return surface
     if label in LABELS["frames"]:  # may have inner shelves
         is_within = holder.bottom + LEDGE <= item.bottom < holder.top
+        # A constant cost: any surface that fits better than half a metre wins.
         return min(surface, 0.5) if is_within else surface
     if label in LABELS["rails"]:  # a towel hangs around it
         overlaps = item.bottom <= holder.top and holder.bottom <= item.top
@@ -352,6 +375,7 @@ def find_holders(records: Records, judged: Sequence[ObjectRecord]) -> dict[str, 
     for item in judged:
         candidates = receptacles
         if item.parents:
+            # Parents that the file lists but does not define are ignored.
             listed = [by_id[parent] for parent in item.parents if parent in by_id]
             candidates = [record for record in listed if accepts(record, item)]
         best = find_holder(item, candidates)
@@ -368,6 +392,7 @@ def can_lie_on(record: ObjectRecord) -> bool:
 
     Other furniture is built in or on the floor, whatever the file lists.
     """
+    # Above 0.2 m a movable appliance stands on something.
     is_appliance = "moveable" in record.flags and record.bottom > 0.2
     return record.pickupable or (is_appliance and record.label not in LABELS["mounted"])
 
@@ -396,11 +421,14 @@ def add_objects(
     The capacity of a receptacle is raised to fit its initial contents: some published starts have a
     pot and a pan on one burner.
     """
+    # The structure of the room is built from outlines, not from records.
     listed = tuple(filter(is_object, records))
     movable = [record for record in listed if can_lie_on(record)]
     holder_of = find_holders(listed, movable)
+    # Published switches win over inferred ones.
     switch_targets = wire_switches(listed) | dict(controls or {})
     contents = Counter(holder_of.values())
+    # Stable, so that each group keeps the file's order.
     for record in sorted(listed, key=lambda each: each.pickupable):
         label = record.label
         flags = record.flags
@@ -437,7 +465,10 @@ def add_objects(
                 accepts=tuple(map(type_name, ACCEPTS.get(label, ()))),
                 capacity=capacity,
                 controls=switch_targets.get(record.id, ()),
+                # What stands on furniture is met by that furniture.
                 solid=is_standing and not record.pickupable and not parent,
+                # The box of askew furniture is larger than it, so it would hide too
+                # much.
                 opaque=label in LABELS["tall"] and not _is_askew(record),
                 open="isOpen" in flags,
                 on="isToggled" in flags,
@@ -461,10 +492,12 @@ def upright_size(record: ObjectRecord) -> tuple[float, float]:
     """
     width = record.size[0]
     depth = record.size[1]
+    # Nearly aligned: the box is right.
     if not _is_askew(record):
         return width, depth
     t = math.radians(record.heading % 180.0)
     cos = abs(math.cos(t))
+    # Absolute values: the box does not tell the sign of the turn.
     sin = abs(math.sin(t))
     determinant = cos * cos - sin * sin
     # Within 5 degrees of 45 the division would amplify errors of the box.
@@ -493,6 +526,7 @@ def wire_switches(records: Records) -> dict[str, tuple[str, ...]]:
             is_free = switch_id not in targets_of and target_id not in taken
             if is_free and distance <= FARTHEST:
                 targets_of[switch_id] = (target_id,)
+                # A burner has one knob; lamps may share a switch.
                 if label == "StoveKnob":
                     taken.add(target_id)
     return targets_of

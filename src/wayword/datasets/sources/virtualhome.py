@@ -81,6 +81,7 @@ class Graph:
         """Node -> the room it is inside (the first one listed)."""
         containing: dict[int, int] = {}
         for start, relation, end in self.edges:
+            # The first room listed, as boxes of rooms overlap.
             if relation == "INSIDE" and self.nodes[end].category == "Rooms":
                 containing.setdefault(start, end)
         return containing
@@ -90,6 +91,7 @@ class Graph:
         """Node -> nodes it is ON or INSIDE, except rooms, in file order."""
         supports: dict[int, list[tuple[str, int]]] = defaultdict(list)
         for start, relation, end in self.edges:
+            # Only ON and INSIDE carry objects; NEAR and FACING do not.
             if relation in ("ON", "INSIDE") and self.nodes[end].category != "Rooms":
                 supports[start].append((relation, end))
         return supports
@@ -102,6 +104,7 @@ def graph_of(record: Json, source: Path) -> Graph:
         where = f"node {number}"
         box = None
         node_id = read_field(source, where, entry, "id", int)
+        # Underscores separate the parts of a goal, so names have none.
         name = read_field(source, where, entry, "class_name", str).replace("_", "")
         category = read_field(source, where, entry, "category", str)
         if raw := entry.get("bounding_box"):
@@ -110,7 +113,9 @@ def graph_of(record: Json, source: Path) -> Graph:
             except (KeyError, TypeError, ValueError) as error:
                 problem = "must have a center and a size, three numbers each"
                 raise DataError(
-                    source, f"{where}, field 'bounding_box'", problem
+                    source,
+                    f"{where}, field 'bounding_box'",
+                    problem,
                 ) from error
         properties = frozenset(entry.get("properties") or ())
         states = frozenset(entry.get("states") or ())
@@ -123,6 +128,7 @@ def graph_of(record: Json, source: Path) -> Graph:
         start = read_field(source, where, entry, "from_id", int)
         relation = read_field(source, where, entry, "relation_type", str)
         end = read_field(source, where, entry, "to_id", int)
+        # Edges to nodes outside of the file say nothing.
         if start in nodes and end in nodes:
             edges.append((start, relation, end))
     return Graph(nodes, edges)
@@ -140,14 +146,18 @@ def trimmed_of(record: Json, full: Graph, source: Path) -> Graph:
     which has the same node ids: boxes, classes, floors and doors."""
     trimmed_nodes = graph_of(record, source).nodes
     nodes = dict[int, Node]()
+    # An unknown id means that the two graphs belong to different homes.
     if unknown := sorted(trimmed_nodes.keys() - full.nodes):
         problem = "has an id that is not in the full graph of its home"
         raise DataError(source, f"node {unknown[0]}", problem)
     for number, node in full.nodes.items():
         if trimmed := trimmed_nodes.get(number):
             nodes[number] = replace(
-                node, properties=trimmed.properties, states=trimmed.states
+                node,
+                properties=trimmed.properties,
+                states=trimmed.states,
             )
+        # Building parts come from the full graph, which alone has their boxes.
         elif node.category in ("Rooms", "Floor", "Floors", "Doors"):
             nodes[number] = node
     edges = [edge for edge in full.edges if edge[0] in nodes and edge[2] in nodes]
@@ -175,6 +185,7 @@ def portable(node: Node) -> bool:
 
 def preposition(node: Node) -> Preposition:
     """Return ``on`` or ``in`` for a receptacle, else empty."""
+    # Dishes hold others although they can be carried.
     if portable(node):
         return DISHES.get(node.kind, "")
     if node.kind in CLASSES["surfaces"]:
@@ -191,6 +202,7 @@ def affordances(node: Node) -> frozenset[str]:
         names.add("pickupable")
     elif node.kind in CLASSES["boxes"]:
         names.add("openable")
+    # A fridge has a switch in the data and cools without it.
     if "HAS_SWITCH" in node.properties and node.kind != "fridge":
         names.add("toggleable")
     return frozenset(names)
@@ -199,11 +211,13 @@ def affordances(node: Node) -> frozenset[str]:
 def is_object(node: Node) -> bool:
     """True if a node becomes an object of the scene: it has a box and a use, or is large furniture.
     Excluded: the building, characters, and flat or hanging objects (lamps, pictures, rugs)."""
+    # Without a box there is no place.
     if node.box is None or node.category in CLASSES["building"] | {"Characters"}:
         return False
     if portable(node) or preposition(node) or affordances(node):
         return True
     if node.category not in ("Furniture", "Appliances"):
+        # Only furniture large enough to be in the way.
         return False
     is_large = node.box.width * node.box.depth > 0.04  # m²
     return is_large and node.kind not in CLASSES["hung"]
@@ -233,15 +247,19 @@ def predicates(record: Mapping[str, Json]) -> list[Predicate]:
     """Read the predicates with a positive count, in file order."""
     result = []
     for key, count in record.items():
+        # The last part is the place; a name in the middle may have several parts.
         relation, *item = str(key).split("_")
         place = item.pop() if len(item) > 1 else ""  # holds_book and sit_sofa have none
+        # Goals with a count of 0 are met by doing nothing.
         if int(count) > 0:
             result.append(Predicate(relation, "_".join(item), place, int(count)))
     return result
 
 
 def goal_of(
-    predicate: Predicate, scene: Scene, place: HouseObject | None
+    predicate: Predicate,
+    scene: Scene,
+    place: HouseObject | None,
 ) -> GoalCondition | str:
     """Convert a predicate to a condition on the final state; return a reason if impossible."""
     items = tuple(
@@ -249,10 +267,12 @@ def goal_of(
         for o in scene.objects
         if o.type == predicate.item and "pickupable" in o.affordances
     )
+    # What cannot be modeled comes first, as it explains more than a count.
     if predicate.relation == "sit":
         return SIT
     if predicate.relation not in ("on", "inside", "holds"):
         return UNKNOWN
+    # Too few objects make any count impossible.
     if len(items) < predicate.count:
         return TOO_FEW
     if predicate.relation == "holds":
@@ -293,6 +313,7 @@ def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
     for number, node in graph.nodes.items():
         if node.category != "Rooms":
             continue
+        # Floor tiles bound a room better than its own box.
         tiles = [
             tile.box
             for n, tile in graph.nodes.items()
@@ -306,6 +327,7 @@ def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
         south = min(t.y - t.depth / 2 for t in tiles)
         east = max(t.x + t.width / 2 for t in tiles)
         north = max(t.y + t.depth / 2 for t in tiles)
+        # The second bedroom is "bedroom 2"; the first keeps the plain name.
         words = "living room" if node.kind == "livingroom" else node.kind
         count[words] += 1
         name = words if count[words] == 1 else f"{words} {count[words]}"
@@ -328,6 +350,7 @@ def doorways_of(graph: Graph, rooms: list[AxisBox]) -> list[Doorway]:
         if node.category != "Doors" or node.box is None:
             continue
         center = (node.box.x, node.box.y)
+        # A door and its frame share a place.
         same = (other for other in places if math.dist(other, center) < SAME_DOOR_M)
         center = next(same, center)
         if not places.setdefault(center, 0) and node.kind == "door":
@@ -342,6 +365,7 @@ def doorways_of(graph: Graph, rooms: list[AxisBox]) -> list[Doorway]:
     doorways = []
     half_width = DOOR_WIDTH / 2
     for (x, y), door_id in places.items():
+        # Across first, then along: no doorway does both.
         if joins(BOTH_SIDES_M, 0.0):
             doorways.append(Doorway((x, y - half_width), (x, y + half_width), door_id))
         elif joins(0.0, BOTH_SIDES_M):
@@ -361,6 +385,7 @@ def blocks(item: HouseObject, gap: Doorway) -> bool:
     ax, ay = gap.a
     bx, by = gap.b
     # The strip: half its sides, along and across the doorway.
+    # Furniture may cover the posts, but not the passage.
     half_x = abs(bx - ax) / 2 - POST_M
     half_y = CLEAR_M
     if abs(bx - ax) <= abs(by - ay):
@@ -377,6 +402,7 @@ def standing_places(layout: Layout) -> tuple[Point, ...]:
     # Rounded to 0.25 m, as the lattice of positions begins here.
     middle_x = round((west + east) / 2 * 4) / 4
     middle_y = round((south + north) / 2 * 4) / 4
+    # Bodies stand on the lattice, so its parts are the parts of the floor.
     house = house_at(layout, (middle_x, middle_y))
     actor = house.actors["agent"]
     grid = Trip(house, actor).grid
@@ -389,10 +415,12 @@ def standing_places(layout: Layout) -> tuple[Point, ...]:
         house.stand(actor, float(grid.x[start]), float(grid.y[start]))
         component = {int(p) for p in np.flatnonzero(Trip(house, actor).steps >= 0)}
         unvisited -= component | {start}
+        # ``max`` keeps the first of equal size.
         largest = max(largest, component, key=len)
     spots = sorted(
         (round(float(grid.x[p]), 6), round(float(grid.y[p]), 6)) for p in largest
     )
+    # With closed doors, so that nobody starts in a doorway.
     closed = [True] * len(layout.doors)
     return tuple(at for at in spots if can_stand(layout, actor.body.radius, at, closed))
 
@@ -402,6 +430,7 @@ def reachable_objects(layout: Layout, start: Point, ids: list[str]) -> set[str]:
     house = house_at(layout, start)
     trip = Trip(house, house.actors["agent"])
     reached = set()
+    # A missing path is an answer here, not an error.
     for name in ids:
         try:
             trip.nearest_goal(layout.index[name])
@@ -431,6 +460,7 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
     rooms = rooms_of(graph, source or name)
     builder = SceneBuilder(name)
     for words, area in rooms.items():
+        # A rectangle around the center of its tiles.
         half_x = area.width / 2
         half_y = area.depth / 2
         corners = (
@@ -445,7 +475,11 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
     for a, b, door in doorways:
         if door:
             builder.door(
-                f"door|{door}", a, b, closed="CLOSED" in graph.nodes[door].states
+                # The state of a door is that of its node.
+                f"door|{door}",
+                a,
+                b,
+                closed="CLOSED" in graph.nodes[door].states,
             )
         else:
             builder.opening(a, b)
@@ -453,6 +487,7 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
     # Furniture first, so that scenes that differ only in small objects can share a layout.
     for node in sorted(filter(is_object, graph.nodes.values()), key=portable):
         item = _object_of(graph, node)
+        # Furniture that covers a doorway is seen through and walked through.
         if item.solid and any(blocks(item, gap) for gap in doorways):
             item = replace(item, solid=False, opaque=False)
         builder.add(item)
@@ -477,6 +512,7 @@ def _object_of(graph: Graph, node: Node) -> HouseObject:
         y=box.y,
         width=box.width,
         depth=box.depth,
+        # Some boxes reach below the floor.
         bottom=max(0.0, box.bottom),
         height=box.height,
         parent=parent,
@@ -486,6 +522,7 @@ def _object_of(graph: Graph, node: Node) -> HouseObject:
         opaque=not is_item,
         open="OPEN" in node.states and node.kind in CLASSES["boxes"],
         on="ON" in node.states and has_switch,
+        # What is in the fridge is cold from the start.
         temperature="cold" if parent.startswith("fridge|") else "room",
     )
 
@@ -520,8 +557,10 @@ def _parent(graph: Graph, node: Node) -> str:
         for holder, how in options:
             if how != relation or preposition(holder) != kind or not is_object(holder):
                 continue
+            # "On" a closed cupboard is really in it.
             is_on_box = relation == "ON" and holder.kind in CLASSES["boxes"]
             is_cycle = portable(holder) and _rests_on(graph, holder, node)
+            # A dish in a pot must not hold that pot.
             if not is_on_box and not is_cycle:
                 return holder.name
     return ""
@@ -532,6 +571,7 @@ def _rests_on(graph: Graph, dish: Node, item: Node) -> bool:
     holders = set[int]()
     queue = [dish.id]
     while queue:
+        # Each holder is followed once, so a circle ends.
         new = {other for _, other in graph.holders.get(queue.pop(), ())} - holders
         holders |= new
         queue += new

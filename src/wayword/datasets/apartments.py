@@ -62,6 +62,8 @@ class ApartmentsSettings(Checked):
 
     @property
     def camera(self) -> Camera:
+        """Camera of a searcher's body, with the configured field of view and depth
+        range."""
         return Camera(field_of_view=self.field_of_view, reach=self.depth)
 
 
@@ -87,6 +89,7 @@ class Apartments(SolvableSearches):
 
     @property
     def tasks(self) -> Sequence[Task]:
+        """Tasks of the split, each drawn when it is first read."""
         length = self.settings.length
         return DrawnTasks(
             *(self.settings.episodes, self._task),
@@ -94,6 +97,7 @@ class Apartments(SolvableSearches):
         )
 
     def world(self, episode: Episode) -> ObjectNavWorld:
+        """Return a simulated base in the episode's apartment."""
         return ObjectNavWorld(
             SimulatedBase(self.place(episode.scene), self.settings.camera)
         )
@@ -112,6 +116,7 @@ class Apartments(SolvableSearches):
         return f"{home}/{turn % ARRANGEMENTS}", turn
 
     def _task(self, number: int) -> Task:
+        """Return a task by its number, with the budget of searches in its episode."""
         task = _task(*self._scene(number), self.settings.camera, self.settings.length)
         episode = replace(task.episode, extra={**task.episode.extra, **self.budget()})
         return Task(episode, task.reference)
@@ -139,6 +144,7 @@ def _build_scene(scene: str) -> SimulatedScene:
 
 
 def _episode_id(scene: str, turn: int, length: int) -> str:
+    """Return ``scene_turn``, with the length of the search where one is set."""
     return f"{scene}{f'/l{length}' if length else ''}/{turn}".replace("/", "_")
 
 

@@ -176,9 +176,12 @@ class Grounding(SolvableLevels):
     settings: GroundingSettings
 
     def world(self, episode: Episode) -> BabyAIWorld:
+        """Return the episode's level, with the actions of the settings."""
         return BabyAIWorld(episode.scene, self.settings.actions)
 
     def training(self) -> Training:
+        """Return tasks to learn from: levels of the train split, at least
+        ``TRAINING_POOL`` of them."""
         settings = replace(
             self.settings, episodes=max(self.settings.episodes, TRAINING_POOL)
         )
@@ -196,6 +199,7 @@ class Grounding(SolvableLevels):
         stream = self.split
 
         def name_of(number: int) -> str:
+            """Return an episode's id: level, stream, seed and the number of the draw."""
             drawn = number // len(levels)
             length = self.settings.length
             suffix = f"-l{length}" if length else ""
@@ -204,6 +208,8 @@ class Grounding(SolvableLevels):
             )
 
         def task(number: int) -> Task:
+            """Draw a task: the level of that number, with a mission that no test
+            episode has."""
             level = levels[number % len(levels)]
             name = name_of(number)
             drawn = number // len(levels)

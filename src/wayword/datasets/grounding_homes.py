@@ -111,6 +111,7 @@ class GroundingHomes(homes.SourcedTasks):
     max_steps = 500
 
     def source(self, split: str) -> homes.EpisodeSource:
+        """Return the generator of homes whose instructions name one goal."""
         return homes.Generated(
             split, self.settings, _draw, self.settings.kinds, "{scene}/grounding"
         )

@@ -69,6 +69,8 @@ class Household(homes.SourcedTasks):
 
     @property
     def replaced_by(self) -> str:
+        """Return the name of a user's file that replaces the published trajectories;
+        empty if none."""
         return Path(self.settings.trajectories).name
 
     @property
@@ -81,6 +83,8 @@ class Household(homes.SourcedTasks):
         return (*super().caveats, own)
 
     def source(self, split: str) -> homes.EpisodeSource:
+        """Return the episodes of a split: ALFRED's trajectories, or generated homes.
+        Raises ``UsageError`` for a style of instructions that the split lacks."""
         settings = self.settings
         style = self.settings.instructions
         is_published = split in alfred.SPLITS

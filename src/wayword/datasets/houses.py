@@ -197,6 +197,8 @@ class _CachedHouse:
         self._routes = DrawnItems(found)
 
     def route(self, number: int) -> Route:
+        """Return a route of the house by number. Raises ``UsageError`` if the house has
+        too few."""
         route = self._routes.get(number)
         if route is None:
             problem = f"{self.house.scene} has no {number + 1} paths"
@@ -242,6 +244,7 @@ class Houses(SolvableWalks):
     settings: HousesSettings
 
     def open(self) -> None:
+        """Prepare caches: a house is drawn once and shared by its episodes."""
         length = self.settings.length
         self._cached_house = lru_cache(maxsize=CACHED)(
             lambda scene: _CachedHouse(scene, length)
@@ -259,10 +262,13 @@ class Houses(SolvableWalks):
 
     @property
     def tasks(self) -> Sequence[Task]:
+        """Tasks of the split, drawn on demand; those of one house are grouped if not
+        all fit the cache."""
         scenes = None if self.settings.houses <= CACHED else self._scene_of
         return DrawnTasks(self.settings.episodes, self.task, self._id, scenes)
 
     def _scene_of(self, number: int) -> str:
+        """Return the house of an episode's number."""
         return self.scene(number % self.settings.houses)
 
     def _path_and_wording(self, number: int) -> tuple[int, int]:
@@ -273,6 +279,7 @@ class Houses(SolvableWalks):
         return divmod(turn, WORDINGS)
 
     def _id(self, number: int) -> str:
+        """Return an episode's id: house, length, path and wording."""
         path, wording = self._path_and_wording(number)
         length = f"_l{self.settings.length}" if self.settings.length else ""
         return f"{self._scene_of(number)}{length}_{path}_{wording}"
@@ -290,9 +297,11 @@ class Houses(SolvableWalks):
         return Task(episode, PathReference(episode.id, route.path, shortest))
 
     def scene(self, number: int) -> str:
+        """Return the name of a house, from which it is drawn."""
         return scene_name(self.split, self.settings.seed, self.settings.rooms, number)
 
     def house(self, scene: str) -> GeneratedHouse:
+        """Return a generated house; cached."""
         return self._cached_house(scene).house
 
     def route(self, scene: str, path: int) -> Route:
@@ -310,18 +319,24 @@ class Houses(SolvableWalks):
         ]
 
     def graph(self, scene: str) -> ViewpointGraph:
+        """Return the viewpoint graph of a house."""
         return self._cached_house(scene).house.graph
 
     def world(self, episode: Episode) -> IndoorWorld:
+        """Return a walk on the graph of the episode's house."""
         return IndoorWorld(self.graph(episode.scene))
 
     def perceiver(self) -> SymbolicPerceiver:
+        """Return percepts from the ground truth of the houses."""
         return self._perceiver
 
     def painter(self) -> HousePainter:
+        """Return the painter of schematic views."""
         return self._painter
 
     def training(self) -> Training:
+        """Return tasks to learn from: houses of the train split, whose seeds no test
+        split has."""
         source = self if self.split == "train" else Houses("train", None, self.settings)
         return Training(source, source.tasks)
 

@@ -332,6 +332,7 @@ class Questions:
 
     @property
     def files(self) -> Mapping[str, Path]:
+        """Published files that the episodes are read from, for checksums."""
         paths = [
             questions_path(self._folder, self._split, kind) for kind in self._kinds
         ]
@@ -340,6 +341,7 @@ class Questions:
         return tables | ithor.files(self._folder, scenes)
 
     def world(self, episode: Episode) -> HouseholdWorld:
+        """Return the kitchen in the arrangement of the episode."""
         scene = self._scene(str(episode.start["arrangement"]))
         home = kitchen(self._folder, scene.name).home
         return HouseholdWorld(scene, self._body, layout=home.layout.with_scene(scene))
@@ -517,6 +519,7 @@ class InteractiveQuestions(homes.SourcedTasks):
     max_steps = 500
 
     def source(self, split: str) -> homes.EpisodeSource:
+        """Return the questions of a split: published ones, or those of generated homes."""
         if split in SPLITS:
             return Questions(
                 split, self.folder, self.settings.make_body(), self.settings.kind

@@ -58,6 +58,8 @@ class Pair:
     stage: drawing.Stage
 
     def world(self, body: Body) -> HouseholdWorld:
+        """Return the house with the pair's initial scene. Names are shared, since
+        actors talk."""
         scene = self.drawn.scene
         return HouseholdWorld(scene, body, named=True, layout=self.stage.layout(scene))
 
@@ -180,6 +182,8 @@ class HouseholdPairs(ABC):
         self.tasks: Sequence[Task] = DrawnTasks(settings.episodes, self._task)
 
     def world(self, episode: Episode) -> HouseholdWorld:
+        """Return the house of an episode. Raises ``UsageError`` for an episode of other
+        settings."""
         start = episode.start
         pair = self._pair(episode.scene, start["task"], start["number"])
         if not isinstance(pair, Pair):
@@ -211,9 +215,11 @@ class GeneratedPairs(HouseholdPairs):
         return {cause.format(kind): 1 for kind in kinds}
 
     def _pair(self, scene: str, kind: str, number: int) -> Pair | str:
+        """Draw a pair in a generated home; a reason if it cannot be built."""
         return _generated_pair(scene, kind, number, self._settings.clutter)
 
     def _task(self, number: int) -> Task:
+        """Return a task: the kind in turn, or the next kind that the home allows."""
         first = self._kinds.index(
             homes.kind_in_turn(self._kinds, number, self._settings.homes)
         )
@@ -243,9 +249,11 @@ class GeneratedPairs(HouseholdPairs):
 
 @lru_cache(maxsize=256)
 def _generated_pair(scene: str, kind: str, number: int, clutter: float) -> Pair | str:
+    """Draw a pair by seed. Equal arguments give equal pairs, on every machine."""
     home = homes.cached_home(scene)
 
     def stages() -> Iterator[tuple[Random, drawing.Stage]]:
+        """Yield a fresh arrangement for each attempt, with the generator that drew it."""
         for attempt in range(GENERATED_TRIES):
             rng = Random(f"teach/{scene}/{kind}/{number}/{attempt}")
             home_scene = arrange(rng, home, clutter).scene()
@@ -286,6 +294,7 @@ class FloorPairs(HouseholdPairs):
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
+        """Published files that the episodes are read from, for checksums."""
         paths = teach.classes_file(self._folder), floors_file(self._folder, self._split)
         by_name = {str(path.relative_to(self._folder)): path for path in paths}
         return by_name | dict(ithor.files(self._folder, self.floors))
@@ -304,6 +313,8 @@ class FloorPairs(HouseholdPairs):
         """Task -> first room that can host it and ""; or "" and why the last room cannot."""
 
         def find_rooms() -> dict[str, tuple[str, str]]:
+            """Return, for each kind, a room that it can be built in, or the reason why
+            there is none."""
             found = dict.fromkeys(self._kinds, ("", "no rooms"))
             for kind in self._kinds:
                 for room in self._shuffled_rooms(kind):
@@ -321,6 +332,7 @@ class FloorPairs(HouseholdPairs):
 
     @cached_property
     def _playable(self) -> tuple[str, ...]:
+        """Kinds that at least one room allows. Raises ``UsageError`` if none is left."""
         possible = tuple(kind for kind, (room, _) in self._room_of_kind.items() if room)
         if not possible:
             raise UsageError(
@@ -334,6 +346,8 @@ class FloorPairs(HouseholdPairs):
         return rng.sample(self.floors, len(self.floors))
 
     def _task(self, number: int) -> Task:
+        """Return a task: kinds in turn, each in the first room from its own position
+        on."""
         kind = self._playable[number % len(self._playable)]
         cycle = number // len(self._playable)
         rooms = self._shuffled_rooms(kind)
@@ -346,6 +360,7 @@ class FloorPairs(HouseholdPairs):
         )
 
     def _pair(self, room: str, kind: str, number: int) -> Pair | str:
+        """Draw a pair in a published room; a reason if it cannot be built."""
         return _floor_pair(self._folder, room, kind, number, self._settings.seed)
 
 
@@ -379,10 +394,12 @@ def read_floors(folder: Path, split: str) -> tuple[str, ...]:
 def _floor_pair(
     folder: Path, room: str, kind: str, number: int, seed: int
 ) -> Pair | str:
+    """Draw a pair in a published room by seed."""
     starts = ithor.cells(folder, room).main
     places = np.array(starts)
 
     def stages() -> Iterator[tuple[Random, drawing.Stage]]:
+        """Yield a shuffled room for each attempt, with the generator that drew it."""
         for attempt in range(TRIES):
             rng = Random(f"teach/{room}/{kind}/{number}/{seed}/{attempt}")
             scene = drawing.shuffle_room(rng, ithor.scene(folder, room), from_floor)
@@ -470,6 +487,7 @@ class MaHousehold(homes.SourcedTasks):
     max_steps = 1000
 
     def source(self, split: str) -> homes.EpisodeSource:
+        """Return the episodes of a split: generated homes, or published rooms."""
         if split in homes.GENERATED:
             return GeneratedPairs(split, self.settings)
         return FloorPairs(

@@ -187,9 +187,11 @@ class Files:
         return self.read[name].resolve()
 
     def json(self, name: str) -> Json:
+        """Return the content of a file of the folder; cached."""
         return _read_json(self.path(name))
 
     def home(self, name: str) -> virtualhome.ImportedHome:
+        """Return an imported home by its name."""
         return _imported_home(name, *self.graph_paths(name))
 
     def graph_paths(self, name: str) -> list[Path]:
@@ -206,6 +208,7 @@ _read_json = lru_cache(maxsize=32)(read_json)
 def _imported_home(
     name: str, path: Path, full: Path | None = None
 ) -> virtualhome.ImportedHome:
+    """Import a published home. A trimmed graph takes its boxes from ``full``."""
     graph = virtualhome.graph_of(read_json(full or path), full or path)
     if full:
         graph = virtualhome.trimmed_of(read_json(path), graph, path)
@@ -214,6 +217,7 @@ def _imported_home(
 
 @lru_cache(maxsize=16)
 def _logged_home(name: str, path: Path) -> virtualhome.ImportedHome:
+    """Import the home that a logged episode starts in."""
     graph = read_field(path, "log", _read_json(path), "init_unity_graph", dict)
     return virtualhome.import_home(name, virtualhome.graph_of(graph, path), str(path))
 
@@ -296,6 +300,8 @@ class PublishedHomes(ABC):
             self.find_files()
 
         def survey() -> dict[str, Any]:
+            """Read every case once: playable episodes with kind, and counts of
+            omissions by cause."""
             causes: Counter[str] = Counter()
             playable = []
             for number in range(self.count):
@@ -321,10 +327,12 @@ class PublishedHomes(ABC):
 
     @property
     def omissions(self) -> Mapping[str, int]:
+        """Counts of omitted episodes, by cause."""
         return self._survey["omissions"]  # type: ignore[no-any-return]
 
     @property
     def tasks(self) -> Sequence[Task]:
+        """Playable tasks, each read when it is first used."""
         ids = list(self._number_of)
         numbers = list(self._number_of.values())
         return DrawnTasks(
@@ -333,9 +341,11 @@ class PublishedHomes(ABC):
 
     @property
     def files(self) -> Mapping[str, Path]:
+        """Files read so far, for checksums; none before the first task."""
         return self._files.read if self._number_of else {}
 
     def world(self, episode: Episode) -> HouseholdWorld:
+        """Return the home of an episode, with names shared by all actors."""
         case = self._case(self._number_of[episode.id])
         return case.world(self.settings.make_body(), shared_names=True)
 
@@ -358,10 +368,13 @@ class LoggedEpisodes(PublishedHomes):
         self.count = len(LOGS)
 
     def find_files(self) -> None:
+        """Find all files of the logs. Raises ``DataError`` for the first that is
+        missing."""
         for name in LOGS:
             self._files.path(name)
 
     def case(self, number: int, causes: Counter[str]) -> homes.Case | None:
+        """Return the case of a log, counting its cause if it is omitted."""
         path = self._files.path(LOGS[number])
         name = Path(LOGS[number]).stem
         record = _read_json(path)
@@ -407,6 +420,7 @@ class DrawnGoals(PublishedHomes):
     split = "homes"
 
     def find_files(self) -> None:
+        """Find all files that goals and homes are drawn from. Raises ``DataError``."""
         for name in HOMES[: self.count]:
             self._files.path("wah_dataset/env_to_pred.json")
             self._files.graph_paths(name)
@@ -414,6 +428,7 @@ class DrawnGoals(PublishedHomes):
             self._files.path("wah_dataset/class_name_size.json")
 
     def case(self, number: int, causes: Counter[str]) -> homes.Case | None:
+        """Draw a case; counts the cause and returns None if it is omitted."""
         goals = list(self._files.json("wah_dataset/env_to_pred.json").values())
         # Goals of a kind come in blocks of 20; steps of 37 visit all goals in a mixed order.
         predicates = virtualhome.predicates(goals[number * 37 % len(goals)])
@@ -509,6 +524,7 @@ def word_goal(
     """Write the joint instruction for a published goal."""
 
     def words(kind: str) -> str:
+        """Return a class in the words of an instruction."""
         return virtualhome.SPOKEN.get(kind, kind)
 
     put_predicates = [p for p in places if p.relation in ("on", "inside")]
@@ -579,10 +595,12 @@ class MaWah(homes.SourcedTasks):
 
     @property
     def caveats(self) -> tuple[str, ...]:
+        """Warn that the episodes of generated homes are not the published ones."""
         drawn = "Watch-And-Help's episodes are not read: its rules and the seed place the objects"
         return (drawn,) if self.split == "homes" else ()
 
     def source(self, split: str) -> homes.EpisodeSource:
+        """Return the episodes of a split: logs, published homes, or generated homes."""
         settings = self.settings
         if split == "logs":
             return LoggedEpisodes(self.folder, settings)
@@ -595,6 +613,8 @@ class MaWah(homes.SourcedTasks):
         )
 
     def _draw(self, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
+        """Draw a task of a kind in a home: objects, their destinations, and the
+        instruction."""
         kind = arrangement.partition("/")[0]
         scene = draft.home.name
         length = self.settings.length

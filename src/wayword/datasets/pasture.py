@@ -91,6 +91,8 @@ class Pasture(Robothor):
     settings: PastureSettings
 
     def open(self) -> None:
+        """Find the files of the split and its simulator. Raises ``UsageError`` or
+        ``DataError``."""
         self._root = self.folder or Path()
         settings = self.settings
         super().open()
@@ -127,12 +129,15 @@ class Pasture(Robothor):
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
+        """Files that the episodes are read from, with the descriptions if they are
+        used."""
         return {
             **super().files,
             **({"descriptions": p} if (p := self._template) else {}),
         }
 
     def world(self, episode: Episode) -> ObjectNavWorld:
+        """Return the episode's apartment, as text or in the simulator of the settings."""
         settings = self.settings
         if settings.simulator == "words":
             return super().world(episode)
@@ -149,6 +154,7 @@ class Pasture(Robothor):
         return self._cached_place(scene)
 
     def _make_place(self, scene: str) -> SimulatedScene:
+        """Return an apartment whose objects have PASTURE's descriptions."""
         words = {
             record.id: spoken_type(record.label)
             for record in records_of(self.folder, scene)
@@ -159,6 +165,8 @@ class Pasture(Robothor):
 
     @cached_property
     def _published(self) -> Path | None:
+        """Folder of the split's episodes, in the archive or next to it. Raises
+        ``DataError``."""
         name = f"robothor-objectnav-{EPISODES[self.split]}"
         for root in (self._root / "pasture", self._root):
             # As in the archive, or without its outer folder.
@@ -210,9 +218,12 @@ class Pasture(Robothor):
 
     @cached_property
     def _templates(self) -> Mapping[str, Any]:
+        """Published descriptions by scene; none without the file."""
         return dict(read_json(self._template)) if self._template else {}
 
     def _description(self, scene: str, label: str) -> str:
+        """Return the words for a target: of the published file, else its uncommon or
+        spoken name."""
         path = self._template
         if path is None:
             return UNCOMMON_NAMES.get(label, spoken_type(label))
@@ -237,6 +248,7 @@ class Pasture(Robothor):
         }
 
     def _target(self, scene: str, number: int, record: Mapping[str, Any]) -> str:
+        """Return the id of the target that a record asks for. Raises ``DataError``."""
         path = self._scenes[scene]
         where = f"record {number}"
         label = str(read_field(path, where, record, "object_type", str))
@@ -261,6 +273,7 @@ class Pasture(Robothor):
         return records[0].id
 
     def _task(self, number: int) -> Task:
+        """Return a task with PASTURE's words for its target."""
         scene, index = self._order[number]
         plain = super()._task(number)
         record = json.loads(self._records(scene)[index])

@@ -80,6 +80,7 @@ def perturbed(base: Any, rates: Perturbations) -> Any:
     class Perturbed(base):  # type: ignore[misc]
         @cached_property
         def tasks(self) -> Sequence[Task]:
+            """Tasks with perturbed instructions; drawn ones stay lazy."""
             tasks: Sequence[Task] = super().tasks
             if not isinstance(tasks, DrawnTasks):
                 return [_perturbed_task(task, rates) for task in tasks]
@@ -87,6 +88,7 @@ def perturbed(base: Any, rates: Perturbations) -> Any:
             return DrawnTasks(len(tasks), make, tasks.ids, tasks.scenes)
 
         def perceiver(self) -> Any:
+            """Return the dataset's perceiver, with missing or wrong captions, or signs."""
             if not (rates.captions_missing or rates.captions_wrong or rates.orders):
                 return super().perceiver()
             other: Any = copy.copy(
@@ -97,6 +99,8 @@ def perturbed(base: Any, rates: Perturbations) -> Any:
             return other
 
         def world(self, episode: Episode) -> World:
+            """Return the dataset's world, with closed passages and failing actions
+            where asked for."""
             world: World = super().world(episode)
             if rates.doors:
                 (task,) = of_ids(self.tasks, {episode.id}).values()
@@ -110,6 +114,7 @@ def perturbed(base: Any, rates: Perturbations) -> Any:
             return world
 
         def decided_by(self) -> str:
+            """Return the key of the answers, which depends on the rates as well."""
             return f"{base_key} {rates!r}" if (base_key := super().decided_by()) else ""
 
     Perturbed.__name__ = base.__name__
@@ -123,6 +128,8 @@ def _perturbed_task(task: Task, rates: Perturbations) -> Task:
     extra = task.episode.extra.copy()
 
     def change(text: str) -> str:
+        """Return a text with replaced phrases, then typing errors: the order is part of
+        the seed."""
         for kind in ("paraphrase", "landmarks"):
             rng = rates.rng(kind, episode.id, text)
             text = _replace_phrases(text, kind, getattr(rates, kind), rng)
@@ -139,6 +146,7 @@ def _replace_phrases(text: str, table: str, rate: float, rng: Random) -> str:
     choices = {key.lower(): value for key, value in _table(table).items()}
 
     def other(match: re.Match[str]) -> str:
+        """Return another phrase of the same set, keeping a capital at its start."""
         new: str = rng.choice(choices[match[0].lower()])
         new = new[0].upper() + new[1:] if match[0][0].isupper() else new
         return new if rng.random() < rate else match[0]
@@ -153,6 +161,7 @@ def _add_typos(text: str, rate: float, rng: Random) -> str:
     """Drop, double or swap a letter in that share of the words."""
 
     def typo(match: re.Match[str]) -> str:
+        """Return a word with one typing error inside: first and last letters stay."""
         word = match[0]
         at = rng.randrange(1, len(match[0]) - 1)
         before = word[:at]
@@ -168,8 +177,11 @@ def _add_typos(text: str, rate: float, rng: Random) -> str:
 
 
 def _perturbed_perceiver(base: Any, rates: Perturbations) -> Any:
+    """Return a subclass of the perceiver's class, so that it keeps all other abilities."""
+
     class PerturbedPerceiver(base):  # type: ignore[misc]
         def perceive(self, scene: str, place: str) -> Percept:
+            """Return a percept with missing or wrong captions, and a sign that gives orders."""
             percept: Percept = super().perceive(scene, place)
             sectors = list(percept.sectors)
             for number, part in enumerate(percept.sectors):
@@ -232,13 +244,17 @@ def _close_passages(graph: Any, task: Task, rates: Perturbations) -> ViewpointGr
 
 
 def _failing_world(base: Any, rates: Perturbations) -> Any:
+    """Return a subclass of the world's class in which some actions have no effect."""
+
     class FailingWorld(base):  # type: ignore[misc]
         def reset(self, episode: Episode) -> None:
+            """Start an episode, and its draws of failures."""
             super().reset(episode)
             self._tried = dict.fromkeys(self.actors, 0)
             self._drawn_for = episode.id
 
         def step(self, actor: str, action: Action) -> Feedback:
+            """Carry out an action unless it is drawn to fail; stops never fail."""
             self._tried[actor] += 1
             key = self._drawn_for, actor, self._tried[actor]
             draw = rates.rng("failing", *key).random()

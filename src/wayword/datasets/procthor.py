@@ -70,6 +70,7 @@ class Procthor(SolvableSearches):
     )
 
     def open(self) -> None:
+        """Find the houses' folder. Raises ``DataError`` without it."""
         folder = require_data(self.folder, "procthor")
         # The folder of the file itself is accepted too.
         self.folder = folder / "procthor" if (folder / "procthor").is_dir() else folder
@@ -77,17 +78,21 @@ class Procthor(SolvableSearches):
 
     @property
     def tasks(self) -> Sequence[Task]:
+        """Tasks of the split, each drawn when it is first read."""
         return DrawnTasks(self.settings.episodes, self._task)
 
     @property
     def files(self) -> Mapping[str, Path]:
+        """File of the houses, for its checksum."""
         return {"houses": self._houses[0]}
 
     def world(self, episode: Episode) -> ObjectNavWorld:
+        """Return a simulated base in the episode's house."""
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene)))
 
     @cached_property
     def _houses(self) -> tuple[Path, list[Mapping[str, Any]]]:
+        """Path and records of all houses. Raises ``DataError`` naming the line."""
         path = find(self.folder, f"{self.split}.jsonl")
         houses: list[Mapping[str, Any]] = []
         for number, record in read_json_lines(path):
@@ -99,11 +104,14 @@ class Procthor(SolvableSearches):
         return path, houses
 
     def _build(self, scene: str) -> SimulatedScene:
+        """Return a house as a scene for searches."""
         path, houses = self._houses
         number = int(scene.rpartition("_")[2])
         return SimulatedScene(scene_of(path, scene, houses[number]), {})
 
     def _task(self, number: int) -> Task:
+        """Draw a task: a house in turn, a target type, and a start from which it can be
+        reached."""
         count = len(self._houses[1])
         cycle, house = divmod(number, min(count, self.settings.houses or count))
         scene = f"{self.split}_{house}"

@@ -116,6 +116,8 @@ class R2R(SolvableWalks):
     """File names of a split, searched in ``annotations/`` and, except for R2R, its parent."""
 
     def open(self) -> None:
+        """Find the dataset's folder, also if its own folder was given. Raises
+        ``DataError``."""
         folder = require_data(self.folder, self.name)
         # The folder of the dataset itself is accepted too.
         for candidate in (folder / "r2r", folder / "R2R", folder):
@@ -128,6 +130,8 @@ class R2R(SolvableWalks):
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
+        """Tasks of the split: one per path, or per instruction with
+        ``instructions=all``."""
         if self.split == "sample72" and not self.settings.annotations:
             return self._sample()
         tasks = list(self._read(self.split))
@@ -158,6 +162,8 @@ class R2R(SolvableWalks):
 
     @property
     def replaced_by(self) -> str:
+        """Return the name of a user's file that replaces the annotations; empty if
+        none."""
         return Path(self.settings.annotations).name
 
     @property
@@ -177,6 +183,7 @@ class R2R(SolvableWalks):
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
+        """Annotations and connectivity of the split, for checksums."""
         sampled = self.split == "sample72" and not self.settings.annotations
         parts = SAMPLE_PARTS if sampled else (self.split,)
         files = {f"annotations/{part}": self._annotations(part) for part in parts}
@@ -237,15 +244,18 @@ class R2R(SolvableWalks):
         return dict(_fgr2r(path)) if path else {}
 
     def graph(self, scene: str) -> ViewpointGraph:
+        """Return the viewpoint graph of a scan; cached on disk."""
         if scene not in self._graphs:
             path = find(self.folder / "connectivity", f"{scene}_connectivity.json")
             self._graphs[scene] = viewpoints.load(path, cache_folder() / "graphs")
         return self._graphs[scene]
 
     def world(self, episode: Episode) -> IndoorWorld:
+        """Return a walk on the graph of the episode's scan."""
         return IndoorWorld(self.graph(episode.scene))
 
     def perceiver(self) -> Perceiver:
+        """Return the recorded perceiver of the settings."""
         return self._perceiver
 
     def training(self) -> Training:
@@ -258,11 +268,13 @@ class R2R(SolvableWalks):
 
     @cached_property
     def _train(self) -> R2R:
+        """Return the train split, to take examples from."""
         settings = replace(self.settings, sub_instructions=False, annotations="")
         return type(self)("train", self.folder, settings)
 
     @cached_property
     def _perceiver(self) -> Perceiver:
+        """Perceiver of the recorded texts, with REVERIE's objects or pictures if set."""
         settings = self.settings
         name = "recorded:navgpt"
         if settings.objects == "reverie":
@@ -283,6 +295,7 @@ class R2R(SolvableWalks):
             raise UsageError(f"dataset.pictures: no such folder: {folder}")
 
         def headings(scan: str) -> Mapping[str, float]:
+            """Return the headings (degrees) of a scan's cameras."""
             path = find(graphs, f"{scan}_connectivity.json")
             return recorded.camera_headings(path)
 
@@ -290,6 +303,8 @@ class R2R(SolvableWalks):
 
     @cached_property
     def _pack_folder(self) -> Path:
+        """Return the folder of observations. Raises ``UsageError`` for one of another
+        layout."""
         if not self.settings.observations:
             return Path(self.folder)
         folder = Path(self.settings.observations)
@@ -299,6 +314,7 @@ class R2R(SolvableWalks):
         return folder
 
     def _annotations(self, part: str) -> Path:
+        """Return the annotation file of a part. Raises ``DataError`` if there is none."""
         if self.settings.annotations:
             path = Path(self.settings.annotations)
             return find(path.parent, path.name)
@@ -479,6 +495,7 @@ class RxR(R2R):
     clusters = Clusters("path", field="path_id")
 
     def _read(self, part: str) -> Iterator[Task]:
+        """Yield the tasks of a part, in the language of the settings."""
         path = self._annotations(part)
         names = dict[str, str]()
         for number, record in read_json_lines(path):
@@ -516,6 +533,7 @@ class Reverie(R2R):
     clusters = Clusters("path", r"(.+?)_.+")
 
     def open(self) -> None:
+        """Find REVERIE's boxes next to its annotations."""
         super().open()
         self._boxes = self.folder.parent / "reverie" / "bbox_by_scan"
         self._visible = cache(self._read_objects)
@@ -564,16 +582,19 @@ class Reverie(R2R):
 
     @cached_property
     def scans(self) -> list[str]:
+        """Scans of the split, sorted."""
         return sorted({walk.episode.scene for walk, _ in self._walks})
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
+        """Files of the walks and boxes, for checksums."""
         boxes = {
             f"bbox/{scan}": find(self._boxes, f"{scan}.json") for scan in self.scans
         }
         return {**super().files, **boxes}
 
     def world(self, episode: Episode) -> ObjectsWorld:
+        """Return a walk whose stop may name an object."""
         scan = episode.scene
         return ObjectsWorld(self.graph(scan), lambda place: self.objects(scan, place))
 

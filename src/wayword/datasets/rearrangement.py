@@ -378,6 +378,7 @@ def _displaced_goals(
 
 
 def _is_moved(start: PivotPose, target: PivotPose) -> bool:
+    """True if an object's center is farther from its target than ``MOVED_M``."""
     return math.dist(start.position, target.position) > MOVED_M
 
 
@@ -396,6 +397,7 @@ def _holders(records: thor.Records) -> dict[str, str]:
 def _holder(
     item: thor.ObjectRecord, holders: list[thor.ObjectRecord]
 ) -> thor.ObjectRecord | None:
+    """Return the receptacle of an item; low items may stand on the floor."""
     return thor.find_holder(item, holders, use_nearest=item.bottom > LOW_M)
 
 
@@ -442,6 +444,8 @@ class PublishedEpisodes:
 
         # Omissions take a geometric judgment of every episode, so they are cached.
         def survey() -> list[Cause]:
+            """Return the cause of omission of each published episode; empty if it is
+            kept."""
             episodes = (self._read(*place) for place in places)
             return [
                 omission_cause(ithor.records(folder, each.scene), each)
@@ -465,6 +469,7 @@ class PublishedEpisodes:
 
     @property
     def files(self) -> Mapping[str, Path]:
+        """Files that the episodes are read from, for checksums."""
         scenes = sorted({scene for scene, _ in self._places.values()})
         published = {f"rearrangement/{self._path.name}": self._path}
         return published | ithor.files(self._folder, scenes)
@@ -476,6 +481,7 @@ class PublishedEpisodes:
         where = f"{scene}, episode {number}"
 
         def poses(name: str) -> dict[str, PivotPose]:
+            """Return the poses of a record's list, by object. Raises ``DataError``."""
             by_name = {}
             at = f"{where}, {name}"
             for each in read_field(path, where, raw, name, list):
@@ -501,10 +507,13 @@ class PublishedEpisodes:
         return Shuffle(scene, x, y, heading, start, target, openings)
 
     def world(self, episode: Episode) -> HouseholdWorld:
+        """Return the room in the state that the episode starts in."""
         scene, layout = self._load_scene(str(episode.start["arrangement"]))
         return HouseholdWorld(scene, self._body, named=True, spots=True, layout=layout)
 
     def _judge(self, name: str) -> tuple[Shuffle, JudgedStart]:
+        """Return an episode's poses and what has to be restored. Raises ``UsageError``
+        if unknown."""
         if name not in self._places:
             raise UsageError(
                 f"rearrangement: {self._path.name} has no episode {name!r}"
@@ -513,6 +522,7 @@ class PublishedEpisodes:
         return shuffled, judge(ithor.records(self._folder, shuffled.scene), shuffled)
 
     def _build(self, name: str) -> tuple[Scene, Layout]:
+        """Build the scene of an episode's start, and its layout."""
         shuffled, judged = self._load_start(name)
         scene = ithor.from_records(self._folder, shuffled.scene, judged.records)
         # A receptacle has room for all its initial and target objects; 0 is no limit.
@@ -526,6 +536,7 @@ class PublishedEpisodes:
         return scene, ithor.layout(self._folder, shuffled.scene, scene)
 
     def _task(self, number: int) -> Task:
+        """Return the task of a published episode."""
         name = self._ids[number]
         shuffled, judged = self._load_start(name)
         (x, y), _ = ithor.start(self._folder, shuffled.scene, shuffled.x, shuffled.y)
@@ -627,6 +638,7 @@ class Rearrangement(homes.SourcedTasks):
     max_steps = 1000
 
     def source(self, split: str) -> homes.EpisodeSource:
+        """Return the episodes of a split: published rooms, or generated homes."""
         form = self.settings.request
         if split in SPLITS:
             return PublishedEpisodes(
@@ -640,6 +652,7 @@ class Rearrangement(homes.SourcedTasks):
         )
 
     def _draw(self, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
+        """Draw changes in a home; None if they cannot be requested in words."""
         drawn_goals = shuffle_objects(rng, draft)
         scene = draft.home.name
         if drawn_goals is None:
@@ -655,10 +668,12 @@ class Rearrangement(homes.SourcedTasks):
         )
 
     def rules(self) -> str:
+        """Return the rules for actors, which depend on the form of the request."""
         return read_rules(f"rearrangement_{self.settings.request}")
 
 
 def _episode_id(scene: str, arrangement: str) -> str:
+    """Return an episode's id."""
     return f"{scene}_rearrangement_{arrangement}"
 
 

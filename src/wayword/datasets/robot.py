@@ -44,6 +44,7 @@ class RobotSettings(RosSettings):
 
     @property
     def targets(self) -> list[str]:
+        """Targets of the search, one per episode."""
         return [
             " ".join(text.split()) for text in self.target.split("|") if text.strip()
         ]
@@ -70,6 +71,7 @@ class RobotTasks(SolvableSearches):
     settings: RobotSettings
 
     def open(self) -> None:
+        """Check that there is a target or an instruction. Raises ``UsageError``."""
         self._drivers: list[SharedRobotWorld] = []
         if not self.settings.targets and not self.settings.instruction.strip():
             raise UsageError(
@@ -78,6 +80,7 @@ class RobotTasks(SolvableSearches):
 
     @property
     def tasks(self) -> Sequence[Task]:
+        """One task per target, or a single one for an instruction."""
         return [
             self._task(n, text)
             for n, text in enumerate(self.settings.targets or [""], 1)
@@ -101,6 +104,8 @@ class RobotTasks(SolvableSearches):
 
     @cached_property
     def _link(self) -> Link:
+        """Return the connection to the robot; its token comes from the environment,
+        never from a file."""
         s = self.settings
         return Link(s.url, os.environ.get(TOKEN_VARIABLE, ""), s.patience, s.plain)
 
@@ -127,6 +132,7 @@ class RobotTasks(SolvableSearches):
         return base
 
     def _task(self, number: int, target: str) -> Task:
+        """Return the task of a target, numbered from 1."""
         slug = re.sub(r"[^a-z0-9]+", "_", target.lower()).strip("_")[:40]
         name = f"{number}_{slug or 'follow'}"
         text = self.settings.instruction.strip() or f"Find the {target}."

@@ -79,6 +79,7 @@ class Robothor(SolvableSearches):
     name = "robothor"
 
     def open(self) -> None:
+        """Find the split's episodes. Raises ``DataError`` if the folder holds none."""
         if self.settings.simulator == "thor":
             check_installed()
         folder = require_data(self.folder, self.name)
@@ -92,6 +93,7 @@ class Robothor(SolvableSearches):
 
     @property
     def tasks(self) -> Sequence[Task]:
+        """Tasks of the split, each parsed when it is first read."""
         return DrawnTasks(len(self._order), self._task)
 
     @cached_property
@@ -109,6 +111,7 @@ class Robothor(SolvableSearches):
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
+        """Files of episodes and objects, for checksums."""
         files = {f"episodes/{scene}": path for scene, path in self._scenes.items()}
         metadata = find_any(self.folder, robothor.METADATA)
         if metadata:
@@ -116,6 +119,7 @@ class Robothor(SolvableSearches):
         return files
 
     def world(self, episode: Episode) -> ObjectNavWorld:
+        """Return the episode's apartment, as inferred or in the simulator."""
         if self.settings.simulator == "thor":
             thor_camera = ThorCamera(self.settings.field_of_view, self.settings.depth)
             return ObjectNavWorld(ThorBase(thor_camera))
@@ -139,6 +143,7 @@ class Robothor(SolvableSearches):
             raise DataError(folder, "", "contains no episodes", SOURCES)
 
         def order(name: str) -> tuple[str, list[int]]:
+            """Sort key by name, then by number: scene 2 before scene 10."""
             return re.sub(r"\d.*", "", name), [int(n) for n in re.findall(r"\d+", name)]
 
         path_of_scene = {path.name.partition(".")[0]: path for path in paths}
@@ -149,6 +154,7 @@ class Robothor(SolvableSearches):
         """Scene and index within its file, for each task."""
 
         def survey() -> dict[str, int]:
+            """Return the number of episodes of each scene."""
             return {
                 s: read_bytes(p).count(robothor.EPISODE)
                 for s, p in self._scenes.items()
@@ -173,6 +179,7 @@ class Robothor(SolvableSearches):
         ]
 
     def _task(self, number: int) -> Task:
+        """Return the task of an episode record. Raises ``DataError`` naming it."""
         scene, index = self._order[number]
         path = self._scenes[scene]
         where = f"record {index}"
@@ -216,6 +223,7 @@ def _stride(size: int) -> int:
 
 @lru_cache(maxsize=96)
 def _build_scene(folder: Path, scene: str, evaluated: str) -> SimulatedScene:
+    """Return an apartment as a scene for searches; cached."""
     words = {
         record.id: spoken_type(record.label)
         for record in robothor.records_of(folder, scene)

@@ -76,12 +76,14 @@ class StreetRoutes(SolvableWalks):
     """Actions at the start of every published run."""
 
     def open(self) -> None:
+        """Find the folder of the dataset, also if its own folder was given."""
         folder = files.require_data(self.folder, self.name)
         self.folder = folder.parent if folder.name == self.name else folder
         self._scenario, _, self._part = self.split.partition("_")
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
+        """Tasks of the split's file, one per id. Raises ``DataError`` naming the line."""
         path = self._routes_file
         tasks = dict[str, Task]()
         for number, record in files.read_json_lines(path):
@@ -96,6 +98,7 @@ class StreetRoutes(SolvableWalks):
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
+        """Files of routes, graph and landmarks, for checksums."""
         nodes, links = self._graph_files
         optional = {"landmarks": self._landmark_file} if self._landmark_file else {}
         return {
@@ -111,9 +114,11 @@ class StreetRoutes(SolvableWalks):
         return Navigator(self._graph, self.settings.transition)
 
     def graph(self, scene: str) -> StreetGraph:
+        """Return the street graph, which all episodes share."""
         return self._graph
 
     def world(self, episode: Episode) -> StreetWorld:
+        """Return a walk on the street graph, with the configured rule for dead ends."""
         return StreetWorld(self.navigator, self.settings.dead_ends)
 
     def training(self) -> Training:
@@ -132,6 +137,8 @@ class StreetRoutes(SolvableWalks):
 
     @property
     def examples_caveat(self) -> str:
+        """Warn if examples come from another split, as the dataset has no training file
+        here."""
         published = type(self)(f"{self._scenario}_train", self.folder, self.settings)
         if published._exists:
             return ""
@@ -188,10 +195,12 @@ class StreetRoutes(SolvableWalks):
 
     @property
     def _exists(self) -> bool:
+        """True if the split's file exists in one of its places."""
         return any(files.find_any(*place) for place in self._places)
 
     @cached_property
     def _routes_file(self) -> Path:
+        """Path of the routes. Raises ``DataError`` naming the usual place."""
         for place in self._places:
             path = files.find_any(*place)
             if path:
@@ -200,6 +209,7 @@ class StreetRoutes(SolvableWalks):
 
     @cached_property
     def _graph_files(self) -> tuple[Path, Path]:
+        """Paths of the graph's two files, in either of the published layouts."""
         plain = self.folder / self.name / "graph"
         released = self.folder / f"{self.name}_{self._scenario}" / "graph"
         folder = plain
@@ -211,6 +221,7 @@ class StreetRoutes(SolvableWalks):
 
     @cached_property
     def _graph(self) -> StreetGraph:
+        """Street graph; parsed once and cached on disk."""
         nodes, links = self._graph_files
         return streetgraph.load(
             nodes, links, files.cache_folder() / "graphs", self.name
@@ -218,6 +229,7 @@ class StreetRoutes(SolvableWalks):
 
     @cached_property
     def _landmark_file(self) -> Path | None:
+        """Path of the published landmarks, None if there are none."""
         folders = (f"{self.name}/landmarks", f"landmarks/{self.name}")
         paths = (
             files.find_any(self.folder / folder, LANDMARK_FILE) for folder in folders
@@ -241,6 +253,7 @@ class StreetRoutes(SolvableWalks):
         }
 
     def _task(self, path: Path, where: str, record: Any) -> Task:
+        """Return the task of a record. Raises ``DataError`` naming line, id and field."""
         episode_id = str(
             files.read_field(path, where, record, self.id_field, (int, str))
         )

@@ -65,12 +65,14 @@ class Tour(SolvableWalks):
     settings: TourSettings
 
     def open(self) -> None:
+        """Find the tour's folder. Raises ``UsageError`` if none is set."""
         if not self.settings.folder and self.folder is None:
             raise UsageError("tour needs a folder: --set dataset.folder=DIR")
         self.folder = Path(self.settings.folder or self.folder / "tour")
 
     @property
     def files(self) -> Mapping[str, Path]:
+        """Files of the tour, its captions and pictures, for checksums."""
         captions = sorted((self.folder / "seen").glob(f"*/{SCAN}*.json"))
         images = [
             self.folder / "pictures" / str(p["picture"]) for p in self.places.values()
@@ -80,24 +82,30 @@ class Tour(SolvableWalks):
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
+        """Tasks of the tour's episodes. Raises ``DataError`` naming the episode."""
         records = read_field(self._path, "tour", self._tour, "episodes", list)
         return [self._task(number, record) for number, record in enumerate(records)]
 
     def graph(self, scene: str) -> ViewpointGraph:
+        """Return the graph of the tour, its only scene."""
         return self._graph
 
     def world(self, episode: Episode) -> IndoorWorld:
+        """Return a walk on the tour's graph."""
         return IndoorWorld(self._graph)
 
     def perceiver(self) -> TourPerceiver:
+        """Return the tour's own captions and pictures."""
         return self._perceiver
 
     @property
     def _path(self) -> Path:
+        """Path of the tour's file."""
         return Path(self.folder, "tour.json")
 
     @cached_property
     def _tour(self) -> Any:
+        """Content of the tour's file."""
         return read_json(self._path)
 
     @cached_property
@@ -116,6 +124,8 @@ class Tour(SolvableWalks):
 
     @cached_property
     def _graph(self) -> ViewpointGraph:
+        """Viewpoint graph of the tour's places and edges. Raises ``DataError`` naming
+        the edge."""
         ids = tuple(self.places)
         places = self.places.values()
         positions = np.array(
@@ -140,9 +150,12 @@ class Tour(SolvableWalks):
 
     @cached_property
     def _perceiver(self) -> TourPerceiver:
+        """Perceiver of the tour's captions and pictures."""
         return TourPerceiver(self.folder, self.places)
 
     def _task(self, number: int, record: Any) -> Task:
+        """Return the task of an episode record. Raises ``DataError`` for an unknown
+        place."""
         where = f"episode {number}"
         name = str(read_field(self._path, where, record, "id", (str, int)))
         path = [str(p) for p in read_field(self._path, where, record, "path", list)]

@@ -64,6 +64,7 @@ class TownInstruction:
 
     @property
     def text(self) -> str:
+        """The instruction as one text."""
         return " ".join(self.sentences)
 
     @property
@@ -177,6 +178,7 @@ def _crossing_text(rng: Random, text: TownInstruction, ending: Ending) -> str:
 
 
 def _plural(noun: str, count: int) -> str:
+    """Return a noun in the singular or plural."""
     return noun if count == 1 else f"{noun}s"
 
 
@@ -218,6 +220,8 @@ class _CachedTown:
         self._routes = DrawnItems(find_routes(self.town, length))
 
     def route(self, number: int) -> TownRoute:
+        """Return a route of the town by number. Raises ``UsageError`` if the town has
+        too few."""
         route = self._routes.get(number)
         if route is None:
             problem = f"{self.town.scene} has no {number + 1} routes"
@@ -226,6 +230,7 @@ class _CachedTown:
 
     @cached_property
     def sights(self) -> Mapping[str, tuple[Sighting, ...]]:
+        """Landmarks in sight from each panorama."""
         return plans.in_sight(self.town)
 
 
@@ -255,6 +260,7 @@ class Towns(SolvableWalks):
     settings: TownsSettings
 
     def open(self) -> None:
+        """Prepare caches: a town is drawn once and shared by its episodes."""
         length = self.settings.length
         self._cached_town = lru_cache(maxsize=CACHED)(
             lambda scene: _CachedTown(scene, length)
@@ -266,13 +272,17 @@ class Towns(SolvableWalks):
 
     @property
     def tasks(self) -> Sequence[Task]:
+        """Tasks of the split, drawn on demand; those of one town are grouped if not all
+        fit the cache."""
         scenes = None if self.settings.towns <= CACHED else self._scene_of
         return DrawnTasks(self.settings.episodes, self.task, self._id, scenes)
 
     def _scene_of(self, number: int) -> str:
+        """Return the town of an episode's number."""
         return self.scene(number % self.settings.towns)
 
     def _id(self, number: int) -> str:
+        """Return an episode's id: town, length and number of the route."""
         length = f"_l{self.settings.length}" if self.settings.length else ""
         return f"{self._scene_of(number)}{length}_{number // self.settings.towns}"
 
@@ -292,11 +302,13 @@ class Towns(SolvableWalks):
         return Task(episode, PathReference(episode.id, route.path))
 
     def scene(self, number: int) -> str:
+        """Return the name of a town, from which it is drawn."""
         return plans.scene_name(
             self.split, self.settings.seed, self.settings.size, number
         )
 
     def town(self, scene: str) -> Town:
+        """Return a generated town; cached."""
         return self._cached_town(scene).town
 
     def route(self, scene: str, number: int) -> TownRoute:
@@ -322,19 +334,24 @@ class Towns(SolvableWalks):
         return list(zip(offsets, [*ends, len(route.path) - 1], strict=True))
 
     def graph(self, scene: str) -> StreetGraph:
+        """Return the street graph of a town."""
         return self._cached_town(scene).town.graph
 
     def world(self, episode: Episode) -> StreetWorld:
+        """Return a walk in the episode's town."""
         return StreetWorld(self._cached_navigator(episode.scene))
 
     def perceiver(self) -> TownPerceiver:
+        """Return landmarks in sight, from the ground truth of the towns."""
         return self._perceiver
 
     def training(self) -> Training:
+        """Return tasks to learn from: towns of the train split."""
         return Training(self._training, self._training.tasks)
 
     @cached_property
     def _training(self) -> Towns:
+        """Train split of the same settings."""
         return self if self.split == "train" else Towns("train", None, self.settings)
 
 

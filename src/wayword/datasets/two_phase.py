@@ -84,9 +84,11 @@ class TwoPhase(SolvableTwoPhase):
         return DrawnTasks(len(QUESTIONS) * self.settings.shuffles, self._task)
 
     def world(self, episode: Episode) -> TwoPhaseWorld:
+        """Return the hallway with its rooms of objects."""
         return TwoPhaseWorld(ROOM_OBJECTS)
 
     def _task(self, number: int) -> Task:
+        """Return a question; the first round has the table's order, later ones a drawn one."""
         shuffle, index = divmod(number, len(QUESTIONS))
         target, room = QUESTIONS[index]
         objects = [*ROOM_OBJECTS[room], HALLWAY]

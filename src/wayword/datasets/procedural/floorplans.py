@@ -69,10 +69,12 @@ class PlanRoom:
 
     @property
     def area(self) -> float:
+        """Floor area in square metres."""
         return (self.x1 - self.x0) * (self.y1 - self.y0)
 
     @property
     def center(self) -> Point:
+        """Center of the room, x and y in metres."""
         return (self.x0 + self.x1) / 2, (self.y0 + self.y1) / 2
 
 
@@ -90,6 +92,7 @@ class PlanDoor:
     width: float
 
     def other(self, room: int) -> int:
+        """Return the room on the other side of the door."""
         return self.rooms[1] if room == self.rooms[0] else self.rooms[0]
 
 
@@ -112,6 +115,8 @@ class FloorPlan:
 
     @property
     def size(self) -> Point:
+        """East-west and north-south extent in metres; the south-west corner is the
+        origin."""
         return max(room.x1 for room in self.rooms), max(room.y1 for room in self.rooms)
 
 
@@ -216,6 +221,7 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
 
 
 def _row_length(row: list[str], widths: Mapping[str, float]) -> float:
+    """Return the width of a row of rooms in metres."""
     return plain_sum(widths[name] for name in row)
 
 
@@ -269,6 +275,7 @@ def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
     y_sign = -1 if rng.random() < 0.5 else 1
 
     def turn(x: float, y: float) -> Point:
+        """Mirror a point, and swap its axes if drawn so."""
         if swap:
             return x_sign * y, y_sign * x
         return x_sign * x, y_sign * y
@@ -279,6 +286,7 @@ def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
     south = min(y for _, y in corners)
 
     def move(x: float, y: float) -> Point:
+        """Return a point of the turned plan, with its south-west corner at the origin."""
         x, y = turn(x, y)
         # Adding 0.0 turns -0.0 into 0.0.
         return round(x - west, 2) + 0.0, round(y - south, 2) + 0.0

@@ -103,6 +103,7 @@ class Trajectories:
 
     @cached_property
     def _lines(self) -> dict[int, bytes]:
+        """Lines of the file by number, from 1; blank ones are left out."""
         lines = read_bytes(self.path).splitlines()
         # By line number, as errors and the index name lines.
         return {number: line for number, line in enumerate(lines, 1) if line.strip()}
@@ -125,10 +126,12 @@ class Trajectories:
                 )
 
     def _annotations(self, where: str, raw: Any) -> list[Any]:
+        """Return the annotations of a record. Raises ``DataError``."""
         table = read_field(self.path, where, raw, "turk_annotations", dict)
         return read_field(self.path, where, table, "anns", list)  # type: ignore[no-any-return]
 
     def _parse(self, entry: AlfredEntry) -> AlfredTrajectory:
+        """Read a trajectory. Raises ``DataError`` naming line and field."""
         path = self.path
         where = f"line {entry.line}"
         raw = self._record(entry.line)
@@ -460,17 +463,21 @@ class Alfred:
 
     @property
     def files(self) -> Mapping[str, Path]:
+        """Files that the episodes are read from, for checksums."""
         scenes = sorted({entry.scene for entry in self._entries.values()})
         published = {f"alfred/{self._read.path.name}": self._read.path}
         return published | ithor.files(self.folder, scenes)
 
     def world(self, episode: Episode) -> HouseholdWorld:
+        """Return the room with the objects of the episode's trajectory."""
         # The trajectory, not the room: small objects differ between trajectories of a
         # room.
         scene, layout = self._scene(str(episode.start["arrangement"]))
         return HouseholdWorld(scene, self._body, layout=layout)
 
     def _build(self, task_id: str) -> tuple[Scene, Layout]:
+        """Build the scene of a trajectory and its layout. Raises ``UsageError`` if it
+        is unknown."""
         entry = self._entries.get(task_id)
         if entry is None:
             raise UsageError(
@@ -481,10 +488,12 @@ class Alfred:
         return scene, ithor.layout(self.folder, entry.scene, scene)
 
     def _id(self, number: int) -> str:
+        """Return an episode's id: its trajectory and the number of the annotation."""
         entry, annotation = self._order[number]
         return f"{entry.task_id}_{annotation}"
 
     def _task(self, number: int) -> Task:
+        """Return the task of an annotation."""
         entry, annotation = self._order[number]
         trajectory = self._read.read(entry)
         # The nearest cell, as starts come from an older build.

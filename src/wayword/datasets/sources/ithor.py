@@ -241,6 +241,7 @@ _footprint = attrgetter(
 
 @lru_cache(maxsize=128)
 def _layout(folder: Path, name: str) -> Layout:
+    """Return the layout of the scene as published; cached."""
     return Layout(scene(folder, name))
 
 
@@ -277,6 +278,7 @@ class _Frame:
 
 @lru_cache(maxsize=128)
 def _frame(folder: Path, name: str) -> _Frame:
+    """Read the fixed parts of a scene. Raises ``DataError``."""
     floor = read_cells(find(folder, CELLS.format(name=name)))
     places = np.array(floor.places)
     published = np.array(_scene_entry(folder, OUTLINES, name), dtype=float)
@@ -293,6 +295,8 @@ def _frame(folder: Path, name: str) -> _Frame:
 
 
 def _scene_entry(folder: Path, file: str, name: str) -> Any:
+    """Return a scene's entry of a published file. Raises ``DataError`` if it is
+    missing."""
     path = find(folder, file)
     table = _read_cached(path)
     if not isinstance(table, dict) or name not in table:
@@ -304,6 +308,7 @@ _read_cached = lru_cache(maxsize=8)(read_json)
 
 
 def _scene_number(name: str) -> int:
+    """Return the number of a scene's name, 100 if it is no name of a scene."""
     match = re.fullmatch(r"FloorPlan(\d+)", name)
     # 100 is no room: an unknown name gets its error there.
     return int(match[1]) if match else 100

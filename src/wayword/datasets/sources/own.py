@@ -56,6 +56,7 @@ def _allowed_names(
     """Return a validator that accepts these names."""
 
     def check(value: str) -> str:
+        """Raise ``ValueError`` with the nearest option for an unknown value."""
         names = list(options() if callable(options) else options)
         if value not in names:
             raise ValueError(f"there is no {value!r}; {suggest(value, names)}")
@@ -100,6 +101,7 @@ class FileFields(pydantic.BaseModel):
     @pydantic.model_validator(mode="before")
     @classmethod
     def _check_names(cls, values: Any) -> Any:
+        """Name the field that does not exist, before pydantic complains about another."""
         if not isinstance(values, Mapping):
             raise ValueError(f"must have fields, as in {cls.example}, got {values!r}")
         for key in values:
@@ -140,6 +142,7 @@ class RoomEntry(FileFields):
     @pydantic.field_validator("size")
     @classmethod
     def _check_size(cls, size: tuple[float, float]) -> tuple[float, float]:
+        """Raise ``ValueError`` for a room that is too small or too large to furnish."""
         if not all(1.5 <= side <= 30 for side in size):
             raise ValueError(
                 f"must be 1.5 to 30 m per side, got {size[0]:g} x {size[1]:g}"
@@ -149,12 +152,14 @@ class RoomEntry(FileFields):
     @pydantic.field_validator("furniture", mode="before")
     @classmethod
     def _parse_kinds(cls, pieces: Any) -> Any:
+        """Accept a plain name for a piece without further fields."""
         if not isinstance(pieces, list):
             return pieces  # pydantic raises the error
         return [{"kind": each} if isinstance(each, str) else each for each in pieces]
 
     @property
     def plan(self) -> floorplans.PlanRoom:
+        """Return the room of the floor plan; ``at`` is its south-west corner (metres)."""
         x, y = self.at
         width, depth = self.size
         return floorplans.PlanRoom(
@@ -214,6 +219,7 @@ class TaskEntry(FileFields):
 
     @pydantic.model_validator(mode="after")
     def _check_home(self) -> TaskEntry:
+        """Raise ``ValueError`` unless the task has a home or rooms, and not both."""
         if bool(self.home) == bool(self.rooms):
             raise ValueError(
                 "needs either a 'home' (generated) or 'rooms' (your own), not both"
@@ -229,6 +235,7 @@ class OnObject(FileFields):
 
 
 def _on(base: type[Any] = OnObject, **fields: Any) -> Any:
+    """Return a model with the fields of a condition."""
     return pydantic.create_model("Condition", __base__=base, **fields)
 
 
@@ -786,6 +793,8 @@ class FileTasks(homes.SourcedTasks):
     max_steps = 500
 
     def source(self, split: str) -> homes.EpisodeSource:
+        """Return the tasks of the file. Raises ``UsageError`` for one that the expert
+        has not solved."""
         tasks = read_tasks(self.file)
         for task in tasks:
             mark = task.accepted if isinstance(task.accepted, Mapping) else {}
@@ -804,6 +813,7 @@ class FileTasks(homes.SourcedTasks):
         return _FileSource(tasks, self.settings)
 
     def training(self) -> Training:
+        """Return tasks to learn from: generated homes, as the file has no train split."""
         return Household("generated_train", None, Household.Settings()).training()
 
 
@@ -824,6 +834,7 @@ class _FileSource(SolvableHousehold):
         self.files = {task.path.name: task.path for task in tasks}
 
     def world(self, episode: Episode) -> HouseholdWorld:
+        """Return the home of an episode."""
         return self._cases[episode.id].world(self._body)
 
 

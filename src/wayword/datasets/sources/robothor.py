@@ -495,6 +495,7 @@ def is_independent(folder: Path, scene: str, evaluated: str) -> bool:
     at least as many episodes in it."""
 
     def count(split: str) -> int:
+        """Return the number of episodes of the scene in a split."""
         paths = (folder / "episodes" / split).glob(f"{scene}.json*")
         return sum(files.read_bytes(path).count(EPISODE) for path in paths)
 
@@ -568,6 +569,7 @@ def _distance_to(box: Box, point: Point) -> float:
 
 
 def _box(record: thor.ObjectRecord) -> Box:
+    """Return the sides of an object's box in the plan."""
     x, y, _ = record.center
     wide, deep, _ = record.size
     return x - wide / 2, y - deep / 2, x + wide / 2, y + deep / 2
@@ -594,6 +596,7 @@ def corners_of(path: Path, where: str, record: Mapping[str, Any]) -> list[Point]
 
 
 def _floor_xy(path: Path, where: str, point: Any) -> Point:
+    """Return a point on the floor in this project's frame, rounded to centimetres."""
     # Unity's y axis points up, so the floor is x and z.
     x = float(files.read_field(path, where, point, "x", (int, float)))
     z = float(files.read_field(path, where, point, "z", (int, float)))

@@ -204,10 +204,12 @@ class Served:
 
     @property
     def parts(self) -> int:
+        """Number of scored parts of all dishes."""
         return sum(dish.parts for dish in self.dishes)
 
     @property
     def words(self) -> str:
+        """The dishes in words for users."""
         return ", ".join(dish.words for dish in self.dishes)
 
     def met(self, state: goals.State) -> int:

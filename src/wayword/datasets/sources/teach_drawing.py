@@ -199,6 +199,7 @@ def undo_goals(rng: Random, compiled: teach.Compiled, scene: Scene) -> Scene:
     objects = {o.id: o for o in scene.objects}
 
     def undo(item: str, name: str, value: bool) -> None:
+        """Set a state; what cannot get dirty is left as it is."""
         if name == "on":
             objects[item] = replace(objects[item], on=value)
         elif "dirtyable" in objects[item].affordances:
@@ -330,6 +331,7 @@ class Planner:
             raise Unbuildable(problem)
 
         def missing_traits(item: str) -> int:
+            """Return how many traits an object lacks."""
             return sum(self._state(item, name) != value for name, value in traits)
 
         # The first of equals in scene order, so that plans repeat.
@@ -401,6 +403,7 @@ class Planner:
         self._bring(vessel, item)
 
     def _slice(self, item: str) -> None:
+        """Slice an object on an open surface, and leave the knife next to it."""
         knife = self._nearest(lambda o: "slicer" in o.affordances, "knife", item)
         # Slicing needs space around the object.
         if not self._in_the_open(item):
@@ -420,6 +423,7 @@ class Planner:
         ]
 
         def boils(pot: HouseObject) -> bool:
+            """True if an object can be boiled in a pot that fits a burner."""
             if not {"fillable", "pickupable"} <= pot.affordances:
                 return False
             if not self._accepts(pot.id, item) or not self._room(pot.id):
@@ -473,6 +477,7 @@ class Planner:
         self._holder_of[item] = place
 
     def _order(self, kind: OrderKind, item: str, other: str = "") -> None:
+        """Add an order to the plan."""
         self.orders.append(Order(kind, item, other))
 
     def _tool(self, item: str, kind: str, without: str) -> str:
@@ -481,11 +486,13 @@ class Planner:
         order = {name: n for n, name in enumerate(KINDS["heaters"])}
 
         def suits(tool: HouseObject) -> bool:
+            """True if a tool treats the object, accepts it and can be switched."""
             if kind not in tool.affordances or without in tool.affordances:
                 return False
             return self._accepts(tool.id, item) and bool(self._switch_for(tool.id))
 
         def rank(tool: HouseObject) -> tuple[float, ...]:
+            """Sort key: preferred types first, then free tools, then near ones."""
             is_full = self._room(tool.id) < 1
             # Types that are not in the table come last; no table has nine.
             return order.get(tool.type, 9), is_full, self._gap(tool.id, item)
@@ -549,6 +556,7 @@ class Planner:
         return self._objects[[item, *self._holders(item)][-1]]
 
     def _accepts(self, place: str, item: str) -> bool:
+        """True if an object goes in or on a place, full or not."""
         spec = self._objects[place]
         fits = not spec.accepts or self._objects[item].type in spec.accepts
         return bool(spec.receptacle) and fits and place != item
@@ -685,6 +693,7 @@ def draw_params(rng: Random, task: str, stock: SceneStock) -> tuple[str, ...]:
     """Draw parameters of a task that suit the scene. Raises ``Unbuildable``."""
 
     def one(names: list[str], description: str) -> str:
+        """Draw one of the names. Raises ``Unbuildable`` if there are none."""
         if not names:
             raise Unbuildable(f"no {description}")
         return rng.choice(names)
@@ -809,11 +818,13 @@ def goal_lines(compiled: teach.Compiled, scene: Scene) -> list[str]:
     names = names_of(scene.objects)
 
     def states(traits: tuple[Trait, ...]) -> str:
+        """Return required states in words."""
         return " and ".join(
             WORDS.get(n if value else f"not {n}", n) for n, value in traits
         )
 
     def some(items: Ids, traits: tuple[Trait, ...] = ()) -> str:
+        """Return kinds of objects in words, with their states."""
         kinds = " or ".join(dict.fromkeys(_spaced(objects[t].type) for t in items))
         return f"{kinds} ({states(traits)})" if traits else kinds
 

@@ -93,14 +93,17 @@ class ObjectRecord:
 
     @property
     def bottom(self) -> float:
+        """Height of its underside, metres."""
         return self.center[2] - self.size[2] / 2
 
     @property
     def top(self) -> float:
+        """Height of its top, metres."""
         return self.center[2] + self.size[2] / 2
 
     @property
     def pickupable(self) -> bool:
+        """True if it can be carried."""
         return "pickupable" in self.flags
 
 
@@ -480,6 +483,7 @@ def add_objects(
 
 
 def _is_askew(record: ObjectRecord) -> bool:
+    """True if furniture stands at an angle to the axes."""
     return ASKEW < record.heading % 90.0 < 90.0 - ASKEW
 
 

@@ -49,6 +49,7 @@ class AxisBox:
     height: float
 
     def contains(self, x: float, y: float) -> bool:
+        """True if a point of the plan is inside, or on the edge."""
         return abs(x - self.x) <= self.width / 2 and abs(y - self.y) <= self.depth / 2
 
 
@@ -66,6 +67,7 @@ class Node:
 
     @property
     def name(self) -> str:
+        """Id of the node's object in a scene: class and number."""
         return f"{self.kind}|{self.id}"
 
 

@@ -312,8 +312,8 @@ def _reach_stacked(skills: Skills, goal: g.Stacked) -> ActionPlan:
         goal.objects,
         goal.traits,
         [goal.movables, goal.receptacles],
-        # The last two stops are the movable and the receptacle; tools may come between.
     )
+    # The last two stops are the movable and the receptacle; tools may come between.
     obj = chain[0]
     movable = chain[-2]
     receptacle = chain[-1]

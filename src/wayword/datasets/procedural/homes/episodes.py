@@ -110,6 +110,8 @@ class HomesSettings(Checked):
         return from_json(self.body, base)
 
     def verbs(self) -> tuple[str, ...]:
+        """Verbs of the body: a named set, or those listed. Raises ``UsageError`` for an
+        unknown one."""
         if self.actions == "paper":
             return self.paper
         if isinstance(self.actions, str) and self.actions in ACTIONS:
@@ -141,6 +143,7 @@ class KindSettings(HomesSettings):
 
     @property
     def kinds(self) -> tuple[str, ...]:
+        """Kinds of tasks to draw: the one that is set, else all."""
         return (self.kind,) if self.kind else self.all_kinds
 
 
@@ -153,6 +156,7 @@ class Case:
     scene: Scene
 
     def world(self, body: Body, **naming: Any) -> HouseholdWorld:
+        """Return the home with the case's initial scene."""
         layout = self.home.layout.with_scene(self.scene)
         return HouseholdWorld(self.scene, body, layout=layout, **naming)
 
@@ -184,6 +188,8 @@ class SourcedTasks(SolvableHousehold):
     """Note on the inferred or redrawn parts of the published splits."""
 
     def open(self) -> None:
+        """Open the split's episodes. Raises ``UsageError`` for a length that the split
+        cannot draw."""
         self._source = self.source(self.split)
         if self.settings.length and not isinstance(self._source, Generated):
             raise UsageError(
@@ -196,6 +202,7 @@ class SourcedTasks(SolvableHousehold):
 
     @property
     def tasks(self) -> Sequence[Task]:
+        """Tasks of the source, with the rules of the dataset in their episodes."""
         tasks = self._source.tasks
         rules = self.rules()
         ids = tasks.ids if isinstance(tasks, DrawnTasks) else None
@@ -215,6 +222,7 @@ class SourcedTasks(SolvableHousehold):
 
     @property
     def files(self) -> Mapping[str, Path]:
+        """Files that the episodes are read from, for checksums."""
         return self._source.files
 
     @property
@@ -224,9 +232,11 @@ class SourcedTasks(SolvableHousehold):
 
     @property
     def omissions(self) -> Mapping[str, int]:
+        """Counts of omitted episodes, by cause; empty if the source omits none."""
         return getattr(self._source, "omissions", {})
 
     def world(self, episode: Episode) -> HouseholdWorld:
+        """Return the world of an episode, as its source builds it."""
         return self._source.world(episode)
 
     def decided_by(self) -> str:
@@ -304,6 +314,7 @@ class Generated:
         )
 
     def world(self, episode: Episode) -> HouseholdWorld:
+        """Return the home of an episode in its arrangement."""
         case = self._case(episode.scene, episode.start["arrangement"])
         return case.world(self.settings.make_body(), **self._naming)
 

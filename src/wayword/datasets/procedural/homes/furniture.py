@@ -56,6 +56,7 @@ class FurnitureKind:
 
 
 def _kind(row: Mapping[str, Any], tables: Tables) -> FurnitureKind:
+    """Convert a row of the table to a kind of furniture."""
     rest = {**row, "parts": tuple(Part(**part) for part in row.get("parts", ()))}
     return FurnitureKind(*rest.pop("size"), **rest)
 
@@ -96,6 +97,7 @@ class FurniturePiece:
 
     @property
     def box(self) -> Box:
+        """Sides of the piece in the plan, metres."""
         wide = self.width / 2
         deep = self.depth / 2
         return self.x - wide, self.y - deep, self.x + wide, self.y + deep

@@ -157,6 +157,7 @@ class Home:
 
     @property
     def rooms(self) -> list[str]:
+        """Names of the rooms."""
         return [room.name for room in self.scene.rooms]
 
     def distance_from_floor(self, x: float, y: float) -> float:

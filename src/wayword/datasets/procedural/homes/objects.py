@@ -89,15 +89,19 @@ class Arrangement:
         return replace(self.home.scene, objects=tuple(self.objects.values()))
 
     def of(self, kind: str) -> list[HouseObject]:
+        """Return the objects of a type, in the order of placement."""
         return [o for o in self.objects.values() if o.type == kind]
 
     def ids(self, kind: str) -> tuple[str, ...]:
+        """Return the ids of the objects of a type."""
         return tuple(o.id for o in self.of(kind))
 
     def contents(self, under: str) -> list[HouseObject]:
+        """Return the objects directly in or on an object."""
         return [o for o in self.objects.values() if o.parent == under]
 
     def room(self, item: HouseObject) -> str:
+        """Return the name of the room that an object is in."""
         return self.home.layout.room_at(item.x, item.y)
 
     def free_slots(self, under: HouseObject) -> int:

@@ -58,6 +58,7 @@ def build_walls(plan: FloorPlan) -> Walls:
 
 
 def _wall_array(rows: set[_WallRow]) -> Array:
+    """Return walls as an array (N, 3), sorted so that equal houses give equal arrays."""
     return np.array(sorted(rows), dtype=np.float64).reshape(-1, 3)
 
 
@@ -244,6 +245,7 @@ def join_places(
 
 
 def _looks(names: tuple[str, ...], tables: Tables) -> tuple[str, ...]:
+    """Return the words for a kind of furniture, with named sets written out."""
     return expand_sets(names, tables["sets"])
 
 
@@ -403,12 +405,15 @@ class GeneratedHouse:
         return tuple(nearest)
 
     def place(self, viewpoint: str) -> HousePlace:
+        """Return the place that a viewpoint stands for."""
         return self.places[self.graph.index[viewpoint]]
 
     def room_name(self, number: int) -> str:
+        """Return the name of a room by its number."""
         return self.plan.rooms[number].name
 
     def _sees(self, targets: list[tuple[float, float]]) -> NDArray[np.bool_]:
+        """Return a mask (places, targets): true if a target is in sight from a place."""
         eyes = np.array([(place.x, place.y) for place in self.places])
         # Reshaped for the case of no targets.
         points = np.array(targets, dtype=np.float64).reshape(-1, 2)

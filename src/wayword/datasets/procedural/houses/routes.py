@@ -288,6 +288,7 @@ class _Planner:
             end = self.house.furniture[stretch.piece]
 
         def distance(viewpoint: str) -> float:
+            """Return the straight distance (metres) from a viewpoint to the end."""
             place = self.house.place(viewpoint)
             return math.dist((end.x, end.y), (place.x, place.y))
 

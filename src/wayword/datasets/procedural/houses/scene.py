@@ -102,6 +102,7 @@ def _add_wall(builder: MeshBuilder, start: Point, end: Point, bottom: float) -> 
 
 
 def _ends(door: PlanDoor) -> tuple[Point, Point]:
+    """Return the two posts of a door, metres."""
     half = door.width / 2
     if door.vertical:
         return (door.x, door.y - half), (door.x, door.y + half)
@@ -161,9 +162,11 @@ def _free_space(
     room = house.plan.rooms[piece.room]
 
     def along(x: float, y: float) -> float:
+        """Return the distance (metres) of a point from the axis of the piece."""
         return abs((x - back[0]) * front[1] - (y - back[1]) * front[0])
 
     def off(x: float, y: float) -> float:
+        """Return the distance (metres) of a point along that axis."""
         return (x - back[0]) * front[0] + (y - back[1]) * front[1]
 
     # Along the wall: half the gap to each neighbor on both sides, and the corners of the room.
@@ -195,18 +198,22 @@ class HousePainter(Painter):
 
     @property
     def name(self) -> str:
+        """Name in records: the checksum of the painter's own code and tables."""
         return f"schematic:{checksum()}"
 
     def _build(self, scene: str) -> Mesh:
+        """Return the mesh of a house."""
         return house_mesh(self._house(scene)).mesh
 
     def views(self, world: World, actor: str) -> Sequence[PictureView]:
+        """Return the views all around the actor, the first one ahead."""
         heading = float(world.pose(actor)["heading"])
         return surround(heading, EYE_ELEVATION)
 
     def frame(
         self, world: World, actor: str, view: PictureView, size: tuple[int, int]
     ) -> Frame:
+        """Return the picture of a view (rows, columns, 3) from the actor's viewpoint."""
         graph: ViewpointGraph = vars(world)["graph"]
         viewpoint = str(world.pose(actor)["viewpoint"])
         x, y, z = graph.positions[graph.index[viewpoint]].tolist()

@@ -132,6 +132,7 @@ def doors_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ItemInSight]:
 def _nearest_first(
     place: HousePlace, visible: Mapping[int, PlacedFurniture | PlanDoor]
 ) -> list[ItemInSight]:
+    """Return the visible targets with heading and distance, nearest first."""
     eye = (place.x, place.y)
     items = []
     for number, target in visible.items():
@@ -233,6 +234,7 @@ def percept(
 
 
 def _room_behind(house: GeneratedHouse, place: HousePlace, door: ItemInSight) -> str:
+    """Return the name of the room behind a door, as seen from a place."""
     one, other = house.plan.doors[door.number].rooms
     return house.room_name(other if one in place.rooms else one)
 
@@ -272,6 +274,7 @@ def _caption(
 
 
 def _fill_pattern(pattern: str, pieces: list[str], doors: list[str], room: str) -> str:
+    """Fill a sentence: the verb agrees with the number of pieces."""
     # The verb agrees with the pieces, or with the doorways if there are no pieces.
     words = {"be": "is", "stand": "stands"}
     if len(pieces or doors) > 1:
@@ -283,6 +286,7 @@ def _fill_pattern(pattern: str, pieces: list[str], doors: list[str], room: str) 
 
 
 def _summary(rng: random.Random, house: GeneratedHouse, place: HousePlace) -> str:
+    """Return one sentence for the full place: its room, nearest pieces and doorways."""
     if place.door is not None:
         one, other = (house.room_name(number) for number in place.rooms)
         return rng.choice(WORDS["between"]).format(one=one, other=other)

@@ -32,6 +32,7 @@ class Table(Mapping[str, T]):
 
     @cached_property
     def _rows(self) -> dict[str, T]:
+        """Rows of the table, converted at first use."""
         tables = _read(self._package, self._file)
         rows = tables[self._name]
         return {key: self._make(value, tables) for key, value in rows.items()}
@@ -51,6 +52,7 @@ class Table(Mapping[str, T]):
 
 @cache
 def _read(package: str, file: str) -> Tables:
+    """Return all tables of a file; cached."""
     text = (resources.files(package) / f"{file}.toml").read_text(encoding="utf-8")
     tables: Tables = _frozen(tomllib.loads(text))
     return tables
@@ -80,6 +82,7 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def _frozen(value: Any) -> Any:
+    """Return a value whose dictionaries are read-only and whose lists are tuples."""
     if isinstance(value, dict):
         return {key: _frozen(entry) for key, entry in value.items()}
     if isinstance(value, list):

@@ -480,6 +480,7 @@ class _TownPlanner:
         return relative(bearing(position, (landmark.x, landmark.y)), stand.heading)
 
     def _names_in_sight(self, state: State) -> set[str]:
+        """Return the names of the landmarks in sight from a state."""
         panorama = self.town.graph.ids[self._place(state)]
         return {sight.name for sight in self.sights[panorama]}
 

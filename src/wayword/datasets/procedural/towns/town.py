@@ -81,6 +81,7 @@ class Street:
 
     @property
     def length(self) -> float:
+        """Length in metres along the street."""
         return path_length(self.points)
 
     def leaving_heading(self, corner: int) -> float:
@@ -110,6 +111,7 @@ class Streets:
     streets: tuple[Street, ...]
 
     def streets_at(self, corner: int) -> list[int]:
+        """Return the numbers of the streets that end at a corner."""
         return [
             n for n, street in enumerate(self.streets) if corner in (street.a, street.b)
         ]
@@ -259,10 +261,12 @@ class Town:
 
     @property
     def graph(self) -> StreetGraph:
+        """Street graph of the town."""
         return self.navigator.graph
 
     @property
     def corners(self) -> int:
+        """Number of corners."""
         return len(self.streets.corners)
 
     def is_junction(self, panorama: int) -> bool:
@@ -270,6 +274,7 @@ class Town:
         return self.graph.degree(panorama) > 2
 
     def point(self, panorama: int) -> Point:
+        """Return a panorama's position, x and y in metres."""
         x, y = self.xy[panorama].tolist()
         return x, y
 
@@ -465,6 +470,8 @@ class TownPerceiver(Perceiver):
         return scores
 
     def _at(self, scene: str, panorama: str) -> tuple[Sighting, ...]:
+        """Return what is in sight from a panorama. Raises ``DataError`` for an unknown
+        one."""
         try:
             return self._sights(scene)[panorama]
         except KeyError:

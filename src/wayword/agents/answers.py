@@ -189,12 +189,15 @@ class AnswerFields:
     is_json: bool
 
     def all(self, *names: str) -> list[Json]:
+        """Return the values of the named fields, in the order of the names."""
         return list(chain.from_iterable(self.values.get(name, ()) for name in names))
 
     def texts(self, *names: str) -> list[str]:
+        """Return the values that are texts or whole numbers, as texts."""
         return [str(v) for v in self.all(*names) if isinstance(v, str | int)]
 
     def line(self, *names: str) -> str:
+        """Return the values in one line, for a thought that quotes them."""
         values = self.all(*names)
         return one_line(
             " ".join(str(v) for v in values if isinstance(v, str | int | float))
@@ -274,10 +277,12 @@ def items(text: str) -> list[str]:
 
 
 def _objects(text: str, names: Collection[str]) -> Iterator[tuple[_Object, int, int]]:
+    """Return the JSON objects in a text that have at least one of the names."""
     return json_values(text, "{", lambda value: value.keys() & names, _DECODER)
 
 
 def _is_list_of_texts(value: Any) -> bool:
+    """True for a list of texts that is not empty."""
     return bool(value) and all(isinstance(item, str) for item in value)
 
 
@@ -359,6 +364,7 @@ class Field:
 
     @property
     def key(self) -> str:
+        """Name of the field in JSON: the label in lower case, with underscores."""
         return self.label.lower().replace(" ", "_")
 
     @property
@@ -405,6 +411,8 @@ class Field:
         }
 
     def value(self, values: Sequence[Json]) -> str | list[str]:
+        """Return the value of a field from what the answer gives for it: one line, or a
+        list of lines."""
         if not self.many:
             return " ".join(map(one_line, values))
         entries: list[Json] = []
@@ -465,6 +473,7 @@ class AnswerForm:
         )
 
     def read(self, text: str) -> Filled | None:
+        """Return the filled fields of an answer; None if it fills none."""
         answer = fields(text, [field.key for field in self.fields])
         filled = {
             field.key: field.value(answer.all(field.key)) for field in self.fields
@@ -473,6 +482,7 @@ class AnswerForm:
 
 
 def _object_schema(properties: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the schema of an object with exactly these properties, all required."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -581,6 +591,7 @@ class StrategyRecipe(AnswerForm):
     def _action(
         self, reply: Reply, read: AnswerFields, legal: Legal
     ) -> Action | Refusal:
+        """Return the one action that an answer names, or the reason why there is none."""
         words = [text for text in read.all(self.action.key) if isinstance(text, str)]
         if len(words) > 1 or (
             words and any(map(legal.whole, read.before.splitlines()))
@@ -606,6 +617,7 @@ class StrategyRecipe(AnswerForm):
 
 
 def _as_text(value: Json) -> str:
+    """Return a value of any kind as a short text."""
     if not isinstance(value, dict):
         return str(value)[:LONGEST]
     return "; ".join(f"{name}: {one_line(v, LONGEST)}" for name, v in value.items())
@@ -746,6 +758,7 @@ def read_choice(
         thought = one_line(f"{read.before} {thought}")
 
     def reject(kind: RejectionKind, reason: str) -> Rejection:
+        """Reject the answer, keeping its thought."""
         return reply.reject(kind, reason, thought)
 
     arrived = {str(v).strip(" .!*").lower() for v in read.all("arrived")}

@@ -137,6 +137,7 @@ def named_part(thought: str, parts: Sequence[str]) -> int:
 
 
 def _word_text(text: str) -> str:
+    """Return the words of a text in lower case, without punctuation."""
     return " ".join(re.findall(r"\w+", text.lower()))
 
 
@@ -190,6 +191,7 @@ def clauses(instruction: str) -> tuple[Clause, ...]:
 def _split_at(
     text: str, begin: int, cut_pattern: re.Pattern[str]
 ) -> Iterator[tuple[int, str]]:
+    """Yield the pieces between cuts, each with its offset in the instruction."""
     start = 0
     for cut in cut_pattern.finditer(text):
         yield begin + start, text[start : cut.start()]
@@ -198,6 +200,7 @@ def _split_at(
 
 
 def _join(first: Clause, second: Clause) -> Clause:
+    """Return two clauses as one."""
     return Clause(f"{first.text}, {second.text}", first.begin, second.ends_sentence)
 
 

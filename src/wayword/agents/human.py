@@ -55,6 +55,7 @@ class MapSketch:
         self._heading = 0.0
 
     def add(self, observation: Observation) -> None:
+        """Add a viewpoint and its neighbors; other observations have no map."""
         if not isinstance(observation, IndoorObservation):
             return
         x, y = self._places.setdefault(observation.viewpoint, (0.0, 0.0))
@@ -68,6 +69,7 @@ class MapSketch:
             )
 
     def render(self, exits: Mapping[str, int]) -> str:
+        """Return the map as lines of text, with the numbers of the exits."""
         if not self.visited:
             return (
                 "there is a map only in viewpoint graphs; "
@@ -194,6 +196,7 @@ def list_actions(
 def _complete_action(
     verb: str, typed_arguments: str, space: ActionSpace
 ) -> Action | str:
+    """Return the action that a person typed, or the reason why it is none."""
     options = [action for action in space.listed if action.name == verb]
     if verb in space.open_verbs and not options:
         return f"{verb} needs a text: {verb} YOUR WORDS"
@@ -226,6 +229,7 @@ def _complete_action(
 
 
 def _join_names(names: Sequence[str]) -> str:
+    """Return names with commas; of a long list, the first ones and a count."""
     if len(names) > MOST_CHOICES:
         remainder = f" and {len(names) - MOST_CHOICES} more"
     else:
@@ -281,11 +285,14 @@ class Human(Agent):
         self._sketch = MapSketch()
 
     async def begin(self, episode: Episode) -> None:
+        """Keep the episode: its instruction is shown with the first observation."""
         self._episode = episode
 
     async def act(
         self, observation: Observation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Show the situation and ask until the person types an action. Raises
+        ``PlayerLeft``."""
         situation = self._show(observation, space)
         show = self._person.write
         while True:
@@ -320,6 +327,7 @@ class Human(Agent):
         space: ActionSpace,
         decision: Decision | Rejection,
     ) -> None:
+        """Show a step that was recorded earlier."""
         self._show(observation, space)
         if isinstance(decision, Rejection):
             text = decision.reason
@@ -328,6 +336,7 @@ class Human(Agent):
         self._person.write(f"recorded: {text}", "dim")
 
     def _show(self, observation: Observation, space: ActionSpace) -> Situation:
+        """Show what is new since the last turn; return the full situation."""
         self._verbalizer = generic.verbalizer(observation)
         self._sketch.add(observation)
         episode = self._episode
@@ -375,6 +384,7 @@ class Human(Agent):
         return situation
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Show the result of an action, in the color of its success."""
         words = generic.feedback(feedback, self._verbalizer)
         if not words:
             return

@@ -139,6 +139,7 @@ class _Option:
 
     @property
     def is_whole(self) -> bool:
+        """True if nothing but punctuation follows."""
         return not self.tail.strip(AROUND + _END_PUNCTUATION + ")]>}")
 
     def objection(self, begins_option: Callable[[str], object]) -> RejectionKind | None:
@@ -246,6 +247,7 @@ _NAME_REASONS: dict[RejectionKind, str] = {
 
 
 def _refuse_name(kind: RejectionKind) -> Refusal:
+    """Return the refusal of a name that does not exist or is not unique."""
     return Refusal(kind, _NAME_REASONS[kind])
 
 
@@ -344,6 +346,7 @@ class Legal:
         return action if is_call or self._space.knows(action) else None
 
     def takes_text(self, verb: str) -> bool:
+        """True if a verb takes free text."""
         return _snake(verb) in self._space.open_verbs
 
     # Options: the grammar's ``call`` and ``bare``.
@@ -462,6 +465,7 @@ class Legal:
         return self._not_possible(self._action(verb or _snake(line), rest), line)
 
     def _not_possible(self, action: Action, written: str = "") -> Refusal:
+        """Return why an action is not possible here."""
         verb = action.name
         if self.takes_text(verb) and action != STOP:
             return Refusal("empty", f"{verb} needs words: {verb}[what you say]")
@@ -479,6 +483,7 @@ class Legal:
         return Refusal("unknown", f"{problem}; for example: {examples}")
 
     def _malformed(self, verb: str, words: str) -> Refusal:
+        """Return how an action has to be written."""
         if not verb:
             problem = f"{words[:60]!r} is not an action"
             return Refusal("no_action", f"{problem}; {self._verbs_listed}")
@@ -487,6 +492,7 @@ class Legal:
 
     @property
     def _verbs_listed(self) -> str:
+        """The verbs, for a message."""
         return f"the actions are: {', '.join(self._verbs) or 'none'}"
 
     # Indexes of the action space, built at first use.
@@ -522,6 +528,7 @@ class Legal:
 
 
 def _trim(words: str) -> str:
+    """Return words without quotes and punctuation around them."""
     return words.strip(AROUND + _END_PUNCTUATION)
 
 

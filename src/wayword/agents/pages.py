@@ -91,6 +91,7 @@ class _Page(Template):
         shared: bool = False,
         locals: Mapping[str, Any] | None = None,  # noqa: A002
     ) -> Context:
+        """Return the context of a page in which a user's blocks replace its own."""
         context = super().new_context(vars, shared, locals)
         for name, block in (vars or {}).get(_USER_BLOCKS, {}).items():
             if name in context.blocks:
@@ -100,6 +101,7 @@ class _Page(Template):
 
 @cache
 def _pages(folder: Path) -> Environment:
+    """Return the pages of a folder; a missing slot is an error."""
     pages = Environment(
         loader=FileSystemLoader(folder),
         undefined=StrictUndefined,
@@ -126,15 +128,18 @@ def _page_names(folder: Path) -> Mapping[str, str]:
 
 
 def _keep_newlines(value: object) -> object:
+    """Protect newlines of values: those of the page are its layout."""
     if isinstance(value, str):
         return value.replace("\n", _NEWLINE)
     return value
 
 
 def _user_block(path: Path) -> Block:
+    """Return a user's text as a block of a page."""
     text = path.read_text(encoding="utf-8").strip("\n")
 
     def render(context: Context) -> Iterator[str]:
+        """Fill the text; a slot is a value, or another block of the page."""
         # A slot is a value, or another block of the page.
         values = {name: context.parent[name] for name in context.parent}
         slots = set(SLOT.findall(text))

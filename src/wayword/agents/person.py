@@ -112,6 +112,7 @@ class Terminal(Person):
         self._leave_requested = threading.Event()
 
     def write(self, text: str, style: Style = "") -> None:
+        """Write a text, wrapped to the terminal."""
         text = plain_text(text)
         if (self._screen or sys.stderr).isatty():
             columns = max(20, shutil.get_terminal_size().columns)
@@ -119,6 +120,8 @@ class Terminal(Person):
         self._write(text, style, end="\n")
 
     def ask(self, question: str) -> str:
+        """Ask a question and wait for a line. Raises ``PlayerLeft`` if the person
+        leaves."""
         self._leave_requested.clear()  # first, as the person may leave once the question is shown
         self._write(plain_text(question), "title")
         while b"\n" not in self._unread_input:
@@ -131,9 +134,11 @@ class Terminal(Person):
         return line.decode(errors="replace").strip()
 
     def leave(self) -> None:
+        """Stop waiting for a line."""
         self._leave_requested.set()
 
     def _read(self) -> bytes:
+        """Return the bytes typed so far; empty at the end of the input."""
         if self._keyboard is None:
             try:
                 self._keyboard = sys.stdin.fileno()
@@ -145,6 +150,7 @@ class Terminal(Person):
         return b""
 
     def _write(self, text: str, style: Style = "", end: str = "") -> None:
+        """Write a text in a color, unless colors are off."""
         screen = self._screen or sys.stderr
         if style and "NO_COLOR" not in os.environ and screen.isatty():
             text = f"\x1b[{_COLORS[style]}m{text}\x1b[0m"
@@ -200,6 +206,7 @@ def answer_at_the_terminal(person: Person, actor: str, question: str) -> str | N
     previous_handler = signal.getsignal(signal.SIGINT)
 
     def leave(number: int, frame: FrameType | None) -> None:
+        """Leave on an interrupt, and pass it on to the earlier handler."""
         interrupted.set()
         person.leave()
         if callable(previous_handler):
@@ -231,6 +238,7 @@ class AnsweredDataset:
         return getattr(self._dataset, name)
 
     def world(self, episode: Episode) -> World:
+        """Return the world with a person who answers its questions."""
         answerer = partial(answer_at_the_terminal, self._person)
         world = with_answerer(self._dataset.world(episode), answerer)
         self._person.enter(episode, world)

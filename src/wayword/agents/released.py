@@ -55,6 +55,7 @@ class Template:
 
     @property
     def slots(self) -> set[str]:
+        """Names of the template's slots."""
         return {name for _, name in self.fields() if name is not None}
 
     def fill(self, **slots: str) -> Template:
@@ -73,6 +74,7 @@ class Template:
         return replace(self, text="".join(parts))
 
     def error(self, problem: str) -> DataError:
+        """Return an error that names file and line."""
         return DataError(
             f"{self.path}:{self.line}", "", problem, "clone the release again"
         )
@@ -90,6 +92,7 @@ class Clone:
         self.checksums = dict[str, str]()
 
     def read(self, name: str) -> Template:
+        """Read a file of the clone. Raises ``DataError``."""
         path = self.folder / name
         try:
             content = path.read_bytes()
@@ -109,6 +112,7 @@ class Clone:
         return Template(text.replace("\r\n", "\n"), path)
 
     def python(self, name: str, templates: bool = False) -> Strings:
+        """Parse a Python file, without running it. Raises ``DataError``."""
         file = self.read(name)
         try:
             return Strings(ast.parse(file.text), file.path, templates)
@@ -120,6 +124,8 @@ class Clone:
             raise DataError(file.path, "", f"is not valid Python: {error}") from None
 
     def json(self, name: str) -> Callable[..., Template]:
+        """Return a function that reads texts of a JSON file by their keys. Raises
+        ``DataError``."""
         file = self.read(name)
         try:
             tree = json.loads(file.text)
@@ -128,6 +134,8 @@ class Clone:
             raise DataError(f"{file.path}:{error.lineno}", "", problem) from None
 
         def text(*keys: str) -> Template:
+            """Return the text at the end of the keys. Raises ``DataError`` with its
+            line."""
             value = tree
             at = 0
             for key in keys:
@@ -187,9 +195,11 @@ class Strings:
         )
 
     def all_with_slots(self, *slots: str) -> list[Template]:
+        """Return the templates with exactly these slots."""
         return [each for each in self._all if each.slots == set(slots)]
 
     def _collect(self, node: ast.AST, scope: str) -> None:
+        """Collect the texts of a node and of all below it, by scope."""
         for child in ast.iter_child_nodes(node):
             self._scope = scope
             inner = f"{child.name}." if isinstance(child, ast.FunctionDef) else scope
@@ -230,10 +240,12 @@ class Strings:
             yield name, single
 
     def _text(self, node: ast.expr) -> Template | None:
+        """Return a node's text as a template; None if it is no text."""
         text = self._format(node)
         return None if text is None else Template(text, self._path, node.lineno)
 
     def _format(self, node: ast.AST) -> str | None:
+        """Return the text of an expression with its slots; None if it has other parts."""
         match node:
             case ast.Constant(value=str() as text):
                 return text if self._templates else _literal(text)
@@ -271,6 +283,7 @@ class Strings:
 
 
 def _literal(text: str) -> str:
+    """Return a text whose braces are no slots."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
@@ -553,6 +566,7 @@ def import_prompts(
 
 @cache
 def _releases() -> Mapping[str, Any]:
+    """Return the table of releases; it is read once."""
     releases: Mapping[str, Any] = load_shipped(Path(__file__).parent / "released.yaml")
     return releases
 

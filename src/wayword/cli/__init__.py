@@ -121,6 +121,7 @@ def _stop_as_ctrl_c() -> list[int]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def stop(number: int, frame: FrameType | None) -> None:
+        """Note the signal and interrupt the program, also while interrupts are blocked."""
         stopped.append(number)
         if mask:
             mask(signal.SIG_UNBLOCK, interrupt)
@@ -133,6 +134,7 @@ def _stop_as_ctrl_c() -> list[int]:
 
 
 def _say(line: str) -> None:
+    """Write a line to the error stream, without secrets and control characters."""
     from wayword.core.secrets import redacted
     from wayword.core.visible import visible
 

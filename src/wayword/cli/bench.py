@@ -222,6 +222,7 @@ def _print_forecast(
     at_once: int,
     concurrency: int,
 ) -> None:
+    """Print the forecast of every part of a play."""
     from wayword.runs.forecast import forecast, row_lines
 
     rows = []
@@ -273,6 +274,7 @@ class _PlayerOptions:
         turns = asyncio.Semaphore(self._at_once)
 
         async def play_track(track: Track, plans: Plans) -> None:
+            """Play the steps of a track in turn, then its further measurements."""
             async with turns:
                 await self._climb(track, plans)
                 if robust_options is not None:

@@ -329,6 +329,7 @@ def power(
 
 
 def _print_written(written: Report) -> None:
+    """Print a text and its notices."""
     show.echo(written.text)
     show.notice(*written.notices)
 
@@ -421,6 +422,7 @@ def export(
     with show.progress("export") as bar:
 
         def report(done: int, total: int) -> None:
+            """Show the progress."""
             bar(done, total, {})
 
         if strategy == "mcap":

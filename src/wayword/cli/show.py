@@ -48,6 +48,7 @@ def progress_rows(
 
     class StatusNote(columns.ProgressColumn):
         def render(self, task: columns.Task) -> Text:
+            """Return the note as a text that is cut, not wrapped."""
             return Text(task.fields["note"], no_wrap=True, overflow="ellipsis")
 
     console = Console(stderr=True)
@@ -66,6 +67,7 @@ def progress_rows(
     drawn: dict[str, Callable[[], None]] = {}
 
     def row(label: str, name: str = "") -> OnProgress:
+        """Add a row, or restart it; returns the function that updates it."""
         label = visible(label)
         if name not in rows:
             rows[name] = bar.add_task(label, total=None, note="")
@@ -76,6 +78,7 @@ def progress_rows(
         due = 0.0
 
         def draw() -> None:
+            """Draw the row: done, total, means, and what this session did."""
             done, total = counts
             bar.start()  # not earlier, so that an error at the start shows no empty bar
             note = means.text()
@@ -85,6 +88,7 @@ def progress_rows(
             bar.update(rows[name], completed=done, total=total, note=note)
 
         def update(done: int, total: int, scores: Mapping[str, float]) -> None:
+            """Take in the scores of an episode; rows are drawn a few times a second."""
             nonlocal counts, due, earlier
             counts = (done, total)
             if earlier is None:
@@ -145,6 +149,7 @@ class RunningMeans:
         self._count = self._steps = self._retries = 0
 
     def add(self, scores: Mapping[str, float]) -> None:
+        """Add the scores of an episode."""
         self._steps = int(scores.get("steps_so_far", self._steps))
         self._retries = int(scores.get("retries_so_far", self._retries))
         if scores and "steps_so_far" not in scores:
@@ -154,6 +159,7 @@ class RunningMeans:
                     self._sums[key] = self._sums.get(key, 0.0) + scores[key]
 
     def text(self) -> str:
+        """Return the means as text."""
         parts = [
             f"{label} {100 * self._sums[key] / self._count:.0f}%"
             for key, label in self.SHOWN

@@ -38,6 +38,7 @@ class LazyActions(Sequence[Action]):
 
     @cached_property
     def _actions(self) -> Sequence[Action]:
+        """The listed actions, made at first use."""
         return self._make()
 
     def __len__(self) -> int:

@@ -50,13 +50,14 @@ Demonstrations = Callable[[int, int], Sequence[Demonstration]]
 
 
 def _no_demonstrations(count: int, seed: int) -> Sequence[Demonstration]:
+    """Refuse examples, which this dataset does not have."""
     raise UsageError(
         "this dataset has no training split to draw examples from; set shots=0"
     )
 
 
 def _ignore(kind: str, **details: Json) -> None:
-    return None
+    """Drop a note: outside of a run no one reads it."""
 
 
 Value = TypeVar("Value")

@@ -50,6 +50,8 @@ def read_cached_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
 
 
 def _aligned(size: int) -> int:
+    """Return a size rounded up to whole blocks of 8 bytes, so that arrays can be
+    mapped."""
     return -(-size // 8) * 8
 
 

@@ -21,6 +21,7 @@ def blocking(work: Coroutine[Any, Any, Result]) -> Result:
     tasks: list[asyncio.Task[Any]] = []
 
     async def started() -> Result:
+        """Note the running task, and wait for its work."""
         tasks.extend(filter(None, [asyncio.current_task()]))
         return await work
 

@@ -383,6 +383,7 @@ class Dataset(ABC):
 
     @cached_property
     def _lengths(self) -> Memo:
+        """Return the cache of lengths; one in memory where the answers have no key."""
         decided_by = self.decided_by()
         kind = type(self)
         # source_checksum does not cover datasets from outside the package: do not cache theirs.
@@ -394,6 +395,7 @@ class Dataset(ABC):
         return Memo(f"expert-{hashlib.sha256(key.encode()).hexdigest()[:16]}")
 
     def _length(self, task: Task) -> int | None:
+        """Return the number of actions of a task's solution; None if it has none."""
         try:
             return len(self.solve(task))
         except PlanningFailed:
@@ -419,6 +421,8 @@ class SolvableWalks(Dataset):
     solutions: ClassVar[tuple[str, ...]] = ("gold", "shortest")
 
     def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
+        """Return the plan of a walk: the published path, or a shortest one to the goal.
+        Raises ``UsageError`` for a task without it."""
         reference = task.reference
         if not isinstance(reference, PathReference):
             missing = "path to follow" if kind == "gold" else "goal to go to"

@@ -93,4 +93,5 @@ class PathReference(Reference):
 
     @property
     def goal(self) -> str:
+        """Last place of the path."""
         return self.path[-1]

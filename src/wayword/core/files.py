@@ -137,6 +137,7 @@ class Memo:
 
 
 def _sha256(text: str) -> str:
+    """Return the checksum of a text; unpaired surrogates are kept."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
@@ -209,6 +210,7 @@ def open_regular(path: Path, mode: str = "rb", buffering: int = -1) -> BinaryIO:
     regular file: opening a named pipe would wait for a writer for ever."""
 
     def opener(name: str, flags: int) -> int:
+        """Open a file without waiting: a pipe without a writer would block."""
         return os.open(name, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
 
     problem = "is not a regular file; remove it"
@@ -253,6 +255,8 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _unzip(path: Path) -> bytes:
+    """Return the content of a gzip file. Raises ``OSError`` for one that expands
+    suspiciously."""
     zipped = path.read_bytes()
     # A small file may have a high ratio: 16 MiB are always read.
     max_bytes = min(MOST_BYTES, max(_MAX_RATIO * len(zipped), 16 * _CHUNK_BYTES))
@@ -272,6 +276,7 @@ def _unzip(path: Path) -> bytes:
 
 
 def _reject_constant(name: str) -> float:
+    """Refuse NaN and infinities, which JSON lacks."""
     raise ValueError(f"{name} is not valid in JSON")
 
 

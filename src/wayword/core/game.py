@@ -206,13 +206,16 @@ class ReasonedPlan(Generator[Action, Feedback, None]):
         self._why = why
 
     def send(self, feedback: Any) -> Action:
+        """Pass the feedback on to the plan."""
         return self._actions.send(feedback)
 
     def throw(self, *raised: Any) -> Action:
+        """Pass an exception on to the plan."""
         return self._actions.throw(*raised)
 
     @property
     def thought(self) -> str:
+        """The reason for the action just yielded."""
         return self._why()
 
 

@@ -207,6 +207,7 @@ class Perceiver:
         self._raise_missing("depths")
 
     def _raise_missing(self, capability: Capability) -> NoReturn:
+        """Raise the error for a capability that the perceiver lacks."""
         need(self, capability, "this run")
         raise NotImplementedError(
             f"{type(self).__name__}.{capability} calls the base class"
@@ -227,6 +228,7 @@ class WatchedPerceiver(Perceiver):
         return getattr(self._watched, name)
 
     def perceive(self, scene: str, place: str) -> Percept:
+        """Return the percept, and show it to the watcher."""
         percept = self._watched.perceive(scene, place)
         self._on_percept(percept)
         return percept

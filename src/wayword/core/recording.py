@@ -44,6 +44,7 @@ class Log:
         """Replaces every model while recorded turns are replayed."""
 
     def note(self, kind: str, **details: Json) -> None:
+        """Append a note."""
         self.notes.append(Note(kind, details))
 
     def read(self, percept: Percept) -> None:
@@ -79,18 +80,26 @@ class DictatedModel(Model):
         self._role = role
 
     def as_role(self, role: str) -> DictatedModel:
+        """Return the model of another role, which takes its answers from the same
+        recording."""
         other = DictatedModel(role=role)
         other.calls = self.calls
         other.prompts = self.prompts
         return other
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Return the recorded completion. Raises ``UsageError`` if a choice was
+        recorded."""
         return self._next(prompt, Completion, "writes text, but ranked options")
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """Return the recorded choice. Raises ``UsageError`` if a completion was
+        recorded."""
         return self._next(prompt, Choice, "ranks options, but wrote text")
 
     def _next(self, prompt: Prompt, kind: type[Answer], change: str) -> Answer:
+        """Return the next recorded answer of the role, and keep the prompt that asked
+        for it."""
         for number, call in enumerate(self.calls):
             if call.role == self._role and call.answer is not None:
                 del self.calls[number]
@@ -117,6 +126,7 @@ class RecordedModel(Wrapper):
         self._log = log
 
     def as_role(self, role: str) -> RecordedModel:
+        """Return the model of another role, recorded into the same log."""
         return RecordedModel(self._inner, role, self._log)
 
     async def complete(self, prompt: Prompt, sampling: Sampling = GREEDY) -> Completion:

@@ -236,6 +236,7 @@ def _entry_points_of(kind: Kind) -> Mapping[str, str]:
 
 
 def _plural(kind: Kind) -> str:
+    """Return the plural of a kind of part."""
     return "families" if kind == "family" else f"{kind}s"
 
 

@@ -46,6 +46,7 @@ def parse_untrusted(text: bytes | str) -> Json:
 
 
 def _parse_integer(digits: str) -> int:
+    """Return a whole number. Raises ``ValueError`` for one that takes long to parse."""
     if len(digits) > _MOST_DIGITS:
         raise ValueError(f"a whole number of {len(digits)} digits")
     return int(digits)

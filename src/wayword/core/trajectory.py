@@ -164,6 +164,7 @@ class Trajectory:
         return [note.details for note in self.notes() if note.kind == kind]
 
     def _repr_html_(self) -> str:
+        """Show the trajectory as a page in notebooks."""
         return registry.render_html(self)
 
     def trials(self) -> tuple[Trajectory, ...]:

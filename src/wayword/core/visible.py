@@ -19,6 +19,7 @@ def visible(text: str) -> str:
     """Make invisible characters visible: ``\\0`` as ``␀``, U+202E as ``⟨U+202E⟩``."""
 
     def shown(match: re.Match[str]) -> str:
+        """Return a control character as a visible symbol."""
         code = ord(match[0])
         return chr(0x2400 + code) if code < 0x20 else f"⟨U+{code:04X}⟩"
 

@@ -79,6 +79,7 @@ class Feedback:
 
     @property
     def ok(self) -> bool:
+        """True if the action succeeded."""
         return self.status == "ok"
 
 

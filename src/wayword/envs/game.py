@@ -60,6 +60,7 @@ class TaskGame(Game):
         where actors share the task."""
 
     def act(self, actor: str, decision: Decision | Rejection) -> Step:
+        """Carry out a decision, counting the conditions that the actor met."""
         before = self.standing() if self.has_shared_task else None
         step = super().act(actor, decision)
         if before is not None and (after := self.standing()) is not None:
@@ -143,6 +144,7 @@ class TaskGame(Game):
         return None
 
     def clone(self) -> Self:
+        """Return an independent copy, with the rest of each plan."""
         other = super().clone()
         other._experts = {}
         other._plans = {

@@ -29,6 +29,7 @@ def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
     """Chat until the episode is over."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
+        """Play the episode of a sample."""
         env = make(name, dataset=dataset, **options)
         observation, _ = env.reset(episode=str(state.sample_id))
         rules = ChatMessageSystem(content=env.view.rules())
@@ -56,6 +57,7 @@ def family(keys: Sequence[str], success: str) -> Any:
     """Score by the family's metrics; ``success`` is the one that means success."""
 
     async def judge(state: TaskState, target: Any) -> Score:
+        """Return the scores that the solver left in the sample."""
         scores = state.metadata.get("scores", {})
         value = {key: float(scores[key]) for key in keys if key in scores}
         return Score(

@@ -99,9 +99,11 @@ class _MultiActorEnv:
         """Do nothing: observations are texts."""
 
     def close(self) -> None:
+        """Close the environment."""
         self._env.close()
 
     def observe(self, agent: str) -> Obs:
+        """Return an actor's view, with a mask of the menu where there is one."""
         observation: Obs = {"text": as_text(self._views[agent].observe())}
         if self._has_menu:
             observation["action_mask"] = menu_mask(len(self._legal_actions(agent)))
@@ -145,11 +147,13 @@ class _MultiActorEnv:
         return ended and stopped, ended and not stopped
 
     def _info(self, actor: str, rejected: bool = False) -> Info:
+        """Return an actor's ``info`` of the last step."""
         return self.game.info(
             actor, rejected, self._env.include, self._views[actor].rules
         )
 
     def _legal_actions(self, actor: str) -> list[str]:
+        """Return an actor's legal actions; none before the first reset."""
         return [] if self._game is None else self._game.legal_actions(actor)
 
 

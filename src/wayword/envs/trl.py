@@ -133,6 +133,7 @@ def plan_reward(
 
     @lru_cache(maxsize=100_000)
     def total_reward(episode: str, plan: str) -> float:
+        """Play a plan and return the sum of its rewards."""
         env.reset(episode=episode)
         lines = [line.strip() for line in plan.splitlines() if line.strip()]
         total = 0.0
@@ -146,6 +147,7 @@ def plan_reward(
     def rewards(
         completions: Sequence[Any], episode: Sequence[str], **others: Any
     ) -> list[float]:
+        """Return the reward of each completion, as TRL calls it."""
         plans = map(completion_text, completions)
         return [total_reward(*pair) for pair in zip(episode, plans, strict=True)]
 

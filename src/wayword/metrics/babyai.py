@@ -36,6 +36,7 @@ class BabyAIScorer(EpisodeScorer):
     def score_episode(
         self, dataset: Any, task: Task, trajectory: Trajectory
     ) -> dict[str, float]:
+        """Return success and counts of an episode."""
         state = trajectory.state
         success = float(bool(state.get("success")))
         rejected = sum(

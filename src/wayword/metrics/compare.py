@@ -195,6 +195,8 @@ def _line(
     difference: Floats,
     estimate: MeanEstimate,
 ) -> MetricDifference:
+    """Return the difference of a metric between two runs, over the episodes that both
+    have."""
     # An episode without the metric in one run is no pair.
     both = ~np.isnan(difference)
     gain = difference[both]
@@ -330,6 +332,7 @@ def _power_note(line: MetricDifference) -> str:
 
 
 def _cells(line: MetricDifference) -> tuple[str, ...]:
+    """Return the cells of a line."""
     metric = line.metric
     gap = line.difference
     change = number(metric, gap.mean)
@@ -353,6 +356,7 @@ _WIDE = 84  # width of the table; in narrower terminals each metric takes two li
 
 
 def _to_terminal(result: Comparison, width: int) -> str:
+    """Return the comparison for a terminal of that width."""
     from rich import box
     from rich.table import Table
 
@@ -382,11 +386,13 @@ def _to_terminal(result: Comparison, width: int) -> str:
 
 
 def _to_markdown(result: Comparison) -> str:
+    """Return the comparison in Markdown."""
     head = f"{result.second} against {result.first}: {heading(result)}\n\n"
     return head + markdown(HEAD, 1, map(_cells, result.lines), _notes(result))
 
 
 def _to_latex(result: Comparison) -> str:
+    """Return the comparison in LaTeX."""
     named = f"First: {result.first}", f"Second: {result.second}"
     return latex(
         HEAD,
@@ -397,6 +403,7 @@ def _to_latex(result: Comparison) -> str:
 
 
 def _to_json(results: Sequence[Comparison]) -> str:
+    """Return the comparisons as JSON."""
     keys = (
         "first",
         "second",
@@ -418,6 +425,7 @@ def _to_json(results: Sequence[Comparison]) -> str:
 
 
 def _to_csv(results: Sequence[Comparison]) -> str:
+    """Return the comparisons as CSV."""
     records = []
     for result in results:
         runs: dict[str, Json] = {}
@@ -429,6 +437,7 @@ def _to_csv(results: Sequence[Comparison]) -> str:
 
 
 def _line_json(line: MetricDifference) -> dict[str, Json]:
+    """Return the numbers of a line."""
     gap = line.difference
     numbers = {"first": line.first, "second": line.second, "difference": gap.mean}
     numbers |= {"low": gap.low, "high": gap.high, "p": line.p, "p_raw": line.p_raw}

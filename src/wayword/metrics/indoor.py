@@ -92,6 +92,7 @@ class IndoorScorer:
 
 
 def _graph(dataset: Any, task: Task) -> ViewpointGraph:
+    """Return the viewpoint graph of a task's scene."""
     graph: ViewpointGraph = dataset.graph(task.episode.scene)
     return graph
 

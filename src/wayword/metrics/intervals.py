@@ -71,6 +71,7 @@ class Interval:
 
     @property
     def half(self) -> float:
+        """Half of the interval's width."""
         return (self.high - self.low) / 2
 
     @property
@@ -124,6 +125,7 @@ class MeanEstimate:
 
         # The normal quantile of the share is almost linear.
         def excess(value: float) -> float:
+            """Return how far the share at a value is above the required one."""
             return _quantile(self._share(sign, value)) - wanted
 
         if high <= low or (above := excess(low)) <= 0:

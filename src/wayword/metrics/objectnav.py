@@ -83,6 +83,7 @@ class ObjectNavScorer(EpisodeScorer):
     def score_episode(
         self, dataset: Any, task: Task, trajectory: Trajectory
     ) -> dict[str, float]:
+        """Return the scores of a search: the last trial counts."""
         # Score the last trial, and only its notes
         trajectory = replace(trajectory, earlier=[])
         reference = task.reference

@@ -93,6 +93,7 @@ def paper_table(rows: Sequence[Row], preset: str) -> str:
 
 
 def _head(metric: Metric) -> str:
+    """Return a metric's label with its unit."""
     unit = UNITS.get(metric.kind, "")
     return f"{metric.label} ({unit})" if unit else metric.label
 
@@ -107,6 +108,7 @@ def _subscripted(row: Row, metric: Metric) -> str:
 
 
 def _caption(rows: Sequence[Row]) -> str:
+    """Return the caption of a table: splits, episodes and intervals."""
     splits = " and ".join(dict.fromkeys(row.dataset for row in rows))
     number = _range([row.distinct or row.n for row in rows])
     if any((row.distinct or row.n) < row.of for row in rows):

@@ -38,6 +38,7 @@ class Paths:
 
     @property
     def starts(self) -> Ints:
+        """Index of the first place of each walk."""
         return np.cumsum(self.lengths) - self.lengths
 
     def padded(self) -> Ints:

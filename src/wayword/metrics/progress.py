@@ -50,6 +50,7 @@ class GoalProgress:
 
     @property
     def informative(self) -> bool:
+        """True if the values tell one step from another."""
         return len(set(self.values)) > 1
 
     @property
@@ -140,4 +141,5 @@ class GoalProgress:
         return ""
 
     def length(self, length: float) -> str:
+        """Return a length in the unit of the progress."""
         return length_in(self.unit, length)

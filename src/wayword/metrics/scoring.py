@@ -157,6 +157,7 @@ class SuccessScorer(EpisodeScorer):
     def score_episode(
         self, dataset: Any, task: Task, trajectory: Trajectory
     ) -> dict[str, float]:
+        """Return the success that the dataset decides; nothing where it cannot."""
         success = dataset.succeeded(task, trajectory)
         if success is None:
             return {}
@@ -183,10 +184,12 @@ def success_of(family: str) -> str:
 
 @cache  # called once per episode
 def _shipped_scorer(name: str) -> Scorer:
+    """Return the scorer of a shipped family; cached."""
     return _checked(Family(name))
 
 
 def _checked(family: Family) -> Scorer:
+    """Return a family's scorer. Raises ``UsageError`` if it is no scorer."""
     # A family from outside may leave scoring to its datasets.
     checked = family.part("scorer") or SuccessScorer(family)
     if not isinstance(checked, Scorer):
@@ -226,6 +229,7 @@ def judge(dataset: Dataset) -> Judge:
     family_scorer = scorer(dataset.family)
 
     def succeeded(task: Task, trial: Trajectory) -> bool:
+        """True if a trial succeeded. Raises ``UsageError`` if its answer is not public."""
         (success,) = _successes(family_scorer, dataset, [(task, trial)])
         if success is None:
             problem = "its answer is not public, so no judge can decide on a trial"

@@ -114,6 +114,7 @@ def claims(
 
 
 def _field(value: Any, name: str) -> Any:
+    """Return a field of a mapping or an object; None if it has none."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 

@@ -56,6 +56,7 @@ class StreetScorer(EpisodeScorer):
     def score_episode(
         self, dataset: Any, task: Task, trajectory: Trajectory
     ) -> dict[str, float]:
+        """Return the scores of a walk."""
         if not isinstance(task.reference, PathReference):
             return {}
         graph = _graph(dataset, task)
@@ -100,6 +101,7 @@ class StreetScorer(EpisodeScorer):
         return [number in near or _is_linked(graph, number, goal) for number in numbers]
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
+        """Return the number of moves that follow no link, and of a wrong start."""
         graph = _graph(dataset, task)
         walk = [graph.index[place] for place, _ in groupby(places)]
         gaps = sum(not _is_linked(graph, *move) for move in pairwise(walk))
@@ -107,6 +109,7 @@ class StreetScorer(EpisodeScorer):
 
 
 def _graph(dataset: Any, task: Task) -> StreetGraph:
+    """Return the street graph of a task's scene."""
     graph: StreetGraph = dataset.graph(task.episode.scene)
     return graph
 
@@ -187,6 +190,8 @@ def dtw(costs: NDArray[np.float64]) -> float:
 
 
 def _indices(graph: StreetGraph, task: Task, places: Sequence[str]) -> list[int]:
+    """Return the numbers of panoramas, repeats merged. Raises ``DataError`` for an
+    unknown one."""
     try:
         return [graph.index[place] for place, _ in groupby(places)]
     except KeyError as error:

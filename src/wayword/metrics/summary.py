@@ -192,6 +192,7 @@ def summarize(
 
 
 def _table(scores: Scores | Sequence[Mapping[str, float]]) -> Scores:
+    """Return scores as a table."""
     return scores if isinstance(scores, Scores) else Scores.of(scores)
 
 
@@ -330,6 +331,7 @@ def caveats(rows: Sequence[Row]) -> list[str]:
 
 
 def _spent(row: Row, alone: bool) -> str:
+    """Return what a run has spent, as text."""
     totals = row.totals
     parts = []
     if totals.get("calls"):

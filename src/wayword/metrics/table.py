@@ -126,6 +126,7 @@ def fit(metrics: Sequence[Metric], widths: Sequence[int], room: int) -> list[Met
     """Return the metrics whose columns fit into ``room``: chosen by rank, in their given order."""
 
     def rank(number: int) -> tuple[int, int]:
+        """Sort key: the first metrics as they come, then known ones, then the rest."""
         key = metrics[number].key
         if number < FIRST:
             return 0, number
@@ -151,6 +152,7 @@ def _agent(row: Row) -> str:
 
 
 def _widest(*texts: str) -> int:
+    """Return the length of the longest line."""
     lines = "\n".join(texts).split("\n")
     return max(map(len, lines))
 
@@ -191,6 +193,7 @@ def metrics_of(rows: Sequence[Row]) -> list[Metric]:
 
 
 def _is_nonzero(row: Row, key: str) -> bool:
+    """True if a row has the metric, and not at zero."""
     return key in row.values and bool(row.values[key].mean)
 
 
@@ -240,6 +243,7 @@ def to_json(rows: Sequence[Row]) -> str:
 
 
 def _value_json(row: Row, key: str) -> dict[str, Json]:
+    """Return the mean of a metric with its interval and count."""
     value = row.values[key]
     ends = {"mean": value.mean, "low": value.low, "high": value.high}
     written: dict[str, Json] = {name: finite(end) for name, end in ends.items()}
@@ -487,6 +491,7 @@ def label(metric: Metric) -> str:
 
 
 def _digits(metric: Metric, mean: float) -> int:
+    """Return the number of decimals for a mean of a metric."""
     if metric.kind == "dollars" and abs(mean) < 1:
         return 4  # an episode of a small model costs cents
     if metric.kind == "dollars":
@@ -499,6 +504,7 @@ def _digits(metric: Metric, mean: float) -> int:
 
 
 def _head(row: Row) -> dict[str, Json]:
+    """Return the leading columns of a row."""
     return {"run": row.name, **{key: getattr(row, key) for key in HEAD}}
 
 

@@ -36,6 +36,7 @@ class TwoPhaseScorer(EpisodeScorer):
     def score_episode(
         self, dataset: Any, task: Task, trajectory: Trajectory
     ) -> dict[str, float]:
+        """Return success, and that of each phase."""
         phases = _phases(task, trajectory.state or {})
         if phases is None:
             return {}

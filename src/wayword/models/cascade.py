@@ -84,13 +84,16 @@ class Cascade(ModelPair):
 
     @property
     def lessons(self) -> Sequence[str]:
+        """Lessons of both models."""
         return (*self.small.lessons, *self.large.lessons)
 
     @property
     def warnings(self) -> Sequence[str]:
+        """Warnings of both models and of their combination."""
         return (*self._warnings, *self.small.warnings, *self.large.warnings)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Return the small model's answer if it is sure enough, else the large one's."""
         rules = self._settings
         changed = sampling
         votes = 1
@@ -126,6 +129,7 @@ class Cascade(ModelPair):
         return _joined(answer, await self.large.complete(prompt, sampling))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """Return the small model's choice if it is sure enough, else the large one's."""
         answer = await self._ask_small(lambda: self.small.choose(prompt, options))
         if answer is not None and not answer.other_text:
             odds = [math.exp(value - max(answer.logprobs)) for value in answer.logprobs]
@@ -138,12 +142,14 @@ class Cascade(ModelPair):
         return _joined(answer, await self.large.choose(prompt, options))
 
     def _passes(self, margin: float | None) -> bool:
+        """True if a margin suffices; a missing one passes, with a warning."""
         if margin is None and self._settings.margin:
             problem = f"{self.small.name} returns no log-probabilities, so margin has no effect"
             self._warnings[f"cascade: {problem}; set model.samples=3"] = None
         return margin is None or margin >= self._settings.margin
 
     async def _ask_small(self, ask: Callable[[], Awaitable[Answer]]) -> Answer | None:
+        """Return the small model's answer; None if it failed or was just rejected."""
         episode = EPISODE.get()
         if self._settings.rejected and episode is not None and episode.rejected:
             return None
@@ -155,10 +161,12 @@ class Cascade(ModelPair):
             return None
 
     async def prepare(self) -> None:
+        """Prepare both models."""
         for each in (self.small, self.large):
             await each.prepare()
 
     async def aclose(self) -> None:
+        """Close both models."""
         for each in (self.small, self.large):
             await each.aclose()
 
@@ -201,6 +209,7 @@ def _decision_start(text: str) -> int:
 
 
 def _decision(text: str) -> str:
+    """Return the part of an answer that decides, for comparing samples."""
     return text[_decision_start(text) :].strip(' \n"}').lower()
 
 

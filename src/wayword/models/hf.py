@@ -111,6 +111,7 @@ class HfModel(Model):
 
     @property
     def identity(self) -> str:
+        """Name, revision, type and time of the weights: what the answers depend on."""
         s = self._settings
         folders = [Path(each) for each in (self._weights, s.adapter) if each]
         stamp = "".join(
@@ -120,6 +121,7 @@ class HfModel(Model):
 
     @property
     def window(self) -> int:
+        """Context in tokens, less the room for thinking."""
         settings = self._settings
         text_config = self._config.get_text_config()
         size = settings.context or int(
@@ -149,16 +151,19 @@ class HfModel(Model):
         return await job.done
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """Return the log-probability of each option."""
         checked = decoding.check_options(options)
         choice: Choice = await self._in_thread(lambda: self._rank(prompt, checked))
         return choice
 
     async def aclose(self) -> None:
+        """Wait for running work and free the network."""
         await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
         self._cached_prefix = [], None
         self.__dict__.pop("_network", None)
 
     async def _run_jobs(self) -> None:
+        """Answer the waiting jobs, equal settings in one batch."""
         while self._jobs:
             first = self._jobs[0].batch_key
             batch = [
@@ -180,6 +185,7 @@ class HfModel(Model):
                     job.done.set_result(answer)
 
     async def _in_thread(self, work: Callable[[], Any]) -> Any:
+        """Run work in the model's only thread: the network is not shared."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except ModelError as error:
@@ -187,14 +193,18 @@ class HfModel(Model):
 
     @cached_property
     def _torch(self) -> Any:
+        """The library, imported at first use."""
         return importlib.import_module("torch")
 
     @cached_property
     def _config(self) -> Any:
+        """The configuration of the weights."""
         return self._load_part("AutoConfig")
 
     @cached_property
     def _tokenizer(self) -> Any:
+        """The tokenizer, padded on the left, so that all prompts of a batch end
+        together."""
         tokenizer = self._load_part("AutoTokenizer", padding_side="left")
         if tokenizer.pad_token_id is None:
             tokenizer.pad_token = tokenizer.eos_token
@@ -202,6 +212,7 @@ class HfModel(Model):
 
     @cached_property
     def _network(self) -> Any:
+        """The network, loaded at first use to the device of the settings."""
         device = self._settings.device
         dtype = self._settings.dtype
         torch_dtype: Any = dtype
@@ -224,6 +235,7 @@ class HfModel(Model):
 
     @cached_property
     def _end_tokens(self) -> set[int]:
+        """Tokens that end an answer."""
         listed = getattr(self._network.generation_config, "eos_token_id", None)
         end_tokens = listed if isinstance(listed, list) else [listed]
         return {
@@ -233,6 +245,7 @@ class HfModel(Model):
         }
 
     def _load_part(self, class_name: str, **options: Any) -> Any:
+        """Load a part of the weights. Raises ``ModelError`` if it cannot be loaded."""
         transformers = importlib.import_module("transformers")
         try:
             cls = getattr(transformers, class_name)  # imported only now
@@ -252,6 +265,7 @@ class HfModel(Model):
         return {token.content for token in added if token.special}
 
     def _broken(self, text: str) -> str:
+        """Return a text in which no control token can be formed."""
         return decoding.broken(text, self._control.__contains__)
 
     def _ids(self, text: str, add_special_tokens: bool = False) -> list[int]:
@@ -292,6 +306,7 @@ class HfModel(Model):
         return ids or [tokenizer.bos_token_id or tokenizer.eos_token_id]
 
     def _generate_batch(self, batch: list[_Job]) -> list[Completion]:
+        """Generate the answers of a batch of equal settings."""
         began = time.perf_counter()
         torch = self._torch
         device = self._network.device
@@ -361,6 +376,7 @@ class HfModel(Model):
             spellings = [[*self._ids(choice), end] for choice in sampling.choices]
 
             def allowed(_: int, ids: Any) -> list[int]:
+                """Return the tokens that continue one of the choices."""
                 written = ids[start:].tolist()
                 i = len(written)
                 tokens = {
@@ -421,6 +437,7 @@ class HfModel(Model):
         return tuple(tokens)
 
     def _rank(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
+        """Return the log-probability of each option after the prompt."""
         began = time.perf_counter()
         torch = self._torch
         device = self._network.device
@@ -457,6 +474,7 @@ class HfModel(Model):
         return Choice(options, values, usage, seconds=time.perf_counter() - began)
 
     def _read_prefix(self, ids: list[int]) -> tuple[Any, Any, int]:
+        """Read a prompt into the cache, reusing the part it shares with the last one."""
         torch = self._torch
         cached_ids, cache = self._cached_prefix
         reused = min(decoding.prefix_length([cached_ids, ids]), len(ids) - 1)

@@ -81,6 +81,7 @@ class InspectModel(Model):
 
     @property
     def identity(self) -> str:
+        """Name, address and thinking: what the answers depend on."""
         chosen = [self._settings.base_url, self._settings.thinking]
         return " ".join(
             [self.name, *(str(each) for each in chosen if each not in ("", None))]
@@ -88,9 +89,12 @@ class InspectModel(Model):
 
     @property
     def window(self) -> int:
+        """Context in tokens, less the room for thinking."""
         return max(0, self._profile.window - self._thinking)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Return Inspect's answers, sample by sample. Raises ``ModelError`` for
+        grammars."""
         if sampling.grammar is not None:
             line = f"{self.name}: Inspect does not support grammars; use a local: model"
             raise ModelError(line, fatal=True)
@@ -123,6 +127,7 @@ class InspectModel(Model):
         )
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """Return the option that the model writes."""
         options = decoding.check_options(options)
         max_tokens = max(len(option) for option in options) + 32
         answer = await self.complete(
@@ -133,6 +138,7 @@ class InspectModel(Model):
     async def _generate(
         self, prompt: Prompt, sampling: Sampling, number: int, cap: Usage
     ) -> Any:
+        """Return one sample with its usage."""
         as_chat: Sequence[Message]
         if isinstance(prompt, str):
             as_chat = [decoding.as_message(prompt, sampling)]
@@ -172,6 +178,7 @@ class InspectModel(Model):
             ) from None
 
     def _message(self, message: Message) -> Any:
+        """Return a message in Inspect's form."""
         module = self._inspect
         content = cast(Any, message.content)
         if message.images:
@@ -207,6 +214,7 @@ def _sample(output: Any, sampling: Sampling) -> tuple[str, str, str]:
 
 
 def _usage(output: Any, prompt: Prompt, sample: tuple[str, str, str]) -> Usage:
+    """Return the counted tokens; estimated ones if the provider counts none."""
     counts = output.usage
     text, reasoning, _ = sample
     if counts is None or not counts.input_tokens:

@@ -77,6 +77,7 @@ class LocalModel(Model):
 
     @property
     def identity(self) -> str:
+        """Checksum of published weights; size and time of other files."""
         if self._weights is not None:
             return (
                 f"{self.name} {self._weights.sha256} q8_0={self._settings.requantise}"
@@ -90,6 +91,7 @@ class LocalModel(Model):
         return self._settings.context or trained_window(self._path)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Return the engine's answers."""
         return await self._in_thread(lambda: self._complete(prompt, sampling))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
@@ -97,6 +99,7 @@ class LocalModel(Model):
         missing space between prompt and option is added."""
 
         def work() -> Choice:
+            """Rank the options in the engine's thread."""
             began = time.perf_counter()
             engine = self._load_engine()
             values, usage = rank(engine, _prompt_text(engine, prompt), options)
@@ -107,6 +110,7 @@ class LocalModel(Model):
         return await self._in_thread(work)
 
     async def aclose(self) -> None:
+        """Wait for running work and stop the engine."""
         pool = self._pool
         self._pool = None
         if pool is not None:
@@ -126,6 +130,7 @@ class LocalModel(Model):
             raise ModelError(f"{self.name}: {error}") from None
 
     def _load_engine(self) -> Engine:
+        """Return the running engine; starts it at first use."""
         with self._starting:
             if self._engine is None:
                 settings = replace(self._settings, context=self.window)
@@ -139,6 +144,7 @@ class LocalModel(Model):
             return self._engine
 
     def _complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Return the engine's answers, one request per sample."""
         began = time.perf_counter()
         engine = self._load_engine()
         payload = {"prompt": _prompt_text(engine, prompt), **_payload(sampling)}

@@ -125,6 +125,7 @@ class RegressionModel(Model):
         self.identity: str = f"{self.name} {sha256(path)}"
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """Return the log-probability of each option, from the last line of the prompt."""
         before, last = f"\n{prompt}".split("\n")[-2:]
         if "yes" in options:
             odds = sum(self._weights.get(name, 0.0) for name in self._features(last))
@@ -142,6 +143,7 @@ class RegressionModel(Model):
         return Choice(tuple(options), logprobs, Usage(), cost=0.0)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Refuse: a regression only ranks."""
         raise UsageError(f"{self.name}: ranks options only, writes no text")
 
 

@@ -83,6 +83,7 @@ class ScriptedModel(Model):
     Settings = ScriptedSettings
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Return the script's answers, one per sample."""
         answers = [await self._answer(prompt, sampling) for _ in range(sampling.n)]
         if isinstance(answers[0], Completion):
             return answers[0]
@@ -106,6 +107,7 @@ class ScriptedModel(Model):
         return Choice(tuple(options), tuple(logprobs), Usage(_count_words(prompt), 1))
 
     async def _answer(self, prompt: Prompt, sampling: Sampling) -> Answer:
+        """Return the script's next answer, waiting for it if it is a coroutine."""
         answer = self._answers(prompt, sampling)
         if inspect.isawaitable(answer):
             return await answer
@@ -113,10 +115,12 @@ class ScriptedModel(Model):
 
 
 def _answer_in_turn(listed: Iterable[Answer], repeat: bool, name: str) -> Answers:
+    """Return a script that gives the answers in turn."""
     answers = list(listed)
     numbers = itertools.count()  # count() is thread-safe
 
     def answer(prompt: Prompt, sampling: Sampling) -> Answer:
+        """Return the next answer. Raises ``ModelError`` after the last one."""
         number = next(numbers)
         if number >= len(answers) and not (repeat and answers):
             raise ModelError(
@@ -128,7 +132,11 @@ def _answer_in_turn(listed: Iterable[Answer], repeat: bool, name: str) -> Answer
 
 
 def _script_named(name: str, settings: ScriptedSettings) -> Answers | Iterable[Answer]:
+    """Return a script by its name."""
+
     def first(prompt: Prompt, sampling: Sampling) -> str:
+        """Return the smallest legal answer: the first choice, or the smallest object of
+        a schema."""
         if sampling.choices:
             return sampling.choices[0]
         if sampling.json_schema is not None:
@@ -136,6 +144,7 @@ def _script_named(name: str, settings: ScriptedSettings) -> Answers | Iterable[A
         return ""
 
     def echo(prompt: Prompt, sampling: Sampling) -> str:
+        """Return the end of the prompt."""
         if isinstance(prompt, str):
             return prompt[-sampling.max_tokens :]
         return prompt[-1].content[-sampling.max_tokens :]

@@ -84,6 +84,8 @@ def plain(value: Any) -> Json:
 
 
 def _key(key: Any) -> str:
+    """Return a key as text; a leading ``$`` is doubled, since it marks values of other
+    types."""
     if type(key) is str and key[:1] != "$":  # nearly all
         return key
     if isinstance(key, Enum):
@@ -234,6 +236,7 @@ def _optional(cls: Any) -> list[tuple[str, bool, Any]]:
 
 
 def _write(value: Any) -> dict[str, Any]:
+    """Return the fields of an object; optional ones at their default are left out."""
     cls: Any = type(value)  # mypy doubts that classes are hashable
     fields = {}
     for name, optional, default in _optional(cls):
@@ -244,6 +247,7 @@ def _write(value: Any) -> dict[str, Any]:
 
 
 def _write_decision(decision: Decision | Rejection) -> dict[str, Any]:
+    """Return a decision or rejection as a record."""
     fields: dict[str, Any]
     if isinstance(decision, Rejection):
         fields = {
@@ -266,6 +270,7 @@ def _write_decision(decision: Decision | Rejection) -> dict[str, Any]:
 
 
 def _read_decision(record: Json) -> Decision | Rejection:
+    """Return the decision or rejection of a record."""
     fields = dict(record)
     if "rejected" in fields:
         return Rejection(fields.pop("rejected"), **{"reason": "", **fields})
@@ -284,6 +289,8 @@ def _write_image(image: model.Image) -> dict[str, str]:
 
 
 def _read_trajectory(record: Json) -> Trajectory:
+    """Return the trajectory of a record. Raises ``KeyError`` if a required field is
+    missing."""
     for required in ("steps", "state", "ended", "seconds"):
         record[required]  # raises KeyError
     trajectory: Trajectory = _read(Trajectory, record)
@@ -357,6 +364,7 @@ def _readers(cls: type) -> dict[str, Callable[[Json], Any]]:
 
 
 def _reader(hint: Any) -> Callable[[Json], Any]:
+    """Return the function that reads values of a type; cached."""
     members = get_args(hint)
     if hint in _READERS:
         return _READERS[hint]
@@ -371,6 +379,7 @@ def _reader(hint: Any) -> Callable[[Json], Any]:
 def _read_sequence(
     sequence: type, read: Callable[[Json], Any], values: Json
 ) -> Sequence[Any]:
+    """Read a list. Raises ``TypeError`` for another value."""
     if not isinstance(values, list):
         raise TypeError(f"{values!r:.60} is not a list")
     read_all: Sequence[Any] = sequence(map(read, values))
@@ -378,6 +387,7 @@ def _read_sequence(
 
 
 def _read_value(hint: Any, value: Json) -> Any:
+    """Return a restored value. Raises ``TypeError`` if it is of another type."""
     restored = restore(value)
     if not _fits(hint, restored):
         raise TypeError(f"{restored!r:.60} is of another type")
@@ -720,6 +730,7 @@ class Appender:
             self._sync()
 
     def _sync(self) -> None:
+        """Write everything to disk. Raises ``RecordingError`` if the disk refuses."""
         try:
             os.fsync(self._file.fileno())
         except OSError as error:

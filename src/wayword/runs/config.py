@@ -144,6 +144,7 @@ def add_session(run: Path, session: Session) -> None:
 
 
 def _appending(path: Path) -> codec.Appender:
+    """Open a file of lines for appending, without a partial last line."""
     try:
         lines = codec.Appender(path)
     except OSError as error:
@@ -193,6 +194,7 @@ class Spending:
                 self._new_prices[name] = price
 
     def write(self, row: LedgerRow) -> None:
+        """Append a row, after prices that are new."""
         if self._lines is None:
             self._lines = _appending(self._path)
         if self._new_prices:
@@ -201,6 +203,7 @@ class Spending:
         self._lines.append(self._line(row))
 
     def close(self) -> None:
+        """Close the file; a later row opens it again."""
         lines = self._lines
         self._lines = None
         if lines is not None:
@@ -208,6 +211,7 @@ class Spending:
 
     @staticmethod
     def _line(row: LedgerRow) -> bytes:
+        """Return a row as a line; zeros are left out."""
         values = {name: getattr(row, name) for name in _LEDGER_FIELDS}
         values["dollars"] = round(row.dollars, 9)
         values["seconds"] = round(row.seconds, 3)
@@ -216,6 +220,7 @@ class Spending:
 
     @staticmethod
     def _prices_line(prices: Mapping[str, Price]) -> bytes:
+        """Return prices as a line of their own, which costs nothing."""
         stated = {}
         for name, price in prices.items():
             stated[name] = {k: v for k, v in asdict(price).items() if v is not None}
@@ -254,6 +259,7 @@ def _read_ledger(run: Path) -> tuple[Totals, dict[str, Price], int]:
 
 
 def _prices(path: Path, number: int, entries: Mapping[str, Any]) -> dict[str, Price]:
+    """Return the prices of a line. Raises ``RecordingError`` naming it."""
     try:
         return {name: make(Price, entry, name) for name, entry in entries.items()}
     except (UsageError, TypeError, AttributeError) as error:

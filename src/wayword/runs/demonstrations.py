@@ -33,6 +33,7 @@ def demonstrations(dataset: Dataset) -> Demonstrations:
     played: dict[str, Demonstration | None] = {}
 
     def solved(trained: Dataset, task: Task) -> Demonstration | None:
+        """Return a task's demonstration; a team's is played once."""
         if len(task.episode.actors) == 1:
             return trained.demonstration(task)
         if task.episode.id not in played:

@@ -285,6 +285,7 @@ class _Stage:
             limit = min(self._max_steps, math.ceil(limit * steps / max(0.5, counted)))
 
     def _play(self, task: Task, agent: AgentParts, max_steps: int) -> Trajectory:
+        """Play an episode with a scripted model, to count its prompts."""
         examples = demonstrations(self.dataset)
         seed = self.plan.seed
         models = self.opened
@@ -377,6 +378,7 @@ def _measured(
     scores = [finished[task_id(dataset.tasks, number)] for number in pilot]
 
     def total(key: str) -> float:
+        """Return the sum of a score over the sample."""
         return sum(each.get(key, 0.0) for each in scores)
 
     # How much longer the others are, by rehearsals of some of both.
@@ -511,6 +513,7 @@ def _power(estimate: Forecast) -> str:
 
 
 def _dollars(estimate: Forecast) -> str:
+    """Return the expected cost as text; unknown without prices."""
     if estimate.dollars is None:
         names = ", ".join(dict.fromkeys(estimate.unpriced))
         return f"cost: unknown (no price for {names}; add one with --prices)"
@@ -552,6 +555,7 @@ def row_lines(named: Sequence[tuple[str, Forecast]]) -> list[str]:
 
 
 def _tokens(estimate: Forecast) -> str:
+    """Return the expected tokens as text."""
     return f"{estimate.prompt_tokens:,} tokens read, {estimate.completion_tokens:,} written"
 
 
@@ -639,6 +643,7 @@ class Rehearsal(Model):
         return Choice(tuple(options), values, usage)
 
     def _legal(self, prompt: Prompt, sampling: Sampling) -> str:
+        """Return an answer that the prompt accepts, of a likely length."""
         # the first or last message requests a text
         if isinstance(prompt, str):
             parts = [prompt]
@@ -695,10 +700,12 @@ def _filled(
 
 
 def _words(count: int) -> str:
+    """Return a thought of that many words."""
     return " ".join(islice(cycle(THOUGHT.split()), count))
 
 
 def _duration(hours: float) -> str:
+    """Return hours as text."""
     if hours < 1 / 60:
         return f"{hours * 3600:.0f} seconds"
     if hours < 1:

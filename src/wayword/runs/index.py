@@ -82,6 +82,7 @@ class Index:
             self._clear()  # missing, damaged, or of another version
 
     def _clear(self) -> None:
+        """Start an empty index."""
         self._ids: list[str] = []
         self._numbers: dict[str, int] = {}
         self._columns: dict[str, array[float]] = {}
@@ -142,9 +143,11 @@ class Index:
             keep(self._cached, lambda file: file.write(checksum + content))
 
     def _arrays(self) -> list[array[Any]]:
+        """Return the arrays with one row per episode."""
         return [self._layout, self._at, self._size, *self._columns.values()]
 
     def _count(self) -> int:
+        """Return the number of indexed lines."""
         return len(self._ids) + len(self._failures)
 
     # Updates.
@@ -192,6 +195,7 @@ class Index:
         return 0
 
     def _foot(self, name: str, end: int) -> bytes:
+        """Return the last bytes before an offset, by which a changed file is noticed."""
         with suppress(OSError), open_regular(self._files[name]) as file:
             if end:
                 file.seek(end - codec.FOOT_SIZE)
@@ -199,6 +203,7 @@ class Index:
         return b""
 
     def add(self, entry: Entry, foot: bytes) -> None:
+        """Add an episode, and save the index from time to time."""
         with self._lock:
             self._insert(entry, foot)
             self._modified = 0
@@ -207,6 +212,7 @@ class Index:
                 self.save()
 
     def _insert(self, entry: Entry, foot: bytes) -> None:
+        """Insert an episode. Raises ``RecordingError`` for a duplicate."""
         if entry.episode_id in self._numbers:
             problem = f"duplicate of episode {entry.episode_id!r}"
             raise codec.corrupt(self._files[EPISODES], entry.number, problem)
@@ -241,6 +247,7 @@ class Index:
 
     @property
     def keys(self) -> list[str]:
+        """Return the keys of all metrics."""
         with self._lock:
             return list(self._columns)
 
@@ -250,6 +257,7 @@ class Index:
             return list(self._ids)
 
     def endings(self) -> list[str]:
+        """Return the ways in which episodes ended."""
         with self._lock:
             return list(dict.fromkeys(ended for ended, _ in self._layouts))
 
@@ -283,6 +291,7 @@ class Index:
             return iter([self._entry(number, layouts) for number in chosen])
 
     def _entry(self, number: int, layouts: Sequence[_Layout]) -> Entry:
+        """Return the entry of a row."""
         at = number - 1
         ended, metrics = layouts[self._layout[at]]
         scores = {key: self._columns[key][at] for key, _ in metrics}
@@ -396,6 +405,7 @@ class Index:
         instruction: Callable[[str], str] | None,
         read: bool,
     ) -> list[str]:
+        """Return the episodes whose text matches a query."""
         path.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(path, timeout=60)) as db:
             db.executescript(

@@ -126,14 +126,17 @@ async def _perceive(
     memory: Memory,
     on_place: Callable[[str, int, int], None],
 ) -> PerceiveResult:
+    """Describe every place, and close the opened models."""
     opened: list[Model] = []
 
     def model(name: str) -> Model:
+        """Open a chat model that describes pictures."""
         text_plan = Plan("perceive", "tour", name, cache=plan.out / "texts.sqlite")
         opened.extend(open_models(text_plan, {"main": (name, plan.settings)}).values())
         return opened[-1]
 
     def eye(kind: Kind, name: str) -> Any:
+        """Return a network; None without a name."""
         return open_eye(kind, name, model) if name else None
 
     surveyor = Surveyor(
@@ -256,6 +259,7 @@ class Describer:
         return sentences, objects, summary
 
     async def _direction(self, captions: Sequence[str], labels: Sequence[str]) -> str:
+        """Return the text of a direction: captions, shortened by a model if long."""
         texts = list(
             dict.fromkeys(" ".join(text.split()) for text in captions if text.strip())
         )
@@ -267,6 +271,7 @@ class Describer:
         return await self._answer(self._model, "direction", "\n".join(texts)) or joined
 
     async def _answer(self, model: Model, prompt: str, captions: str) -> str:
+        """Return a model's answer in one line."""
         messages = [user(self._prompts.fill(prompt, captions=captions))]
         sampling = Sampling(max_tokens=120, stop=("\n\n",))
         text = (await model.complete(messages, sampling)).text
@@ -296,6 +301,7 @@ def sheet(
 
 
 def _write(path: Path, content: bytes) -> None:
+    """Write a file. Raises ``RecordingError`` for a folder that cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)

@@ -154,6 +154,7 @@ class Plan:
 
     @property
     def dataset_name(self) -> str:
+        """Name of the dataset, without its split."""
         return self.on.partition(":")[0]
 
     @property
@@ -162,6 +163,7 @@ class Plan:
         return self.on.partition(":")[2]
 
     def group(self, name: str) -> Mapping[str, Any]:
+        """Return the settings of a group. Raises ``UsageError`` if it is no group."""
         settings = self.settings.get(name, {})
         if not isinstance(settings, Mapping):
             raise UsageError(f"--set {name}={settings}: write {name}.KEY=VALUE")
@@ -268,6 +270,7 @@ def read_config(path: Path | None) -> Mapping[str, Any]:
 
 
 def _yaml(path: Path, name: str) -> Any:
+    """Read a YAML file. Raises ``UsageError`` naming it."""
     import yaml
 
     try:

@@ -128,6 +128,7 @@ def report(on: str, difference: float, runs: Sequence[Path], data: Path | None) 
 
 
 def _line(name: str, correlation: float, error: float, points: float, size: int) -> str:
+    """Return a line of the table: the gain that a number of episodes can show."""
     needed = episodes_for(points / 100, error)
     enough = "" if needed <= size else ", more than the split has"
     related = f"correlation {correlation:.2f}"

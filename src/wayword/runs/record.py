@@ -47,6 +47,7 @@ class EpisodeRecord:
     gold_length: int | None = None
 
     def _repr_html_(self) -> str:
+        """Show the episode as a page in notebooks."""
         return registry.render_html(self)
 
 
@@ -184,11 +185,13 @@ class RecordedRun:
         return EpisodeRecord(episode, {}, failed.trajectory or empty)
 
     def _record(self, number: int, raw: dict[str, Json]) -> EpisodeRecord:
+        """Return the record of a line. Raises ``RecordingError`` for a damaged one."""
         record = checked(self._episodes, number, raw)
         trajectory = codec.trajectory_in(self._episodes, number, record)
         return EpisodeRecord(record["episode"], record["scores"], trajectory)
 
     def _failure(self, number: int, raw: Mapping[str, Json]) -> FailedEpisode:
+        """Return the failed episode of a line."""
         trajectory = None
         if raw.get("trajectory") is not None:
             trajectory = codec.trajectory_in(self._failures, number, raw)
@@ -300,9 +303,12 @@ class RunFolder(RecordedRun):
     def fail(
         self, episode_id: str, reason: str, trajectory: Trajectory | None = None
     ) -> None:
+        """Append a failed episode."""
         self.append(FailedEpisode(episode_id, reason, trajectory))
 
     def write(self, line: Line) -> None:
+        """Append a line. Raises ``RecordingError`` if the folder is closed or has the
+        episode."""
         name = line.episode_id
         if not self._open:
             raise RecordingError(f"{self.path}: the run folder is closed")

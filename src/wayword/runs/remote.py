@@ -140,6 +140,7 @@ class Store:
         return True
 
     def _clear_copy(self) -> None:
+        """Remove the local copy."""
         for name in (*GROWING, *SMALL):
             (self.copy / name).unlink(missing_ok=True)
 
@@ -179,6 +180,7 @@ class Store:
         self._sent[name] = end
 
     def begin(self) -> None:
+        """Fetch the run if it exists, and start sending."""
         if not self.fetch():
             self._clear_copy()
             self.copy.mkdir(parents=True, exist_ok=True)
@@ -203,6 +205,7 @@ class Store:
             raise RecordingError(f"{self._unreachable(error)}; {remedy}") from None
 
     def _send_on(self) -> None:
+        """Send what is new at intervals, until the run is over."""
         while not self._over.wait(EVERY):
             try:
                 self._send()
@@ -245,5 +248,6 @@ class Store:
                 self._contents[name] = content
 
     def _unreachable(self, error: Exception) -> RecordingError:
+        """Return the error of a store that cannot be reached."""
         problem = " ".join(str(error).split())[:200] or type(error).__name__
         return RecordingError(f"{self.url}: {problem}")

@@ -138,6 +138,8 @@ def tables_of(runs: Sequence[Path], forms: Sequence[str]) -> dict[str, str]:
 def _table(
     rows: Sequence[Row], form: str, together: bool = False, wide: bool = False
 ) -> str:
+    """Return the table of rows in a format; families have tables of their own unless
+    together."""
     width = _width(wide)
     families = dict.fromkeys(row.family for row in rows)
     if form in ("json", "csv"):
@@ -320,6 +322,7 @@ def length_unit(task: Task) -> str:
 def _by_length(
     whole: _ScoredRun, tasks: Sequence[Task], dataset: Dataset | None = None
 ) -> list[_ScoredRun]:
+    """Return scores by the length of the reference."""
     known = {task.episode.id: reference_length(task) for task in tasks}
     if dataset is not None and not any(known.values()):
         # Expert solutions take long to compute: only those of the run's episodes.
@@ -356,6 +359,7 @@ class Compared:
 
 
 def compared(first: Path, second: Path, keys: Sequence[str] = ()) -> Compared:
+    """Return the comparison of two lists of runs."""
     """Compare two runs by episode. Raises ``UsageError`` if they have no episode in common."""
     one, two = ([_scored_run(RunFolder.read(path))] for path in (first, second))
     return _compared(one, two, keys, (str(first), str(second)))

@@ -120,6 +120,7 @@ class Recipe:
 
     @property
     def playable(self) -> tuple[RecipeRow, ...]:
+        """Rows that can be played here."""
         return tuple(row for row in self.rows if not row.absent)
 
 
@@ -295,6 +296,7 @@ def _prepared(row: RecipeRow, options: RecipeOptions) -> Prepared:
 
 
 def _published_models(row: RecipeRow) -> str:
+    """Return the models of the published row as text."""
     models = ", ".join(f"{role}: {name}" for role, name in row.models.items())
     if row.published:
         return f"in the paper {models}"
@@ -419,6 +421,7 @@ def costs_nothing(options: RecipeOptions) -> bool:
 
 
 def _folder(plan: Plan) -> str:
+    """Return the folder's name for a plan: equal plans share one."""
     key = [
         plan.agent,
         plan.on,
@@ -556,6 +559,7 @@ _NONE = "–"
 
 
 def _episodes(row: ReproducedRow) -> str:
+    """Return the number of episodes as text."""
     if row.missing:
         return _NONE
     if row.n == row.of:
@@ -564,6 +568,7 @@ def _episodes(row: ReproducedRow) -> str:
 
 
 def _cost(row: ReproducedRow) -> str:
+    """Return the cost as text."""
     if row.missing:
         return _NONE
     if row.cost is None:
@@ -572,6 +577,7 @@ def _cost(row: ReproducedRow) -> str:
 
 
 def _cell(ours: Interval | None, published: float | None) -> str:
+    """Return the result and the published figure in one cell."""
     result = _NONE
     if ours is not None:
         result = f"{ours.mean:.2f}"
@@ -611,8 +617,11 @@ def _notes(rows: Sequence[ReproducedRow]) -> list[str]:
 
 
 def _json(recipe: Recipe, rows: Sequence[ReproducedRow]) -> Json:
+    """Return the rows as JSON."""
+
     # JSON has no infinity, the end of an interval of too few episodes.
     def finite(value: Interval) -> Json:
+        """Return an interval without infinite ends."""
         ends = {"mean": value.mean, "low": value.low, "high": value.high}
         return {name: end if math.isfinite(end) else None for name, end in ends.items()}
 

@@ -84,10 +84,12 @@ class RunResult:
 
     @cached_property
     def recorded(self) -> RecordedRun:
+        """The run folder."""
         return RunFolder.read(self.path)
 
     @cached_property
     def dataset(self) -> Dataset:
+        """The run's dataset, opened at first use."""
         return dataset_of(self.recorded, self.data, self.trusted)
 
     @property
@@ -195,9 +197,11 @@ class RunResult:
         return frames.DataFrame(rows)
 
     def _is_success(self, record: EpisodeRecord) -> bool:
+        """True if an episode succeeded."""
         return record.scores.get(success_of(self.recorded.config), 0.0) > 0.5
 
     def _cause(self, record: EpisodeRecord) -> str:
+        """Return the first cause of an episode's failure."""
         # Here, as it imports the worlds of all families.
         from wayword.metrics.mistakes.causes import find_causes
 
@@ -235,10 +239,13 @@ class RunResult:
         )
 
     def _repr_html_(self) -> str:
+        """Show the result as a page in notebooks."""
         return registry.render_html(self)
 
 
 def _path_of(other: RunResult | Path | str, method: str) -> Path:
+    """Return the folder of a result, path or text. Raises ``UsageError`` for another
+    value."""
     if isinstance(other, RunResult):
         return other.path
     if not isinstance(other, Path | str):

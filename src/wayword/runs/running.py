@@ -119,6 +119,7 @@ class Continuation:
         return cls(Path(path), episode, int(step), run.config["identity"], taken)
 
     def plan(self, plan: Plan) -> Plan:
+        """Return the plan of the continued run, with its recorded data and seed."""
         # The recorded data and seed, so that the steps can be replayed.
         recorded = plan_of(self.identity, plan.data, plan.trusted)
         settings = {name: recorded.group(name) for name in ("dataset", "perturb")}
@@ -141,6 +142,7 @@ class Continuation:
         settings as in the recorded run also get the recorded answers."""
 
         def agent_of(identity: Mapping[str, Any]) -> str:
+            """Return the part of an identity that names the agent."""
             keys = ("agent", "settings", "agent_checksum", "prompts_checksum")
             return json.dumps(
                 [identity.get(key) for key in keys], sort_keys=True, default=str
@@ -296,6 +298,7 @@ async def _play(
     models: Mapping[str, Model],
     account: Account,
 ) -> Outcome:
+    """Play the remaining episodes within the account."""
     plan = active.plan
     person = active.person
     path = active.folder.path
@@ -318,6 +321,7 @@ async def _play(
     )
 
     def stepped(episode: str, step: Step) -> None:
+        """Count a step in the account and in the run."""
         account.stepped(step.decision)
         active.stepped(episode, step)
 

@@ -120,6 +120,7 @@ def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
     end = time.monotonic() + _SECONDS
 
     def length(task: Task) -> int:
+        """Sort key: length of the expert's solution, else of the instruction."""
         with suppress(UsageError):  # the answers of some test splits are not public
             if dataset.solutions:
                 return dataset.expert_length(task) or sys.maxsize

@@ -54,9 +54,11 @@ def draw(setting: str, curves: Curves) -> str:
         return value.mean, value.mean
 
     def y(value: float) -> float:
+        """Return the height of a value in the drawing."""
         return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * value / top
 
     def text(x: float, y: float, words: str, anchor: str = "middle") -> str:
+        """Return a text of the drawing."""
         return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
 
     # Numbers are placed to scale, other values side by side.
@@ -200,6 +202,7 @@ def seeds(count: int) -> str:
 
 
 def _check_count(option: str, count: int) -> None:
+    """Raise ``UsageError`` for a sweep of too many runs."""
     if count > MAX_RUNS:
         line = f"{option}: a sweep must have at most {MAX_RUNS:,} runs, got {count:,}"
         raise UsageError(f"{line}; give fewer values, or use several commands")

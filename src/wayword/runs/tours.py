@@ -59,10 +59,12 @@ async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
     total = Outcome()
 
     async def play_tour(tour: Tour) -> None:
+        """Play the episodes of a tour in order."""
         current = dict[str, Agent]()
         last = dict[str, Agent]()
 
         def make(toolkit: Toolkit, actor: str) -> Agent:
+            """Return an agent that remembers the last episode."""
             agent = current[actor] = setup.make_agent(toolkit, actor)
             if actor in last:  # the agent that finished the last episode
                 agent.remember(last[actor])

@@ -98,6 +98,7 @@ class Tracker:
             self._try("log", finite, step=step)
 
     def close(self) -> None:
+        """End the run in the tracker."""
         if self._mlflow:
             self._try("end_run")
         else:
@@ -105,6 +106,8 @@ class Tracker:
         self._library = None
 
     def _try(self, method: str, *values: object, **options: object) -> None:
+        """Call a method of the library; a failing tracker is left, and the run
+        continues."""
         if self._library is None:
             return
         try:
@@ -144,6 +147,7 @@ class Means:
         self._tracker.log(values, self._finished)
 
     def _add(self, scores: Mapping[str, float]) -> None:
+        """Add the scores of an episode."""
         self._finished += 1
         for key, value in scores.items():
             if math.isfinite(value):
@@ -232,6 +236,7 @@ class TrackedProgress:
             self._progress(done, total, scores)
 
     def close(self) -> None:
+        """Close the tracker."""
         if self._tracker is not None:
             self._tracker.close()
 

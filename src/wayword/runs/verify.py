@@ -184,6 +184,8 @@ class _Replay:
         return _first_difference("score", scores, record.scores)
 
     def _trial_difference(self, task: Task, recorded: Trajectory) -> str:
+        """Return how a replayed trial differs from the recorded one; empty if it does
+        not."""
         world = self._dataset.world(task.episode)
         world = with_answerer(world, recorded_answers(recorded))
         game = Game(world, task.episode, self._limit)
@@ -239,6 +241,7 @@ class _Replay:
         return ""
 
     def _verdict_difference(self, task: Task, recorded: Trajectory) -> str:
+        """Return how a verdict differs from the recorded one; empty if it does not."""
         verdict = recorded.verdict
         if verdict is None or verdict.succeeded is None:
             return ""
@@ -258,6 +261,7 @@ def _why_final(trial: Trajectory) -> str:
 def _first_difference(
     label: str, actual: Mapping[str, Any], recorded: Mapping[str, Any]
 ) -> str:
+    """Return the first field that differs, with both values."""
     actual = plain(actual)
     recorded = plain(recorded)
     for key in {**actual, **recorded}:

@@ -192,6 +192,7 @@ class ImitationAgent(Agent):
         self._toolkit = toolkit
 
     async def begin(self, episode: Episode) -> None:
+        """Encode the instruction and forget the last walk."""
         self._words = encode(
             tokenize(episode.instruction), self._network.vocabulary, "instruction"
         )
@@ -204,12 +205,14 @@ class ImitationAgent(Agent):
     async def act(
         self, observation: IndoorObservation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Return the next action of the plan; plan again when it is used up."""
         if not self._plan:
             self._plan = self._next_actions(observation)
         self._turns += 1
         return Decision(self._plan.pop(0))
 
     def _next_actions(self, observation: IndoorObservation) -> list[Action]:
+        """Score all places seen so far, and return the moves to the best one."""
         here = observation.viewpoint
         walk = self._walk or PartialWalk.start(observation, self._network.width)
         self._neighbors[here] = [
@@ -244,6 +247,8 @@ class ImitationAgent(Agent):
         return [*moves, Action("goto", (best.neighbor.viewpoint,))]
 
     def _score(self, walk: PartialWalk, observation: IndoorObservation) -> list[Option]:
+        """Return the options at the end of a walk: a stop, and a step to each neighbor.
+        Raises ``UsageError`` without captions."""
         if self._toolkit.perceiver is None:
             raise UsageError(
                 "imitation reads captions, but this dataset has none; set a perceiver"
@@ -309,11 +314,13 @@ class PreexploredImitation(ImitationAgent):
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
+        """Name the setting in reports: a known scene is an easier task."""
         return (
             "pre-explored setting: graph and texts of the scene are known before each walk",
         )
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
+        """Take the graph of the scene, which this setting knows before the walk."""
         self._graph: ViewpointGraph = world.graph  # type: ignore[attr-defined]
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
@@ -323,6 +330,7 @@ class PreexploredImitation(ImitationAgent):
         self._speaker = open_session(path) if settings.speaker else None
 
     def _next_actions(self, observation: IndoorObservation) -> list[Action]:
+        """Search the known graph for the best complete walk, and return its moves."""
         graph = self._graph
         seen = observation
         walk = PartialWalk.start(observation, self._network.width)
@@ -388,11 +396,13 @@ class PartialWalk:
 
     @classmethod
     def start(cls, observation: IndoorObservation, width: int) -> PartialWalk:
+        """Return a walk that has not moved; ``width`` is that of the network's states."""
         history = np.zeros((0, width), dtype=np.float32)
         positions = {observation.viewpoint: np.zeros(3)}
         return cls((observation.viewpoint,), positions, history, observation.heading)
 
     def extended(self, option: Option) -> PartialWalk:
+        """Return the walk with one more place."""
         assert option.neighbor is not None
         end = self.positions[self.path[-1]] + _displacement(option.neighbor)
         return PartialWalk(

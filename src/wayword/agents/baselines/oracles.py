@@ -32,9 +32,11 @@ class PlannedWalk(Agent):
         self._plan: list[Action] = []
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
+        """Take the planner of the episode's dataset."""
         self._make_plan = plan
 
     async def begin(self, episode: Episode) -> None:
+        """Plan the walk; without a plan, note why and stop at once."""
         try:
             self._plan = list(self._make_plan(self.plan_kind))
         except PlanningFailed as problem:
@@ -43,11 +45,13 @@ class PlannedWalk(Agent):
     async def act(
         self, observation: Observation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Return the next action of the plan, and a stop at its end."""
         if not self._plan:
             return Decision(STOP)
         return Decision(self._plan.pop(0))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Repeat an action that slipped, so that the plan still fits the world."""
         if feedback.status == SLIPPED and isinstance(decision, Decision):
             self._plan.insert(0, decision.action)
 
@@ -103,9 +107,11 @@ class Expert(Agent):
         self._replans_left = 0
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
+        """Take the planner of the episode's dataset."""
         self._make_plan = plan
 
     async def begin(self, episode: Episode) -> None:
+        """Allow replanning if others act in the same world."""
         self._replans_left = 0
         if len(episode.actors) > 1:  # others change what a plan relied on
             self._replans_left = MOST_REPLANS
@@ -113,6 +119,7 @@ class Expert(Agent):
     async def act(
         self, observation: Observation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Return the next action of the plan, from the feedback to the last one."""
         try:
             if self._plan is None:
                 self._plan = self._make_plan("expert")
@@ -139,6 +146,7 @@ class Expert(Agent):
         yield from self._make_plan("expert")
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Keep the feedback: the next step of a plan may depend on it."""
         self._feedback = feedback
 
 

@@ -36,6 +36,7 @@ class _Baseline(Agent):
         self._moves_taken = 0
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Count the moves, which limit a walk without an own end."""
         self._moves_taken += 1
 
 
@@ -53,6 +54,7 @@ class RandomAgent(_Baseline):
     async def act(
         self, observation: Observation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Return a random legal action, and a stop after the usual number of moves."""
         if isinstance(observation, StreetObservation):
             usual = STREET_MOVES
         else:
@@ -82,6 +84,8 @@ class ForwardAgent(_Baseline):
     async def act(
         self, observation: Observation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Go on straight ahead, with the least turn, and stop after the usual number of
+        moves."""
         if isinstance(observation, StreetObservation):
             if self._moves_taken >= STREET_MOVES:
                 return Decision(STOP)

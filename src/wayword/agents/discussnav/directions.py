@@ -97,6 +97,8 @@ class OnViewpoints:
         self._visited: set[str] = set()
 
     def take_in(self, observation: Observation) -> Action | None:
+        """Take in an observation; returns an action that has to be done first. Raises
+        ``UsageError`` for a world without viewpoints."""
         if not isinstance(observation, IndoorObservation):
             raise UsageError(
                 "discussnav acts in indoor and objectnav worlds; choose another agent"
@@ -113,9 +115,11 @@ class OnViewpoints:
         return None
 
     def directions(self) -> tuple[Direction, ...] | None:
+        """Return the directions around the viewpoint."""
         return self._directions
 
     def picture(self, direction: Direction) -> Image | None:
+        """Return the picture of a direction; None without a camera."""
         if self._camera is None:
             return None
         place = self._scene, self.viewpoint
@@ -124,6 +128,7 @@ class OnViewpoints:
     def step_taken(
         self, decision: Decision, feedback: Feedback
     ) -> DirectionStep | None:
+        """Return the step that a move made; None if it made none."""
         details = feedback.details
         if "heading" not in details:
             return None
@@ -196,6 +201,8 @@ class OnBase:
         self._refused_ids: set[int] = set()
 
     def take_in(self, observation: Observation) -> Action | None:
+        """Take in a view; returns the turn to the next one until all directions are
+        seen."""
         if not isinstance(observation, View):
             raise UsageError(
                 "discussnav needs descriptions of viewpoints; set a perceiver"
@@ -209,6 +216,8 @@ class OnBase:
         return rotate(SECTOR_WIDTH)
 
     def directions(self) -> tuple[Direction, ...] | None:
+        """Return the directions around the base, without refused ones; None if nothing
+        changed."""
         if self._directions is None:
             self._directions = tuple(map(self._direction, range(1, DIRECTIONS + 1)))
         elif not self._refused_ids:
@@ -221,6 +230,7 @@ class OnBase:
         return self._directions
 
     def picture(self, direction: Direction) -> Image | None:
+        """Return the middle of the view in a direction; None without a picture."""
         view = self._towards(direction.heading)
         if view is None or not view.image:
             return None
@@ -229,6 +239,7 @@ class OnBase:
     def step_taken(
         self, decision: Decision, feedback: Feedback
     ) -> DirectionStep | None:
+        """Return the step that a motion made; None if it made none."""
         action = decision.action
         chosen = next((d for d in self._directions or () if d.action == action), None)
         if action.name != "goto" or chosen is None:
@@ -251,6 +262,7 @@ class OnBase:
         return DirectionStep(facing, chosen.heading, event)
 
     def _direction(self, number: int) -> Direction:
+        """Return a direction with what its view shows."""
         facing = self._views[0].heading
         heading = absolute(facing + (number - 1) * SECTOR_WIDTH)
         view = self._towards(heading)
@@ -337,10 +349,12 @@ class SceneMemory:
         self._answers: dict[str, list[tuple[Direction, str]]] = {}
 
     def keep(self, viewpoint: str, direction: Direction, answer: str) -> None:
+        """Keep an expert's answer about a direction."""
         if viewpoint:
             self._answers.setdefault(viewpoint, []).append((direction, answer))
 
     def find(self, viewpoint: str, direction: Direction) -> str | None:
+        """Return the answer about a direction seen before, with its present number."""
         for earlier, answer in self._answers.get(viewpoint, ()):
             if abs(relative(earlier.heading, direction.heading)) <= SECTOR_WIDTH / 2:
                 own_number = rf"\b([Dd]irection) {earlier.id}\b"
@@ -367,6 +381,8 @@ async def describe_scene(
     prompts = meeting.prompts
 
     async def ask_about(direction: Direction) -> Direction:
+        """Return a direction with the expert's caption, from memory where it was asked
+        before."""
         recorded = " ".join(direction.captions)
         image = surroundings.picture(direction)
         if image is None and not recorded:

@@ -132,6 +132,7 @@ class Analysis:
 
     @property
     def types(self) -> tuple[str, ...]:
+        """Types of objects to look for: those of the landmarks, else the usual ones."""
         types: dict[str, None] = {}
         for mark in self.landmarks:
             types.update(dict.fromkeys(mark.types))
@@ -264,6 +265,7 @@ def match_actions(actions: Sequence[str], filled: Filled) -> tuple[int, set[int]
 
 
 def _estimate_text(*actions: Sequence[str]) -> str:
+    """Return the three lists of actions as text."""
     labels = "Executed actions", "In-progress actions", "Actions waiting to be executed"
     pairs = zip(labels, actions, strict=True)
     return "\n".join(
@@ -319,6 +321,7 @@ async def fuse(meeting: Meeting, groups: Sequence[Sequence[Opinion]]) -> list[Op
     """Fuse each group into one opinion, concurrently; a single thought is not fused."""
 
     async def fuse_group(group: Sequence[Opinion]) -> Opinion:
+        """Return one opinion for a group that agrees, with the thoughts fused."""
         if len(group) == 1:
             return group[0]
         thoughts = "\n".join(
@@ -355,6 +358,7 @@ async def test_opinions(
     answer = AnswerForm(Field("Thought"), Field("Prediction", choices=choices))
 
     def read_offered(text: str) -> Opinion | None:
+        """Return an opinion that chooses one of the offered directions, else None."""
         opinion = read_opinion(text, choices)
         if isinstance(opinion, Opinion) and opinion.choice in choices:
             return opinion

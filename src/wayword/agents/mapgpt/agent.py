@@ -95,6 +95,7 @@ class PlaceMap:
             )
 
     def text(self) -> str:
+        """Return the map as text: each place with its neighbors."""
         lines = []
         for viewpoint, neighbors in self._neighbors.items():
             state = "here" if viewpoint == self._here else "visited"
@@ -162,12 +163,14 @@ class MapGPT(PromptAgent):
         return StrategyRecipe(form, "mapgpt")
 
     def remember(self, earlier: MapGPT) -> None:
+        """Take over the map of an earlier trial in the same scene."""
         self._map = copy.deepcopy(earlier._map)
         self._remembers = True
 
     async def act(
         self, observation: IndoorObservation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Ask the model for one of the numbered actions."""
         actions = self._arrive(observation, space)
         messages = self._messages(observation, actions)
         options = ActionSpace(tuple(actions))
@@ -193,9 +196,11 @@ class MapGPT(PromptAgent):
         space: ActionSpace,
         decision: Decision | Rejection,
     ) -> None:
+        """Take in a recorded step, so that the map continues where the run stopped."""
         self._earlier.update(self._arrive(observation, space))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Add the result of a decision to the history."""
         self._steps.taken += 1
         if isinstance(decision, Rejection):
             text = f"no legal action, you stayed: {decision.reason}"
@@ -204,6 +209,7 @@ class MapGPT(PromptAgent):
         self._history.add(f"{self._steps.taken}. {text}")
 
     def _named(self, action: Action) -> Action:
+        """Return a move with the place's name on the map."""
         if action.name != "goto":
             return action
         return Action("goto", (self._map.name(action.arguments[0]),))
@@ -234,6 +240,7 @@ class MapGPT(PromptAgent):
     def _messages(
         self, view: IndoorObservation, actions: Mapping[Action, Action]
     ) -> list[Message]:
+        """Return the messages of a turn: system, history, map and options."""
         settings = self._settings
         goal = "route"
         example = EXAMPLE
@@ -266,6 +273,7 @@ class MapGPT(PromptAgent):
         looks_text, looks = self._pictures_around()
 
         def walk(steps: str) -> str:
+            """Return the user's message with as many past steps as fit."""
             return self._prompts.fill(
                 "user",
                 instruction=self._episode.instruction,

@@ -115,6 +115,7 @@ class NavGPT(PromptAgent):
         self._part_noted = False
 
     async def begin(self, episode: Episode) -> None:
+        """Prepare the parts of the instruction and clear the history."""
         self._part_noted = False
         self._sub_instructions = parts = tuple(
             map(str, episode.extra.get("sub_instructions", ()))
@@ -128,6 +129,7 @@ class NavGPT(PromptAgent):
     async def act(
         self, observation: IndoorObservation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Describe the viewpoint, ask the model, and read its action."""
         if isinstance(observation, ObjectsObservation):
             self._goal_kind = "object"
         else:
@@ -208,6 +210,7 @@ class NavGPT(PromptAgent):
     def _write_message(
         self, view: IndoorObservation, percept: Percept, legal: Collection[str]
     ) -> tuple[Conversation, list[str]]:
+        """Return the message about a viewpoint and its numbered exits."""
         if self._chat is None:
             fixed = self._prompts.fill(
                 "system_numbered",
@@ -239,6 +242,7 @@ class NavGPT(PromptAgent):
         space: ActionSpace,
         decision: Decision | Rejection,
     ) -> None:
+        """Take in a recorded step, so that a resumed episode has the same history."""
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         legal = _legal_viewpoints(space)
         if self._settings.decoding == "numbered":
@@ -268,6 +272,7 @@ class NavGPT(PromptAgent):
         self._scene = self._describe_scene(percept)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Add the result of a decision to the history."""
         self._steps.taken += 1
         if self._chat is not None and self._settings.history:
             self._chat.add(self._message_text, self._answer)
@@ -297,6 +302,7 @@ class NavGPT(PromptAgent):
             self._has_moved = True
 
     def _messages(self, view: IndoorObservation, description: str) -> list[Message]:
+        """Return the messages of a turn."""
         principle = self._prompts.fill(
             "system",
             goal=self._goal_kind,
@@ -311,6 +317,7 @@ class NavGPT(PromptAgent):
         looks_text, looks = self._pictures_around()
 
         def walk(steps: Sequence[str]) -> str:
+            """Return the user's message with as many past steps as fit."""
             return self._prompts.fill(
                 "user",
                 looks=looks_text,
@@ -335,6 +342,7 @@ class NavGPT(PromptAgent):
     async def _ask(
         self, messages: list[Message], legal: Collection[str]
     ) -> answers.Reply:
+        """Ask the model, with a schema if decoding is constrained."""
         settings = self._settings
         schema = None
         if settings.decoding != "free":
@@ -350,6 +358,8 @@ class NavGPT(PromptAgent):
     async def _summarize(
         self, observation: IndoorObservation, percept: Percept, has_moved: bool
     ) -> str:
+        """Return the summary of the viewpoint for the history: recorded, or written by
+        the model."""
         if not has_moved or not self._settings.history:
             return self._summary  # after a rejected answer the agent is still there
         if self._sight == "pictures":
@@ -395,6 +405,7 @@ def one_sentence(summary: str) -> str:
 
 
 def _legal_viewpoints(space: ActionSpace) -> list[str]:
+    """Return the viewpoints that can be moved to, in menu order."""
     return [action.arguments[0] for action in space.listed if action.name == "goto"]
 
 

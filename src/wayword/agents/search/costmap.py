@@ -117,6 +117,7 @@ class Costmap:
         self._obstacles: Bools = np.zeros([self._cells * SUBCELLS] * 2, dtype=np.bool_)
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
+        """Return row and column of a point; points off the map are at its edge."""
         i = math.floor((x - self.x) / CELL + 0.5 + 1e-9)
         j = math.floor((y - self.y) / CELL + 0.5 + 1e-9)
         last = self._cells - 1
@@ -131,6 +132,7 @@ class Costmap:
         return (y - self.y) / CELL, (x - self.x) / CELL
 
     def point(self, row: float, column: float) -> Point:
+        """Return the center of a cell, x and y in metres."""
         return self.x + column * CELL, self.y + row * CELL
 
     @property
@@ -141,10 +143,12 @@ class Costmap:
 
     @property
     def explored(self) -> Bools:
+        """Cells that were seen, free or occupied."""
         return np.asarray(self.free | self.occupied)
 
     @cached_property
     def open_(self) -> Bools:
+        """Cells where a body fits: free, wide enough, and without a collision."""
         half = SUBCELLS // 2
         is_wide = self._clearance[half::SUBCELLS, half::SUBCELLS] >= self.radius
         return np.asarray(self.free & is_wide & ~self.bumped_cells)
@@ -240,10 +244,13 @@ class Costmap:
         return cells, xs, ys, metres[cells[:, 0], cells[:, 1]]
 
     def close_cell(self, x: float, y: float) -> None:
+        """Close a cell in which the body collided."""
         self.bumped_cells[self.cell(x, y)] = True
         vars(self).pop("open_", None)
 
     def _free_floor(self, view: View) -> None:
+        """Mark the floor that a view sees as free: rays that look down and meet
+        nothing."""
         looks_down = np.radians(np.array(view.depth.elevations)) < -1e-6
         if not looks_down.any():
             return

@@ -69,6 +69,7 @@ class FrontierAgent(Searcher):
         self._retries = RETRIES
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
+        """Return the next frontier; a narrower body is tried before giving up."""
         current = views[-1]
         self._viewed_points.append((current.x, current.y))
         options = self._options()
@@ -134,6 +135,7 @@ class WanderAgent(Searcher):
     """
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
+        """Return a point in a random direction."""
         heading = absolute(self.toolkit.rng.uniform(0.0, 360.0))
         return NextPoint(
             self.point_towards(heading), f"Any direction: {heading:.0f} degrees."

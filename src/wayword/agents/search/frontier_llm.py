@@ -71,6 +71,7 @@ class FrontierLLMSettings(FrontierSettings, ListingSettings):
 
 @cache
 def _rooms() -> Mapping[str, frozenset[str]]:
+    """Return the objects that tell a room, by room."""
     text = files(__package__).joinpath("rooms.toml").read_text(encoding="utf-8")
     return {room: frozenset(names) for room, names in tomllib.loads(text).items()}
 
@@ -107,11 +108,13 @@ class FrontierLLM(FrontierAgent):
         self._recalled: list[tuple[str, Point]] = []
 
     def remember(self, earlier: FrontierLLM) -> None:
+        """Take over map and objects of an earlier trial in the same scene."""
         self.earlier_map = copy.deepcopy(earlier.costmap)
         self._objects = list(earlier._objects)
         self._recalled = list(earlier._objects)
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
+        """Add the objects in view to memory, and choose among the frontiers."""
         for view in views:
             for seen in self.detectors[1].detect(view):  # each object once
                 if seen.distance is not None:
@@ -155,6 +158,7 @@ class FrontierLLM(FrontierAgent):
         return merged
 
     async def pick(self, options: Sequence[Frontier]) -> NextPoint:
+        """Return the frontier that the model scores highest."""
         listed = self._merged(options)[:MOST_FRONTIERS]
         near = list[str]()
         lines = list[str]()
@@ -200,6 +204,7 @@ class FrontierLLM(FrontierAgent):
     async def _ask(
         self, text: str, numbers: Sequence[str], metres: Sequence[float]
     ) -> str | Rejection:
+        """Return the model's score of each frontier, less the price of its distance."""
         settings = self.settings
         model = self.toolkit.model()
         if settings.decoding == "choose":

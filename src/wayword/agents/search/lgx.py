@@ -90,6 +90,7 @@ class ListingSettings(SearchSettings):
     step_limit: Literal["counted", "hidden"] = "counted"
 
     def detectors(self) -> tuple[Perceiver, ...]:
+        """Return the detectors of target and scene."""
         scene = detector_called(
             self.scene, self.detector_seed + 1, **self.scene_quality
         )
@@ -116,6 +117,7 @@ class ListingSearcher(Searcher):
     async def act(
         self, observation: View | TwoPhaseObservation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Answer the two-phase questions from the listed objects; search elsewhere."""
         if not isinstance(observation, TwoPhaseObservation):
             return await super().act(observation, space)
         if not observation.objects:
@@ -159,6 +161,7 @@ class ListingSearcher(Searcher):
     def random_direction(
         self, thought: str, instead_of: Rejection | None = None
     ) -> NextPoint:
+        """Return a point in a random direction, with the reason."""
         heading = absolute(self.toolkit.rng.uniform(0.0, 360.0))
         return NextPoint(
             self.point_towards(heading), f"{thought} Any direction.", instead_of
@@ -227,6 +230,8 @@ class LGX(ListingSearcher):
         """Direction -> its sentence, for ``prompt=captions``."""
 
     async def pick(self, names: Sequence[str]) -> str | Rejection:
+        """Return the name that the model picks. Raises ``UsageError`` for a prompt
+        without its views."""
         settings = self.settings
         rng = self.toolkit.rng
         if settings.prompt == "captions" and not self.captions:
@@ -250,6 +255,7 @@ class LGX(ListingSearcher):
         return read_pick(reply, names)
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
+        """Return a point towards the object or the quarter that was picked."""
         if self.settings.prompt != "captions":
             return await super().choose(views)
         self.captions = quarter_captions(self.scene_detector, views)
@@ -286,6 +292,7 @@ class PriorAgent(ListingSearcher):
     """
 
     async def pick(self, names: Sequence[str]) -> str:
+        """Return the name most similar to the target."""
         return similarity().best(self.target, names)
 
 

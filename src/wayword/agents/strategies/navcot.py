@@ -63,11 +63,14 @@ class NavCoT(Strategy):
 
     @property
     def unknown(self) -> list[str]:
+        """Return no labels where the next view is unknown."""
         return []
 
     def labels(
         self, action: Action, observation: Observation, episode: Episode | None
     ) -> Mapping[str, str]:
+        """Return the view behind a move, as the label that the model should have
+        imagined."""
         perceiver = self._toolkit.perceiver
         if perceiver is None or not isinstance(observation, IndoorObservation):
             return {}

@@ -57,11 +57,13 @@ class TreeNode:
     is_closed: bool = False
 
     def path(self) -> list[TreeNode]:
+        """Nodes from the root to this one, without the root."""
         if self.parent is None:
             return []
         return [*self.parent.path(), self]
 
     def below(self) -> Iterator[TreeNode]:
+        """Yield all descendants, depth first."""
         for child in self.children:
             yield child
             yield from child.below()
@@ -97,6 +99,7 @@ class PlanSearch(AnyWorldAgent):
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
+        """Name the setting in reports: trying actions is more than agents usually may."""
         return ("uses the simulator: actions are tried in copies of the world",)
 
     def __init__(self, settings: PlanSearchSettings, toolkit: Toolkit) -> None:
@@ -107,11 +110,14 @@ class PlanSearch(AnyWorldAgent):
         self._fixed = ""
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
+        """Take the world, in copies of which actions are tried."""
         self._world = world
 
     async def act(
         self, observation: Observation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Return the next action of the plan; search again when it is used up or
+        surprised."""
         if self._path:
             node = self._path.pop(0)
             self._expected = node.feedback
@@ -135,6 +141,7 @@ class PlanSearch(AnyWorldAgent):
         return Decision(first.action, thought)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Add the result to the history; a surprise ends the plan."""
         self._steps.taken += 1
         line = generic.feedback(feedback, self._verbalizer)
         if isinstance(decision, Decision):
@@ -174,6 +181,7 @@ class PlanSearch(AnyWorldAgent):
         return node.total / node.visits + bonus
 
     async def _expand(self, node: TreeNode) -> Rejection | None:
+        """Ask the model for actions at a node, and try each in a copy of its game."""
         game = node.game
         width = self._settings.width
         space = game.space(self._actor)
@@ -212,6 +220,7 @@ class PlanSearch(AnyWorldAgent):
         return None
 
     def _view(self, node: TreeNode) -> str:
+        """Return what the actor perceives at a node, as text."""
         observation = node.game.observation(self._actor)
         voice = self._verbalizer
         around = voice.around(observation, self._toolkit.perceiver)

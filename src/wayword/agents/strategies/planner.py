@@ -64,9 +64,11 @@ class SceneGraph:
 
     @property
     def closed(self) -> list[str]:
+        """Names of the closed objects."""
         return [name for name, states in self._states.items() if "closed" in states]
 
     def see(self, view: HouseholdObservation) -> None:
+        """Take in a view: rooms, places and states of what is visible."""
         self._visit(view.room)
         for held in view.holding:
             self._room.pop(held.name, None)
@@ -89,6 +91,7 @@ class SceneGraph:
         self.names |= {*self._room, *self._doors, *others}
 
     def learn(self, feedback: Feedback) -> None:
+        """Take in what an action has shown beyond the view."""
         details = feedback.details
         if feedback.ok and details.get("action") == "go_explore":
             room = str(details["room"])
@@ -149,6 +152,7 @@ class SceneGraph:
         return "\n".join(lines)
 
     def _visit(self, room: str) -> None:
+        """Note the present room as the latest one."""
         self._visited.pop(room, None)  # the latest one stands last
         self._visited[room] = None
         self.here = room
@@ -202,6 +206,7 @@ class PlannerAgent(AnyWorldAgent):
     async def act(
         self, observation: HouseholdObservation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Return the next action of the plan; ask for a plan when it is used up."""
         actions = cast("HouseholdActions", space)
         self._actor = observation.actor
         self._graph.see(observation)
@@ -233,6 +238,7 @@ class PlannerAgent(AnyWorldAgent):
         return rejection
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Take in the result; a failure ends the plan."""
         self._steps.taken += 1
         self._graph.learn(feedback)
         words = generic.feedback(feedback, verbalizer)
@@ -347,6 +353,7 @@ class PlannerAgent(AnyWorldAgent):
         may_be_seen = False
 
         def accepts(action: Action) -> bool:
+            """True for a legal action, and for a search where the body can search."""
             return action in space or (
                 can_search and action.name == FIND and any(action.arguments)
             )

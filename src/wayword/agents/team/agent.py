@@ -59,6 +59,8 @@ class Team(Agent):
         self._role: Role | None = None
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
+        """Take goals and world. Raises ``UsageError`` for a task without goals in a
+        house."""
         if not isinstance(reference, HouseholdReference) or not isinstance(
             world, HouseholdWorld
         ):
@@ -67,11 +69,14 @@ class Team(Agent):
         self._world = world
 
     async def begin(self, episode: Episode) -> None:
+        """Keep the episode, whose roles are read at the first turn."""
         self._episode = episode
 
     async def act(
         self, observation: HouseholdObservation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Act in the role that the episode gives. Raises ``UsageError`` for an unknown
+        role."""
         if self._role is None:
             episode = self._episode
             actor = observation.actor
@@ -92,6 +97,7 @@ class Team(Agent):
         return self._role.act(observation, space)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Pass the feedback on to the role."""
         if self._role is not None:
             self._role.on_feedback(decision, feedback)
 

@@ -82,7 +82,10 @@ class SentenceForm:
         self._pattern = re.compile(pattern)
 
     def render(self, fields: Mapping[str, str]) -> str:
+        """Return the sentence with its fields; a part with an empty field is left out."""
+
         def fill_part(part: re.Match[str]) -> str:
+            """Return a part if all of its fields are filled."""
             if all(fields[name] for name, _ in _FIELD_SLOT.findall(part[1])):
                 return part[1]
             return ""
@@ -94,6 +97,7 @@ class SentenceForm:
         return text.format_map(fields)
 
     def read(self, sentence: str) -> dict[str, str] | None:
+        """Return the fields of a sentence of this form; None for another sentence."""
         match = self._pattern.fullmatch(sentence)
         if match:
             return {name: words or "" for name, words in match.groupdict().items()}

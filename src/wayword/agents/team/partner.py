@@ -82,6 +82,7 @@ class Knowledge:
     closable: dict[str, None] = field(default_factory=dict)
 
     def see(self, observation: HouseholdObservation) -> None:
+        """Take in what is in view: places and states of objects."""
         for item in observation.objects:
             entry = self._seen_entry(item.name, observation.room)
             if item.container:
@@ -121,6 +122,7 @@ class Knowledge:
     def look_into(
         self, receptacle: str, details: Mapping[str, Json], room: str
     ) -> None:
+        """Take in the contents of a receptacle: what is missing there is forgotten."""
         self.looked_into.add(receptacle)
         location = self.objects.get(receptacle)
         contents = list(details.get("contents", ()))
@@ -135,6 +137,8 @@ class Knowledge:
                 self.forget(name)
 
     def hear(self, sender: str, sayings: Iterable[messages.PartnerSentence]) -> None:
+        """Take in a message. What the actor has seen itself counts more than what it
+        was told."""
         for saying in sayings:
             match saying:
                 case messages.Location(name, preposition, place, room):
@@ -157,14 +161,17 @@ class Knowledge:
                     self.searched_rooms.add(room)
 
     def forget(self, name: str) -> None:
+        """Forget where an object is."""
         self.objects.pop(name, None)
         self.placed.pop(name, None)
 
     def is_firsthand(self, name: str) -> bool:
+        """True if the actor has seen the object itself."""
         at = self.objects.get(name)
         return at is not None and at.firsthand
 
     def _seen_entry(self, name: str, room: str) -> Whereabouts:
+        """Return the entry of an object, marked as seen."""
         entry = self.objects.setdefault(name, Whereabouts(room=room))
         entry.firsthand = True
         return entry
@@ -215,6 +222,7 @@ class WantStatus:
                 self.assign(name, self.serving(name))
 
     def serving(self, name: str) -> list[int]:
+        """Return the numbers of the goals that an object can serve."""
         i = self._find_object(name)
         return [number for number, want in enumerate(self._wants) if i in want.objects]
 
@@ -244,6 +252,7 @@ class WantStatus:
         return "" if number is None else self.targets[number]
 
     def assign(self, name: str, candidates: Iterable[int]) -> None:
+        """Assign an object to the first goal that still lacks one."""
         want = next((n for n in candidates if self.missing_counts[n] > 0), None)
         if want is not None:
             self.missing_counts[want] -= 1
@@ -301,6 +310,7 @@ class Partner:
     def act(
         self, observation: HouseholdObservation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Return the next action: talk first, then bring, then search."""
         self._room = observation.room
         self.knowledge.see(observation)
         for message in observation.messages:
@@ -352,6 +362,7 @@ class Partner:
         return Decision(action)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Take in the result of an action."""
         if isinstance(decision, Rejection):
             return
         verb = decision.action.name
@@ -378,6 +389,7 @@ class Partner:
             self._say(put)
 
     def _speak(self) -> Decision:
+        """Return a chat with everything that is to be said."""
         text = " ".join(map(str, self._unsent))
         self._unsent = []
         self._must_speak = False
@@ -390,6 +402,7 @@ class Partner:
             self._must_speak = self._must_speak or urgent
 
     def _own_claims(self) -> list[str]:
+        """Return the objects that this actor has announced to fetch."""
         return [
             name for name, who in self.knowledge.claims.items() if who == self.actor
         ]
@@ -400,6 +413,7 @@ class Partner:
         free_hands = self._hand_count - len({*holding, *self._own_claims()})
 
         def announce(name: str, urgent: bool) -> None:
+            """Say where an object is, once, if the actor has seen it itself."""
             at = knowledge.objects.get(name)
             if at is not None and at.firsthand and name not in self._announced:
                 self._announced.add(name)
@@ -425,6 +439,8 @@ class Partner:
     def _next_action(
         self, status: WantStatus, holding: list[str], space: ActionSpace
     ) -> Action:
+        """Return the next action of fetching, bringing or searching; None if nothing is
+        left."""
         if self._queue:
             return self._queue.pop(0)
         if len(holding) < self._hand_count:
@@ -459,6 +475,7 @@ class Partner:
         return bring or self._finish(status)
 
     def _bring(self, status: WantStatus, holding: list[str]) -> Action | None:
+        """Return the next action that brings a held object to its place."""
         for name in reversed(holding):
             place = status.destination(name)
             if not place or self._failures[f"put {name}"] >= MOST_TRIES:
@@ -493,6 +510,7 @@ class Partner:
         return None
 
     def _give_up(self, name: str) -> None:
+        """Give up an object, and say so."""
         if self.knowledge.claims.get(name) == self.actor:
             del self.knowledge.claims[name]
             self._failures[name] = MOST_TRIES

@@ -72,6 +72,7 @@ class Commander:
         """Do nothing: results arrive as messages."""
 
     def _script(self) -> Talk:
+        """Yield the commands of the plan, one order after another."""
         if not self._brief.may_talk:
             return
         for number, order in enumerate(self._reference.plan):
@@ -137,6 +138,7 @@ class Commander:
             yield self._command(verb, order.object)
 
     def _bring(self, i: str, place: str) -> Iterator[messages.Command]:
+        """Yield the commands that bring an object to a place."""
         objects = self._objects
         index = self._index(place)
         if int(objects.inside[self._index(i)]) == index:
@@ -153,6 +155,7 @@ class Commander:
         )
 
     def _slice(self, i: str, knife: str) -> Iterator[messages.Command]:
+        """Yield the commands that slice an object and put the knife back."""
         support = int(self._objects.inside[self._index(i)])
         if not self._holds(knife):
             yield from self._doors(knife)
@@ -170,6 +173,7 @@ class Commander:
                     yield self._command("open", door)
 
     def _command(self, verb: messages.Verb, i: str) -> messages.Command:
+        """Return a command with the object's name and location."""
         return messages.Command(verb, self._name(i), *self._locate(i))
 
     def _locate(self, i: str) -> tuple[str, str]:
@@ -202,18 +206,23 @@ class Commander:
 
     @property
     def _objects(self) -> Entities:
+        """State of the objects."""
         return self._world.house.entities
 
     def _index(self, i: str) -> int:
+        """Return the index of an object in the arrays of the house."""
         return self._world.layout.index[i]
 
     def _name(self, i: str) -> str:
+        """Return the commander's name for an object."""
         return self._world.name(self._brief.actor, i) or i
 
     def _has_state(self, state: str, i: str) -> bool:
+        """True if an object has a state."""
         return bool(getattr(self._objects, state)[self._index(i)])
 
     def _holds(self, i: str) -> bool:
+        """True if the follower holds an object."""
         return self._index(i) in self._world.house.actors[self._follower].hands
 
 
@@ -266,14 +275,17 @@ class Follower:
         return Decision(self._script.send(self._feedback))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Keep the feedback for the running command."""
         self._feedback = feedback
 
     def _note_seen(self, names: Iterable[str]) -> None:
+        """Note the room of objects that were just seen."""
         for name in names:
             self._room_of[name] = self._seen.room
             self._just_seen.add(name)
 
     def _commands(self) -> Generator[Action, Feedback, None]:
+        """Yield the actions that carry out the commander's messages."""
         while self._may_talk:
             if self._unread:
                 yield Action(
@@ -296,6 +308,7 @@ class Follower:
         yield STOP
 
     def _obey(self, command: messages.Command) -> Attempt:
+        """Yield the actions of a command; returns why it failed, or nothing."""
         if command.verb not in ("take", "bring"):
             verbs = {"switch on": "toggle_on", "switch off": "toggle_off"}
             verb = verbs.get(command.verb, command.verb)
@@ -343,6 +356,7 @@ class Follower:
         in it."""
 
         def check() -> Attempt:
+            """Yield a look into a place, if the object is known to be there."""
             if not self._has_located(name) and place in self._room_of:
                 yield from self._do("go_check", place)
             return ""
@@ -362,6 +376,7 @@ class Follower:
         return trouble
 
     def _answer(self) -> Generator[Action, Feedback, messages.WhereAnswer | None]:
+        """Wait for the answer to a question; None if none comes."""
         for _ in range(MOST_WAITING_TURNS):
             yield self._idle()
             for heard in self._messages:
@@ -371,11 +386,13 @@ class Follower:
         return None
 
     def _idle(self) -> Action:
+        """Return an action that changes nothing: a turn, or a look around."""
         if self._can_turn:
             return Action("turn_right")
         return Action("go_explore", (self._seen.room,))
 
     def _do(self, verb: str, *names: str) -> Attempt:
+        """Do an action; returns why it failed, or nothing."""
         feedback = yield Action(verb, names)
         self._note_seen(
             [*feedback.details.get("seen", ()), *feedback.details.get("contents", ())]
@@ -385,11 +402,14 @@ class Follower:
         return f"{verb} {', '.join(names)}: {feedback.status}"
 
     def _has_located(self, name: str) -> bool:
+        """True if an object is in view or held."""
         return name in self._just_seen or self._holds(name)
 
     def _holds(self, name: str) -> bool:
+        """True if the follower holds an object."""
         return any(held.name == name for held in self._seen.holding)
 
 
 def _visible_names(view: HouseholdObservation) -> list[str]:
+    """Return the names of all objects and doors in view."""
     return [item.name for item in view.objects] + [item.name for item in view.doors]

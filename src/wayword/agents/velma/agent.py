@@ -273,6 +273,7 @@ class Velma(Agent):
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
+        """Warn if the agent sees no landmarks."""
         silent = perceiver is None or "score" not in perceiver.capabilities
         unscored = settings.scores == "none" or (
             settings.scores == "dataset" and silent
@@ -327,6 +328,7 @@ class Velma(Agent):
             self._limit = toolkit.max_steps
 
     async def begin(self, episode: Episode) -> None:
+        """Find the landmarks of the instruction and prepare the opening."""
         if self._scorer is None and self._settings.scores == "dataset":
             self._toolkit.note("no_image", reason="the dataset has no landmark scores")
         self._landmarks = await self._find_landmarks(episode)
@@ -346,6 +348,7 @@ class Velma(Agent):
     async def act(
         self, observation: StreetObservation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Append the view to the walk and ask for the next action."""
         self._append_view(observation)
         if self._opening_moves:
             return Decision(Action(self._opening_moves.pop(0)))
@@ -367,10 +370,12 @@ class Velma(Agent):
     async def recall(
         self, view: StreetObservation, space: ActionSpace, decided: object
     ) -> None:
+        """Take in a recorded step, so that the walk continues as it was."""
         self._append_view(view)
         self._opening_moves = self._opening_moves[1:]
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Append the executed action to the walk."""
         if isinstance(decision, Rejection):
             return
         executed = _executed_action(decision, feedback)
@@ -382,6 +387,7 @@ class Velma(Agent):
 
     @property
     def prompt(self) -> str:
+        """The prompt: examples, instruction and the walk so far."""
         return self._prompts.fill(
             "walk",
             # A chat model does not know from the names alone that left and right only turn.
@@ -428,6 +434,7 @@ class Velma(Agent):
     def _sightings(
         self, view: StreetObservation, landmarks: Sequence[str]
     ) -> list[tuple[str, int]]:
+        """Return the landmarks in view with their directions; none without a scorer."""
         if self._scorer is None or not landmarks:
             return []
         headings = [(view.heading + side) % 360 for side in street.VIEWS]
@@ -442,6 +449,7 @@ class Velma(Agent):
         ]
 
     async def _choose(self) -> Decision:
+        """Rank the words of the menu; another text is read as an answer."""
         self._fit()
         choice = await self._toolkit.model().choose(self.prompt, WORDS)
         self._budget.learn(len(self.prompt), choice.usage)
@@ -471,6 +479,7 @@ class Velma(Agent):
         return outcome
 
     def _decide(self, words: list[str] | Rejection) -> Decision:
+        """Return a decision for an answer; the fallback if it names no action."""
         if isinstance(words, Rejection):
             return Decision(FALLBACK, fallback_for=words)
         return Decision(Action(words[0]))
@@ -512,12 +521,14 @@ class Velma(Agent):
         )
 
     def _route_text(self, episode: Episode) -> str:
+        """Return the instruction as the route text of the prompt."""
         return (
             self._prompts.fill("route", instruction=quote_safe(episode.instruction))
             + "\n"
         )
 
     async def _render_example(self, example: Demonstration) -> str:
+        """Return a solved example as the text of its walk."""
         landmarks = await self._find_landmarks(example.episode)
         is_turned = bool(example.episode.extra.get("opening"))
         lines = []
@@ -567,11 +578,13 @@ class RouteFollower(Velma):
 
     @property
     def followed(self) -> int:
+        """Number of clauses followed so far."""
         return self._progress.followed
 
     async def act(
         self, observation: StreetObservation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Return the next action for the clause at hand."""
         self._append_view(observation)
         progress = self._progress
         if self._opening_moves:

@@ -184,6 +184,7 @@ def reports_target(step: Written, targets: Container[str]) -> bool:
 
 
 def _noted(step: Written, kind: str) -> list[Mapping[str, Any]]:
+    """Return the details of a step's notes of a kind."""
     notes = [as_mapping(note) for note in step.get("notes", ())]
     return [as_mapping(n.get("details") or {}) for n in notes if n.get("kind") == kind]
 
@@ -293,10 +294,12 @@ def _habits(written: Written, steps: Sequence[Written]) -> dict[str, int]:
 
 
 def _succeeded(step: Written) -> bool:
+    """True if the step's action succeeded."""
     return bool(step.get("feedback", {}).get("status", "ok") == "ok")
 
 
 def _is_truncated(step: Written) -> bool:
+    """True if the answer was cut at its token limit."""
     decision = step.get("decision", {})
     kind = decision.get("fallback_for", decision).get("rejected")
     answers = (call.get("answer") or {} for call in step.get("calls", ()))
@@ -327,6 +330,7 @@ def _find_wrong_pick(steps: Sequence[Written], instruction: str) -> int | None:
 def _poses(
     written: Written, actor: str, steps: Sequence[Written]
 ) -> list[dict[str, Any]]:
+    """Return the poses of an actor: its start, then after each of its steps."""
     mine = (step for step in steps if step.get("actor") == actor)
     poses = [
         written.get("start", {}).get(actor),
@@ -378,6 +382,7 @@ def _has_wandered(written: Written, steps: Sequence[Written]) -> bool:
 
 
 def _place_of(pose: Mapping[str, Any]) -> tuple[float, float] | str | None:
+    """Return a key for the place of a pose; None if it has none."""
     x = pose.get("x")
     y = pose.get("y")
     if isinstance(x, int | float) and isinstance(y, int | float):

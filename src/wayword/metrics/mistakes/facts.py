@@ -49,10 +49,12 @@ class EpisodeFacts:
 
     @property
     def reference(self) -> Any:
+        """Reference of the task; None if the task is unknown."""
         return self.task.reference if self.task else None
 
     @property
     def instruction(self) -> str:
+        """Instruction of the task; empty if it is unknown."""
         return self.task.episode.instruction if self.task else ""
 
     @property
@@ -76,6 +78,7 @@ class EpisodeFacts:
 
     @property
     def last(self) -> int:
+        """Number of the last step."""
         return len(self.trajectory.steps)
 
     def acted(self, step: int) -> str:

@@ -79,6 +79,7 @@ def _false_alarm(
     more: Sequence[Fact] = (),
     missed: Sequence[str] = (),
 ) -> Explanation:
+    """Return why a stop was wrong: the target was believed to be in view."""
     notes = evidence.trajectory.steps[alarm - 1].notes
     details = [note.details for note in notes if note.kind == GROUNDED]
     near = None
@@ -89,6 +90,7 @@ def _false_alarm(
 
 
 def _never_seen(evidence: EpisodeFacts) -> Explanation | None:
+    """Return why the target was not found; None if it was seen."""
     sought = _SOUGHT.fullmatch(evidence.instruction.strip())
     if not sought or "never_seen" not in evidence.causes:
         return None

@@ -115,10 +115,12 @@ class _GraphWalk:
         return progress.length(progress.values[-1])
 
     def stop(self) -> Fact:
+        """Return where a walk stopped, and how far from its goal."""
         place = self.places[-1]
         return Fact("stopped_at", place=place, away=self.away(), goal=self._gold[-1])
 
     def end(self) -> Fact:
+        """Return where a walk ended; a reached goal is said so."""
         place = self.places[-1]
         if place == self._gold[-1]:
             return Fact("at_goal")
@@ -142,6 +144,7 @@ class _GraphWalk:
         return Fact("path_on", did=done, place=onward, heading=ahead)
 
     def _act(self, step: int) -> Fact:
+        """Return what a step did: a move, a turn, a stop or nothing."""
         before = self.places[step - 1]
         after = self.places[step]
         taken = self._evidence.trajectory.steps[step - 1]

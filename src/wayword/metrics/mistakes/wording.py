@@ -45,6 +45,7 @@ class Fact(dict[str, Any]):
 
 
 def _missing(value: Any) -> bool:
+    """True for a value that leaves nothing to say."""
     return value is None or value == "" or value == () or value == []
 
 
@@ -57,6 +58,7 @@ def words(fact: Mapping[str, Any], person: Mapping[str, str] = IT) -> str:
     values = {**person, **fact}
 
     def part(match: re.Match[str]) -> str:
+        """Return an optional part if all of its fields are given."""
         needed = _FIELD.findall(match[1])
         return match[1] if values.keys() >= {*needed} else ""
 
@@ -71,9 +73,11 @@ class _Words(string.Formatter):
         self._person = person
 
     def get_value(self, key: Any, args: Any, kwargs: Any) -> Any:
+        """Return a field; ``?`` for one that a record lacks."""
         return kwargs.get(key, "?")  # a record may lack anything
 
     def format_field(self, value: Any, spec: str) -> str:
+        """Return a value in the words of its format."""
         if isinstance(value, Mapping):
             return words(value, self._person)
         if isinstance(value, list | tuple):
@@ -93,6 +97,7 @@ class _Words(string.Formatter):
 
 
 def _join(parts: Sequence[str], spec: str) -> str:
+    """Return parts joined as the format says."""
     match spec:
         case "and" | "or":
             return join_words(parts, spec)

@@ -59,6 +59,7 @@ class LedgerRow:
 
     @property
     def session(self) -> str:
+        """Session of the call: the first part of its name."""
         return self.call.partition("-")[0]
 
 
@@ -82,6 +83,7 @@ class Totals:
         self._last: dict[str, float] = {}  # time of each session's last row
 
     def add(self, row: LedgerRow) -> None:
+        """Add a row; a row of an open call replaces its reservation."""
         reserved = self._open.pop(row.call, None)
         self._last[row.session] = max(row.at, self._last.get(row.session, 0.0))
         if row.open:
@@ -96,10 +98,12 @@ class Totals:
 
     @property
     def tokens(self) -> int:
+        """Tokens paid, and those expected of open calls."""
         return self._tokens + round(sum(self._expected(0)))
 
     @property
     def dollars(self) -> float:
+        """Dollars paid, and those expected of open calls."""
         return self._dollars + sum(self._expected(1))
 
     def lose(self, row: LedgerRow) -> tuple[int, float]:
@@ -282,6 +286,7 @@ def _cost_cut_off(
     longest = costs[-1 - len(costs) // _OUTLIERS]
 
     def estimate(request: BilledRequest) -> float:
+        """Return the estimated cost of an open request, at most its reservation."""
         final_cost = shortest + request.works_on * (longest - shortest)
         cost = mean + max(too_long * (final_cost - mean), trend.beyond(request))
         return min(request.reserved, cost)

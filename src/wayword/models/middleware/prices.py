@@ -43,6 +43,7 @@ class Price:
     write_hour: Dollars | None = None
 
     def of(self, usage: Usage) -> float:
+        """Return the dollars of a usage; an estimated one is priced at the dearer rate."""
         cached, write, write_hour = self._cache_prices
         fresh = self.input
         if usage.estimated and self.write is not None:
@@ -107,10 +108,12 @@ def load_prices(custom: Path | None = None) -> Prices:
 
 @cache
 def _shipped(path: Path) -> Mapping[str, Price]:
+    """Return the shipped prices; read once."""
     return _parsed(path, load_shipped(path))
 
 
 def _parsed(path: Path, table: Mapping[str, Any]) -> dict[str, Price]:
+    """Return the prices of a table. Raises ``DataError`` naming the entry."""
     prices = {}
     for name, entry in table.items():
         if not isinstance(entry, dict):

@@ -45,6 +45,7 @@ class Limiter:
         self._queue = asyncio.Lock()  # asyncio.Lock is fair: first come, first served
 
     async def admit(self) -> None:
+        """Wait until another call is within the rate."""
         if not self._rate:
             return
         async with self._queue:
@@ -68,6 +69,7 @@ class RateLimitedModel(Wrapper):
         self._limiter = limiter
 
     async def call(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Wait for the limiter, then ask."""
         await self._limiter.admit()
         return await ask()
 
@@ -126,6 +128,7 @@ class Outage:
 
     @property
     def open(self) -> bool:
+        """True after so many failures in a row that the service counts as down."""
         return self._policy.retries > 0 and self._failures_in_row >= self._policy.trip
 
     @property
@@ -136,12 +139,14 @@ class Outage:
         return self._policy.clock() - self._began_at
 
     def failed(self, error: ModelError) -> None:
+        """Count a failure, and keep the pause that the service asked for."""
         self._failures_in_row += 1
         if self._began_at is None:
             self._began_at = self._policy.clock()
         self._retry_after = error.retry_after
 
     def answered(self) -> None:
+        """Count an answer, which ends an outage."""
         self._failures_in_row = self._probes = 0
         self._began_at = None
 
@@ -181,6 +186,8 @@ class RetryingModel(Wrapper):
         self._fatal_error: ModelError | None = None
 
     async def call(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Ask until an answer comes or the retries are used; failed attempts stay
+        billed."""
         retry = 0
         waste = Usage()
         while True:

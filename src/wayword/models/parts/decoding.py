@@ -270,6 +270,7 @@ def broken(text: str, is_control: Callable[[str], bool]) -> str:
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
     def broken_token(match: re.Match[str]) -> str:
+        """Return a control token with a break inside, so that it is read as text."""
         token = match[0]
         return token[0] + BREAK + token[1:] if is_control(token) else token
 

@@ -74,6 +74,8 @@ def requantise(source: Path, target: Path) -> None:
 
 
 def _rewrite(path: Path, file: BinaryIO, out: BinaryIO) -> None:
+    """Write a copy of a file whose tensors of one type are converted. Raises
+    ``DataError``."""
     magic, version, tensor_count, entry_count = _read(file, "4sIQQ")
     if magic != b"GGUF" or version != 3:
         raise DataError(path, "", "is not a GGUF file of version 3")
@@ -112,6 +114,7 @@ def _rewrite(path: Path, file: BinaryIO, out: BinaryIO) -> None:
 
 
 def _as_q8_0(raw: NDArray[np.uint8], weights: int) -> NDArray[np.void]:
+    """Return weights of one quantization in that of another."""
     blocks = raw[: weights // _BLOCK * _Q4_1_BLOCK.itemsize].view(_Q4_1_BLOCK)
     scale, least = (
         blocks[each].astype(np.float32)[:, None] for each in ("scale", "least")
@@ -141,19 +144,23 @@ def trained_window(path: Path) -> int:
 
 
 def _read(file: BinaryIO, layout: str) -> tuple[Any, ...]:
+    """Return the numbers of a layout, little-endian."""
     return struct.unpack(f"<{layout}", file.read(struct.calcsize(f"<{layout}")))
 
 
 def _string(file: BinaryIO) -> bytes:
+    """Return a text with its length in front."""
     return file.read(*_read(file, "Q"))
 
 
 def _metadata(file: BinaryIO, count: int) -> Iterator[tuple[bytes, int | None]]:
+    """Yield the entries of the header."""
     for _ in range(count):
         yield _string(file), _value(file, *_read(file, "I"))
 
 
 def _value(file: BinaryIO, value_type: int) -> int | None:
+    """Return a value of a type; lists are skipped."""
     if value_type == _STRING:
         _string(file)
     elif value_type == _ARRAY:

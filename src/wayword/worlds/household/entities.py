@@ -119,9 +119,11 @@ class Entities:
         return ("openable",) if self.openable[i] else ()
 
     def has_affordance(self, i: int, affordance: str) -> bool:
+        """True if an object or door has an affordance."""
         return affordance in self.affordances(i)
 
     def is_receptacle(self, i: int) -> bool:
+        """True if objects go in or on it."""
         return i < self.objects and bool(self.specs[i].receptacle)
 
     def fits(self, i: int, r: int) -> bool:
@@ -130,6 +132,7 @@ class Entities:
         return not accepts or self.type(i) in accepts
 
     def full(self, r: int) -> bool:
+        """True if a receptacle takes no more objects."""
         capacity = self.specs[r].capacity
         # Contents lie in it or on it; both count against its capacity.
         return bool(capacity) and len(self.contents(r)) >= capacity

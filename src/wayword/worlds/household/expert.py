@@ -191,6 +191,8 @@ class SolvableHousehold(Dataset):
     solutions = ("expert", "skills")
 
     def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
+        """Return a plan of skills or motions, as the body allows. Raises ``UsageError``
+        for a task without household goals."""
         reference = task.reference
         if not isinstance(reference, HouseholdReference) or not isinstance(
             world,
@@ -242,6 +244,7 @@ class SolvableHousehold(Dataset):
         )
 
     def _length(self, task: Task) -> int | None:
+        """Return the stored length of the expert's solution, else compute it."""
         # Stored lengths save solving: they were computed when the dataset was made.
         length = getattr(task.reference, "expert_length", None)
         return super()._length(task) if length is None else int(length)
@@ -307,6 +310,7 @@ def _reach_inside(skills: Skills, goal: g.Inside) -> ActionPlan:
 
 
 def _reach_stacked(skills: Skills, goal: g.Stacked) -> ActionPlan:
+    """Put an object into a movable one, and that into its receptacle."""
     chain = _cheapest_chain(
         skills,
         goal.objects,
@@ -340,6 +344,7 @@ def _reach_traits(skills: Skills, goal: g.Has) -> ActionPlan:
 
 
 def _reach_next_to(skills: Skills, goal: g.NextTo) -> ActionPlan:
+    """Put an object where one of the others is."""
     # The innermost holder of each other object.
     chains = [skills.entities.holders(skills.number(other)) for other in goal.others]
     places = dict.fromkeys(
@@ -351,6 +356,7 @@ def _reach_next_to(skills: Skills, goal: g.NextTo) -> ActionPlan:
 
 
 def _reach_lit(skills: Skills, goal: g.Lit) -> ActionPlan:
+    """Go near a lamp and switch it on."""
     (lamp,) = _cheapest_chain(skills, goal.lamps, (), [])
     # A body's reach may exceed this distance.
     yield from skills.reach(lamp, goal.distance)
@@ -384,11 +390,13 @@ def _reach_restored(skills: Skills, goal: Restored) -> ActionPlan:
 
 
 def _reach_held(skills: Skills, goal: g.Held) -> ActionPlan:
+    """Pick up the nearest of the objects."""
     (obj,) = _cheapest_chain(skills, goal.objects, (), [])
     yield from skills.take(obj)
 
 
 def _reach_near(skills: Skills, goal: g.Near) -> ActionPlan:
+    """Go near the nearest of the objects, uncovering it."""
     (obj,) = _cheapest_chain(skills, goal.objects, (), [])
     yield from skills.uncover(obj, goal.distance)
 
@@ -411,6 +419,7 @@ def _missing_traits(
     obj: str,
     traits: Sequence[Trait],
 ) -> tuple[Trait, ...]:
+    """Return the traits that an object lacks."""
     return tuple(trait for trait in traits if not skills.has_trait(obj, trait))
 
 

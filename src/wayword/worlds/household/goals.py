@@ -106,9 +106,11 @@ class Has:
 
     @property
     def words(self) -> str:
+        """The condition in words: ``hot egg``."""
         return kinds_with(self.traits, self.objects)
 
     def met(self, state: State) -> int:
+        """Return how many objects have the traits, at most ``parts``."""
         count = sum(has_traits(state, obj, self.traits) for obj in self.objects)
         # More than required is not better: the score is a share of required parts.
         return min(self.parts, count)
@@ -126,9 +128,11 @@ class Inside:
 
     @property
     def words(self) -> str:
+        """The condition in words: ``hot egg in or on table``."""
         return f"{kinds_with(self.traits, self.objects)} in or on {kinds(self.receptacles)}"
 
     def met(self, state: State) -> int:
+        """Return how many objects the best receptacle holds, at most ``parts``."""
         # Per receptacle: two apples on two tables do not make "two apples on a table".
         counts = dict.fromkeys(self.receptacles, 0)
         for obj in self.objects:
@@ -154,10 +158,12 @@ class Stacked:
 
     @property
     def words(self) -> str:
+        """The condition in words: ``egg in bowl in or on table``."""
         objects = kinds_with(self.traits, self.objects)
         return f"{objects} in {kinds(self.movables)} in or on {kinds(self.receptacles)}"
 
     def met(self, state: State) -> int:
+        """Return 1 if an object is in a movable that is in its place."""
         for obj in self.objects:
             chain = holders_of(state, obj)
             # The innermost movable: a bowl in a pot on a table satisfies both readings.
@@ -179,9 +185,11 @@ class Held:
 
     @property
     def words(self) -> str:
+        """The condition in words: ``egg held``."""
         return f"{kinds(self.objects)} held"
 
     def met(self, state: State) -> int:
+        """Return 1 if any of the objects is held."""
         return int(any(state["objects"][obj]["held"] for obj in self.objects))
 
 
@@ -196,9 +204,11 @@ class Lit:
 
     @property
     def words(self) -> str:
+        """The condition in words: ``desk lamp switched on, in view``."""
         return f"{kinds(self.lamps)} switched on, in view"
 
     def met(self, state: State) -> int:
+        """Return 1 if an actor sees a lamp that is on, from near."""
         limit = self.distance + 1e-3  # distances are reported in whole millimetres
         for actor in state["actors"].values():
             for lamp in self.lamps:
@@ -219,9 +229,11 @@ class Near:
 
     @property
     def words(self) -> str:
+        """The condition in words: ``tv in view, nearby``."""
         return f"{kinds(self.objects)} in view, nearby"
 
     def met(self, state: State) -> int:
+        """Return 1 if an actor sees an object from near."""
         for actor in state["actors"].values():
             if any(
                 actor["sees"].get(obj, math.inf) <= self.distance
@@ -241,9 +253,11 @@ class NextTo:
 
     @property
     def words(self) -> str:
+        """The condition in words: ``fork next to knife``."""
         return f"{kinds(self.objects)} next to {kinds(self.others)}"
 
     def met(self, state: State) -> int:
+        """Return 1 if an object shares its receptacle with another."""
         # Objects on the floor have no common place: the floor is the whole house.
         places = {state["objects"][other]["in"] for other in self.others} - {""}
         return int(any(state["objects"][obj]["in"] in places for obj in self.objects))
@@ -259,6 +273,7 @@ class HouseholdReference(Reference):
     expert_length: int | None = None
 
     def parts(self) -> int:
+        """Return the number of parts of all goals."""
         return sum(goal.parts for goal in self.goals)
 
     def met(self, state: State) -> int:
@@ -280,6 +295,7 @@ class Restored:
 
     @property
     def words(self) -> str:
+        """The condition in words: ``mug in or on shelf (closed)``."""
         text = kinds([self.object])
         if self.receptacle:
             text += f" in or on {kinds([self.receptacle])}"
@@ -287,6 +303,8 @@ class Restored:
         return f"{text} ({state})"
 
     def met(self, state: State) -> int:
+        """Return 1 if the object is back: its receptacle, its opening, and its point if
+        required."""
         record = state["objects"][self.object]
         if record["in"] != self.receptacle or record["open"] != self.open:
             return 0

@@ -122,6 +122,7 @@ class Actor:
 
     @property
     def _memory(self) -> tuple[NDArray[Any], ...]:
+        """Arrays of what the actor has seen, and where."""
         return self.discovered, self.last_x, self.last_y, self.last_box
 
 
@@ -456,6 +457,7 @@ def records(house: House) -> dict[str, Mapping[str, Json]]:
     index = house.layout.index
 
     def object_record(name: str) -> dict[str, Json]:
+        """Return the state of an object."""
         i = index[name]
         inside = int(t.inside[i])
         holder = house.holder(i)
@@ -474,6 +476,7 @@ def records(house: House) -> dict[str, Mapping[str, Json]]:
         }
 
     def actor_record(name: str) -> dict[str, Json]:
+        """Return the state of an actor."""
         a = house.actors[name]
         in_view = zip(a.view.entities, a.view.distance, strict=True)
         # The order of the fields is that of recordings.

@@ -208,6 +208,7 @@ class Layout:
         return cached
 
     def _find_room(self, x: float, y: float) -> Room:
+        """Return the room of a point, else the nearest one."""
         # Rooms may overlap by a wall's width; the first in scene order wins.
         near = self.near(x, y, CELL_SIZE).rooms
         for room in near:
@@ -240,6 +241,7 @@ def _box(o: HouseObject) -> Box:
 
 
 def _bounding_box(polygon: Sequence[Point]) -> Box:
+    """Return the sides of the smallest box around a polygon."""
     xs = [x for x, _ in polygon]
     ys = [y for _, y in polygon]
     return min(xs), min(ys), max(xs), max(ys)

@@ -313,6 +313,7 @@ def _pan(house: House, me: Actor, side: int) -> Details:
 
 
 def _turn(me: Actor, degrees: float) -> Details:
+    """Turn in place by degrees, positive to the right."""
     # Six digits, so that sums of small turns do not drift.
     me.heading = absolute(round(me.heading + degrees, 6))
     return {"heading": me.heading}
@@ -400,6 +401,7 @@ class SkillRun:
         self.open_closed(i)
 
     def open_closed(self, i: int) -> None:
+        """Open an object if it encloses and is closed."""
         if self.house.entities.closed(i):
             self.do("open", self.me.names.of[i])
 
@@ -464,6 +466,7 @@ def go_explore(script: SkillRun, name: str) -> Details:
         observed |= dict.fromkeys(me.view.entities)
 
     def is_in_room(i: int) -> bool:
+        """True for objects in the room, and for its doors."""
         # A door belongs to both of its rooms.
         if entities.objects <= i < entities.first_actor:
             return name in house.layout.scene.doors[i - entities.objects].rooms

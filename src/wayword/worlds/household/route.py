@@ -115,6 +115,7 @@ def step_counts(neighbors: Ints, start: int) -> Ints:
 
 @functools.lru_cache(maxsize=32)  # an expert plans several trips from one position
 def _step_counts(neighbors: bytes, start: int) -> Ints:
+    """Return :func:`step_counts` for neighbors as bytes, which can be cached."""
     # Plain lists: frontiers in a home are too small for array operations to pay off.
     flat = np.frombuffer(neighbors, dtype=np.int32).tolist()
     steps = [-1] * (len(flat) // 4)
@@ -252,6 +253,7 @@ class _Steps:
         return np.concatenate(pairs)
 
     def neighbors(self) -> Ints:
+        """Return the position after a step in each of four directions, -1 for none."""
         # Steps are symmetric: what blocks a step blocks its reverse.
         neighbors = np.full((len(self.x), 4), -1, dtype=np.int32)
         for k in range(2):
@@ -335,6 +337,7 @@ class _Steps:
 
 
 def _segment_box(a: Point, b: Point) -> Box:
+    """Return the box around a segment."""
     return min(a[0], b[0]), min(a[1], b[1]), max(a[0], b[0]), max(a[1], b[1])
 
 

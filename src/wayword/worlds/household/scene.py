@@ -178,6 +178,7 @@ def validate(scene: Scene, source: str = "") -> None:
 
 
 def _find_problem(obj: HouseObject, by_id: Mapping[str, HouseObject]) -> str:
+    """Return the first problem of an object; empty if it has none."""
     # The first problem is reported: later ones often follow from it.
     if unknown := sorted(obj.affordances - AFFORDANCES):
         return f"has unknown affordances {unknown}"

@@ -200,6 +200,7 @@ class Sight:
         return points
 
     def _nearby(self, x: float, y: float, distance: float, me: int) -> NearbyEntities:
+        """Return the entities near a point; those of other actors are added anew."""
         t = self._entities
         # Any change anywhere empties the cache; nothing changes while a body walks.
         if t.version != self._version:

@@ -115,6 +115,7 @@ def with_reason(skill: Skill) -> Skill:
     # The name of the skill is the key of its reason.
     @wraps(skill)
     def run_with_reason(skills: Skills, *args: Any, **options: Any) -> ActionPlan:
+        """Run a skill with its reason on the list."""
         # The reason is worded now: when the skill has done its work, it would no longer
         # be true.
         skills.reasons.append(skills.reason(skill.__name__, *args, *options.values()))
@@ -356,11 +357,13 @@ class Skills:
         yield from self.close_opened()
 
     def _grab(self, obj: str) -> ActionPlan:
+        """Pick up an object with a free hand."""
         yield from self.uncover(obj)
         yield from self.do("pick_up", obj)
 
     @with_reason
     def put(self, obj: str, receptacle: str) -> ActionPlan:
+        """Put an object in or on a receptacle, after making room in it."""
         # Already there, directly: nothing to do.
         if self.number(receptacle) == int(self.entities.inside[self.number(obj)]):
             return
@@ -372,6 +375,7 @@ class Skills:
         yield from self.close_opened()
 
     def _put_held(self, obj: str, receptacle: str) -> ActionPlan:
+        """Put a held object in or on a receptacle."""
         # The receptacle may be enclosed itself, and closed itself.
         yield from self.uncover(receptacle)
         yield from self.unlock(receptacle)
@@ -407,6 +411,7 @@ class Skills:
 
     @with_reason
     def make_room(self, receptacle: str, obj: str) -> ActionPlan:
+        """Take one object out of a full receptacle."""
         # The first in scene order, so that plans repeat exactly.
         first = self.entities.contents(self.number(receptacle))[0]
         yield from self.put_down(
@@ -494,6 +499,7 @@ class Skills:
 
     @with_reason
     def toggle(self, obj: str, on: bool) -> ActionPlan:
+        """Switch an object on or off unless it is already."""
         # Nothing to do if it is so already.
         if bool(self.entities.on[self.number(obj)]) != on:
             yield from self.uncover(obj)
@@ -501,6 +507,7 @@ class Skills:
 
     @with_reason
     def open_or_close(self, obj: str, opened: bool) -> ActionPlan:
+        """Open or close an object unless it is already."""
         if bool(self.entities.open[self.number(obj)]) != opened:
             yield from self.uncover(obj)
             yield from self.do("open" if opened else "close", obj)
@@ -581,6 +588,7 @@ class HighLevelSkills(Skills):
             self._opened.append(receptacle)
 
     def _grab(self, obj: str) -> ActionPlan:
+        """Pick up an object with a free hand, by the skill ``go_grab``."""
         # Grabbing looks into nothing: closed boxes are opened before.
         yield from self.find(obj)
         for box in self.enclosing(obj):
@@ -589,6 +597,7 @@ class HighLevelSkills(Skills):
         yield from self._walk(self.action("go_grab", obj), obj)
 
     def _put_held(self, obj: str, receptacle: str) -> ActionPlan:
+        """Put a held object, by the skill ``go_put`` if it was taken last."""
         yield from self.find(receptacle)
         if self.is_closed(receptacle) and self.entities.on[self.number(receptacle)]:
             yield from self.unlock(receptacle)

@@ -260,6 +260,7 @@ class Body:
 
     @property
     def fine_turn(self) -> float:
+        """Smallest turn of the body, in degrees."""
         return self.pan_degrees or 90.0
 
 

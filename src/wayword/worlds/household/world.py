@@ -137,6 +137,7 @@ class ActionMenu:
         return tuple(rf"{verb}\[{forms[verb]}, {verbs.SPOT_PATTERN}\]" for verb in able)
 
     def listed(self) -> list[Action]:
+        """Return the possible actions, verb by verb."""
         entities = self._house.entities
         me = self._me
         hands = self._held
@@ -213,6 +214,7 @@ class ActionMenu:
             return can_put(i, tool) and any(me.discovered[k] for k in switches)
 
         def can_open(i: int) -> bool:
+            """True if an object can be opened from here: a running appliance cannot."""
             is_running = entities.on[i] and entities.encloses[i]
             return can_touch(i) and not entities.open[i] and not is_running
 
@@ -285,10 +287,12 @@ class HouseholdWorld(World):
 
     @property
     def read_only(self) -> tuple[object, ...]:
+        """Parts shared between copies of the world."""
         return self.scene, self.scene.objects, self.scene.doors, self.layout
 
     @property
     def actors(self) -> tuple[str, ...]:
+        """Names of the actors; ``agent`` before the first reset."""
         return tuple(self._house.actors) if self._house else ("agent",)
 
     def reset(self, episode: Episode) -> None:
@@ -340,9 +344,11 @@ class HouseholdWorld(World):
         self._house = house
 
     def observe(self, actor: str) -> HouseholdObservation:
+        """Return what an actor perceives, in its own names."""
         return observation(self.house, self._actor(actor))
 
     def action_space(self, actor: str) -> HouseholdActions:
+        """Return the actor's menu, with what a prompt needs to describe it."""
         me = self._actor(actor)
         menu = ActionMenu(self.house, self._actor(actor))
         # No chat with a single actor, no ask without an answerer.
@@ -391,6 +397,7 @@ class HouseholdWorld(World):
         return feedback
 
     def done(self, actor: str) -> bool:
+        """True once the actor has stopped; for one without hands, once all others have."""
         me = self._actor(actor)
         actors = self.house.actors
         if me.stopped or len(actors) == 1 or not HAND_VERBS.isdisjoint(me.body.actions):
@@ -399,10 +406,12 @@ class HouseholdWorld(World):
         return all(other.stopped for other in actors.values() if other is not me)
 
     def pose(self, actor: str) -> Mapping[str, Json]:
+        """Return the room, x and y (metres) and heading (degrees)."""
         me = self._actor(actor)
         return {"room": me.room, "x": me.x, "y": me.y, "heading": me.heading}
 
     def state(self) -> Mapping[str, Json]:
+        """Return the true state; see ``worlds.household.house.report``."""
         return report(self.house)
 
     def now(self) -> Mapping[str, Json]:
@@ -457,6 +466,7 @@ class HouseholdWorld(World):
         return [self.layout.ids[i] for i in doors]
 
     def _target(self, target: str) -> int | Room:
+        """Return an object's index or a room. Raises ``ValueError`` for neither."""
         if target in self.layout.index:
             return self.layout.index[target]
         # Ids are tried first; a room is found by its name.
@@ -488,6 +498,7 @@ class HouseholdWorld(World):
         return names
 
     def _actor(self, name: str) -> Actor:
+        """Return an actor by name. Raises ``ValueError`` for an unknown one."""
         if name not in self.house.actors:
             raise ValueError(f"unknown actor {name!r}")
         return self.house.actors[name]

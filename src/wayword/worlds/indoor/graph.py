@@ -61,6 +61,7 @@ class ViewpointGraph:
 
     @cached_property
     def index(self) -> dict[str, int]:
+        """Viewpoint -> its row in the arrays."""
         return {name: i for i, name in enumerate(self.ids)}
 
     @cached_property

@@ -72,6 +72,8 @@ class Clusters:
 
     def of(self, episode_id: str) -> str:
         """Return the cluster of an episode by its id."""
+        # A full match: a pattern that fits only part of an id would merge unrelated
+        # episodes.
         match = re.fullmatch(self.pattern, episode_id)
         return match[1] if match else episode_id
 
@@ -113,6 +115,7 @@ class DrawnTasks(Sequence[Task]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Task]: ...
     def __getitem__(self, index: int | slice) -> Task | Sequence[Task]:
+        # A range does the arithmetic of negative numbers and slices.
         numbers = range(self._count)[index]
         if isinstance(numbers, int):
             return self._make(numbers)
@@ -131,6 +134,7 @@ class DrawnItems(Generic[Item]):
     def get(self, number: int) -> Item | None:
         """Return the item, counted from 0; None if the iterator ends before it."""
         with self._lock:
+            # Up to the item asked for: the iterator may be endless.
             missing = number + 1 - len(self._drawn)
             self._drawn += islice(self._source, max(0, missing))
         return self._drawn[number] if number < len(self._drawn) else None
@@ -142,12 +146,15 @@ def of_ids(tasks: Sequence[Task], ids: Set[str]) -> dict[str, Task]:
     Stops at the last match, because a task may be costly to make. If ids are available without
     making the tasks, tasks are made scene by scene, because few scenes are kept in memory.
     """
+    # Without ids, every task has to be made to be compared; stop at the last match.
     if not isinstance(tasks, DrawnTasks) or tasks.ids is None:
         matching = (task for task in tasks if task.episode.id in ids)
         return {task.episode.id: task for task in islice(matching, len(ids))}
+    # With ids, only the matching ones are made.
     matches = (number for number in range(len(tasks)) if tasks.ids(number) in ids)
     numbers = {tasks.ids(number): number for number in islice(matches, len(ids))}
     order: Iterable[int] = numbers.values()
+    # Scene by scene, then back in the order of the dataset.
     if tasks.scenes:
         order = sorted(order, key=tasks.scenes)
     tasks_by_number = {number: tasks[number] for number in order}
@@ -172,6 +179,7 @@ class Training:
 
     def rng(self, seed: int) -> random.Random:
         """Return the random generator that draws the examples."""
+        # A seed as text, so that it is the same on every version of Python.
         return random.Random(f"{self.salt}{seed}" if self.salt else seed)
 
 
@@ -243,12 +251,16 @@ class Dataset(ABC):
         caveats = ()
 
     def __init__(
-        self, split: str = "", folder: Path | None = None, settings: Any = None
+        self,
+        split: str = "",
+        folder: Path | None = None,
+        settings: Any = None,
     ) -> None:
         """Raise ``UsageError`` for a split that is not in ``splits``."""
         self.split = split or self.splits[0]
         self.folder = folder
         self.settings = self.Settings() if settings is None else settings
+        # A mapping would fail much later, as a missing attribute.
         if isinstance(settings, Mapping):
             form = f"{self.Settings.__name__}({', '.join(settings)}=…)"
             raise UsageError(
@@ -259,6 +271,7 @@ class Dataset(ABC):
             raise UsageError(
                 f"{name} has no split {split!r}; {suggest(split, list(self.splits))}"
             )
+        # Tasks of a set length get turns in proportion to it.
         if length := getattr(self.settings, "length", 0):
             # overrides the class default, which applies to tasks of any length
             vars(self)["max_steps"] = self.slack * length
@@ -302,6 +315,7 @@ class Dataset(ABC):
         Raises ``UsageError`` if ``kind`` is not in ``solutions`` or the task has no public answer;
         the plan raises ``PlanningFailed`` if it cannot continue.
         """
+        # Both errors name what to change: the dataset, or the kind.
         if not self.solutions:
             raise UsageError(f"{type(self).__name__} has no solutions to its tasks")
         if kind not in self.solutions:
@@ -321,19 +335,23 @@ class Dataset(ABC):
         ``kind`` is one of ``solutions``, by default the first. Raises ``PlanningFailed`` if the
         plan does not solve the task, and the errors of :meth:`plan`.
         """
+        # The answer comes from a world of its own, so the caller's is untouched.
         game = Game(self.world(task.episode), task.episode)
         actor = game.world.actors[0]
         return game.actions(
-            actor, self.plan(task, game.world, actor, kind or self.solutions[0])
+            actor,
+            self.plan(task, game.world, actor, kind or self.solutions[0]),
         )
 
     def expert_length(self, task: Task) -> int | None:
         """Return L*, the number of actions in :meth:`solve`, stop included; None if it fails or
         without ``solutions``. Cached in this process; also on disk if :meth:`decided_by` names what
         the lengths depend on."""
+        # A dataset without a planner has no L*.
         if not self.solutions:
             return None
         episode = task.episode
+        # Everything that the solution depends on, besides code and files.
         key = repr(
             (episode.id, episode.scene, episode.actors, episode.start, task.reference)
         )
@@ -351,7 +369,10 @@ class Dataset(ABC):
         return ""
 
     def demonstrations(
-        self, count: int, seed: int, make: MakeDemonstration | None = None
+        self,
+        count: int,
+        seed: int,
+        make: MakeDemonstration | None = None,
     ) -> Sequence[Demonstration]:
         """Return solved training episodes, drawn by seed; an unsolvable draw is replaced. ``make``
         solves them instead of :meth:`demonstration`. Raises ``UsageError`` if there is no training
@@ -361,12 +382,15 @@ class Dataset(ABC):
         dataset = training.dataset
         tasks = training.tasks
         rng = training.rng(seed)
+        # Drawn without repetition, so there must be enough tasks.
         if count > len(tasks):
             problem = f"{count} examples were requested but the training split has {len(tasks)}"
             raise UsageError(f"{problem}; lower shots")
         chosen = rng.sample(range(len(tasks)), count)
         tried = set(chosen)
         solved_tasks = [solved(dataset, tasks[number]) for number in chosen]
+        # A draw that cannot be solved is replaced in place: the order of the others
+        # stays.
         while None in solved_tasks and len(tried) < len(tasks):
             number = rng.choice([n for n in range(len(tasks)) if n not in tried])
             tried.add(number)
@@ -389,6 +413,7 @@ class Dataset(ABC):
         # source_checksum does not cover datasets from outside the package: do not cache theirs.
         if not decided_by or not kind.__module__.startswith("wayword."):
             return Memo()
+        # Any change of these packages may change a plan, so it starts a new cache.
         # These determine the solutions
         text = source_checksum("core", "worlds", "datasets")
         key = f"{kind.__module__} {kind.__qualname__} {decided_by} {text}"
@@ -434,6 +459,8 @@ class SolvableWalks(Dataset):
         path = reference.path
         goal = reference.goal
         walkable = world
+        # Actions are computed when the plan is asked for them, from where the actor is
+        # then.
         if kind == "gold":
             return listed(lambda: walkable.along(actor, path))
         return listed(lambda: [*walkable.route(actor, goal), STOP])
@@ -446,12 +473,15 @@ def listed(actions: Callable[[], Iterable[Action]]) -> ActionPlan:
 
 
 def capable_actors(
-    verbs: Mapping[str, Collection[str]], needed: Sequence[str], setting: str
+    verbs: Mapping[str, Collection[str]],
+    needed: Sequence[str],
+    setting: str,
 ) -> list[str]:
     """Return the actors whose ``verbs`` include every verb that the expert needs. Raises
     ``UsageError`` if there are none; ``dataset.actions=setting`` allows the verbs."""
     capable = []
     problem = ""
+    # All actors are looked at, as any one of them may be able.
     for actor, able in verbs.items():
         lacking = [verb for verb in needed if verb not in able]
         if not lacking:
@@ -469,6 +499,7 @@ def check_opened(dataset: Any) -> None:
     """Raise ``UsageError`` for a user's dataset without a family or tasks, or whose tasks are no
     tasks or share an id. Tasks that are made on access are not made here."""
     cls = type(dataset)
+    # A user's class has to be found: the message names file and line.
     where = f"{place_of(cls)}: {cls.__name__}"
     family = getattr(dataset, "family", None)
     if not isinstance(family, Family):
@@ -477,6 +508,7 @@ def check_opened(dataset: Any) -> None:
     try:
         tasks = dataset.tasks
     except AttributeError as error:
+        # An error inside a property is the user's own, and shown as such.
         if "tasks" not in str(error):
             raise UsageError(describe(error)) from error
         raise UsageError(
@@ -486,6 +518,7 @@ def check_opened(dataset: Any) -> None:
         raise UsageError(f"{where}.tasks must be a list of Task(…), got {tasks!r:.60}")
     if not len(tasks):
         raise UsageError(f"{where}.tasks is empty; give at least one Task(…)")
+    # Tasks that are made on access are checked when they are made.
     if not isinstance(tasks, list | tuple):
         return
     ids: set[Any] = set()

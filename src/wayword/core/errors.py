@@ -30,7 +30,11 @@ class DataError(WaywordError):
     """
 
     def __init__(
-        self, path: Path | str, where: str, problem: str, remedy: str = ""
+        self,
+        path: Path | str,
+        where: str,
+        problem: str,
+        remedy: str = "",
     ) -> None:
         line = ": ".join(filter(None, (str(path), where, problem)))
         super().__init__(f"{line}; {remedy}" if remedy else line)

@@ -27,6 +27,7 @@ from wayword.core.errors import DataError, UsageError
 
 def cache_folder() -> Path:
     """Return ``$WAYWORD_CACHE``, else the user's cache folder. All its content can be rebuilt."""
+    # The project's own variable first, then the convention of desktops.
     if named := os.environ.get("WAYWORD_CACHE"):
         return Path(named)
     if base := os.environ.get("XDG_CACHE_HOME"):
@@ -40,10 +41,13 @@ def cache_folder() -> Path:
 @cache
 def _temporary_folder() -> Path:
     """A folder for this user's cached files, which no other user has made."""
+    # Windows has no user ids.
     user = os.getuid() if hasattr(os, "getuid") else 0
     folder = Path(tempfile.gettempdir()) / f"wayword-{user}"
     with suppress(OSError):
+        # Only the owner may read or write, as the parent folder is everyone's.
         folder.mkdir(mode=0o700, exist_ok=True)
+        # A folder that another user has made could hold planted files.
         if folder.stat().st_uid == user and not folder.is_symlink():
             return folder
     return Path(tempfile.mkdtemp(prefix="wayword-"))
@@ -60,6 +64,7 @@ def short_path(path: Path | str) -> str:
 def keep(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Write a cache file atomically: ``keep(path, lambda file: file.write(content))``. Errors are
     ignored: a missing cache only costs time."""
+    # A random name: two processes may write the same file.
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,11 +84,13 @@ def cached_json(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> 
     """
     try:
         lines = [f"{sha256(path)}  {path.name}\n" for path in sources]
+        # 16 digits are enough to tell files apart, and keep names short.
         key = _sha256("".join(lines))[:16]
     except OSError:
         return make()  # raises an error that describes the problem
     stored = cache_folder() / "read" / f"{name}-{key}.json"
     with suppress(OSError):
+        # The first line is the checksum of the rest: a half-written file is noticed.
         digest, _, text = stored.read_bytes().partition(b"\n")
         if hashlib.sha256(text).hexdigest().encode() == digest:
             return json.loads(text)
@@ -114,11 +121,13 @@ class Memo:
             for line in text.splitlines():
                 entry, _, check = line.rpartition(" ")
                 if entry and check == _sha256(entry)[:8]:
+                    # A dash stands for "no number", which is an answer, too.
                     key, _, number = entry.partition(" ")
                     self._cached[int(key, 16)] = None if number == "-" else int(number)
 
     def get(self, key: str, make: Callable[[], int | None]) -> int | None:
         """Return the number of a key (any text); ``make`` computes it if it is not cached."""
+        # The key itself is not stored: it may be long, and only has to be found again.
         digest = _sha256(key)[:16]
         # A third of the text's memory; there may be a million of them.
         hashed = int(digest, 16)
@@ -149,6 +158,7 @@ def source_checksum(*packages: str) -> str:
     paths: list[Path] = []
     for name in packages:
         paths += (root / name).rglob("*.*")
+    # Sorted, so that the checksum does not depend on the order of the folder.
     for path in sorted(path for path in paths if path.suffix in (".py", ".toml")):
         digest.update(f"{sha256(path)}  {path.relative_to(root).as_posix()}\n".encode())
     return digest.hexdigest()[:16]
@@ -162,12 +172,14 @@ def sha256(path: Path) -> str:
 
 def process_runs(number: int) -> bool:
     """False if no process with this id runs on this machine; True if that is unknown."""
+    # Signal 0 tests for a process without disturbing it; Windows has no such test.
     if not hasattr(signal, "SIGHUP"):
         return True  # on Windows os.kill ends the process, or sends it Ctrl-C
     try:
         os.kill(number, 0)
     except (ProcessLookupError, OverflowError):
         return False
+    # It exists and belongs to another user.
     except OSError:
         return True
     return True
@@ -175,6 +187,7 @@ def process_runs(number: int) -> bool:
 
 def find_any(folder: Path, name: str) -> Path | None:
     """Return ``folder/name`` or ``folder/name.gz``, whichever exists."""
+    # The plain file first: it reads faster.
     paths = (folder / name, folder / f"{name}.gz")
     return next((path for path in paths if path.is_file()), None)
 
@@ -214,6 +227,7 @@ def open_regular(path: Path, mode: str = "rb", buffering: int = -1) -> BinaryIO:
         return os.open(name, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
 
     problem = "is not a regular file; remove it"
+    # Opening a folder gives an error that does not say so.
     if "r" in mode and path.is_dir():
         raise OSError(errno.EINVAL, problem, str(path))
     file: Any = open(path, mode, buffering, opener=opener)  # noqa: SIM115 - returned
@@ -232,6 +246,8 @@ def read_regular(path: Path) -> bytes:
     """Content of a small file from another person. Raises ``OSError`` as :func:`open_regular`, and
     above 16 MiB."""
     with open_regular(path) as file:
+        # Read one byte more than allowed: the size that the system reports proves
+        # nothing.
         content = file.read(_MOST_REGULAR_BYTES + 1)
     if len(content) > _MOST_REGULAR_BYTES:
         raise OSError(errno.EFBIG, "is larger than 16 MiB", str(path))
@@ -246,11 +262,17 @@ def read_bytes(path: Path) -> bytes:
     except OSError as error:
         problem = f"cannot be read ({error.strerror or error})"
         raise DataError(
-            path, "", problem, "check its name, or fetch it again"
+            path,
+            "",
+            problem,
+            "check its name, or fetch it again",
         ) from error
     except (EOFError, zlib.error) as error:
         raise DataError(
-            path, "", f"is incomplete ({error})", "fetch it again"
+            path,
+            "",
+            f"is incomplete ({error})",
+            "fetch it again",
         ) from error
 
 
@@ -260,11 +282,13 @@ def _unzip(path: Path) -> bytes:
     zipped = path.read_bytes()
     # A small file may have a high ratio: 16 MiB are always read.
     max_bytes = min(MOST_BYTES, max(_MAX_RATIO * len(zipped), 16 * _CHUNK_BYTES))
+    # 16 asks zlib for the header of gzip.
     member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     with suppress(zlib.error):  # in one call for a single member, as in published files
         content = member.decompress(zipped, max_bytes)
         if member.eof and not member.unused_data:
             return content
+    # Several members, or damage: piece by piece, with a check of the size.
     pieces = bytearray()
     with gzip.open(io.BytesIO(zipped)) as file:
         while piece := file.read(_CHUNK_BYTES):
@@ -292,9 +316,11 @@ _SURROGATE = re.compile(rb"\\u[dD]|\xed[\xa0-\xbf]")
 def paired(text: bytes | str, value: Any) -> Any:
     """Return the value of a JSON text with U+FFFD for unpaired surrogates, which no tokenizer, file
     or database holds."""
+    # Most texts have none, and the search is much cheaper than a second parse.
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if not _SURROGATE.search(raw):
         return value
+    # UTF-16 joins pairs; what is left alone is replaced.
     pairs = json.dumps(value, ensure_ascii=False)
     return json.loads(
         pairs.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -306,13 +332,17 @@ def read_json(path: Path, kind: type = object) -> Any:
     value = parse_at(path, "", read_bytes(path))
     if not isinstance(value, kind):
         raise DataError(
-            path, "", f"is not a JSON {kind.__name__}", "check it or fetch it again"
+            path,
+            "",
+            f"is not a JSON {kind.__name__}",
+            "check it or fetch it again",
         )
     return value
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield line number (from 1) and value of each JSON line; blank lines are skipped."""
+    # Line numbers count blank lines, as editors do.
     for number, line in enumerate(read_bytes(path).splitlines(), 1):
         if line.strip():
             yield number, parse_at(path, f"line {number}", line)
@@ -324,12 +354,19 @@ def parse_at(path: Path, where: str, text: bytes) -> Any:
         return parsed(text)
     except (ValueError, RecursionError) as error:
         raise DataError(
-            path, where, f"is not valid JSON ({error})", "check it or fetch it again"
+            path,
+            where,
+            f"is not valid JSON ({error})",
+            "check it or fetch it again",
         ) from error
 
 
 def read_field(
-    path: Path, where: str, record: Any, name: str, kind: type | tuple[type, ...]
+    path: Path,
+    where: str,
+    record: Any,
+    name: str,
+    kind: type | tuple[type, ...],
 ) -> Any:
     """Return ``record[name]``. Raises ``DataError`` if it is missing or not a ``kind``."""
     if not isinstance(record, dict):
@@ -338,9 +375,12 @@ def read_field(
         raise DataError(path, f"{where}, field {name!r}", "is missing")
     value = record[name]
     if not isinstance(value, kind):
+        # Long values are cut: one field must not fill the screen.
         shown = repr(value) if len(repr(value)) < 60 else f"{repr(value)[:57]}..."
         raise DataError(
-            path, f"{where}, field {name!r}", f"has the wrong type: {shown}"
+            path,
+            f"{where}, field {name!r}",
+            f"has the wrong type: {shown}",
         )
     return value
 
@@ -379,10 +419,12 @@ def reading(what: str, remedy: str = FETCH_AGAIN) -> Iterator[None]:
         walked = traceback.walk_tb(error.__traceback__)
         frames = [frame.f_locals for frame, _ in walked][::-1]
         path = _file_in(frames)
+        # Without a file the data is generated: fetching would not help.
         if path is None and remedy == FETCH_AGAIN:
             remedy = "no file was being read: report this error with its command"
         parts = [_record_in(frames)]
         problem = f"has an unexpected value ({describe_error(error)})"
+        # The key of a ``KeyError`` is the missing field.
         if isinstance(error, KeyError) and error.args:
             parts.append(f"field {error.args[0]!r}")
             problem = "is missing"
@@ -392,6 +434,7 @@ def reading(what: str, remedy: str = FETCH_AGAIN) -> Iterator[None]:
 
 def _file_in(frames: Sequence[Mapping[str, Any]]) -> Path | None:
     """Return the first local variable that is the path of a file."""
+    # From the innermost frame: the file being read is closest to the error.
     for variables in frames:
         for value in variables.values():
             if isinstance(value, Path) and value.is_file():
@@ -401,6 +444,7 @@ def _file_in(frames: Sequence[Mapping[str, Any]]) -> Path | None:
 
 def _record_in(frames: Sequence[Mapping[str, Any]]) -> str:
     """Return the record that was read: the innermost number, else the innermost name, else ""."""
+    # Numbers before names, as they are exact.
     for variables in frames:
         for name in _NUMBER_VARIABLES:
             if type(variables.get(name)) is int:  # not a bool
@@ -437,6 +481,7 @@ def collects_bad_records() -> bool:
 def one_record(path: Path, where: str) -> Iterator[None]:
     """Read one record of a file. Raises ``DataError`` for an unexpected value; the record is left
     out while bad records are collected."""
+    # Outside of a collection, the error of the record ends the reading.
     errors = _BAD_RECORDS.get()
     if errors is None:
         yield
@@ -452,4 +497,5 @@ def one_record(path: Path, where: str) -> Iterator[None]:
 
 def describe_error(error: BaseException) -> str:
     """Return an error in one line, with its type if its text alone says little."""
+    # 120 characters: the line also names file, record and field.
     return f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"

@@ -34,10 +34,14 @@ class Game:
     """
 
     def __init__(
-        self, world: World, episode: Episode | None = None, max_steps: int | None = None
+        self,
+        world: World,
+        episode: Episode | None = None,
+        max_steps: int | None = None,
     ) -> None:
         if episode is not None:
             world.reset(episode)
+        # Poses before the first action, which no step records.
         self.world = world
         self.max_steps = max_steps
         self.taken = dict.fromkeys(world.actors, 0)
@@ -49,6 +53,7 @@ class Game:
 
     def observation(self, actor: str) -> Observation:
         """Return the actor's observation, computed once per turn."""
+        # Once per turn: an observation may draw or look around.
         if actor not in self._observations:
             self._observations[actor] = self.world.observe(actor)
         return self._observations[actor]
@@ -56,6 +61,7 @@ class Game:
     def space(self, actor: str) -> ActionSpace:
         """Return the actor's legal actions, computed once per turn; empty once it is done."""
         if actor not in self._spaces:
+            # A finished actor has no action, and its world need not list any.
             if self.world.done(actor):
                 self._spaces[actor] = ActionSpace(())
             else:
@@ -64,6 +70,7 @@ class Game:
 
     def active(self, actor: str) -> bool:
         """True if the actor has turns left."""
+        # A limit of None is no limit.
         has_turns = self.max_steps is None or self.taken[actor] < self.max_steps
         return has_turns and not self.world.done(actor)
 
@@ -72,6 +79,7 @@ class Game:
         """Reason why the episode ended, None while an actor has turns left."""
         if any(map(self.active, self.taken)):
             return None
+        # Stopped by choice only if every actor has: else some ran out of turns.
         return "stopped" if all(map(self.world.done, self.taken)) else "step_limit"
 
     def turns(self) -> Iterator[str]:
@@ -95,16 +103,21 @@ class Game:
         return step
 
     def carry_out(
-        self, actor: str, decision: Decision | Rejection
+        self,
+        actor: str,
+        decision: Decision | Rejection,
     ) -> tuple[Decision | Rejection, Feedback]:
         """Take a turn without observing or recording it, as for :meth:`act`."""
+        # The menu decides, not the agent: an illegal action never reaches the world.
         decision = legal(decision, self.space(actor))
         if isinstance(decision, Rejection):
             feedback = Feedback(
-                "rejected", {"kind": decision.kind, "reason": decision.reason}
+                "rejected",
+                {"kind": decision.kind, "reason": decision.reason},
             )
         else:
             feedback = self.world.step(actor, decision.action)
+            # A user's world may return something else; say so where it happens.
             if not isinstance(feedback, Feedback):
                 raise CodeError(
                     f"{place_of(type(self.world).step)}: a world's step must return Feedback(…), "
@@ -117,7 +130,9 @@ class Game:
         return decision, feedback
 
     def follow(
-        self, actor: str, plan: ActionPlan
+        self,
+        actor: str,
+        plan: ActionPlan,
     ) -> Iterator[tuple[Decision | Rejection, Feedback]]:
         """Carry out a plan until it ends or its actor is done, and yield each turn's result. Raises
         ``PlanningFailed`` as the plan does."""
@@ -128,8 +143,10 @@ class Game:
                 yield result
                 if self.world.done(actor):
                     return
+                # A slipped action changed nothing, so the plan still stands at it.
                 if result[1].status != SLIPPED:  # else the action is repeated
                     action = plan.send(result[1])
+        # The plan has nothing more to do.
         except StopIteration:
             return
 
@@ -141,6 +158,7 @@ class Game:
     def replay(self, steps: Iterable[Step]) -> Iterator[Step]:
         """Yield recorded steps and carry out each one after it was yielded. Raises
         ``ReplayDiffers`` if a step's feedback has another status than the recorded one."""
+        # The feedback's status tells whether the world still follows the recording.
         for number, step in enumerate(steps, 1):
             yield step
             check_replayed(number, step, self.carry_out(step.actor, step.decision)[1])
@@ -153,6 +171,7 @@ class Game:
 
     def clone(self) -> Self:
         """Return an independent game in the same state. Read-only parts of the world are shared."""
+        # Caches are left behind: they belong to the other game's turn.
         other = copy.copy(self)
         old = self.trajectory
         other.world = copied(self.world)
@@ -182,6 +201,7 @@ class ReplayDiffers(Exception):
 
 def check_replayed(number: int, recorded: Step, feedback: Feedback) -> None:
     """Raise ``ReplayDiffers`` if the feedback has another status than step ``number`` records."""
+    # Details may be worded differently in another version; the status may not.
     before = recorded.feedback.status
     now = feedback.status
     if before != now:

@@ -58,16 +58,19 @@ def absolute(degrees: float) -> float:
 def relative(heading: float, facing: float) -> float:
     """Return the angle from ``facing`` to ``heading`` in (-180, 180], right positive."""
     turn = absolute(heading - facing)
+    # The half turn itself is positive: 180, not -180.
     return turn - 360.0 if turn > 180.0 else turn
 
 
 def angles_apart(headings: Floats, facing: float) -> Floats:
     """Return (N,) unsigned angles between headings and ``facing``, 0 to 180."""
+    # Shifted by half a turn, so that the modulus folds to the nearer side.
     return np.asarray(np.abs((headings - facing + 180) % 360 - 180))
 
 
 def sector(heading: float, sectors: int = 8) -> int:
     """Return the sector of a heading: sector 0 is centered on north, the others clockwise."""
+    # The modulus joins the two halves of north.
     return round(absolute(heading) / (360.0 / sectors)) % sectors
 
 
@@ -103,10 +106,14 @@ def elevations(rise: ArrayLike, away: ArrayLike) -> Floats:
 
 
 def apparent_size(
-    width_m: float, bottom: float, top: float, away: float
+    width_m: float,
+    bottom: float,
+    top: float,
+    away: float,
 ) -> tuple[float, float]:
     """Return the angular width and height (degrees) of an object ``width_m`` wide, seen from
     ``away`` metres; ``bottom`` and ``top`` are heights relative to the eye."""
+    # Both halves of the width subtend the same angle.
     angular_width = 2 * math.degrees(math.atan(width_m / 2 / away))
     return angular_width, math.degrees(math.atan2(top, away) - math.atan2(bottom, away))
 
@@ -129,6 +136,7 @@ def inside_polygon(x: float, y: float, polygon: tuple[Point, ...]) -> bool:
 
 def polygon_distance(x: float, y: float, polygon: tuple[Point, ...]) -> float:
     """Return the distance from a point to the outline of a polygon."""
+    # Each corner with the next one, the last with the first.
     ends = polygon[1:] + polygon[:1]
     return min(
         point_segment_distance(x, y, *a, *b) for a, b in zip(polygon, ends, strict=True)
@@ -136,15 +144,22 @@ def polygon_distance(x: float, y: float, polygon: tuple[Point, ...]) -> float:
 
 
 def point_segment_distance(
-    x: float, y: float, ax: float, ay: float, bx: float, by: float
+    x: float,
+    y: float,
+    ax: float,
+    ay: float,
+    bx: float,
+    by: float,
 ) -> float:
     """Return the distance from a point to a segment."""
     sx = bx - ax
     sy = by - ay
+    # Both ends in one place: the segment is a point.
     squared = sx * sx + sy * sy
     if squared == 0:
         t = 0.0
     else:
+        # Clipped to the segment: beyond its ends, an end is the nearest point.
         t = min(1.0, max(0.0, ((x - ax) * sx + (y - ay) * sy) / squared))
     return math.hypot(ax + t * sx - x, ay + t * sy - y)
 
@@ -174,6 +189,7 @@ def crossing(p: Point, q: Point, a: Point, b: Point) -> bool:
     sx = b[0] - a[0]
     sy = b[1] - a[1]
     denominator = rx * sy - ry * sx
+    # Parallel lines have no single crossing.
     if denominator == 0:
         return False
     dx = a[0] - p[0]
@@ -185,6 +201,7 @@ def crossing(p: Point, q: Point, a: Point, b: Point) -> bool:
 
 def segment_distance(p: Point, q: Point, a: Point, b: Point) -> float:
     """Return the distance between two segments, 0 if they cross."""
+    # Two crossing segments meet; others are nearest at one of their four ends.
     if crossing(p, q, a, b):
         return 0.0
     return min(
@@ -198,6 +215,7 @@ def segment_distance(p: Point, q: Point, a: Point, b: Point) -> float:
 def box_distance(x: float, y: float, box: Box) -> float:
     """Return the distance from a point to a box, 0 inside."""
     west, south, east, north = box
+    # 0 on each axis along which the point is inside.
     return math.hypot(max(west - x, 0.0, x - east), max(south - y, 0.0, y - north))
 
 
@@ -219,6 +237,7 @@ def enters(p: Point, q: Point, box: Box) -> bool:
         (p[1], q[1], box[1], box[3]),
     ):
         step = end - start
+        # Parallel to this axis: inside the slab all along, or never.
         if step == 0:
             if start <= low or start >= high:
                 return False
@@ -227,6 +246,7 @@ def enters(p: Point, q: Point, box: Box) -> bool:
         t_out = (high - start) / step
         enter = max(enter, min(t_in, t_out))
         leave = min(leave, max(t_in, t_out))
+    # Touching an edge is no entry.
     return enter < leave
 
 
@@ -245,14 +265,17 @@ def leftover(wall: Segment, gap: Segment, slack: float = 0.15) -> list[Segment]:
     if length == 0:
         return []
     # The ends of the gap, along the wall and across it.
+    # Unit vector along the wall; across it is at a right angle.
     ux = (bx - ax) / length
     uy = (by - ay) / length
     along = sorted((x - ax) * ux + (y - ay) * uy for x, y in gap)
     offset = max(abs((x - ax) * uy - (y - ay) * ux) for x, y in gap)
+    # Only the part of the gap that is on the wall counts.
     start = max(0.0, along[0])
     end = min(length, along[1])
     if offset > slack or end - start < _MIN_WALL_M:
         return [wall]
+    # What is left on both sides.
     pieces = []
     if start > _MIN_WALL_M:
         pieces.append(((ax, ay), (ax + start * ux, ay + start * uy)))
@@ -274,13 +297,19 @@ def grid_index(x: float, origin: float, spacing: float) -> int:
 
 
 def grid_lookup(
-    cells: NDArray[np.bool_], x: Floats, y: Floats, origin: Point, spacing: float
+    cells: NDArray[np.bool_],
+    x: Floats,
+    y: Floats,
+    origin: Point,
+    spacing: float,
 ) -> NDArray[np.bool_]:
     """Return values (N,) of the ``cells`` (H, W) nearest to N points, False outside the grid."""
+    # The same rule as ``grid_index``, for arrays.
     i = np.floor((x - origin[0]) / spacing + 0.5 + _CELL_TOLERANCE).astype(np.intp)
     j = np.floor((y - origin[1]) / spacing + 0.5 + _CELL_TOLERANCE).astype(np.intp)
     rows, columns = cells.shape
     inside = (i >= 0) & (j >= 0) & (i < columns) & (j < rows)
+    # Clipped for the lookup, masked for the answer.
     nearest = cells[np.clip(j, 0, rows - 1), np.clip(i, 0, columns - 1)]
     return np.asarray(inside & nearest)
 
@@ -306,6 +335,8 @@ def string_pull(
         # Back from the end of the path to a corner with a clear line.
         step = last - current
         while step > 1 and not clear(path[current], path[current + step]):
+            # By a quarter: a compromise between checks and skipped corners; chosen
+            # without measurement.
             step = max(1, step * 3 // 4) if coarse else step - 1
         while (
             coarse

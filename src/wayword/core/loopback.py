@@ -67,7 +67,8 @@ async def read_object(pieces: AsyncIterable[bytes], max_bytes: int) -> dict[str,
         body += piece
         if len(body) > max_bytes:
             raise BadRequest(
-                f"the request's body must have at most {max_bytes:,} bytes", 413
+                f"the request's body must have at most {max_bytes:,} bytes",
+                413,
             )
     return json_object(bytes(body))
 

@@ -150,7 +150,10 @@ class RecordedModel(Wrapper):
         """Do nothing: the run owns the model and closes it."""
 
     async def _recorded(
-        self, call: Awaitable[Answer], prompt: Prompt, sampling: Sampling | None
+        self,
+        call: Awaitable[Answer],
+        prompt: Prompt,
+        sampling: Sampling | None,
     ) -> Answer:
         """Await a call and record it, also if it fails: it may have cost money."""
         frozen = _freeze(prompt)
@@ -213,7 +216,11 @@ async def retake(
 
 
 async def _take_over(
-    game: Game, agent: Agent, step: Step, log: Log, same: bool
+    game: Game,
+    agent: Agent,
+    step: Step,
+    log: Log,
+    same: bool,
 ) -> None:
     """Pass one recorded turn to an agent as if it had taken it."""
     observation = game.observation(step.actor)

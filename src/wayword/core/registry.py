@@ -92,6 +92,7 @@ def is_path(name: str) -> bool:
 def is_described(name: str) -> bool:
     """True for the name of a YAML file, which describes a part, or of a folder of such files."""
     folder = Path(name)
+    # A name without a slash is a part's, even if a folder of that name is here.
     if name == folder.name or not folder.is_dir() or (folder / "__init__.py").is_file():
         return name.endswith((".yaml", ".yml"))
     return any(folder.glob("*.y*ml"))
@@ -105,6 +106,7 @@ def names(kind: Kind) -> list[str]:
 def listing(kind: str = "") -> str:
     """Return names and first lines of the docstrings of all parts, grouped by kind."""
     plurals = {each: _plural(each) for each in KINDS}
+    # Singular and plural are both accepted, as people type either.
     kinds = [each for each in KINDS if kind in ("", each, plurals[each])]
     if not kinds:
         raise UsageError(f"unknown kind {kind!r}; {suggest(kind, [*plurals.values()])}")
@@ -127,11 +129,13 @@ def summary(kind: Kind, name: str) -> str:
     module = _modules(kind).get(name)
     if module is None:
         return ((load(kind, name).__doc__ or "").strip().splitlines() or [""])[0]
+    # Read as text: importing every module would take seconds.
     path = Path(__file__).parents[1].joinpath(*module.split(".")[1:])
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     text = file.read_text(encoding="utf-8")
     # The class that is assigned to ``agent``, or to a name in ``agents``, then its docstring.
     assigned = rf'^{kind}(?:s = \{{[^}}]*"{name}":| =) (\w+)'
+    # Of several assignments the first counts, as in the module itself.
     cls = re.search(assigned, text, re.MULTILINE)
     headed = rf"^class {cls and cls[1]}\b[^:]*:\n +"
     first_line = r'"""(.+?)(?:"""|$)'
@@ -143,6 +147,7 @@ def summary(kind: Kind, name: str) -> str:
 def name_of(kind: Kind, cls: type) -> str:
     """Return the registered name of a class; without one, register it in this process under its
     own. Raises ``UsageError`` if a shipped part has that name."""
+    # A shipped class is known by another name than its own.
     if cls.__module__.partition(".")[0] == "wayword":
         for name in names(kind):
             part = load(kind, name)
@@ -153,6 +158,7 @@ def name_of(kind: Kind, cls: type) -> str:
             ):
                 return name
     name = cls.__name__
+    # A class of a notebook must not hide a shipped part.
     if name in names(kind):
         raise UsageError(f"{kind} {name!r} exists already; rename the class")
     if kind in BASES:
@@ -164,6 +170,7 @@ def name_of(kind: Kind, cls: type) -> str:
 
 def load(kind: Kind, name: str) -> Any:
     """Return the part with that name. Raises ``UsageError`` with a suggestion if unknown."""
+    # Registered classes first: the same name may be redefined in a notebook.
     if (kind, name) in CLASSES:
         return CLASSES[kind, name]
 
@@ -173,12 +180,14 @@ def load(kind: Kind, name: str) -> Any:
         return read(Path(name))
     if is_path(name):
         return _check_part(kind, _get_part(kind, _import_file(Path(name)), name), name)
+    # A path that is no file would otherwise be reported as an unknown name.
     if "/" in name:
         raise UsageError(f"{name}: no such file or folder")
 
     # A name: of another distribution, which may replace a shipped part, or of this package.
     if name not in names(kind):
         raise UsageError(f"no {kind} is called {name!r}; {suggest(name, names(kind))}")
+    # Installed extensions come before shipped parts, so that they can replace them.
     entry_point = _entry_points_of(kind).get(name)
     if entry_point is not None:
         return _check_part(kind, pkgutil.resolve_name(entry_point), name)
@@ -188,6 +197,7 @@ def load(kind: Kind, name: str) -> Any:
 @cache
 def _modules(kind: Kind) -> Mapping[str, str]:
     """Name -> module of the shipped parts."""
+    # A family is the package of its world.
     if kind == "family":
         return {
             name: module.rpartition(".")[0]
@@ -211,6 +221,8 @@ def _find_modules(kind: Kind, folder: Path, package: str) -> dict[str, str]:
         name = f"{package}.{module.name}"
         path = folder / module.name
         # A folder is one part, or holds the parts of a kind of agent.
+        # A package with a module of the kind's name is a part; in others, parts are
+        # deeper.
         if module.ispkg:
             if (path / f"{kind}.py").is_file():
                 modules[module.name] = f"{name}.{kind}"
@@ -223,7 +235,8 @@ def _find_modules(kind: Kind, folder: Path, package: str) -> dict[str, str]:
             assignment = re.search(rf"^{kind}s = \{{([^}}]*)\}}", text, re.MULTILINE)
             if assignment is not None:
                 modules |= dict.fromkeys(
-                    re.findall(r'"(\w+)":', assignment.group(1)), name
+                    re.findall(r'"(\w+)":', assignment.group(1)),
+                    name,
                 )
             elif f"\n{kind} = " in text:
                 modules[module.name] = name
@@ -250,6 +263,7 @@ def _read_entry_points(path: tuple[str, ...]) -> Mapping[str, Mapping[str, str]]
     """Group -> its entry points. importlib.metadata takes five times as long."""
     groups: dict[str, dict[str, str]] = {}
     for folder in path:
+        # The metadata of every installed distribution, in the order of the path.
         for file in Path(folder).glob("*-info/entry_points.txt"):
             entries: dict[str, str] = {}
             for line in file.read_text("utf-8").splitlines():
@@ -263,6 +277,7 @@ def _read_entry_points(path: tuple[str, ...]) -> Mapping[str, Mapping[str, str]]
 
 def _get_part(kind: Kind, module: ModuleType, name: str) -> Any:
     """Return the part that a module assigns to ``agent``, or to its name in ``agents``."""
+    # Several parts of a module, or its only one.
     parts = getattr(module, f"{kind}s", None)
     part = parts.get(name) if isinstance(parts, dict) else getattr(module, kind, None)
     if part is None:
@@ -277,6 +292,7 @@ def _check_part(kind: Kind, part: Any, name: str) -> Any:
     if kind in BASES:
         module, _, base = BASES[kind].rpartition(".")
         expected = getattr(importlib.import_module(module), base)
+        # An instance instead of a class is the most common mistake.
         if isinstance(part, expected):
             own = type(part).__name__
             raise UsageError(
@@ -294,12 +310,15 @@ def _import_file(path: Path) -> ModuleType:
     search_folders = None
     file = path
     if path.is_dir():
+        # A folder is imported as a package, so that its modules can import each other.
         search_folders = [str(path)]
         file = path / "__init__.py"
     if not file.is_file():
         raise UsageError(f"{file}: no such file")
     spec = importlib.util.spec_from_file_location(
-        f"wayword_user_{path.stem}", file, submodule_search_locations=search_folders
+        f"wayword_user_{path.stem}",
+        file,
+        submodule_search_locations=search_folders,
     )
     if spec is None or spec.loader is None:
         raise UsageError(f"{path}: not a Python file")
@@ -308,6 +327,7 @@ def _import_file(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
+        # The user's line, not this module's.
         where = f"{error.filename or file}:{error.lineno}"
         raise UsageError(
             f"{where}: {error.msg}: {(error.text or '').strip()!r}"
@@ -317,9 +337,11 @@ def _import_file(path: Path) -> ModuleType:
             f"{file}: {error}; install it, or put its folder on PYTHONPATH"
         ) from error
     except Exception as error:
+        # The last frame in the user's own file: deeper ones are of libraries.
         frames = traceback.extract_tb(error.__traceback__)
         line = next(
-            (each.lineno for each in reversed(frames) if each.filename == str(file)), 1
+            (each.lineno for each in reversed(frames) if each.filename == str(file)),
+            1,
         )
         problem = f"{type(error).__name__}: {error}"
         if "'settings' and 'toolkit'" in problem:  # agent = Mine()

@@ -83,10 +83,12 @@ async def rollout(task: Task, setup: Setup) -> Trajectory:
     the reason. Raises only ``BudgetExhausted``, ``ModelUnusable``, ``RecordingError`` and
     ``UsageError``, which concern the full run: a wrong key would fail every episode.
     """
+    # Measured from outside, including the making of the world.
     began = time.perf_counter()
     play = _EpisodeRun(task, setup)
     try:
         await play.to_the_end()
+    # Errors of the run pass; those of the episode end it as failed.
     except (BudgetExhausted, ModelUnusable, RecordingError, UsageError):
         raise
     except WaywordError as error:
@@ -104,6 +106,8 @@ T = TypeVar("T")
 
 def _awaitable(value: Awaitable[T], agent: Agent, method: str) -> Awaitable[T]:
     """Return the awaitable. Raises ``UsageError`` if a method was declared without ``async``."""
+    # Without this, a forgotten ``async`` would fail every episode with an obscure
+    # message.
     if not inspect.isawaitable(value):
         raise UsageError(
             f"{place_of(getattr(type(agent), method))}: {type(agent).__name__}.{method} must be "
@@ -134,6 +138,7 @@ class _EpisodeRun:
                 f"got {world!r:.80}"
             )
         game = self._new_game(world)
+        # A random generator per actor, so that one actor's draws never shift another's.
         for actor in world.actors:
             rng = random.Random(actor_seed(setup.seed, task, actor))
             self._rngs[actor] = rng
@@ -142,19 +147,27 @@ class _EpisodeRun:
 
         # Further trials with the same agents, as long as one that learns wants another.
         learners = [agent for agent in self._agents.values() if agent.learns]
+        # Only learning agents play again, and only up to the limit.
         while learners and len(self.trials) < setup.trials:
             trial = self.trials[-1]
             number = len(self.trials)
             succeeded = None
             if setup.judge is not None:
                 succeeded = setup.judge(task, trial)
+            # Every actor's steps count, as the trial belongs to all.
             steps = len(trial.steps)
             trial.verdict = Verdict(
-                number - 1, setup.trials, succeeded, trial.ended, steps
+                number - 1,
+                setup.trials,
+                succeeded,
+                trial.ended,
+                steps,
             )
+            # After a success there is nothing left to learn.
             if succeeded:
                 break
             wishes = [await agent.reflect(trial.verdict) for agent in learners]
+            # Reflection is billed and recorded with the trial that it looks back at.
             trial.closing_calls, trial.closing_notes = self._log.drain()
             if not any(wishes):
                 break
@@ -168,6 +181,7 @@ class _EpisodeRun:
         if not self.trials:  # no world exists yet
             self.trials.append(Trajectory(self._task.episode.id, start={}))
         trial = self.trials[-1]
+        # Calls that belong to no step are kept, as they were paid.
         calls, notes = self._log.drain()
         trial.opening_calls += calls
         trial.opening_notes += notes
@@ -184,6 +198,7 @@ class _EpisodeRun:
         began = time.perf_counter()
         trial = game.trajectory
         earlier = self._setup.continued.get(self._task.episode.id)
+        # Oracles plan from where they start, so they begin after the recorded steps.
         informed = {
             a for a, agent in self._agents.items() if earlier and agent.sees_answer
         }
@@ -196,6 +211,7 @@ class _EpisodeRun:
             await self._begin(informed)  # oracles plan from their start
         for actor in game.turns():
             self._report_step(await self._turn(game, actor))
+        # The final state is read once the last actor is done.
         game.finished()
         trial.seconds = time.perf_counter() - began
 
@@ -208,8 +224,10 @@ class _EpisodeRun:
         if not is_decision(decision):
             where = place_of(type(agent).act)
             raise CodeError(f"{where}: {NO_DECISION}, got {decision!r:.80}")
+        # The game decides what is legal; the step holds the decision as carried out.
         step = game.act(actor, decision)
         agent.on_feedback(step.decision, step.feedback)
+        # Drained after the step: what the agent noted belongs to its turn.
         step.calls, step.notes = self._log.drain()
         step.percept = self._log.drain_percept()
         step.seconds = time.perf_counter() - began
@@ -232,11 +250,17 @@ def actor_seed(seed: int, task: Task, actor: str) -> str:
 
 
 def seat(
-    task: Task, setup: Setup, world: World, actor: str, rng: random.Random, log: Log
+    task: Task,
+    setup: Setup,
+    world: World,
+    actor: str,
+    rng: random.Random,
+    log: Log,
 ) -> Agent:
     """Build the agent of one actor with its toolkit, and reveal the answer to an oracle."""
     dataset = setup.dataset
     perceiver = dataset.perceiver()
+    # Pictures only for datasets that can draw them, in runs that ask for them.
     eyes = None
     if dataset.eyes is not None and (painter := dataset.painter()):
         eyes = Eyes(dataset.eyes, painter, world, actor)
@@ -256,6 +280,7 @@ def seat(
     )
     agent = setup.make_agent(toolkit, actor)
     check_family(type(agent), dataset.family.name, type(dataset).__name__)
+    # Only agents that say so see the answer.
     if agent.sees_answer:
         agent.reveal(task.reference, world, partial(dataset.plan, task, world, actor))
     return agent
@@ -264,6 +289,7 @@ def seat(
 def finish(coroutine: Any) -> Any:
     """Return the result of a coroutine that never waits, even inside an event loop. Raises
     ``UsageError`` if it does."""
+    # A coroutine that never waits ends at its first step.
     try:
         coroutine.send(None)
     except StopIteration as end:
@@ -297,7 +323,10 @@ class Outcome:
 
 
 async def run(
-    tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: int = 8
+    tasks: Iterable[Task],
+    setup: Setup,
+    on_end: OnEnd,
+    concurrency: int = 8,
 ) -> Outcome:
     """Play every task, ``concurrency`` episodes at a time.
 

@@ -83,7 +83,10 @@ def with_defaults(content: Mapping[str, Json], shapes: Shapes, within: str = "")
 
 
 def _fields(
-    value: Json, field: str, rule: str, shapes: Shapes
+    value: Json,
+    field: str,
+    rule: str,
+    shapes: Shapes,
 ) -> Iterator[tuple[str, str, Json]]:
     """Dotted name, name in the table, and value of everything inside a value, outside first."""
     if field:

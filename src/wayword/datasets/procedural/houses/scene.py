@@ -198,7 +198,7 @@ class HousePainter(Painter):
 
     @property
     def name(self) -> str:
-        """Name in records: the checksum of the painter's own code and tables."""
+        """Name in records: the checksum of the table of looks."""
         return f"schematic:{checksum()}"
 
     def _build(self, scene: str) -> Mesh:

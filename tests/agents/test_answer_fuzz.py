@@ -31,6 +31,13 @@ there for took from 1 to over 100 s."""
         "</think>" * (HUGE // 8),
         "a" + " " * 30_000 + "</think>v1",
         "[[[" * 900,
+        "<function=" * 6_000,
+        "<tool_call>a" * 5_000,
+        '<invoke name="a">' * 3_000,
+        "tool_call a" + " " * 30_000 + "b",
+        "<｜tool▁call▁begin｜>a<｜tool▁sep｜>" * 2_000,
+        "{'a': " * 1_500,
+        "{'" + "}" * 7_000,
     ],
     ids=lambda text: f"{text[:12]!r}-{len(text)}".encode("ascii", "replace").decode(),
 )

@@ -35,6 +35,7 @@ from wayword.agents.legal import (
     pick,
     strip_marker,
 )
+from wayword.agents.written_calls import as_objects
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, RejectionKind
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
@@ -66,6 +67,10 @@ _TOKEN = re.compile(
 )
 """Special tokens of chat templates, which some servers leave in the text."""
 _FINAL_CHANNEL = "<|channel|>final<|message|>"  # gpt-oss: the answer after its analysis
+_JSON_START = re.compile(r"\s*(?:\{|\[\s*(?:[\[{\"\]\d-]|$))")
+"""The beginning of an object or a list; ``[stop]`` is an action in brackets."""
+_ESCAPED_SIGN = re.compile(r"(?<!\\)\\([_*#~\[\]{}()<>-])")
+"""A sign that is escaped as in Markdown: ``mug\\_1``. In JSON such an escape is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,8 @@ class Reply:
         if len(raw) > 2 * READ_ENDS:
             raw = raw[:READ_ENDS] + raw[-READ_ENDS:]
         text, reasoning = split_thought(sanitized(raw))
-        text = _without_tokens(text.rpartition(_FINAL_CHANNEL)[2])
+        text = as_objects(text.rpartition(_FINAL_CHANNEL)[2])
+        text = _ESCAPED_SIGN.sub(r"\1", _without_tokens(text))
         stops = [at for at in map(text.find, stop) if at >= 0]
         if stops:
             text = text[: min(stops)]
@@ -124,7 +130,7 @@ class Reply:
     @property
     def opens_json(self) -> bool:
         """True if the text begins as a JSON object or list, complete or not."""
-        return self.text.lstrip()[:1] in ("{", "[")
+        return _JSON_START.match(self.text) is not None
 
 
 def replies(
@@ -204,12 +210,15 @@ class AnswerFields:
         )
 
 
-def fields(text: str, names: Collection[str]) -> AnswerFields:
+def fields(
+    text: str, names: Collection[str], keys: Collection[str] = ()
+) -> AnswerFields:
     """Return the fields of an answer, from all its JSON objects and labeled lines.
 
     ``names`` are lower case; ``action_input`` also matches ``Action Input``, ``**ACTION INPUT:**``
-    and ``<action_input>``. Objects may be in prose or in a fence; a repeated object counts once. An
-    observation that the model invents after an action ends the answer.
+    and ``<action_input>``. ``keys`` are read from objects alone. Objects may be in prose or in a
+    fence; a repeated object counts once. An observation that the model invents after an action ends
+    the answer.
     """
     text = text[:LONGEST]
     values: dict[str, list[Json]] = {}
@@ -219,7 +228,8 @@ def fields(text: str, names: Collection[str]) -> AnswerFields:
         outside.append(text[end:start])
         end = object_end
         for name, given in value.pairs:
-            if name in names and given not in values.get(name, ()):
+            is_asked = name in names or name in keys
+            if is_asked and given not in values.get(name, ()):
                 values.setdefault(name, []).append(given)
     rest = FENCE.sub("", "\n".join([*outside, text[end:]]))
     labels = list(islice(_label_pattern(tuple(names)).finditer(rest), MOST_VALUES))
@@ -306,7 +316,9 @@ class _Object(dict[str, Any]):
 
 
 _WORD_GAP = re.compile(r"[\s_]+")
-_CALLED = frozenset({"action", "name", "tool", "function", "function_call"})
+_CALLED = frozenset(
+    {"action", "name", "tool", "tool_name", "function", "function_call"}
+)
 _CALL_ARGUMENTS = frozenset(
     {
         "argument",
@@ -497,9 +509,28 @@ def _object_schema(properties: Mapping[str, Json]) -> dict[str, Json]:
 
 ARGUMENT = "argument"  # JSON field with the text of actions that take free text
 MOST_LISTED = 200  # actions in an enumeration; above, a pattern, which is far shorter
+DEEPEST_ARGUMENT = (
+    5  # brackets around an argument that are opened; no real answer has more
+)
 MESSAGE_LENGTH = 200  # minimum limit on the characters of a message to other actors
 _ARGUMENT_FIELDS = tuple(sorted(_CALL_ARGUMENTS))
 """Fields of the argument. LangChain's form has the action's name and its input on two lines."""
+_FLAT_ARGUMENTS = (
+    "object",
+    "item",
+    "target",
+    "receptacle",
+    "container",
+    "destination",
+    "location",
+    "place",
+    "room",
+    "direction",
+    "message",
+    "text",
+)
+"""Keys of arguments beside the action, in the order in which actions take them:
+``{"action": "put", "object": "mug_1", "receptacle": "shelf_1"}``."""
 _SECTION_LINE = re.compile(r"( *)([A-Za-z]+): *(.*)")
 
 
@@ -572,7 +603,7 @@ class StrategyRecipe(AnswerForm):
         if (unreadable := reply.unreadable()) is not None:
             return StrategyAnswer(unreadable, {})
         keys = [field.key for field in self.fields]
-        read = fields(reply.text, {*keys, *_ARGUMENT_FIELDS})
+        read = fields(reply.text, {*keys, *_ARGUMENT_FIELDS}, _FLAT_ARGUMENTS)
         parts: dict[str, str] = {}
         texts: list[str] = []
         for section in self.sections:
@@ -592,13 +623,14 @@ class StrategyRecipe(AnswerForm):
         self, reply: Reply, read: AnswerFields, legal: Legal
     ) -> Action | Refusal:
         """Return the one action that an answer names, or the reason why there is none."""
-        words = [text for text in read.all(self.action.key) if isinstance(text, str)]
-        if len(words) > 1 or (
-            words and any(map(legal.whole, read.before.splitlines()))
-        ):
+        words = _actions_as_text(read.all(self.action.key))
+        arguments = read.all(*_ARGUMENT_FIELDS)
+        calls = [value for value in arguments if isinstance(value, dict)]
+        acts_before = words and any(map(legal.whole, read.before.splitlines()))
+        if len(words) > 1 or len(calls) > 1 or acts_before:
             return Refusal("several_actions", SEVERAL_ACTIONS)
         if words:
-            argument = _as_argument(read.all(*_ARGUMENT_FIELDS))
+            argument = _as_argument(arguments or read.all(*_FLAT_ARGUMENTS))
             with_argument = f"{words[0]}[{argument}]"
             if argument and legal.takes_text(words[0]):
                 return legal.read(with_argument)
@@ -612,8 +644,31 @@ class StrategyRecipe(AnswerForm):
             return Refusal("no_action", "the answer has no field 'action'")
         if reply.opens_json:
             return Refusal("no_action", BROKEN_JSON)
+        within_line = reply.text.split(f"{self.action.label}:")
+        if len(within_line) == 2:  # "Thought: near. Action: goto[mug_1]"
+            only = legal.whole(within_line[1])
+            if only is not None:
+                return only
         problem = "the answer has no line that begins with 'Action:'"
         return legal.read_unlabeled(reply.text) or Refusal("no_action", problem)
+
+
+def _actions_as_text(values: Sequence[Json]) -> list[str]:
+    """Return the actions of a field; ``["goto[a]"]`` and ``{"goto": "a"}`` hold one each."""
+    listed: list[Json] = []
+    for value in values:
+        if isinstance(value, list):
+            listed += value
+        else:
+            listed.append(value)
+    texts = []
+    for value in listed:
+        if isinstance(value, dict) and len(value) == 1:
+            [(verb, argument)] = value.items()
+            value = f"{verb}[{_as_argument(argument)}]"
+        if isinstance(value, str):
+            texts.append(value)
+    return texts
 
 
 def _as_text(value: Json) -> str:
@@ -623,12 +678,15 @@ def _as_text(value: Json) -> str:
     return "; ".join(f"{name}: {one_line(v, LONGEST)}" for name, v in value.items())
 
 
-def _as_argument(value: Json) -> str:
+def _as_argument(value: Json, depth: int = DEEPEST_ARGUMENT) -> str:
     """Return the text of an argument: an object's or a list's values, empty for ``N/A``."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
-        return ", ".join(filter(None, map(_as_argument, value)))
+        if not depth:
+            return ""
+        inner = [_as_argument(entry, depth - 1) for entry in value[:MOST_VALUES]]
+        return ", ".join(filter(None, inner))
     return "" if is_nothing(value) else one_line(value)
 
 
@@ -752,7 +810,8 @@ def read_choice(
     reply = Reply.of(answer)
     if (unreadable := reply.unreadable()) is not None:
         return unreadable
-    read = fields(reply.text, {"thought", "arrived", "final_answer", *_NAME_FIELDS})
+    names = {"thought", "arrived", "final_answer", *_NAME_FIELDS, *_ARGUMENT_FIELDS}
+    read = fields(reply.text, names)
     thought = read.line("thought")
     if read.values and not (read.is_json and thought):
         thought = one_line(f"{read.before} {thought}")
@@ -775,9 +834,9 @@ def read_choice(
         if objection and not any_ending:
             return reject(*objection)
         return NamedAnswer(thought, None)
-    names = [*legal, *(word for word in STOP_WORDS if word not in legal)]
+    options = [*legal, *(word for word in STOP_WORDS if word not in legal)]
     is_bare = not read.values and not reply.opens_json
-    picked = pick([*words, reply.text][0], names)
+    picked = pick([*words, reply.text][0], options)
     if isinstance(picked, str) and (words or is_bare):
         return NamedAnswer(thought, picked if picked in legal else None)
     if not words:
@@ -866,6 +925,10 @@ def _choice_words(answer: AnswerFields, legal: Collection[str]) -> list[str]:
     """Return the words for the name. Next to an input or a prediction, an action is the name of a
     tool, unless it is legal."""
     inputs, predictions, actions = map(answer.texts, _NAME_FIELDS)
+    calls = [
+        value for value in answer.all(*_ARGUMENT_FIELDS) if isinstance(value, dict)
+    ]
+    inputs += map(_as_argument, calls)
     actions = [words for words in actions if normalize(words) != _TOOL_NAME]
     if _stated([*inputs, *predictions]):
         actions = [words for words in actions if isinstance(pick(words, legal), str)]

@@ -47,7 +47,7 @@ MARKER = re.compile(r"^\s*(?:[-•]\s*|[*>]\s+|\d{1,3}\s*[.):](?!\d)\s*)")
 """A bullet or a number at the beginning of a line."""
 
 _END_PUNCTUATION = ".,;:!。，；！"
-_CLOSING = {"[": "]", "(": ")", "（": "）", "【": "】", "［": "］"}
+_CLOSING = {"[": "]", "(": ")", "{": "}", "（": "）", "【": "】", "［": "］"}
 _WORD = re.compile(r"[^\W_]+")
 _ARTICLES = re.compile(r"^(?:(?:the|a|an|my|your|to|towards?)\s+)+")
 _LEAD = re.compile(

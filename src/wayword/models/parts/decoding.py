@@ -6,12 +6,13 @@ and without the whitespace rule it repeats blanks inside the JSON.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any
 
 from wayword.core.episode import Json
@@ -24,6 +25,9 @@ _LONE_ESCAPE = re.compile(
 """A lone surrogate as a JSON escape, which hides in ASCII."""
 _MOST_BRACKETS = 30  # brackets that are tried as the beginning of a JSON value
 _LENIENT = json.JSONDecoder(strict=False)
+_PYTHON_DICT = re.compile(r"\{\s*'")
+_LAST_COMMA = re.compile(r",(?=\s*[}\]])")
+_LONGEST_DICT = 8_000  # characters of a Python dict that are parsed, as of an answer
 
 
 def json_values(
@@ -33,19 +37,40 @@ def json_values(
     decoder: json.JSONDecoder = _LENIENT,
 ) -> Iterator[tuple[Any, int, int]]:
     """Yield each outermost JSON value that begins with a bracket and fits, its start and end. The
-    limit on attempts bounds the time for text that is full of brackets."""
+    limit on attempts bounds the time for text that is full of brackets.
+
+    A comma after the last entry is ignored, and a value may be written as in Python.
+    """
     text = _LONE_ESCAPE.sub(r"\\ufffd", text)
+    text = _LAST_COMMA.sub(" ", text)  # of the same length: positions stay
     end = 0
     for _ in range(_MOST_BRACKETS):
         start = text.find(bracket, end)
         if start < 0:
             return
         end = start + 1
-        with suppress(ValueError, RecursionError):
-            value, after = decoder.raw_decode(text, start)
+        with suppress(ValueError, TypeError, RecursionError, MemoryError):
+            value, after = _decoded(text, start, decoder)
             if fits(value):
                 yield value, start, after
                 end = after
+
+
+def _decoded(text: str, start: int, decoder: json.JSONDecoder) -> tuple[Any, int]:
+    """Return the value that begins at ``start``, and its end. Raises ``ValueError`` and others of
+    the decoders if there is none."""
+    try:
+        return decoder.raw_decode(text, start)
+    except ValueError:
+        if not _PYTHON_DICT.match(text, start):
+            raise
+    longest = text[start : start + _LONGEST_DICT]
+    for closing in islice(re.finditer("}", longest), _MOST_BRACKETS):
+        with suppress(SyntaxError):
+            # A literal of texts, numbers and containers: no name is looked up, nothing runs.
+            value = ast.literal_eval(longest[: closing.end()])
+            return decoder.decode(json.dumps(value)), start + closing.end()
+    raise ValueError("neither JSON nor a Python dict")
 
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -286,7 +311,10 @@ _MARKS = tuple(
         (r"\A\s*(?:<\|(?:im_start|start_header_id)\|>assistant(?:<\|end_header_id\|>)?\s"
          r"|<\|assistant\|>|<｜Assistant｜>|<start_of_turn>model\s"
          r"|assistant(?:\n\n|:\s)|Assistant:\s)", ""),
-        # gpt-oss: channels, of which only `final` is the answer; some servers drop the marks
+        # gpt-oss: channels, of which only `final` is the answer; some servers drop the marks.
+        # A call of a function is an answer too: it is written as other models write theirs.
+        (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?(?:\s{0,9}to=functions\.(\w+)\s{0,9})?<\|channel\|>\w+\s*"
+         r"(?(1)|to=functions\.(\w+)).{0,80}?<\|message\|>", r"</think>[TOOL_CALLS]\1\2[ARGS]"),
         (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?<\|channel\|>final.*?<\|message\|>", "</think>"),
         (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?<\|channel\|>\w+.*?<\|message\|>", "<think>"),
         (r"\Aanalysis(.*?)assistantfinal", r"<think>\1</think>"),
@@ -322,7 +350,7 @@ _THINK_TAG = re.compile(
     re.I,
 )
 _ANSWER_TAG = re.compile(r"\s*<(answer|response|output)>(.*)</\1>\s*", re.I | re.DOTALL)
-"""A tag around the whole answer after the reasoning: Hunyuan, Ernie."""
+"""A tag around the whole answer: Hunyuan, Ernie, and models trained in the manner of R1."""
 
 
 def split_thought(text: str) -> tuple[str, str]:
@@ -360,9 +388,8 @@ def split_thought(text: str) -> tuple[str, str]:
         reasoning.append(text[end:])
     else:
         answer.append(text[end:])
-    if not end:
-        return text, ""
-    text = "".join(answer).strip()
+    if end:
+        text = "".join(answer).strip()
     if tagged := _ANSWER_TAG.fullmatch(text):
         text = tagged[2].strip()
     return text, "\n".join(reasoning).strip()

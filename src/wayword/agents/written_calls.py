@@ -1,0 +1,138 @@
+r"""Tool calls that a model wrote as text, as one JSON object each.
+
+    >>> as_objects("<function=goto><parameter=object>mug_1</parameter></function>")
+    '\n{"name": "goto", "arguments": {"object": "mug_1"}}\n'
+    >>> as_objects("Go left.")
+    'Go left.'
+
+Models that are trained on tools write a call in the form of their chat template, also where nobody
+offered them a tool. A server without a parser for that template leaves the call in the text. The
+forms are those of the published templates; each is one row of a table below.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wayword.core.episode import Json
+
+_PREFIX = r"(?:\w{1,20}:|｜DSML｜)?"  # of a tag
+_NAME = r"(?:functions?\.)?(?P<name>[\w.-]{1,80})"
+
+
+@dataclass(frozen=True, slots=True)
+class _TaggedCall:
+    """A call between tags, with each argument between tags of its own.
+
+    ``call`` has the groups ``name`` and ``body``; ``argument`` the groups ``key`` and ``value``.
+    """
+
+    call: re.Pattern[str]
+    argument: re.Pattern[str]
+
+    def objects(self, text: str) -> Iterator[tuple[int, int, str, dict[str, Json]]]:
+        for found in self.call.finditer(text):
+            arguments: dict[str, Json] = {
+                argument["key"]: argument["value"].strip()
+                for argument in self.argument.finditer(found["body"])
+            }
+            yield found.start(), found.end(), found["name"], arguments
+
+
+def _tagged(call: str, argument: str) -> _TaggedCall:
+    return _TaggedCall(re.compile(call, re.DOTALL), re.compile(argument, re.DOTALL))
+
+
+_TAGGED = (
+    # Qwen3-Coder
+    _tagged(
+        rf"<function={_NAME}>(?P<body>.{{0,4000}}?)</function>",
+        r"<parameter=(?P<key>[\w-]+)>(?P<value>.*?)</parameter>",
+    ),
+    # MiniMax, Anthropic, DeepSeek 3.2
+    _tagged(
+        rf'<{_PREFIX}invoke name="{_NAME}">(?P<body>.{{0,4000}}?)</{_PREFIX}invoke>',
+        rf'<{_PREFIX}parameter name="(?P<key>[\w-]+)"[^<>]*>(?P<value>.*?)</{_PREFIX}parameter>',
+    ),
+    # GLM; a call without arguments is the name alone
+    _tagged(
+        rf"<tool_call>\s*{_NAME}\s*(?P<body>(?:<arg_key>.{{0,4000}}?)?)</tool_call>",
+        r"<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>",
+    ),
+)
+_BEFORE_JSON = (
+    # Mistral; the marks of gpt-oss are brought into this form as well
+    rf"\[TOOL_CALLS\]\s*{_NAME}(?:\[CALL_ID\]\w+)?\[ARGS\]",
+    # gpt-oss, without the marks of its channels
+    rf"\bto={_NAME}\s[^{{\n]{{0,40}}\n?(?=\{{)",
+    # Kimi
+    rf"(?:<\|tool_call_begin\|>\s*)?{_NAME}(?::\d+)?\s*<\|tool_call_argument_begin\|>",
+    # DeepSeek, in its two versions
+    rf"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{_NAME}\s*```json",
+    rf"<｜tool▁call▁begin｜>{_NAME}<｜tool▁sep｜>",
+    # Chat pages that describe tools in the prompt
+    rf"<tool_use>\s*<name>{_NAME}</name>\s*<arguments>",
+)
+_HEADS = tuple(map(re.compile, _BEFORE_JSON))
+"""The head of a call whose arguments follow as a JSON object."""
+_FRAME = re.compile(
+    rf"</?{_PREFIX}(?:tool_calls?|function_calls|tool_use)>|</arguments>|<\|tool_calls?_(?:section_)?(?:begin|end)\|>"
+    r"|<｜tool▁calls?▁(?:begin|end)｜>|(?<=\})\s*```(?=\s*<｜)"
+)
+"""What stands around calls, and has no meaning of its own."""
+_SIGNS = (
+    "<function=",
+    "invoke name=",
+    "tool_call",
+    "[ARGS]",
+    "to=functions.",
+    "tool▁call",
+    "<tool_use>",
+)
+"""Texts without any of these have no written call."""
+_BLANKS = re.compile(r"\s+")
+_DECODER = json.JSONDecoder(strict=False)
+
+
+def as_objects(text: str) -> str:
+    """Return a text with each written call as a JSON object on a line of its own.
+
+    Other text stays as it is, and so do calls that end before they are complete.
+    """
+    if not any(sign in text for sign in _SIGNS):
+        return text
+    calls = sorted([*_tagged_calls(text), *_calls_before_json(text)])
+    pieces = []
+    end = 0
+    for start, call_end, written in calls:
+        if start < end:  # inside another call
+            continue
+        pieces += [text[end:start], written]
+        end = call_end
+    pieces.append(text[end:])
+    return _FRAME.sub("", "\n".join(pieces))
+
+
+def _tagged_calls(text: str) -> Iterator[tuple[int, int, str]]:
+    for form in _TAGGED:
+        for start, end, name, arguments in form.objects(text):
+            yield start, end, _object(name, arguments)
+
+
+def _calls_before_json(text: str) -> Iterator[tuple[int, int, str]]:
+    for head in _HEADS:
+        for found in head.finditer(text):
+            blanks = _BLANKS.match(text, found.end())
+            begin = blanks.end() if blanks else found.end()
+            try:
+                arguments, end = _DECODER.raw_decode(text, begin)
+            except (ValueError, RecursionError):
+                continue
+            yield found.start(), end, _object(found["name"], arguments)
+
+
+def _object(name: str, arguments: Json) -> str:
+    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)

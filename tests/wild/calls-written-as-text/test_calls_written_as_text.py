@@ -1,0 +1,53 @@
+"""Calls in the forms of chat templates, which a server left in the text of the answer."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from wayword.agents.answers import StrategyRecipe, read_choice
+from wayword.agents.legal import Legal
+from wayword.core.action import STOP, Action, ActionSpace, Rejection
+
+CASES = tomllib.loads(
+    (Path(__file__).parent / "cases.toml").read_text(encoding="utf-8")
+)["case"]
+LISTED = (
+    *(Action("goto", (name,)) for name in ("pot_1", "pan_1")),
+    Action("put", ("pot_1", "stove_1")),
+    STOP,
+)
+REACT = StrategyRecipe("Thought: why\nAction: what", "react")
+
+
+def reading_of_a_strategy(answer: str) -> str:
+    decided = REACT.decision(answer, Legal(ActionSpace(LISTED))).outcome
+    return decided.kind if isinstance(decided, Rejection) else str(decided.action)
+
+
+def reading_of_a_choice(answer: str) -> str:
+    chosen = read_choice(answer, ["pot_1", "pan_1"])
+    if isinstance(chosen, Rejection):
+        return chosen.kind
+    return f"goto[{chosen.choice}]"
+
+
+def test_each_form_of_a_call_is_read() -> None:
+    wrong = {}
+    for case in CASES:
+        result = reading_of_a_strategy(case["answer"])
+        if result != case["reads"]:
+            wrong[case["name"]] = (result, case["reads"])
+    assert not wrong
+
+
+def test_the_argument_of_a_call_is_a_choice_of_a_viewpoint() -> None:
+    in_tags = [case for case in CASES if case["reads"] == "goto[pot_1]"]
+    # A Python call, and words after a call, are forms of the strategies alone.
+    forms = [case for case in in_tags if "(object" not in case["answer"]]
+    wrong = {}
+    for case in forms:
+        result = reading_of_a_choice(case["answer"].replace("goto", "action_maker"))
+        if result != case["reads"]:
+            wrong[case["name"]] = result
+    assert not wrong

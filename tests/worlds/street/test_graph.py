@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 from collections import deque
 from pathlib import Path
 
@@ -63,6 +64,32 @@ def test_headings_become_whole_degrees_on_the_compass(tmp_path: Path) -> None:
     graph = load(*files(tmp_path, links=odd))
     assert [heading for heading, _ in graph.exits(0)] == [350, 10]
     assert [heading for heading, _ in graph.exits(1)] == [0, 5]
+
+
+ODD_NUMBERS = (
+    "-0",
+    "00.1",
+    "1.",
+    ".5",
+    "+7",
+    "1e-3",
+    " 2",
+    "1_0",
+    "-73.991273",
+    "0.1234567890123456789",
+)
+
+
+def test_numbers_are_those_of_float(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    numbers = [
+        *ODD_NUMBERS,
+        *(f"{rng.uniform(-90, 90):.{n % 16}f}" for n in range(100)),
+    ]
+    nodes = "".join(f"p{n},0,{number},0\n" for n, number in enumerate(numbers))
+    graph = load(*files(tmp_path, nodes=nodes, links="p0,0,p1\n"))
+    expected = [float(number) for number in numbers]
+    assert list(map(repr, graph.positions[:, 0].tolist())) == list(map(repr, expected))
 
 
 BAD_LINKS = {

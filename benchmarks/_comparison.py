@@ -54,13 +54,14 @@ CODE = {
 COMMANDS = {
     "list_agents": "list agents",
     "help": "--help",
-    "one_episode": "run random --on houses --limit 1 --max-steps 1 --out OUT",
-    "oracle_houses": "run oracle --on houses --limit 150 --out OUT",
+    "one_episode": "run random --on houses --limit 1 --first --max-steps 1 --out OUT",
+    "oracle_houses": "run oracle --on houses --limit 150 --first --out OUT",
     "oracle_r2r": "run oracle --on r2r:val_seen --out OUT",
-    "expert_household": "run expert --on household:valid_seen --limit 60 --out OUT",
-    "oracle_robothor": "run oracle --on robothor:train --limit 100 --out OUT",
+    "expert_household": "run expert --on household:valid_seen --limit 60 --first --out OUT",
+    "oracle_robothor": "run oracle --on robothor:train --limit 100 --first --out OUT",
 }
-"""Row -> arguments of ``wayword``; ``OUT`` is an empty folder."""
+"""Row -> arguments of ``wayword``; ``OUT`` is an empty folder. ``--first`` makes both commits play
+the same episodes: commits without this option always played the first ones."""
 ROWS = (*CODE, *COMMANDS)
 
 
@@ -75,6 +76,9 @@ def measure(name: str, sources: Path, cache: Path) -> float:
         command = [sys.executable, "-c", prologue + CODE[name]]
     else:
         arguments = COMMANDS[name].replace("OUT", out).split()
+        options = (sources / "wayword" / "cli" / "running.py").read_text()
+        if "--first" in arguments and "--first" not in options:
+            arguments.remove("--first")
         command = [sys.executable, "-m", "wayword", *arguments]
     environment = os.environ | {
         "PYTHONPATH": str(sources),

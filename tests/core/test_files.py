@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import random
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from wayword.core.files import Memo, cached_json
+from wayword.core.files import Memo, cached_json, parsed
 
 
 @pytest.fixture
@@ -95,3 +99,73 @@ def test_numbers_are_worked_out_once_and_damaged_lines_again(
     (cache / "a").write_text("in the way")
     assert number("a", 84) == 84
     assert made == ["a"]
+
+
+UNUSUAL_JSON = (
+    *(
+        b'{"a": 1, "a": 2}',
+        b"NaN",
+        b"[-Infinity]",
+        b"1e400",
+        b"1e-400",
+        b"-0",
+        b"-0.0",
+        b"01",
+    ),
+    *(
+        b"12345678901234567890123",
+        b"1" * 5000,
+        b"1.",
+        b".5",
+        b"+1",
+        b"1_0",
+        b"0x1",
+        b"[1,]",
+        b"",
+    ),
+    *(
+        b"[1] x",
+        b"\x0c[1]",
+        b'"a\x01b"',
+        b'"\x7f"',
+        b'"\\x"',
+        b'"\\/"',
+        b"'a'",
+        b"[1]\x00",
+    ),
+    *(
+        b'"\\ud83d\\ude00"',
+        b'"\\u00"',
+        b'"\xff"',
+        b'"\xc0\x80"',
+        b"/**/1",
+        b"\xef\xbb\xbf[1]",
+    ),
+    *(b"[" * 300 + b"]" * 300, b"[" * 300, '["é"]'.encode("utf-16"), b"{1: 2}", b"nul"),
+)
+
+
+@pytest.mark.parametrize("text", UNUSUAL_JSON)
+def test_json_is_what_the_standard_library_reads(text: bytes) -> None:
+    def result(parse: Callable[[bytes], Any]) -> str:
+        try:
+            return repr(parse(text))
+        except ValueError as error:
+            return f"refused: {error}"
+
+    def refuse(name: str) -> float:
+        raise ValueError(f"{name} is not valid in JSON")
+
+    expected = result(lambda text: json.loads(text, parse_constant=refuse))
+    assert result(parsed) == expected
+
+
+def test_numbers_are_those_of_the_standard_library() -> None:
+    rng = random.Random(0)
+    texts = [f"{rng.uniform(-90, 90):.{n % 25}f}" for n in range(2_000)]
+    texts += [
+        f"{rng.randrange(10 ** rng.randrange(1, 30))}e{rng.randrange(-340, 290)}"
+        for _ in range(2_000)
+    ]
+    listed = f"[{', '.join(texts)}]"
+    assert repr(parsed(listed)) == repr(json.loads(listed))

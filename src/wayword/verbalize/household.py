@@ -6,6 +6,7 @@ Templates only: ``sentences.toml`` for results, ``describe`` for a full observat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from wayword.core.action import ActionSpace
@@ -353,6 +354,7 @@ def spoken_room(room: str) -> str:
     return room.replace("_", " ")
 
 
+@lru_cache(maxsize=1_000)  # doors in view are described at every step
 def definite_room(room: str) -> str:
     """Return a room's name with its article: ``the living room``, but ``bedroom 2``."""
     words = spoken_room(room)

@@ -126,8 +126,11 @@ class Layout:
         return layout
 
     def near(self, x: float, y: float, distance: float) -> NearbyObstacles:
-        """Return everything that may stop a body within a distance (metres) of a point."""
-        # The distance is part of the key: bodies differ in radius and step.
+        """Return everything that may stop a body within a distance (metres) of a point, and
+        possibly more."""
+        # The distance is part of the key: bodies differ in radius and step. It is rounded up, so
+        # that steps whose lengths differ by rounding find the same cell.
+        distance = math.ceil(distance * 10) / 10
         cell = (math.floor(x / CELL_SIZE), math.floor(y / CELL_SIZE), distance)
         cached = self._near.get(cell)
         if cached is None:

@@ -10,7 +10,6 @@ in the scorers of the HAMT family and NavGPT's release.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import chain, groupby, pairwise, repeat
 from typing import Any
@@ -51,16 +50,27 @@ class IndoorScorer:
 
         Raises ``DataError`` if a viewpoint is not in the scene's graph.
         """
+        tasks = [task for task, _ in pairs]
+        walks = [walked_places(*pair, "viewpoint") for pair in pairs]
+        scores = self.score_walks(dataset, tasks, walks)
+        for row, (task, trajectory) in zip(scores, pairs, strict=True):
+            if row:
+                row |= _object_scores(dataset, task, trajectory, row)
+        return scores
+
+    def score_walks(
+        self, dataset: Dataset, tasks: Sequence[Task], walks: Sequence[Sequence[str]]
+    ) -> list[dict[str, float]]:
+        """Return the metrics of walks through places, as :meth:`score`, without an object's."""
         # Test splits publish no reference paths: their episodes have no scores.
-        scored = [n for n, (task, _) in enumerate(pairs) if _path(task)]
-        scores: list[dict[str, float]] = [{} for _ in pairs]
-        if not scored:
-            return scores
-        columns = measure(align(dataset, [pairs[n] for n in scored]))
-        table = zip(*(column.tolist() for column in columns.values()), strict=True)
-        for number, values in zip(scored, table, strict=True):
-            scores[number] = dict(zip(columns, values, strict=True))
-            scores[number] |= _object_scores(dataset, *pairs[number], scores[number])
+        scored = [n for n, task in enumerate(tasks) if _path(task)]
+        scores: list[dict[str, float]] = [{} for _ in tasks]
+        if scored:
+            chosen = [tasks[n] for n in scored]
+            columns = measure(align(dataset, chosen, [walks[n] for n in scored]))
+            table = zip(*(column.tolist() for column in columns.values()), strict=True)
+            for number, values in zip(scored, table, strict=True):
+                scores[number] = dict(zip(columns, values, strict=True))
         return scores
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
@@ -84,10 +94,12 @@ class IndoorScorer:
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
         """Count moves that follow no edge, and a wrong start as one. Staying is not a move."""
-        neighbors = _graph(dataset, task).adjacent
-        for place in places:
-            neighbors[place]  # raises KeyError
-        jumps = sum(a != b and b not in neighbors[a] for a, b in pairwise(places))
+        graph = _graph(dataset, task)
+        jumps = 0
+        if not graph.moves.issuperset(pairwise(places)) or len(places) == 1:
+            for place in places:
+                graph.index[place]  # raises KeyError
+            jumps = sum(move not in graph.moves for move in pairwise(places))
         return jumps + int(places[0] != task.episode.start["viewpoint"])
 
 
@@ -157,33 +169,33 @@ def measure(batch: Alignment) -> dict[str, Floats]:
     }
 
 
-def align(dataset: Dataset, pairs: Sequence[Pair]) -> Alignment:
+def align(
+    dataset: Dataset, tasks: Sequence[Task], walks: Sequence[Sequence[str]]
+) -> Alignment:
     """Measure the walks against their references. Same errors as :meth:`IndoorScorer.score`.
 
     The dataset's own shortest length (metres), if given, replaces the graph's.
     """
+    scenes = [task.episode.scene for task in tasks]
     graphs: dict[str, ViewpointGraph] = {}
-    for task, _ in pairs:
-        if task.episode.scene not in graphs:
-            graphs[task.episode.scene] = _graph(dataset, task)
-    numbers = {scene: number for number, scene in enumerate(graphs)}
-    owners = [graphs[task.episode.scene] for task, _ in pairs]
-    walks = [walked_places(*pair, "viewpoint") for pair in pairs]
-    golds = [_path(task) for task, _ in pairs]
+    for scene, task in zip(scenes, tasks, strict=True):
+        if scene not in graphs:
+            graphs[scene] = _graph(dataset, task)
+    owners = [graphs[scene] for scene in scenes]
+    golds = [_path(task) for task in tasks]
     # Runs score their episodes one by one, tables and predictions in batches.
-    batch = _align_one(owners[0], walks[0], golds[0]) if len(pairs) == 1 else None
+    batch = _align_one(owners[0], walks[0], golds[0]) if len(tasks) == 1 else None
     if batch is None:
+        numbers = {scene: number for number, scene in enumerate(graphs)}
         batch = paths.align(
             [graph.distances for graph in graphs.values()],
-            [numbers[task.episode.scene] for task, _ in pairs],
-            _indices(owners, walks, "path", pairs),
-            _indices(owners, golds, "reference", pairs),
+            [numbers[scene] for scene in scenes],
+            _indices(owners, walks, "path", tasks),
+            _indices(owners, golds, "reference", tasks),
         )
-    shortest = [getattr(task.reference, "shortest", None) for task, _ in pairs]
     # A split may publish shortest lengths of its own, which replace those of the graph.
-    published = np.array(
-        [math.nan if metres is None else metres for metres in shortest]
-    )
+    shortest = [getattr(task.reference, "shortest", None) for task in tasks]
+    published = np.array(shortest, dtype=np.float64)  # None becomes NaN
     np.copyto(batch.shortest, published, where=~np.isnan(published))
     return batch
 
@@ -204,7 +216,7 @@ def _indices(
     graphs: Sequence[ViewpointGraph],
     walks: Sequence[Sequence[str]],
     source: str,
-    pairs: Sequence[Pair],
+    tasks: Sequence[Task],
 ) -> Paths:
     """Return the walks as indices of places, without consecutive repeats. Raises ``DataError`` for
     the first viewpoint that is not in its scan."""
@@ -217,7 +229,7 @@ def _indices(
     if flat.min() < 0:
         episode, graph, name = next(
             (task.episode, graph, name)
-            for (task, _), graph, walk in zip(pairs, graphs, walks, strict=True)
+            for task, graph, walk in zip(tasks, graphs, walks, strict=True)
             for name in walk
             if name not in graph.index
         )

@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ from wayword.core.files import parse_at, parsed, read_bytes, read_json_lines
 from wayword.core.game import Game
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
-from wayword.metrics.scoring import Pair, PlaceScorer, scorer
+from wayword.metrics.scoring import Pair, PlaceScorer, WalkScorer, scorer
 from wayword.worlds.indoor.world import ObjectReference
 
 NAMES = ("instr_id", "id", "episode_id", "instruction_id", "route_id", "path_id")
@@ -52,30 +52,57 @@ LISTS = (
     *("preds", "outputs", "trajectories", "data"),
 )
 """Names of the list or mapping of records in a file that is one object."""
+SOURCES = (*PLACES, "actions")
 ACTION = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\[(.*)\])?\s*", re.DOTALL)
+
+
+Walk = list[str] | Trajectory
+"""The places of a walk; a trajectory where actions were replayed or an object is sought."""
 
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """A prediction file matched with a split of ``of`` episodes. ``pairs`` are in the file's order,
-    ``illegal_moves`` parallel to them."""
+    """A prediction file matched with a split of ``of`` episodes.
 
-    pairs: list[Pair] = field(default_factory=list)
-    illegal_moves: list[int] = field(default_factory=list)
-    of: int = 0
+    ``tasks`` are in the file's order, ``walks`` and ``illegal_moves`` parallel to them. ``place``
+    is the field of a place in poses.
+    """
+
+    place: str
+    of: int
+    tasks: list[Task]
+    walks: list[Walk]
+    illegal_moves: list[int]
 
     @property
     def missing(self) -> int:
         """Episodes of the split without a prediction."""
-        return self.of - len(self.pairs)
+        return self.of - len(self.tasks)
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """Every task with its walk as a trajectory."""
+        pairs: list[Pair] = []
+        for task, walk in zip(self.tasks, self.walks, strict=True):
+            if isinstance(walk, list):
+                walk = trajectory_from_places(task.episode.id, walk, self.place)
+            pairs.append((task, walk))
+        return pairs
 
     def score(self, dataset: Dataset) -> list[dict[str, float]]:
         """Return family metrics, ``steps`` and ``illegal_moves`` of each pair, in order."""
-        scores = scorer(dataset.family).score(dataset, self.pairs)
-        for row, (_, trajectory), illegal in zip(
-            scores, self.pairs, self.illegal_moves, strict=True
-        ):
-            row |= {"steps": len(trajectory.steps), "illegal_moves": illegal}
+        by = scorer(dataset.family)
+        walks = [walk for walk in self.walks if isinstance(walk, list)]
+        # Making steps of a walk takes longer than scoring it.
+        if isinstance(by, WalkScorer) and len(walks) == len(self.walks):
+            scores = by.score_walks(dataset, self.tasks, walks)
+            steps = [len(walk) - 1 for walk in walks]
+        else:
+            pairs = self.pairs
+            scores = by.score(dataset, pairs)
+            steps = [len(trajectory.steps) for _, trajectory in pairs]
+        for row, *counts in zip(scores, steps, self.illegal_moves, strict=True):
+            row["steps"], row["illegal_moves"] = counts
         return scores
 
 
@@ -113,41 +140,19 @@ def trajectory_from_actions(
 def read(path: Path, dataset: Dataset) -> Predictions:
     """Read a prediction file against the episodes of ``dataset``. Raises ``DataError`` with file,
     record and field for anything that cannot be scored."""
-    predictions = Predictions(of=len(dataset.tasks))
-    judge = scorer(dataset.family)
-    by_places = None
-    if isinstance(judge, PlaceScorer):
-        by_places = judge
-    by_id = {task.episode.id: task for task in dataset.tasks}
-    # Some files name a path instead of one of its instructions.
-    by_path: dict[str, Task] = {}
-    for task in dataset.tasks:  # 5593_0, 5593_1 … : the first one represents path 5593
-        by_path.setdefault(task.episode.id.rpartition("_")[0], task)
-    # An episode that is predicted twice would count twice in every mean.
-    used: dict[str, str] = {}
+    reader = _Reader(path, dataset)
     collecting = gc.isenabled()
     gc.disable()  # collection would take longer than reading, and free nothing
     try:
-        for where, record in _records(path):
-            _refuse_positions(path, where, record)
-            task = _task(path, where, record, dataset, by_id, by_path)
-            name = task.episode.id
-            if name in used:
-                raise DataError(
-                    path, where, f"repeats episode {name!r} of {used[name]}"
-                )
-            used[name] = where
-            trajectory, illegal = _trajectory(
-                path, where, record, dataset, task, by_places
-            )
-            predictions.pairs.append((task, trajectory))
-            predictions.illegal_moves.append(illegal)
+        found = [reader.read(where, record) for where, record in _records(path)]
     finally:
         if collecting:
             gc.enable()
-    if not predictions.pairs:
+    if not found:
         raise DataError(path, "", "contains no predictions")
-    return predictions
+    tasks, walks, illegal = map(list, zip(*found, strict=True))
+    of = len(dataset.tasks)
+    return Predictions(dataset.family.place, of, tasks, walks, illegal)
 
 
 def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -209,113 +214,140 @@ def _named_records(path: Path, value: Any) -> Iterator[tuple[str, Any]]:
             yield f"record {number}", record
 
 
-def _refuse_positions(path: Path, where: str, record: Mapping[str, Any]) -> None:
-    """Raise ``DataError`` for a walk in metres, as VLN-CE's prediction files have it."""
-    walk = next((record[name] for name in PLACES if name in record), None)
-    if not isinstance(walk, list) or not walk:
-        return
-    first = position = walk[0]
-    if isinstance(first, dict):
-        position = first.get("position")
-    if not isinstance(position, list) or not position:
-        return
-    if all(isinstance(metres, int | float) for metres in position):
-        problem = f"has positions in metres, not viewpoints: {_short(first)}"
-        remedy = "map each position to its nearest viewpoint, and write those"
-        raise DataError(path, where, problem, remedy)
+class _Reader:
+    """Reads the records of a file against the episodes of a dataset."""
 
+    def __init__(self, path: Path, dataset: Dataset) -> None:
+        self._path = path
+        self._dataset = dataset
+        self._judge: PlaceScorer | None = None
+        judge = scorer(dataset.family)
+        if isinstance(judge, PlaceScorer):
+            self._judge = judge
+        self._by_id = {task.episode.id: task for task in dataset.tasks}
+        # Some files name a path instead of one of its instructions.
+        self._by_path: dict[str, Task] = {}
+        for name, task in self._by_id.items():  # 5593_0 is the first one of path 5593
+            self._by_path.setdefault(name.rpartition("_")[0], task)
+        # An episode that is predicted twice would count twice in every mean.
+        self._used: dict[str, str] = {}
 
-def _task(
-    path: Path,
-    where: str,
-    record: dict[str, Any],
-    dataset: Dataset,
-    by_id: Mapping[str, Task],
-    by_path: Mapping[str, Task],
-) -> Task:
-    name = next((name for name in NAMES if name in record), None)
-    if name is None:
-        raise DataError(path, where, f"has none of the fields {', '.join(NAMES)}")
-    value = record[name]
-    at = f"{where}, field {name!r}"
-    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise DataError(path, at, f"is not an id: {_short(value)}")
-    task = by_id.get(str(value)) or by_path.get(str(value))
-    if task is None:
-        hint = ""
-        if len(by_id) < 50:  # among thousands, a similar id is no help
-            hint = suggest(str(value), list(by_id))
-        problem = f"{_short(value)} is not an episode of {dataset.split or 'the split'}"
-        raise DataError(path, at, problem, hint or "name its split with --on")
-    # A wrong scene means that ids are of another split.
-    scan = record.get("scan", task.episode.scene)
-    if scan != task.episode.scene:
-        problem = (
-            f"{_short(scan)}, but episode {task.episode.id} is in {task.episode.scene}"
-        )
-        raise DataError(path, f"{where}, field 'scan'", problem)
-    return task
+    def read(self, where: str, record: dict[str, Any]) -> tuple[Task, Walk, int]:
+        """Return the task of a record, its walk, and the number of illegal moves."""
+        source = next(filter(record.__contains__, SOURCES), "")
+        value = record.get(source)
+        places = _pose_places(value)
+        if not places:
+            self._refuse_positions(where, value)
+        task = self._task(where, record)
+        name = task.episode.id
+        if name in self._used:
+            problem = f"repeats episode {name!r} of {self._used[name]}"
+            raise DataError(self._path, where, problem)
+        self._used[name] = where
+        if not source:
+            problem = "has none of the fields trajectory, path, actions"
+            raise DataError(self._path, where, problem)
+        at = f"{where}, field {source!r}"
+        if not isinstance(value, list):
+            raise DataError(self._path, at, f"must be a list, got {_short(value)}")
+        if source == "actions":
+            return task, *self._replayed(at, task, value)
+        if self._judge is None:
+            problem = "cannot be scored: this dataset needs the field 'actions'"
+            raise DataError(self._path, at, problem)
+        places = places or _listed_places(self._path, at, value)
+        if not places:
+            raise DataError(self._path, at, "must contain at least the start")
+        try:
+            illegal = self._judge.illegal_moves(self._dataset, task, places)
+        except KeyError as error:
+            problem = f"{_short(error.args[0])} is not a place in {task.episode.scene}"
+            raise DataError(self._path, at, problem) from None
+        walk = [place for place, _ in groupby(places)]  # turning in place is no move
+        if isinstance(task.reference, ObjectReference):
+            return task, self._search(where, record, task, walk), illegal
+        return task, walk, illegal
 
+    def _refuse_positions(self, where: str, walk: Any) -> None:
+        """Raise ``DataError`` for a walk in metres, as VLN-CE's prediction files have it."""
+        if not isinstance(walk, list) or not walk:
+            return
+        first = position = walk[0]
+        if isinstance(first, dict):
+            position = first.get("position")
+        if not isinstance(position, list) or not position:
+            return
+        if all(isinstance(metres, int | float) for metres in position):
+            problem = f"has positions in metres, not viewpoints: {_short(first)}"
+            remedy = "map each position to its nearest viewpoint, and write those"
+            raise DataError(self._path, where, problem, remedy)
 
-def _trajectory(
-    path: Path,
-    where: str,
-    record: dict[str, Any],
-    dataset: Dataset,
-    task: Task,
-    judge: PlaceScorer | None,
-) -> tuple[Trajectory, int]:
-    name = next((name for name in (*PLACES, "actions") if name in record), None)
-    if name is None:
-        raise DataError(path, where, "has none of the fields trajectory, path, actions")
-    at = f"{where}, field {name!r}"
-    value = record[name]
-    if not isinstance(value, list):
-        raise DataError(path, at, f"must be a list, got {_short(value)}")
-    if name == "actions":
-        actions = [_action(path, at, number, item) for number, item in enumerate(value)]
-        trajectory = trajectory_from_actions(dataset, task.episode, actions)
+    def _task(self, where: str, record: dict[str, Any]) -> Task:
+        name = next(filter(record.__contains__, NAMES), None)
+        if name is None:
+            problem = f"has none of the fields {', '.join(NAMES)}"
+            raise DataError(self._path, where, problem)
+        value = record[name]
+        at = f"{where}, field {name!r}"
+        if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+            raise DataError(self._path, at, f"is not an id: {_short(value)}")
+        task = self._by_id.get(str(value)) or self._by_path.get(str(value))
+        if task is None:
+            hint = ""
+            if len(self._by_id) < 50:  # among thousands, a similar id is no help
+                hint = suggest(str(value), list(self._by_id))
+            split = self._dataset.split or "the split"
+            problem = f"{_short(value)} is not an episode of {split}"
+            raise DataError(self._path, at, problem, hint or "name its split with --on")
+        # A wrong scene means that ids are of another split.
+        scene = task.episode.scene
+        scan = record.get("scan", scene)
+        if scan != scene:
+            problem = f"{_short(scan)}, but episode {task.episode.id} is in {scene}"
+            raise DataError(self._path, f"{where}, field 'scan'", problem)
+        return task
+
+    def _replayed(
+        self, at: str, task: Task, items: list[Any]
+    ) -> tuple[Trajectory, int]:
+        """Return the trajectory of a record's actions, and the number of rejected ones."""
+        actions = [_action(self._path, at, *item) for item in enumerate(items)]
+        trajectory = trajectory_from_actions(self._dataset, task.episode, actions)
         decisions = [step.decision for step in trajectory.steps]
         return trajectory, sum(isinstance(each, Rejection) for each in decisions)
-    if judge is None:
-        raise DataError(
-            path, at, "cannot be scored: this dataset needs the field 'actions'"
-        )
-    places = _pose_places(value) or _listed_places(path, at, value)
-    if not places:
-        raise DataError(path, at, "must contain at least the start")
-    try:
-        illegal = judge.illegal_moves(dataset, task, places)
-    except KeyError as error:
-        problem = f"{_short(error.args[0])} is not a place in {task.episode.scene}"
-        raise DataError(path, at, problem) from None
-    walk = [place for place, _ in groupby(places)]  # turning in place is not a move
-    key = dataset.family.place
-    trajectory = trajectory_from_places(task.episode.id, walk, key)
-    field_name = next((name for name in OBJECTS if record.get(name) is not None), "")
-    if field_name and isinstance(task.reference, ObjectReference):
-        value = record[field_name]
-        if isinstance(value, bool) or not isinstance(value, str | int):
-            at = f"{where}, field {field_name!r}"
-            raise DataError(path, at, f"is not an object's id: {_short(value)}")
-        stop = Decision(Action("stop", (str(value),)))
-        trajectory.steps.append(Step("agent", {}, stop, Feedback(), {key: walk[-1]}))
-    return trajectory, illegal
+
+    def _search(
+        self, where: str, record: dict[str, Any], task: Task, walk: list[str]
+    ) -> Trajectory:
+        """Return a walk to an object, with a stop that names it if the record does."""
+        key = self._dataset.family.place
+        trajectory = trajectory_from_places(task.episode.id, walk, key)
+        name = next((name for name in OBJECTS if record.get(name) is not None), "")
+        if name:
+            value = record[name]
+            if isinstance(value, bool) or not isinstance(value, str | int):
+                problem = f"is not an object's id: {_short(value)}"
+                raise DataError(self._path, f"{where}, field {name!r}", problem)
+            stop = Decision(Action("stop", (str(value),)))
+            pose = {key: walk[-1]}
+            trajectory.steps.append(Step("agent", {}, stop, Feedback(), pose))
+        return trajectory
 
 
-def _pose_places(items: list[Any]) -> list[str]:
+def _pose_places(items: Any) -> list[str]:
     """Return the places of a walk of poses, as most files have it; empty for other forms."""
+    # Only numbers can be subtracted, and only texts be joined. Looking at the type of each value
+    # takes three times as long.
+    places = []
     try:
-        places, *angles = zip(*items, strict=True)
-    except (TypeError, ValueError):
+        for place, heading, elevation in items:
+            heading - elevation
+            places.append(place)
+        "".join(places)
+    except (TypeError, ValueError, OverflowError):
         return []
-    # Exact types of a whole column at once: item by item, this takes a third of reading a file.
-    is_pose = set(map(type, chain(*angles))) <= {int, float}
-    is_named = set(map(type, places)) == {str}
-    has_lists = set(map(type, items)) == {list} and 0 < len(angles) <= 2
-    if is_pose and is_named and has_lists:
-        return list(places)
-    return []
+    return places
 
 
 def _listed_places(path: Path, at: str, items: Sequence[Any]) -> list[str]:

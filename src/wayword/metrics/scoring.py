@@ -100,6 +100,16 @@ class PlaceScorer(Protocol):
         a place that is not in the scene."""
 
 
+@runtime_checkable
+class WalkScorer(PlaceScorer, Protocol):
+    """A scorer that needs no more than the places of a walk."""
+
+    def score_walks(
+        self, dataset: Dataset, tasks: Sequence[Task], walks: Sequence[Sequence[str]]
+    ) -> list[dict[str, float]]:
+        """Return the metrics of the walk of each task, in order."""
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Score of an episode as if it ended now: ``met`` of ``parts`` goal conditions hold, and the

@@ -458,7 +458,7 @@ def score(
     dataset = open_dataset(plan)
     predicted = predictions.read(file, dataset)
     scores = predicted.score(dataset)
-    names = [task.episode.id for task, _ in predicted.pairs]
+    names = [task.episode.id for task in predicted.tasks]
     # What the file lacks, and what it asks of the world in vain.
     notices = []
     if predicted.missing:
@@ -481,10 +481,10 @@ def score(
         return Report("\n".join(lines), tuple(notices))
     # Intervals count clusters of dependent episodes.
     clusters = dataset.clusters or INDEPENDENT
-    owners: list[Hashable] = [clusters.of_task(task) for task, _ in predicted.pairs]
+    owners: list[Hashable] = [clusters.of_task(task) for task in predicted.tasks]
     unit = cluster or clusters.unit
     if cluster == "scene":
-        owners = [task.episode.scene for task, _ in predicted.pairs]
+        owners = [task.episode.scene for task in predicted.tasks]
     row = summarize(
         file.name,
         scores,

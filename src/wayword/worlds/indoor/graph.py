@@ -73,6 +73,12 @@ class ViewpointGraph:
             ends[self.ids[start]].append(self.ids[end])
         return {name: tuple(each) for name, each in ends.items()}
 
+    @cached_property
+    def moves(self) -> frozenset[tuple[str, str]]:
+        """Every two viewpoints that are one step apart, and every viewpoint with itself."""
+        moves = [(a, b) for a, ends in self.adjacent.items() for b in (a, *ends)]
+        return frozenset(moves)
+
     def distance(self, start: str, end: str) -> float:
         """Return the geodesic distance in metres."""
         return float(self.distances[self.index[start], self.index[end]])

@@ -36,8 +36,10 @@ class Access:
         path_token = connection.path_params.get("token", "")
         if not self._token:
             return not path_token
+        # As a header, or in the path for clients that cannot set headers.
         header = connection.headers.get("authorization", "")
         token = header.removeprefix("Bearer ").strip() or path_token
+        # In constant time: the comparison tells nothing about the token.
         return secrets.compare_digest(token.encode(), self._token.encode())
 
 
@@ -68,5 +70,6 @@ class EitherSlash:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         path = scope.get("path", "")
         if len(path) > 1 and path.endswith("/"):
+            # The root is a slash itself and stays.
             scope = {**scope, "path": path.rstrip("/") or "/"}
         await self._app(scope, receive, send)

@@ -30,6 +30,7 @@ Info = dict[str, Json]
 
 def check_include(names: Sequence[str]) -> tuple[str, ...]:
     """Validate names of fields for ``info``. Raises ``UsageError`` for an unknown one."""
+    # A text is a sequence of letters, so it would pass the loop as unknown names.
     if isinstance(names, str):
         raise UsageError(
             f"include must be a list of names, got {names!r}: write [{names!r}]"
@@ -52,6 +53,7 @@ class TaskGame(Game):
         self._plans: dict[str, list[Action] | None] = {}  # to the end, in reverse order
         self._planned_steps = 0  # steps of the trajectory that ``_plans`` accounts for
         self._standing: tuple[int, Standing | None] = -1, None
+        # Actors with instructions of their own do different tasks.
         own_tasks = isinstance(task.episode.extra.get("instructions"), Mapping)
         self.has_shared_task = len(self.world.actors) > 1 and not own_tasks
         """True if several actors know the task, so that each could do it alone."""
@@ -61,6 +63,7 @@ class TaskGame(Game):
 
     def act(self, actor: str, decision: Decision | Rejection) -> Step:
         """Carry out a decision, counting the conditions that the actor met."""
+        # Standings take time, so they are measured only where actors share the task.
         before = self.standing() if self.has_shared_task else None
         step = super().act(actor, decision)
         if before is not None and (after := self.standing()) is not None:
@@ -80,11 +83,13 @@ class TaskGame(Game):
     def standing(self) -> Standing | None:
         """Current standing of the episode; None if its answer is not public."""
         trajectory = self.trajectory
+        # Once per step: nothing else changes the standing.
         if self._standing[0] == len(trajectory.steps):
             return self._standing[1]
         dataset = self.dataset
         family = self.dataset.family
         judge = scorer(family)
+        # A family that judges states has no need for a full set of scores.
         if isinstance(judge, Judged):
             standing = judge.standing(dataset, self.task, self.world)
         else:
@@ -94,6 +99,7 @@ class TaskGame(Game):
                 trajectory.steps,
                 self.world.state(),
             )
+            # Other families score the trajectory as if it ended here.
             (scores,) = judge.score(dataset, [(self.task, current)])
             success = scores.get(family.success)
             standing = None
@@ -107,6 +113,7 @@ class TaskGame(Game):
         """The expert's next action from here; None if there is no expert or no solution."""
         if self.over(actor):
             return None
+        # One expert per actor, as each has its own plan.
         if actor not in self._experts:
             self._experts[actor] = _Expert(self, actor)
         action = self._experts[actor].next()
@@ -118,6 +125,7 @@ class TaskGame(Game):
         long as the expert is followed."""
         if self.over(actor):
             return 0
+        # New steps since the last question either follow a plan or make it worthless.
         for step in self.trajectory.steps[self._planned_steps :]:
             # A plan stays valid while it is followed; that of other actors does not.
             if isinstance(step.decision, Decision):
@@ -128,8 +136,11 @@ class TaskGame(Game):
         if actor not in self._plans:
             world = copied(self.world)
             actions = None
+            # The plan is played in a copy; the expert may fail or not know the task.
             with suppress(PlanningFailed, UsageError):
                 if (expert := self.plan(world, actor)) is not None:
+                    # Reversed, so that a step that follows the plan is taken off its
+                    # end.
                     actions = list(Game(world).actions(actor, expert))[::-1]
             self._plans[actor] = actions
         actions = self._plans[actor]
@@ -138,6 +149,7 @@ class TaskGame(Game):
     def plan(self, world: World, actor: str) -> ActionPlan | None:
         """The expert's plan from here; None if the dataset has no solution of that kind."""
         dataset = self.dataset
+        # The first of them that the dataset has.
         for kind in EXPERT_SOLUTIONS:
             if kind in dataset.solutions:
                 return dataset.plan(self.task, world, actor, kind)
@@ -146,6 +158,7 @@ class TaskGame(Game):
     def clone(self) -> Self:
         """Return an independent copy, with the rest of each plan."""
         other = super().clone()
+        # Experts belong to the other game's world; they are made again when asked.
         other._experts = {}
         other._plans = {
             name: actions and list(actions) for name, actions in self._plans.items()
@@ -161,6 +174,7 @@ class TaskGame(Game):
         rules: Callable[[], str],
     ) -> Info:
         """An actor's info after a turn, with the entries that ``include`` requests."""
+        # Success is only known once the episode has ended.
         standing = self.standing() if self.ended else None
         info: Info = {
             "episode": self.task.episode.id,
@@ -200,9 +214,11 @@ class _Expert:
     def next(self) -> Action | None:
         """Return the next action; None if the expert has no solution."""
         new_steps = self._game.trajectory.steps[self._steps :]
+        # Asked twice without a step between: the same answer.
         if self._action is not None and not new_steps:
             return self._action
         self._steps += len(new_steps)
+        # The turns of this actor that followed the advice.
         advised = [
             step.feedback
             for step in new_steps
@@ -210,9 +226,12 @@ class _Expert:
             and getattr(step.decision, "action", None) == self._action
         ]
         try:
+            # Only one new step, and that as advised: the plan continues with its
+            # feedback.
             if self._plan is not None and len(new_steps) == len(advised) == 1:
                 self._action = self._plan.send(advised[0])
             else:
+                # Anything else changes the situation: a new plan from here.
                 self._plan = self._game.plan(self._game.world, self._actor)
                 self._action = None
                 if self._plan is not None:

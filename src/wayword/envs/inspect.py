@@ -30,6 +30,7 @@ def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         """Play the episode of a sample."""
+        # One environment per sample; the dataset is shared.
         env = make(name, dataset=dataset, **options)
         observation, _ = env.reset(episode=str(state.sample_id))
         rules = ChatMessageSystem(content=env.view.rules())
@@ -42,9 +43,11 @@ def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
                 break  # a limit of Inspect's ended the chat
             # In a thread: a step may take seconds, and other samples wait in this loop.
             observation, _, terminated, truncated, _ = await asyncio.to_thread(
-                env.step, answer
+                env.step,
+                answer,
             )
             state.messages.append(ChatMessageUser(content=str(observation)))
+        # Scoring may replay the expert, so it runs in a thread as well.
         pairs = [(env.game.task, env.trajectory())]
         (state.metadata["scores"],) = await asyncio.to_thread(score, env.dataset, pairs)
         return state
@@ -59,16 +62,23 @@ def family(keys: Sequence[str], success: str) -> Any:
     async def judge(state: TaskState, target: Any) -> Score:
         """Return the scores that the solver left in the sample."""
         scores = state.metadata.get("scores", {})
+        # Only the metrics that the episode has.
         value = {key: float(scores[key]) for key in keys if key in scores}
         return Score(
-            value=value, answer=state.output.completion, explanation=f"by {success}"
+            value=value,
+            answer=state.output.completion,
+            explanation=f"by {success}",
         )
 
     return judge
 
 
 def episodes_task(
-    dataset: str, split: str, count: int, max_steps: int | None, data: str | None
+    dataset: str,
+    split: str,
+    count: int,
+    max_steps: int | None,
+    data: str | None,
 ) -> Task:
     """The first ``count`` episodes of a split, by default the dataset's default split."""
     name = f"{dataset}:{split}" if split else dataset

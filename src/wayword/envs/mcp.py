@@ -67,6 +67,7 @@ def tool_text(value: Any) -> str:
     >>> tool_text({"name": "goto", "arguments": {"place": "kitchen"}})
     '{"action": "goto", "arguments": ["kitchen"]}'
     """
+    # A text is taken as it is unless it looks like JSON.
     if isinstance(value, str):
         text = value.strip()
         if text[:1] not in JSON_STARTS and text != "null":
@@ -77,6 +78,7 @@ def tool_text(value: Any) -> str:
             return text
     if value is None:
         return ""
+    # Some clients wrap a single argument in a list.
     if isinstance(value, list) and len(value) == 1:
         return tool_text(value[0])
     if isinstance(value, Mapping):
@@ -86,11 +88,14 @@ def tool_text(value: Any) -> str:
 
 def _object_text(value: Mapping[str, Any]) -> str:
     """The text of an object with an action, or with a single value."""
+    # The only value of an object is the argument, whatever its key.
     if len(value) == 1:
         return tool_text(next(iter(value.values())))
+    # The first key that holds a verb, in the order in which clients use them.
     verb = next((value[key] for key in VERB_KEYS if value.get(key)), None)
     if not isinstance(verb, str):
         return json.dumps(value)
+    # Arguments in the order of the known keys, as objects have none.
     given = [value[key] for key in ARGUMENT_KEYS if key in value]
     arguments = [str(each) for part in given for each in _listed(part)]
     if not arguments:
@@ -101,6 +106,7 @@ def _object_text(value: Mapping[str, Any]) -> str:
 def _listed(value: Any) -> list[Any]:
     """The entries of a list or object, also of one in a string, or the value alone."""
     if isinstance(value, str):
+        # JSON in a text is read; any other text is an argument itself.
         with suppress(ValueError):
             value = json.loads(value)
     if isinstance(value, Mapping):
@@ -119,11 +125,13 @@ def one_argument(tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
     >>> one_argument("act", {"action": "goto", "object": "mug_1", "reason": "it is near"})
     {'action': {'action': 'goto', 'object': 'mug_1'}}
     """
+    # The first of the known names that was given.
     names = PARAMETERS.get(tool, ())
     name = next((each for each in names if given.get(each) is not None), "")
     if not name:
         return dict.fromkeys(names[:1], "")
     value = given[name]
+    # Arguments next to the verb are joined with it.
     others = {k: given[k] for k in ARGUMENT_KEYS if k in given and k != name}
     if tool == "act" and others and isinstance(value, str) and "[" not in value:
         value = {"action": value, **others}
@@ -155,7 +163,10 @@ class AssistantSession:
     can be resumed. ``player`` is the name in tables. Raises ``RecordingError``."""
 
     def __init__(
-        self, env: Environment, out: Path | str, player: str = "assistant"
+        self,
+        env: Environment,
+        out: Path | str,
+        player: str = "assistant",
     ) -> None:
         options = env.options
         base = env.options.plan
@@ -163,6 +174,8 @@ class AssistantSession:
             options.view,
             options.actions,
             options.actor,
+            # Recorded only where there are other actors, so that single-actor runs stay
+            # equal.
             options.others if env.tasks[0].episode.actors[1:] else "",
             dict(options.view_settings),
         )
@@ -185,15 +198,18 @@ class AssistantSession:
         rules, the task and what you see."""
         tasks = self._env.tasks
         ids = [task_id(tasks, number) for number in range(len(tasks))]
+        # The next episode that this folder lacks.
         name = episode or next((each for each in ids if each not in self._folder), None)
         if name is None:
             raise UsageError(
                 "all episodes have been played; the run folder is complete"
             )
+        # A run folder holds each episode once.
         if name in self._folder:
             raise UsageError(f"episode {name!r} was played before; begin without an id")
         if name not in ids:
             raise UsageError(f"no episode {name!r}; {suggest(name, ids[:2000])}")
+        # An episode that was left is recorded as failed, never silently lost.
         self._abandon("another episode was started")
         observation, _ = self._env.reset(episode=name)
         self._observation = str(observation)
@@ -214,6 +230,7 @@ class AssistantSession:
         env = self._env
         observation, _, terminated, truncated, info = env.step(action)
         self._observation = str(observation)
+        # Over: score it, record it, and say so in the last answer.
         if not (terminated or truncated):
             return self._observation
         self._playing = False
@@ -233,6 +250,7 @@ class AssistantSession:
         self._check_playing()
         space = self._env.game.space(self._env.actor)
         prefix = re.sub(r"[\s\-]+|[\[(].*", "", verb.lower())  # "go to", "goto[mug_1]"
+        # Underscores are ignored: clients write "pickup" and "pick_up".
         matches = [
             str(action)
             for action in space.listed
@@ -243,6 +261,7 @@ class AssistantSession:
             for name in space.open_verbs
             if name.replace("_", "").startswith(prefix.replace("_", ""))
         ]
+        # A long menu is cut, with the number of actions that are hidden.
         hidden = len(matches) - MAX_ACTIONS
         more = [f"and {hidden} more; name a verb"] if hidden > 0 else []
         return (
@@ -256,8 +275,10 @@ class AssistantSession:
         if not question:
             raise UsageError("ask needs a question")
         space = self._env.game.space(self._env.actor)
+        # Worlds have different verbs for talking.
         verb = next(
-            (name for name in ("ask", "chat") if name in space.open_verbs), None
+            (name for name in ("ask", "chat") if name in space.open_verbs),
+            None,
         )
         if verb is None:
             raise UsageError("no one here can be asked; go and look")
@@ -275,6 +296,7 @@ class AssistantSession:
             trajectory = self._env.trajectory()
             trajectory.ended = "failed"
             trajectory.error = reason
+            # A failure to record must not hide the reason for leaving.
             with suppress(WaywordError):
                 self._folder.fail(self._env.game.task.episode.id, reason, trajectory)
 
@@ -303,10 +325,14 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
         """A server whose tools take their arguments in every form that clients send."""
 
         async def call_tool(
-            self, name: str, arguments: dict[str, Any], context: Any = None
+            self,
+            name: str,
+            arguments: dict[str, Any],
+            context: Any = None,
         ) -> Any:
             return await super().call_tool(name, one_argument(name, arguments), context)
 
+    # Other views are not plain text.
     if env.options.view != "text":
         raise UsageError("assistants get the text view only; remove view")
     session = AssistantSession(env, out)

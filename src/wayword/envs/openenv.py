@@ -56,6 +56,7 @@ class OpenEnvServer:
         self._options = options
         self._max_sessions = max_sessions
         self._session_count = 0
+        # Opened once, to fail early and to list the episodes.
         first = make(name, **options)
         self._dataset = first.dataset
         self._tasks = first.tasks
@@ -63,7 +64,11 @@ class OpenEnvServer:
     def app(self) -> Starlette:
         """The application, for any ASGI server."""
         pages = Pages(
-            self._name, self._dataset.split, self._tasks, self._access, self._make
+            self._name,
+            self._dataset.split,
+            self._tasks,
+            self._access,
+            self._make,
         )
         routes: list[Any] = []
         # The second prefix is for clients that cannot send the token as a header
@@ -80,6 +85,7 @@ class OpenEnvServer:
             await socket.close(code=1008)  # policy violation
             return
         await socket.accept()
+        # Accepted before it is refused, so that the client can read why.
         if self._session_count >= self._max_sessions:
             message = (
                 f"there are {self._max_sessions} sessions already; close one first"
@@ -89,6 +95,7 @@ class OpenEnvServer:
             return
         self._session_count += 1
         env = self._make()
+        # Until the client closes, or leaves without a word.
         try:
             while (reply := await _reply(env, socket)) is not None:
                 await socket.send_text(reply)
@@ -134,6 +141,11 @@ def serve(
     check_host(host, token)
     app = OpenEnvServer(name, token, max_sessions, **options).app()
     config = uvicorn.Config(
-        app, host, port, log_level="warning", lifespan="off", ws_max_size=MAX_BYTES
+        app,
+        host,
+        port,
+        log_level="warning",
+        lifespan="off",
+        ws_max_size=MAX_BYTES,
     )
     return uvicorn.Server(config)

@@ -45,6 +45,7 @@ INVALID_PARAMS = -32602
 
 def reset(env: Environment, data: Mapping[str, Json]) -> dict[str, Json]:
     """Begin an episode by ``seed``, ``episode_id`` or ``index``; ``options`` make a new scene."""
+    # All keys are optional, so each is checked where it is given.
     keys = ("include", "seed", "options")
     include, seed, options = (data.get(key) for key in keys)
     episode = data.get("episode_id", data.get("index"))
@@ -53,6 +54,7 @@ def reset(env: Environment, data: Mapping[str, Json]) -> dict[str, Json]:
         raise UsageError(
             'a reset is {"seed": 0, "episode_id": "ID", "include": ["NAME"]}'
         )
+    # One server has one split: another one is a mistake of the client.
     split = env.dataset.split
     if data.get("split", split) != split:
         raise UsageError(f"this server has the split {split!r}, not {data['split']!r}")
@@ -70,7 +72,10 @@ def step(env: Environment, action: Mapping[str, Json]) -> dict[str, Json]:
         )
     observation, reward, terminated, truncated, info = env.step(answer)
     return _result(
-        observation, {**info, "truncated": truncated}, reward, terminated or truncated
+        observation,
+        {**info, "truncated": truncated},
+        reward,
+        terminated or truncated,
     )
 
 
@@ -94,8 +99,12 @@ MESSAGES = {
 
 
 def _result(
-    view: Json, info: Info, reward: float | None, done: bool
+    view: Json,
+    info: Info,
+    reward: float | None,
+    done: bool,
 ) -> dict[str, Json]:
+    # Views are a text, a list of messages, or fields.
     key = "text" if isinstance(view, str) else "fields"
     key = "messages" if isinstance(view, list) else key
     return {
@@ -150,6 +159,7 @@ def kind_of_split(split: str) -> str:
     >>> kind_of_split("generated_train"), kind_of_split("val_unseen"), kind_of_split("test")
     ('train', 'validation', 'test')
     """
+    # By the names that splits have in published datasets.
     if "train" in split:
         return "train"
     return "test" if "test" in split else "validation"
@@ -171,6 +181,7 @@ class Pages:
         self._split = split
         self._tasks = tasks
         self._access = access
+        # Opened with the first message: a server that only lists episodes needs none.
         self._make_env = make_env
         self._env: Environment | None = None
         self._turn = asyncio.Lock()
@@ -186,6 +197,7 @@ class Pages:
             "openapi.json": self._openapi(),
             "list_environments": [self._dataset_name],
         }
+        # Health needs no token, as monitors have none.
         routes = [Route(f"{prefix}/health", _respond_healthy)]
         for page, content in fixed.items():
             routes.append(Route(f"{prefix}/{page}", self._guard(_constant(content))))
@@ -210,11 +222,13 @@ class Pages:
         }
 
     def _guard(
-        self, respond: Callable[[Request], Awaitable[Json]]
+        self,
+        respond: Callable[[Request], Awaitable[Json]],
     ) -> Callable[[Request], Awaitable[Response]]:
         """Answer only clients that may enter; an error is one line with its status."""
 
         async def guarded(request: Request) -> Response:
+            # The token first: a stranger learns nothing about pages or episodes.
             if not self._access.admits(request):
                 return _refusal("this server needs its token", 401)
             try:
@@ -229,6 +243,7 @@ class Pages:
     async def _play(self, message: str, data: Mapping[str, Json]) -> dict[str, Json]:
         """Send a message to the session of all HTTP requests."""
         _, compute = MESSAGES[message]
+        # One message at a time, in order of arrival.
         async with self._turn:
             if self._env is None:
                 self._env = self._make_env()
@@ -256,6 +271,7 @@ class Pages:
         method = call.get("method")
         if not isinstance(method, str):
             return _rpc_error(number, INVALID_REQUEST, "a request needs its method")
+        # Listing the tools needs no session.
         if method == "tools/list":
             listed = [
                 {"name": name, "description": about, "inputSchema": schema}
@@ -273,8 +289,12 @@ class Pages:
         arguments = params.get("arguments") or {}
         if tool not in TOOLS or not isinstance(arguments, dict):
             return _rpc_error(
-                number, INVALID_PARAMS, f"the tools are {', '.join(TOOLS)}"
+                number,
+                INVALID_PARAMS,
+                f"the tools are {', '.join(TOOLS)}",
             )
+        # An error of the tool is a result that the model reads, not an error of the
+        # protocol.
         try:
             message, _, _ = TOOLS[str(tool)]
             result = await self._play(message, arguments)
@@ -300,6 +320,7 @@ class Pages:
 
     async def _one_task(self, request: Request) -> Json:
         index = (await self._split_request(request)).get("index")
+        # Numbers count from 0.
         if not isinstance(index, int) or not 0 <= index < len(self._tasks):
             raise BadRequest(f"index must be from 0 to {len(self._tasks) - 1}")
         return {"task": self._task(index)}
@@ -310,6 +331,7 @@ class Pages:
         stop = given.get("stop")
         if not isinstance(start, int | None) or not isinstance(stop, int | None):
             raise BadRequest("start and stop must be whole numbers")
+        # At most ``MAX_LISTED``: a client asks for the rest by another range.
         chosen = range(len(self._tasks))[start:stop][:MAX_LISTED]
         return {"tasks": [self._task(index) for index in chosen]}
 
@@ -377,6 +399,7 @@ async def _body(request: Request) -> dict[str, Json]:
 
 def _readable(result: Mapping[str, Any]) -> str:
     """What a model reads of a result: the observation's text, or the whole result."""
+    # A model reads the observation's text; other results as JSON.
     text = result.get("observation", {}).get("text")
     if isinstance(text, str):
         return text

@@ -51,6 +51,7 @@ class _MultiActorEnv:
         self._env = make(name, **options)
         view = self._env.options.view
         actions = self._env.options.actions
+        # An agent's own prompts have one player.
         if view not in ("text", "structured"):
             raise UsageError(
                 f"view={view!r} must be 'text' or 'structured' for several actors"
@@ -59,6 +60,7 @@ class _MultiActorEnv:
         self._view_class = partial(view_class, actions=actions)
         self._has_menu = actions == "menu"
         self._game: TaskGame | None = None
+        # Actors are the same in all episodes of a dataset.
         self.possible_agents = list(self._env.tasks[0].episode.actors)
         self.agents: list[str] = []
         spaces: dict[str, Space[Any]] = {"text": FreeText()}
@@ -115,6 +117,7 @@ class _MultiActorEnv:
         given = checked_options(options)
         given.pop("options", None)
         game = self._env.draw(seed, None, given)
+        # A meter looks at the game when it is made, so it comes after the reset.
         self._game = game
         self.agents = list(game.world.actors)
         self._views = {actor: self._view_class(actor) for actor in self.agents}
@@ -125,6 +128,7 @@ class _MultiActorEnv:
     def _take_turn(self, actor: str, answer: Any) -> bool:
         """Play an actor's turn; True if its answer was rejected."""
         view = self._views[actor]
+        # Numbers select from a menu; everything else is read as text.
         decision = view.read(int(answer) if self._has_menu else str(answer))
         assert decision is not None  # these views decide by one answer
         step = self.game.act(actor, decision)
@@ -134,6 +138,7 @@ class _MultiActorEnv:
     def _rewards_since(self, step_count: int) -> dict[str, float]:
         """Each actor's reward for the turns after the first ``step_count``."""
         steps = self.game.trajectory.steps[step_count:]
+        # All meters measure at each turn: one actor's turn may reward another.
         meters = self._meters.items()
         return {
             actor: sum(meter.measure(self.game, steps).values())
@@ -144,12 +149,16 @@ class _MultiActorEnv:
         """Terminated (the actor has stopped) and truncated (it was cut off at the limit)."""
         ended = self.game.ended is not None
         stopped = self.game.world.done(actor)
+        # An actor that had not stopped was cut off by the end of the episode.
         return ended and stopped, ended and not stopped
 
     def _info(self, actor: str, rejected: bool = False) -> Info:
         """Return an actor's ``info`` of the last step."""
         return self.game.info(
-            actor, rejected, self._env.include, self._views[actor].rules
+            actor,
+            rejected,
+            self._env.include,
+            self._views[actor].rules,
         )
 
     def _legal_actions(self, actor: str) -> list[str]:
@@ -161,7 +170,9 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
     """Environment in which actors take turns, in the order of a rollout."""
 
     def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
+        self,
+        seed: int | None = None,
+        options: dict[str, Any] | None = None,
     ) -> None:
         """Begin an episode: ``options={"episode": ID}``, one drawn by ``seed``, or the next."""
         self._begin(seed, options)
@@ -175,15 +186,18 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
     def step(self, action: Any) -> None:
         """Play the turn of ``agent_selection``; None removes an actor whose episode is over."""
         actor = self.agent_selection
+        # PettingZoo removes an actor by a step without an action.
         if self.terminations[actor] or self.truncations[actor]:
             self._was_dead_step(action)
             return
         step_count = len(self.game.trajectory.steps)
+        # The actor's reward starts anew with its own turn.
         self._cumulative_rewards[actor] = 0.0
         rejected = self._take_turn(actor, action)
         rewards = self._rewards_since(step_count)
         self.rewards = {each: rewards[each] for each in self.agents}
         self.infos[actor] = self._info(actor, rejected)
+        # One turn may end the episode for others, too.
         for other in self.agents:
             self.terminations[other], self.truncations[other] = self._endings(other)
             if self.terminations[other] or self.truncations[other]:
@@ -206,7 +220,9 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
     """All actors at once: answers are given together, and carried out in turn order."""
 
     def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
+        self,
+        seed: int | None = None,
+        options: dict[str, Any] | None = None,
     ) -> tuple[dict[str, Obs], dict[str, Any]]:
         """Begin an episode: ``options={"episode": ID}``, one drawn by ``seed``, or the next."""
         self._begin(seed, options)
@@ -214,7 +230,8 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
         return {actor: self.observe(actor) for actor in self.agents}, infos
 
     def step(
-        self, actions: dict[str, Any]
+        self,
+        actions: dict[str, Any],
     ) -> tuple[
         dict[str, Obs],
         dict[str, float],
@@ -225,6 +242,7 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
         """Play a turn of every actor that has turns left; other actions are ignored."""
         agents = self.agents
         step_count = len(self.game.trajectory.steps)
+        # Checked before any turn: a missing action must not leave half a round played.
         for actor in agents:
             if self.game.active(actor) and actions.get(actor) is None:
                 raise UsageError(f"no action for {actor!r}, whose turn it is")
@@ -232,6 +250,7 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
             actor: self.game.active(actor) and self._take_turn(actor, actions[actor])
             for actor in agents
         }
+        # Measured once for the round, after all turns.
         rewards = self._rewards_since(step_count)
         endings = {actor: self._endings(actor) for actor in agents}
         self.agents = [actor for actor in agents if not any(endings[actor])]

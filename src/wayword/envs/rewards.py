@@ -67,13 +67,16 @@ class Reward:
 
 
 def parse_reward(
-    spec: str | Mapping[str, float] | Reward, discount: float = 1.0
+    spec: str | Mapping[str, float] | Reward,
+    discount: float = 1.0,
 ) -> Reward:
     """The reward of a preset's name or of weights. Raises ``UsageError`` for unknown names."""
     if isinstance(spec, Reward):
         return spec
+    # Above 1 the potential would grow without limit.
     if not 0.0 <= discount <= 1.0:
         raise UsageError(f"discount must be between 0 and 1, got {discount!r}")
+    # A name is one of the presets.
     if isinstance(spec, str):
         if spec not in PRESETS:
             raise UsageError(
@@ -84,11 +87,13 @@ def parse_reward(
         raise UsageError(
             f'reward must be a name or weights such as {{"success": 1}}, got {spec!r}'
         )
+    # Every weight is checked, as a wrong name would silently be 0.
     for name, weight in spec.items():
         if name not in TERMS:
             raise UsageError(
                 f"no reward term is called {name!r}; {suggest(name, list(TERMS))}"
             )
+        # NaN compares false with everything, so it is tested by name.
         if not isinstance(weight, int | float) or not math.isfinite(weight):
             raise UsageError(
                 f"reward: the weight of {name} must be a number, got {weight!r}"
@@ -104,6 +109,7 @@ class RewardMeter:
         self._weights = reward.weights
         self._discount = reward.discount
         self._actor = actor
+        # Both terms measure the same distance.
         by_distance = [
             name for name in ("progress", "potential") if name in self._weights
         ]
@@ -117,6 +123,7 @@ class RewardMeter:
         if "conditions" in self._weights:
             self._conditions = self._met_share(game)
         self._initial: float | None = None
+        # The first distance is the unit of all later ones.
         if by_distance:
             self._initial = self._distance(game)
         self._distance_left = self._initial or 0.0
@@ -126,6 +133,7 @@ class RewardMeter:
 
     def measure(self, game: TaskGame, steps: list[Step]) -> dict[str, float]:
         """The weighted terms of ``steps``, which are those since the last measure."""
+        # Only the actor's own turns count for its reward.
         turns = [step for step in steps if step.actor == self._actor]
         return {
             name: weight * self._term(name, game, turns)
@@ -135,11 +143,14 @@ class RewardMeter:
     def _term(self, name: str, game: TaskGame, turns: list[Step]) -> float:
         """An unweighted term; ``turns`` are the actor's new turns."""
         if name == "success":
+            # No success before the end: a state may be solved by accident and left
+            # again.
             if not (game.ended and game.world.done(self._actor)):
                 return 0.0
             standing = game.standing()
             if standing is None or not standing.success:
                 return 0.0
+            # In a shared task, an actor gets the share that its own turns met.
             return self._met_share(game) if game.has_shared_task else 1.0
         if name == "cost":
             return -float(len(turns))
@@ -151,13 +162,17 @@ class RewardMeter:
             return self._conditions - before
 
         # ``progress`` and ``potential``, both by the share of the distance covered.
+        # Without a distance at the start there is nothing to cover.
         if not self._initial:
             return 0.0
         distance = self._distance(game)
+        # An unknown distance leaves the last one.
         if distance is not None:
             self._distance_left = distance
         covered = 1.0 - self._distance_left / self._initial
         if name == "potential":
+            # At the end the potential is 0, so that the sum over an episode is 0 as
+            # well.
             before = self._potential
             self._potential = 0.0 if game.ended else covered
             return self._discount * self._potential - before
@@ -171,6 +186,7 @@ class RewardMeter:
         if standing is None or not standing.parts:
             return 0.0
         met = standing.met
+        # Conditions may be undone, so the share can sink, but not below 0.
         if game.has_shared_task:
             met = game.conditions_met[self._actor]
         return min(max(met / standing.parts, 0.0), 1.0)
@@ -180,8 +196,10 @@ class RewardMeter:
         standing = game.standing()
         if standing is None:
             return None
+        # Metres or links where the family measures them; else actions of the expert.
         if standing.distance is not None:
             return standing.distance
+        # At the end the expert has nothing left to plan.
         if game.ended:
             return 0.0 if standing.success else self._distance_left
         actions = game.remaining(self._actor)

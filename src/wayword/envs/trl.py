@@ -34,19 +34,25 @@ MAX_PLAN_ACTIONS = 12
 
 
 def prompts(
-    name: str, count: int, opening: Sequence[str] = (), **options: Any
+    name: str,
+    count: int,
+    opening: Sequence[str] = (),
+    **options: Any,
 ) -> list[dict[str, Json]]:
     """Training rows of the first episodes: ``prompt`` (the rules as a system message, the first
     observation as the user's) and ``episode``, the id. The actions in ``opening`` are taken first,
     with their results in the prompt."""
+    # One environment for all rows: it is reset to each episode.
     env = make(name, episodes=count, **options)
     rows = []
     for task in env.tasks:
         texts = [str(env.reset(episode=task.episode.id)[0])]
         rules = env.view.rules()
+        # Opening actions stand in the prompt as if the model had taken them.
         for action in opening:
             texts += [f"> {action}", str(env.step(action)[0])]
         messages = []
+        # Some views have no rules.
         if rules:
             messages.append({"role": "system", "content": rules})
         messages.append({"role": "user", "content": "\n".join(texts)})
@@ -99,10 +105,13 @@ class ToolEnvironment:
 
 
 def environment_factory(
-    name: str, opening: Sequence[str] = (), **options: Any
+    name: str,
+    opening: Sequence[str] = (),
+    **options: Any,
 ) -> Callable[[], ToolEnvironment]:
     """A class for ``GRPOTrainer(environment_factory=...)``; its instances share one dataset.
     ``opening``: the actions that :func:`prompts` was called with."""
+    # Opened once: the instances are many, and the dataset is read-only.
     shared = make(name, **options).dataset
     body = {
         "_name": name,
@@ -110,8 +119,11 @@ def environment_factory(
         "_shared": shared,
         "_opening": tuple(opening),
     }
+    # A class, because TRL makes the instances itself.
     return type(
-        "WaywordEnvironment", (ToolEnvironment,), body | {"__doc__": f"wayword {name}"}
+        "WaywordEnvironment",
+        (ToolEnvironment,),
+        body | {"__doc__": f"wayword {name}"},
     )
 
 
@@ -135,8 +147,10 @@ def plan_reward(
     def total_reward(episode: str, plan: str) -> float:
         """Play a plan and return the sum of its rewards."""
         env.reset(episode=episode)
+        # Blank lines separate thoughts, not actions.
         lines = [line.strip() for line in plan.splitlines() if line.strip()]
         total = 0.0
+        # The plan is cut at the limit, and always ends in a stop.
         for action in (*opening, *lines[:max_actions], "stop"):
             _, reward, terminated, truncated, _ = env.step(action)
             total += reward
@@ -145,7 +159,9 @@ def plan_reward(
         return total
 
     def rewards(
-        completions: Sequence[Any], episode: Sequence[str], **others: Any
+        completions: Sequence[Any],
+        episode: Sequence[str],
+        **others: Any,
     ) -> list[float]:
         """Return the reward of each completion, as TRL calls it."""
         plans = map(completion_text, completions)

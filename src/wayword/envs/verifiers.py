@@ -83,6 +83,8 @@ class WaywordTaskset(vf.Taskset[WaywordTask, WaywordConfig]):
             "settings": config.settings,
             "data": config.data,
         }
+        # Prompts are made from the first episode on, and cut afterwards: ids follow the
+        # dataset's order.
         last = config.first + config.count
         for row in prompts(config.dataset, last, **options)[config.first :]:
             *rules, observation = row["prompt"]
@@ -113,6 +115,7 @@ class VerifiersEnv(vf.Env[WaywordEnvConfig]):
         total = 0.0
         success = False
         async with agents.player.interaction(task) as interaction:
+            # The player answers the prompt first, then each observation.
             segment = await interaction.turn()
             while not segment.terminated:
                 answer = segment.last_reply
@@ -123,6 +126,7 @@ class VerifiersEnv(vf.Env[WaywordEnvConfig]):
                 if terminated or truncated:
                     break
                 segment = await interaction.turn(str(observation))
+        # Counted from the game, not from the chat: openings and menus count right.
         steps = env.game.trajectory.steps
         rejected = [step for step in steps if step.feedback.status == "rejected"]
         trace = interaction.trace

@@ -90,13 +90,13 @@ def test_a_long_answer_keeps_its_ends() -> None:
 
 
 def test_the_broken_word_at_the_end_of_a_cut_answer_is_left_out() -> None:
-    for said, text in (
+    for messages, text in (
         ("go to v1", "go to "),
         ('{"a": "b', '{"a": "'),
         ("left.", "left."),
         ("ab", ""),
     ):
-        assert Reply.of(said, (), "cut off").text == text
+        assert Reply.of(messages, (), "cut off").text == text
 
 
 def test_an_expert_that_lists_everything_is_followed_in_no_time() -> None:

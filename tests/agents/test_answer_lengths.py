@@ -25,10 +25,8 @@ from wayword.worlds.objectnav.world import MENU
 
 
 def test_a_long_list_is_a_pattern_that_takes_what_is_listed_alone() -> None:
-    things = [f"mug_{n}" for n in range(150)]
-    listed = [
-        Action(verb, (thing,)) for verb in ("goto", "go_grab") for thing in things
-    ]
+    items = [f"mug_{n}" for n in range(150)]
+    listed = [Action(verb, (item,)) for verb in ("goto", "go_grab") for item in items]
     listed += [Action("put", ("mug_1", "tea (green)")), STOP]
     space = ActionSpace(listed, ("chat",))
     schema: Any = StrategyRecipe("Action: one", "x").schema_for(space, 240)
@@ -80,20 +78,20 @@ def test_experts_are_not_cut_in_the_middle_of_an_action() -> None:
         "two characters a token, four fields"
     )
     actions = [f"{n}. Go through doorway number {n}" for n in range(1, 31)]
-    told = DECOMPOSITION.read("Actions:\n" + "\n".join(actions))
-    assert told is not None
-    assert len(told["actions"]) == 30
+    text = DECOMPOSITION.read("Actions:\n" + "\n".join(actions))
+    assert text is not None
+    assert len(text["actions"]) == 30
 
 
 def schema_of(dataset: Any, **settings: Any) -> dict[str, Any]:
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def answer(prompt: Prompt, sampling: Sampling) -> str:
-        asked.append(sampling.json_schema)
+        requests.append(sampling.json_schema)
         return "{}"
 
     play_in(dataset, ReActEmMem, answer, 1, **settings)
-    found: dict[str, Any] = asked[0]["properties"]
+    found: dict[str, Any] = requests[0]["properties"]
     return found
 
 
@@ -107,11 +105,11 @@ def test_claims_and_thoughts_are_as_long_as_the_answer_may_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dataset", "asked"),
+    ("dataset", "query"),
     [(SmallFlat, {"place", "facing", "holding"}), (SmallHouse, {"place", "facing"})],
 )
-def test_no_state_is_asked_for_that_nobody_can_know(
-    dataset: Any, asked: set[str]
+def test_no_state_is_requested_that_no_one_can_know(
+    dataset: Any, query: set[str]
 ) -> None:
     parts = set(schema_of(dataset())["state"]["properties"])
-    assert parts == asked | {"seen", "done", "left"}
+    assert parts == query | {"seen", "done", "left"}

@@ -20,7 +20,7 @@ NAMES = ("thought", "action", "action_input")
 
 
 @pytest.mark.parametrize(
-    ("said", "text", "reasoning"),
+    ("reply", "text", "reasoning"),
     [
         ("<think>b or c?</think>Go to b.", "Go to b.", "b or c?"),
         (
@@ -44,9 +44,9 @@ NAMES = ("thought", "action", "action_input")
     ],
 )
 def test_reasoning_is_no_part_of_the_answer(
-    said: str, text: str, reasoning: str
+    reply: str, text: str, reasoning: str
 ) -> None:
-    found = Reply.of(said)
+    found = Reply.of(reply)
     assert (found.text, found.reasoning) == (text, reasoning)
     assert Reply.of(found) is found
 
@@ -58,8 +58,8 @@ def test_an_answer_ends_at_the_first_of_its_stops() -> None:
     assert Reply.of("Thought: no", ("Thought:",)).text == "", (
         "also at its very beginning"
     )
-    whole = Reply.of("left. Obser", ("Observation:",), "cut off")
-    assert (whole.text, whole.cut_off) == ("left. ", "cut off"), (
+    full = Reply.of("left. Obser", ("Observation:",), "cut off")
+    assert (full.text, full.cut_off) == ("left. ", "cut off"), (
         "the broken word is left out"
     )
     assert Reply.of("left.", (), "cut off").text == "left."
@@ -73,7 +73,7 @@ def test_too_long_is_longer_than_what_is_read() -> None:
     assert found.reason == "the answer ran to more than 8,000 characters; be brief"
 
 
-def test_nothing_said_and_nothing_but_reasoning_are_told_apart() -> None:
+def test_nothing_stated_and_nothing_but_reasoning_are_distinguished() -> None:
     silent = Reply(" \n").unreadable()
     brooding = Reply("", "b or c?").unreadable()
     assert silent is not None
@@ -107,7 +107,7 @@ def test_each_sample_says_where_it_was_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "actions"),
+    ("reply", "actions"),
     [
         ('{"action": "b"} {"action": "b"}', ["b"]),  # said twice
         ('{"action": "b"} {"action": "c"}', ["b", "c"]),
@@ -128,18 +128,18 @@ def test_each_sample_says_where_it_was_cut() -> None:
         ("the action is b", []),
     ],
 )
-def test_every_value_of_a_field_in_order(said: str, actions: list[object]) -> None:
-    found = fields(said, NAMES)
+def test_every_value_of_a_field_in_order(reply: str, actions: list[object]) -> None:
+    found = fields(reply, NAMES)
     assert found.all("action") == actions
-    assert found.is_json == ("{" in said)
+    assert found.is_json == ("{" in reply)
 
 
 def test_fields_of_several_words_and_what_stood_before_them() -> None:
     found = fields("So:\n```\nThought: b is near.\nAction Input: b\n```", NAMES)
     assert (found.all("action_input"), found.before) == (["b"], "So:")
     assert found.line("thought", "action_input") == "b is near. b"
-    told = fields('Here it is: {"thought": ["no", "text"], "action": 3} Bye.', NAMES)
-    assert (told.before, told.line("thought", "action")) == ("Here it is:", "3")
+    answer = fields('Here it is: {"thought": ["no", "text"], "action": 3} Bye.', NAMES)
+    assert (answer.before, answer.line("thought", "action")) == ("Here it is:", "3")
     assert fields("just prose", NAMES).before == "just prose"
     assert fields('Hm.\nThought: a\n{"action": "b"}', NAMES).before == "Hm."
     assert fields("x" * LONGEST + "\nAction: b", NAMES).all("action") == []

@@ -90,8 +90,8 @@ def test_every_legal_action_in_every_form_is_read(
     ],
 )
 def test_json_is_read_whatever_stands_around_it(text: str) -> None:
-    said = json.dumps({"Thought": "on", "action": 'goto("mug_1")'})
-    found = outcome(text.replace("{{}}", '{"action": "stop"}').replace("{}", said))
+    reply = json.dumps({"Thought": "on", "action": 'goto("mug_1")'})
+    found = outcome(text.replace("{{}}", '{"action": "stop"}').replace("{}", reply))
     assert found == Decision(Action("goto", ("mug_1",)), "on")
 
 
@@ -123,16 +123,20 @@ def test_two_different_names_are_never_one(names: list[str], anywhere: bool) -> 
 
 @given(st.text(max_size=300))
 def test_no_text_breaks_any_reader(text: str) -> None:
-    for said in (
+    for messages in (
         text,
         f"Action: {text}",
         f'{{"action": {json.dumps(text)}}}',
         f"<think>{text}",
     ):
-        for found in (outcome(said), read_choice(said, IDS), read_actions(said, 1)):
+        for found in (
+            outcome(messages),
+            read_choice(messages, IDS),
+            read_actions(messages, 1),
+        ):
             assert isinstance(found, Decision | NamedAnswer | list | Rejection)
-        read_pick(said, IDS)
-        items(said)
+        read_pick(messages, IDS)
+        items(messages)
 
 
 @pytest.mark.parametrize(
@@ -169,16 +173,18 @@ def test_an_answer_that_was_cut_off_says_so(text: str) -> None:
     assert (found.kind, found.reason) == ("cut_off", CUT)
 
 
-def test_an_action_that_was_whole_before_the_cut_counts() -> None:
-    for said in ("Action: goto[mug_1]", "Action: goto mug_1\nNext I wo"):
-        (reply,) = replies(Completion((said,), ("length",)), Sampling(max_tokens=24))
+def test_an_action_that_was_complete_before_the_cut_counts() -> None:
+    for messages in ("Action: goto[mug_1]", "Action: goto mug_1\nNext I wo"):
+        (reply,) = replies(
+            Completion((messages,), ("length",)), Sampling(max_tokens=24)
+        )
         assert isinstance(REACT.decision(reply, LEGAL).outcome, Decision)
 
 
 def test_what_is_invented_after_a_stop_is_left_out() -> None:
-    said = "Action: stop\nObservation: done\nAction: forward"
+    message = "Action: stop\nObservation: done\nAction: forward"
     (reply,) = replies(
-        Completion((said,), ("length",)), Sampling(stop=("\nObservation:",))
+        Completion((message,), ("length",)), Sampling(stop=("\nObservation:",))
     )
     assert (reply.text, reply.cut_off) == ("Action: stop", "")
 
@@ -186,11 +192,11 @@ def test_what_is_invented_after_a_stop_is_left_out() -> None:
 def test_lone_surrogates_never_reach_the_next_request() -> None:
     found = outcome('{"thought": "\\ud83d here", "action": "chat", "x": 1}')
     assert isinstance(found, Rejection)
-    for said in (
+    for messages in (
         "Thought: \ud83d\nAction: forward",
         '{"thought": "\\ud83d", "action": "forward"}',
     ):
-        decided = outcome(said)
+        decided = outcome(messages)
         assert isinstance(decided, Decision)
         decided.thought.encode()
     Reply.of("\udc00 stop").text.encode()
@@ -216,8 +222,8 @@ def test_fields_are_found_in_objects_and_in_lines() -> None:
 
 
 def test_a_field_left_empty_is_no_second_action() -> None:
-    said = '{"thought": "east", "arrived": false, "action": "b", "prediction": ""}'
-    assert read_choice(said, ["b", "c"]) == NamedAnswer("east", "b")
+    reply = '{"thought": "east", "arrived": false, "action": "b", "prediction": ""}'
+    assert read_choice(reply, ["b", "c"]) == NamedAnswer("east", "b")
 
 
 def test_an_answer_whose_tokens_went_into_thought_needs_room_for_thought() -> None:

@@ -39,22 +39,22 @@ CUT = [
 ]
 
 
-@pytest.mark.parametrize(("told", "found"), CUT)
-def test_sentences_are_cut_where_a_new_step_begins(told: str, found: list[str]) -> None:
-    assert [clause.text for clause in clauses(told)] == found
+@pytest.mark.parametrize(("text", "found"), CUT)
+def test_sentences_are_cut_where_a_new_step_begins(text: str, found: list[str]) -> None:
+    assert [clause.text for clause in clauses(text)] == found
 
 
 def test_clauses_know_where_they_begin() -> None:
-    told = (
+    text = (
         "Go to the sofa, then turn left and go to the lamp. Finally wait by the door."
     )
-    for clause in clauses(told):
-        assert told[clause.begin :].startswith(clause.text.split(",")[0])
+    for clause in clauses(text):
+        assert text[clause.begin :].startswith(clause.text.split(",")[0])
 
 
 def test_more_clauses_than_names_are_joined() -> None:
-    told = " ".join(f"Go to the door number {n}." for n in range(20))
-    found = clauses(told)
+    text = " ".join(f"Go to the door number {n}." for n in range(20))
+    found = clauses(text)
     assert len(found) == MOST_CLAUSES == len(NUMBERS)
     assert "number 0" in found[0].text
     assert "number 19" in found[-1].text
@@ -91,6 +91,6 @@ def test_turns_are_read(clause: str, degrees: float | None) -> None:
     assert turn_of(clause) == degrees
 
 
-def test_doorways_are_gone_through_and_things_are_gone_to() -> None:
+def test_doorways_are_gone_through_and_objects_are_gone_to() -> None:
     assert goes_through("turn left, go through the kitchen doorway")
     assert not goes_through("go through the kitchen, stop by the sofa")

@@ -221,12 +221,12 @@ def test_the_trajectory_says_which_action_of_the_decomposition_is_followed() -> 
     assert notes(trajectory, "clauses") == [
         {"texts": ["Go ahead.", "Turn right."], "begins": []}
     ]
-    told = [(each["number"], each["done"]) for each in notes(trajectory, "followed")]
-    assert told == [(1, []), (2, [1]), (2, [1])]
+    texts = [(each["number"], each["done"]) for each in notes(trajectory, "followed")]
+    assert texts == [(1, []), (2, [1]), (2, [1])]
 
 
 @pytest.mark.parametrize(
-    ("executed", "begun", "waiting", "number", "done"),
+    ("executed", "started", "waiting", "number", "done"),
     [
         (["Turn left"], [], ["Walk on", "Turn left"], 2, {1}),
         (["turn to the left", "then walk on"], ["turn left"], [], 3, {1, 2}),
@@ -234,16 +234,16 @@ def test_the_trajectory_says_which_action_of_the_decomposition_is_followed() -> 
         (["something else"], [], [], 1, set()),
     ],
 )
-def test_an_action_is_told_by_its_words_and_the_order(
+def test_an_action_is_reported_by_its_words_and_the_order(
     executed: list[str],
-    begun: list[str],
+    started: list[str],
     waiting: list[str],
     number: int,
     done: set[int],
 ) -> None:
     found: dict[str, Any] = {
         "executed": executed,
-        "in_progress": begun,
+        "in_progress": started,
         "waiting": waiting,
     }
     assert match_actions(["Turn left.", "Walk on.", "Turn left."], found) == (
@@ -252,7 +252,7 @@ def test_an_action_is_told_by_its_words_and_the_order(
     )
 
 
-def test_without_completion_its_whole_group_is_silent() -> None:
+def test_without_completion_its_full_group_is_silent() -> None:
     voices = council(by_step([go(1)], [go(4)], [go("Stop")]))
     play(DiscussNav, replace(FREE, completion=False), voices)
     assert voices["completion"].prompts == voices["summary"].prompts == []
@@ -368,7 +368,7 @@ def test_nonsense_among_the_predictions_is_counted() -> None:
     assert (dropped["count"], dropped["of"]) == (3, 5)
 
 
-def test_nothing_but_nonsense_is_a_rejection_that_is_told_back() -> None:
+def test_nothing_but_nonsense_is_a_rejection_that_is_fed_back() -> None:
     voices = council(by_step(["bananas"], [go(1)], [go("Stop")]))
     trajectory = play(DiscussNav, FREE, voices)
     assert isinstance(trajectory.steps[0].decision, Rejection)
@@ -386,15 +386,15 @@ def test_the_prediction_itself_must_come() -> None:
     assert "went away" in trajectory.error
 
 
-def test_the_scene_expert_is_asked_by_type_in_all_directions_at_once() -> None:
+def test_the_scene_expert_is_queried_by_type_in_all_directions_at_once() -> None:
     settings = DiscussNavSettings(decoding="free", scene="asked")
     voices = council(by_step([go(1)], [go("Stop")]))
     trajectory = play(DiscussNav, settings, voices, max_steps=1)
-    asked = voices["scene"].prompts
-    assert len(asked) == 12
-    assert "What furniture can you see in direction 3?" in asked[2]
-    assert "What colour can you see in direction 3?" in asked[2]
-    assert not any("What lamp" in prompt for prompt in asked)
+    prompts = voices["scene"].prompts
+    assert len(prompts) == 12
+    assert "What furniture can you see in direction 3?" in prompts[2]
+    assert "What colour can you see in direction 3?" in prompts[2]
+    assert not any("What lamp" in prompt for prompt in prompts)
     (source,) = notes(trajectory, "scene_expert")
     assert source["source"] == "a model that reads the recorded sentences"
 
@@ -517,8 +517,8 @@ def test_bad_settings_are_refused() -> None:
 
 
 def test_a_direction_whose_way_climbs_says_so() -> None:
-    ways = (Neighbor("b", 0.0, 28.0, 2.0), Neighbor("c", 90.0, 4.0, 2.0))
-    seen = IndoorObservation("small", "s", 0.0, 0.0, ways)
+    neighbors = (Neighbor("b", 0.0, 28.0, 2.0), Neighbor("c", 90.0, 4.0, 2.0))
+    seen = IndoorObservation("small", "s", 0.0, 0.0, neighbors)
     directions = directions_around(seen, SmallPerceiver().perceive("small", "s"))
     assert [d.marks for d in directions if d.action] == [("leads up 28°",), ()]
 

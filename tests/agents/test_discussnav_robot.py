@@ -94,9 +94,9 @@ def test_a_direction_without_room_has_no_way() -> None:
     voices = council(by_step([go(10)], [go(4)], [go("Stop")]))
     trajectory = play(voices, x=0.35)
     assert isinstance(trajectory.steps[TURNS].decision, Rejection)
-    told = voices["main"].prompts[0]
+    text = voices["main"].prompts[0]
     offered = (
-        told.rpartition("Directions that can be moved in: ")[2]
+        text.rpartition("Directions that can be moved in: ")[2]
         .split("\n")[0]
         .split(", ")
     )
@@ -129,32 +129,32 @@ def test_the_walk_is_summarised_and_completion_estimated_as_on_a_graph() -> None
     assert len(voices["completion"].prompts) == 2
 
 
-def test_the_ablation_of_perception_keeps_the_ways() -> None:
+def test_the_ablation_of_perception_keeps_the_routes() -> None:
     voices = council(by_step([go(4)], [go("Stop")]))
     trajectory = play(voices, replace(FREE, perception=False))
     assert len(gone(trajectory)) == 1
     assert "vase" not in voices["main"].prompts[0]
 
 
-def test_a_move_that_went_wrong_is_told() -> None:
+def test_a_move_that_went_wrong_is_reported() -> None:
     base = OnBase(detector_called("perfect"))
     world = ObjectNavWorld.of(flat())
     world.reset(Episode("1", "Go.", "flat", {"x": 1.0, "y": 1.5, "heading": 0.0}))
     while (turn := base.take_in(world.observe("agent"))) is not None:
         world.step("agent", turn)
-    ways = {d.id: d.action for d in base.directions() or () if d.action}
+    routes = {d.id: d.action for d in base.directions() or () if d.action}
     refused = Feedback("refused", {"reason": "no plan", "metres": 0.0})
-    step = base.step_taken(Decision(ways[4]), refused)
+    step = base.step_taken(Decision(routes[4]), refused)
     assert step is not None
     assert (step.is_refused, step.event) == (
         True,
         "Your last move was refused after 0.00 m (no plan).\n",
     )
     left = {d.id for d in base.directions() or () if d.action}
-    assert left == set(ways) - {4}  # what was refused is not offered again from here
+    assert left == set(routes) - {4}  # what was refused is not offered again from here
     assert base.directions() is None
     lost = Feedback("lost", {"reason": "the connection broke", "metres": 0.2})
-    step = base.step_taken(Decision(ways[1]), lost)
+    step = base.step_taken(Decision(routes[1]), lost)
     assert step is not None
     assert (step.is_refused, step.facing, step.heading) == (False, 0.0, 0.0)
     assert base.take_in(world.observe("agent")) == Action(
@@ -184,7 +184,7 @@ def test_a_vision_model_is_shown_the_middle_of_each_picture() -> None:
         assert shown.mean() == pytest.approx(direction.heading / 2, abs=3)
 
 
-def test_with_a_robot_the_scene_expert_sees_and_a_dropped_connection_is_told(
+def test_with_a_robot_the_scene_expert_sees_and_a_dropped_connection_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     body = Robot(

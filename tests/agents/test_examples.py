@@ -36,11 +36,11 @@ def first_prompts(
     tree = {"dataset": {"episodes": 1, **home, **dataset}, **settings}
     run(Plan(agent, on, "scripted:first", tree, limit=1, max_steps=1, out=out))
     (record,) = RunFolder.read(out).records()
-    asked = [call.prompt for call in record.trajectory.calls()]
-    assert asked
+    prompts = [call.prompt for call in record.trajectory.calls()]
+    assert prompts
     assert not record.trajectory.error
     return [
-        prompt for prompt in asked if not isinstance(prompt, str)
+        prompt for prompt in prompts if not isinstance(prompt, str)
     ], record.trajectory
 
 
@@ -54,16 +54,18 @@ def test_examples_are_shown_in_every_task(
     several = on in ("ma_household", "ma_wah") and dataset.get("agents") != 1
     assert len(prompts) == (2 if several else 1)
     for prompt in prompts:
-        said = [
+        has_question = [
             json.loads(m.content)["action"] for m in prompt if m.role == "assistant"
         ]
-        assert len(said) >= (1 if on == "grounding" else 2), prompt
-        errands = any(each.startswith("go") for each in said)
-        assert not (errands if actions == "low" else "move_ahead" in said), said
+        assert len(has_question) >= (1 if on == "grounding" else 2), prompt
+        skills = any(each.startswith("go") for each in has_question)
+        assert not (skills if actions == "low" else "move_ahead" in has_question), (
+            has_question
+        )
     assert not [note.kind for note in played.notes() if note.kind != "state"]
 
 
-def test_an_actors_example_tells_what_the_others_said(tmp_path: Path) -> None:
+def test_an_actors_example_tells_what_the_others_stated(tmp_path: Path) -> None:
     commander, follower = first_prompts(
         tmp_path / "run",
         "ma_household",
@@ -99,21 +101,21 @@ def test_examples_may_be_drawn_for_each_episode(tmp_path: Path) -> None:
         )
     )
     records = list(RunFolder.read(tmp_path / "run").records())
-    told = [next(iter(r.trajectory.calls())).prompt[1].content for r in records]
-    assert told[0] != told[1]
+    texts = [next(iter(r.trajectory.calls())).prompt[1].content for r in records]
+    assert texts[0] != texts[1]
 
 
 def test_examples_hold_the_experts_reasons_on_request(tmp_path: Path) -> None:
     """Why each step is taken, and nothing of what the actor of the example had not seen by name."""
     given = {"actions": "high", "kind": "pick_and_place_simple"}
-    told = []
+    messages = []
     for thoughts in (True, False):
         out = tmp_path / f"{thoughts}"
         prompts, _ = first_prompts(
             out, "household", given, "react", shots=1, thoughts=thoughts
         )
         turns = [json.loads(m.content) for m in prompts[0] if m.role == "assistant"]
-        told.append([turn.get("thought", "") for turn in turns])
+        messages.append([turn.get("thought", "") for turn in turns])
         before = ""
         for message in prompts[0][2:]:
             if message.role == "assistant":
@@ -124,7 +126,7 @@ def test_examples_hold_the_experts_reasons_on_request(tmp_path: Path) -> None:
                 )
                 assert named <= set(re.findall(r"\w+_\d+", before))
             before += message.content
-    reasons, without = told
+    reasons, without = messages
     assert not any(without)
     assert all(reasons)
     assert reasons[-1] == "All that was asked for is done, so I stop."

@@ -110,21 +110,21 @@ def first_two_steps(agent: str, **settings: Any) -> str:
     made: Any = registry.load("agent", agent)
     played, _ = play_in(SmallHouse(), made, filled, 2, **settings)
     assert played.ended != "failed", played.error
-    asked = [("opening", played.opening_calls)]
-    asked += [(f"step {n}", step.calls) for n, step in enumerate(played.steps, 1)]
-    told = []
-    for when, calls in asked:
+    requests = [("opening", played.opening_calls)]
+    requests += [(f"step {n}", step.calls) for n, step in enumerate(played.steps, 1)]
+    messages = []
+    for when, calls in requests:
         first = {call.role: call for call in reversed(calls)}
-        told += [
+        messages += [
             f"--- {when}, {c.role}\n{flat(c.prompt)}"
             for c in calls
             if first[c.role] is c
         ]
-    return "\n\n".join(told)
+    return "\n\n".join(messages)
 
 
 def test_the_questions_after_a_trial() -> None:
-    asked = []
+    requests = []
     for verdict in ("judge", "self", "none"):
         for decoding in ("free", "constrained"):
             agent: Any = registry.load("agent", "reflexion")
@@ -138,5 +138,5 @@ def test_the_questions_after_a_trial() -> None:
             )  # fmt: skip
             assert played.ended != "failed", played.error
             question = model.prompts[1].rpartition("<user>\n")[2]
-            asked.append(f"--- verdict={verdict} decoding={decoding}\n{question}\n")
-    check("strategies_questions.txt", "\n".join(asked).rstrip("\n"))
+            requests.append(f"--- verdict={verdict} decoding={decoding}\n{question}\n")
+    check("strategies_questions.txt", "\n".join(requests).rstrip("\n"))

@@ -21,7 +21,7 @@ from wayword.datasets.rearrangement import Rearrangement
 from wayword.worlds.household.verbs import Body
 
 
-def told(dataset: Any) -> str:
+def first_prompt(dataset: Any) -> str:
     """The first prompt."""
     _, model = play_in(dataset, Act, ["Action: stop"], 1, decoding="free")
     return model.prompts[0]
@@ -36,7 +36,7 @@ def test_a_body_states_its_own_limits() -> None:
         pan_degrees=45.0,
         inventory_capacity=2,
     )
-    prompt = told(SmallFlat(body=body))
+    prompt = first_prompt(SmallFlat(body=body))
     for words in (
         "Your view is 90° wide, centered on the direction you face, and 3 m deep",
         "You can touch what you see within 0.8 m, and hold 2 objects at a time",
@@ -45,19 +45,21 @@ def test_a_body_states_its_own_limits() -> None:
         "rooms: kitchen, hall",
     ):
         assert words in prompt, words
-    assert "pan_left, pan_right: step aside by 0.25 m" in told(
+    assert "pan_left, pan_right: step aside by 0.25 m" in first_prompt(
         SmallFlat(body=Body(pan_degrees=0))
     )
 
 
-def test_a_body_without_hands_is_told_so() -> None:
-    prompt = told(MaHousehold(settings=MaHousehold.Settings(homes=1, episodes=1)))
+def test_a_body_without_hands_is_reported_so() -> None:
+    prompt = first_prompt(
+        MaHousehold(settings=MaHousehold.Settings(homes=1, episodes=1))
+    )
     assert "You have no hands" in prompt
     assert "You can touch" not in prompt
 
 
-def test_nothing_is_offered_that_nobody_and_nothing_is_there_for() -> None:
-    prompt = told(SmallFlat())
+def test_nothing_is_offered_that_no_one_and_nothing_is_there_for() -> None:
+    prompt = first_prompt(SmallFlat())
     for verb in (
         "chat[",
         "ask[",
@@ -70,7 +72,7 @@ def test_nothing_is_offered_that_nobody_and_nothing_is_there_for() -> None:
     ):
         assert f"\n{verb}" not in prompt, verb
     both = {"agent": (2.0, 1.5, 0.0), "other": (1.0, 1.0, 0.0)}
-    prompt = told(SmallFlat(poses=both))
+    prompt = first_prompt(SmallFlat(poses=both))
     assert "\nchat[" in prompt
     assert "\nwait:" in prompt
 
@@ -100,24 +102,26 @@ def test_what_cannot_be_done_is_not_listed() -> None:
 
 
 def test_each_task_tells_its_rules() -> None:
-    told_of = {
+    described = {
         Household: "within 1.5 m",
         InteractiveQuestions: "yes, no, or a number",
         MaWah: "You share the job",
     }
-    for dataset, words in told_of.items():
-        assert words in told(dataset(settings=dataset.Settings(homes=1, episodes=1)))
+    for dataset, words in described.items():
+        assert words in first_prompt(
+            dataset(settings=dataset.Settings(homes=1, episodes=1))
+        )
 
 
 def test_only_a_question_is_stopped_with_an_answer() -> None:
-    asked = told(
+    requests = first_prompt(
         InteractiveQuestions(
             settings=InteractiveQuestions.Settings(homes=1, episodes=1)
         )
     )
-    errand = told(Household(settings=Household.Settings(homes=1, episodes=1)))
-    assert ("stop[answer]: " in asked, "\nstop: " in asked) == (True, False)
-    assert ("stop[answer]: " in errand, "\nstop: " in errand) == (False, True)
+    skill = first_prompt(Household(settings=Household.Settings(homes=1, episodes=1)))
+    assert ("stop[answer]: " in requests, "\nstop: " in requests) == (True, False)
+    assert ("stop[answer]: " in skill, "\nstop: " in skill) == (False, True)
 
 
 def test_a_rearrangement_tells_how_everything_was_or_the_changes() -> None:
@@ -125,11 +129,13 @@ def test_a_rearrangement_tells_how_everything_was_or_the_changes() -> None:
     changes = Rearrangement(
         settings=Rearrangement.Settings(homes=1, episodes=1, request="changes")
     )
-    whole, brief = (each.tasks[0].episode.instruction for each in (state, changes))
+    instruction, brief = (
+        each.tasks[0].episode.instruction for each in (state, changes)
+    )
     goals = state.tasks[0].reference.goals  # type: ignore[attr-defined]
-    assert whole.count("\n") > 10 > brief.count("\n")
+    assert instruction.count("\n") > 10 > brief.count("\n")
     assert changes.tasks[0].reference.goals == goals  # type: ignore[attr-defined]
-    assert "moved, opened or closed" in told(state)
+    assert "moved, opened or closed" in first_prompt(state)
 
 
 @pytest.mark.parametrize(
@@ -163,15 +169,15 @@ def test_bodies_and_actions_are_set_from_outside() -> None:
 
 def action_fields(**settings: Any) -> list[dict[str, Any]]:
     """The schema's field ``action`` at each step of turning away from table and mug."""
-    asked: list[dict[str, Any]] = []
+    requests: list[dict[str, Any]] = []
 
     def answer(prompt: Prompt, sampling: Sampling) -> str:
-        asked.append(dict(sampling.json_schema or {})["properties"]["action"])
+        requests.append(dict(sampling.json_schema or {})["properties"]["action"])
         return '{"action": "turn_left"}'
 
     played, _ = play_in(SmallFlat(), Act, answer, 3, **settings)
     assert played.ended == "step_limit"
-    return asked
+    return requests
 
 
 def test_a_constrained_menu_lists_what_is_in_view_and_takes_the_rest_by_form() -> None:

@@ -10,7 +10,7 @@ from wayword.datasets.ma_household import MaHousehold
 from wayword.datasets.ma_wah import MaWah
 
 
-def test_each_role_is_told_what_the_other_one_reads() -> None:
+def test_each_role_is_shown_what_the_other_one_reads() -> None:
     episode = (
         MaHousehold(settings=MaHousehold.Settings(homes=1, episodes=1)).tasks[0].episode
     )
@@ -26,5 +26,5 @@ def test_partners_of_one_kind_share_their_sentences(actor: str) -> None:
     assert "I take mug_1 to table_1." in partner_text(episode, actor)
 
 
-def test_who_is_alone_is_told_of_nobody() -> None:
+def test_who_is_alone_is_shown_no_one() -> None:
     assert partner_text(Houses().tasks[0].episode, "agent") == ""

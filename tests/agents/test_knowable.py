@@ -42,7 +42,7 @@ WORLDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("on", WORLDS)
-def test_every_state_that_is_asked_for_was_told(on: str) -> None:
+def test_every_state_that_is_requested_was_reported(on: str) -> None:
     """EmMem asks for a place, a heading and holdings only where the actor's messages hold them."""
     dataset = open_dataset(Plan("react_emmem", on, settings={"dataset": WORLDS[on]}))
 
@@ -52,7 +52,7 @@ def test_every_state_that_is_asked_for_was_told(on: str) -> None:
     setup = Setup(dataset, build, {"main": ScriptedModel("first")}, max_steps=4)
     played = asyncio.run(rollout(dataset.tasks[0], setup))
     assert not played.error
-    asked = 0
+    count = 0
     for step in played.steps:
         for call in step.calls:
             assert not isinstance(call.prompt, str)
@@ -60,17 +60,17 @@ def test_every_state_that_is_asked_for_was_told(on: str) -> None:
             now = call.prompt[-1].content
             truth = true_parts(step.observation)
             for part in (PLACE, FACING, HOLDING):
-                wanted = f'"{part}"' in form or f"  {part}:" in form
-                assert wanted <= (part in truth), (
+                expected = f'"{part}"' in form or f"  {part}:" in form
+                assert expected <= (part in truth), (
                     f"{on} asks for {part}, which nobody can know"
                 )
-                asked += wanted
-                if wanted:
-                    assert _told(part, truth[part], now), (part, truth[part], now)
-    assert asked or on == "two_phase"
+                count += expected
+                if expected:
+                    assert _mentions(part, truth[part], now), (part, truth[part], now)
+    assert count or on == "two_phase"
 
 
-def _told(part: str, truth: str, message: str) -> bool:
+def _mentions(part: str, truth: str, message: str) -> bool:
     """Whether a message holds a state: a heading in degrees or words, each thing held, a place."""
     words = message.lower()
     if part == FACING:
@@ -101,12 +101,12 @@ def test_every_answer_can_be_seen_with_the_actions_there_are(
         reference = task.reference
         assert isinstance(reference, AnswerReference)
         seen, unopened = _looked_at(dataset, task, how)
-        wanted = set(reference.look)
-        assert len(wanted & seen) >= (reference.enough or len(wanted)), (
+        expected = set(reference.look)
+        assert len(expected & seen) >= (reference.enough or len(expected)), (
             task.episode.instruction
         )
         if kind == "counts" or reference.answer == "no":
-            assert not (unopened & wanted if kind == "contains" else unopened)
+            assert not (unopened & expected if kind == "contains" else unopened)
 
 
 def _looked_at(
@@ -119,24 +119,26 @@ def _looked_at(
     assert isinstance(world, HouseholdWorld)
     assert isinstance(reference, AnswerReference)
     game = Game(world, task.episode)
-    things = world.house.entities
+    items = world.house.entities
     layout = world.layout
 
     def room(i: int) -> str:
-        return layout.room_at(float(things.x[i]), float(things.y[i]))
+        return layout.room_at(float(items.x[i]), float(items.y[i]))
 
-    asked = room(layout.index[reference.look[0]])
-    shut = {i for i in range(things.objects) if things.encloses[i] and room(i) == asked}
+    room_name = room(layout.index[reference.look[0]])
+    closed = {
+        i for i in range(items.objects) if items.encloses[i] and room(i) == room_name
+    }
     for action in dataset.solve(task, how):
         step = game.act(world.actors[0], Decision(action))
         assert isinstance(step.decision, Decision), (
             "the body has every action of the walk"
         )
-        shut -= {i for i in shut if things.open[i]}
+        closed -= {i for i in closed if items.open[i]}
     known = np.flatnonzero(
-        world.house.actors[world.actors[0]].discovered[: things.objects]
+        world.house.actors[world.actors[0]].discovered[: items.objects]
     )
-    return {layout.ids[i] for i in known.tolist()}, {layout.ids[i] for i in shut}
+    return {layout.ids[i] for i in known.tolist()}, {layout.ids[i] for i in closed}
 
 
 def test_only_states_of_the_world_are_compared_and_the_rest_is_the_agents_own() -> None:

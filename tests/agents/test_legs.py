@@ -27,9 +27,9 @@ from wayword.core.rollout import Setup, rollout
 
 
 def test_a_leg_ends_in_its_turn_and_the_last_one_where_one_stops() -> None:
-    told = "Go past a gym. At the second light, with a bank on the corner, take a right. Turn left "
-    told += "at the park and stop in front of the deli on your left. If you see a zoo, go back."
-    assert [(leg.text, leg.turn) for leg in legs(told)] == [
+    text = "Go past a gym. At the second light, with a bank on the corner, take a right. Turn left "
+    text += "at the park and stop in front of the deli on your left. If you see a zoo, go back."
+    assert [(leg.text, leg.turn) for leg in legs(text)] == [
         (
             "Go past a gym. At the second light, with a bank on the corner, take a right",
             "right",
@@ -40,7 +40,7 @@ def test_a_leg_ends_in_its_turn_and_the_last_one_where_one_stops() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "turns"),
+    ("text", "turns"),
     [
         (
             "Make a right, then another right at the light. Stop.",
@@ -53,13 +53,15 @@ def test_a_leg_ends_in_its_turn_and_the_last_one_where_one_stops() -> None:
         ("", [""]),
     ],
 )
-def test_turns_that_are_made_are_told_from_sides(told: str, turns: list[str]) -> None:
-    assert [leg.turn for leg in legs(told)] == turns
+def test_turns_that_are_made_are_reported_from_sides(
+    text: str, turns: list[str]
+) -> None:
+    assert [leg.turn for leg in legs(text)] == turns
 
 
 def test_legs_know_where_they_begin() -> None:
-    told = "Go to the light, and turn left. Then take a right, and stop by the deli."
-    assert [told[leg.clause.begin :][:9] for leg in legs(told)] == [
+    text = "Go to the light, and turn left. Then take a right, and stop by the deli."
+    assert [text[leg.clause.begin :][:9] for leg in legs(text)] == [
         "Go to the",
         ". Then ta",
         ", and sto",
@@ -67,7 +69,7 @@ def test_legs_know_where_they_begin() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "number"),
+    ("text", "number"),
     [
         ("turn left at the light", (1, False)),
         ("At the third traffic light turn left", (3, False)),
@@ -83,8 +85,8 @@ def test_legs_know_where_they_begin() -> None:
         ("turn left at the bank", None),
     ],
 )
-def test_crossings_are_counted(told: str, number: tuple[int, bool] | None) -> None:
-    assert count_crossings(told) == number
+def test_crossings_are_counted(text: str, number: tuple[int, bool] | None) -> None:
+    assert count_crossings(text) == number
 
 
 def test_one_turns_at_the_crossing_behind_those_that_are_passed() -> None:
@@ -93,7 +95,7 @@ def test_one_turns_at_the_crossing_behind_those_that_are_passed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "place", "steps"),
+    ("text", "place", "steps"),
     [
         ("Stop half way down the block", "half", None),
         ("stop 2/3 to the next light", "two thirds", None),
@@ -104,8 +106,8 @@ def test_one_turns_at_the_crossing_behind_those_that_are_passed() -> None:
         ("stop by the deli", "", None),
     ],
 )
-def test_where_a_leg_stops_is_read(told: str, place: str, steps: int | None) -> None:
-    assert (stop_place(told), step_count(told)) == (place, steps)
+def test_where_a_leg_stops_is_read(text: str, place: str, steps: int | None) -> None:
+    assert (stop_place(text), step_count(text)) == (place, steps)
 
 
 def test_a_warning_is_no_goal() -> None:
@@ -116,23 +118,25 @@ def test_a_warning_is_no_goal() -> None:
     assert goal_part("Stop by the bank, which is on your left").endswith("on your left")
 
 
-def course(told: str, *, sees: bool = True) -> RouteProgress:
-    return RouteProgress(legs(told), sees)
+def course(text: str, *, sees: bool = True) -> RouteProgress:
+    return RouteProgress(legs(text), sees)
 
 
-def test_a_landmark_of_the_leg_is_told_with_its_side_where_that_is_another() -> None:
-    def beside(told: str, name: str = "a bank") -> list[str]:
-        walk = course(told)
+def test_a_landmark_of_the_leg_is_reported_with_its_side_where_that_is_another() -> (
+    None
+):
+    def adjacent(text: str, name: str = "a bank") -> list[str]:
+        walk = course(text)
         walk.see(2, light_ahead=False, landmarks=[(name, "on your left")])
         return [sign for sign in walk.signs() if "beside" in sign]
 
-    assert beside("Stop at the bank") == ["beside it"]
-    assert beside("Stop at the bank on the left") == ["beside it"]
-    assert beside("Stop at the bank on your right") == ["beside it, other side"]
-    assert beside("Stop at the bank", "7-11") == []
+    assert adjacent("Stop at the bank") == ["beside it"]
+    assert adjacent("Stop at the bank on the left") == ["beside it"]
+    assert adjacent("Stop at the bank on your right") == ["beside it, other side"]
+    assert adjacent("Stop at the bank", "7-11") == []
 
 
-def test_crossings_are_told_with_what_the_leg_counts() -> None:
+def test_crossings_are_reported_with_what_the_leg_counts() -> None:
     walk = course("Turn left at the second light. Stop.")
     walk.see(4, light_ahead=True, landmarks=())
     assert list(walk.signs()) == ["at intersection 1", "1 of 2 lights", "turn left"]
@@ -180,7 +184,7 @@ def test_a_leg_that_is_done_gives_way_with_the_next_action() -> None:
     assert walk.followed == 2
 
 
-def test_half_a_block_is_told_in_steps_once_a_block_was_walked() -> None:
+def test_half_a_block_is_reported_in_steps_once_a_block_was_walked() -> None:
     walk = course("Go through two lights and stop half way down the block.", sees=False)
     for exits in (4, 2, 2, 2, 2, 2, 4, 2):
         walk.see(exits, light_ahead=False, landmarks=())
@@ -207,8 +211,8 @@ def test_steps_blocks_and_crossings_are_counted_since_the_turn() -> None:
     assert since == TurnCounts("turn around", 0, 0, 0, 0, 0, 0)
 
 
-@pytest.mark.parametrize(("said", "action"), [("yes", "stop"), ("no", "forward")])
-def test_between_intersections_one_stops_or_goes_on(said: str, action: str) -> None:
+@pytest.mark.parametrize(("reply", "action"), [("yes", "stop"), ("no", "forward")])
+def test_between_intersections_one_stops_or_goes_on(reply: str, action: str) -> None:
     class Says(Model):
         name = "says"
 
@@ -220,12 +224,12 @@ def test_between_intersections_one_stops_or_goes_on(said: str, action: str) -> N
                 "between intersections nothing else is asked"
             )
             return Choice(
-                tuple(options), tuple(float(option == said) for option in options)
+                tuple(options), tuple(float(option == reply) for option in options)
             )
 
     street = SmallStreet()
-    told = Episode("1", "Go on.", "small", {"panorama": "s0", "heading": 0})
-    task = Task(told, PathReference("1", ("s0", "s1")))
+    episode = Episode("1", "Go on.", "small", {"panorama": "s0", "heading": 0})
+    task = Task(episode, PathReference("1", ("s0", "s1")))
 
     def build(toolkit: Toolkit, actor: str) -> Velma:
         settings = VelmaSettings(shots=0, follow=True)

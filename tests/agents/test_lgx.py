@@ -38,8 +38,8 @@ FAR = {"grounding_threshold": 1.1, "resolution": 60.0, "turns": 3}
 class Listener(ScriptedModel):
     """A scripted model that keeps what it was asked, and how."""
 
-    def __init__(self, said: str | Callable[[Prompt, Sampling], str]) -> None:
-        answer = said if callable(said) else lambda prompt, sampling: said
+    def __init__(self, reply: str | Callable[[Prompt, Sampling], str]) -> None:
+        answer = reply if callable(reply) else lambda prompt, sampling: reply
         super().__init__(answers=answer)
         self.prompts: list[str] = []
         self.samplings: list[Sampling] = []
@@ -60,7 +60,7 @@ def play(model: Listener, number: int = 0, **changes: Any) -> Trajectory:
     return trajectory
 
 
-def asked(trajectory: Trajectory) -> list[Note]:
+def question_notes(trajectory: Trajectory) -> list[Note]:
     return [note for note in trajectory.notes() if note.kind == "asked"]
 
 
@@ -91,7 +91,7 @@ def test_the_seven_questions_are_the_golden_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "name"),
+    ("reply", "name"),
     [
         ("coffee table", "coffee table"),
         ("The Coffee-Table.", "coffee table"),
@@ -105,12 +105,12 @@ def test_the_seven_questions_are_the_golden_ones() -> None:
         ('```json\n{"answer": "bed"}\n```', "bed"),
     ],
 )
-def test_what_counts_as_an_answer(said: str, name: str) -> None:
-    assert read_pick(said, NAMES) == name
+def test_what_counts_as_an_answer(reply: str, name: str) -> None:
+    assert read_pick(reply, NAMES) == name
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("reply", "kind"),
     [
         ("", "empty"),
         (" \n\t", "empty"),
@@ -127,8 +127,8 @@ def test_what_counts_as_an_answer(said: str, name: str) -> None:
         ("x" * 10_000, "too_long"),
     ],
 )
-def test_what_does_not(said: str, kind: str) -> None:
-    refused = read_pick(said, NAMES)
+def test_what_does_not(reply: str, kind: str) -> None:
+    refused = read_pick(reply, NAMES)
     assert isinstance(refused, Rejection)
     assert refused.kind == kind
     assert refused.reason
@@ -138,7 +138,7 @@ def test_what_does_not(said: str, kind: str) -> None:
 def test_constrained_it_can_only_name_what_was_listed() -> None:
     model = Listener(first_choice)
     trajectory = play(model)
-    notes = asked(trajectory)
+    notes = question_notes(trajectory)
     assert notes
     assert all(note.details["valid"] for note in notes)
     for note, sampling in zip(notes, model.samplings, strict=True):
@@ -164,7 +164,7 @@ def test_a_free_answer_that_names_nothing_sends_it_anywhere_and_is_kept() -> Non
     assert all(sampling.choices is None for sampling in model.samplings)
     kept = fallbacks(trajectory)
     assert [one.said for one in kept] == ["Nothing here is of use."] * len(
-        asked(trajectory)
+        question_notes(trajectory)
     )
     assert kept
     assert scorer.score(SMALL, [(SMALL.tasks[0], trajectory)])[0]["psr"] == 0.0
@@ -189,7 +189,7 @@ def test_it_goes_towards_what_is_named() -> None:
 def test_captions_tell_four_directions_and_are_answered_by_one() -> None:
     model = Listener("Behind")
     trajectory = play(model, prompt="captions", resolution=0.0, decoding="free")
-    notes = asked(trajectory)
+    notes = question_notes(trajectory)
     assert [note.details["answer"] for note in notes] == ["Behind"] * len(notes)
     assert notes[0].details["listed"] == ["Front", "Right", "Behind", "Left"]
     turns = [
@@ -199,25 +199,25 @@ def test_captions_tell_four_directions_and_are_answered_by_one() -> None:
     ]
     assert len(turns) >= 3, "a turn of captions has four captures, 90 degrees apart"
     odd = play(Listener("Up"), prompt="captions", decoding="free")
-    assert all(not note.details["valid"] for note in asked(odd))
-    assert len(fallbacks(odd)) == len(asked(odd)) > 0
+    assert all(not note.details["valid"] for note in question_notes(odd))
+    assert len(fallbacks(odd)) == len(question_notes(odd)) > 0
 
 
-def test_as_many_turns_as_asked_for_each_with_one_question() -> None:
+def test_as_many_turns_as_requested_each_with_one_question() -> None:
     """The paper's five; nothing is grounded here, so that none is cut short."""
     for turns in (3, 5):
         trajectory = play(Listener(first_choice), turns=turns)
         assert [
             note.details["answer"] in note.details["listed"]
-            for note in asked(trajectory)
+            for note in question_notes(trajectory)
         ] == [True] * turns
 
 
-def test_with_nothing_listed_no_question_is_asked() -> None:
+def test_with_nothing_listed_no_question_is_queried() -> None:
     model = Listener("bed")
     trajectory = play(model, scene_quality={"recall": 0.0, "false_alarms": 0.0})
     assert not model.prompts
-    assert not asked(trajectory)
+    assert not question_notes(trajectory)
     assert any(note.kind == "nothing_listed" for note in trajectory.notes())
     assert not fallbacks(trajectory)
     assert "psr" not in scorer.score(SMALL, [(SMALL.tasks[0], trajectory)])[0]

@@ -24,7 +24,7 @@ from wayword.metrics.scoring import score
 FREE = MapGPTSettings(decoding="free", context=100_000)
 
 
-def said(action: str, plan: str = "on to the lamp") -> str:
+def answer_text(action: str, plan: str = "on to the lamp") -> str:
     return json.dumps({"thought": "This way.", "plan": plan, "action": action})
 
 
@@ -33,7 +33,13 @@ def last_texts(trajectory: Trajectory) -> list[str]:
 
 
 def test_actions_by_numbered_places_walk_to_the_goal() -> None:
-    model = Scripted([said("goto[place 1]"), said("goto[place 3]"), said("stop")])
+    model = Scripted(
+        [
+            answer_text("goto[place 1]"),
+            answer_text("goto[place 3]"),
+            answer_text("stop"),
+        ]
+    )
     trajectory = play(MapGPT, MapGPTSettings(), {"main": model})
     assert [place["viewpoint"] for place in trajectory.visited("agent")] == [
         "s",
@@ -47,9 +53,9 @@ def test_actions_by_numbered_places_walk_to_the_goal() -> None:
 
 def test_the_plan_is_carried_on_until_it_is_revised() -> None:
     answers = [
-        said("goto[place 1]", "first b"),
-        said("goto[place 3]", ""),
-        said("stop"),
+        answer_text("goto[place 1]", "first b"),
+        answer_text("goto[place 3]", ""),
+        answer_text("stop"),
     ]
     shown = last_texts(play(MapGPT, MapGPTSettings(), {"main": Scripted(answers)}))
     plans = [re.findall(r"plan from the previous step: (.*)", text) for text in shown]
@@ -80,7 +86,12 @@ def test_map_and_plan_can_be_left_out() -> None:
 
 def test_a_place_of_an_earlier_step_is_named_as_such() -> None:
     model = Scripted(
-        [said("goto[place 1]"), said("goto[place 3]"), said("goto[place 4]")] * 2
+        [
+            answer_text("goto[place 1]"),
+            answer_text("goto[place 3]"),
+            answer_text("goto[place 4]"),
+        ]
+        * 2
     )
     played = play(MapGPT, MapGPTSettings(), {"main": model})
     refused = played.steps[2].decision

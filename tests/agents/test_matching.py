@@ -39,14 +39,14 @@ SPACE = ActionSpace((A, B, MUG, STOP), ("chat",))
     ],
 )
 def test_one_of_some_names(words: str, found: str) -> None:
-    told = pick(words, NAMES)
-    assert (told.kind if isinstance(told, Refusal) else told) == found
+    choice = pick(words, NAMES)
+    assert (choice.kind if isinstance(choice, Refusal) else choice) == found
 
 
-def test_a_name_in_a_sentence_counts_where_sentences_are_asked_for() -> None:
+def test_a_name_in_a_sentence_counts_where_sentences_are_requested() -> None:
     assert pick("I would go by the bed now", NAMES, anywhere=True) == "bed"
-    told = pick("the coffee table it is", NAMES, anywhere=True)
-    assert told == "coffee table", "not the table in it"
+    choice = pick("the coffee table it is", NAMES, anywhere=True)
+    assert choice == "coffee table", "not the table in it"
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ def test_an_action_may_have_so_many_characters() -> None:
 
 def test_a_refusal_names_twelve_choices_and_counts_the_rest() -> None:
     many = ActionSpace([Action("goto", (f"p{number}",)) for number in range(14)])
-    told = Legal(many).read("goto[q]")
-    assert isinstance(told, Refusal)
-    assert told.reason.endswith("goto[p10], goto[p11] and 2 more")
+    action = Legal(many).read("goto[q]")
+    assert isinstance(action, Refusal)
+    assert action.reason.endswith("goto[p10], goto[p11] and 2 more")
     few = Legal(ActionSpace(many.listed[:12])).read("goto[q]")
     assert isinstance(few, Refusal)
     assert few.reason.endswith("goto[p10], goto[p11]")
@@ -169,5 +169,5 @@ def test_a_refusal_names_twelve_choices_and_counts_the_rest() -> None:
 def test_an_answer_without_labels_is_an_action_or_has_it_on_a_line(
     text: str, found: object
 ) -> None:
-    told = Legal(SPACE).read_unlabeled(text)
-    assert (told.kind if isinstance(told, Refusal) else told) == found
+    action = Legal(SPACE).read_unlabeled(text)
+    assert (action.kind if isinstance(action, Refusal) else action) == found

@@ -20,7 +20,7 @@ from wayword.runs import Plan, run
 from wayword.runs.export import Export, export
 
 
-def said(action: str) -> str:
+def answer_text(action: str) -> str:
     return json.dumps(
         {"imagination": "a lamp", "match": f"{action}: a lamp", "action": action}
     )
@@ -28,7 +28,9 @@ def said(action: str) -> str:
 
 def test_the_thought_is_the_imagination_and_its_match() -> None:
     played = play(
-        NavCoT, NavCoTSettings(), {"main": Scripted([said("goto[a]"), said("stop")])}
+        NavCoT,
+        NavCoTSettings(),
+        {"main": Scripted([answer_text("goto[a]"), answer_text("stop")])},
     )
     assert played.steps[0].decision.thought == "a lamp goto[a]: a lamp"
     assert played.ended == "stopped"
@@ -48,8 +50,8 @@ def test_each_idea_can_be_left_out(settings: dict[str, Any], fields: list[str]) 
     (call,) = played.calls()
     assert call.sampling.json_schema is not None  # type: ignore[union-attr]
     assert call.sampling.json_schema["required"] == fields  # type: ignore[union-attr]
-    asked = model.prompts[0].partition("for example\n")[2].partition("\n<")[0]
-    example, *lines = asked.splitlines()
+    prompts = model.prompts[0].partition("for example\n")[2].partition("\n<")[0]
+    example, *lines = prompts.splitlines()
     assert list(json.loads(example)) == fields
     assert [line.partition(":")[0] for line in lines] == fields
 

@@ -41,7 +41,7 @@ def go(place: str, thought: str = "This way.") -> str:
     return f'{thought}\nAction: action_maker\nAction Input: "{place}"'
 
 
-def said(place: str, thought: str = "This way.") -> str:
+def answer_text(place: str, thought: str = "This way.") -> str:
     return json.dumps(
         {"thought": thought, "arrived": place == "finish", "action": place}
     )
@@ -68,7 +68,7 @@ def test_free_answers_walk_to_the_goal() -> None:
 
 
 def test_constrained_answers_walk_to_the_goal() -> None:
-    model = Scripted([said("b"), said("c"), said("finish")])
+    model = Scripted([answer_text("b"), answer_text("c"), answer_text("finish")])
     trajectory = play(NavGPT, NavGPTSettings(), {"main": model})
     assert trajectory.visited("agent")[-1]["viewpoint"] == "c"
     assert trajectory.ended == "stopped"
@@ -79,7 +79,7 @@ def test_the_constraint_lists_exactly_the_legal_ids() -> None:
 
     def answer(prompt: object, sampling: object) -> str:
         offered.append(sampling.json_schema["properties"]["action"]["enum"])  # type: ignore[attr-defined]
-        return said("b" if len(offered) == 1 else "finish")
+        return answer_text("b" if len(offered) == 1 else "finish")
 
     play(NavGPT, NavGPTSettings(), {"main": Scripted(answer)})
     assert offered == [["b"], ["d", "c", "s", "a"]]
@@ -146,7 +146,7 @@ def test_a_place_seen_before_but_out_of_reach_is_called_illegal() -> None:
 )
 def test_a_backend_that_ignores_the_constraint_is_rejected_too(answer: str) -> None:
     trajectory = play(
-        NavGPT, NavGPTSettings(), {"main": Scripted([answer, said("finish")])}
+        NavGPT, NavGPTSettings(), {"main": Scripted([answer, answer_text("finish")])}
     )
     assert isinstance(trajectory.steps[0].decision, Rejection)
     assert trajectory.steps[0].pose["viewpoint"] == "s"
@@ -160,7 +160,7 @@ def test_prompts_only_grow_up_to_the_current_observation() -> None:
         assert longer.startswith(past)
 
 
-def test_history_over_the_budget_drops_whole_steps_and_says_so() -> None:
+def test_history_over_the_budget_drops_full_steps_and_says_so() -> None:
     there_and_back = [go("b"), go("s")] * 5
     model = Scripted(there_and_back)
     settings = NavGPTSettings(decoding="free", context=480)
@@ -201,7 +201,7 @@ def test_without_history_prompts_hold_no_earlier_step(decoding: Any) -> None:
         else:
             answers = ["1", "1", "finish"]
         model = Scripted(
-            [said(answer, f"Thought {n}.") for n, answer in enumerate(answers)]
+            [answer_text(answer, f"Thought {n}.") for n, answer in enumerate(answers)]
         )
         play(
             NavGPT, NavGPTSettings(decoding=decoding, history=history), {"main": model}
@@ -222,7 +222,7 @@ def test_ablations_leave_out_what_they_name() -> None:
     assert "b to the east" not in shown(captions=False)
 
 
-def test_sub_instructions_are_told_in_their_order() -> None:
+def test_sub_instructions_are_reported_in_their_order() -> None:
     house = SmallHouse()
     first = house.tasks[0]
     extra = {"sub_instructions": ["go ahead", "turn right"]}
@@ -305,7 +305,7 @@ def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
         make(NavGPTSettings, wrong, "navgpt")
 
 
-def test_a_failed_answer_takes_the_question_beside_it_along() -> None:
+def test_a_failed_answer_takes_the_question_next_to_it_along() -> None:
     cancelled = []
 
     class Broken(Scripted):
@@ -336,7 +336,7 @@ def test_the_second_prompt_is_the_golden_one() -> None:
 
 
 def test_constrained_prompts_know_no_tool() -> None:
-    model = Scripted([said("b"), said("c"), said("finish")])
+    model = Scripted([answer_text("b"), answer_text("c"), answer_text("finish")])
     play(NavGPT, NavGPTSettings(), {"main": model})
     for word in ("action_maker", "Action Input", "Final Answer"):
         assert word not in model.prompts[-1]
@@ -360,7 +360,7 @@ def test_without_objects_none_are_spoken_of() -> None:
     assert "objects within 3 meters" in model.prompts[0]
 
 
-def test_summaries_are_asked_without_ids_and_kept_to_a_sentence() -> None:
+def test_summaries_are_queried_without_ids_and_kept_to_a_sentence() -> None:
     summary = Scripted(["hall with a door. It is large."])
     model = Scripted([go("b"), STOP])
     play(NavGPT, replace(FREE, summaries="online"), {"main": model, "summary": summary})
@@ -369,7 +369,7 @@ def test_summaries_are_asked_without_ids_and_kept_to_a_sentence() -> None:
     assert "It is large" not in model.prompts[1]
 
 
-def test_a_steep_way_is_told_to_lead_up_or_down() -> None:
+def test_a_steep_way_is_reported_to_lead_up_or_down() -> None:
     assert [indoor.slope(degrees) for degrees in (30.0, -25.0, 5.0)] == [
         "up 30",
         "down 25",
@@ -378,8 +378,8 @@ def test_a_steep_way_is_told_to_lead_up_or_down() -> None:
     way = Neighbor("top", 0.0, 28.0, 2.0)
     seen = IndoorObservation("small", "s", 0.0, 0.0, (way,))
     percept = Percept(tuple(Sector(45.0 * n, 45.0, "") for n in range(8)))
-    told = indoor.observation(seen, percept, write_direction)
-    assert "{'top': 'right 0.00, up 28, 2.00m'}" in told
+    text = indoor.observation(seen, percept, write_direction)
+    assert "{'top': 'right 0.00, up 28, 2.00m'}" in text
     flat = indoor.Detail(slopes=False)
     assert "{'top': 'right 0.00, 2.00m'}" in indoor.observation(
         seen, percept, write_direction, flat
@@ -404,20 +404,20 @@ def number(chosen: int, thought: str = "This way.", arrived: bool = False) -> st
 
 def chats(answers: list[str], **changes: Any) -> tuple[Trajectory, list[Prompt]]:
     """An episode with numbered exits, and its prompts."""
-    asked: list[Prompt] = []
+    requests: list[Prompt] = []
 
     def answer(prompt: Prompt, sampling: Sampling) -> str:
-        asked.append(prompt)
-        return answers[min(len(asked), len(answers)) - 1]
+        requests.append(prompt)
+        return answers[min(len(requests), len(answers)) - 1]
 
     settings = replace(NUMBERED, **changes)
     return play(
         NavGPT, settings, {"main": Scripted(answer)}, max_steps=len(answers)
-    ), asked
+    ), requests
 
 
 def test_numbers_walk_to_the_goal() -> None:
-    played, asked = chats([number(1), number(2), number(1, "Done.", arrived=True)])
+    played, requests = chats([number(1), number(2), number(1, "Done.", arrived=True)])
     assert [place["viewpoint"] for place in played.visited("agent")] == [
         "s",
         "b",
@@ -426,7 +426,7 @@ def test_numbers_walk_to_the_goal() -> None:
     ]
     assert played.ended == "stopped"
     assert played.steps[-1].decision.thought == "Done."
-    assert "2. right, 2 m: b to the east; near lamp" in str(asked[1][-1])
+    assert "2. right, 2 m: b to the east; near lamp" in str(requests[1][-1])
 
 
 def test_the_schema_of_numbers_has_one_for_each_exit_and_a_short_thought() -> None:
@@ -448,8 +448,8 @@ def test_a_chat_with_numbers_only_grows_and_repeats_answers_to_the_letter() -> N
         '{"thought": "?",  "arrived": false, "action": "9"}',
         number(2),
     ]
-    _, asked = chats([*answers, number(1, arrived=True)])
-    for shorter, longer, answer in zip(asked, asked[1:], answers, strict=False):
+    _, requests = chats([*answers, number(1, arrived=True)])
+    for shorter, longer, answer in zip(requests, requests[1:], answers, strict=False):
         assert list(longer[: len(shorter)]) == list(shorter)
         assert longer[len(shorter)] == Message("assistant", answer)
         assert len(longer) == len(shorter) + 2
@@ -461,11 +461,11 @@ def test_a_chat_with_numbers_only_grows_and_repeats_answers_to_the_letter() -> N
 def test_what_is_no_number_of_the_list_is_a_rejection_with_feedback(
     answer: str,
 ) -> None:
-    played, asked = chats([answer, number(1, arrived=True)])
+    played, requests = chats([answer, number(1, arrived=True)])
     first = played.steps[0].decision
     assert isinstance(first, Rejection)
     assert played.steps[0].pose["viewpoint"] == "s"
-    assert first.reason in str(asked[1][-1])
+    assert first.reason in str(requests[1][-1])
 
 
 def test_visited_places_and_exits_in_one_direction_are_marked() -> None:
@@ -483,21 +483,21 @@ def test_visited_places_and_exits_in_one_direction_are_marked() -> None:
     assert plain.startswith("1. right, up, 2 m\n")
 
 
-def test_a_chat_over_the_budget_drops_whole_steps_and_says_so() -> None:
-    played, asked = chats([number(1), number(3)] * 6, context=750)
+def test_a_chat_over_the_budget_drops_full_steps_and_says_so() -> None:
+    played, requests = chats([number(1), number(3)] * 6, context=750)
     assert {note.kind for step in played.steps for note in step.notes} == {
         "history_dropped"
     }
-    assert "steps are not shown.)" in str(asked[-1][1])
-    assert str(asked[-1]).count("Instruction: ") == 1
+    assert "steps are not shown.)" in str(requests[-1][1])
+    assert str(requests[-1]).count("Instruction: ") == 1
 
 
 def test_steps_of_another_agent_enter_the_chat_as_answers() -> None:
     house = SmallHouse()
-    asked: list[Prompt] = []
+    requests: list[Prompt] = []
 
     def answer(prompt: Prompt, sampling: Sampling) -> str:
-        asked.append(prompt)
+        requests.append(prompt)
         return number(1, arrived=True)
 
     def setup(agent: Callable[[Toolkit, str], Agent], answers: Any) -> Setup:
@@ -509,8 +509,10 @@ def test_steps_of_another_agent_enter_the_chat_as_answers() -> None:
     mine = setup(lambda toolkit, actor: NavGPT(NUMBERED, toolkit), answer)
     continued = replace(mine, continued={task.episode.id: Continued(before.steps[:2])})
     asyncio.run(rollout(task, continued))
-    said = [message.content for message in asked[0] if message.role == "assistant"]
-    assert said == [
+    messages = [
+        message.content for message in requests[0] if message.role == "assistant"
+    ]
+    assert messages == [
         '{"thought":"This way.","arrived":false,"action":"1"}',
         '{"thought":"This way.","arrived":false,"action":"2"}',
     ]

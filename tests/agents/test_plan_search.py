@@ -50,26 +50,26 @@ def actions(played: Trajectory) -> list[str]:
 def careless(prompt: Prompt, sampling: Sampling) -> str:
     """A player whose first proposal is idle, and who judges results by what the prompt says of
     them: an object in the hands, in its place, and the stop after that."""
-    fixed, asked = (str(message.content) for message in prompt)  # type: ignore[union-attr]
-    task = asked.partition("\n")[0]
-    thing, place = (each.lower().replace(" ", "_") for each in honest.phrases(task[6:]))
-    steps = asked.partition("Your steps so far:\n")[2].partition("\n\nNow:")[0]
-    if "The results:" not in asked:
+    fixed, has_question = (str(message.content) for message in prompt)  # type: ignore[union-attr]
+    task = has_question.partition("\n")[0]
+    item, place = (each.lower().replace(" ", "_") for each in honest.phrases(task[6:]))
+    steps = has_question.partition("Your steps so far:\n")[2].partition("\n\nNow:")[0]
+    if "The results:" not in has_question:
         return "Actions:\n1. turn_left\n2. " + next_action(
-            fixed, asked, steps, thing, place
+            fixed, has_question, steps, item, place
         )
-    results = asked.partition("The results:\n")[2].partition("\n\nRate each")[0]
+    results = has_question.partition("The results:\n")[2].partition("\n\nRate each")[0]
     blocks = re.split(r"(?m)^\d+\. ", results)[1:]
     rated = "\n".join(
-        f"{n}. {rate(steps, block, thing)}" for n, block in enumerate(blocks, 1)
+        f"{n}. {rate(steps, block, item)}" for n, block in enumerate(blocks, 1)
     )
     return f"Ratings:\n{rated}"
 
 
-def next_action(fixed: str, asked: str, steps: str, thing: str, place: str) -> str:
-    known = dict.fromkeys(re.findall(r"\b[a-z]\w*_\d+\b", asked))
-    held = re.search(r", holding (\w+_\d+)", asked)
-    if re.search(rf"put {thing}_\d+ (?:in|on) it", steps):
+def next_action(fixed: str, query: str, steps: str, item: str, place: str) -> str:
+    known = dict.fromkeys(re.findall(r"\b[a-z]\w*_\d+\b", query))
+    held = re.search(r", holding (\w+_\d+)", query)
+    if re.search(rf"put {item}_\d+ (?:in|on) it", steps):
         return "stop"
     if doors := re.findall(
         r"Closed on it: (door_\d+)", steps.splitlines()[-1] if steps else ""
@@ -77,7 +77,7 @@ def next_action(fixed: str, asked: str, steps: str, thing: str, place: str) -> s
         return f"goto[{doors[0]}]"
     if door := re.search(r"You went to (door_\d+)\.$", steps):
         return f"open[{door[1]}]"
-    sought = place if held else thing
+    sought = place if held else item
     found = [name for name in known if re.fullmatch(rf"{sought}_\d+", name)]
     if found:
         return f"go_put[{found[0]}]" if held else f"go_grab[{found[0]}]"
@@ -86,14 +86,14 @@ def next_action(fixed: str, asked: str, steps: str, thing: str, place: str) -> s
     return f"go_explore[{unexplored[0]}]" if unexplored else "turn_right"
 
 
-def rate(steps: str, block: str, thing: str) -> int:
-    is_put = bool(re.search(rf"put {thing}_\d+ (?:in|on) it", steps + block))
+def rate(steps: str, block: str, item: str) -> int:
+    is_put = bool(re.search(rf"put {item}_\d+ (?:in|on) it", steps + block))
     if block.startswith("stop"):
         return 10 if is_put else 0
     progress = [
         is_put and 9,
-        bool(re.search(rf", holding {thing}_\d+", block)) and 6,
-        bool(re.search(rf"\b{thing}_\d+", steps + block)) and 3,
+        bool(re.search(rf", holding {item}_\d+", block)) and 6,
+        bool(re.search(rf"\b{item}_\d+", steps + block)) and 3,
         bool(re.search("You (?:explored|checked|opened|went to)", block)),
     ]
     return max(map(int, progress)) if not block.startswith("turn_left") else 0
@@ -152,14 +152,14 @@ def turning(prompt: Prompt, sampling: Sampling) -> str:
 
 
 @pytest.mark.parametrize(
-    ("calls", "depth", "asked", "tried"),
+    ("calls", "depth", "query", "tried"),
     [(8, 9, 8, 8), (8, 1, 2, 2), (8, 2, 6, 6), (1, 9, 2, 2)],
 )
 def test_depth_and_calls_are_limits(
-    calls: int, depth: int, asked: int, tried: int
+    calls: int, depth: int, query: int, tried: int
 ) -> None:
     first = play(SmallFlat(), Scripted(turning), calls=calls, depth=depth).steps[0]
-    assert len(first.calls) == asked
+    assert len(first.calls) == query
     assert first.decision.thought.startswith(
         f"Tried {tried} actions; best, rated 0.60: turn_right"
     )

@@ -70,40 +70,42 @@ def plan(fixed: str, now: str) -> list[str]:
 
     lower = task.lower()
     words = honest.phrases(task)
-    how = next((v for v, said in honest._TREATED.items() if re.search(said, lower)), "")
+    how = next(
+        (v for v, reply in honest._TREATED.items() if re.search(reply, lower)), ""
+    )
     if "lamp" in lower:
         lamp = name(next(word for word in words if "lamp" in word))
-        thing = name(next(word for word in words if "lamp" not in word))
-        jobs = [[f"go_grab[{thing}]"], [f"goto[{lamp}]", f"toggle_on[{lamp}]"]]
+        item = name(next(word for word in words if "lamp" not in word))
+        jobs = [[f"go_grab[{item}]"], [f"goto[{lamp}]", f"toggle_on[{lamp}]"]]
     elif re.search(r"\b(two|pair)\b", lower):
-        thing = honest.singular(words[0].removeprefix("pair of "))
+        item = honest.singular(words[0].removeprefix("pair of "))
         place = name(words[-1])
         jobs = [
-            [f"go_grab[{name(thing)}]"],
+            [f"go_grab[{name(item)}]"],
             put(place),
-            [f"go_grab[{name(thing, 2)}]"],
+            [f"go_grab[{name(item, 2)}]"],
             put(place),
         ]
     elif not how and len(words) == 3:
-        thing, movable, place = words
+        item, movable, place = words
         if re.search(r"i need", lower):
-            movable, place, thing = words
+            movable, place, item = words
         elif re.search(r"holding", lower):
-            thing, movable = movable, thing
+            item, movable = movable, item
         jobs = [
-            [f"go_grab[{name(thing)}]"],
+            [f"go_grab[{name(item)}]"],
             put(name(movable)),
             [f"go_grab[{name(movable)}]"],
         ]
         jobs += [put(name(place))]
     else:
-        thing = name(words[0])
+        item = name(words[0])
         tool = {"heat": "microwave", "cool": "fridge", "clean": "sink_basin"}.get(
             how, ""
         )
         walk = [f"goto[{tool}_1]"] if how == "clean" else []
-        jobs = [[f"go_grab[{thing}]"]]
-        jobs += [[*walk, f"{how}[{thing}, {tool}_1]"]] if how else []
+        jobs = [[f"go_grab[{item}]"]]
+        jobs += [[*walk, f"{how}[{item}, {tool}_1]"]] if how else []
         jobs += [put(name(words[-1]))]
     steps = [step for job in jobs[len(done) :] for step in job]
     unseen = dict.fromkeys(
@@ -147,7 +149,7 @@ def test_a_third_of_the_calls_at_equal_success() -> None:
     assert calls["planner"] * 3 <= calls["react"], calls
 
 
-class Said(honest.Honest):
+class PlanPlayer(honest.Honest):
     """Gives the plans in order, the last one again and again, as labelled lines."""
 
     def __init__(self, *plans: str) -> None:
@@ -175,7 +177,7 @@ class ClosedFlat(SmallFlat):
 
 
 def in_the_flat(
-    model: Said, steps: int = 8, dataset: SmallFlat | None = None, **settings: Any
+    model: PlanPlayer, steps: int = 8, dataset: SmallFlat | None = None, **settings: Any
 ) -> tuple[list[str], Trajectory]:
     """The actions of a run in the flat of two rooms, with ``rejected`` for refused answers."""
     dataset = dataset or SmallFlat()
@@ -200,11 +202,11 @@ WALK = ["go_explore[kitchen]", "go_explore[hall]"]
 
 
 def test_one_plan_searches_opens_doors_and_carries_out_the_rest() -> None:
-    taken, played = in_the_flat(model := Said(PLAN))
+    taken, played = in_the_flat(model := PlanPlayer(PLAN))
     doors = ["goto[door_1]", "open[door_1]", "go_explore[hall]"]
     rest = ["go_grab[mug_1]", "go_put[box_1]", "stop"]
     assert taken == [*WALK, *rest]
-    again, _ = in_the_flat(Said(PLAN), dataset=ClosedFlat())
+    again, _ = in_the_flat(PlanPlayer(PLAN), dataset=ClosedFlat())
     assert again == [*WALK, *doors, *rest]
     assert len(model.said) == 1
     thought = played.steps[0].decision.thought
@@ -214,7 +216,7 @@ def test_one_plan_searches_opens_doors_and_carries_out_the_rest() -> None:
 
 def test_a_plan_of_what_was_not_seen_is_revised_before_a_step_is_taken() -> None:
     taken, _ = in_the_flat(
-        model := Said("1. go_grab[cup_1]", "1. go_grab[Mug 1]\n2. stop")
+        model := PlanPlayer("1. go_grab[cup_1]", "1. go_grab[Mug 1]\n2. stop")
     )
     assert taken == ["go_grab[mug_1]", "stop"]
     assert (
@@ -224,7 +226,7 @@ def test_a_plan_of_what_was_not_seen_is_revised_before_a_step_is_taken() -> None
 
 def test_a_plan_may_name_what_its_earlier_steps_may_show() -> None:
     taken, _ = in_the_flat(
-        model := Said("1. go_explore[hall]\n2. go_check[box_1]\n3. stop")
+        model := PlanPlayer("1. go_explore[hall]\n2. go_check[box_1]\n3. stop")
     )
     assert (taken, len(model.said)) == (
         ["go_explore[hall]", "go_check[box_1]", "stop"],
@@ -235,7 +237,7 @@ def test_a_plan_may_name_what_its_earlier_steps_may_show() -> None:
 def test_a_door_that_was_not_seen_is_looked_for_in_the_room() -> None:
     """The flat with its door closed, seen from a start that faces away from it."""
     taken, _ = in_the_flat(
-        model := Said("1. go_explore[hall]\n2. stop"), dataset=ClosedFlat()
+        model := PlanPlayer("1. go_explore[hall]\n2. stop"), dataset=ClosedFlat()
     )
     door = ["go_explore[kitchen]", "goto[door_1]", "open[door_1]", "go_explore[hall]"]
     assert (taken, len(model.said)) == (
@@ -246,10 +248,10 @@ def test_a_door_that_was_not_seen_is_looked_for_in_the_room() -> None:
 
 def test_a_step_that_is_not_possible_leads_to_a_new_plan_without_being_taken() -> None:
     plans = "1. go_grab[mug_1]\n2. go_grab[mug_1]\n3. stop", "1. stop"
-    taken, _ = in_the_flat(model := Said(*plans))
+    taken, _ = in_the_flat(model := PlanPlayer(*plans))
     assert taken == ["go_grab[mug_1]", "stop"]
     assert "ended at this step. go_grab[mug_1] is not possible now" in model.shown[1]
-    taken, _ = in_the_flat(model := Said(*plans), check=False)
+    taken, _ = in_the_flat(model := PlanPlayer(*plans), check=False)
     assert taken == ["go_grab[mug_1]", "go_grab[mug_1]", "stop"]
     assert (
         "ended at this step. go_grab[mug_1]: You hold mug_1 already" in model.shown[1]
@@ -260,13 +262,13 @@ def test_without_new_plans_what_fails_is_skipped_and_the_end_of_the_plan_is_the_
     None
 ):
     plan = "1. go_grab[mug_1]\n2. go_grab[mug_1]\n3. drop[mug_1]"
-    taken, _ = in_the_flat(model := Said(plan), replan=False, check=False)
+    taken, _ = in_the_flat(model := PlanPlayer(plan), replan=False, check=False)
     assert taken == ["go_grab[mug_1]", "go_grab[mug_1]", "drop[mug_1]", "stop"]
     assert len(model.said) == 1
 
 
 def test_an_answer_without_a_plan_costs_a_step_after_two_revisions() -> None:
-    taken, played = in_the_flat(model := Said("1. dance[mug_1]"), steps=2)
+    taken, played = in_the_flat(model := PlanPlayer("1. dance[mug_1]"), steps=2)
     assert taken == ["rejected", "rejected"]
     assert len(model.said) == 4, "the same answer is not asked for again"
     refused = played.steps[0].decision
@@ -276,7 +278,7 @@ def test_an_answer_without_a_plan_costs_a_step_after_two_revisions() -> None:
 
 def test_search_and_graph_can_be_left_out() -> None:
     taken, _ = in_the_flat(
-        model := Said("1. go_grab[mug_1]\n2. stop"), search=False, graph=False
+        model := PlanPlayer("1. go_grab[mug_1]\n2. stop"), search=False, graph=False
     )
     fixed, shown = str(model.prompts[0][0].content), model.shown[0]  # type: ignore[union-attr]
     assert taken == ["go_grab[mug_1]", "stop"]
@@ -293,7 +295,7 @@ def test_the_prompt_after_a_failure() -> None:
     )
     settings = {"decoding": "constrained", "search": False, "check": False}
     _, played = in_the_flat(
-        Said(*plans), dataset=ClosedFlat(), step_limit="counted", **settings
+        PlanPlayer(*plans), dataset=ClosedFlat(), step_limit="counted", **settings
     )
     calls = [call for step in played.steps for call in step.calls]
     check_golden(GOLDEN / "planner_failed.txt", flat_text(calls[-1].prompt) + "\n")
@@ -301,7 +303,7 @@ def test_the_prompt_after_a_failure() -> None:
 
 def test_rooms_collapse_to_a_number_of_objects() -> None:
     _, played = in_the_flat(
-        Said("1. go_explore[kitchen]\n2. go_explore[hall]\n3. stop")
+        PlanPlayer("1. go_explore[kitchen]\n2. go_explore[hall]\n3. stop")
     )
     graph = SceneGraph()
     for step in played.steps:
@@ -316,7 +318,9 @@ def test_rooms_collapse_to_a_number_of_objects() -> None:
 
 
 def test_an_object_in_the_hand_is_in_no_room() -> None:
-    _, played = in_the_flat(Said("1. go_grab[mug_1]\n2. go_explore[hall]\n3. stop"))
+    _, played = in_the_flat(
+        PlanPlayer("1. go_grab[mug_1]\n2. go_explore[hall]\n3. stop")
+    )
     graph = SceneGraph()
     for step in played.steps:
         graph.see(step.observation)  # type: ignore[arg-type]

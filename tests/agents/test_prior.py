@@ -36,19 +36,19 @@ PAIRS = {
 """Target -> where one would look first, then other things around."""
 
 
-def test_it_finds_what_lies_beside_what() -> None:
+def test_it_finds_what_lies_next_to_what() -> None:
     right = [pair for pair in PAIRS.items() if similarity().best(*pair) == pair[1][0]]
     wrong = sorted(set(PAIRS) - {target for target, _ in right})
     assert len(right) >= 11, f"of {len(PAIRS)} only {len(right)}; wrong: {wrong}"
 
 
 def test_it_finds_the_rooms_of_the_two_phase_table() -> None:
-    things = [thing for own in ROOM_OBJECTS.values() for thing in own]
-    found = {target: similarity().best(target, things) for target in TARGET_ROOMS}
+    objects = [item for own in ROOM_OBJECTS.values() for item in own]
+    found = {target: similarity().best(target, objects) for target in TARGET_ROOMS}
     wrong = {
-        target: thing
-        for target, thing in found.items()
-        if thing not in ROOM_OBJECTS[TARGET_ROOMS[target]]
+        target: item
+        for target, item in found.items()
+        if item not in ROOM_OBJECTS[TARGET_ROOMS[target]]
     }
     assert wrong == {"coffee table": "desk"}
 
@@ -68,7 +68,7 @@ def test_embeddings_have_length_one_and_do_not_depend_on_company() -> None:
     assert alike.likeness("mug", ["cup"])[0] > alike.likeness("mug", ["television"])[0]
 
 
-def test_it_goes_to_the_thing_most_like_the_target() -> None:
+def test_it_goes_to_the_object_most_like_the_target() -> None:
     lost = Apartments(settings=Apartments.Settings(homes=1, episodes=2, rooms=3))
     settings = make(
         PriorAgent.Settings, {"grounding_threshold": 1.1, "turns": 3}, "prior"
@@ -95,9 +95,9 @@ def test_absent_files_name_the_way_out(
     monkeypatch.setenv("WAYWORD_MODELS", str(tmp_path))
     monkeypatch.setattr(weights.importlib.util, "find_spec", lambda name: None)
     similarity.cache_clear()
-    with pytest.raises(UsageError, match="wayword models fetch minilm") as told:
+    with pytest.raises(UsageError, match="wayword models fetch minilm") as text:
         similarity()
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(text.value)
     assert [status.name for status in weights.statuses() if status.path] == []
     (tmp_path / MINILM.file).write_bytes(b"onnx")
     (tmp_path / MINILM.companions[0].file).write_bytes(b"{}")

@@ -376,8 +376,8 @@ def test_a_thought_alone_is_answered_and_costs_nothing(tmp_path: Path) -> None:
     out = tmp_path / "out"
     import_prompts("langsuite", clone(tmp_path / "clone", "langsuite"), out)
     answers = tmp_path / "answers.jsonl"
-    said = ["Thought: I look first.", "Act: turn_left", "Act: stop [n/a]"]
-    answers.write_text("".join(f"{json.dumps(each)}\n" for each in said))
+    messages = ["Thought: I look first.", "Act: turn_left", "Act: stop [n/a]"]
+    answers.write_text("".join(f"{json.dumps(each)}\n" for each in messages))
     settings = {"decoding": "free", "prompts": str(out / "react")}
     plan = Plan("react", "household:generated_test", f"scripted:{answers}", settings, limit=1,
                 max_steps=5, out=tmp_path / "run")  # fmt: skip

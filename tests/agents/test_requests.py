@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from helpers.loopback import chat, serving
-from helpers.reasoning_stub import said
+from helpers.reasoning_stub import answer_to
 from helpers.run_folders import records
 from wayword.core.model import Sampling
 from wayword.runs import Plan, run
@@ -46,7 +46,9 @@ def played(
     def answer(route: str, body: Mapping[str, Any], headers: object) -> tuple[int, Any]:
         if "messages" not in body:  # raw text is asked for at another route
             return 200, {"choices": [{"text": "1. forward", "finish_reason": "stop"}]}
-        words = said(dict(body)).replace("I go on.", f"Marker-{len(server.asked):03d}.")
+        words = answer_to(dict(body)).replace(
+            "I go on.", f"Marker-{len(server.asked):03d}."
+        )
         reply = chat(words)
         reply["usage"]["prompt_tokens"] = len(str(body["messages"])) // 4
         return 200, reply

@@ -38,8 +38,8 @@ def brute_force(open_: Bools, start: Cell) -> dict[Cell, float]:
             for dj in (-1, 0, 1):
                 for di in (-1, 0, 1):
                     to = (j + dj, i + di)
-                    beside = {(j + dj, i), (j, i + di)}
-                    if to == (j, i) or to not in free or not beside <= free:
+                    adjacent = {(j + dj, i), (j, i + di)}
+                    if to == (j, i) or to not in free or not adjacent <= free:
                         continue
                     total = gone + math.hypot(dj, di)
                     if total < best.get(to, math.inf) - 1e-9:
@@ -79,7 +79,7 @@ def test_a_body_gets_away_from_a_closed_cell() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(GRIDS)
-def test_a_grounds_ways_are_legal_and_no_longer_than_networkx_finds(
+def test_a_grounds_routes_are_legal_and_no_longer_than_networkx_finds(
     free: Bools,
 ) -> None:
     cells = [tuple(cell) for cell in np.argwhere(free).tolist()]
@@ -102,15 +102,15 @@ def test_a_grounds_ways_are_legal_and_no_longer_than_networkx_finds(
     octile = nx.shortest_path_length(graph, start, goal, weight="weight")
     straight = math.dist(start, goal)
     assert straight - 1e-9 <= path_length(way) <= octile + 1e-9
-    assert all(ground.clear(p, q) or _beside(p, q) for p, q in pairwise(way))
+    assert all(ground.clear(p, q) or _is_adjacent(p, q) for p, q in pairwise(way))
 
 
-def _beside(p: tuple[float, float], q: tuple[float, float]) -> bool:
+def _is_adjacent(p: tuple[float, float], q: tuple[float, float]) -> bool:
     """A diagonal step is sampled at its corner, where rounding may name a third cell."""
     return math.dist(p, q) < 1.5
 
 
-def test_tight_ways_keep_their_ends_and_skip_what_can_be_skipped() -> None:
+def test_tight_routes_keep_their_ends_and_skip_what_can_be_skipped() -> None:
     way = [(0, 0), (0, 1), (0, 2), (1, 2), (2, 2)]
     assert string_pull(way, lambda a, b: True) == [(0, 0), (2, 2)]
     assert string_pull(way, lambda a, b: a[0] == b[0] or a[1] == b[1]) == [
@@ -123,7 +123,7 @@ def test_tight_ways_keep_their_ends_and_skip_what_can_be_skipped() -> None:
 
 @settings(max_examples=120, deadline=None)
 @given(GRIDS, st.data())
-def test_frontiers_are_the_free_cells_beside_unknown_ones(
+def test_frontiers_are_the_free_cells_next_to_unknown_ones(
     free: Bools, data: st.DataObject
 ) -> None:
     more = data.draw(arrays(np.bool_, free.shape, elements=st.booleans()))

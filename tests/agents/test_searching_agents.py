@@ -51,7 +51,7 @@ def scores(task: Task, trajectory: Trajectory) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_oracle_and_gold_find_every_thing_by_the_shortest_way(number: int) -> None:
+def test_oracle_and_gold_find_every_object_by_the_shortest_way(number: int) -> None:
     task = SMALL.tasks[number]
     assert isinstance(task.reference, ObjectNavReference)
     for agent, settings in (
@@ -87,7 +87,7 @@ def coverage(costmap: Costmap, task: Task) -> float:
     return float(np.mean(known))
 
 
-def test_a_perfect_eye_and_frontiers_find_most_things() -> None:
+def test_a_perfect_eye_and_frontiers_find_most_objects() -> None:
     settings = FrontierSettings(grounding="perfect")
     found = [scores(t, play(FrontierAgent, settings, t)[0]) for t in SMALL.tasks[:4]]
     assert sum(one["success_visible"] for one in found) >= 3
@@ -103,7 +103,7 @@ def test_what_is_found_is_gone_up_to() -> None:
     assert sum(one["success_challenge"] for one in found) >= seen - 1
 
 
-def test_a_low_threshold_stops_at_the_wrong_thing_and_a_high_one_goes_on() -> None:
+def test_a_low_threshold_stops_at_the_wrong_object_and_a_high_one_goes_on() -> None:
     task = SMALL.tasks[0]
     low, _ = play(WanderAgent, WanderAgent.Settings(grounding_threshold=0.05), task)
     high, _ = play(WanderAgent, WanderAgent.Settings(grounding_threshold=1.01), task)
@@ -146,12 +146,12 @@ def ended(
 def test_scores_worked_out_by_hand() -> None:
     reference = ObjectNavReference("1", frozenset({"mug"}), (), 4.0)
     task = Task(SMALL.tasks[0].episode, reference)
-    asked = [
+    requests = [
         Note("asked", {"valid": True}),
         Note("asked", {"valid": False}),
         Note("turn", {}),
     ]
-    near = scores(task, ended(True, 8.0, 0.9, asked))
+    near = scores(task, ended(True, 8.0, 0.9, requests))
     assert (near["success_visible"], near["spl_visible"]) == (1.0, 0.5)
     assert (near["success_challenge"], near["spl_challenge"]) == (1.0, 0.5)
     assert (near["psr"], near["tl"], near["turns"], near["motions"]) == (
@@ -219,13 +219,13 @@ def test_episodes_of_a_scene_are_one_cluster(episode: str, scene: str) -> None:
     assert SMALL.clusters.of(episode) == scene
 
 
-def test_descriptions_fit_one_thing_alone_and_lie_in_the_open() -> None:
+def test_descriptions_fit_one_object_alone_and_lie_in_the_open() -> None:
     for task in SMALL.tasks:
         place = SMALL.place(task.episode.scene)
         words = list(place.words.values())
         assert words.count(task.episode.extra["target"]) == 1
         (target,) = task.reference.targets  # type: ignore[attr-defined]
-        assert any(thing.id == target for thing in place.surfaces.objects)
+        assert any(obj.id == target for obj in place.surfaces.objects)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ SAYINGS: dict[str, PartnerSentence] = {
 
 
 @pytest.mark.parametrize("sentence", ORDERS)
-def test_commands_are_said_and_read_to_the_letter(sentence: str) -> None:
+def test_commands_are_stated_and_read_to_the_letter(sentence: str) -> None:
     assert str(ORDERS[sentence]) == sentence
     assert parse(f" {sentence} ") == ORDERS[sentence]
 
@@ -72,7 +72,7 @@ def test_what_is_not_quite_a_command_is_none(other: str) -> None:
     assert parse(other) is None
 
 
-def test_partners_messages_are_said_and_read_sentence_by_sentence() -> None:
+def test_partners_messages_are_stated_and_read_sentence_by_sentence() -> None:
     message = " ".join(SAYINGS)
     assert " ".join(map(str, SAYINGS.values())) == message
     assert parse_all(message) == tuple(SAYINGS.values())
@@ -85,12 +85,12 @@ def test_partners_messages_are_said_and_read_sentence_by_sentence() -> None:
 def test_optional_parts_are_left_out_from_the_inside() -> None:
     form = SentenceForm("go[ to {place}[ in the {room:[a-z ]+}]]")
     assert form.fields == ("place", "room")
-    for said, place, room in (
+    for messages, place, room in (
         ("go", "", ""),
         ("go", "", "hall"),
         ("go to box_1", "box_1", ""),
         ("go to box_1 in the hall", "box_1", "hall"),
     ):
-        assert form.render({"place": place, "room": room}) == said
+        assert form.render({"place": place, "room": room}) == messages
     assert form.read("go to box_1 in the hall") == {"place": "box_1", "room": "hall"}
     assert form.read("go in the hall") is None

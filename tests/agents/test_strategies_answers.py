@@ -124,7 +124,7 @@ def test_what_is_no_legal_action_says_why(words: str, kind: str, reason: str) ->
     assert reason in refused.reason
 
 
-def test_ids_that_differ_only_in_case_are_told_apart() -> None:
+def test_ids_that_differ_only_in_case_are_distinguished() -> None:
     legal = Legal(ActionSpace((Action("goto", ("ab",)), Action("goto", ("AB",)))))
     assert str(legal.read("goto[AB]")) == "goto[AB]"
     assert isinstance(legal.read("goto[Ab]"), Refusal)
@@ -204,8 +204,12 @@ def test_json_answers_that_are_no_action(text: str, kind: str) -> None:
 @given(st.text(max_size=400))
 def test_no_text_whatever_breaks_the_readers(text: str) -> None:
     for recipe in (REACT, EMMEM):
-        for said in (text, f"Action: {text}", f"State: {text}\nAction: goto[{text}]"):
-            answer = recipe.decision(said, LEGAL)
+        for messages in (
+            text,
+            f"Action: {text}",
+            f"State: {text}\nAction: goto[{text}]",
+        ):
+            answer = recipe.decision(messages, LEGAL)
             assert (
                 isinstance(answer.outcome, Rejection) or answer.outcome.action in MENU
             )
@@ -293,7 +297,7 @@ def test_holdings(words: str, held: list[str]) -> None:
     assert parse_names(words) == held
 
 
-def test_what_is_not_said_is_none() -> None:
+def test_what_is_not_stated_is_none() -> None:
     assert parse_state({}) == {"place": None, "heading": None, "holding": None}
     assert parse_state({"holding": " "})["holding"] is None
 
@@ -345,7 +349,7 @@ def test_a_recipe_must_end_in_its_action(form: str) -> None:
 
 def test_what_an_agent_says_it_has_seen_is_not_clipped() -> None:
     seen = "mug_1 on table_1, " * 200
-    asked = StrategyRecipe("State:\n  seen: what\nAction: exactly one", "long")
-    said = json.dumps({"state": {"seen": seen}, "action": "stop"})
-    answer = asked.decision(said, Legal(ActionSpace((STOP,))))
+    recipe = StrategyRecipe("State:\n  seen: what\nAction: exactly one", "long")
+    reply = json.dumps({"state": {"seen": seen}, "action": "stop"})
+    answer = recipe.decision(reply, Legal(ActionSpace((STOP,))))
     assert answer.parts["seen"] == seen.strip()

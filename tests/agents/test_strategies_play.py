@@ -86,7 +86,7 @@ def test_the_mug_is_brought_to_the_hall() -> None:
     )
 
 
-def test_a_towns_given_step_is_taken_before_anything_is_asked() -> None:
+def test_a_towns_given_step_is_taken_before_anything_is_queried() -> None:
     trajectory, model = play_in(
         Towns(), Act, ["Action: forward", "Action: stop"], decoding="free"
     )
@@ -95,7 +95,7 @@ def test_a_towns_given_step_is_taken_before_anything_is_asked() -> None:
     assert "Observation: You face " in model.prompts[0]
 
 
-def test_a_world_without_a_voice_is_told_field_by_field() -> None:
+def test_a_world_without_a_voice_is_reported_field_by_field() -> None:
     answers = ["Action: press", "Action: stop"]
     trajectory, model = play_in(Lamp(), ReAct, answers, decoding="free")
     assert done(trajectory) == ["press", "stop"]
@@ -103,7 +103,7 @@ def test_a_world_without_a_voice_is_told_field_by_field() -> None:
     assert "Observation: Result: ok, light: True.\nlamp: on" in model.prompts[1]
 
 
-def test_two_actors_talk_and_each_is_told_who_it_is() -> None:
+def test_two_actors_talk_and_each_is_shown_who_it_is() -> None:
     pair = SmallFlat(poses={"anna": (2.0, 1.5, 0.0), "ben": (3.0, 1.5, 0.0)})
     answers = ["Action: chat[the mug, please]", "Action: goto[mug_1]", "Action: stop"]
     trajectory, model = play_in(pair, Act, answers, decoding="free")
@@ -139,11 +139,11 @@ def test_open_verbs_are_answered_with_an_argument_of_their_own() -> None:
     )
 
 
-def test_only_the_verbs_of_the_body_are_told() -> None:
+def test_only_the_verbs_of_the_body_are_reported() -> None:
     body = Body(actions=("turn_left", "go_grab", "stop"))
     _, model = play_in(SmallFlat(body=body), Act, ["Action: stop"], decoding="free")
-    told = model.prompts[0].partition("in brackets\n")[2].partition("\n\n")[0]
-    verbs = [line.partition(":")[0] for line in told.splitlines()]
+    text = model.prompts[0].partition("in brackets\n")[2].partition("\n\n")[0]
+    verbs = [line.partition(":")[0] for line in text.splitlines()]
     assert verbs == ["go_grab[object]", "turn_left", "stop[answer]"]
 
 
@@ -172,7 +172,7 @@ def test_prompts_only_grow(strategy: type[Strategy], dataset: Any) -> None:
         assert longer.startswith(shorter)
 
 
-def test_a_long_history_loses_whole_steps_and_says_so() -> None:
+def test_a_long_history_loses_full_steps_and_says_so() -> None:
     answers = ["Action: goto[b]", "Action: goto[s]"] * 5
     trajectory, model = play_in(
         SmallHouse(), Act, answers, decoding="free", context=430, max_tokens=20
@@ -188,7 +188,7 @@ def test_a_long_history_loses_whole_steps_and_says_so() -> None:
     assert trajectory.ended != "failed"
 
 
-def test_rejections_are_told_back_and_shown_short() -> None:
+def test_rejections_are_fed_back_and_shown_short() -> None:
     answers = [
         "Action: goto[kitchen]",
         "noise " * 20_000,
@@ -204,7 +204,7 @@ def test_rejections_are_told_back_and_shown_short() -> None:
     assert len(model.prompts[2]) < len(model.prompts[1]) + 2000
 
 
-def test_own_state_can_be_told_at_the_start_only() -> None:
+def test_own_state_can_be_reported_at_the_start_only() -> None:
     answers = ["Action: turn_left"] * 3
     free: dict[str, Any] = {"decoding": "free", "view": "full"}
     _, always = play_in(SmallFlat(), Act, answers, 3, **free)
@@ -244,7 +244,9 @@ def test_examples_that_do_not_fit_are_refused_and_never_dropped() -> None:
         play_in(flat, Act, ["{}"], 1, shots=2, context=1_000)
 
 
-def test_examples_are_told_beside_the_usual_prompt_where_no_window_is_known() -> None:
+def test_examples_are_reported_next_to_the_usual_prompt_where_no_window_is_known() -> (
+    None
+):
     flat = SmallFlat(shown=[Action("turn_left")] * 200 + [Action("stop")])
     trajectory, model = play_in(flat, Act, ["{}"] * 3, 3, shots=2)
     assert model.prompts[-1].count("Task: ") == 3

@@ -96,8 +96,8 @@ def test_the_lesson_stands_below_the_task_and_prompts_grow_within_a_trial() -> N
         assert longer.startswith(shorter)
     assert reflection.startswith(one[-1])
     task = "Task: Go ahead and turn right."
-    told = f"Your notes:\nAfter trial 1: {LESSON}\n\nObservation: You are at"
-    assert told in two[0].partition(task)[2]
+    text = f"Your notes:\nAfter trial 1: {LESSON}\n\nObservation: You are at"
+    assert text in two[0].partition(task)[2]
     assert two[0].partition(task)[0] == one[0].partition(task)[0], (
         "what comes before is reused"
     )
@@ -113,7 +113,7 @@ def test_the_lesson_stands_below_the_task_and_prompts_grow_within_a_trial() -> N
     )
 
 
-def test_who_succeeds_at_once_is_asked_nothing_and_it_is_counted() -> None:
+def test_who_succeeds_at_once_is_queried_nothing_and_it_is_counted() -> None:
     house = SmallHouse()
     answers = ["Action: goto[b]", "Action: goto[c]", "Action: stop"]
     trajectory, _ = play_in(
@@ -139,7 +139,7 @@ def test_one_trial_is_an_episode_like_any_other() -> None:
     assert not {"sr_first", "trials", "verdicts"} & set(scores)
 
 
-def test_a_model_that_judges_itself_is_told_nothing_and_ends_its_trials() -> None:
+def test_a_model_that_judges_itself_is_shown_nothing_and_ends_its_trials() -> None:
     house = SmallHouse()
     answers = [
         *("Action: goto[b]", "Action: goto[a]", "Action: stop"),
@@ -158,7 +158,7 @@ def test_a_model_that_judges_itself_is_told_nothing_and_ends_its_trials() -> Non
     assert (scores["trials"], scores["verdicts"], scores["sr_first"]) == (2, 0, 0.0)
 
 
-def test_who_is_told_nothing_and_does_not_judge_uses_up_its_trials() -> None:
+def test_who_is_shown_nothing_and_does_not_judge_uses_up_its_trials() -> None:
     house = SmallHouse()
     right = [
         "Action: goto[b]",
@@ -175,7 +175,7 @@ def test_who_is_told_nothing_and_does_not_judge_uses_up_its_trials() -> None:
     assert (scores["sr_first"], scores["verdicts"]) == (1.0, 0)
 
 
-def test_an_agent_that_is_not_to_be_told_is_not_told_even_where_there_is_a_judge() -> (
+def test_an_agent_that_is_not_to_be_shown_is_not_shown_even_where_there_is_a_judge() -> (
     None
 ):
     answers = ["Action: stop", "Verdict: failed\nLesson: on"]
@@ -196,15 +196,15 @@ def test_the_last_three_lessons_are_kept_short_and_on_one_line() -> None:
     trajectory, model = play_in(
         SmallHouse(), Reflexion, answer, decoding="free", trials=6, judge=never
     )
-    told = [
+    lines = [
         line
         for line in model.prompts[-1].splitlines()
         if line.startswith("After trial")
     ]
-    assert [line.split(":")[:2] for line in told] == [
+    assert [line.split(":")[:2] for line in lines] == [
         [f"After trial {n}", f" Number {n}"] for n in (3, 4, 5)
     ]
-    assert max(map(len, told)) <= LESSON_LENGTH + len("After trial 1: ")
+    assert max(map(len, lines)) <= LESSON_LENGTH + len("After trial 1: ")
     assert len(trajectory.trials()) == 6
 
 
@@ -221,11 +221,11 @@ def test_a_reflection_that_cannot_be_read_is_noted_and_breaks_nothing(
     )
     assert trajectory.ended != "failed", trajectory.error
     assert len(trajectory.trials()) == 3
-    told = {note.kind for note in trajectory.notes()}
+    kinds = {note.kind for note in trajectory.notes()}
     unread = decoding == "constrained" or verdict == "self"
     # Half an object is no lesson, odd signs are one
     rejected = unread or noise != "\x00"
-    assert ("reflection_rejected" in told) is rejected
+    assert ("reflection_rejected" in kinds) is rejected
     for note in trajectory.notes():
         assert len(json.dumps(note.details)) < 4000
 
@@ -233,8 +233,10 @@ def test_a_reflection_that_cannot_be_read_is_noted_and_breaks_nothing(
 def test_a_lesson_that_repeats_the_question_is_none() -> None:
     def answer(prompt: Prompt, sampling: Sampling) -> str:
         assert isinstance(prompt[-1], Message)
-        asked = "look back" in prompt[-1].content
-        return f"Lesson: {prompt[-1].content[-300:]}" if asked else "Action: stop"
+        has_question = "look back" in prompt[-1].content
+        return (
+            f"Lesson: {prompt[-1].content[-300:]}" if has_question else "Action: stop"
+        )
 
     trajectory, model = play_in(
         SmallHouse(), Reflexion, answer, judge=never, decoding="free"
@@ -284,7 +286,7 @@ def test_reflections_go_to_a_model_of_their_own_where_there_is_one() -> None:
     assert [call.role for call in trajectory.calls()] == ["main", "reflection", "main"]
 
 
-def test_the_world_begins_anew_and_given_steps_are_given_again() -> None:
+def test_the_world_restarts_and_given_steps_are_given_again() -> None:
     answers = ["Action: go_grab[mug_1]", "Action: stop", "Lesson: no"]
     trajectory, model = play_in(
         SmallFlat(), Reflexion, answers, judge=never, decoding="free", trials=2

@@ -55,8 +55,8 @@ SAYINGS = some.one_of(
 
 
 @given(SAYINGS)
-def test_what_is_said_is_what_is_heard(said: Any) -> None:
-    assert parse(str(said)) == said
+def test_what_is_stated_is_what_is_heard(reply: Any) -> None:
+    assert parse(str(reply)) == reply
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def played(dataset: MaHousehold, task: Task, talk: bool = True) -> Trajectory:
     return asyncio.run(rollout(task, Setup(dataset, make, max_steps=dataset.max_steps)))
 
 
-def said(trajectory: Trajectory, actor: str) -> list[Any]:
+def sent_messages(trajectory: Trajectory, actor: str) -> list[Any]:
     return [
         parse(a.arguments[0]) for a in trajectory.actions(actor) if a.name == "chat"
     ]
@@ -104,7 +104,7 @@ def test_they_finish_and_each_command_is_answered_before_the_next() -> None:
                 assert then.object == first.object
 
 
-def test_bodies_that_know_errands_alone_finish_too() -> None:
+def test_bodies_that_know_skills_alone_finish_too() -> None:
     dataset = pairs(episodes=4, actions="high")
     for task in dataset.tasks:
         trajectory = played(dataset, task)
@@ -128,7 +128,7 @@ def test_without_words_nothing_is_done() -> None:
     assert [str(action) for action in trajectory.actions("follower")] == ["stop"]
 
 
-def test_the_follower_goes_for_nothing_that_it_has_not_seen_or_been_told_of() -> None:
+def test_the_follower_goes_for_nothing_that_it_has_not_seen_or_been_shown() -> None:
     dataset = pairs(episodes=3)
     for task in dataset.tasks:
         known: set[str] = set()
@@ -157,7 +157,7 @@ def test_a_follower_needs_no_goals_and_no_house() -> None:
     assert idle.action == Action("turn_right"), "nobody has told it anything"
 
 
-def test_a_thing_that_is_not_where_it_was_told_is_asked_for() -> None:
+def test_an_object_that_is_not_where_it_was_reported_is_requested() -> None:
     dataset = pairs(episodes=2)
     task = dataset.tasks[1]
     world = dataset.world(task.episode)
@@ -200,10 +200,10 @@ def test_a_command_that_cannot_be_carried_out_is_noted_and_the_rest_goes_on() ->
     assert trajectory.ended == "stopped"
     notes = [note for step in trajectory.steps for note in step.notes]
     assert {note.kind for note in notes} == {"trouble"}
-    assert said(trajectory, "commander")[-1] == AllDone()
+    assert sent_messages(trajectory, "commander")[-1] == AllDone()
 
 
-def test_a_models_prompts_hold_only_what_its_actor_is_told() -> None:
+def test_a_models_prompts_hold_only_what_its_actor_is_shown() -> None:
     dataset = pairs(episodes=1)
     task = dataset.tasks[0]
     models = {
@@ -216,16 +216,16 @@ def test_a_models_prompts_hold_only_what_its_actor_is_told() -> None:
         return ReAct(StrategySettings(decoding="free"), kit)
 
     asyncio.run(rollout(task, Setup(dataset, make, max_steps=2)))
-    told = task.episode.extra["instructions"]
-    assert all(told["commander"] in prompt for prompt in models["commander"].prompts)
+    text = task.episode.extra["instructions"]
+    assert all(text["commander"] in prompt for prompt in models["commander"].prompts)
     assert models["follower"].prompts
     for prompt in models["follower"].prompts:
-        assert told["follower"] in prompt
+        assert text["follower"] in prompt
         assert "Only you know this task" not in prompt
-        assert not [line for line in told["commander"].splitlines() if line in prompt]
+        assert not [line for line in text["commander"].splitlines() if line in prompt]
 
 
-def test_two_followers_share_the_work_and_each_does_what_it_is_told() -> None:
+def test_two_followers_share_the_work_and_each_does_what_it_is_shown() -> None:
     dataset = pairs(episodes=4, followers=2)
     both = Counter[str]()
     for task in dataset.tasks:
@@ -244,7 +244,7 @@ def test_two_followers_share_the_work_and_each_does_what_it_is_told() -> None:
     assert both["follower_2"] > 3
 
 
-def test_what_is_said_to_another_is_not_heard() -> None:
+def test_what_is_stated_to_another_is_not_heard() -> None:
     assert message_to("follower", "follower_2: Where is mug_1?") is None
     assert message_to("follower_2", "follower_2: Where is mug_1?") == "Where is mug_1?"
     assert message_to("follower", "Note: all is well") == "Note: all is well"
@@ -268,7 +268,7 @@ def test_either_side_answers_what_it_does_not_understand() -> None:
     trajectory = asyncio.run(
         rollout(dataset.tasks[0], Setup(dataset, build, max_steps=400))
     )
-    told = {
+    texts_by_key = {
         actor: [str(s.decision.action) for s in trajectory.steps if s.actor == actor]  # type: ignore[union-attr]
         for actor in ("commander", "follower")
     }
@@ -276,13 +276,15 @@ def test_either_side_answers_what_it_does_not_understand() -> None:
         ("follower", "Please take mug_1"),
         ("commander", "I cannot: (why)"),
     ):
-        answers = [each for each in told[actor] if "I did not understand" in each]
-        assert answers, (actor, told)
+        answers = [
+            each for each in texts_by_key[actor] if "I did not understand" in each
+        ]
+        assert answers, (actor, texts_by_key)
         assert '"Lovely weather."' in answers[0]
         assert shown in answers[0]
 
 
-def test_a_door_is_said_to_be_in_one_room_whenever_it_is_named() -> None:
+def test_a_door_is_declared_in_one_room_whenever_it_is_named() -> None:
     """In the command, in the answer to a question, and when the command is given again."""
     dataset = pairs()
     task = dataset.tasks[0]  # the first command opens a door on the way

@@ -47,7 +47,7 @@ SAYINGS = some.one_of(
 
 @settings(deadline=None)
 @given(some.lists(SAYINGS, min_size=1, max_size=6))
-def test_what_is_said_is_what_is_heard(sayings: list[Any]) -> None:
+def test_what_is_stated_is_what_is_heard(sayings: list[Any]) -> None:
     assert parse_all(" ".join(map(str, sayings))) == tuple(sayings)
 
 
@@ -62,7 +62,7 @@ def test_free_talk_between_the_sentences_is_passed_over() -> None:
     assert parse_all("I take everything. I see a plate.") == ()
 
 
-def test_of_two_who_claim_a_thing_the_first_to_say_so_has_it() -> None:
+def test_of_two_who_claim_an_object_the_first_to_say_so_has_it() -> None:
     mind = Knowledge("agent_3")
     mind.hear("agent_2", [FetchClaim("plate_1", "table_1")])
     mind.hear("agent_1", [FetchClaim("plate_1", "desk_1")])
@@ -118,12 +118,12 @@ class Watched(Team):
         seen = {o.name for o in observation.objects} | {
             o.container for o in observation.objects
         }
-        seen |= {thing for other in observation.others for thing in other.holding}
+        seen |= {obj for other in observation.others for obj in other.holding}
         seen |= {held.name for held in observation.holding}
-        said = {
+        reply = {
             word.strip(".") for m in observation.messages for word in m.text.split()
         }
-        self.met |= seen | said
+        self.met |= seen | reply
         decision = await super().act(observation, space)
         self._judge()
         return decision
@@ -160,15 +160,13 @@ class Watched(Team):
 
 
 @pytest.mark.parametrize("agents", [2, 3])
-def test_each_knows_only_what_it_has_seen_or_been_told(agents: int) -> None:
+def test_each_knows_only_what_it_has_seen_or_been_shown(agents: int) -> None:
     dataset = jobs(agents)
     for task in dataset.tasks:
         assert solved(task, play(dataset, task, team=Watched)), task.episode.id
 
 
-def test_messages_come_before_the_next_turn_of_whoever_they_are_for_and_in_order() -> (
-    None
-):
+def test_messages_come_before_the_next_turn_of_who_they_are_for_and_in_order() -> None:
     dataset = jobs(3)
     sent = 0
     for task in dataset.tasks:
@@ -193,7 +191,7 @@ def test_messages_come_before_the_next_turn_of_whoever_they_are_for_and_in_order
     assert sent
 
 
-def test_nobody_goes_for_what_another_has_claimed() -> None:
+def test_no_one_goes_for_what_another_has_claimed() -> None:
     dataset = jobs(3, episodes=6)
     claims = 0
     for task in dataset.tasks:
@@ -234,7 +232,9 @@ def test_an_unknown_role_is_answered_with_those_there_are() -> None:
 
 
 @pytest.mark.parametrize("text", ["Could you look for the mugs?", "hello"])
-def test_a_message_of_no_known_form_is_answered_by_what_can_be_said(text: str) -> None:
+def test_a_message_of_no_known_form_is_answered_by_what_can_be_stated(
+    text: str,
+) -> None:
     assert needs_reply(text)
     answer = not_understood("partner", text)
     assert answer.startswith(
@@ -258,9 +258,9 @@ def test_a_partner_answers_anybody_who_is_not_understood() -> None:
 
     trajectory = play(dataset, dataset.tasks[0], team=Chatty)
     assert solved(dataset.tasks[0], trajectory)
-    said = [
+    messages = [
         str(step.decision.action)
         for step in trajectory.steps
         if step.actor == "agent_1"
     ]  # type: ignore[union-attr]
-    assert any('I did not understand "Shall we begin?"' in each for each in said)
+    assert any('I did not understand "Shall we begin?"' in each for each in messages)

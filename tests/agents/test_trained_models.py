@@ -12,7 +12,7 @@ from wayword.core.errors import UsageError
 from wayword.models.parts.weights import trained_settings
 
 
-def test_an_agent_is_asked_in_the_words_that_the_weights_were_trained_with() -> None:
+def test_an_agent_is_queried_in_the_words_that_the_weights_were_trained_with() -> None:
     plan = wayword.Plan("velma", "towns", "regression:velma")
     assert plan.agent_settings() == {"shots": 0, "follow": True}
     given = wayword.Plan("velma", "towns", "regression:velma", {"follow": False})
@@ -30,7 +30,7 @@ def test_an_agent_is_asked_in_the_words_that_the_weights_were_trained_with() -> 
         assert trained_settings(other, "velma") == {}
 
 
-def test_settings_lie_beside_weights_of_ones_own(tmp_path: Path) -> None:
+def test_settings_lie_next_to_weights_of_ones_own(tmp_path: Path) -> None:
     own = f"local:{tmp_path / 'mine.gguf'}"
     assert trained_settings(own, "walker") == {}
     (tmp_path / "mine.json").write_text(

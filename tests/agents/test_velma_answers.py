@@ -139,7 +139,7 @@ def test_ranking_takes_the_most_probable_word_and_no_rejection_is_possible() -> 
     assert not script.samplings
 
 
-def test_sampling_is_asked_for_with_a_seed_of_its_own() -> None:
+def test_sampling_is_requested_with_a_seed_of_its_own() -> None:
     warm = VelmaSettings(shots=0, decoding="complete", temperature=0.7, max_tokens=9)
     _, script = play(SmallStreet(), [" forward", " forward", " stop"], warm)
     seeds = [sampling.seed for sampling in script.samplings]

@@ -24,17 +24,17 @@ def _chat_only(
         return 404, refusal("no such route")
     for name in ("temperature", "stop", "max_tokens", "logprobs", "top_logprobs"):
         if name in body:
-            told = f"Unsupported parameter: '{name}' is not supported with this model."
-            return 400, refusal(told, name, "unsupported_parameter")
+            text = f"Unsupported parameter: '{name}' is not supported with this model."
+            return 400, refusal(text, name, "unsupported_parameter")
     if "response_format" in body:
-        said = json.dumps({"answer": "forward"})
+        reply = json.dumps({"answer": "forward"})
     else:
-        said = "1. forward"
-    return 200, chat(said, reasoning_content="The street goes on.")
+        reply = "1. forward"
+    return 200, chat(reply, reasoning_content="The street goes on.")
 
 
 @pytest.mark.parametrize("decoding", ["choose", "complete"])
-def test_velma_is_told_what_to_answer_and_noise_is_counted(
+def test_velma_is_shown_what_to_answer_and_noise_is_counted(
     tmp_path: Path, decoding: str
 ) -> None:
     """A server without schemas: the options stand in the message, and no episode fails."""

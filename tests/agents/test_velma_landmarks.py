@@ -67,7 +67,7 @@ def test_any_text_is_a_list_of_bounded_size(text: str) -> None:
     assert all(0 < len(name) <= LONGEST_LANDMARK and "\n" not in name for name in names)
 
 
-def test_the_model_is_asked_once_with_five_examples() -> None:
+def test_the_model_is_queried_once_with_five_examples() -> None:
     lister = Script(["\n1. a park\n2. Staples"])
     trajectory, script = play(SmallStreet(Eyes(SEEN)), ["stop"], ASK, landmarks=lister)
     (prompt,) = lister.prompts

@@ -53,7 +53,7 @@ You see Corner Shop slightly left.
 7."""
 
 
-def test_the_prompt_of_the_last_step_holds_the_whole_walk() -> None:
+def test_the_prompt_of_the_last_step_holds_the_full_walk() -> None:
     street = SmallStreet(Eyes(PARK_AND_SHOP), landmarks=NAMES)
     trajectory, script = play(street, NORTH_THEN_EAST)
     assert script.prompts[-1] == WITH_LANDMARKS
@@ -61,7 +61,7 @@ def test_the_prompt_of_the_last_step_holds_the_whole_walk() -> None:
     assert trajectory.visited("agent")[-1]["panorama"] == "e1"
 
 
-def test_actions_are_explained_where_asked_for(tmp_path: Path) -> None:
+def test_actions_are_explained_where_requested(tmp_path: Path) -> None:
     street = SmallStreet(Eyes(PARK_AND_SHOP), landmarks=NAMES)
     _, script = play(street, NORTH_THEN_EAST, VelmaSettings(shots=0, glosses=True))
     task, space, *walk = script.prompts[-1].splitlines()
@@ -79,7 +79,7 @@ def test_actions_are_explained_where_asked_for(tmp_path: Path) -> None:
     assert script.prompts[-1].startswith("Go.\n\nNavigation Instructions:")
 
 
-def test_without_pictures_only_junctions_are_told() -> None:
+def test_without_pictures_only_junctions_are_reported() -> None:
     _, script = play(SmallStreet(landmarks=NAMES), NORTH_THEN_EAST)
     assert "You see" not in script.prompts[-1]
     assert script.prompts[-1].count("There is a 4-way intersection.") == 1
@@ -124,7 +124,7 @@ def test_prompts_only_grow(decoding: str, shots: int) -> None:
         assert len(longer) > len(shorter)
 
 
-def test_what_was_carried_out_is_written_down_not_what_was_said() -> None:
+def test_what_was_carried_out_is_written_down_not_what_was_stated() -> None:
     _, script = play(SmallStreet(), ["forward", "left", "turn_around", "stop"])
     assert script.prompts[-1].endswith("1. forward\n2. forward\n3. turn_around\n4.")
 
@@ -146,7 +146,7 @@ def test_the_opening_is_walked_without_asking() -> None:
         (None, ""),
     ],
 )
-def test_the_flow_of_traffic_is_told_once_at_the_start(
+def test_the_flow_of_traffic_is_reported_once_at_the_start(
     flow: str | None, line: str
 ) -> None:
     answers = ["forward", "turn_around", "stop"]
@@ -165,7 +165,7 @@ def test_the_flow_of_traffic_is_told_once_at_the_start(
         assert "traffic" not in other[1].prompts[-1]
 
 
-def test_examples_are_whole_gold_walks_with_their_own_landmarks() -> None:
+def test_examples_are_complete_gold_walks_with_their_own_landmarks() -> None:
     eyes = Eyes({("j", 45, "Corner Shop"): 9.0, ("j", 0, "Corner Shop"): 1.0})
     _, script = play(SmallStreet(eyes), ["stop"], VelmaSettings(shots=2, draw="run"))
     assert script.prompts[0].split("\n\n")[1:3] == [
@@ -178,7 +178,7 @@ def test_examples_are_whole_gold_walks_with_their_own_landmarks() -> None:
     ]
 
 
-def test_examples_that_do_not_fit_are_dropped_whole_and_said_so() -> None:
+def test_examples_that_do_not_fit_are_dropped_in_full_and_reported() -> None:
     _, full = play(SmallStreet(), ["stop"], VelmaSettings(shots=30))
     assert full.prompts[0].count("Example ") == 30
     trajectory, script = play(
@@ -296,17 +296,17 @@ def test_sentences_of_observations_are_texts_that_a_folder_may_replace(
 
 def test_examples_are_drawn_for_each_episode_unless_for_the_run() -> None:
     def seeds(**settings: Any) -> list[int]:
-        asked: list[int] = []
+        requests: list[int] = []
 
         def draw(count: int, seed: int) -> list[Demonstration]:
-            asked.append(seed)
+            requests.append(seed)
             return []
 
         toolkit = Toolkit({"main": ScriptedModel(answers=[])}, demonstrations=draw)
         for number in range(2):
             episode = replace(SmallStreet().tasks[0].episode, id=f"episode {number}")
             asyncio.run(Velma(VelmaSettings(**settings), toolkit).begin(episode))
-        return asked
+        return requests
 
     assert seeds(draw="run") == [0, 0]
     assert len({*seeds(), *seeds(examples=1)}) == 4

@@ -32,9 +32,9 @@ class Player(Model):
 
     name = "player"
 
-    def __init__(self, done: Sequence[tuple[str, str]], ways: Sequence[str]) -> None:
+    def __init__(self, done: Sequence[tuple[str, str]], routes: Sequence[str]) -> None:
         self._done = list(done)
-        self._ways = list(ways)
+        self._ways = list(routes)
         self.prompts: list[str] = []
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
@@ -75,7 +75,7 @@ def play(done: Sequence[tuple[str, str]], *ways: str) -> tuple[Trajectory, Playe
 TO_THE_GOAL = [("called b", "ahead"), ("called c", "lamp")]
 
 
-def test_clauses_and_ways_lead_to_the_goal() -> None:
+def test_clauses_and_routes_lead_to_the_goal() -> None:
     trajectory, player = play(TO_THE_GOAL, "ahead", "right")
     assert [place["viewpoint"] for place in trajectory.visited("agent")] == [
         "s",
@@ -84,22 +84,22 @@ def test_clauses_and_ways_lead_to_the_goal() -> None:
         "c",
     ]
     assert trajectory.ended == "stopped"
-    asked = [prompt.splitlines()[-1] for prompt in player.prompts]
-    assert [line.endswith("Done?") for line in asked] == [
+    prompts = [prompt.splitlines()[-1] for prompt in player.prompts]
+    assert [line.endswith("Done?") for line in prompts] == [
         True, False, True, True, False, False, False, False, True,
     ]  # fmt: skip
 
 
 def test_a_clause_that_is_done_is_followed_by_the_next_at_the_same_place() -> None:
     _, player = play(TO_THE_GOAL, "ahead", "right")
-    asked = [p.splitlines()[-2:] for p in player.prompts if p.endswith("Done?")]
-    assert [clause for clause, _ in asked] == [
+    prompts = [p.splitlines()[-2:] for p in player.prompts if p.endswith("Done?")]
+    assert [clause for clause, _ in prompts] == [
         "Now: Go ahead",
         "Now: Go ahead",
         "Now: turn right, walk to the lamp",
         "Now: turn right, walk to the lamp",
     ]
-    steps = [place.rpartition(": ")[2].partition(",")[0] for _, place in asked]
+    steps = [place.rpartition(": ")[2].partition(",")[0] for _, place in prompts]
     assert [each.removesuffix(". Done?") for each in steps] == [
         "no steps", "one step", "no steps", "one step",
     ]  # fmt: skip
@@ -134,23 +134,23 @@ def test_the_prompt_reads_as_in_the_golden_file() -> None:
 def test_places_that_were_walked_are_marked() -> None:
     _, player = play([], *AROUND)
     seen = [prompt for prompt in player.prompts if prompt.count("Went ") == 3]
-    ways = seen[-1].split("Done? no\n")[-1].splitlines()
-    assert [way for way in ways if "seen" in way] == ["b south: ahead, seen?"]
-    assert [way for way in ways if "back" in way] == ["b north: behind, back?"]
+    routes = seen[-1].split("Done? no\n")[-1].splitlines()
+    assert [way for way in routes if "seen" in way] == ["b south: ahead, seen?"]
+    assert [way for way in routes if "back" in way] == ["b north: behind, back?"]
 
 
 def signs(prompt: str) -> str:
     return prompt.splitlines()[-1].rpartition(": ")[2]
 
 
-def test_a_turn_is_told_of_the_nearest_way_while_its_clause_begins() -> None:
+def test_a_turn_is_shown_the_nearest_way_while_its_clause_begins() -> None:
     _, player = play(TO_THE_GOAL, "ahead", "right")
     assert [signs(p) for p in player.prompts if ", turn" in signs(p)] == [
         "right, turn, at all?"
     ]
 
 
-def test_what_the_clause_names_is_told_where_it_stands() -> None:
+def test_what_the_clause_names_is_reported_where_it_stands() -> None:
     _, player = play(TO_THE_GOAL, "ahead", "right")
     place = next(
         p for p in player.prompts if p.endswith("Done?") and "the lamp\nHere" in p
@@ -176,7 +176,7 @@ def test_directions(turn: float, elevation: float, distance: float, words: str) 
     )
 
 
-def test_a_caption_is_told_in_its_content_words_once() -> None:
+def test_a_caption_is_reported_in_its_content_words_once() -> None:
     assert content_words("A red chair beside the red table.", {"a", "the", "beside"}) == [
         "red", "chair", "table",
     ]  # fmt: skip

@@ -215,7 +215,7 @@ def settings_of_others(folder: Path) -> None:
     changed(folder, settings={"perceiver": "./evil.py"})
 
 
-def whole_bench(folder: Path) -> None:
+def full_bench(folder: Path) -> None:
     changed(folder, quick=False)
 
 
@@ -317,7 +317,7 @@ REFUSED: dict[Forge, str] = {
     other_agent: "its runs cannot be replayed",
     other_model: "'models.main'",
     settings_of_others: "its settings have the group 'perceiver'",
-    whole_bench: "its tracks is not",
+    full_bench: "its tracks is not",
     longer_levels: "its tracks is not",
     other_unit: "its tracks is not",
     success_up: "its numbers are not those of its runs",

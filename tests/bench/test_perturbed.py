@@ -111,7 +111,7 @@ def test_a_failed_action_changes_nothing_and_its_rate_is_the_stated_one() -> Non
     assert 0.2 < failed / tried < 0.4
 
 
-def test_rates_are_those_asked_for_and_a_seed_draws_others() -> None:
+def test_rates_are_those_requested_and_a_seed_draws_others() -> None:
     def words(**rates: float) -> list[str]:
         return [
             w

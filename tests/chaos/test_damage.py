@@ -20,7 +20,7 @@ FILES = (EPISODES, "failures.jsonl.gz", "sessions.jsonl", "calls.jsonl", "run.js
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def full_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("whole") / "run"
     settings = {"dataset": {"houses": 1, "episodes": 9}}
     run(
@@ -39,18 +39,18 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_damage_is_noticed_or_does_not_matter(
-    whole: Path,
+    full_run: Path,
     tmp_path: Path,
     rounds: Callable[[int, int], int],
     count: Callable[[str, int], None],
 ) -> None:
     """With an index from before the damage, and without one."""
-    true = _figures(whole)
+    true = _figures(full_run)
     rng = random.Random(3)
     same = refused = fewer = 0
     for number in range(rounds(40, 4000)):
         folder = tmp_path / "damaged" / "run"
-        shutil.copytree(whole, folder)
+        shutil.copytree(full_run, folder)
         for path in indexes():
             path.unlink()
         if rng.random() < 0.5:
@@ -80,17 +80,18 @@ def test_damage_is_noticed_or_does_not_matter(
 
 
 def test_a_damaged_index_changes_no_figure(
-    whole: Path,
+    full_run: Path,
     tmp_path: Path,
     rounds: Callable[[int, int], int],
     count: Callable[[str, int], None],
 ) -> None:
     """Also one of more records, of fewer, and of another run in the same folder."""
-    true = _figures(whole)
+    true = _figures(full_run)
     rng = random.Random(4)
     folder = tmp_path / "run"
     others = [
-        line.replace(b'"episode":"', b'"episode":"other-', 1) for line in lines(whole)
+        line.replace(b'"episode":"', b'"episode":"other-', 1)
+        for line in lines(full_run)
     ]
     other = b"".join(
         member(line.replace(b'"steps":', b'"calls":', 1)) for line in others
@@ -98,7 +99,7 @@ def test_a_damaged_index_changes_no_figure(
     for number in range(rounds(40, 2000)):
         for path in indexes():
             path.unlink()
-        shutil.copytree(whole, folder)
+        shutil.copytree(full_run, folder)
         stale = rng.choice(["", "", "more", "fewer", "other"])
         raw = (folder / EPISODES).read_bytes()
         if stale == "fewer":

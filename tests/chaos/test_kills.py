@@ -52,8 +52,8 @@ def test_nothing_finished_is_lost_or_doubled(
         _wait_for_life(out, running)
         time.sleep(rng.choice([0.0, rng.uniform(0, 0.05), rng.uniform(0, 0.6)]))
         running.send_signal(signal.SIGKILL)
-        _, said = running.communicate()
-        assert b"Traceback" not in said
+        _, reply = running.communicate()
+        assert b"Traceback" not in reply
         now = _names(out)
         assert kept <= now, "a finished episode is gone"
         if (out / "run.json").exists():

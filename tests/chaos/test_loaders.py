@@ -68,11 +68,11 @@ def test_a_mutated_file_is_read_or_refused_in_one_line(
         folder = tmp_path / f"broken{number}"
         shutil.copytree(tmp_path / "whole", folder)
         path = folder / rng.choice(files).relative_to(tmp_path / "whole")
-        told = mutate(path, rng)
+        text = mutate(path, rng)
         for name in names:
             outcome = _load(name, folder)
             assert "\n" not in outcome, (
-                f"round {number}, {path.name}, {told}: {outcome}"
+                f"round {number}, {path.name}, {text}: {outcome}"
             )
             read = read + (outcome == "read")
             refused = refused + (outcome != "read")

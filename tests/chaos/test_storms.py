@@ -100,7 +100,7 @@ def test_a_run_ends_in_order_in_any_storm(
     count("episodes played through server storms", done)
 
 
-def test_what_a_sick_server_said_is_not_replayed_once_it_is_well(
+def test_what_a_sick_server_stated_is_not_replayed_once_it_is_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _stormy(tmp_path, monkeypatch, 1, 0.9)

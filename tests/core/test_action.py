@@ -64,8 +64,8 @@ def test_without_another_way_the_list_says_what_is_known(action: Action) -> None
 
 
 def test_actions_are_written_with_their_arguments() -> None:
-    told = [str(Action("look", arguments)) for arguments in ((), ("a",), ("a", "b"))]
-    assert told == ["look", "look[a]", "look[a, b]"]
+    texts = [str(Action("look", arguments)) for arguments in ((), ("a",), ("a", "b"))]
+    assert texts == ["look", "look[a]", "look[a, b]"]
 
 
 def test_what_is_not_legal_says_so_and_keeps_its_thought() -> None:

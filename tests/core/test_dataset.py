@@ -6,7 +6,7 @@ from wayword.core.dataset import DrawnTasks, Task, of_ids
 from wayword.core.episode import Episode, Reference
 
 
-def test_tasks_that_know_their_ids_are_made_only_where_wanted_and_by_scene() -> None:
+def test_tasks_that_know_their_ids_are_made_only_where_required_and_by_scene() -> None:
     made: list[int] = []
 
     def make(number: int) -> Task:
@@ -14,11 +14,11 @@ def test_tasks_that_know_their_ids_are_made_only_where_wanted_and_by_scene() -> 
         name = f"e{number}"
         return Task(Episode(name, "go", f"s{number % 2}", {}), Reference(name))
 
-    wanted = {"e3", "e6", "e7", "e8"}
+    expected = {"e3", "e6", "e7", "e8"}
     scene = DrawnTasks(
         99, make, lambda number: f"e{number}", lambda number: f"s{number % 2}"
     )
-    found = of_ids(scene, wanted)
+    found = of_ids(scene, expected)
     assert list(found) == ["e3", "e6", "e7", "e8"]
     assert all(task.episode.id == name for name, task in found.items())
     assert made == [6, 8, 3, 7]

@@ -17,7 +17,7 @@ def test_a_library_that_is_not_there_is_named_with_the_command_that_installs_it(
         import nowhere_to_be_found  # type: ignore[import-not-found]  # noqa: F401
 
 
-def test_a_library_that_cannot_be_loaded_is_not_said_to_be_missing(
+def test_a_library_that_cannot_be_loaded_is_not_declared_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slim images have no OpenMP, which llama.cpp is linked against."""

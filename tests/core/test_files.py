@@ -39,11 +39,11 @@ def test_it_is_made_again_for_another_file_another_name_or_a_damaged_cache(
     assert first == cached_json("sizes-1", [source], make) == [4, ["a", 1]]
     assert make.made == 1
     (stored,) = cache.iterdir()
-    whole = stored.read_bytes()
-    for damaged in (b"", whole[:-1], whole.replace(b"[4", b"[5"), b"\0" + whole):
+    full = stored.read_bytes()
+    for damaged in (b"", full[:-1], full.replace(b"[4", b"[5"), b"\0" + full):
         stored.write_bytes(damaged)
         assert cached_json("sizes-1", [source], make) == first
-        assert stored.read_bytes() == whole
+        assert stored.read_bytes() == full
     assert make.made == 5
     cached_json("sizes-2", [source], make)
     source.write_text("seven..")
@@ -81,15 +81,15 @@ def test_numbers_are_worked_out_once_and_damaged_lines_again(
         assert [number("a", 84), number("b", None)] == [84, None]
     assert made == ["a", "b"]
     (stored,) = (cache.parent / "numbers").iterdir()
-    whole = stored.read_text()
+    full_text = stored.read_text()
     for damaged in (
-        whole.replace(" 84 ", " 85 "),
-        whole[1:-1],
-        whole.replace("\n", "", 1)[2:],
+        full_text.replace(" 84 ", " 85 "),
+        full_text[1:-1],
+        full_text.replace("\n", "", 1)[2:],
     ):
         stored.write_text(damaged)
         assert [number("a", 84), number("b", None), number("c", 3)] == [84, None, 3]
-    stored.write_bytes(whole.encode()[: len(whole) // 2 - 3] + b"\xff")
+    stored.write_bytes(full_text.encode()[: len(full_text) // 2 - 3] + b"\xff")
     assert [number("c", 3), number("a", 84), number("b", None)] == [3, 84, None]
     made.clear()
     assert Memo("lengths-2").get("a", lambda: 1) == Memo().get("a", lambda: 1) == 1

@@ -68,7 +68,7 @@ def test_array_angles_agree_with_plain_ones() -> None:
     )
 
 
-def test_a_thing_at_eye_level_appears_as_wide_as_high() -> None:
+def test_an_object_at_eye_level_appears_as_wide_as_high() -> None:
     wide, high = apparent_size(2.0, -1.0, 1.0, 1.0)
     assert (wide, high) == pytest.approx((90.0, 90.0))
 
@@ -111,14 +111,14 @@ def test_string_pulling_keeps_the_ends_and_only_clear_lines() -> None:
 
 
 def test_coarse_string_pulling_asks_far_less() -> None:
-    asked = {False: 0, True: 0}
+    request_counts = {False: 0, True: 0}
 
     def pulled(coarse: bool) -> list[int]:
         def clear(a: int, b: int) -> bool:
-            asked[coarse] += 1
+            request_counts[coarse] += 1
             return b - a <= 3
 
         return string_pull(range(200), clear, coarse)
 
     assert pulled(False) == pulled(True)
-    assert asked[True] * 4 < asked[False]
+    assert request_counts[True] * 4 < request_counts[False]

@@ -40,8 +40,8 @@ def test_capabilities_are_the_methods_a_class_implements() -> None:
 def test_what_is_needed_is_given_or_named() -> None:
     bare = Bare()
     assert need(bare, "perceive", "navgpt") is bare
-    told = "pictures=true needs a perceiver that can show pictures of places .*bare only has: per"
-    with pytest.raises(UsageError, match=told):
+    text = "pictures=true needs a perceiver that can show pictures of places .*bare only has: per"
+    with pytest.raises(UsageError, match=text):
         need(bare, "picture", "pictures=true")
     with pytest.raises(UsageError, match=r"navgpt needs .*this dataset has none"):
         need(None, "perceive", "navgpt")

@@ -108,10 +108,10 @@ def test_a_hooked_room(x: float, y: float, inside: bool, away: float) -> None:
 
 
 def test_a_segment_is_nearest_at_its_foot_or_at_an_end() -> None:
-    told = [
+    texts = [
         point_segment_distance(x, y, 0, 0, 1, 0) for x, y in ((-3, 4), (0.5, 2), (4, 4))
     ]
-    assert told == pytest.approx([5, 2, 5])
+    assert texts == pytest.approx([5, 2, 5])
     assert point_segment_distance(3, 4, 0, 0, 0, 0) == 5, "a segment of no length"
 
 

@@ -40,29 +40,35 @@ from wayword.models.scripted import ScriptedModel
 
 def test_actors_take_turns_until_all_have_stopped() -> None:
     seen: list[tuple[str, Step]] = []
-    told = played(steps=2, on_step=lambda episode, step: seen.append((episode, step)))
-    assert [step.actor for step in told.steps] == ["ann", "bob"] * 3
-    assert [step.pose["at"] for step in told.steps] == [1, 1, 2, 2, 2, 2]
-    assert seen == [("e0", step) for step in told.steps]
-    assert (told.ended, told.error, told.state) == ("stopped", "", {"sum": 4})
-    assert told.start == {"ann": {"at": 0}, "bob": {"at": 0}}
-    assert [note.details["who"] for note in told.opening_notes] == ["ann", "bob"]
-    assert [len(step.notes) for step in told.steps] == [1] * 6
-    assert 0 <= max(step.seconds for step in told.steps) <= told.seconds < 5
+    trajectory = played(
+        steps=2, on_step=lambda episode, step: seen.append((episode, step))
+    )
+    assert [step.actor for step in trajectory.steps] == ["ann", "bob"] * 3
+    assert [step.pose["at"] for step in trajectory.steps] == [1, 1, 2, 2, 2, 2]
+    assert seen == [("e0", step) for step in trajectory.steps]
+    assert (trajectory.ended, trajectory.error, trajectory.state) == (
+        "stopped",
+        "",
+        {"sum": 4},
+    )
+    assert trajectory.start == {"ann": {"at": 0}, "bob": {"at": 0}}
+    assert [note.details["who"] for note in trajectory.opening_notes] == ["ann", "bob"]
+    assert [len(step.notes) for step in trajectory.steps] == [1] * 6
+    assert 0 <= max(step.seconds for step in trajectory.steps) <= trajectory.seconds < 5
 
 
-def test_whoever_is_done_waits_for_the_other() -> None:
+def test_who_is_done_waits_for_the_other() -> None:
     def make(toolkit: Toolkit, actor: str) -> Goer:
         return Goer(toolkit, actor, steps=0 if actor == "ann" else 2)
 
-    told = played(make=make)
-    assert [step.actor for step in told.steps] == ["ann", "bob", "bob", "bob"]
-    assert told.ended == "stopped"
+    trajectory = played(make=make)
+    assert [step.actor for step in trajectory.steps] == ["ann", "bob", "bob", "bob"]
+    assert trajectory.ended == "stopped"
 
 
 def test_the_limit_counts_turns_of_each_actor() -> None:
-    told = played(max_steps=4, steps=9)
-    assert (len(told.steps), told.ended) == (8, "step_limit")
+    trajectory = played(max_steps=4, steps=9)
+    assert (len(trajectory.steps), trajectory.ended) == (8, "step_limit")
     assert played(Halls(ends=4), max_steps=4, steps=9).ended == "stopped"
     assert len(played(steps=99).steps) == 60, "thirty turns, where nothing is said"
 
@@ -80,13 +86,17 @@ def test_each_actor_draws_numbers_of_its_own_that_a_resumed_run_repeats() -> Non
 
 def test_a_bug_fails_its_episode_and_names_the_line() -> None:
     model = ScriptedModel(answers=lambda prompt, sampling: "yes")
-    told = played(raises=KeyError("left"), models={"main": model})
-    assert (told.ended, len(told.steps), told.state) == ("failed", 2, {})
-    assert re.fullmatch(r"KeyError: 'left' \(.*small_hall\.py:\d+\)", told.error)
+    trajectory = played(raises=KeyError("left"), models={"main": model})
+    assert (trajectory.ended, len(trajectory.steps), trajectory.state) == (
+        "failed",
+        2,
+        {},
+    )
+    assert re.fullmatch(r"KeyError: 'left' \(.*small_hall\.py:\d+\)", trajectory.error)
     # what the broken turn did until then is kept, behind what came before the first turn
-    kinds = [note.kind for note in told.opening_notes]
-    assert (kinds, len(told.opening_calls)) == (["began", "began", "turn"], 1)
-    assert [len(step.calls) for step in told.steps] == [1, 1]
+    kinds = [note.kind for note in trajectory.opening_notes]
+    assert (kinds, len(trajectory.opening_calls)) == (["began", "began", "turn"], 1)
+    assert [len(step.calls) for step in trajectory.steps] == [1, 1]
     assert played(raises=DataError(Path("f"), "", "is odd")).error == "f: is odd"
     assert played(Halls(1, broken=OSError("gone"))).error.startswith("OSError: gone (")
 
@@ -100,7 +110,7 @@ def test_a_bug_fails_its_episode_and_names_the_line() -> None:
         UsageError("odd"),
     ],
 )
-def test_what_concerns_the_whole_run_is_raised(error: Exception) -> None:
+def test_what_concerns_the_full_run_is_raised(error: Exception) -> None:
     with pytest.raises(type(error), match=str(error)):
         played(raises=error)
 
@@ -126,7 +136,7 @@ def test_an_agent_has_what_the_run_shares() -> None:
         make=make,
         models={"main": ScriptedModel("echo"), "judge": ScriptedModel("echo")},
     )
-    asyncio.run(run(halls.tasks, shared, lambda task, told: None, 1))
+    asyncio.run(run(halls.tasks, shared, lambda task, text: None, 1))
     assert {tuple(toolkit.models) for toolkit in given} == {("main", "judge")}
     assert {id(toolkit.shared) for toolkit in given} == {id(shared.shared)}
     assert given[0].demonstrations == halls.demonstrations
@@ -137,22 +147,22 @@ def test_an_agent_has_what_the_run_shares() -> None:
 
 
 def test_a_turn_holds_what_the_world_showed_and_answered_its_actor() -> None:
-    told = played(
+    trajectory = played(
         Watching(), steps=1, models={"judge": ScriptedModel("echo")}, make=Reader
     )
-    assert [step.observation for step in told.steps] == [
+    assert [step.observation for step in trajectory.steps] == [
         Seen("ann", 0), Seen("bob", 0), Seen("ann", 1), Seen("bob", 1)
     ]  # fmt: skip
-    answers = [dict(step.feedback.details) for step in told.steps]
+    answers = [dict(step.feedback.details) for step in trajectory.steps]
     assert answers == [{"who": "ann"}, {"who": "bob"}, {}, {}]
-    assert [step.percept and step.percept.summary for step in told.steps] == [
+    assert [step.percept and step.percept.summary for step in trajectory.steps] == [
         "e0 ann", "e0 bob", "e0 ann", "e0 bob"
     ]  # fmt: skip
-    assert {call.role for step in told.steps for call in step.calls} == {"judge"}
-    assert told.episode_id == "e0"
+    assert {call.role for step in trajectory.steps for call in step.calls} == {"judge"}
+    assert trajectory.episode_id == "e0"
 
 
-def test_an_actor_is_told_its_own_instruction_alone() -> None:
+def test_an_actor_is_shown_its_own_instruction_alone() -> None:
     heard: dict[str, Any] = {}
 
     class Listener(Goer):
@@ -181,8 +191,8 @@ def test_an_oracle_is_shown_the_answer_the_world_and_a_plan_for_its_actor() -> N
 
 
 def test_an_episode_goes_on_from_recorded_turns() -> None:
-    whole = played(Watching(), steps=3)
-    before = Continued(whole.steps[:3])
+    walked = played(Watching(), steps=3)
+    before = Continued(walked.steps[:3])
     seen: list[tuple[str, Step]] = []
     began: list[str] = []
 
@@ -201,15 +211,15 @@ def test_an_episode_goes_on_from_recorded_turns() -> None:
     def make(toolkit: Toolkit, actor: str) -> Goer:
         return (Sage if actor == "bob" else Free)(toolkit, actor)
 
-    told = played(
+    trajectory = played(
         Watching(),
         make=make,
         continued={"e0": before, "e1": Continued(())},
         on_step=lambda episode, step: seen.append((episode, step)),
     )
     assert began == ["ann begins at 0", "bob begins at 3"]
-    assert seen == [("e0", step) for step in told.steps]
-    assert [step.actor for step in told.steps[:6]] == [
+    assert seen == [("e0", step) for step in trajectory.steps]
+    assert [step.actor for step in trajectory.steps[:6]] == [
         "ann",
         "bob",
         "ann",
@@ -217,11 +227,11 @@ def test_an_episode_goes_on_from_recorded_turns() -> None:
         "ann",
         "bob",
     ]
-    kinds = [[note.kind for note in step.notes] for step in told.steps]
+    kinds = [[note.kind for note in step.notes] for step in trajectory.steps]
     assert kinds[:4] == [["recorded_before"]] * 3 + [["turn"]]
     # two of ann's three turns were recorded, and none of bob's is his own
-    assert [step.actor for step in told.steps].count("ann") == 4
-    assert told.ended == "stopped"
+    assert [step.actor for step in trajectory.steps].count("ann") == 4
+    assert trajectory.ended == "stopped"
 
 
 def test_a_trial_is_judged_by_what_happened_in_it() -> None:
@@ -238,14 +248,14 @@ def test_a_trial_is_judged_by_what_happened_in_it() -> None:
         judged.append((task.episode.id, trial.episode_id, len(trial.steps)))
         return False
 
-    told = played(
+    trajectory = played(
         make=lambda toolkit, actor: Eager(toolkit, actor, 0), trials=3, judge=judge
     )
     assert judged == [("e0", "e0", 2)] * 2
-    assert [trial.start for trial in told.trials()] == [told.start] * 3
+    assert [trial.start for trial in trajectory.trials()] == [trajectory.start] * 3
     rngs = [
         [n.details["drawn"] for s in trial.steps for n in s.notes]
-        for trial in told.trials()
+        for trial in trajectory.trials()
     ]
     assert rngs[1] == [
         random.Random(f"0/e0/{actor}/1").random() for actor in ("ann", "bob")
@@ -253,8 +263,12 @@ def test_a_trial_is_judged_by_what_happened_in_it() -> None:
 
 
 def test_what_fails_before_it_starts_is_a_record_of_that_episode() -> None:
-    told = played(Halls(1, broken=OSError("gone")))
-    assert (told.episode_id, told.start, told.earlier) == ("e0", {}, [])
+    trajectory = played(Halls(1, broken=OSError("gone")))
+    assert (trajectory.episode_id, trajectory.start, trajectory.earlier) == (
+        "e0",
+        {},
+        [],
+    )
 
     class Odd(Goer):
         async def begin(self, episode: Episode) -> None:
@@ -267,10 +281,10 @@ def test_what_fails_before_it_starts_is_a_record_of_that_episode() -> None:
         def make(toolkit: Toolkit, actor: str, error: Exception | None = error) -> Goer:
             return Odd(toolkit, actor, raises=error)
 
-        told = played(
+        trajectory = played(
             Halls(unseen=True), make=make, models={"main": ScriptedModel("echo")}
         )
-        assert (told.ended, len(told.opening_calls), told.steps) == (
+        assert (trajectory.ended, len(trajectory.opening_calls), trajectory.steps) == (
             "failed",
             calls,
             [],

@@ -52,10 +52,10 @@ def test_an_illegal_action_becomes_a_rejection(houses: Dataset, action: Action) 
     setup = Setup(
         houses, lambda toolkit, actor: Cheat(Cheat.Settings(), toolkit), max_steps=2
     )
-    told = asyncio.run(rollout(houses.tasks[0], setup))
-    assert (told.ended, len(told.steps)) == ("step_limit", 2)
-    start = told.start["agent"]
-    for step in told.steps:
+    trajectory = asyncio.run(rollout(houses.tasks[0], setup))
+    assert (trajectory.ended, len(trajectory.steps)) == ("step_limit", 2)
+    start = trajectory.start["agent"]
+    for step in trajectory.steps:
         assert isinstance(step.decision, Rejection)
         assert step.decision.kind == "illegal"
         assert step.decision.thought == "I may"

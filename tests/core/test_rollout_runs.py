@@ -69,12 +69,12 @@ def test_so_many_episodes_are_under_way(concurrency: int, most: int) -> None:
     assert highest == most
 
 
-def test_eight_are_under_way_where_nothing_is_said() -> None:
-    begun: list[str] = []
+def test_eight_are_under_way_where_nothing_is_stated() -> None:
+    starts: list[str] = []
     halls = Halls(12)
 
     def make(toolkit: Toolkit, actor: str) -> Goer:
-        begun.append(actor)
+        starts.append(actor)
         return Goer(toolkit, actor)
 
     def stop(task: Task, trajectory: Trajectory) -> None:
@@ -82,7 +82,7 @@ def test_eight_are_under_way_where_nothing_is_said() -> None:
 
     with pytest.raises(RecordingError, match="full"):
         asyncio.run(run(halls.tasks, setup(halls, make=make), stop))
-    assert begun.count("ann") == 8
+    assert starts.count("ann") == 8
 
 
 class Dry(Model):

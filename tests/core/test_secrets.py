@@ -39,7 +39,7 @@ def test_a_short_value_is_an_ordinary_word(monkeypatch: pytest.MonkeyPatch) -> N
     assert redacted("the name of the room") == "the name of the room"
 
 
-def test_a_secret_that_holds_another_goes_whole(
+def test_a_secret_that_holds_another_goes_in_full(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("A_TOKEN", "12345678")
@@ -86,7 +86,7 @@ def test_names_that_only_look_like_those_of_secrets(name: str) -> None:
     assert not is_secret(name)
 
 
-def test_values_of_unknown_names_are_hidden_and_told_apart() -> None:
+def test_values_of_unknown_names_are_hidden_and_distinguished() -> None:
     small = hidden("variant", "small")
     large = hidden("variant", "large")
     assert small.startswith("[redacted ")

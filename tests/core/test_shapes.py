@@ -39,7 +39,7 @@ def test_json_is_parsed_as_usual(text: bytes | str) -> None:
     assert parse_untrusted(text) == {"a": [1, -2500.0, None]}
 
 
-def test_whole_numbers_have_at_most_19_characters() -> None:
+def test_integers_have_at_most_19_characters() -> None:
     assert parse_untrusted("-" + "9" * 18) == -(10**18) + 1
     for digits in ("1" * 20, "-" + "1" * 19, "1" + "0" * 399):
         with pytest.raises(ValueError, match=f"a whole number of {len(digits)} digits"):

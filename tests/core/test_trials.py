@@ -88,11 +88,11 @@ def verdicts(trajectory: Trajectory) -> list[tuple[bool | None, str, int] | None
 
 def after(failures: int) -> Any:
     """A judge who is pleased by the trial after so many."""
-    told: list[str] = []
+    messages: list[str] = []
 
     def judged(task: Task, trial: Trajectory) -> bool:
-        told.append(task.episode.id)
-        return len(told) > failures
+        messages.append(task.episode.id)
+        return len(messages) > failures
 
     return judged
 
@@ -212,11 +212,11 @@ def test_where_nothing_tells_success_the_judge_says_so() -> None:
         family = Family("silent", scorer=Silent())
 
     house = SilentHouse()
-    told, _ = played()
+    trajectory, _ = played()
     with pytest.raises(
         UsageError, match=r"to_c: its answer is not public.*verdict=self"
     ):
-        judge(house)(house.tasks[0], told)
+        judge(house)(house.tasks[0], trajectory)
     tried, _ = played(trials=2)
     assert scoring.measure_trials(Silent(), house, [(house.tasks[0], tried)]) == [
         {"trials": 2, "verdicts": 0}

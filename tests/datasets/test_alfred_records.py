@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helpers.alfred_files import KITCHEN, POSES, thing, trajectory, write
+from helpers.alfred_files import KITCHEN, POSES, object_record, trajectory, write
 from helpers.invariants import violations
 from helpers.rehearsing import play
 from wayword.core.episode import Json
@@ -78,7 +78,7 @@ def test_each_type_counts_as_alfred_counts_and_the_expert_solves_it(
     assert not violations(world.house)
 
 
-def test_goals_name_every_thing_of_the_type_and_no_other(tmp_path: Path) -> None:
+def test_goals_name_every_object_of_the_type_and_no_other(tmp_path: Path) -> None:
     apples = ("Apple|+01.80|+00.90|+02.60", "Apple|+00.40|+00.90|+02.50")
     table = ("SideTable|+00.40|+00.00|+00.30",)
     heat = write(
@@ -106,7 +106,7 @@ def test_goals_name_every_thing_of_the_type_and_no_other(tmp_path: Path) -> None
     assert goals == (Held(mug), Lit(("DeskLamp|+00.20|+00.60|+00.20",)))
 
 
-def test_small_things_lie_where_the_trajectory_puts_them_and_nowhere_else(
+def test_small_objects_lie_where_the_trajectory_puts_them_and_nowhere_else(
     tmp_path: Path,
 ) -> None:
     twins = [("Mug", (2.2, 2.6, 0.9))] * 2
@@ -147,8 +147,8 @@ def test_an_episode_is_an_annotation_and_tells_its_steps_on_request(
 ) -> None:
     folder = write(tmp_path, trajectory("pick_and_place_simple", **SIMPLE))
     episodes = [task.episode for task in household(folder).tasks]
-    told = [(episode.id, episode.instruction) for episode in episodes]
-    assert told == [("trial_1_0", "Put it there."), ("trial_1_1", "Bring it.")]
+    pairs = [(episode.id, episode.instruction) for episode in episodes]
+    assert pairs == [("trial_1_0", "Put it there."), ("trial_1_1", "Bring it.")]
     steps = [task.episode for task in household(folder, instructions="steps").tasks]
     first, *_, last = steps[0].instruction.splitlines()
     assert (first, last) == ("Put it there.", "2. Put it down.")
@@ -248,7 +248,7 @@ def test_broken_records_end_in_one_line(
     assert "\n" not in str(error.value)
 
 
-def test_a_type_of_thing_that_no_scene_has_ends_in_one_line(tmp_path: Path) -> None:
+def test_a_type_of_object_that_no_scene_has_ends_in_one_line(tmp_path: Path) -> None:
     strange = [*POSES, ("Unicorn", (2.0, 2.6, 0.9))]
     record = trajectory("pick_and_place_simple", **SIMPLE, poses=strange)
     dataset = household(write(tmp_path, record))
@@ -285,9 +285,15 @@ def test_a_label_that_begins_another_is_not_that_one(
 ) -> None:
     """A potato is no pot; ALFRED's own code takes it for one."""
     both = [
-        thing("Potato", (2.0, 2.6, 0.9), (0.1, 0.1, 0.1), "pickupable", "sliceable")
+        object_record(
+            "Potato", (2.0, 2.6, 0.9), (0.1, 0.1, 0.1), "pickupable", "sliceable"
+        )
     ]
-    both += [thing("Pot", (2.2, 2.6, 0.9), (0.2, 0.2, 0.2), "pickupable", "receptacle")]
+    both += [
+        object_record(
+            "Pot", (2.2, 2.6, 0.9), (0.2, 0.2, 0.2), "pickupable", "receptacle"
+        )
+    ]
     monkeypatch.setattr("helpers.alfred_files.KITCHEN", [*KITCHEN, *both])
     poses = [*POSES, ("Potato", (1.6, 2.6, 0.9)), ("Pot", (2.9, 2.6, 0.9))]
     for label in ("Pot", "Potato"):
@@ -295,10 +301,10 @@ def test_a_label_that_begins_another_is_not_that_one(
         dataset = household(
             write(tmp_path / label, trajectory("pick_and_place_simple", **params))
         )
-        things, reference = only(dataset)
+        items, reference = only(dataset)
         (place,) = reference.goals
         assert isinstance(place, Inside)
-        assert {things[name].type for name in place.objects} == {label.lower()}
+        assert {items[name].type for name in place.objects} == {label.lower()}
     stacked = {
         "object_target": "Spoon",
         "parent_target": "SideTable",
@@ -310,10 +316,10 @@ def test_a_label_that_begins_another_is_not_that_one(
             trajectory("pick_and_place_with_movable_recep", poses=poses, **stacked),
         )
     )
-    things, reference = only(dataset)
+    items, reference = only(dataset)
     inside = reference.goals[0]
     assert isinstance(inside, Inside)
-    assert {things[name].type for name in inside.receptacles} == {"pot"}
+    assert {items[name].type for name in inside.receptacles} == {"pot"}
     lacking = [
         trajectory(
             "pick_and_place_simple", name, object_target=label, parent_target=place

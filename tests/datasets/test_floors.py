@@ -33,8 +33,8 @@ def furnished(*boxes: Box) -> Evidence:
         if _stands(i * GRID, j * GRID, boxes)
     ]
     starts = np.array(free)
-    ways = np.array([[*free[0], *free[1]]])
-    return Evidence(starts, ways, boxes, NOTHING, NOTHING)
+    routes = np.array([[*free[0], *free[1]]])
+    return Evidence(starts, routes, boxes, NOTHING, NOTHING)
 
 
 def _stands(x: float, y: float, boxes: tuple[Box, ...]) -> bool:
@@ -106,8 +106,8 @@ def test_a_target_near_by_that_is_not_in_view_proves_a_wall() -> None:
         infer_floors([blind, blind]), infer_floors([blind, blind]).wall[0], 3.1, 1.0
     )
     line = np.array([[3.4, 1.0, 2.5, 1.0]])
-    told = Evidence(blind.starts, blind.paths, blind.boxes, NOTHING, line)
-    floors = infer_floors([told, blind])
+    evidence = Evidence(blind.starts, blind.paths, blind.boxes, NOTHING, line)
+    floors = infer_floors([evidence, blind])
     assert any(at(floors, floors.wall[0], x, 1.0) for x in np.arange(3.0, 3.4, SPACING))
 
 

@@ -42,7 +42,7 @@ def _another_sum(values: Iterable[Any], /, start: Any = 0) -> Any:
 _plain_sum = builtins.sum
 
 
-def _told(made: Callable[[], Dataset]) -> list[str]:
+def _described(made: Callable[[], Dataset]) -> list[str]:
     episodes.cached_home.cache_clear()
     tasks = made().tasks
     return [
@@ -54,6 +54,6 @@ def _told(made: Callable[[], Dataset]) -> list[str]:
 def test_generated_places_do_not_hang_on_how_a_sum_rounds(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = _told(GENERATED[name])
+    expected = _described(GENERATED[name])
     monkeypatch.setattr(builtins, "sum", _another_sum)
-    assert _told(GENERATED[name]) == expected
+    assert _described(GENERATED[name]) == expected

@@ -82,8 +82,8 @@ def test_path_weights_and_failures_by_hand() -> None:
 def test_where_the_bot_gives_up_the_expert_says_so() -> None:
     level = Level("UnlockPickup")
     level.start(0)
-    for thing in [t for t in level.env.grid.grid if t is not None and t.type == "key"]:
-        x, y = level.find(thing) or (0, 0)
+    for item in [t for t in level.env.grid.grid if t is not None and t.type == "key"]:
+        x, y = level.find(item) or (0, 0)
         level.env.grid.set(x, y, None)
     with pytest.raises(PlanningFailed, match="UnlockPickup: the package's bot"):  # noqa: PT012 - each is a step
         for code in plan(level):
@@ -93,7 +93,7 @@ def test_where_the_bot_gives_up_the_expert_says_so() -> None:
 @pytest.mark.parametrize(
     "level", ["PutNextLocalS6N4", "GoToObjMazeS4", "KeyInBox", "GoToSeqS5R2"]
 )
-def test_an_expert_that_runs_errands_solves_levels_too(level: str) -> None:
+def test_an_expert_that_runs_skills_solves_levels_too(level: str) -> None:
     dataset = grounding(levels=level, episodes=1, actions="high")
     (task,) = dataset.tasks
     actions = dataset.solve(task)
@@ -172,13 +172,13 @@ def test_demonstrations_solve_train_episodes() -> None:
 def test_settings_that_cannot_be_are_refused() -> None:
     assert len(LEVEL_NUMBERS) == 36
     assert Grounding.Settings(levels="1RoomS20").level_names() == ("OneRoomS20",)
-    for wrong, told in (
+    for wrong, text in (
         ({"levels": "TestGoToBlocked"}, "has no level 'TestGoToBlocked'"),
         ({"levels": ("GoToObj", "../x")}, "no level '../x'"),
         ({"episodes": 0}, "episodes must be at least 1, got 0"),
         ({"seed": -1}, "seed must be at least 0, got -1"),
     ):
-        with pytest.raises(UsageError, match=told):
+        with pytest.raises(UsageError, match=text):
             Grounding.Settings(**wrong)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no split 'val'"):
         Grounding("val")

@@ -35,7 +35,7 @@ def test_the_expert_solves_every_instruction_and_none_is_fulfilled_before(
         assert len(actions) <= dataset.max_steps
 
 
-def test_instructions_name_the_one_thing_and_any_of_several() -> None:
+def test_instructions_name_the_one_object_and_any_of_several() -> None:
     dataset = homes(kind="pick_up", homes=10, episodes=30)
     for task in dataset.tasks:
         (goal,) = task.reference.goals  # type: ignore[attr-defined]
@@ -56,7 +56,7 @@ def test_near_asks_for_sight_and_reach() -> None:
         assert goal.met({"actors": {"agent": {"sees": sees}}}) == met
 
 
-def test_beside_asks_for_one_and_the_same_receptacle() -> None:
+def test_alongside_asks_for_one_and_the_same_receptacle() -> None:
     goal = NextTo(("mug",), ("cup", "bowl"))
     for mug, cup, bowl, met in (
         ("table", "shelf", "desk", 0),

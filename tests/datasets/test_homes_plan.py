@@ -17,7 +17,7 @@ from wayword.worlds.household.world import HouseholdWorld
 
 
 @pytest.mark.parametrize("rooms", [1, 2, 3, 4, 5, 8, 12, 17])
-def test_homes_have_the_rooms_asked_for_and_places_to_start_from(rooms: int) -> None:
+def test_homes_have_the_rooms_requested_and_places_to_start_from(rooms: int) -> None:
     home = build_home(home_name("test", 0, rooms, 0))
     assert len(home.scene.rooms) == rooms
     assert len(home.starts) > 5 * rooms
@@ -61,19 +61,19 @@ def _arranged(seed: int) -> Arrangement:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_things_lie_where_such_things_lie_within_their_receptacles(seed: int) -> None:
+def test_objects_lie_where_such_objects_lie_within_their_receptacles(seed: int) -> None:
     made = _arranged(seed)
     scene = made.scene()
     validate(scene)
     small = [o for o in scene.objects if "pickupable" in o.affordances]
     assert len(small) > 30
-    for thing in small:
-        under = made.objects[thing.parent]
-        assert under.type in OBJECTS[thing.type].places
-        assert abs(thing.x - under.x) <= under.width / 2
-        assert abs(thing.y - under.y) <= under.depth / 2
+    for item in small:
+        under = made.objects[item.parent]
+        assert under.type in OBJECTS[item.type].places
+        assert abs(item.x - under.x) <= under.width / 2
+        assert abs(item.y - under.y) <= under.depth / 2
         assert made.free_slots(under) >= 0
-        assert (thing.temperature == "cold") == (under.type == "fridge")
+        assert (item.temperature == "cold") == (under.type == "fridge")
 
 
 def test_arrangements_differ_by_seed_and_share_the_furniture() -> None:
@@ -84,7 +84,7 @@ def test_arrangements_differ_by_seed_and_share_the_furniture() -> None:
     assert furniture == list(one.home.scene.objects)
 
 
-def test_plenty_multiplies_the_things() -> None:
+def test_plenty_multiplies_the_objects() -> None:
     home = build_home(home_name("test", 0, 6, 1))
     few, many = (arrange(random.Random(0), home, clutter) for clutter in (1.0, 5.0))
     assert len(many.objects) > 2 * len(few.objects)
@@ -99,5 +99,5 @@ def test_everything_can_be_seen_and_reached_on_foot(number: int) -> None:
         x, y = home.starts[0]
         start = {"poses": {"agent": {"x": x, "y": y, "heading": 0.0}}}
         world.reset(Episode("1", "Look around.", home.name, start))
-        for thing in scene.objects:
-            assert world.doors_to_open("agent", thing.id) is not None, thing
+        for obj in scene.objects:
+            assert world.doors_to_open("agent", obj.id) is not None, obj

@@ -116,22 +116,22 @@ def test_an_episode_means_the_same_for_any_number_of_episodes() -> None:
 
 def test_an_episode_names_no_object_of_its_goals_by_id() -> None:
     for task in household().tasks[:21]:
-        told = json.dumps([task.episode.instruction, dict(task.episode.start)])
+        instruction = json.dumps([task.episode.instruction, dict(task.episode.start)])
         ids = {
             i
             for goal in goals(task.reference).goals
             for i in getattr(goal, "objects", ())
         }
-        assert not [name for name in ids if name in told]
+        assert not [name for name in ids if name in instruction]
         assert isinstance(task.episode, Episode)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_wording_names_the_thing_and_the_place(kind: str) -> None:
+def test_every_wording_names_the_object_and_the_place(kind: str) -> None:
     chore = Chore(kind, (), "butter_knife", "counter_top", "plate", "floor_lamp")
-    said = {ask_for(random.Random(seed), chore) for seed in range(200)}
-    assert len(said) == len(SENTENCES[kind]) >= 5
-    for sentence in said:
+    wordings = {ask_for(random.Random(seed), chore) for seed in range(200)}
+    assert len(wordings) == len(SENTENCES[kind]) >= 5
+    for sentence in wordings:
         assert "butter kni" in sentence.lower()
         assert ("floor lamp" in sentence) == (kind == "look_at_obj_in_light")
         assert ("counter" in sentence) == (kind != "look_at_obj_in_light")
@@ -152,9 +152,9 @@ def test_demonstrations_come_from_the_train_split_and_solve_it() -> None:
     ids = [each.episode.id for each in shown]
     assert ids == [each.episode.id for each in dataset.demonstrations(2, seed=1)]
     assert len(set(ids)) == 2
-    wanted = {each.episode.id for each in shown}
+    expected = {each.episode.id for each in shown}
     train = {
-        t.episode.id: t for t in dataset.training().tasks if t.episode.id in wanted
+        t.episode.id: t for t in dataset.training().tasks if t.episode.id in expected
     }
     for each in shown:
         world = each.world()

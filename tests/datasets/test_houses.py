@@ -41,7 +41,7 @@ def test_it_is_a_dataset() -> None:
         houses.tasks[36]
 
 
-def test_nothing_is_generated_before_it_is_asked_for() -> None:
+def test_nothing_is_generated_before_it_is_requested() -> None:
     began = time.process_time()
     houses = Houses("train", None, HousesSettings(houses=100_000, episodes=3_000_000))
     assert len(houses.tasks) == 3_000_000
@@ -85,7 +85,7 @@ def test_three_wordings_share_a_path() -> None:
         paths.setdefault(task.episode.id.rsplit("_", 1)[0], set()).add(
             task.episode.instruction
         )
-    assert all(len(said) == 3 for said in paths.values())
+    assert all(len(reply) == 3 for reply in paths.values())
 
 
 def test_splits_and_seeds_give_other_houses() -> None:

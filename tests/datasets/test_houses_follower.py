@@ -44,7 +44,7 @@ ANGLES = {"slightly": 45.0, "": 90.0, "sharply": 135.0, "sharp": 135.0}
 FAR = 6.0
 """How far off (metres) the reader takes something to be that only a caption mentions."""
 
-TOLD = 0.02
+METRES_PER_DEGREE = 0.02
 """Metres that a degree off the told direction weighs."""
 
 Spot = tuple[float, float]
@@ -65,19 +65,23 @@ def read(text: str) -> list[Order]:
     orders: list[Order] = []
     turn: float | None = None
     for match in GRAMMAR.finditer(text):
-        said = match.groupdict()
-        if said["around"]:
+        fields = match.groupdict()
+        if fields["around"]:
             turn = 180.0
-        elif said["straight"]:
+        elif fields["straight"]:
             turn = 0.0
-        elif said["side"]:
+        elif fields["side"]:
             soft = match[0].lower().startswith(("bear", "veer"))
-            size = ANGLES["slightly" if soft else (said["how"] or "").lower()]
-            turn = size if said["side"].lower() == "right" else -size
-        elif not said["past"]:
-            kind = "step" if said["step"] else "thing" if said["thing"] else "door"
+            size = ANGLES["slightly" if soft else (fields["how"] or "").lower()]
+            turn = size if fields["side"].lower() == "right" else -size
+        elif not fields["past"]:
+            kind = "step" if fields["step"] else "thing" if fields["thing"] else "door"
             orders.append(
-                Order(kind, said["door"] or said["named"] or said["thing"] or "", turn)
+                Order(
+                    kind,
+                    fields["door"] or fields["named"] or fields["thing"] or "",
+                    turn,
+                )
             )
             turn = None
     return orders
@@ -124,9 +128,9 @@ class Follower:
         self.world.step("agent", Action("goto", (way.viewpoint,)))
 
     def _turned(self, turn: float) -> Neighbor:
-        wanted = self.here.heading + turn
+        heading = self.here.heading + turn
         return min(
-            self.here.neighbors, key=lambda way: abs(relative(way.heading, wanted))
+            self.here.neighbors, key=lambda way: abs(relative(way.heading, heading))
         )
 
     def _arrived(self, order: Order) -> bool:
@@ -141,15 +145,17 @@ class Follower:
     def _cost(self, way: Neighbor, spot: Spot, turn: float | None) -> float:
         """Metres left after the way, dearer the more it departs from the turn that was told."""
         off = abs(relative(way.heading, self.here.heading + (turn or 0.0)))
-        return _left(way, spot) + (0.0 if turn is None else TOLD * max(0.0, off - 25.0))
+        return _left(way, spot) + (
+            0.0 if turn is None else METRES_PER_DEGREE * max(0.0, off - 25.0)
+        )
 
     def _spot(self, order: Order, turn: float | None) -> Spot | None:
         """Where the target may be; of several, the one nearest the direction that was told."""
         spots = self._near(order) or self._far(order)
-        wanted = self.here.heading + (turn or 0.0)
+        heading = self.here.heading + (turn or 0.0)
         return min(
             spots,
-            key=lambda s: abs(relative(math.degrees(math.atan2(s[0], s[1])), wanted)),
+            key=lambda s: abs(relative(math.degrees(math.atan2(s[0], s[1])), heading)),
             default=None,
         )
 

@@ -33,19 +33,24 @@ def test_eight_sectors_clockwise_from_north_each_with_a_sentence(
         assert [sector.heading for sector in percept.sectors] == [
             45.0 * i for i in range(8)
         ]
-        for said in [*(sector.caption for sector in percept.sectors), percept.summary]:
-            assert re.fullmatch(r"[A-Z][A-Za-z ,.']*\.", said), said
-            assert "  " not in said
-            assert "{" not in said
+        for messages in [
+            *(sector.caption for sector in percept.sectors),
+            percept.summary,
+        ]:
+            assert re.fullmatch(r"[A-Z][A-Za-z ,.']*\.", messages), messages
+            assert "  " not in messages
+            assert "{" not in messages
 
 
-def test_every_thing_named_is_in_sight_in_that_direction(house: GeneratedHouse) -> None:
+def test_every_object_named_is_in_sight_in_that_direction(
+    house: GeneratedHouse,
+) -> None:
     for row, place in enumerate(house.places):
         for sector in HOUSES.perceiver().perceive(house.scene, place.id).sectors:
-            for number, thing in enumerate(house.furniture):
-                if not re.search(rf"\b{thing.name}\b", sector.caption, re.IGNORECASE):
+            for number, item in enumerate(house.furniture):
+                if not re.search(rf"\b{item.name}\b", sector.caption, re.IGNORECASE):
                     continue
-                heading = math.degrees(math.atan2(thing.x - place.x, thing.y - place.y))
+                heading = math.degrees(math.atan2(item.x - place.x, item.y - place.y))
                 assert abs(relative(heading, sector.heading)) <= 22.5
                 assert house.sees_furniture[row, number]
 
@@ -53,10 +58,10 @@ def test_every_thing_named_is_in_sight_in_that_direction(house: GeneratedHouse) 
 def test_every_doorway_named_leads_there_from_this_room(house: GeneratedHouse) -> None:
     for place in house.places:
         for sector in HOUSES.perceiver().perceive(house.scene, place.id).sectors:
-            told = re.search(r"doorways? to ((?:the [a-z ]+?(?:, | and |(?=[.,]| stand)))+)",
+            match = re.search(r"doorways? to ((?:the [a-z ]+?(?:, | and |(?=[.,]| stand)))+)",
                              sector.caption, re.IGNORECASE)  # fmt: skip
             for name in re.findall(
-                r"the ([a-z ]+?)(?:, | and |$)", told[1] if told else ""
+                r"the ([a-z ]+?)(?:, | and |$)", match[1] if match else ""
             ):
                 headings = [
                     math.degrees(math.atan2(door.x - place.x, door.y - place.y))
@@ -72,19 +77,19 @@ def test_every_doorway_named_leads_there_from_this_room(house: GeneratedHouse) -
 def test_sightings_are_all_there_is_within_three_metres(house: GeneratedHouse) -> None:
     for row, place in enumerate(house.places):
         percept = HOUSES.perceiver().perceive(house.scene, place.id)
-        said = {
+        reply = {
             each.name: each
             for sector in percept.sectors
             for each in sector.sightings
             if not each.name.startswith("doorway to")
         }
         expected = {
-            thing.name: math.dist((thing.x, thing.y), (place.x, place.y))
-            for number, thing in enumerate(house.furniture)
+            item.name: math.dist((item.x, item.y), (place.x, place.y))
+            for number, item in enumerate(house.furniture)
             if house.sees_furniture[row, number]
         }
-        assert said.keys() == {name for name, away in expected.items() if away <= 3.0}
-        for name, each in said.items():
+        assert reply.keys() == {name for name, away in expected.items() if away <= 3.0}
+        for name, each in reply.items():
             assert each.distance == pytest.approx(expected[name], abs=0.006)
             assert 0.0 <= each.heading < 360.0
 

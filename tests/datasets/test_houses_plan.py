@@ -70,7 +70,7 @@ def rooms_at(plan: FloorPlan, spots: NDArray[np.float64]) -> NDArray[np.intp]:
     return found
 
 
-def ways(
+def routes_between(
     house: GeneratedHouse,
 ) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
     for i, j in house.graph.edges.tolist():
@@ -120,12 +120,12 @@ def test_one_can_walk_everywhere(house: GeneratedHouse) -> None:
 
 
 @in_every_house
-def test_ways_pass_no_wall_and_keep_clear_of_furniture(house: GeneratedHouse) -> None:
-    things = np.array([(thing.x, thing.y) for thing in house.furniture])
-    for start, end in ways(house):
+def test_routes_pass_no_wall_and_keep_clear_of_furniture(house: GeneratedHouse) -> None:
+    items = np.array([(item.x, item.y) for item in house.furniture])
+    for start, end in routes_between(house):
         assert is_clear(house.plan, start, end)
         steps = np.linspace(start, end, 40)[:, None]
-        assert np.hypot(*(steps - things).T).min() > 0.35
+        assert np.hypot(*(steps - items).T).min() > 0.35
 
 
 @in_every_house
@@ -161,8 +161,8 @@ def test_sight_agrees_with_walking_the_line(house: GeneratedHouse) -> None:
 
 @in_every_house
 def test_names_are_unique_and_no_kind_ends_in_another(house: GeneratedHouse) -> None:
-    names = [thing.name for thing in house.furniture]
-    kinds = {thing.kind for thing in house.furniture}
+    names = [item.name for item in house.furniture]
+    kinds = {item.kind for item in house.furniture}
     assert len(set(names)) == len(names)
     assert not [(a, b) for a in kinds for b in kinds if a != b and a.endswith(f" {b}")]
 
@@ -177,7 +177,7 @@ def test_ids_are_opaque_and_sorted(house: GeneratedHouse) -> None:
 def test_spacing_and_degree_are_like_those_of_real_graphs() -> None:
     houses = [build_house(scene_name("test", 2, 9, number)) for number in range(20)]
     degrees = [len(ends) for h in houses for ends in h.graph.adjacent.values()]
-    lengths = [math.dist(a, b) for h in houses for a, b in ways(h)]
+    lengths = [math.dist(a, b) for h in houses for a, b in routes_between(h)]
     assert 3.0 < np.mean(degrees) < 5.0
     assert 2.0 < np.mean(lengths) < 3.0
     assert max(lengths) < 6.0

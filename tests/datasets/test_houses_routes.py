@@ -21,9 +21,9 @@ CASES = [(HOUSES.scene(number), path) for number in range(30) for path in range(
 
 
 in_every_house = for_each(
-    "told",
+    "case",
     lambda: [(HOUSES.house(scene), HOUSES.route(scene, path)) for scene, path in CASES],
-    lambda told: f"{told[0].scene} {told[1].path}",
+    lambda case: f"{case[0].scene} {case[1].path}",
 )
 
 
@@ -38,8 +38,8 @@ def headings(house: GeneratedHouse, route: Route) -> list[float]:
 
 
 @in_every_house
-def test_stretches_cover_the_path(told: tuple[GeneratedHouse, Route]) -> None:
-    _, route = told
+def test_stretches_cover_the_path(case: tuple[GeneratedHouse, Route]) -> None:
+    _, route = case
     ends = [0, *(stretch.end for stretch in route.stretches)]
     assert ends[-1] == len(route.path) - 1
     assert [stretch.start for stretch in route.stretches] == ends[:-1]
@@ -47,8 +47,8 @@ def test_stretches_cover_the_path(told: tuple[GeneratedHouse, Route]) -> None:
 
 
 @in_every_house
-def test_turns_agree_with_the_geometry(told: tuple[GeneratedHouse, Route]) -> None:
-    house, route = told
+def test_turns_agree_with_the_geometry(case: tuple[GeneratedHouse, Route]) -> None:
+    house, route = case
     facing = headings(house, route)
     for stretch in route.stretches:
         angle = relative(facing[stretch.start + 1], facing[stretch.start])
@@ -63,8 +63,10 @@ def test_turns_agree_with_the_geometry(told: tuple[GeneratedHouse, Route]) -> No
 
 
 @in_every_house
-def test_doors_lead_where_they_are_said_to(told: tuple[GeneratedHouse, Route]) -> None:
-    house, route = told
+def test_doors_lead_where_they_are_stated_to(
+    case: tuple[GeneratedHouse, Route],
+) -> None:
+    house, route = case
     for stretch in route.stretches:
         if stretch.door is None:
             continue
@@ -76,10 +78,10 @@ def test_doors_lead_where_they_are_said_to(told: tuple[GeneratedHouse, Route]) -
 
 @in_every_house
 def test_landmarks_are_named_where_they_are_mentioned_and_are_unambiguous(
-    told: tuple[GeneratedHouse, Route],
+    case: tuple[GeneratedHouse, Route],
 ) -> None:
-    house, route = told
-    names = [thing.name for thing in house.furniture]
+    house, route = case
+    names = [item.name for item in house.furniture]
     for stretch in route.stretches:
         for number in landmarks(stretch):
             assert number in named_furniture(house, route.path[stretch.start])
@@ -92,45 +94,41 @@ def landmarks(stretch: Stretch) -> list[int]:
 
 
 @in_every_house
-def test_what_is_passed_lies_on_the_side_that_is_told(
-    told: tuple[GeneratedHouse, Route],
+def test_what_is_passed_lies_on_the_side_that_is_reported(
+    case: tuple[GeneratedHouse, Route],
 ) -> None:
-    house, route = told
+    house, route = case
     for stretch in route.stretches:
         if stretch.past is None:
             continue
-        thing = house.furniture[stretch.past[0]]
+        item = house.furniture[stretch.past[0]]
         side = stretch.past[1]
         spots = [house.place(v) for v in route.path[stretch.start : stretch.end + 1]]
         sides = set()
         for a, b in itertools.pairwise(spots):
             way = math.degrees(math.atan2(b.x - a.x, b.y - a.y))
-            before = relative(
-                math.degrees(math.atan2(thing.x - a.x, thing.y - a.y)), way
-            )
-            after = relative(
-                math.degrees(math.atan2(thing.x - b.x, thing.y - b.y)), way
-            )
+            before = relative(math.degrees(math.atan2(item.x - a.x, item.y - a.y)), way)
+            after = relative(math.degrees(math.atan2(item.x - b.x, item.y - b.y)), way)
             if abs(before) < 90 < abs(after):
                 sides.add("right" if before > 0 else "left")
         assert side in sides
 
 
 @in_every_house
-def test_one_stops_beside_the_thing_or_in_the_doorway(
-    told: tuple[GeneratedHouse, Route],
+def test_one_stops_next_to_the_object_or_in_the_doorway(
+    case: tuple[GeneratedHouse, Route],
 ) -> None:
-    house, route = told
+    house, route = case
     last = route.stretches[-1]
     goal = house.place(route.path[-1])
     if last.door is not None:
         assert goal.door == last.door
         return
     assert last.piece is not None
-    thing = house.furniture[last.piece]
+    item = house.furniture[last.piece]
     column = house.sees_furniture[:, last.piece]
     away = {
-        place.id: math.dist((place.x, place.y), (thing.x, thing.y))
+        place.id: math.dist((place.x, place.y), (item.x, item.y))
         for row, place in enumerate(house.places)
         if column[row]
     }
@@ -139,10 +137,12 @@ def test_one_stops_beside_the_thing_or_in_the_doorway(
 
 
 def test_instructions_are_clean_and_varied() -> None:
-    said = [task.episode.instruction for task in HOUSES.tasks]
-    assert all(re.fullmatch(r"[A-Z][A-Za-z ,.:'-]+\.", each) for each in said)
-    assert not any(re.search(r"  |\.\.|,,|\{|None", each) for each in said)
-    assert len(set(said)) == len(said)
-    words = {word for each in said for word in re.findall(r"[a-z]+", each.lower())}
+    instructions = [task.episode.instruction for task in HOUSES.tasks]
+    assert all(re.fullmatch(r"[A-Z][A-Za-z ,.:'-]+\.", each) for each in instructions)
+    assert not any(re.search(r"  |\.\.|,,|\{|None", each) for each in instructions)
+    assert len(set(instructions)) == len(instructions)
+    words = {
+        word for each in instructions for word in re.findall(r"[a-z]+", each.lower())
+    }
     assert len(words) > 150
-    assert 20 < sum(len(each.split()) for each in said) / len(said) < 45
+    assert 20 < sum(len(each.split()) for each in instructions) / len(instructions) < 45

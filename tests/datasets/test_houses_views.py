@@ -10,7 +10,7 @@ from wayword.verbalize import indoor
 
 
 @pytest.mark.parametrize(("views", "directions"), [(12, 12), (24, 8), (36, 12)])
-def test_views_change_what_is_told_and_nothing_else(
+def test_views_change_what_is_reported_and_nothing_else(
     views: int, directions: int
 ) -> None:
     usual = Houses("test", None, HousesSettings(houses=1, episodes=3))
@@ -29,7 +29,7 @@ def test_views_change_what_is_told_and_nothing_else(
 
 def test_twelve_views_of_sixty_degrees_overlap() -> None:
     """NavGPT's Table 2, variant 1: what lies between two headings is told in both views."""
-    told = {}
+    texts_by_key = {}
     for views in (12, 36):
         houses = Houses("test", None, HousesSettings(houses=1, episodes=3, views=views))  # type: ignore[arg-type]
         task = houses.tasks[0]
@@ -39,9 +39,9 @@ def test_twelve_views_of_sixty_degrees_overlap() -> None:
         named = [
             s.caption.count(" and ") + s.caption.count(",") for s in percept.sectors
         ]
-        told[views] = percept.sectors[0].width, sum(named)
+        texts_by_key[views] = percept.sectors[0].width, sum(named)
         assert (
             sum(len(s.sightings) for s in percept.sectors) <= 30
         )  # none is told twice
-    assert (told[12][0], told[36][0]) == (60.0, 30.0)
-    assert told[12][1] > told[36][1]
+    assert (texts_by_key[12][0], texts_by_key[36][0]) == (60.0, 30.0)
+    assert texts_by_key[12][1] > texts_by_key[36][1]

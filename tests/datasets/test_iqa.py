@@ -32,7 +32,7 @@ def truth(world: HouseholdWorld, text: str) -> int:
     room = next(name for name in rooms if f"the {name}" in text)
     kinds = sorted(OBJECTS, key=lambda kind: len(spoken_name(kind)), reverse=True)
     words = text.split(f"the {room}")[0] + text.split(f"the {room}")[1]
-    thing = next(
+    item = next(
         k for k in kinds if spoken_name(k) in words or plural(spoken_name(k)) in words
     )
     specs = {o.id: o for o in world.scene.objects}
@@ -46,7 +46,7 @@ def truth(world: HouseholdWorld, text: str) -> int:
         "",
     )
     return sum(
-        o.type == thing
+        o.type == item
         and world.layout.room_at(o.x, o.y) == room
         and (not place or specs[o.parent].type == place)
         for o in specs.values()
@@ -57,8 +57,8 @@ def test_answers_are_true_of_the_home(dataset: InteractiveQuestions) -> None:
     for task in dataset.tasks:
         reference = right(task.reference)
         count = truth(dataset.world(task.episode), task.episode.instruction)
-        told = str(count) if reference.kind == "counts" else "yes" if count else "no"
-        assert reference.answer == told, task.episode
+        text = str(count) if reference.kind == "counts" else "yes" if count else "no"
+        assert reference.answer == text, task.episode
 
 
 def test_the_expert_answers_all_after_seeing_what_there_is_to_see(
@@ -73,13 +73,13 @@ def test_the_expert_answers_all_after_seeing_what_there_is_to_see(
         me = world.house.actors["agent"]
         assert me.answer == reference.answer
         assert me.low_level == len(actions) - 1, "no action failed"
-        things = world.house.entities
+        items = world.house.entities
         seen = [
             i
             for i in map(world.layout.index.__getitem__, reference.look)
             if me.discovered[i]
         ]
-        opened = [i for i in seen if not things.encloses[i] or things.open[i]]
+        opened = [i for i in seen if not items.encloses[i] or items.open[i]]
         assert len(opened) >= (reference.enough or len(reference.look)), task.episode
 
 

@@ -86,7 +86,9 @@ def test_tasks_in_homes_take_the_length_to_an_eighth(
     assert again.episode == dataset.tasks[1].episode
 
 
-def test_agents_are_told_after_how_many_actions_an_episode_ends(tmp_path: Path) -> None:
+def test_agents_are_shown_after_how_many_actions_an_episode_ends(
+    tmp_path: Path,
+) -> None:
     settings = {"dataset": {"houses": 1, "episodes": 1, "length": 4}}
     result = run(
         Plan("react", "houses", "scripted:first", settings, out=tmp_path / "run")

@@ -156,7 +156,7 @@ def test_a_plate_of_toast_is_toast_on_the_very_plate_that_is_clean() -> None:
     assert met("Plate Of Toast", (), **clean) == (3, 3)
 
 
-def test_slices_are_one_sliced_thing_and_a_dish_needs_one_of_its_own() -> None:
+def test_slices_are_one_sliced_object_and_a_dish_needs_one_of_its_own() -> None:
     five = compile_task(TASKS["N Slices Of X In Y"], ("5", "Tomato", "on", "Plate"), CLASSES,
                         kitchen())  # fmt: skip
     assert five.dishes[0].load == (
@@ -187,7 +187,7 @@ def test_slices_are_one_sliced_thing_and_a_dish_needs_one_of_its_own() -> None:
         compile_task(TASKS["Breakfast"], (*lettuce, "DiningTable"), CLASSES, kitchen())
 
 
-def test_two_dishes_never_count_the_same_thing() -> None:
+def test_two_dishes_never_count_the_same_object() -> None:
     plates = ("plate|1", "plate|2")
     scene = kitchen()
     dish = Dish(plates, (("dirty", False),))
@@ -207,7 +207,7 @@ def test_put_all_on_any_and_all_on_one_differ() -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "params", "thing", "traits"),
+    ("task", "params", "item", "traits"),
     [
         ("Coffee", (), "mug", {"coffee": True, "dirty": False}),
         ("Boil X", ("Potato",), "potato", {"boiled": True}),
@@ -218,7 +218,7 @@ def test_put_all_on_any_and_all_on_one_differ() -> None:
     ],
 )
 def test_a_plan_carried_out_in_the_world_brings_the_state_about(
-    task: str, params: tuple[str, ...], thing: str, traits: dict[str, bool]
+    task: str, params: tuple[str, ...], item: str, traits: dict[str, bool]
 ) -> None:
     scene = kitchen()
     compiled = compile_task(TASKS[task], params, CLASSES, scene)
@@ -229,7 +229,7 @@ def test_a_plan_carried_out_in_the_world_brings_the_state_about(
     world = HouseholdWorld(scene, named=True)
     rehearse(world, episode, reference)
     objects = world.state()["objects"]
-    found = [record for name, record in objects.items() if name.startswith(f"{thing}|")]
+    found = [record for name, record in objects.items() if name.startswith(f"{item}|")]
     assert any(traits.items() <= record.items() for record in found)
     assert reference.met(world.state()) == reference.parts()
 
@@ -267,17 +267,17 @@ def test_an_episode_means_the_same_for_any_number_of_episodes() -> None:
     assert len({task.episode.id for task in many.tasks}) == 9
 
 
-def test_each_is_told_its_own_and_names_are_those_of_the_world() -> None:
+def test_each_is_shown_its_own_and_names_are_those_of_the_world() -> None:
     dataset = pairs()
     for task in dataset.tasks[:6]:
-        told = task.episode.extra["instructions"]
+        text = task.episode.extra["instructions"]
         world = dataset.world(task.episode)
         world.reset(task.episode)
         names = names_of(world.scene.objects)
         for order in planned(task.reference).plan:
             assert world.name("follower", order.object) == names[order.object]
-            assert names[order.object] in told["commander"]
-        shown = json.dumps([task.episode.instruction, told["follower"]])
+            assert names[order.object] in text["commander"]
+        shown = json.dumps([task.episode.instruction, text["follower"]])
         assert not [name for name in names.values() if name in shown]
 
 
@@ -294,7 +294,7 @@ def test_the_commander_floats_and_has_no_hands() -> None:
     assert world.house.others(world.house.actors["follower"]) == []
 
 
-def test_the_commander_has_a_view_of_its_own_where_asked_for() -> None:
+def test_the_commander_has_a_view_of_its_own_where_requested() -> None:
     settings = {"homes": 1, "episodes": 1, "body": {"view_distance": 2.0}}
     far = MaHousehold.Settings(**settings, commander={"view_distance": 10.0})
     dataset = MaHousehold(settings=far)
@@ -310,9 +310,9 @@ def test_the_commander_has_a_view_of_its_own_where_asked_for() -> None:
 
 def test_path_weighted_scores_count_the_follower_alone() -> None:
     seen = HouseholdObservation("commander", "kitchen", 0.0, (), (), (), (), ())
-    said = Decision(Action("chat", ("hm",)))
+    decision = Decision(Action("chat", ("hm",)))
     failed = [
-        Step(a, seen, said, Feedback("no_listener"), {})
+        Step(a, seen, decision, Feedback("no_listener"), {})
         for a in ("commander", "follower")
     ]
     actors = {"commander": {"low_level": 40}, "follower": {"low_level": 7}}
@@ -340,7 +340,7 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
         MaHousehold("train", tmp_path).tasks[0]
 
 
-def test_a_commander_is_not_left_talking_to_nobody() -> None:
+def test_a_commander_is_not_left_talking_to_no_one() -> None:
     dataset = pairs(homes=1, episodes=1)
     episode = dataset.tasks[0].episode
     world = dataset.world(episode)
@@ -350,8 +350,8 @@ def test_a_commander_is_not_left_talking_to_nobody() -> None:
     assert world.done("commander")
 
 
-def test_nobody_is_handed_what_another_alone_is_told() -> None:
-    told: dict[str, Episode] = {}
+def test_no_one_is_handed_what_another_alone_is_shown() -> None:
+    texts_by_key: dict[str, Episode] = {}
 
     class Spy(Agent):
         Settings = HomesSettings
@@ -362,7 +362,7 @@ def test_nobody_is_handed_what_another_alone_is_told() -> None:
             self._actor = actor
 
         async def begin(self, episode: Episode) -> None:
-            told[self._actor] = episode
+            texts_by_key[self._actor] = episode
 
         async def act(self, observation: Observation, space: ActionSpace) -> Decision:
             return Decision(STOP)
@@ -376,6 +376,6 @@ def test_nobody_is_handed_what_another_alone_is_told() -> None:
     task = dataset.tasks[0]
     asyncio.run(rollout(task, Setup(dataset, lambda toolkit, actor: Spy(actor))))
     secret = task.episode.extra["instructions"]["commander"]
-    assert told["commander"].extra["instructions"] == {"commander": secret}
-    assert secret not in told["follower"].extra["instructions"].values()
-    assert told["follower"].start == {}
+    assert texts_by_key["commander"].extra["instructions"] == {"commander": secret}
+    assert secret not in texts_by_key["follower"].extra["instructions"].values()
+    assert texts_by_key["follower"].start == {}

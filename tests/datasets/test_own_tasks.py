@@ -69,7 +69,7 @@ def test_it_is_a_dataset_as_every_other(tmp_path: Path) -> None:
     check_dataset(dataset("test", None, dataset.Settings()))
 
 
-def test_a_generated_home_with_the_usual_things_and_an_environment(
+def test_a_generated_home_with_the_usual_objects_and_an_environment(
     tmp_path: Path,
 ) -> None:
     goal = [{"inside": {"object": "mine", "place": "fridge"}}]
@@ -111,7 +111,7 @@ def test_the_page_lists_what_comes_with_furniture() -> None:
         assert all(f"`{part.kind}`" in listed[kind] for part in parts), kind
 
 
-def test_a_thing_lies_in_an_appliance_that_came_with_its_counter(
+def test_an_object_lies_in_an_appliance_that_came_with_its_counter(
     tmp_path: Path,
 ) -> None:
     path = written(tmp_path, objects=[{"kind": "mug", "place": "microwave"}])

@@ -135,7 +135,7 @@ def test_what_only_the_authors_builds_know_is_refused_in_words(
         ("uncommon", "longtail", "Crate", {}, "Crate", "green plastic crate"),
     ],
 )
-def test_in_the_authors_builds_the_described_thing_is_the_target(
+def test_in_the_authors_builds_the_described_object_is_the_target(
     split: str,
     part: str,
     label: str,
@@ -147,10 +147,10 @@ def test_in_the_authors_builds_the_described_thing_is_the_target(
 ) -> None:
     """Against events in AI2-THOR's format; the build holds what the metadata does not."""
     apartment(folder / "build", "val", SCENE, label)
-    whole = {SCENE: {label: ["", "", []]}}
+    full = {SCENE: {label: ["", "", []]}}
     maps = folder / "build" / "pasture" / "spatial_appearence_map.json"
     maps.parent.mkdir()
-    maps.write_text(json.dumps(whole))
+    maps.write_text(json.dumps(full))
     place = Pasture("appearance", folder / "build").place(SCENE)
     publish(folder, part, label, **fields)
     build = folder / "part.x86_64"

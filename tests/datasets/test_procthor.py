@@ -32,7 +32,9 @@ def wall(
     return {"id": name, "roomId": f"room|{room}", "polygon": [*xz(a, b), *high], **more}
 
 
-def thing(name: str, x: float, y: float, z: float, *children: Any) -> dict[str, Any]:
+def object_record(
+    name: str, x: float, y: float, z: float, *children: Any
+) -> dict[str, Any]:
     at = {"x": x, "y": y, "z": z}
     return {"id": name, "assetId": name, "position": at, "rotation": {"x": 0, "y": 90, "z": 0},
             "children": list(children)}  # fmt: skip
@@ -44,7 +46,7 @@ def house() -> dict[str, Any]:
     west = [(0.0, 0.0), (4.0, 0.0), (4.0, 4.0), (0.0, 4.0)]
     east = [(4.0, 0.0), (8.0, 0.0), (8.0, 4.0), (4.0, 4.0)]
     hole = [{"x": 2.5, "y": 0.0, "z": 0.0}, {"x": 3.5, "y": 2.1, "z": 0.0}]
-    mug = thing("Mug|3|1", 6.5, 0.8, 1.0)
+    mug = object_record("Mug|3|1", 6.5, 0.8, 1.0)
     return {
         "rooms": [
             {"id": "room|2", "roomType": "Kitchen", "floorPolygon": xz(*west)},
@@ -60,8 +62,8 @@ def house() -> dict[str, Any]:
             }
         ],
         "objects": [
-            thing("DiningTable|3|0", 6.5, 0.38, 1.0, mug),
-            thing("Apple|2|0", 1, 0.04, 1),
+            object_record("DiningTable|3|0", 6.5, 0.38, 1.0, mug),
+            object_record("Apple|2|0", 1, 0.04, 1),
         ],
         "metadata": {"schema": "1.0.0"},
     }

@@ -171,7 +171,7 @@ def test_a_setting_without_its_group_is_refused(data: Path) -> None:
         catalog.data_check("r2r", data, {"annotations": "own.json"})
 
 
-def test_a_pack_captioned_anew_is_read_instead(data: Path, tmp_path: Path) -> None:
+def test_a_pack_captioned_again_is_read_instead(data: Path, tmp_path: Path) -> None:
     write_pack(tmp_path / "anew", "blue")
     dataset = r2r(data, observations=str(tmp_path / "anew"))
     percept = dataset.perceiver().perceive(SCAN, "a")
@@ -230,16 +230,16 @@ def test_rxr_is_read_line_by_line_in_one_language(data: Path) -> None:
     (data / "rxr").mkdir(exist_ok=True)
     path = data / "rxr" / "rxr_val_seen_guide.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
-    told = {
+    texts_by_key = {
         code: [
             t.episode for t in RxR("val_seen", data, RxRSettings(language=code)).tasks
         ]  # type: ignore[arg-type]
         for code in ("en", "hi", "te", "")
     }
-    assert [episode.id for episode in told["en"]] == ["0", "2"]
-    assert told["hi"][0].instruction == "चलो।"
-    assert told["hi"][0].extra == {"language": "hi-IN", "path_id": 11}
-    assert (len(told["te"]), len(told[""])) == (0, 3)
+    assert [episode.id for episode in texts_by_key["en"]] == ["0", "2"]
+    assert texts_by_key["hi"][0].instruction == "चलो।"
+    assert texts_by_key["hi"][0].extra == {"language": "hi-IN", "path_id": 11}
+    assert (len(texts_by_key["te"]), len(texts_by_key[""])) == (0, 3)
     path.write_text("{broken\n")
     with pytest.raises(DataError, match="line 1: is not valid JSON"):
         _ = RxR("val_seen", data, RxRSettings()).tasks
@@ -302,13 +302,13 @@ def test_agents_are_shown_r2rs_pictures(
         out=tmp_path / "run",
     )
     (record,) = RunFolder.read(run(plan).path).records()
-    asked = [
+    prompts = [
         m
         for call in record.trajectory.calls()
         for m in call.prompt
         if not isinstance(m, str)
     ]
-    assert any(message.images for message in asked)
+    assert any(message.images for message in prompts)
 
 
 def test_a_listing_of_data_says_where_missing_files_come_from(tmp_path: Path) -> None:

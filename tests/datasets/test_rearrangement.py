@@ -23,7 +23,7 @@ def dataset() -> Rearrangement:
     )
 
 
-def wanted(reference: object) -> RearrangementReference:
+def as_rearrangement(reference: object) -> RearrangementReference:
     assert isinstance(reference, RearrangementReference)
     return reference
 
@@ -34,7 +34,7 @@ def test_the_expert_restores_every_home_and_disturbs_nothing(
     counts = set()
     for task in dataset.tasks:
         world = dataset.world(task.episode)
-        reference = wanted(task.reference)
+        reference = as_rearrangement(task.reference)
         world.reset(task.episode)
         start = world.state()
         assert reference.met(start) == 0, "everything named is out of place at first"
@@ -55,13 +55,13 @@ def test_the_expert_restores_every_home_and_disturbs_nothing(
     assert counts == {1, 2, 3, 4, 5}
 
 
-def test_requests_name_things_and_receptacles_that_are_the_only_ones(
+def test_requests_name_objects_and_receptacles_that_are_the_only_ones(
     dataset: Rearrangement,
 ) -> None:
     swung = 0
     for task in dataset.tasks[:30]:
         world = dataset.world(task.episode)
-        reference = wanted(task.reference)
+        reference = as_rearrangement(task.reference)
         specs = {o.id: o for o in world.scene.objects}
         rooms = {i: world.layout.room_at(o.x, o.y) for i, o in specs.items()}
         for goal in reference.goals:
@@ -78,10 +78,10 @@ def test_requests_name_things_and_receptacles_that_are_the_only_ones(
     assert swung
 
 
-def test_every_movable_thing_counts(dataset: Rearrangement) -> None:
+def test_every_movable_object_counts(dataset: Rearrangement) -> None:
     task = dataset.tasks[0]
     world = dataset.world(task.episode)
-    reference = wanted(task.reference)
+    reference = as_rearrangement(task.reference)
     moving = {
         o.id
         for o in world.scene.objects

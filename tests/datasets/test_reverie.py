@@ -67,15 +67,15 @@ def walked(data: Path, *actions: Action) -> dict[str, float]:
     task = dataset.tasks[0]
     world = dataset.world(task.episode)
     world.reset(task.episode)
-    told = Trajectory(task.episode.id, start={"agent": world.pose("agent")})
+    trajectory = Trajectory(task.episode.id, start={"agent": world.pose("agent")})
     for action in actions:
         assert action in world.action_space("agent")
         seen = world.observe("agent")
         feedback = world.step("agent", action)
-        told.steps.append(
+        trajectory.steps.append(
             Step("agent", seen, Decision(action), feedback, world.pose("agent"))
         )
-    (found,) = score(dataset, [(task, told)])
+    (found,) = score(dataset, [(task, trajectory)])
     return found
 
 
@@ -113,7 +113,7 @@ def test_an_episode_succeeds_where_the_object_is_in_view(data: Path) -> None:
     assert (passed["sr"], passed["osr"]) == (0, 1)
 
 
-def test_only_objects_in_view_can_be_named_and_are_told(data: Path) -> None:
+def test_only_objects_in_view_can_be_named_and_are_reported(data: Path) -> None:
     dataset = reverie(data)
     world = dataset.world(dataset.tasks[0].episode)
     world.reset(dataset.tasks[0].episode)
@@ -121,8 +121,8 @@ def test_only_objects_in_view_can_be_named_and_are_told(data: Path) -> None:
     assert Action("stop", ("5",)) not in world.action_space("agent")
     seen = world.observe("agent")
     assert indoor.objects(seen) == "9 chair (right 90°)"
-    told = verbalizer(seen).around(seen, dataset.perceiver())
-    assert "In view, to be named at the stop: 9 chair (right 90°)." in told
+    text = verbalizer(seen).around(seen, dataset.perceiver())
+    assert "In view, to be named at the stop: 9 chair (right 90°)." in text
     with pytest.raises(ValueError, match="not on the menu"):
         world.step("agent", Action("stop", ("5",)))
     assert world.step("agent", Action("stop", ("9",))) == Feedback()
@@ -145,7 +145,7 @@ def test_agents_find_and_name_it(
     """The scripts walk north and name the lamp."""
     answers = tmp_path / "answers.jsonl"
     there = {"thought": "there", "arrived": True, "action": None}
-    said: dict[str, list[Any]] = {
+    reply: dict[str, list[Any]] = {
         "navgpt": [{"thought": "on", "arrived": False, "action": p} for p in "abc"],
         "react": [{"thought": "on", "action": f"goto[{p}]"} for p in "abc"],
         "mapgpt": [{"plan": "on", "action": f"goto[place {n}]"} for n in (1, 2, 3)],
@@ -155,7 +155,7 @@ def test_agents_find_and_name_it(
         "react": [{"thought": "there", "action": "stop[5]"}],
     }
     ends["mapgpt"] = ends["react"]
-    spoken = [*said.get(agent, ()), *ends.get(agent, ())]
+    spoken = [*reply.get(agent, ()), *ends.get(agent, ())]
     texts = [line if isinstance(line, str) else json.dumps(line) for line in spoken]
     answers.write_text("\n".join(map(json.dumps, texts)))
     name = f"scripted:{answers}" if model else ""

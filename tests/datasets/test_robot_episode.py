@@ -132,7 +132,7 @@ def test_a_robot_that_cannot_be_reached_fails_its_episode_in_one_line() -> None:
     assert "no rosbridge at ws://127.0.0.1:9 within 1 s" in trajectory.error
 
 
-def test_episodes_are_typed_and_nobody_judges_them() -> None:
+def test_episodes_are_typed_and_no_one_judges_them() -> None:
     tasks = RobotTasks(settings=RobotSettings(target="cat-shaped mug | red ball")).tasks
     assert [task.episode.id for task in tasks] == ["1_cat_shaped_mug", "2_red_ball"]
     assert [task.episode.instruction for task in tasks] == [
@@ -185,13 +185,13 @@ def test_a_detector_that_only_a_simulation_can_answer_moves_no_robot(
     assert body.goals == 0
 
 
-def test_a_text_agent_is_not_told_that_nothing_is_in_view_of_a_robot() -> None:
+def test_a_text_agent_is_not_shown_that_nothing_is_in_view_of_a_robot() -> None:
     from wayword.verbalize.objectnav import around
 
     with running(robot()) as url:
         dataset = RobotTasks(settings=RobotSettings(url=url, target="vase", **QUICK))
         world = dataset.world(dataset.tasks[0].episode)
         world.reset(dataset.tasks[0].episode)
-        told = around(world.observe("agent"))
-    assert told.startswith("Free way: ")
-    assert "in view" not in told
+        text = around(world.observe("agent"))
+    assert text.startswith("Free way: ")
+    assert "in view" not in text

@@ -98,7 +98,7 @@ def test_the_data_folder_may_be_the_datasets_own(folder: Path) -> None:
     assert len(open_(Map2seq, "seen_dev", folder / "map2seq").tasks) == 3
 
 
-def test_a_test_split_is_found_when_it_is_put_beside(folder: Path) -> None:
+def test_a_test_split_is_found_when_it_is_put_alongside(folder: Path) -> None:
     with pytest.raises(DataError, match=r"map2seq/unseen/test\.json: no such file"):
         open_(Map2seq, "unseen_test", folder).tasks  # noqa: B018 - reading is lazy
     write(
@@ -169,15 +169,15 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("record", "told"), BAD)
-def test_bad_records_are_named(folder: Path, record: Any, told: str) -> None:
+@pytest.mark.parametrize(("record", "message"), BAD)
+def test_bad_records_are_named(folder: Path, record: Any, message: str) -> None:
     path = folder / "map2seq/unseen/dev.json"
     write(path, [map2seq(1, ["p4", "p5"]), record])
     with pytest.raises(DataError) as caught:
         open_(Map2seq, "unseen_dev", folder).tasks  # noqa: B018 - reading is lazy
     line = str(caught.value)
     assert line.startswith(f"{path}: line 2")
-    assert told in line
+    assert message in line
     assert "\n" not in line
 
 

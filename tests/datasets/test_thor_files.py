@@ -20,7 +20,7 @@ from wayword.datasets.sources.thor import read_record
 NAME = "FloorPlan1"
 
 
-def thing(
+def object_record(
     label: str, x: float, y: float, z: float, size: tuple[float, ...], **more: Any
 ) -> Any:
     """A record as it is in the file: y up, z north."""
@@ -40,9 +40,9 @@ def thing(
     }
 
 
-TABLE = thing("DiningTable", 1.0, 0.4, 2.0, (1.0, 0.8, 0.6), receptacle=True)
-DESK = thing("Desk", 0.0, 0.4, 0.0, (1.0, 0.8, 0.6), receptacle=True)
-MUG = thing("Mug", 1.0, 0.85, 2.0, (0.1, 0.1, 0.1), pickupable=True)
+TABLE = object_record("DiningTable", 1.0, 0.4, 2.0, (1.0, 0.8, 0.6), receptacle=True)
+DESK = object_record("Desk", 0.0, 0.4, 0.0, (1.0, 0.8, 0.6), receptacle=True)
+MUG = object_record("Mug", 1.0, 0.85, 2.0, (0.1, 0.1, 0.1), pickupable=True)
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_an_episode_is_read_and_asks_for_the_mug(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "message"),
     [
         ({"objectType": 7}, "field 'objectType': has the wrong type: 7"),
         (
@@ -126,15 +126,15 @@ def test_an_episode_is_read_and_asks_for_the_mug(folder: Path) -> None:
         ({"rotation": {}}, "field 'y': is missing"),
     ],
 )
-def test_a_broken_object_is_named(broken: dict[str, Any], said: str) -> None:
+def test_a_broken_object_is_named(broken: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError) as error:
         read_record(Path("objects.json"), "FloorPlan1, object 3", {**MUG, **broken})
     assert str(error.value).startswith("objects.json: FloorPlan1, object 3")
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "message"),
     [
         ({"agent_rotation": "north"}, "field 'agent_rotation': has the wrong type"),
         (
@@ -149,15 +149,15 @@ def test_a_broken_object_is_named(broken: dict[str, Any], said: str) -> None:
     ],
 )
 def test_a_broken_episode_is_named(
-    folder: Path, broken: dict[str, Any], said: str
+    folder: Path, broken: dict[str, Any], message: str
 ) -> None:
     path = folder / "rearrangement/2021_val.json"
-    whole = json.loads(path.read_text())[NAME][0]
-    path.write_text(json.dumps({NAME: [whole, {**whole, **broken}]}))
+    record = json.loads(path.read_text())[NAME][0]
+    path.write_text(json.dumps({NAME: [record, {**record, **broken}]}))
     with pytest.raises(DataError) as error:
         list(Rearrangement("2021_val", folder).tasks)
     assert "FloorPlan1, episode 1" in str(error.value)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_broken_floor_or_a_missing_room_is_named(folder: Path) -> None:
@@ -179,7 +179,7 @@ HEAD = "question_type,scene_number,seed,question,answer,object_id,container_id"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a,b\n", "column 'scene_number': is missing"),
         (
@@ -193,13 +193,13 @@ HEAD = "question_type,scene_number,seed,question,answer,object_id,container_id"
         (f"{HEAD}\n0,six,5,?,True,1,21\n", "line 2: is not a valid question"),
     ],
 )
-def test_a_broken_question_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_a_broken_question_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "iqa/questions/train/data_existence/combined.csv"
     path.parent.mkdir(parents=True)
     path.write_text(text)
     with pytest.raises(DataError) as error:
         read_questions(tmp_path, "train", ("exists",))
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_questions_are_read_in_turns(tmp_path: Path) -> None:
@@ -232,12 +232,12 @@ def test_an_array_whose_header_is_damaged_is_refused_in_one_line(
 ) -> None:
     path = tmp_path / "layout.npy"
     np.save(path, np.zeros((3, 2)))
-    whole = path.read_bytes()
+    full = path.read_bytes()
     for damaged in (b"(", b"'", b"9", b"\0", b"\xff"):
-        path.write_bytes(whole[:at] + damaged + whole[at + 1 :])
+        path.write_bytes(full[:at] + damaged + full[at + 1 :])
         with suppress(DataError):  # anything else is a traceback
             ithor.read_cells(path)
-    for damaged_file in (b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), whole[:at]):
+    for damaged_file in (b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), full[:at]):
         path.write_bytes(damaged_file)
         with pytest.raises(DataError, match=r"must be a numeric array \([^\n]*\)"):
             ithor.read_cells(path)

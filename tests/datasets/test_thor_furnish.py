@@ -25,17 +25,17 @@ def scene() -> Scene:
     return builder.build()
 
 
-def things() -> dict[str, HouseObject]:
+def objects_by_id() -> dict[str, HouseObject]:
     return {o.id: o for o in scene().objects}
 
 
-def test_fixed_things_come_first_and_the_floor_is_no_thing() -> None:
+def test_fixed_objects_come_first_and_the_floor_is_no_object() -> None:
     ids = [o.id for o in scene().objects]
     assert ids == [*(r.id for r in FURNITURE), "Egg|1", "Pan|1"]
 
 
-def test_types_and_flags_say_what_things_do() -> None:
-    found = things()
+def test_types_and_flags_say_what_objects_do() -> None:
+    found = objects_by_id()
     assert found["Fridge|1"].affordances == {"openable", "cooler"}
     assert (found["Fridge|1"].receptacle, found["Fridge|1"].opaque) == ("in", True)
     assert found["SinkBasin|1"].affordances == {"cleaner", "filler"}
@@ -51,7 +51,7 @@ def test_types_and_flags_say_what_things_do() -> None:
 
 
 def test_knobs_work_the_nearest_hob_each_and_taps_the_basin() -> None:
-    found = things()
+    found = objects_by_id()
     assert [found[knob.id].controls for knob in KNOBS] == [(hob.id,) for hob in HOBS]
     assert found["Faucet|1"].controls == ("SinkBasin|1",)
 

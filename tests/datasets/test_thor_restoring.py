@@ -39,7 +39,7 @@ def shuffled(
     return Shuffle("FloorPlan0", 3.0, 2.0, 90.0, start, target, lids or {})
 
 
-def test_a_thing_on_other_furniture_is_displaced_wherever_there() -> None:
+def test_an_object_on_other_furniture_is_displaced_wherever_there() -> None:
     found = judged({APPLE.name: ((2.5, 3.0, 0.8), (0.9, 0.3, 0.92))})
     assert found.displaced == (Restored(APPLE.id, COUNTER.id, open=False),)
     by_id = {record.id: record for record in found.records}
@@ -76,7 +76,7 @@ def test_lids_count_from_a_fifth_and_the_wider_opening_is_open() -> None:
     assert judged({}, {FRIDGE.name: (0.9, 0.3)}).displaced[0].open is False
 
 
-def test_episodes_that_cannot_be_told_are_left_out_by_cause() -> None:
+def test_episodes_that_cannot_be_reported_are_left_out_by_cause() -> None:
     def why(name: str, at: Point3) -> Cause:
         return omission_cause(RECORDS, shuffled({name: ((0.9, 0.3, 0.92), at)}))
 
@@ -86,7 +86,7 @@ def test_episodes_that_cannot_be_told_are_left_out_by_cause() -> None:
     assert why(APPLE.name, (0.9, 0.3, 0.92)) == "nothing_displaced"
 
 
-def told(*goals: Restored, records: tuple[ObjectRecord, ...] = RECORDS) -> str:
+def request_text(*goals: Restored, records: tuple[ObjectRecord, ...] = RECORDS) -> str:
     builder = SceneBuilder("FloorPlan0")
     builder.room("kitchen", [(0, 0), (4, 0), (4, 4), (0, 4)])
     add_objects(builder, records)
@@ -94,7 +94,7 @@ def told(*goals: Restored, records: tuple[ObjectRecord, ...] = RECORDS) -> str:
 
 
 def test_requests_say_how_everything_should_be_by_its_name() -> None:
-    words = told(
+    words = request_text(
         Restored(APPLE.id, DRAWER.id, open=False),
         Restored(PLATE.id, COUNTER.id, open=False, at=(1.5, 0.3)),
         Restored(FRIDGE.id, "", open=True),
@@ -108,8 +108,8 @@ def test_requests_say_how_everything_should_be_by_its_name() -> None:
         "open",
     ):
         assert part in words
-    floor = told(Restored(APPLE.id, "", open=False))
+    floor = request_text(Restored(APPLE.id, "", open=False))
     assert "apple_1" in floor.lower()
     assert "on the floor" in floor
-    corner = told(Restored(PLATE.id, COUNTER.id, open=False, at=(1.5, 0.8)))
+    corner = request_text(Restored(PLATE.id, COUNTER.id, open=False, at=(1.5, 0.8)))
     assert "0.5 m east and 0.5 m north of the middle" in corner

@@ -22,7 +22,7 @@ from wayword.datasets.sources.thor import (
 
 
 @pytest.mark.parametrize(
-    ("thing", "under"),
+    ("item", "under"),
     [
         (small("Apple", 0.9, 0.3, 0.92), "CounterTop|1"),
         (small("Spoon", 0.5, 0.3, 0.7), "Drawer|1"),
@@ -36,10 +36,10 @@ from wayword.datasets.sources.thor import (
     ],
     ids=lambda value: value.label if isinstance(value, ObjectRecord) else str(value),
 )
-def test_boxes_tell_what_a_thing_is_in_or_on(
-    thing: ObjectRecord, under: str | None
+def test_boxes_tell_what_an_object_is_in_or_on(
+    item: ObjectRecord, under: str | None
 ) -> None:
-    found = find_holder(thing, FURNITURE)
+    found = find_holder(item, FURNITURE)
     assert (found.id if found else None) == under
 
 
@@ -57,8 +57,8 @@ def test_what_floats_near_something_is_on_it_where_it_cannot_be_on_the_floor() -
 
 
 def test_of_several_published_parents_the_one_that_carries_is_taken() -> None:
-    told = ("Floor|1", CHAIR.id, TABLE.id)
-    book = made("Book", (2.5, 2.7, 0.82), (0.1, 0.1, 0.04), "pickupable", parents=told)
+    texts = ("Floor|1", CHAIR.id, TABLE.id)
+    book = made("Book", (2.5, 2.7, 0.82), (0.1, 0.1, 0.04), "pickupable", parents=texts)
     on_floor = made(
         "Boots", (3, 2, 0.1), (0.2, 0.2, 0.2), "pickupable", parents=("Floor|1",)
     )

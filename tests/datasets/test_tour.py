@@ -250,15 +250,15 @@ class SeeingServer:
     """A server of OpenAI's interface on loopback: keeps what it is asked, walks to the lab."""
 
     def __init__(self) -> None:
-        asked = self.asked = list[dict[str, Any]]()
+        requests = self.asked = list[dict[str, Any]]()
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                asked.append(body)
-                action = ("goto[place 1]", "goto[place 2]", "stop")[len(asked) - 1]
-                said = {"thought": "east", "plan": "east", "action": action}
-                message = {"role": "assistant", "content": json.dumps(said)}
+                requests.append(body)
+                action = ("goto[place 1]", "goto[place 2]", "stop")[len(requests) - 1]
+                fields = {"thought": "east", "plan": "east", "action": action}
+                message = {"role": "assistant", "content": json.dumps(fields)}
                 answer = {
                     "id": "1",
                     "object": "chat.completion",
@@ -318,11 +318,11 @@ def test_a_hosted_model_is_shown_every_way_and_a_growing_map(
     )  # one way from the hall, two from the lobby, one from the lab
     first = base64.b64decode(shown[0]["image_url"]["url"].partition(",")[2])
     assert "red" in _colour(first)  # from the hall eastwards
-    told = [body["messages"][-1]["content"][0]["text"] for body in server.asked]
-    assert "image 1: place 2; image 2: place 0" in told[1]
-    assert "place 1, from place 0: " in told[0]
-    assert "place 0 (visited) leads to: 1\n" in told[1]
-    assert "place 1 (visited) leads to: 2, 0\n" in told[2]
+    prompts = [body["messages"][-1]["content"][0]["text"] for body in server.asked]
+    assert "image 1: place 2; image 2: place 0" in prompts[1]
+    assert "place 1, from place 0: " in prompts[0]
+    assert "place 0 (visited) leads to: 1\n" in prompts[1]
+    assert "place 1 (visited) leads to: 2, 0\n" in prompts[2]
     # The pictures are in the recording too, so that the run can be replayed and looked at.
     calls = [call for call in record.trajectory.calls() if call.role == "main"]
     assert [len(call.prompt[-1].images) for call in calls] == [1, 2, 1]  # type: ignore[union-attr]

@@ -42,7 +42,7 @@ def test_every_way_leads_back_and_nothing_is_cut_off(town: Town) -> None:
     )
 
 
-def test_ways_lead_where_their_headings_say(town: Town) -> None:
+def test_routes_lead_where_their_headings_say(town: Town) -> None:
     for here in range(len(town.graph)):
         for heading, there in town.graph.exits(here):
             across, up = town.xy[there] - town.xy[here]
@@ -55,12 +55,12 @@ def test_ways_lead_where_their_headings_say(town: Town) -> None:
 
 def test_streets_leave_a_junction_well_apart(town: Town) -> None:
     for corner in range(town.corners):
-        ways = sorted(heading for heading, _ in town.graph.exits(corner))
-        gaps = [(b - a) % 360 for a, b in pairwise([*ways, ways[0]])]
+        exits = sorted(heading for heading, _ in town.graph.exits(corner))
+        gaps = [(b - a) % 360 for a, b in pairwise([*exits, exits[0]])]
         assert min(gaps) >= STREET_ANGLE - 1
 
 
-def test_towns_have_junctions_of_three_four_and_five_ways_and_bends() -> None:
+def test_towns_have_junctions_of_three_four_and_five_routes_and_bends() -> None:
     degrees: Counter[int] = Counter()
     bent = 0
     for town in TOWNS:
@@ -147,7 +147,7 @@ def test_gold_paths_are_walked_under_the_original_function_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"towns": 0}, "at least 1"),
         ({"size": 2}, "size must be at least 3, got 2"),
@@ -158,9 +158,9 @@ def test_gold_paths_are_walked_under_the_original_function_too() -> None:
     ],
 )
 def test_impossible_settings_end_in_one_line(
-    settings: dict[str, int], told: str
+    settings: dict[str, int], message: str
 ) -> None:
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         TownsSettings(**settings)  # type: ignore[arg-type]
 
 

@@ -27,7 +27,7 @@ RIGHT = "on your right"
 
 
 @cache
-def told(number: int) -> tuple[Task, TownRoute]:
+def task_and_route(number: int) -> tuple[Task, TownRoute]:
     task = TOWNS.tasks[number]
     return task, TOWNS.route(task.episode.scene, number // 10)
 
@@ -104,7 +104,7 @@ class Follower:
 
 
 def follow(number: int) -> tuple[Task, TownRoute, Follower]:
-    task, route = told(number)
+    task, route = task_and_route(number)
     follower = Follower(task)
     for leg in route.legs:
         follower.turn(leg)
@@ -126,7 +126,9 @@ def test_following_the_legs_leads_along_the_gold_path_and_no_further(
 
 
 @for_each("number", NUMBERS)
-def test_landmarks_are_seen_where_and_on_the_side_they_are_told(number: int) -> None:
+def test_landmarks_are_seen_where_and_on_the_side_they_are_reported(
+    number: int,
+) -> None:
     _, route, follower = follow(number)
     sides = {"left": DIRECTIONS[:2], "right": DIRECTIONS[3:]}
     passed = [p for leg in route.legs for p in leg.passed] + list(route.ending.passed)
@@ -135,12 +137,12 @@ def test_landmarks_are_seen_where_and_on_the_side_they_are_told(number: int) -> 
     for each in named:
         directions = {seen[each.name] for seen in follower.seen if each.name in seen}
         assert directions & set(sides[each.side]), f"{each} is never seen on that side"
-    beside = route.ending.beside
-    if beside:
-        assert follower.seen[-1][beside.name] == f"on your {beside.side}"
+    landmark = route.ending.beside
+    if landmark:
+        assert follower.seen[-1][landmark.name] == f"on your {landmark.side}"
 
 
-@for_each("number", lambda: [n for n in NUMBERS if told(n)[1].ending.too_far])
+@for_each("number", lambda: [n for n in NUMBERS if task_and_route(n)[1].ending.too_far])
 def test_what_means_too_far_is_seen_by_going_on_and_not_before(number: int) -> None:
     _, route, follower = follow(number)
     name = route.ending.too_far
@@ -155,7 +157,7 @@ def test_what_means_too_far_is_seen_by_going_on_and_not_before(number: int) -> N
 
 @for_each("number", NUMBERS)
 def test_the_words_say_what_the_legs_hold(number: int) -> None:
-    task, route = told(number)
+    task, route = task_and_route(number)
     text = task.episode.instruction
     assert write_instruction(task.episode.scene, route).text == text
     assert [leg.turn for leg in route.legs] == turns(text)
@@ -176,7 +178,9 @@ def turns(text: str) -> list[str]:
 
 
 def test_the_instructions_use_all_of_their_kinds() -> None:
-    texts = " ".join(told(number)[0].episode.instruction for number in NUMBERS)
+    texts = " ".join(
+        task_and_route(number)[0].episode.instruction for number in NUMBERS
+    )
     for part in (
         "light",
         "intersection",
@@ -187,7 +191,7 @@ def test_the_instructions_use_all_of_their_kinds() -> None:
         "Take",
     ):
         assert part in texts
-    endings = [told(number)[1].ending for number in NUMBERS]
+    endings = [task_and_route(number)[1].ending for number in NUMBERS]
     assert sum(bool(ending.too_far) for ending in endings) >= 15
     assert sum(ending.steps > 0 for ending in endings) >= 15
     assert sum(ending.junctions > 0 for ending in endings) >= 15

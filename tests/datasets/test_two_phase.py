@@ -85,7 +85,9 @@ def test_the_questions_are_the_tables() -> None:
 
 
 @pytest.mark.parametrize("number", range(0, 24, 5))
-def test_the_right_way_scores_one_and_each_failure_is_told_apart(number: int) -> None:
+def test_the_right_way_scores_one_and_each_failure_is_distinguished(
+    number: int,
+) -> None:
     task = TEST.tasks[number]
     right = ROOM_OBJECTS[room(task)][1]
     found = score(task, play(task, LGX, ScriptedModel(answers=saying(HALLWAY, right))))
@@ -96,7 +98,9 @@ def test_the_right_way_scores_one_and_each_failure_is_told_apart(number: int) ->
         "psr": 1.0,
         "psr_released": 1.0,
     }
-    wrong = next(things[0] for own, things in ROOM_OBJECTS.items() if own != room(task))
+    wrong = next(
+        objects[0] for own, objects in ROOM_OBJECTS.items() if own != room(task)
+    )
     found = score(task, play(task, LGX, ScriptedModel(answers=saying(HALLWAY, wrong))))
     assert found == {
         "sr": 0.0,
@@ -143,7 +147,7 @@ def test_agents_for_any_world_take_it(name: str) -> None:
     task = TEST.tasks[0]
     right = ROOM_OBJECTS[room(task)][0]
     answers = [
-        f"Thought: Out of here.\nAction: go[{thing}]" for thing in (HALLWAY, right)
+        f"Thought: Out of here.\nAction: go[{item}]" for item in (HALLWAY, right)
     ]
     agent: Any = registry.load("agent", name)
     trajectory = play(task, agent, ScriptedModel(answers=answers), decoding="free")

@@ -48,27 +48,27 @@ def homes() -> Environment:
 def solved(env: Environment) -> tuple[list[str], float, Info]:
     """The expert's commands, the total reward, and the last info."""
     _, info = env.reset(episode=0)
-    said = []
+    messages = []
     total = 0.0
     over = False
     while not over:
-        said.append(info["expert_action"])
-        _, reward, ended, cut, info = env.step(said[-1])
+        messages.append(info["expert_action"])
+        _, reward, ended, cut, info = env.step(messages[-1])
         total = total + reward
         over = ended or cut
-    return said, total, info
+    return messages, total, info
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_the_expert_is_paid_for_success_and_judged_as_runs_are(name: str) -> None:
     env = small(name, reward="conditions")
-    said, total, info = solved(env)
+    actions, total, info = solved(env)
     assert info["success"] is True
     assert total == pytest.approx(1.0)
     (scores,) = score(env.dataset, [(env.game.task, env.trajectory())])
     assert scores[env.dataset.family.success] == 1.0
     assert env.dataset.solutions
-    assert len(said) == env.dataset.expert_length(env.game.task)
+    assert len(actions) == env.dataset.expert_length(env.game.task)
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -90,17 +90,17 @@ def test_a_clone_goes_its_own_way_and_the_same_answers_give_the_same_words(
     first = info["expert_action"]
     after, _, _, _, info = env.step(first)
     second = info["admissible_commands"][0]
-    told = [seen, after]
+    texts = [seen, after]
     other = env.clone()
     left = other.step(second)[0]
-    told.append(env.step(second)[0])
-    assert left == told[-1]
-    assert [env.reset(episode=0)[0], env.step(first)[0], env.step(second)[0]] == told
+    texts.append(env.step(second)[0])
+    assert left == texts[-1]
+    assert [env.reset(episode=0)[0], env.step(first)[0], env.step(second)[0]] == texts
     assert other.game is not env.game
 
 
 @pytest.mark.parametrize("name", ["houses", "towns", "two_phase"])
-def test_progress_adds_up_to_the_whole_way(name: str) -> None:
+def test_progress_adds_up_to_the_full_way(name: str) -> None:
     _, total, _ = solved(small(name, reward={"progress": 1.0}))
     assert total == pytest.approx(1.0)
 
@@ -127,11 +127,13 @@ def test_what_is_no_action_costs_a_turn_and_says_why(homes: Environment) -> None
 
 
 @pytest.mark.parametrize(
-    "said", ["turn_left", "Action: turn_left", '{"action": "turn_left"}', "Turn left."]
+    "reply", ["turn_left", "Action: turn_left", '{"action": "turn_left"}', "Turn left."]
 )
-def test_answers_are_read_as_those_of_strategies(homes: Environment, said: str) -> None:
+def test_answers_are_read_as_those_of_strategies(
+    homes: Environment, reply: str
+) -> None:
     homes.reset(episode=0)
-    homes.step(said)
+    homes.step(reply)
     assert str(homes.game.trajectory.steps[0].decision.action) == "turn_left"  # type: ignore[union-attr]
 
 
@@ -163,7 +165,7 @@ def test_an_info_stays_true_of_its_own_step(homes: Environment) -> None:
     assert (info["expert_action"], info["admissible_commands"]) == expected
 
 
-def test_infos_hold_what_was_asked_for_and_nothing_else_is_planned(
+def test_infos_hold_what_was_requested_and_nothing_else_is_planned(
     homes: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*given: object) -> None:
@@ -209,7 +211,7 @@ def test_a_limit_of_no_steps_is_refused() -> None:
 
 
 @pytest.mark.parametrize("room", ["gymnasium", "pettingzoo", "verifiers"])
-def test_a_missing_library_is_told_with_what_installs_it(
+def test_a_missing_library_is_reported_with_what_installs_it(
     room: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, room, None)
@@ -292,7 +294,7 @@ def test_wrong_options_end_in_one_line(options: dict[str, Any], message: str) ->
 @pytest.mark.parametrize(
     "wrong", [{"seed": "a"}, {"seed": 1.5}, {"episode": 5.5}, {"episode": [1]}]
 )
-def test_what_is_no_seed_and_no_episode_is_said(wrong: dict[str, Any]) -> None:
+def test_what_is_no_seed_and_no_episode_is_stated(wrong: dict[str, Any]) -> None:
     (name,) = wrong
     with pytest.raises(UsageError, match=f"{name} must be .*, got "):
         small("two_phase").reset(**wrong)

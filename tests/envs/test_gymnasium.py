@@ -75,21 +75,23 @@ def test_vectors_share_a_dataset_and_do_what_single_environments_do(
     envs = vector(num_envs=3, parallel=parallel, include=["expert_action", "distance"])
     alone = [make("two_phase", include=["expert_action"]) for _ in range(3)]
     seen, infos = envs.reset(seed=4)
-    begun = [env.reset(seed=4 + number) for number, env in enumerate(alone)]
-    assert list(seen) == [one for one, _ in begun]
-    assert infos["episode_id"].tolist() == [info["episode"] for _, info in begun]
+    episodes = [env.reset(seed=4 + number) for number, env in enumerate(alone)]
+    assert list(seen) == [one for one, _ in episodes]
+    assert infos["episode_id"].tolist() == [info["episode"] for _, info in episodes]
     assert infos["expert_action"].tolist() == ["go[hallway]"] * 3
-    for said in (("go[hallway]", "stop", "sing"), ("stop", "not read", "stop")):
-        seen, rewards, ended, _, infos = envs.step(said)
+    for messages in (("go[hallway]", "stop", "sing"), ("stop", "not read", "stop")):
+        seen, rewards, ended, _, infos = envs.step(messages)
         for n, env in enumerate(alone):
-            if said[n] == "not read":  # the step after an end begins the next episode
+            if (
+                messages[n] == "not read"
+            ):  # the step after an end begins the next episode
                 assert (rewards[n], bool(ended[n]), infos["steps"][n]) == (
                     0.0,
                     False,
                     0,
                 )
             else:
-                own = env.step(said[n])
+                own = env.step(messages[n])
                 assert (seen[n], rewards[n], bool(ended[n])) == own[:3]
                 assert infos["rejected"][n] == own[4]["rejected"]
     envs.close()
@@ -104,9 +106,9 @@ def test_an_open_dataset_is_shared() -> None:
 def test_without_a_seed_no_two_play_the_same_episode(parallel: bool) -> None:
     names = [task.episode.id for task in make("two_phase").tasks]
     envs = vector(num_envs=3, parallel=parallel, autoreset_mode="SameStep")
-    begun = envs.reset()[1]["episode_id"].tolist()
+    episodes = envs.reset()[1]["episode_id"].tolist()
     then = envs.step(("stop",) * 3)[4]["episode_id"].tolist()
-    assert begun + then == names[:6]
+    assert episodes + then == names[:6]
     envs.close()
 
 

@@ -36,10 +36,10 @@ def test_an_episode_is_played_by_tools_and_recorded(tmp_path: Path) -> None:
             refused, failed = await call(client, "look")
             assert failed
             assert "call `begin` first" in refused
-            told, _ = await call(client, "begin")
-            assert "Find the Red Bull can." in told
+            output, _ = await call(client, "begin")
+            assert "Find the Red Bull can." in output
             seen, _ = await call(client, "look")
-            assert seen in told
+            assert seen in output
             assert "go[hallway]" in (await call(client, "actions"))[0].splitlines()
             assert (await call(client, "ask", question="Where is it?"))[1]
             assert "no action" in (await call(client, "act", action="dance"))[0].lower()

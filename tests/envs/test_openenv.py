@@ -128,7 +128,7 @@ def test_a_body_is_not_read(url: str) -> None:
         assert connection.recv(100).startswith(b"HTTP/1.1 405")
 
 
-def test_a_token_is_asked_for_in_the_header_or_the_path() -> None:
+def test_a_token_is_requested_in_the_header_or_the_path() -> None:
     client = TestClient(OpenEnvServer("two_phase", token="secret-word").app())
     assert client.get("/metadata").status_code == 401
     assert (

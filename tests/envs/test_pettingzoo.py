@@ -31,12 +31,12 @@ def test_the_api_of_playing_together() -> None:
     parallel_api_test(parallel("ma_household", **SMALL), num_cycles=15)
 
 
-def test_each_actor_is_told_its_own(turns: WaywordAEC) -> None:
+def test_each_actor_is_shown_its_own(turns: WaywordAEC) -> None:
     turns.reset(seed=1)
-    told = {
+    lines = {
         actor: turns.observe(actor)["text"].splitlines()[0] for actor in turns.agents
     }
-    assert told["commander"] != told["follower"]
+    assert lines["commander"] != lines["follower"]
 
 
 def test_what_one_says_the_other_hears(turns: WaywordAEC) -> None:
@@ -46,7 +46,9 @@ def test_what_one_says_the_other_hears(turns: WaywordAEC) -> None:
     assert "Fetch the mug." in turns.observe("follower")["text"]
 
 
-def test_an_answer_that_is_no_action_is_rejected_and_told(turns: WaywordAEC) -> None:
+def test_an_answer_that_is_no_action_is_rejected_and_reported(
+    turns: WaywordAEC,
+) -> None:
     turns.reset()
     turns.step("sing me a song")
     assert turns.infos["commander"]["rejected"]
@@ -61,8 +63,8 @@ def test_who_stops_first_is_paid_for_the_teams_success() -> None:
     waiting = 0
     while env.agents:
         waiting += len(env.agents) == 2 and infos["commander"]["steps"] == 1
-        said = {actor: infos[actor]["expert_action"] for actor in env.agents}
-        _, rewards, over, cut, infos = env.step({**said, "commander": "stop"})
+        actions = {actor: infos[actor]["expert_action"] for actor in env.agents}
+        _, rewards, over, cut, infos = env.step({**actions, "commander": "stop"})
         paid = {actor: paid[actor] + rewards[actor] for actor in paid}
     assert waiting > 1
     assert infos["follower"]["success"]
@@ -75,15 +77,17 @@ def test_in_turns_who_stops_first_is_paid_as_well(turns: WaywordAEC) -> None:
     env = aec("ma_household", **ADVISED)
     env.reset(seed=0)
     paid = dict.fromkeys(env.agents, 0.0)
-    asked = dict.fromkeys(env.agents, 0)
+    request_counts = dict.fromkeys(env.agents, 0)
     for actor in env.agent_iter():
         _, reward, over, cut, info = env.last()
         paid[actor] += reward
-        asked[actor] += not (over or cut)
-        said = "stop" if actor == "commander" else info["expert_action"]
-        env.step(None if over or cut else said)
+        request_counts[actor] += not (over or cut)
+        actions = "stop" if actor == "commander" else info["expert_action"]
+        env.step(None if over or cut else actions)
     assert paid == {"commander": 1.0, "follower": 1.0}
-    assert asked["commander"] == 1, "nobody is asked for an action that is not read"
+    assert request_counts["commander"] == 1, (
+        "nobody is asked for an action that is not read"
+    )
 
 
 def test_at_the_limit_who_has_stopped_is_terminated_and_others_are_truncated() -> None:
@@ -114,7 +118,7 @@ def test_menus_have_masks_that_policies_and_the_api_test_draw_by() -> None:
     assert not any(info["rejected"] for info in infos.values())
 
 
-def test_what_cannot_be_played_together_is_said(turns: WaywordAEC) -> None:
+def test_what_cannot_be_played_together_is_stated(turns: WaywordAEC) -> None:
     with pytest.raises(UsageError, match="no episode 'nowhere'"):
         turns.reset(options={"episode": "nowhere"})
     with pytest.raises(UsageError, match="view='react' must be 'text' or 'structured'"):

@@ -29,21 +29,23 @@ def rolled_out(agent: str, dataset: Dataset, task: Task) -> Trajectory:
 
 
 @pytest.mark.parametrize("agent", ["navgpt", "walker", "react"])
-def test_the_policy_is_asked_what_a_run_asks(agent: str) -> None:
+def test_the_policy_is_queried_what_a_run_asks(agent: str) -> None:
     with make("houses", view=agent, settings=ONE, max_steps=4) as env:
         played = rolled_out(agent, env.dataset, env.tasks[0])
         seen, _ = env.reset(episode=0)
         for call in played.calls():
-            asked = call.prompt
-            if not isinstance(asked, str):
-                asked = [{"role": one.role, "content": one.content} for one in asked]  # type: ignore[assignment]
-            assert seen == asked
+            prompts = call.prompt
+            if not isinstance(prompts, str):
+                prompts = [
+                    {"role": one.role, "content": one.content} for one in prompts
+                ]  # type: ignore[assignment]
+            assert seen == prompts
             assert call.answer is not None
             if hasattr(call.answer, "best"):
-                said = call.answer.best
+                answer = call.answer.best
             else:
-                said = call.answer.text
-            seen, _, ended, cut, _ = env.step(said)
+                answer = call.answer.text
+            seen, _, ended, cut, _ = env.step(answer)
         assert ended or cut
         mine = env.trajectory()
         assert [step.decision for step in mine.steps] == [
@@ -52,7 +54,7 @@ def test_the_policy_is_asked_what_a_run_asks(agent: str) -> None:
         assert [c.prompt for c in mine.calls()] == [c.prompt for c in played.calls()]
 
 
-def test_a_choice_that_is_none_is_asked_again_and_costs_a_turn() -> None:
+def test_a_choice_that_is_none_is_queried_again_and_costs_a_turn() -> None:
     with make("houses", view="walker", settings=ONE) as env:
         seen, info = env.reset()
         assert info["options"] == ["no", "yes"]
@@ -62,7 +64,7 @@ def test_a_choice_that_is_none_is_asked_again_and_costs_a_turn() -> None:
         assert info["steps"] == 1
 
 
-def test_constraints_of_an_answer_are_told() -> None:
+def test_constraints_of_an_answer_are_reported() -> None:
     with make("houses", view="navgpt", settings=ONE) as env:
         _, info = env.reset()
         assert info["json_schema"]["required"] == ["thought", "arrived", "action"]

@@ -17,7 +17,7 @@ from wayword.runs.opening import open_dataset
 
 HOUSE: dict[str, Any] = {"houses": 1, "episodes": 4}
 SHARED: dict[str, Any] = {"homes": 1, "episodes": 1, "task": "Coffee"}
-TOLD = ("distance", "expert_action")
+EXTRA_INFO = ("distance", "expert_action")
 TERMS = {"success": 1.0, "progress": 2.0, "cost": 0.1, "rejected": 0.5}
 
 
@@ -31,20 +31,20 @@ def shared() -> Environment:
 
 
 def test_progress_pays_the_way_covered_by_each_step_and_a_way_back_costs_it() -> None:
-    env = make("houses", settings=HOUSE, reward=TERMS, max_steps=60, include=TOLD)
+    env = make("houses", settings=HOUSE, reward=TERMS, max_steps=60, include=EXTRA_INFO)
     _, info = env.reset(episode=0)
-    whole = left = info["distance"]
+    total = left = info["distance"]
     start = env.game.world.pose("agent")["viewpoint"]
     paid = []
     over = False
-    said = [info["expert_action"], "sing", f"goto[{start}]"]
+    actions = [info["expert_action"], "sing", f"goto[{start}]"]
     while not over:
-        words = said.pop(0) if said else info["expert_action"]
+        words = actions.pop(0) if actions else info["expert_action"]
         _, reward, ended, cut, info = env.step(words)
         over = ended or cut
         terms = info["reward_terms"]
         assert terms["progress"] == pytest.approx(
-            2.0 * (left - info["distance"]) / whole
+            2.0 * (left - info["distance"]) / total
         )
         assert terms["cost"] == -0.1
         assert terms["rejected"] == (-0.5 if words == "sing" else 0.0)
@@ -62,7 +62,7 @@ def test_conditions_pay_when_they_come_to_hold_and_no_second_time() -> None:
         "household",
         settings={"homes": 1, "episodes": 2},
         reward="conditions",
-        include=TOLD,
+        include=EXTRA_INFO,
     )
     _, info = env.reset(episode=0)
     share = 0.0
@@ -100,7 +100,7 @@ def test_an_actor_pays_for_its_own_turns_alone(shared: Environment) -> None:
 
 
 def test_a_clone_is_paid_from_where_it_was_made() -> None:
-    env = make("houses", settings=HOUSE, reward={"progress": 1.0}, include=TOLD)
+    env = make("houses", settings=HOUSE, reward={"progress": 1.0}, include=EXTRA_INFO)
     _, info = env.reset(episode=0)
     env.step(info["expert_action"])
     other = env.clone()
@@ -228,11 +228,11 @@ def test_who_shares_a_task_is_paid_its_own_share(tmp_path: Path) -> None:
 
 def test_success_at_the_step_limit_is_no_reward() -> None:
     """Success needs the policy's own stop; the info keeps the verdict of ``wayword run``."""
-    env = make("houses", settings=HOUSE, include=TOLD)
+    env = make("houses", settings=HOUSE, include=EXTRA_INFO)
     _, info = env.reset(episode=0)
     length = env.game.remaining("agent")
     assert length is not None
-    env = make("houses", dataset=env.dataset, include=TOLD, max_steps=length - 1)
+    env = make("houses", dataset=env.dataset, include=EXTRA_INFO, max_steps=length - 1)
     _, info = env.reset(episode=env.tasks[0].episode.id)
     for _ in range(length - 1):
         _, reward, _, truncated, info = env.step(info["expert_action"])
@@ -244,12 +244,12 @@ def test_the_potential_keeps_returns_and_ends_at_zero() -> None:
     options: dict[str, Any] = {
         "discount": 0.9,
         "reward": {"potential": 1.0},
-        "include": TOLD,
+        "include": EXTRA_INFO,
     }
     env = make("houses", settings=HOUSE, max_steps=6, **options)
     for policy in ("expert", "stop", "sing", "goto"):
         _, info = env.reset(episode=0)
-        whole = info["distance"]
+        total = info["distance"]
         before = 0.0
         terms = []
         over = False
@@ -259,7 +259,7 @@ def test_the_potential_keeps_returns_and_ends_at_zero() -> None:
             words = {"expert": expert, "goto": legal[0]}.get(policy, policy)
             _, reward, ended, cut, info = env.step(words)
             over = ended or cut
-            after = 0.0 if over else 1.0 - info["distance"] / whole
+            after = 0.0 if over else 1.0 - info["distance"] / total
             assert reward == pytest.approx(0.9 * after - before)
             before = after
             terms.append(reward)

@@ -13,7 +13,7 @@ SCENE = "FloorPlan1"
 Point = tuple[float, float, float]
 
 
-def thing(
+def object_record(
     label: str, at: Point, size: Point, *flags: str, name: str = ""
 ) -> dict[str, Any]:
     """An object of the metadata file: ``at`` is the middle of its underside, as (x, z, height)."""
@@ -35,8 +35,8 @@ def thing(
 
 
 KITCHEN = [
-    thing("Floor", (2.0, 1.5, 0.0), (4.0, 3.0, 0.01), "receptacle"),
-    thing(
+    object_record("Floor", (2.0, 1.5, 0.0), (4.0, 3.0, 0.01), "receptacle"),
+    object_record(
         "Fridge",
         (0.4, 2.6, 0.0),
         (0.8, 0.8, 1.8),
@@ -44,27 +44,31 @@ KITCHEN = [
         "openable",
         "isColdSource",
     ),
-    thing("CounterTop", (2.4, 2.7, 0.8), (2.4, 0.6, 0.1), "receptacle"),
-    thing(
+    object_record("CounterTop", (2.4, 2.7, 0.8), (2.4, 0.6, 0.1), "receptacle"),
+    object_record(
         *("Microwave", (3.2, 2.7, 0.9), (0.5, 0.4, 0.3)),
         *("receptacle", "openable", "toggleable", "isHeatSource"),
     ),
-    thing("SideTable", (0.4, 0.3, 0.0), (0.8, 0.5, 0.6), "receptacle"),
-    thing(
+    object_record("SideTable", (0.4, 0.3, 0.0), (0.8, 0.5, 0.6), "receptacle"),
+    object_record(
         "SinkBasin",
         (3.6, 0.3, 0.7),
         (0.5, 0.4, 0.2),
         "receptacle",
         name="Sink|1|SinkBasin",
     ),
-    thing("Faucet", (3.6, 0.1, 0.9), (0.1, 0.1, 0.2), "toggleable"),
-    thing("DeskLamp", (0.2, 0.2, 0.6), (0.2, 0.2, 0.4), "toggleable", "isToggled"),
-    thing("Apple", (2.0, 2.6, 0.9), (0.1, 0.1, 0.1), "pickupable", "sliceable"),
-    thing(
+    object_record("Faucet", (3.6, 0.1, 0.9), (0.1, 0.1, 0.2), "toggleable"),
+    object_record(
+        "DeskLamp", (0.2, 0.2, 0.6), (0.2, 0.2, 0.4), "toggleable", "isToggled"
+    ),
+    object_record("Apple", (2.0, 2.6, 0.9), (0.1, 0.1, 0.1), "pickupable", "sliceable"),
+    object_record(
         "Mug", (2.2, 2.6, 0.9), (0.1, 0.1, 0.1), "pickupable", "receptacle", "dirtyable"
     ),
-    thing("Knife", (2.6, 2.6, 0.9), (0.2, 0.05, 0.02), "pickupable"),
-    thing("Spoon", (2.8, 2.6, 0.9), (0.15, 0.03, 0.02), "pickupable", "dirtyable"),
+    object_record("Knife", (2.6, 2.6, 0.9), (0.2, 0.05, 0.02), "pickupable"),
+    object_record(
+        "Spoon", (2.8, 2.6, 0.9), (0.15, 0.03, 0.02), "pickupable", "dirtyable"
+    ),
 ]
 POSES = [
     ("Apple", (1.8, 2.6, 0.9)),
@@ -81,7 +85,7 @@ def trajectory(kind: str, task_id: str = "trial_1", **more: Any) -> dict[str, An
     params = {name: more.pop(name, "") for name in names}
     poses = more.pop("poses", POSES)
     plan = {"high_pddl": [{"planner_action": named} for named in more.pop("plan", ())]}
-    said = [
+    messages = [
         {"task_desc": "Put it there. \n", "high_descs": ["Go  there.", "Put it down."]},
         {"task_desc": "Bring it.", "high_descs": []},
     ]
@@ -90,7 +94,7 @@ def trajectory(kind: str, task_id: str = "trial_1", **more: Any) -> dict[str, An
         "task_type": kind,
         "pddl_params": {**params, "object_sliced": more.pop("sliced", False)},
         "plan": plan,
-        "turk_annotations": {"anns": said},
+        "turk_annotations": {"anns": messages},
         "scene": {
             "floor_plan": SCENE,
             "init_action": {

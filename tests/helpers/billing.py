@@ -70,9 +70,9 @@ class _Reply:
         patience: float,
     ) -> None:
         limit = int(body.get("max_tokens") or body.get("max_completion_tokens") or 0)
-        asked = int(body.get("n", 1))
+        count = int(body.get("n", 1))
         # some servers ignore n
-        samples = asked if asked == 1 or rng.random() < 0.7 else 1
+        samples = count if count == 1 or rng.random() < 0.7 else 1
         lengths = [
             math.ceil(rng.lognormvariate(math.log(MEDIAN), SPREAD))
             for _ in range(samples)

@@ -33,22 +33,22 @@ def expert(plans: Mapping[str, Sequence[str]]) -> Answerer:
     def answer(
         route: str, body: dict[str, Any], headers: dict[str, str]
     ) -> tuple[int, Any]:
-        said = "\n".join(message["content"] for message in body["messages"])
+        prompt_text = "\n".join(message["content"] for message in body["messages"])
         # VELMA's examples come before
-        latest = said.rpartition("Navigation Instructions:")[2]
-        plan = next((plan for told, plan in plans.items() if told in latest), ())
+        latest = prompt_text.rpartition("Navigation Instructions:")[2]
+        plan = next((plan for texts, plan in plans.items() if texts in latest), ())
         form = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
         fields = form.get("properties", {})
         made = {k: _value(k, v, plan, body["messages"]) for k, v in fields.items()}
-        told = chat(text := json.dumps(made) if made else SCENE)
-        told["choices"] *= body.get("n", 1)
+        texts = chat(text := json.dumps(made) if made else SCENE)
+        texts["choices"] *= body.get("n", 1)
         prompt = [user(message["content"]) for message in body["messages"]]
-        written = estimated_tokens(text) * len(told["choices"])
-        told["usage"] = {
+        written = estimated_tokens(text) * len(texts["choices"])
+        texts["usage"] = {
             "prompt_tokens": estimated_tokens(prompt),
             "completion_tokens": written,
         }
-        return 200, told
+        return 200, texts
 
     return answer
 

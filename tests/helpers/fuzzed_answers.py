@@ -29,16 +29,16 @@ from wayword.agents.velma.agent import read_actions, read_landmarks
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.models.parts.decoding import split_thought
 
-THINGS = [f"thing_{n}" for n in range(40)]
+ITEMS = [f"thing_{n}" for n in range(40)]
 IDS = [f"v{n}" for n in range(12)]
 SPACE = ActionSpace(
     (
         *(
             Action(verb, (thing,))
             for verb in ("goto", "go_grab", "open")
-            for thing in THINGS
+            for thing in ITEMS
         ),
-        *(Action("put", (thing, place)) for thing in THINGS[:10] for place in THINGS),
+        *(Action("put", (thing, place)) for thing in ITEMS[:10] for place in ITEMS),
         Action("turn_left"),
         STOP,
     ),
@@ -76,7 +76,7 @@ def _strategy(name: str) -> Callable[[Reply], object]:
 
 READERS: dict[str, Callable[[Reply], object]] = {
     "reply": lambda reply: reply.unreadable(),
-    "navgpt": lambda reply: read_choice(reply, IDS, THINGS),
+    "navgpt": lambda reply: read_choice(reply, IDS, ITEMS),
     "navgpt summary": lambda reply: one_sentence(reply.text),
     "navgpt clauses": lambda reply: named_part(one_line(reply.text), PARTS),
     "discussnav prediction": lambda reply: experts.read_opinion(reply, IDS),
@@ -86,8 +86,8 @@ READERS: dict[str, Callable[[Reply], object]] = {
     "discussnav completion": _completion,
     "discussnav words": lambda reply: " ".join(reply.text.split()),
     "lgx": lambda reply: (
-        read_pick(reply, THINGS),
-        first_word_fits(reply.text, THINGS),
+        read_pick(reply, ITEMS),
+        first_word_fits(reply.text, ITEMS),
     ),
     "velma": lambda reply: read_actions(reply, 5),
     "velma landmarks": read_landmarks,
@@ -107,7 +107,7 @@ RAW: dict[str, Callable[[str], object]] = {
     "follower": lambda text: messages.parse(
         messages.message_to("follower_1", text) or ""
     ),
-    "environment choice": lambda text: pick(text, THINGS),
+    "environment choice": lambda text: pick(text, ITEMS),
     "environment action": lambda text: parse_exact(text, SPACE),
     "action": LEGAL.read,
     "human": lambda text: human.parse_input(text[:4000], SPACE),
@@ -267,13 +267,13 @@ def seconds(text: str, cut: bool) -> dict[str, float]:
     gc.disable()
     try:
         for name, reader in READERS.items():
-            begun = time.thread_time()
+            start_time = time.thread_time()
             reader(Reply.of(text, (), "cut off at 9 tokens" if cut else ""))
-            found[name] = time.thread_time() - begun
+            found[name] = time.thread_time() - start_time
         for name, raw in RAW.items():
-            begun = time.thread_time()
+            start_time = time.thread_time()
             raw(text)
-            found[name] = time.thread_time() - begun
+            found[name] = time.thread_time() - start_time
     finally:
         gc.enable()
     return found

@@ -102,17 +102,17 @@ class Notes:
         words = {word.strip(): name for word, name in words.items()}
         return cls(rooms, words, others="The others are" in fixed)
 
-    def read(self, told: str) -> str:
+    def read(self, text: str) -> str:
         """Take in an observation; gives it back."""
-        self.said = told
-        here = re.search(r"You are in (?:the )?(.+?), facing", told)
+        self.said = text
+        here = re.search(r"You are in (?:the )?(.+?), facing", text)
         self.here = here.group(1) if here else self.here
-        held = re.search(r"facing .+?, holding (\w+)", told)
+        held = re.search(r"facing .+?, holding (\w+)", text)
         if held:
             self.holding = held.group(1).removeprefix("nothing")
         self.away.clear()
         groups = [
-            (_GROUP.match(part), _SEEN.findall(part)) for part in _PARTS.split(told)
+            (_GROUP.match(part), _SEEN.findall(part)) for part in _PARTS.split(text)
         ]
         seen = [(on[1] if on else "", each) for on, those in groups for each in those]
         for on, _ in groups:
@@ -135,18 +135,18 @@ class Notes:
             for state in ("open", "closed"):
                 if state in parts:
                     self.open[name] = state == "open"
-        return told
+        return text
 
     def like(self, phrase: str, names: Sequence[str] = ()) -> list[str]:
         """The names known (or given) that an everyday phrase may mean."""
         pool = names or list(dict.fromkeys([*self.room, *self.place]))
-        said = phrase.strip().lower()
-        said = self.words.get(said, said).replace(" ", "_")
-        joined = said.replace("_", "")
+        reply = phrase.strip().lower()
+        reply = self.words.get(reply, reply).replace(" ", "_")
+        joined = reply.replace("_", "")
         exact = [n for n in pool if n.rpartition("_")[0].replace("_", "") == joined]
         if exact:
             return exact
-        words = set(said.split("_")) - {"of", "a", "the"}
+        words = set(reply.split("_")) - {"of", "a", "the"}
         kinds = {n: set(n.split("_")[:-1]) for n in pool}
         return [
             n
@@ -171,8 +171,8 @@ class House:
 
     def do(self, action: str) -> Generator[str, str, bool]:
         """One action; whether the answer is not one of the ways it fails."""
-        told = self.notes.read((yield action))
-        first = told.split("\n")[0]
+        feedback = self.notes.read((yield action))
+        first = feedback.split("\n")[0]
         bad = (
             "There is no",
             "Not an action",
@@ -214,15 +214,15 @@ class House:
                 return True
             if "There is no path" not in self.notes.said:
                 return False
-            shut = re.findall(r"door_\d+", self.notes.said.split("\n")[0])
+            matches = re.findall(r"door_\d+", self.notes.said.split("\n")[0])
             # Look for the door, or let somebody pass
-            if not shut and self.notes.others:
+            if not matches and self.notes.others:
                 unseen = "not seen" in self.notes.said.split("\n")[0]
                 yield from self.do(
                     f"go_explore[{rooms.pop(0)}]" if unseen and rooms else "wait"
                 )
                 continue
-            for door in shut:
+            for door in matches:
                 if (yield from self.do(f"goto[{door}]")) and (
                     yield from self.do(f"open[{door}]")
                 ):
@@ -249,12 +249,12 @@ class House:
             known = [n for n in self.notes.like(phrase) if n not in but]
             if known:
                 return known[0]
-            shut = [
+            closed = [
                 n
                 for n, o in self.notes.open.items()
                 if not o and not n.startswith("door_")
             ]
-            box = next((n for n in shut if n not in self.notes.looked), "")
+            box = next((n for n in closed if n not in self.notes.looked), "")
             if not box:
                 return ""
             self.notes.looked.add(box)
@@ -294,31 +294,31 @@ def household(fixed: str, task: str) -> Play:
     house = House(fixed)
     yield from _begin(house)
     lower = task.lower()
-    things = phrases(task)
+    items = phrases(task)
     if "lamp" in lower:
-        lamp = next(each for each in things if "lamp" in each)
-        thing = next(each for each in things if "lamp" not in each)
-        yield from _light(house, thing, lamp)
+        lamp = next(each for each in items if "lamp" in each)
+        item = next(each for each in items if "lamp" not in each)
+        yield from _light(house, item, lamp)
         return
     if re.search(r"\b(two|pair)\b", lower):
-        yield from _two(house, singular(things[0]), things[-1])
+        yield from _two(house, singular(items[0]), items[-1])
         return
     how = next(
         (verb for verb, words in _TREATED.items() if re.search(words, lower)), ""
     )
-    if not how and len(things) == 3:
-        yield from _stack(house, task, things)
+    if not how and len(items) == 3:
+        yield from _stack(house, task, items)
         return
     if "sliced" in lower:
-        yield from _slice(house, things[0])
-    name = yield from house.take(things[0])
+        yield from _slice(house, items[0])
+    name = yield from house.take(items[0])
     if how:
         tools = {"heat": "microwave", "cool": "fridge", "clean": "sink_basin"}
         tool = yield from house.find(tools[how])
         if how == "clean":
             yield from house.way(f"goto[{tool}]")
         yield from house.way(f"{how}[{name}, {tool}]")
-    yield from _put(house, things[-1])
+    yield from _put(house, items[-1])
 
 
 _TREATED = {
@@ -337,40 +337,40 @@ def _put(house: House, place: str) -> Generator[str, str, None]:
     yield from house.way(f"go_put[{where}]")
 
 
-def _light(house: House, thing: str, lamp: str) -> Generator[str, str, None]:
+def _light(house: House, item: str, lamp: str) -> Generator[str, str, None]:
     found = yield from house.find(lamp)
-    yield from house.take(thing)
+    yield from house.take(item)
     yield from house.way(f"goto[{found}]")
     yield from house.do(f"toggle_on[{found}]")
 
 
-def _two(house: House, thing: str, place: str) -> Generator[str, str, None]:
+def _two(house: House, item: str, place: str) -> Generator[str, str, None]:
     where = yield from house.find(place)
     done: list[str] = []
     for _ in range(2):
-        done.append((yield from house.take(thing, done)))
+        done.append((yield from house.take(item, done)))
         yield from house.way(f"go_put[{where}]")
 
 
-def _slice(house: House, thing: str) -> Generator[str, str, None]:
+def _slice(house: House, item: str) -> Generator[str, str, None]:
     knife = yield from house.take("knife")
-    name = yield from house.find(thing)
+    name = yield from house.find(item)
     yield from house.way(f"goto[{name}]")
     yield from house.do(f"slice[{name}]")
     yield from house.do(f"drop[{knife}]")
 
 
 def _stack(house: House, task: str, things: list[str]) -> Generator[str, str, None]:
-    thing, movable, place = things
+    item, movable, place = things
     if re.search(
-        rf"(place|bring|need) an? {movable}|(place|bring|need) an? {thing}\b.*with",
+        rf"(place|bring|need) an? {movable}|(place|bring|need) an? {item}\b.*with",
         task,
     ):
-        thing, movable = movable, thing
+        item, movable = movable, item
     if re.search(r"i need", task.lower()):
-        movable, place, thing = things
+        movable, place, item = things
     carried = yield from house.find(movable)
-    yield from house.take(thing, [carried])
+    yield from house.take(item, [carried])
     yield from house.way(f"go_put[{carried}]")
     yield from house.take(movable.replace(movable, carried.rpartition("_")[0]), [])
     yield from _put(house, place)
@@ -489,11 +489,11 @@ def _inventory(task: str) -> tuple[dict[str, str], dict[str, bool], dict[str, Sp
             lids[place] = state == "(open)"
     if floor := re.search(r"^On the floor: (.+)\.$", task, re.M):
         belongs |= dict.fromkeys(_NAME.findall(floor[1]), FLOOR)
-    told = re.findall(r"(\w+_\d+) \(([^()]* middle)\)", task)
+    matches = re.findall(r"(\w+_\d+) \(([^()]* middle)\)", task)
     return (
         belongs,
         lids,
-        {name: spot for name, words in told if (spot := _middle(words))},
+        {name: spot for name, words in matches if (spot := _middle(words))},
     )
 
 
@@ -512,9 +512,9 @@ def together(fixed: str, task: str) -> Play:
     yield from _begin(house)
     house.notes.exact = True
     me = int(fixed.partition("You are agent_")[2][0])
-    asked = re.search(r"put (.+) (?:on|in) the ([\w ]+?) in the ([\w ]+)\.", task)
-    assert asked, task
-    listed, place, room = asked.groups()
+    match = re.search(r"put (.+) (?:on|in) the ([\w ]+?) in the ([\w ]+)\.", task)
+    assert match, task
+    listed, place, room = match.groups()
     yield from house.way(f"go_explore[{room}]")
     local = [name for name, where in house.notes.room.items() if where == room]
     (where, *_) = house.notes.like(place, local)
@@ -541,47 +541,47 @@ _OF = re.compile(r"^(?:loaf|head|roll) of ")
 def follower(fixed: str, task: str) -> Play:
     """Does what the commander says in plain English, one thing at a time, and says so."""
     house = House(fixed)
-    told = yield ""
+    feedback = yield ""
     while True:
-        house.notes.read(told)
-        said = re.search(r"commander says: (.+)", told)
-        if said is None:
-            told = yield "wait"
+        house.notes.read(feedback)
+        match = re.search(r"commander says: (.+)", feedback)
+        if match is None:
+            feedback = yield "wait"
             continue
-        words = said.group(1)
+        words = match.group(1)
         if "may stop" in words:
             return
         done = yield from _obey(house, words)
-        told = yield "chat[Done.]" if done else f"chat[I cannot: {words}]"
+        feedback = yield "chat[Done.]" if done else f"chat[I cannot: {words}]"
 
 
 def _obey(house: House, words: str) -> Generator[str, str, bool]:
-    thing, *more = _NAME.findall(words)
-    verb = words.removeprefix("Please ").split(f" {thing}")[0]
+    item, *more = _NAME.findall(words)
+    verb = words.removeprefix("Please ").split(f" {item}")[0]
     room = re.search(r"in the ([\w ]+?)(?= to |\.)", words)
-    if thing not in house.notes.room and room:
+    if item not in house.notes.room and room:
         yield from house.way(f"go_explore[{room.group(1)}]")
     target = re.search(rf"to {more[-1]} in the ([\w ]+)\." if more else "^$", words)
     box = re.search(r"from (\w+_\d+)", words)
     if verb in ("take", "bring"):
-        if house.notes.holding and house.notes.holding != thing:
+        if house.notes.holding and house.notes.holding != item:
             yield from house.do(f"drop[{house.notes.holding}]")
-        if box and thing not in house.notes.away:
+        if box and item not in house.notes.away:
             yield from house.way(f"go_check[{box.group(1)}]")
-        taken = house.notes.holding == thing or (
-            yield from house.way(f"go_grab[{thing}]")
+        taken = house.notes.holding == item or (
+            yield from house.way(f"go_grab[{item}]")
         )
         if verb == "take" or not taken:
             return taken
         if target and more[-1] not in house.notes.room:
             yield from house.way(f"go_explore[{target.group(1)}]")
         return (yield from house.way(f"go_put[{more[-1]}]"))
-    if box and thing not in house.notes.room:
+    if box and item not in house.notes.room:
         yield from house.way(f"go_check[{box.group(1)}]")
-    if not (yield from house.way(f"goto[{thing}]")):
+    if not (yield from house.way(f"goto[{item}]")):
         return False
     action = {"switch on": "toggle_on", "switch off": "toggle_off"}.get(verb, verb)
-    return (yield from house.do(f"{action}[{thing}]"))
+    return (yield from house.do(f"{action}[{item}]"))
 
 
 _SQUARE = re.compile(r"\b([a-z]+_(?:key|ball|box|door))_\d+\b")
@@ -591,10 +591,10 @@ def grounding(fixed: str, task: str) -> Play:
     """An instruction in a grid of rooms, by whole errands: its clauses one after the other."""
     known: dict[str, str] = {}
 
-    def look(told: str) -> str:
-        for match in _SQUARE.finditer(told):
+    def look(feedback: str) -> str:
+        for match in _SQUARE.finditer(feedback):
             known.setdefault(match.group(0), match.group(1))
-        return told
+        return feedback
 
     def find(words: str) -> Generator[str, str, str]:
         kind = words.split()[-1]
@@ -603,10 +603,10 @@ def grounding(fixed: str, task: str) -> Play:
             for name, what in known.items():
                 if what.endswith(kind) and what.startswith(color):
                     return name
-            told = look((yield "go_explore"))
-            shut = re.search(r"(\w+_door_\d+)", told)
-            if shut and "explore" in told.split("\n")[0]:
-                look((yield f"go_open[{shut.group(1)}]"))
+            feedback = look((yield "go_explore"))
+            matched = re.search(r"(\w+_door_\d+)", feedback)
+            if matched and "explore" in feedback.split("\n")[0]:
+                look((yield f"go_open[{matched.group(1)}]"))
         return ""
 
     look((yield ""))
@@ -626,21 +626,21 @@ def grounding(fixed: str, task: str) -> Play:
 def route(fixed: str, task: str) -> Play:
     """A walk through a building: from landmark to landmark, as the instruction names them; where a
     landmark is not in sight, the way that the clause's turn asks for."""
-    told = yield ""
+    feedback = yield ""
     visited: set[str] = set()
     for clause in re.split(r"[.,]| then ", task.lower()):
         marks = [m for m in re.findall(r"\bthe ((?:\w+ ?){1,3})", clause) if m.strip()]
         turn = next((angle for word, angle in _TURNS.items() if word in clause), 0)
         for mark in marks or [""]:
             for _ in range(3):
-                if _beside(told, mark):
+                if _is_near(feedback, mark):
                     break
-                ways = [way for way in _ways(told) if way[0] not in visited]
-                if not ways:
+                routes = [way for way in _exits(feedback) if way[0] not in visited]
+                if not routes:
                     return
-                name, _, _ = min(ways, key=lambda way: _unlike(way, mark, turn))
+                name, _, _ = min(routes, key=lambda way: _unlike(way, mark, turn))
                 visited.add(name)
-                told = yield f"goto[{name}]"
+                feedback = yield f"goto[{name}]"
                 turn = 0
 
 
@@ -650,19 +650,19 @@ _TURNS = {
 }  # fmt: skip
 
 
-def _ways(told: str) -> list[tuple[str, int, str]]:
+def _exits(text: str) -> list[tuple[str, int, str]]:
     """Each way on, its turn (degrees, right positive), and the line of its direction."""
     found = []
-    for line in told.split("\n"):
+    for line in text.split("\n"):
         for name, side, angle in re.findall(r"goto\[(\w+)\] \((\w+) ?(\d*)", line):
             degrees = {"left": -1, "right": 1}.get(side, 0) * int(angle or 0)
             found.append((name, 180 if side == "behind" else degrees, line.lower()))
     return found
 
 
-def _beside(told: str, mark: str) -> bool:
+def _is_near(text: str, mark: str) -> bool:
     """Whether a landmark is within two metres."""
-    near = re.findall(r"([\w ]+) \([^()]*?(\d+\.\d) m\)", told.lower())
+    near = re.findall(r"([\w ]+) \([^()]*?(\d+\.\d) m\)", text.lower())
     words = set(mark.split())
     return any(words <= set(name.split()) and float(away) < 1.6 for name, away in near)
 
@@ -681,49 +681,51 @@ def search(fixed: str, task: str) -> Play:
     it can go; nothing else.
     """
     target = re.sub(r"^(find|look for) (the|an?) |[.]$", "", task.lower())
-    told = yield ""
-    trail: list[Spot] = [_spot(told)]
+    feedback = yield ""
+    trail: list[Spot] = [_spot(feedback)]
     been: list[Spot] = []
     for _ in range(60):
-        open_ways: list[Spot] = []
+        open_routes: list[Spot] = []
         for _ in range(4):
-            if thing := _in_view(told, target):
-                yield from _come_up(told, target, thing)
+            if item := _in_view(feedback, target):
+                yield from _come_up(feedback, target, item)
                 return
-            open_ways += _open_ways(told)
-            told = yield "rotate[90]"
-        here = _spot(told)
+            open_routes += _open_exits(feedback)
+            feedback = yield "rotate[90]"
+        here = _spot(feedback)
         been.append(here)
         new = [
-            spot for spot in open_ways if all(_apart(spot, old) > 1.2 for old in been)
+            spot for spot in open_routes if all(_apart(spot, old) > 1.2 for old in been)
         ]
         while not new and len(trail) > 1:
             trail.pop()
-            told = yield f"goto[{trail[-1][0]:.2f}, {trail[-1][1]:.2f}]"
+            feedback = yield f"goto[{trail[-1][0]:.2f}, {trail[-1][1]:.2f}]"
             for _ in range(4):
                 new += [
-                    w for w in _open_ways(told) if all(_apart(w, b) > 1.2 for b in been)
+                    w
+                    for w in _open_exits(feedback)
+                    if all(_apart(w, b) > 1.2 for b in been)
                 ]
-                told = yield "rotate[90]"
+                feedback = yield "rotate[90]"
         if not new:
             return
         x, y = max(new, key=lambda spot: min(_apart(spot, old) for old in been))
-        told = yield f"goto[{x:.2f}, {y:.2f}]"
+        feedback = yield f"goto[{x:.2f}, {y:.2f}]"
         been.append((x, y))  # not again, also where something was in the way
-        trail.append(_spot(told))
+        trail.append(_spot(feedback))
 
 
 def _apart(one: Spot, other: Spot) -> float:
     return math.dist(one, other)
 
 
-def _spot(told: str) -> Spot:
-    x, y = re.findall(r"[xy] = (-?[\d.]+) m", told)[:2]
+def _spot(text: str) -> Spot:
+    x, y = re.findall(r"[xy] = (-?[\d.]+) m", text)[:2]
     return float(x), float(y)
 
 
-def _heading(told: str) -> float:
-    found = re.search(r"You face ([\d.]+)°", told)
+def _heading(text: str) -> float:
+    found = re.search(r"You face ([\d.]+)°", text)
     return float(found.group(1)) if found else 0.0
 
 
@@ -732,9 +734,9 @@ def _off(spot: Spot, heading: float, metres: float) -> Spot:
     return spot[0] + metres * math.sin(angle), spot[1] + metres * math.cos(angle)
 
 
-def _open_ways(told: str) -> list[Spot]:
+def _open_exits(text: str) -> list[Spot]:
     """Where the free ways lead, a little before their ends."""
-    line = told.rpartition("Free way: ")[2]
+    line = text.rpartition("Free way: ")[2]
     found = []
     for metres, side in re.findall(
         r"([\d.]+) m(?: or more)? (ahead|\d+° to the \w+)", line
@@ -742,14 +744,14 @@ def _open_ways(told: str) -> list[Spot]:
         degrees = re.match(r"(\d+)° to the (\w+)", side)
         turn = int(degrees[1]) * (-1 if degrees[2] == "left" else 1) if degrees else 0
         if float(metres) > 0.9:
-            found.append(_off(_spot(told), _heading(told) + turn, float(metres) - 0.4))
+            found.append(_off(_spot(text), _heading(text) + turn, float(metres) - 0.4))
     return found
 
 
-def _in_view(told: str, target: str) -> tuple[float, float] | None:
+def _in_view(text: str, target: str) -> tuple[float, float] | None:
     """The angle (right positive) and the metres of the target, where it is in view."""
     found = re.search(
-        rf"\b{re.escape(target)} \((ahead|left|right) ?(\d*)°?, ([\d.]+) m\)", told
+        rf"\b{re.escape(target)} \((ahead|left|right) ?(\d*)°?, ([\d.]+) m\)", text
     )
     if found is None:
         return None
@@ -759,32 +761,32 @@ def _in_view(told: str, target: str) -> tuple[float, float] | None:
 
 
 def _come_up(
-    told: str, target: str, thing: tuple[float, float]
+    text: str, target: str, item: tuple[float, float]
 ) -> Generator[str, str, None]:
     """Go up to the target until it is at most a metre away, then face it."""
     for _ in range(12):
-        angle, metres = thing
+        angle, metres = item
         if metres <= 0.95:
             return
-        before = _spot(told)
-        x, y = _off(before, _heading(told) + angle, metres - 0.5)
-        told = yield f"goto[{x:.2f}, {y:.2f}]"
-        if _apart(before, _spot(told)) < 0.1:  # around what is in the way
-            ways = _open_ways(told)
-            told = yield "rotate[60]"
-            ways += _open_ways(told)
-            told = yield "rotate[-120]"
-            ways += _open_ways(told)
-            if ways:
-                near = min(ways, key=lambda spot: _apart(spot, (x, y)))
-                told = yield f"goto[{near[0]:.2f}, {near[1]:.2f}]"
+        before = _spot(text)
+        x, y = _off(before, _heading(text) + angle, metres - 0.5)
+        text = yield f"goto[{x:.2f}, {y:.2f}]"
+        if _apart(before, _spot(text)) < 0.1:  # around what is in the way
+            routes = _open_exits(text)
+            text = yield "rotate[60]"
+            routes += _open_exits(text)
+            text = yield "rotate[-120]"
+            routes += _open_exits(text)
+            if routes:
+                near = min(routes, key=lambda spot: _apart(spot, (x, y)))
+                text = yield f"goto[{near[0]:.2f}, {near[1]:.2f}]"
         for _ in range(6):
-            if seen := _in_view(told, target):
+            if seen := _in_view(text, target):
                 break
-            told = yield "rotate[60]"
+            text = yield "rotate[60]"
         if not seen:
             return
-        thing = seen
+        item = seen
 
 
 def street(prompt: str) -> str:

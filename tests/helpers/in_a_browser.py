@@ -58,10 +58,10 @@ def wrong(page: Page, axe: bool = True) -> list[str]:
     if axe:
         if not page.evaluate("typeof axe !== 'undefined'"):
             page.evaluate(Path(AXE_FILE_PATH).read_text(encoding="utf-8"))
-        told = page.evaluate("async () => (await axe.run()).violations")
+        violations = page.evaluate("async () => (await axe.run()).violations")
         found += [
             f"{each['id']}: {each['nodes'][0]['target']}"
-            for each in told
+            for each in violations
             if each["impact"] in ("serious", "critical")
         ]
     return found
@@ -69,13 +69,14 @@ def wrong(page: Page, axe: bool = True) -> list[str]:
 
 def listen(page: Page, address: str) -> list[str]:
     """Everything that goes wrong from now on: errors, warnings, requests to elsewhere."""
-    told: list[str] = []
+    messages: list[str] = []
     page.on(
         "console",
-        lambda m: told.append(m.text) if m.type in ("error", "warning") else None,
+        lambda m: messages.append(m.text) if m.type in ("error", "warning") else None,
     )
-    page.on("pageerror", lambda error: told.append(str(error)))
+    page.on("pageerror", lambda error: messages.append(str(error)))
     page.on(
-        "request", lambda r: None if r.url.startswith(address) else told.append(r.url)
+        "request",
+        lambda r: None if r.url.startswith(address) else messages.append(r.url),
     )
-    return told
+    return messages

@@ -19,27 +19,27 @@ def violations(house: House) -> list[str]:
 
 
 def _places(house: House) -> list[str]:
-    things = house.entities
+    items = house.entities
     wrong = []
-    for i in range(things.objects):
-        holder = int(things.inside[i])
+    for i in range(items.objects):
+        holder = int(items.inside[i])
         seen = {i}
-        if things.first_actor > holder >= things.objects or holder < FLOOR:
-            wrong.append(f"{things.specs[i].id} is in {holder}, which holds nothing")
+        if items.first_actor > holder >= items.objects or holder < FLOOR:
+            wrong.append(f"{items.specs[i].id} is in {holder}, which holds nothing")
             continue
         while holder != FLOOR:
             if holder in seen:
-                wrong.append(f"{things.specs[i].id} is inside itself")
+                wrong.append(f"{items.specs[i].id} is inside itself")
                 break
             seen.add(holder)
-            holder = int(things.inside[holder])
-    for i, spec in enumerate(things.specs):
-        inside = things.contents(i)
+            holder = int(items.inside[holder])
+    for i, spec in enumerate(items.specs):
+        inside = items.contents(i)
         if inside and not spec.receptacle:
             wrong.append(f"{spec.id} is no receptacle but holds {len(inside)}")
         if spec.capacity and len(inside) > spec.capacity:
             wrong.append(f"{spec.id} holds {len(inside)} of {spec.capacity}")
-        if "pickupable" not in spec.affordances and (things.x[i], things.y[i]) != (
+        if "pickupable" not in spec.affordances and (items.x[i], items.y[i]) != (
             spec.x,
             spec.y,
         ):
@@ -63,9 +63,9 @@ def _hands(house: House) -> list[str]:
 
 def _bodies(house: House) -> list[str]:
     wrong = []
-    shut = house.entities.closed_doors.tolist()
+    closed = house.entities.closed_doors.tolist()
     for a in house.actors.values():
-        if not can_stand(house.layout, a.body.radius, (a.x, a.y), shut):
+        if not can_stand(house.layout, a.body.radius, (a.x, a.y), closed):
             wrong.append(
                 f"{a.name} stands in a wall, a door or furniture at ({a.x}, {a.y})"
             )
@@ -80,18 +80,16 @@ def _bodies(house: House) -> list[str]:
 
 def _views(house: House) -> list[str]:
     wrong = []
-    things = house.entities
+    items = house.entities
     for a in house.actors.values():
         for i in a.view.entities if not a.stopped else ():
             lids = [
-                k
-                for k in things.holders(i)
-                if k < things.objects and things.encloses[k]
+                k for k in items.holders(i) if k < items.objects and items.encloses[k]
             ]
-            if any(not things.open[k] for k in lids):
-                wrong.append(f"{a.name} sees {things.specs[i].id} in something shut")
-            if house.holder(i) >= things.first_actor and i < things.objects:
-                wrong.append(f"{a.name} sees {things.specs[i].id} in a hand")
+            if any(not items.open[k] for k in lids):
+                wrong.append(f"{a.name} sees {items.specs[i].id} in something shut")
+            if house.holder(i) >= items.first_actor and i < items.objects:
+                wrong.append(f"{a.name} sees {items.specs[i].id} in a hand")
             if not a.names.of[i] or a.names.index[a.names.of[i]] != i:
                 wrong.append(f"{a.name} sees a thing without a name")
     return wrong

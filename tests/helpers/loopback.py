@@ -64,17 +64,17 @@ def serving(answer: Answerer, models: Any = None) -> Iterator[Loopback]:
                 self._send(404, {})
                 return
             with lock:
-                status, told = answer(self.path, body, headers)
+                status, text = answer(self.path, body, headers)
                 here.asked.append(body)
                 here.routes.append(self.path)
                 here.statuses.append(status)
-            self._send(status, told)
+            self._send(status, text)
 
         def do_GET(self) -> None:
             self._send(404 if models is None else 200, models or {})
 
-        def _send(self, status: int, told: Any) -> None:
-            raw = told if isinstance(told, bytes) else json.dumps(told).encode()
+        def _send(self, status: int, text: Any) -> None:
+            raw = text if isinstance(text, bytes) else json.dumps(text).encode()
             self.send_response(status)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(raw)))

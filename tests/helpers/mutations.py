@@ -41,8 +41,8 @@ def mutate(path: Path, rng: random.Random) -> str:
         else:
             way += f" {_change(tree, rng)}"
             changed = json.dumps(tree).encode(errors="surrogatepass")
-            whole = len(lines) == 1 or lines[1][:1] != b"{"
-            if whole:
+            is_full = len(lines) == 1 or lines[1][:1] != b"{"
+            if is_full:
                 text = changed
             else:
                 text = b"\n".join([*lines[:at], changed, *lines[at + 1 :]])

@@ -93,7 +93,7 @@ async def _called(method: Callable[..., Any], given: tuple[Any, ...]) -> Any:
     return await result if asyncio.iscoroutine(result) else result
 
 
-def one_process_ray(dies: Dies = lambda *asked: None) -> Any:
+def one_process_ray(dies: Dies = lambda *requests: None) -> Any:
     """What the engine takes for ``import ray``.
 
     ``dies`` is asked at each call of a player's method, and says in how many seconds it dies.
@@ -101,7 +101,7 @@ def one_process_ray(dies: Dies = lambda *asked: None) -> Any:
 
     def remote(max_restarts: int = 0, max_task_retries: int = 0, **options: Any) -> Any:
         def made(cls: type) -> Any:
-            mortal = dies if cls.__name__ == "Player" else lambda *asked: None
+            mortal = dies if cls.__name__ == "Player" else lambda *requests: None
             return SimpleNamespace(
                 remote=lambda *given: Actor(
                     lambda: cls(*given), mortal, bool(max_restarts), max_task_retries

@@ -35,12 +35,12 @@ class Scripted(Model):
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         text = flat(prompt)
         self.prompts.append(text)
-        asked = len(self.prompts) - 1
+        request_count = len(self.prompts) - 1
         given = self._answers
         if callable(given):
             answer = given(prompt, sampling)
         else:
-            answer = given[min(asked, len(given) - 1)]
+            answer = given[min(request_count, len(given) - 1)]
         return Completion(
             (answer,), ("stop",), Usage(len(text.split()), len(answer.split()))
         )

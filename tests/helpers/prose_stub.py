@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from helpers.loopback import Loopback, chat, refusal, serving
-from helpers.reasoning_stub import said, worded
+from helpers.reasoning_stub import answer_to, worded
 from wayword.models.scripted import smallest
 
 UNKNOWN = (
@@ -49,17 +49,17 @@ def prose() -> Iterator[Loopback]:
 
 def talk(body: dict[str, Any], style: str) -> str:
     """A legal answer to the request, in the style of a model that likes to write."""
-    asked = str(body["messages"][-1]["content"])
+    prompt = str(body["messages"][-1]["content"])
     if found := re.search(
-        r"exactly one of these lines and nothing else:\n(.+)", asked, re.DOTALL
+        r"exactly one of these lines and nothing else:\n(.+)", prompt, re.DOTALL
     ):
         return _decorated(found[1].splitlines()[0].removeprefix("- "), style)
-    if "next?)" in asked or "breaks off" in asked:  # VELMA: the next numbered action
-        number = re.findall(r"(\d+)\.(?=\s*\n\n\(The text breaks off)", asked)
+    if "next?)" in prompt or "breaks off" in prompt:  # VELMA: the next numbered action
+        number = re.findall(r"(\d+)\.(?=\s*\n\n\(The text breaks off)", prompt)
         return _decorated(f"{number[-1] if number else 1}. forward", style)
-    if found := re.search(r"(?m)^(\{.*\"properties\".*\})\s*$", asked):
+    if found := re.search(r"(?m)^(\{.*\"properties\".*\})\s*$", prompt):
         return _form_in_words(worded(smallest(json.loads(found[1]))), style)
-    free = said({"messages": body["messages"]})
+    free = answer_to({"messages": body["messages"]})
     if style == "plain":
         return free
     labelled = re.sub(

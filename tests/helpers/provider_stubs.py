@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from helpers.loopback import Loopback, serving
-from helpers.reasoning_stub import said, worded
+from helpers.reasoning_stub import answer_to, worded
 from wayword.models.scripted import smallest
 
 Body = dict[str, Any]
@@ -73,8 +73,8 @@ def alternating(text: str, form: Any) -> Rule:
 
     def rule(route: str, body: Body) -> Reply | None:
         roles = [message["role"] for message in body.get("messages", ())]
-        said_by = [role for role in roles if role != "system"]
-        if any(map(str.__eq__, said_by, said_by[1:])):
+        sender_of = [role for role in roles if role != "system"]
+        if any(map(str.__eq__, sender_of, sender_of[1:])):
             return 400, form(text, None, None)
         return None
 
@@ -97,10 +97,10 @@ def window(most: int, text: str, form: Any, status: int = 400) -> Rule:
 
     def rule(route: str, body: Body) -> Reply | None:
         prompt = _prompt_tokens(body)
-        asked = int(body.get("max_completion_tokens") or body.get("max_tokens") or 16)
-        if prompt + asked <= most:
+        count = int(body.get("max_completion_tokens") or body.get("max_tokens") or 16)
+        if prompt + count <= most:
             return None
-        slots = {"most": most, "prompt": prompt, "asked": asked, "all": prompt + asked}
+        slots = {"most": most, "prompt": prompt, "asked": count, "all": prompt + count}
         return status, form(text.format(**slots), None, None)
 
     return rule
@@ -642,17 +642,17 @@ def _answered(rules: Provider, route: str, body: Body) -> dict[str, Any]:
 
 def _legal(body: Body) -> str:
     """A legal answer, also where the form is only described in the prompt."""
-    asked = str(body["messages"][-1]["content"])
+    prompt = str(body["messages"][-1]["content"])
     listed = re.search(
         r"exactly one of these lines and nothing else:\n- (.+)|one of them:\n(.+)",
-        asked,
+        prompt,
     )
     if listed and "response_format" not in body:
         return listed[1] or listed[2]
-    described = re.search(r"(?m)^(\{.*\"properties\".*\})\s*$", asked)
+    described = re.search(r"(?m)^(\{.*\"properties\".*\})\s*$", prompt)
     if described and "json_schema" not in str(body.get("response_format")):
         return json.dumps(worded(smallest(json.loads(described[1]))))
-    return said(body)
+    return answer_to(body)
 
 
 def _next_line(prompt: str) -> str:

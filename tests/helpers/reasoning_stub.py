@@ -65,7 +65,7 @@ def thought(number: int) -> str:
 
 
 def _answered(body: dict[str, Any], number: int) -> dict[str, Any]:
-    text = said(body)
+    text = answer_to(body)
     written = THINKING + len(text) // CHARACTERS_PER_TOKEN + 1
     allowed = int(body["max_completion_tokens"])
     cut = allowed < written
@@ -80,7 +80,7 @@ def _answered(body: dict[str, Any], number: int) -> dict[str, Any]:
     return answer
 
 
-def said(body: dict[str, Any]) -> str:
+def answer_to(body: dict[str, Any]) -> str:
     """The answer to a request: bound by its schema, or in the words its prompt asks for."""
     bound = body.get("response_format", {}).get("json_schema", {}).get("schema")
     if bound is not None:
@@ -91,8 +91,8 @@ def said(body: dict[str, Any]) -> str:
             worded(smallest(json.loads(filled))), indent=1, ensure_ascii=False
         )
         return f"Here is my answer in the form you asked for:\n\n```json\n{value}\n```"
-    told = [str(message["content"]) for message in body["messages"]]
-    return _free("\n".join(told[:1]), told[-1])
+    prompts = [str(message["content"]) for message in body["messages"]]
+    return _free("\n".join(prompts[:1]), prompts[-1])
 
 
 def worded(value: Any) -> Any:
@@ -122,7 +122,9 @@ def check(server: Loopback, out: Path, outcome: Outcome) -> None:
         assert call.answer.usage.reasoning >= THINKING
         if isinstance(call.answer, Completion):
             assert "length" not in call.answer.finish
-            assert any("Secret deliberation" in said for said in call.answer.reasoning)
+            assert any(
+                "Secret deliberation" in reply for reply in call.answer.reasoning
+            )
     advice = {note.kind for one in found for note in one.notes()}
     assert not advice & {"expert_failed", "predictions_dropped"}
     sent = json.dumps(server.asked)
@@ -149,11 +151,11 @@ def _free(first: str, last: str) -> str:
     return "I go on."
 
 
-def _labelled(line: str, told: str) -> str:
+def _labelled(line: str, text: str) -> str:
     label, colon, _ = line.partition(":")
     if not colon:
         return re.sub(r"^(\d+\.).*", r"\1 Go on.", line)
     if label == "Action":
-        listed = re.findall(r"^(\w+): ", told.partition("\nACTIONS")[2], re.MULTILINE)
+        listed = re.findall(r"^(\w+): ", text.partition("\nACTIONS")[2], re.MULTILINE)
         return f"Action: {listed[0]}"
     return f"{label}: I go on." if colon and line != f"{label}:" else line

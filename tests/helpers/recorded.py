@@ -43,19 +43,19 @@ def walk(episode_id: str, steps: int = 2, said: str = "") -> EpisodeRecord:
         )
         for at in range(steps)
     ]
-    told = Trajectory(
+    trajectory = Trajectory(
         episode_id, {"agent": {"place": "p0"}}, turns, {"at": f"p{steps}"}
     )
-    return EpisodeRecord(episode_id, {"sr": 1.0, "ne": 0.25}, told)
+    return EpisodeRecord(episode_id, {"sr": 1.0, "ne": 0.25}, trajectory)
 
 
 def growing(prompts: list[Any]) -> Trajectory:
     """A trajectory whose steps each made one call with the prompt given for it."""
     answer = Completion(("goto[p1]",), ("stop",), Usage(10, 3))
-    told = walk("grown", len(prompts)).trajectory
-    for step, prompt in zip(told.steps, prompts, strict=True):
+    trajectory = walk("grown", len(prompts)).trajectory
+    for step, prompt in zip(trajectory.steps, prompts, strict=True):
         step.calls.append(ModelCall("main", prompt, answer, Sampling()))
-    return told
+    return trajectory
 
 
 text = st.text(max_size=12) | st.sampled_from(

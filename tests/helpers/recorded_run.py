@@ -15,7 +15,7 @@ from wayword.runs.record import EpisodeRecord, RunFolder
 SCORES = {"sr": 1.0, "ne": 0.25, "steps": 3.0, "rejections": 1.0, "seconds": 0.5}
 
 
-def told(name: str, said: str = "hello", place: str = "b") -> Trajectory:
+def recorded_trajectory(name: str, said: str = "hello", place: str = "b") -> Trajectory:
     """Three steps (an action, a rejection, a fallback) that say ``said`` wherever one can."""
     prompt = (Message("system", "be brief\n" * 9), Message("user", f"now: {said}"))
     text = ModelCall(
@@ -78,7 +78,7 @@ def make_run(
     }  # fmt: skip
     with RunFolder.open(path, config) as folder:
         for name in names:
-            folder.append(EpisodeRecord(name, SCORES, told(name, said)))
+            folder.append(EpisodeRecord(name, SCORES, recorded_trajectory(name, said)))
         for name, trajectory in (failed or {}).items():
             folder.fail(name, said, trajectory)
     return path

@@ -13,7 +13,7 @@ def point(x: float, z: float, y: float = 0.9) -> dict[str, float]:
     return {"x": x, "y": y, "z": z}
 
 
-def thing(
+def object_record(
     label: str, x: float, z: float, size: tuple[float, float, float]
 ) -> dict[str, Any]:
     box = {
@@ -64,9 +64,9 @@ def apartment(
                     episode(len(episodes), i * 0.25, j * 0.25, scene, label)
                 )
     write(folder, split, episodes, scene)
-    things = [
-        thing("SideTable", 2.0, 2.6, (0.5, 0.6, 0.5)),
-        thing(label, 2.0, 2.6, (0.1, 0.7, 0.1)),
+    items = [
+        object_record("SideTable", 2.0, 2.6, (0.5, 0.6, 0.5)),
+        object_record(label, 2.0, 2.6, (0.1, 0.7, 0.1)),
     ]
     metadata = folder / "robothor" / "robothor_scene_objects_75.json"
-    metadata.write_text(json.dumps({scene: things}))
+    metadata.write_text(json.dumps({scene: items}))

@@ -17,19 +17,19 @@ Pose = tuple[float, float, float]
 
 def visible(scene: Scene, state: Mapping[str, Any], body: Body, pose: Pose) -> set[str]:
     """The ids of the objects and doors that a body sees at a pose (x, y, heading)."""
-    objects = {thing.id: thing for thing in scene.objects}
+    objects = {obj.id: obj for obj in scene.objects}
     found = set()
-    for thing in scene.objects:
-        target = thing
-        hidden = bool(state["objects"][thing.id]["held"])
-        at = state["objects"][thing.id]["in"]
+    for obj in scene.objects:
+        target = obj
+        hidden = bool(state["objects"][obj.id]["held"])
+        at = state["objects"][obj.id]["in"]
         while at:
             if "openable" in objects[at].affordances:
                 target = objects[at]
                 hidden = hidden or not state["objects"][at]["open"]
             at = state["objects"][at]["in"]
         if not hidden and _seen(scene, state, body, pose, target):
-            found.add(thing.id)
+            found.add(obj.id)
     return found | {d.id for d in scene.doors if _seen(scene, state, body, pose, d)}
 
 
@@ -38,30 +38,29 @@ def _seen(
     state: Mapping[str, Any],
     body: Body,
     pose: Pose,
-    thing: HouseObject | Door,
+    item: HouseObject | Door,
 ) -> bool:
     return any(
-        _aimed(scene, state, body, pose, thing, aim)
-        for aim in _aims(thing, state, pose)
+        _aimed(scene, state, body, pose, item, aim) for aim in _aims(item, state, pose)
     )
 
 
 def _aims(
-    thing: HouseObject | Door, state: Mapping[str, Any], pose: Pose
+    item: HouseObject | Door, state: Mapping[str, Any], pose: Pose
 ) -> list[tuple[float, float]]:
     """The center of a thing, and the point of its box, drawn in by 5 cm, nearest to the eye."""
-    if isinstance(thing, Door):
-        (ax, ay), (bx, by) = thing.a, thing.b
+    if isinstance(item, Door):
+        (ax, ay), (bx, by) = item.a, item.b
         cx = (ax + bx) / 2
         cy = (ay + by) / 2
         wide = abs(bx - ax) / 2
         deep = abs(by - ay) / 2
     else:
-        now = state["objects"][thing.id]
+        now = state["objects"][item.id]
         cx = now["x"]
         cy = now["y"]
-        wide = thing.width / 2
-        deep = thing.depth / 2
+        wide = item.width / 2
+        deep = item.depth / 2
     wide = wide - min(0.05, wide)
     deep = deep - min(0.05, deep)
     near = (
@@ -81,7 +80,7 @@ def _aimed(
     state: Mapping[str, Any],
     body: Body,
     pose: Pose,
-    thing: HouseObject | Door,
+    item: HouseObject | Door,
     aim: tuple[float, float],
 ) -> bool:
     away = math.hypot(aim[0] - pose[0], aim[1] - pose[1])
@@ -96,10 +95,10 @@ def _aimed(
     for door in scene.doors:
         if not state["doors"][door.id] and _meet(eye, aim, door.a, door.b) is not None:
             return False
-    if isinstance(thing, Door):
+    if isinstance(item, Door):
         level = 1.0
     else:
-        level = state["objects"][thing.id]["bottom"] + thing.height / 2
+        level = state["objects"][item.id]["bottom"] + item.height / 2
     return not any(_hides(other, body, eye, aim, level) for other in scene.objects)
 
 

@@ -95,14 +95,14 @@ def start(
 def act(world: HouseholdWorld, text: str, actor: str = "agent") -> Feedback:
     """Step with ``"put apple_1 table_1"``, or ``"chat where are you"``."""
     verb, *words = text.split()
-    said = (" ".join(words),) if verb in SPEECH else tuple(words)
-    return world.step(actor, Action(verb, said))
+    reply = (" ".join(words),) if verb in SPEECH else tuple(words)
+    return world.step(actor, Action(verb, reply))
 
 
 def seen(world: HouseholdWorld, actor: str = "agent") -> set[str]:
     """The ids of the objects and doors in view."""
     view = world.observe(actor)
-    names = [thing.name for thing in (*view.objects, *view.doors)]
+    names = [obj.name for obj in (*view.objects, *view.doors)]
     return {str(world.object_id(actor, name)) for name in names}
 
 
@@ -175,11 +175,11 @@ def free_poses(scene: Scene, count: int, seed: int, radius: float = 0.2) -> list
     rng = random.Random(seed)
     layout = Layout(scene)
     west, south, east, north = layout.bounds
-    shut = [not door.open for door in scene.doors]
+    closed = [not door.open for door in scene.doors]
     found: list[Pose] = []
     while len(found) < count:
         at = rng.uniform(west, east), rng.uniform(south, north)
-        place = nearest_place(layout, radius, at, shut)
+        place = nearest_place(layout, radius, at, closed)
         if place and all(
             (place[0] - x) ** 2 + (place[1] - y) ** 2 > 1 for x, y, _ in found
         ):

@@ -98,8 +98,12 @@ class Robot:
             topics.add(topic)
             self.subscribed[topic] = said["type"]
             if topic in self.complaints:
-                told = {"op": "status", "level": "error", "msg": self.complaints[topic]}
-                send(connection, told)
+                texts_by_key = {
+                    "op": "status",
+                    "level": "error",
+                    "msg": self.complaints[topic],
+                }
+                send(connection, texts_by_key)
             if topic in self.latched:
                 send(
                     connection,

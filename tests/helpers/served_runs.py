@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.loopback import Answerer, Loopback, chat, serving
-from helpers.reasoning_stub import said
+from helpers.reasoning_stub import answer_to
 from wayword.core.errors import WaywordError
 from wayword.core.model import Completion, Sampling, user
 from wayword.core.rollout import Outcome
@@ -35,7 +35,7 @@ class Served:
 
 def good(body: dict[str, Any]) -> tuple[int, Any]:
     """A legal answer to a request."""
-    return 200, chat(said(body))
+    return 200, chat(answer_to(body))
 
 
 def played(answer: Answerer, out: Path, models: Any = None, **options: Any) -> Served:
@@ -98,7 +98,7 @@ def raw_server(
         thread.join()
 
 
-def asked(address: str, **settings: Any) -> Completion | WaywordError:
+def send_request(address: str, **settings: Any) -> Completion | WaywordError:
     """The answer of a server to one request, or its error."""
 
     async def go() -> Completion:

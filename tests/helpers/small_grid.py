@@ -19,7 +19,7 @@ LEVEL = "KeyInBox"
 """A level whose task is to open a door that is not in the drawing, so that nothing ends it."""
 
 
-def thing(sign: str) -> Any:
+def grid_object(sign: str) -> Any:
     from minigrid.core.world_object import Ball, Box, Door, Key, Wall
 
     made = {
@@ -61,7 +61,7 @@ def redraw(level: Level, lines: list[str]) -> None:
     for j in range(6):
         for i in range(6):
             sign = lines[j][i] if j < len(lines) and i < len(lines[j]) else "."
-            env.grid.set(CORNER + i, CORNER + j, thing(sign))
+            env.grid.set(CORNER + i, CORNER + j, grid_object(sign))
             if sign in FACING:
                 env.agent_pos = (CORNER + i, CORNER + j)
                 env.agent_dir = FACING[sign]

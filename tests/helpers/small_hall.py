@@ -141,7 +141,7 @@ def all_played(
         run(
             halls.tasks,
             setup(halls, **given),
-            lambda task, told: ended.append((task.episode.id, told.ended)),
+            lambda task, text: ended.append((task.episode.id, text.ended)),
             concurrency,
         )
     )

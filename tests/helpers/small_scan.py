@@ -27,9 +27,12 @@ def write_scan(folder: Path) -> None:
         "distance": 8.0,
         "path": list(PLACES),
     }
-    told = {**record, "instructions": ["Walk north.", "Go to the end.", "Straight on."]}
+    texts_by_key = {
+        **record,
+        "instructions": ["Walk north.", "Go to the end.", "Straight on."],
+    }
     for split in ("train", "val_seen"):
-        _json(r2r / "annotations" / f"R2R_{split}.json", [told])
+        _json(r2r / "annotations" / f"R2R_{split}.json", [texts_by_key])
     write_pack(r2r, "plain")
 
 

@@ -141,15 +141,15 @@ class Script(Model):
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         assert isinstance(prompt, str), "VELMA continues raw text"
         self.samplings.append(sampling)
-        said = self._next(prompt)
+        reply = self._next(prompt)
         return Completion(
-            (said,), ("stop",), Usage(len(prompt.split()), len(said.split()))
+            (reply,), ("stop",), Usage(len(prompt.split()), len(reply.split()))
         )
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         assert isinstance(prompt, str), "VELMA continues raw text"
-        said = self._next(prompt)
-        values = tuple(0.0 if option == said else -9.0 for option in options)
+        reply = self._next(prompt)
+        values = tuple(0.0 if option == reply else -9.0 for option in options)
         return Choice(tuple(options), values, Usage(len(prompt.split()), 1))
 
     async def aclose(self) -> None:

@@ -120,16 +120,16 @@ class Controller:
         found: list[dict[str, Any]] = [
             {"objectType": "Floor", "objectId": "Floor|0", "visible": True}
         ]
-        for thing in self._base.place.surfaces.objects:
-            center = {"x": thing.x, "y": thing.bottom + thing.height / 2, "z": thing.y}
-            size = {"x": thing.width, "y": thing.height, "z": thing.depth}
+        for obj in self._base.place.surfaces.objects:
+            center = {"x": obj.x, "y": obj.bottom + obj.height / 2, "z": obj.y}
+            size = {"x": obj.width, "y": obj.height, "z": obj.depth}
             found.append(
                 {
-                    "objectId": thing.id,
-                    "objectType": thing.type.title().replace("_", ""),
-                    "name": thing.id,
-                    "visible": thing.id in seen,
-                    "distance": math.dist((at["x"], at["z"]), (thing.x, thing.y)),
+                    "objectId": obj.id,
+                    "objectType": obj.type.title().replace("_", ""),
+                    "name": obj.id,
+                    "visible": obj.id in seen,
+                    "distance": math.dist((at["x"], at["z"]), (obj.x, obj.y)),
                     "position": center,
                     "rotation": {"x": 0.0, "y": 0.0, "z": 0.0},
                     "axisAlignedBoundingBox": {

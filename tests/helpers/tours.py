@@ -40,8 +40,8 @@ def painted_tour(folder: Path) -> Path:
         "observations_summarized/tour_summarized": "a bare room.",
         "objects_list/tour": [{}] * 8,
     }
-    for name, told in seen.items():
+    for name, text in seen.items():
         path = tour / "seen" / f"{name}.json"
         path.parent.mkdir(parents=True)
-        path.write_text(json.dumps(dict.fromkeys(places, told)))
+        path.write_text(json.dumps(dict.fromkeys(places, text)))
     return tour

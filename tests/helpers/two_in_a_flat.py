@@ -74,7 +74,7 @@ class TwoInAFlat(SolvableHousehold):
 
 def goals() -> tuple[Inside, ...]:
     """The apple in the box, by their ids in the scene."""
-    ids = {thing.type: thing.id for thing in flat().objects}
+    ids = {obj.type: obj.id for obj in flat().objects}
     return (Inside((ids["apple"],), (ids["box"],)),)
 
 

@@ -39,7 +39,7 @@ def test_public_classes_and_functions_are_documented(path: Path) -> None:
     assert not bare, f"{name(path)}: {', '.join(bare)} without a docstring"
 
 
-def test_a_class_name_stands_for_one_thing() -> None:
+def test_a_class_name_stands_for_one_object() -> None:
     where: dict[str, list[str]] = {}
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -78,12 +78,12 @@ def names_in(modules: list[ast.Module]) -> set[str]:
     }
     words = [re.escape(word) for word in {*plain, *FAMILIES} if word.isidentifier()]
     hole = f"(?:{'|'.join(words)})"
-    asked = [n.slice for n in nodes if isinstance(n, ast.Subscript)]
-    asked += [n.args[0] for n in nodes if isinstance(n, ast.Call) and n.args]
+    slices = [n.slice for n in nodes if isinstance(n, ast.Subscript)]
+    slices += [n.args[0] for n in nodes if isinstance(n, ast.Call) and n.args]
     forms = {
         "".join(re.escape(part.value) if isinstance(part, ast.Constant) else hole
                 for part in node.values)
-        for node in asked if isinstance(node, ast.JoinedStr)
+        for node in slices if isinstance(node, ast.JoinedStr)
     }  # fmt: skip
     known = {block for page in PAGES for block in outer_blocks(page)}
     return plain | {
@@ -98,7 +98,7 @@ def outer_blocks(page: Path) -> list[str]:
 
 
 @for_each("page", PAGES, ids=name)
-def test_every_block_of_a_prompt_page_is_asked_for_by_its_name(page: Path) -> None:
+def test_every_block_of_a_prompt_page_is_requested_by_its_name(page: Path) -> None:
     """As a string in the modules that open the page: a name in other code does not count."""
     modules = readers(page)
     assert modules, f"nothing opens {name(page)}"
@@ -156,9 +156,9 @@ def test_tables_prompts_and_weights_go_into_the_wheel() -> None:
     assert {".toml", ".yaml", ".txt", ".json", ".onnx", ".js"} <= {
         path.suffix for path in data
     }
-    asked = "\n".join(map(name, data))
+    requests = "\n".join(map(name, data))
     check = ["git", "-C", str(ROOT), "check-ignore", "--no-index", "--stdin"]
     ignored = subprocess.run(
-        check, input=asked, capture_output=True, text=True, check=False
+        check, input=requests, capture_output=True, text=True, check=False
     )
     assert (ignored.returncode, ignored.stdout) == (1, "")

@@ -58,7 +58,7 @@ def test_opening_models_by_name_loads_no_other_backend() -> None:
     )
 
 
-BEGUN = """
+STARTED = """
 from pathlib import Path
 from wayword.runs import Plan, run
 from wayword.runs.reports import table
@@ -75,4 +75,4 @@ def test_a_run_begins_without_what_it_does_not_use(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
     unused = {"scipy", "openai", "xllamacpp", "yaml", "httpx", "minigrid", "PIL"}
-    assert loaded_by(BEGUN, sorted(unused)) == set()
+    assert loaded_by(STARTED, sorted(unused)) == set()

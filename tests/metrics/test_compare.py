@@ -143,16 +143,17 @@ def test_a_family_from_elsewhere_brings_its_metrics() -> None:
 
 
 @pytest.mark.parametrize(
-    ("p", "told"), [(0.0009, "<0.001"), (0.001, "0.001"), (0.05, "0.050"), (nan, "–")]
+    ("p", "wording"),
+    [(0.0009, "<0.001"), (0.001, "0.001"), (0.05, "0.050"), (nan, "–")],
 )
 def test_a_p_value_has_three_digits_and_is_never_zero(
-    found: Comparison, p: float, told: str
+    found: Comparison, p: float, wording: str
 ) -> None:
     line = replace(found.lines[0], p=p, difference=Interval(0.25))
     text = render(replace(found, lines=(line,)), "markdown").splitlines()
     head = text[2]
     row = next(line for line in text if line.startswith("| SR"))
-    assert row == f"| SR % | 50.0 | 75.0 | 25.0 | 2 | 1 | 1 | {told} |", (
+    assert row == f"| SR % | 50.0 | 75.0 | 25.0 | 2 | 1 | 1 | {wording} |", (
         "no interval, none shown"
     )
     assert text[3].count("---:") == head.count("|") - 2
@@ -167,9 +168,12 @@ def test_where_all_episodes_are_shared_none_is_left_out_and_nothing_may_be_compa
         heading(compare("a", first, "b", first, family="indoor"))
         == "1 shared episodes."
     )
-    told = compare("a", first, "b", second, family="indoor")
-    assert heading(told) == "1 shared episodes; not compared: 0 only in a, 1 only in b."
-    assert render(told, "csv") == "metric\n", (
+    comparison = compare("a", first, "b", second, family="indoor")
+    assert (
+        heading(comparison)
+        == "1 shared episodes; not compared: 0 only in a, 1 only in b."
+    )
+    assert render(comparison, "csv") == "metric\n", (
         "a metric that nobody knows is not compared"
     )
 
@@ -254,14 +258,18 @@ def test_clusters_are_counted_where_episodes_share_them() -> None:
 
 
 def test_json_and_csv_say_the_same(found: Comparison) -> None:
-    told = json.loads(render(found, "json"))
-    assert (told["first"], told["second"], told["shared"]) == ("first", "second", 4)
+    record = json.loads(render(found, "json"))
+    assert (record["first"], record["second"], record["shared"]) == (
+        "first",
+        "second",
+        4,
+    )
     table = list(csv.DictReader(render(found, "csv").splitlines()))
     assert [row["metric"] for row in table] == [
-        line["metric"] for line in told["metrics"]
+        line["metric"] for line in record["metrics"]
     ]
     assert [float(row["p"]) if row["p"] else None for row in table] == [
-        line["p"] for line in told["metrics"]
+        line["p"] for line in record["metrics"]
     ]
 
 

@@ -168,13 +168,13 @@ def test_an_episode_without_a_final_state_has_put_nothing_right() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "right"),
+    ("reply", "right"),
     [("Yes", 1.0), (" yes. ", 1.0), ("no", 0.0), (None, 0.0), ("yes it is", 0.0)],
 )
 def test_answers_are_exact_up_to_case_and_a_full_stop(
-    said: str | None, right: float
+    reply: str | None, right: float
 ) -> None:
-    state: dict[str, Any] = {"actors": {"agent": {"answer": said}}}
+    state: dict[str, Any] = {"actors": {"agent": {"answer": reply}}}
     assert answer_is_right(state, "yes") == right
     assert answer_is_right({}, "yes") == 0.0
 
@@ -246,11 +246,11 @@ def test_an_answer_under_way_is_right_once_it_is_given(dataset: Household) -> No
     episode = dataset.tasks[0].episode
     assert isinstance(judge, Judged)
     task = Task(episode, AnswerReference("q", "exists", (), 3, answer="no"))
-    for said, right in (("No.", True), ("yes", False)):
+    for messages, right in (("No.", True), ("yes", False)):
         world = dataset.world(episode)
         world.reset(episode)
         before = judge.standing(dataset, task, world)
-        world.step("agent", Action("stop", (said,)))
+        world.step("agent", Action("stop", (messages,)))
         after = judge.standing(dataset, task, world)
         assert before is not None
         assert after is not None

@@ -89,9 +89,9 @@ def test_who_never_stops_names_nothing(split: Split) -> None:
     task = Task(Episode("1", "Dust it.", "flat", {"viewpoint": "C"}), meant)
     failed = Trajectory("1", start={}, ended="failed", error="no answer")
     babbling = trajectory_from_places("1", list("CD"), "viewpoint")
-    said = Rejection("no_action", "prose", "5")
+    rejection = Rejection("no_action", "prose", "5")
     babbling.steps.append(
-        Step("agent", {}, said, Feedback("rejected"), {"viewpoint": "D"})
+        Step("agent", {}, rejection, Feedback("rejected"), {"viewpoint": "D"})
     )
     never, prose = scorer("indoor").score(split(), [(task, failed), (task, babbling)])
     assert (never["sr"], never["rgs"], prose["sr"], prose["rgs"]) == (0, 0, 1, 0)

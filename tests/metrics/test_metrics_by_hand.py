@@ -179,9 +179,9 @@ def test_a_rejected_answer_is_no_place_of_the_path(split: Callable[..., Any]) ->
     dataset = split(("1_0", "ABCD"), ("1_1", "ABCD"))
     plain = trajectory_from_places("1_0", list("ABX"), "viewpoint")
     stumbling = trajectory_from_places("1_1", list("ABX"), "viewpoint")
-    said = Rejection("unknown", "there is no such viewpoint", "Q")
+    rejection = Rejection("unknown", "there is no such viewpoint", "Q")
     where = {"viewpoint": "B"}
-    stumbling.steps.insert(1, Step("agent", {}, said, Feedback("rejected"), where))
+    stumbling.steps.insert(1, Step("agent", {}, rejection, Feedback("rejected"), where))
     first, second = score(
         dataset, list(zip(dataset.tasks, (plain, stumbling), strict=True))
     )
@@ -243,11 +243,13 @@ def test_walks_scored_together_get_the_numbers_of_each(
     found = scorer("indoor").score(
         dataset, list(zip(dataset.tasks, walks, strict=True))
     )
-    told = {key: [one[key] for one in found] for key in found[0]}
-    assert (told["sr"], told["osr"]) == ([1, 0, 0, 1], [1, 1, 0, 1])
-    assert (told["tl"], told["ne"]) == ([10, 6, 0, 11], [0, 8, 6, 0])
-    assert told["spl"] == pytest.approx([1, 0, 0, 3 / 11])
-    assert told["ndtw"] == pytest.approx([1, exp(-8 / 6), exp(-6 / 6), exp(-4 / 6)])
+    texts_by_key = {key: [one[key] for one in found] for key in found[0]}
+    assert (texts_by_key["sr"], texts_by_key["osr"]) == ([1, 0, 0, 1], [1, 1, 0, 1])
+    assert (texts_by_key["tl"], texts_by_key["ne"]) == ([10, 6, 0, 11], [0, 8, 6, 0])
+    assert texts_by_key["spl"] == pytest.approx([1, 0, 0, 3 / 11])
+    assert texts_by_key["ndtw"] == pytest.approx(
+        [1, exp(-8 / 6), exp(-6 / 6), exp(-4 / 6)]
+    )
 
 
 def test_a_viewpoint_of_another_scan_is_named_in_company_too(
@@ -268,8 +270,8 @@ def test_a_viewpoint_of_another_scan_is_named_in_company_too(
 def test_steps_of_others_are_no_part_of_the_walk(split: Callable[..., Any]) -> None:
     dataset = split(("1_0", "ABCD"))
     guided = trajectory_from_places("1_0", list("ABCD"), "viewpoint")
-    said = Step("guide", {}, guided.steps[0].decision, Feedback(), {"viewpoint": "X"})
-    guided.steps.insert(1, said)
+    step = Step("guide", {}, guided.steps[0].decision, Feedback(), {"viewpoint": "X"})
+    guided.steps.insert(1, step)
     assert scorer("indoor").score(dataset, [(dataset.tasks[0], guided)])[0]["tl"] == 10
 
 

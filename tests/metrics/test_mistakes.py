@@ -232,7 +232,7 @@ def at_home(*done: Step, sought: Sought, **state: Any) -> Mistake:
     return mistake_of(walked, APPLE, sought=[sought])
 
 
-def test_an_object_that_never_came_into_view_is_said_to_be_in_its_room() -> None:
+def test_an_object_that_never_came_into_view_is_declared_in_its_room() -> None:
     about = Sought("apple", frozenset({"apple_1"}), "hall")
     found = at_home(*steps(STOP), sought=about, apple_1={"in": ""})
     assert found.text == (
@@ -265,19 +265,19 @@ def test_each_of_the_objects_counts_as_faced(points: Any, facts: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rooms", "asked", "did"),
+    ("rooms", "query", "did"),
     [("hall kitchen", ["hall"], "left the hall and stopped"),
      ("kitchen kitchen", ["hall"], "never entered the hall and stopped"),
      ("kitchen hall", ["hall"], "stopped"), ("hall kitchen", ["hall", "porch"], "stopped")],
 )  # fmt: skip
 def test_the_room_of_a_question_that_was_left_is_named(
-    rooms: str, asked: list[str], did: str
+    rooms: str, query: list[str], did: str
 ) -> None:
     start, end = ({"room": room, "x": 0} for room in rooms.split())
     done = [replace(each, pose=end) for each in steps(Action("turn_left"), STOP)]
     walked = Trajectory("1", {"agent": start}, done, {}, "stopped")
     question = AnswerReference("1", answer="no", look=("shelf_1",))
-    sought = [Sought("shelf", frozenset(), room) for room in asked]
+    sought = [Sought("shelf", frozenset(), room) for room in query]
     text = mistake_of(walked, question, sought=sought).text
     assert text == f"Step 2: {did} without an answer; the right answer is “no”."
 
@@ -323,15 +323,15 @@ def test_an_order_that_was_never_sent_is_the_mistake_of_who_alone_knew_it(
 
 
 @pytest.mark.parametrize("others", [0, 1])
-def test_one_of_two_that_look_the_same_is_not_said_to_be_in_view(others: int) -> None:
+def test_one_of_two_that_look_the_same_is_not_declared_in_view(others: int) -> None:
     seen = {"objects": [{"color": "red", "kind": "ball"}]}
     walked = Trajectory("1", {"agent": {"x": 0, "y": 0}}, ended="stopped")
     walked.steps = [replace(steps(STOP, seen=seen)[0], pose={"x": 1, "y": 0})]
-    things = [
+    items = [
         {"x": 3 + 2 * n, "y": 0, "colour": "red", "kind": "ball"} for n in range(2)
     ]
     level = SimpleNamespace(target_squares=lambda: [(3, 0)])
-    world = SimpleNamespace(level=level, state=lambda: {"things": things[: others + 1]})
+    world = SimpleNamespace(level=level, state=lambda: {"things": items[: others + 1]})
     text = mistake_of(walked, Reference("1"), world=world).text
     in_view = "" if others else ", in view"
     assert text == f"Step 1: stopped 2 squares from the red ball{in_view}."

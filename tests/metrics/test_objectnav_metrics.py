@@ -34,13 +34,13 @@ def looks(
     steps = [
         Step(
             "agent",
-            view(*things),
+            view(*items),
             Decision(STOP),
             Feedback(),
             {},
             notes=(notes or {}).get(n, []),
         )
-        for n, things in enumerate(views)
+        for n, items in enumerate(views)
     ]
     return Trajectory("1", {"agent": {}}, steps, {"stopped": True})
 
@@ -99,19 +99,19 @@ def task(**told: Any) -> Task:
 
 
 def final(metres: float, *seen: tuple[str, float], stopped: bool = True) -> Trajectory:
-    things = [{"id": name, "distance": distance} for name, distance in seen]
+    items = [{"id": name, "distance": distance} for name, distance in seen]
     state = {
         "stopped": stopped,
         "metres": metres,
-        "in_view": things,
+        "in_view": items,
         "x": 3.0,
         "y": 4.0,
     }
     return Trajectory("1", {"agent": {}}, [], {**state, "moves": 8, "turns": 3})
 
 
-def scores(asked: Task, walk: Trajectory) -> dict[str, float]:
-    (found,) = scorer("objectnav").score(DATASET, [(asked, walk)])
+def scores(query: Task, walk: Trajectory) -> dict[str, float]:
+    (found,) = scorer("objectnav").score(DATASET, [(query, walk)])
     return found
 
 
@@ -170,19 +170,19 @@ def test_a_search_under_way_stands_where_a_target_is() -> None:
     judge = scorer("objectnav")
     assert isinstance(judge, Judged)
 
-    def standing(stopped: bool, asked: Task) -> Any:
+    def standing(stopped: bool, drawn_task: Task) -> Any:
         state = final(8, ("mug_1", 6.0), stopped=stopped).state
         world = SimpleNamespace(
             pose=lambda actor: state, done=lambda actor: stopped, state=lambda: state
         )
-        return judge.standing(DATASET, asked, cast("World", world))
+        return judge.standing(DATASET, drawn_task, cast("World", world))
 
     # At (3, 4), with a mug in view: 5 m from the one at the origin, 6 m from the other.
-    asked = task(middles=((3.0, 10.0), (0.0, 0.0)))
-    going = standing(False, asked)
-    done = standing(True, asked)
+    drawn_task = task(middles=((3.0, 10.0), (0.0, 0.0)))
+    going = standing(False, drawn_task)
+    done = standing(True, drawn_task)
     assert (going.success, going.met, going.distance) == (False, 0, 5.0)
     assert (done.success, done.met, done.parts, done.distance) == (True, 1, 1, 5.0)
     assert standing(True, task()).distance is None
-    assert standing(True, Task(asked.episode, Reference("1"))) is None
+    assert standing(True, Task(drawn_task.episode, Reference("1"))) is None
     assert not math.isinf(done.distance)

@@ -110,26 +110,28 @@ def test_each_actor_is_measured_by_its_own_truth() -> None:
 
 def repeated(prompt: Any, sampling: Any) -> str:
     """An answer that states what the prompt tells last, and does something legal at random."""
-    told = "\n".join(message.content for message in prompt)
-    place = re.findall(r"You are (?:in the|at) (.+?), facing", told)
-    facing = re.findall(r"(?:facing|You face) (.+?)(?:\.|, holding .+)\n", told)
-    holding = re.findall(r", holding (.+?)\.\n", told)
+    has_question = "\n".join(message.content for message in prompt)
+    place = re.findall(r"You are (?:in the|at) (.+?), facing", has_question)
+    facing = re.findall(r"(?:facing|You face) (.+?)(?:\.|, holding .+)\n", has_question)
+    holding = re.findall(r", holding (.+?)\.\n", has_question)
     parts = {"place": place, "facing": facing, "holding": holding}
     state = {name: found[-1] for name, found in parts.items() if found}
     actions = sampling.json_schema["properties"]["action"]["enum"]
     moves = [action for action in actions if action not in ("stop", "chat", "ask")]
-    return json.dumps({"state": state, "action": random.Random(told).choice(moves)})
+    return json.dumps(
+        {"state": state, "action": random.Random(has_question).choice(moves)}
+    )
 
 
 @pytest.mark.parametrize("dataset", [SmallFlat, SmallHouse, Houses, Towns])
-def test_who_repeats_what_is_told_is_always_right(dataset: Any) -> None:
+def test_who_repeats_what_is_shown_is_always_right(dataset: Any) -> None:
     trajectory, _ = play_in(dataset(), ReActEmMem, repeated, max_steps=12)
     scores = measure(trajectory)
     assert scores
     assert set(scores.values()) == {1.0}
 
 
-def test_who_repeats_what_was_told_at_the_start_is_not() -> None:
+def test_who_repeats_what_was_shown_at_the_start_is_not() -> None:
     trajectory, _ = play_in(
         SmallFlat(), ReActEmMem, repeated, max_steps=12, own_state="start", menu="all"
     )

@@ -58,7 +58,7 @@ def scores(
     return values
 
 
-def test_the_whole_route_scores_in_full() -> None:
+def test_the_full_route_scores_in_full() -> None:
     assert scores("abcde") == {
         "tc": 1,
         "spd": 0,
@@ -112,8 +112,8 @@ def test_a_route_of_one_panorama_has_the_goal_alone() -> None:
     assert scores("a", route=("a",)) == {
         "tc": 1, "spd": 0, "kpa": 1, "kpa_released": 1, "ndtw": 1, "ndtw_released": 1
     }  # fmt: skip
-    beside = scores("ab", route=("a",))
-    assert (beside["kpa"], beside["kpa_released"]) == (1, 1), (
+    nearby_scores = scores("ab", route=("a",))
+    assert (nearby_scores["kpa"], nearby_scores["kpa_released"]) == (1, 1), (
         "no first step that could be wrong"
     )
 
@@ -162,16 +162,16 @@ def test_walks_scored_together_get_the_numbers_of_each() -> None:
         for way, to in walked
     ]
     found = scorer("street").score(DATASET, pairs)
-    wanted = [math.exp(-1 / 5), math.exp(-1 / 4), math.exp(-10 / 5)]
-    assert [one["ndtw"] for one in found] == pytest.approx(wanted)
+    expected = [math.exp(-1 / 5), math.exp(-1 / 4), math.exp(-10 / 5)]
+    assert [one["ndtw"] for one in found] == pytest.approx(expected)
     assert [(one["tc"], one["spd"]) for one in found] == [(1, 1), (1, 1), (0, 4)]
 
 
 def test_failed_and_unjudged_episodes() -> None:
     failed = Trajectory("1", {}, ended="failed", error="the model is gone")
     unjudged = Task(task().episode, Reference("1"))
-    whole = trajectory_from_places("1", list("abcde"), "panorama")
-    pairs = [(task(), failed), (unjudged, whole), (task(), whole)]
+    full = trajectory_from_places("1", list("abcde"), "panorama")
+    pairs = [(task(), failed), (unjudged, full), (task(), full)]
     first, second, third = scorer("street").score(DATASET, pairs)
     assert (first["tc"], first["spd"], first["kpa"]) == (0, 4, 0)
     assert second == {}
@@ -245,15 +245,15 @@ def test_gold_walks_the_route() -> None:
     oracle = GoldOracle(NoSettings(), Toolkit())
     assert oracle.sees_answer
     route = PathReference("1", ("a", "b", "c", "f"))
-    asked = Task(task().episode, route)
+    drawn_task = Task(task().episode, route)
     oracle.reveal(
-        route, here, lambda how: StreetTasks().plan(asked, here, "agent", how)
+        route, here, lambda how: StreetTasks().plan(drawn_task, here, "agent", how)
     )
-    asyncio.run(oracle.begin(asked.episode))
-    said = [
+    asyncio.run(oracle.begin(drawn_task.episode))
+    messages = [
         act(oracle, here.observe("agent"), here.action_space("agent")) for _ in range(6)
     ]
-    assert said == ["forward", "forward", "right", "forward", "stop", "stop"]
+    assert messages == ["forward", "forward", "right", "forward", "stop", "stop"]
 
 
 def test_what_cannot_be_walked_is_refused() -> None:
@@ -276,35 +276,35 @@ def test_forward_says_forward_39_times() -> None:
     agent = ForwardAgent(NoSettings(), Toolkit())
     here = world()
     asyncio.run(agent.begin(task().episode))
-    said = []
-    while "stop" not in said:
-        said.append(act(agent, here.observe("agent"), here.action_space("agent")))
+    messages = []
+    while "stop" not in messages:
+        messages.append(act(agent, here.observe("agent"), here.action_space("agent")))
         agent.on_feedback(
-            Decision(Action(said[-1])), here.step("agent", Action("stop"))
+            Decision(Action(messages[-1])), here.step("agent", Action("stop"))
         )
-    assert said == ["forward"] * 39 + ["stop"]
+    assert messages == ["forward"] * 39 + ["stop"]
 
 
 def test_indoors_forward_takes_the_way_closest_to_its_heading() -> None:
     agent = ForwardAgent(NoSettings(), Toolkit())
-    ways = (
+    neighbors = (
         Neighbor("north", 10, 0, 1),
         Neighbor("east", 95, 0, 1),
         Neighbor("south", 180, 0, 1),
     )
 
-    def said(heading: float) -> str:
-        seen = IndoorObservation("house", "here", heading, 0, ways)
+    def reply_of(heading: float) -> str:
+        seen = IndoorObservation("house", "here", heading, 0, neighbors)
         return act(agent, seen, ActionSpace(()))
 
-    assert said(350) == "goto[north]"
-    assert said(60) == "goto[east]"
-    assert said(275) == "stop", "the next way is 95 degrees off"
+    assert reply_of(350) == "goto[north]"
+    assert reply_of(60) == "goto[east]"
+    assert reply_of(275) == "stop", "the next way is 95 degrees off"
     for _ in range(5):
         agent.on_feedback(
             Decision(Action("forward")), world().step("agent", Action("forward"))
         )
-    assert said(350) == "stop", "five moves are enough"
+    assert reply_of(350) == "stop", "five moves are enough"
 
 
 def test_forward_knows_no_other_worlds() -> None:

@@ -21,24 +21,24 @@ def test_scores_come_out_as_they_went_in() -> None:
         {"sr": 0.0, "calls": 4},
         {"sr": 1.0, "calls": 0, "cost": 0.5},
     ]
-    told = Scores.of(given)
-    assert told.pairs() == [("", one) for one in given]
-    assert len(told) == 3
-    assert told.column("cost").tolist() == [0.25, 0.5]
+    score_table = Scores.of(given)
+    assert score_table.pairs() == [("", one) for one in given]
+    assert len(score_table) == 3
+    assert score_table.column("cost").tolist() == [0.25, 0.5]
 
 
 def test_a_total_is_known_where_every_episode_has_it() -> None:
-    told = Scores.of(
+    score_table = Scores.of(
         [{"calls": 3, "cost": 0.25, "steps": 2}, {"calls": 4, "steps": 2.5}]
     )
-    assert (told.total("calls"), type(told.total("calls"))) == (7, int)
-    assert (told.total("cost"), told.total("steps")) == (None, 4.5)
-    assert told.total("cost") is told.total("seconds") is None
+    assert (score_table.total("calls"), type(score_table.total("calls"))) == (7, int)
+    assert (score_table.total("cost"), score_table.total("steps")) == (None, 4.5)
+    assert score_table.total("cost") is score_table.total("seconds") is None
 
 
 def test_a_row_totals_what_its_episodes_have() -> None:
-    asked = [{"sr": 1.0, "calls": 3, "prompt_tokens": 70}, {"sr": 0.0, "calls": 1}]
-    row = summarize("r", asked, family="lamp", metrics=OWN, of=5)
+    rows = [{"sr": 1.0, "calls": 3, "prompt_tokens": 70}, {"sr": 0.0, "calls": 1}]
+    row = summarize("r", rows, family="lamp", metrics=OWN, of=5)
     assert row.totals == {"calls": 4, "prompt_tokens": None, "cost": None}
     assert (row.n, row.of, row.metrics) == (2, 5, OWN)
     # An oracle calls no model: of its cost nothing is to be known, and no wall time was told.
@@ -79,11 +79,13 @@ def row(name: str, **told: float) -> Row:
         (0.0, "0.0 s"),
     ],
 )
-def test_throughput_is_told_in_the_unit_that_has_digits(wall: float, rate: str) -> None:
+def test_throughput_is_reported_in_the_unit_that_has_digits(
+    wall: float, rate: str
+) -> None:
     timed = replace(row("r", sr=0.5), totals={"wall_seconds": wall})
     assert footnote([timed]).splitlines()[-1] == f"Total: {rate}."
-    nobody = replace(timed, n=0)
-    assert footnote([nobody]).splitlines()[-1] == f"Total: {wall:.1f} s."
+    no_one = replace(timed, n=0)
+    assert footnote([no_one]).splitlines()[-1] == f"Total: {wall:.1f} s."
 
 
 def test_what_was_spent_names_its_row_where_there_are_several() -> None:
@@ -148,11 +150,11 @@ def test_a_caveat_names_the_rows_that_not_all_share() -> None:
     assert "Upper bound (uses ground truth): c." in lines
 
 
-def test_trials_say_how_many_verdicts_were_told() -> None:
-    told = footnote([row("r", sr=0.5, trials=2.25, verdicts=1.5)])
+def test_trials_say_how_many_verdicts_were_reported() -> None:
+    text = footnote([row("r", sr=0.5, trials=2.25, verdicts=1.5)])
     none = footnote([row("r", sr=0.5, trials=2.0, verdicts=0.0), row("q", sr=0.5)])
-    assert "of which the last is scored; a judge revealed 1.5 outcomes." in told
-    assert "2.2 trials per episode" in told
+    assert "of which the last is scored; a judge revealed 1.5 outcomes." in text
+    assert "2.2 trials per episode" in text
     assert "r: 2.0 trials per episode, of which the last is scored; no judge." in none
 
 

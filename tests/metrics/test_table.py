@@ -53,14 +53,14 @@ def episode(sr: float, ne: float, cost: float | None = 0.01) -> dict[str, float]
 def rows() -> Sequence[Row]:
     """A run on a part of its split with failures, and one on all of it."""
     part = [episode(1, 0.5), episode(0, 6.5), episode(1, 2.0), episode(0, 5.0)]
-    whole = [episode(1, 0.0, cost=None)] * 1021
+    full = [episode(1, 0.0, cost=None)] * 1021
     split = {"dataset": "r2r:val_seen", "checksum": "3f2a9b7c11d0"}
     return [
         summarize(
             "navgpt-a1b2", part, family="indoor", of=1021, failed=2, wall_seconds=3.2,
             agent="navgpt", model="local:smollm2", **split,
         ),
-        summarize("oracle", whole, family="indoor", of=1021, agent="oracle", **split),
+        summarize("oracle", full, family="indoor", of=1021, agent="oracle", **split),
     ]  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def test_eighty_columns_show_fewer_and_say_which_are_missing(
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 160, 240])
-def test_no_line_is_wider_than_asked_for_and_no_metric_is_lost(
+def test_no_line_is_wider_than_requested_and_no_metric_is_lost(
     rows: Sequence[Row], width: int
 ) -> None:
     text = terminal(rows, width)
@@ -207,7 +207,9 @@ def test_a_metric_is_found_by_key() -> None:
         find(columns("indoor"), "splt")
 
 
-def test_pooled_seeds_clusters_and_caveats_are_told_wherever_a_row_is_written() -> None:
+def test_pooled_seeds_clusters_and_caveats_are_reported_wherever_a_row_is_written() -> (
+    None
+):
     row = summarize(
         "r", [episode(1, 0), episode(0, 5)], family="objectnav", of=9, dataset="d:val"
     )
@@ -304,7 +306,7 @@ def test_caveats_stand_in_every_form(rows: Sequence[Row]) -> None:
     )
 
 
-def test_what_a_run_cost_in_all_stands_beside_the_cost_of_an_episode(
+def test_what_a_run_cost_in_all_stands_next_to_the_cost_of_an_episode(
     rows: Sequence[Row],
 ) -> None:
     text = render(rows, "markdown")
@@ -345,7 +347,7 @@ def test_where_nothing_has_an_interval_the_table_says_why() -> None:
     assert "nterval" not in terminal([none])
 
 
-def test_intervals_of_paths_are_said_to_hold_for_these_scenes() -> None:
+def test_intervals_of_paths_are_stated_to_hold_for_these_scenes() -> None:
     scores = [{"sr": float(n % 2)} for n in range(4)]
     row = summarize("r", scores, family="indoor", of=4)
     note = "Intervals hold for these scenes; --cluster scene: for new ones."

@@ -25,7 +25,7 @@ from wayword.models.middleware.prices import Price
 from wayword.models.scripted import ScriptedModel
 
 
-def begun(account: Account) -> Context:
+def started_episode(account: Account) -> Context:
     """An episode under way, in a context of its own."""
     context = copy_context()
     context.run(account.begin)
@@ -34,7 +34,7 @@ def begun(account: Account) -> Context:
 
 def played(account: Account, tokens: int, whole: bool = True) -> None:
     """An episode that took so many tokens and ended."""
-    episode = begun(account)
+    episode = started_episode(account)
     episode.run(account.pay, tokens, 0.0)
     episode.run(account.end, whole)
 
@@ -76,7 +76,7 @@ def test_a_limit_is_reached_at_its_last_token_and_later_calls_were_under_way() -
         account.check()
 
 
-def test_a_limit_is_told_in_its_own_unit() -> None:
+def test_a_limit_is_reported_in_its_own_unit() -> None:
     both = Account(max_tokens=1000, max_dollars=0.005)
     both.pay(10, 0.006)
     with pytest.raises(
@@ -91,7 +91,7 @@ def test_a_limit_is_told_in_its_own_unit() -> None:
         dear.check()
 
 
-def test_what_whole_episodes_took_is_expected_of_the_next() -> None:
+def test_what_complete_episodes_took_is_expected_of_the_next() -> None:
     account = Account(max_tokens=100)
     assert account.estimate.ended == []
     played(account, 30)
@@ -112,20 +112,20 @@ def test_no_episode_begins_that_the_rest_would_not_finish() -> None:
     account = Account(max_tokens=100)
     played(account, 10)
     played(account, 30)
-    third = begun(account)
+    third = started_episode(account)
     third.run(account.pay, 5, 0.0)
     # 45 are spent, 20 more are owed to the third, and 25 to the fourth: 90 in all.
-    fourth = begun(account)
+    fourth = started_episode(account)
     with pytest.raises(
         BudgetExhausted, match="100 tokens does not cover another episode"
     ):
-        begun(account)  # it would be 115
+        started_episode(account)  # it would be 115
     # More than was kept: nothing is owed to it, nor by it
     fourth.run(account.pay, 40, 0.0)
     third.run(account.end, True)
     assert account.estimate.ended == pytest.approx([0.05, 0.1, 0.3])
     with pytest.raises(BudgetExhausted):
-        begun(account)  # 85 are spent, and 18.75 would be kept
+        started_episode(account)  # 85 are spent, and 18.75 would be kept
 
 
 @pytest.mark.parametrize(("spent", "fits"), [(54, True), (55, False)])
@@ -136,17 +136,17 @@ def test_an_episode_that_just_fits_begins(spent: int, fits: bool) -> None:
     played(account, 8)
     played(account, spent - 16, whole=False)
     if fits:
-        begun(account)
+        started_episode(account)
     else:
         with pytest.raises(BudgetExhausted, match="does not cover"):
-            begun(account)
+            started_episode(account)
 
 
 def test_no_episode_begins_once_all_is_spent() -> None:
     account = Account(max_tokens=10)
     account.pay(10, None)
     with pytest.raises(BudgetExhausted, match="is spent"):
-        begun(account)
+        started_episode(account)
 
 
 async def call_of(account: Account) -> Call:
@@ -171,7 +171,7 @@ async def _admitted(account: Account, episodes: Sequence[Context]) -> int:
 
 def test_without_a_limit_of_turns_the_one_that_took_most_may_be_at_its_half() -> None:
     account = Account(max_tokens=100)
-    episodes = [begun(account) for _ in range(3)]
+    episodes = [started_episode(account) for _ in range(3)]
     episodes[0].run(account.pay, 20, 0.0)
     # Each may take 40: 20 are spent, 20 + 40 owed, and 40 more do not fit.
     assert asyncio.run(_admitted(account, episodes[1:])) == 1
@@ -181,7 +181,7 @@ def test_before_any_has_ended_an_episode_may_take_all_its_turns() -> None:
     """Ten turns at the mean of those so far, and four times that more while one is known."""
     account = Account(max_tokens=100_000)
     account.estimate.limit = 10
-    episodes = [begun(account) for _ in range(11)]
+    episodes = [started_episode(account) for _ in range(11)]
     episodes[0].run(account.pay, 400, 0.0)
     episodes[0].run(account.stepped)
     # 20,000 an episode, 18,000 of the first one's left: four more fit, less what is spent
@@ -201,7 +201,7 @@ def test_what_nine_of_ten_episodes_need_is_known_after_nine() -> None:
     account = Account(max_tokens=1000)
     account.estimate.limit = 10
     for tokens in range(10, 19):
-        episode = begun(account)
+        episode = started_episode(account)
         for _ in range(5):
             episode.run(account.pay, tokens / 5, 0.0)
             episode.run(account.stepped)
@@ -224,9 +224,9 @@ def test_an_episode_that_waits_to_begin_is_refused_once_the_rest_would_not_finis
 ):
     account = Account(max_tokens=100)
     account.estimate.limit = 10
-    first = begun(account)
-    second = begun(account)
-    third = begun(account)
+    first = started_episode(account)
+    second = started_episode(account)
+    third = started_episode(account)
     first.run(account.pay, 10, 0.0)
 
     async def run() -> None:
@@ -247,8 +247,8 @@ def test_an_episode_that_waits_to_begin_is_refused_once_the_rest_would_not_finis
 
 def test_an_episode_s_calls_are_its_own() -> None:
     account = Account(max_tokens=100)
-    first = begun(account)
-    second = begun(account)
+    first = started_episode(account)
+    second = started_episode(account)
     for episode, tokens in ((first, 20), (second, 5), (first, 20)):
         episode.run(account.pay, tokens, 0.0)
     shares = [episode.run(EPISODE.get).share for episode in (first, second)]  # type: ignore[union-attr]
@@ -270,7 +270,9 @@ async def _settle() -> None:
 
 
 @pytest.mark.parametrize("limit", [{"max_tokens": 10}, {"max_dollars": 1.0}])
-def test_beside_a_call_of_unknown_cost_no_other_is_made(limit: dict[str, int]) -> None:
+def test_alongside_a_call_of_unknown_cost_no_other_is_made(
+    limit: dict[str, int],
+) -> None:
     account = Account(**limit)
 
     async def run() -> None:
@@ -310,8 +312,8 @@ def test_a_call_is_as_expensive_as_its_requests_together(requests: list[int]) ->
 
 def test_of_calls_that_wait_the_oldest_episode_s_goes_first() -> None:
     account = Account(max_tokens=100)
-    first = begun(account)
-    second = begun(account)
+    first = started_episode(account)
+    second = started_episode(account)
 
     async def run() -> None:
         first_call = await call_of(account)
@@ -335,8 +337,8 @@ def test_a_younger_episode_waits_while_an_older_one_needs_what_is_left() -> None
     # the second would need 50.
     account = Account(max_tokens=100)
     account.expect([(40, 0.0)])
-    first = begun(account)
-    second = begun(account)
+    first = started_episode(account)
+    second = started_episode(account)
     first.run(account.pay, 30, 0.0)
     account.pay(25, 0.0)
 
@@ -375,7 +377,7 @@ class Listed:
         return totals.tokens
 
 
-def test_what_is_spent_and_asked_again_is_reported_as_it_happens() -> None:
+def test_what_is_spent_and_queried_again_is_reported_as_it_happens() -> None:
     again: list[int] = []
     account = Account(ledger=(ledger := Listed()), on_retried=again.append)
     account.pay(7, None)
@@ -542,7 +544,7 @@ def test_a_lost_answer_s_usage_and_cost_are_those_in_the_ledger() -> None:
     assert account.tokens == 9 * 85 + error.billed.prompt + error.billed.completion
 
 
-def test_a_model_that_announces_nothing_is_reserved_for_as_a_whole() -> None:
+def test_a_model_that_announces_nothing_is_reserved_for_in_full() -> None:
     server = Server(Usage(5, 5), None, announces=False)
     account = Account()
     answer, stopped = paid(server, account, n=2, calls=2)

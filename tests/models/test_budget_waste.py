@@ -83,7 +83,7 @@ def spent(lengths: str, costs: str, worth: int, concurrency: int, seed: int) -> 
     async def work() -> None:
         for episode in queue:
             taken = 0
-            whole = False
+            is_full = False
             try:
                 account.begin()
                 for tokens in episode:
@@ -93,13 +93,13 @@ def spent(lengths: str, costs: str, worth: int, concurrency: int, seed: int) -> 
                     account.stepped()
                     for _ in range(rng.randint(0, 2)):
                         await asyncio.sleep(0)
-                whole = True
+                is_full = True
             except BudgetExhausted:
                 queue.__init__(())  # type: ignore[misc]
                 return
             finally:
-                bills[whole] += taken
-                account.end(whole)
+                bills[is_full] += taken
+                account.end(is_full)
             await asyncio.sleep(0)
 
     async def go() -> None:

@@ -67,19 +67,19 @@ async def _texts(model: Model, *questions: tuple[object, Sampling]) -> list[str]
 
 def test_each_part_of_a_call_is_part_of_its_key() -> None:
     image = Image(b"1", "image/png")
-    said = Message("user", "go on", (image,))
+    message = Message("user", "go on", (image,))
     before = Message("system", "be brief")
     prompts: list[Prompt] = [
         "go on",
-        [before, said],
-        [said, before],
-        [before, said, said],
-        [before, replace(said, role="assistant")],
-        [before, replace(said, content="go")],
-        [before, replace(said, images=())],
-        [before, replace(said, images=(image, image))],
-        [before, replace(said, images=(replace(image, data=b"2"),))],
-        [before, replace(said, images=(replace(image, media_type="image/jpeg"),))],
+        [before, message],
+        [message, before],
+        [before, message, message],
+        [before, replace(message, role="assistant")],
+        [before, replace(message, content="go")],
+        [before, replace(message, images=())],
+        [before, replace(message, images=(image, image))],
+        [before, replace(message, images=(replace(image, data=b"2"),))],
+        [before, replace(message, images=(replace(image, media_type="image/jpeg"),))],
     ]
     others = {
         "max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "n": 3, "stop": ("x",), "seed": 4,
@@ -97,7 +97,7 @@ def test_each_part_of_a_call_is_part_of_its_key() -> None:
     assert len(keys) == len(set(keys))
 
 
-def test_equal_questions_are_asked_once_and_different_ones_are_told_apart(
+def test_equal_questions_are_queried_once_and_different_ones_are_distinguished(
     tmp_path: Path,
 ) -> None:
     model = CachedModel(_counting(), AnswerCache(tmp_path / "sub" / "c.db"))
@@ -105,9 +105,9 @@ def test_equal_questions_are_asked_once_and_different_ones_are_told_apart(
     other = [Message("user", "x", (Image(b"2"),))]
     cold = Sampling()
     seeded = Sampling(temperature=1.0, seed=1)
-    asked = [("x", cold), ("x", cold), ("y", cold), ("x", seeded), ("x", seeded)]
-    asked += [(picture, cold), (other, cold), (picture, cold)]  # type: ignore[list-item]
-    assert asyncio.run(_texts(model, *asked)) == [
+    requests = [("x", cold), ("x", cold), ("y", cold), ("x", seeded), ("x", seeded)]
+    requests += [(picture, cold), (other, cold), (picture, cold)]  # type: ignore[list-item]
+    assert asyncio.run(_texts(model, *requests)) == [
         "0",
         "0",
         "1",
@@ -128,7 +128,7 @@ def test_answers_of_chance_are_numbered_and_come_back_in_order(tmp_path: Path) -
 
 
 def test_everything_about_an_answer_survives(tmp_path: Path) -> None:
-    whole = Completion(
+    full = Completion(
         texts=("ä", "b"),
         finish=("stop", "length"),
         usage=Usage(3, 2, 1),
@@ -136,7 +136,7 @@ def test_everything_about_an_answer_survives(tmp_path: Path) -> None:
         cost=0.25,
         seconds=9.0,
     )
-    inner = ScriptedModel(answers=[whole, "right"])
+    inner = ScriptedModel(answers=[full, "right"])
     model = CachedModel(inner, AnswerCache(tmp_path / "c.db"))
 
     async def twice() -> None:
@@ -145,9 +145,9 @@ def test_everything_about_an_answer_survives(tmp_path: Path) -> None:
             assert (found.texts, found.finish, found.usage) == (
                 ("ä", "b"),
                 ("stop", "length"),
-                whole.usage,
+                full.usage,
             )
-            assert found.logprobs == whole.logprobs
+            assert found.logprobs == full.logprobs
             assert (found.cached, found.cost) == (
                 (True, 0.0) if cached else (False, 0.25)
             )
@@ -174,8 +174,8 @@ def test_equal_questions_in_the_air_become_one(tmp_path: Path) -> None:
     model = CachedModel(ScriptedModel(answers=slow), AnswerCache(tmp_path / "c.db"))
 
     async def many() -> None:
-        asked = (model.complete(str(i % 5), Sampling()) for i in range(100))
-        found = await asyncio.gather(*asked)
+        requests = (model.complete(str(i % 5), Sampling()) for i in range(100))
+        found = await asyncio.gather(*requests)
         assert [answer.text for answer in found] == [str(i % 5) for i in range(100)]
         await model.aclose()
 
@@ -183,7 +183,7 @@ def test_equal_questions_in_the_air_become_one(tmp_path: Path) -> None:
     assert calls == 5
 
 
-class Told(Model):
+class CountingModel(Model):
     """Gives one answer to everything, and counts."""
 
     name = "told:1"
@@ -216,10 +216,10 @@ class Told(Model):
         (("",), ("error",), False),
     ],
 )
-def test_an_answer_that_may_be_a_bad_moment_is_asked_for_again(
+def test_an_answer_that_may_be_a_bad_moment_is_requested_again(
     tmp_path: Path, texts: tuple[str, ...], finish: tuple[str, ...], kept: bool
 ) -> None:
-    inner = Told(Completion(texts, finish))
+    inner = CountingModel(Completion(texts, finish))
     model = CachedModel(inner, AnswerCache(tmp_path / "c.db"))
 
     async def twice() -> None:
@@ -295,7 +295,7 @@ def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
         "null",
     ],
 )
-def test_a_broken_row_is_asked_again_and_mended(tmp_path: Path, value: str) -> None:
+def test_a_broken_row_is_queried_again_and_mended(tmp_path: Path, value: str) -> None:
     path = tmp_path / "c.db"
     asyncio.run(_texts(CachedModel(_counting(), AnswerCache(path)), ("x", Sampling())))
     with sqlite3.connect(path) as db:
@@ -316,8 +316,8 @@ def test_a_file_that_breaks_later_stops_no_run(tmp_path: Path) -> None:
     model = CachedModel(_counting(), cache)
     cache._db.execute("DROP TABLE answers")
     cache._db.execute("DROP TABLE claims")
-    asked = [("x", Sampling()), ("y", Sampling()), ("x", Sampling())]
-    assert asyncio.run(_texts(model, *asked)) == ["0", "1", "2"]
+    requests = [("x", Sampling()), ("y", Sampling()), ("x", Sampling())]
+    assert asyncio.run(_texts(model, *requests)) == ["0", "1", "2"]
     assert len(model.warnings) == 2
     assert any(
         "could not store an answer (no such table" in line for line in model.warnings

@@ -43,7 +43,7 @@ ACTION = {
 JSON = Sampling(json_schema=ACTION)
 
 
-def asked(
+def ask_cascade(
     answer: str | Completion | list[str], sampling: Sampling = JSON, **rules: Any
 ) -> tuple[Completion, int]:
     """What a cascade answers whose small model says this, and how often the large one is asked."""
@@ -86,16 +86,16 @@ def sure(text: str, pieces: list[tuple[str, float, float]]) -> Completion:
 def test_an_answer_that_is_not_of_its_form_goes_to_the_large_model(
     text: str, large: int
 ) -> None:
-    answer, calls = asked(text)
+    answer, calls = ask_cascade(text)
     assert (calls, answer.answered_by) == (large, "large" if large else "small")
 
 
 def test_options_and_cut_answers() -> None:
     bound = Sampling(choices=("left", "right"))
-    assert asked("left", bound)[1] == 0
-    assert asked("left or right", bound)[1] == 1
-    assert asked("words", Sampling())[1] == 0
-    assert asked(Completion(("words",), ("length",)), Sampling())[1] == 1
+    assert ask_cascade("left", bound)[1] == 0
+    assert ask_cascade("left or right", bound)[1] == 1
+    assert ask_cascade("words", Sampling())[1] == 0
+    assert ask_cascade(Completion(("words",), ("length",)), Sampling())[1] == 1
 
 
 @pytest.mark.parametrize(("lead", "large"), [(0.2, 1), (0.4, 0)])
@@ -106,7 +106,7 @@ def test_the_margin_is_that_of_the_decision_alone(lead: float, large: int) -> No
         ("a", 0.3, 0.29),
         ('", "action": "', 1.0, 1e-9),
     ]
-    _, calls = asked(
+    _, calls = ask_cascade(
         sure(text, [*unsure_thought, ("go", 0.5, 0.5 - lead), ('"}', 1.0, 1e-9)])
     )
     assert calls == large
@@ -115,7 +115,7 @@ def test_the_margin_is_that_of_the_decision_alone(lead: float, large: int) -> No
         ("Action: ", 1.0, 1e-9),
         ("go", 0.5, 0.5 - lead),
     ]
-    assert asked(sure("Thought: a\nAction: go", lines), Sampling())[1] == large
+    assert ask_cascade(sure("Thought: a\nAction: go", lines), Sampling())[1] == large
 
 
 def test_a_small_model_without_probabilities_is_named() -> None:
@@ -139,14 +139,16 @@ def test_a_small_model_without_probabilities_is_named() -> None:
 def test_samples_that_disagree_go_to_the_large_model(
     actions: str, agreement: float, large: int
 ) -> None:
-    said: Any = [
+    messages: Any = [
         json.dumps({"thought": f"{n}", "action": a})
         for n, a in enumerate(actions.split())
     ]
-    answer, calls = asked(said, samples=3, agreement=agreement)
+    answer, calls = ask_cascade(messages, samples=3, agreement=agreement)
     assert calls == large
     if not large:
-        assert answer.texts == (said[0],), "one answer, of the most frequent decision"
+        assert answer.texts == (messages[0],), (
+            "one answer, of the most frequent decision"
+        )
 
 
 def ranking(first: float, second: float, **more: Any) -> Choice:

@@ -100,7 +100,7 @@ def server() -> Iterator[ThreadingHTTPServer]:
     thread.join()
 
 
-def test_only_a_server_with_a_trusted_certificate_is_asked(
+def test_only_a_server_with_a_trusted_certificate_is_queried(
     server: ThreadingHTTPServer, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -146,7 +146,7 @@ def test_a_connection_is_used_again_and_left_without_a_word(
 def test_the_proxy_of_the_environment_is_used_but_not_for_hosts_without(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with serving(lambda *asked: (200, chat("by proxy"))) as proxy:
+    with serving(lambda *requests: (200, chat("by proxy"))) as proxy:
         monkeypatch.setenv("http_proxy", proxy.address.removesuffix("/v1"))
         monkeypatch.setenv("no_proxy", "127.0.0.1")
         far = "http://model.invalid/v1"
@@ -189,8 +189,8 @@ def test_an_address_that_is_none_is_not_tried_again() -> None:
 
 
 def test_a_connection_error_without_words_is_named_by_its_kind() -> None:
-    told = model_error(ConnectionResetError(), "http://here/v1")
-    assert str(told) == "no connection to http://here/v1: ConnectionResetError"
+    error = model_error(ConnectionResetError(), "http://here/v1")
+    assert str(error) == "no connection to http://here/v1: ConnectionResetError"
 
 
 def _model(address: str) -> OpenAIModel:

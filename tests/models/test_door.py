@@ -16,11 +16,11 @@ from wayword.models.parts.llamacpp import local_proxy
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[tuple[int, Loopback]]:
-    told: list[str] = []
+    messages: list[str] = []
 
     def answer(route: str, body: object, headers: dict[str, str]) -> tuple[int, object]:
-        told.append(headers["authorization"])
-        return 200, chat(f"{route} {told[-1]}")
+        messages.append(headers["authorization"])
+        return 200, chat(f"{route} {messages[-1]}")
 
     with serving(answer, models={"data": []}) as inner:
         app = local_proxy(inner.address.removesuffix("/v1"), "k3y")

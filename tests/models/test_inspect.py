@@ -37,11 +37,11 @@ def test_the_mock_provider_answers_picks_and_is_cut() -> None:
         made._model = get_model("mockllm/model", custom_outputs=outputs)
         return made
 
-    told = asyncio.run(
+    result = asyncio.run(
         answering("go left; and on").complete(HELLO, Sampling(stop=(";",)))
     )
-    assert (told.text, told.finish) == ("go left", ("stop",))
-    assert told.usage.prompt > 0
+    assert (result.text, result.finish) == ("go left", ("stop",))
+    assert result.usage.prompt > 0
     choice = asyncio.run(answering("**Left.**").choose(HELLO, ("left", "right")))
     assert (choice.best, choice.picked) == ("left", True)
     several = asyncio.run(answering("a", "b").complete(HELLO, Sampling(1.0, n=2)))

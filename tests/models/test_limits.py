@@ -227,7 +227,7 @@ def test_a_price_without_parts_is_compared_at_what_they_cost() -> None:
     assert plain.higher(cheap) == Price(2.0, 8.0, cached=2.0, write_hour=4.0)
 
 
-@pytest.mark.parametrize("asked", [1.0, 59.0, 61.0, 300.0])
-def test_a_server_is_given_the_time_that_it_asks_for(asked: float) -> None:
-    wait = RetryPolicy(patience=600.0).wait(0, asked)
-    assert asked <= wait <= asked + 0.5
+@pytest.mark.parametrize("query", [1.0, 59.0, 61.0, 300.0])
+def test_a_server_is_given_the_time_that_it_asks_for(query: float) -> None:
+    wait = RetryPolicy(patience=600.0).wait(0, query)
+    assert query <= wait <= query + 0.5

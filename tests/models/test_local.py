@@ -57,10 +57,10 @@ def test_prefixes_survive_more_episodes_than_slots(smollm2: LocalModel) -> None:
     async def together() -> tuple[int, int]:
         read = longest = 0
         for i in range(1, 6):
-            asked = [
+            requests = [
                 smollm2.complete(_walk(episode, i), once) for episode in range(10, 17)
             ]
-            usages = [answer.usage for answer in await asyncio.gather(*asked)]
+            usages = [answer.usage for answer in await asyncio.gather(*requests)]
             read += sum(usage.prompt - usage.reused for usage in usages)
             longest = sum(usage.prompt for usage in usages)
         return read, longest
@@ -110,8 +110,8 @@ def test_choose_probabilities_of_all_next_words_stay_below_one(
 
 
 def test_choose_after_a_conversation(smollm2: LocalModel) -> None:
-    asked = [user("Is the sky blue or green? Answer with one word.")]
-    choice = asyncio.run(smollm2.choose(asked, ["Blue", "Xylophone"]))
+    prompt = [user("Is the sky blue or green? Answer with one word.")]
+    choice = asyncio.run(smollm2.choose(prompt, ["Blue", "Xylophone"]))
     assert choice.best == "Blue"
 
 
@@ -271,7 +271,7 @@ def test_a_server_that_is_ended_at_once_ends(weights: Path) -> None:
             assert address.startswith("http://127.0.0.1:")
 
 
-def test_a_taken_port_is_said(weights: Path) -> None:
+def test_a_taken_port_is_stated(weights: Path) -> None:
     with serve(weights) as address:
         port = int(address.split(":")[2].split("/")[0])
         with (

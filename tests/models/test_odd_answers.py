@@ -155,7 +155,7 @@ def test_an_answer_may_not_be_larger_than_a_megabyte() -> None:
     )  # by its tokens, not its bytes
 
 
-def test_the_deadline_is_for_the_whole_call() -> None:
+def test_the_deadline_is_for_the_full_call() -> None:
     """A server that sends a byte now and then would never run into a limit a read."""
 
     async def go() -> None:
@@ -254,16 +254,16 @@ def test_reasoning_and_picks_survive_the_cache_and_the_run_folder(
 ) -> None:
     from wayword.core.trajectory import ModelCall, Trajectory
 
-    whole = Completion(
+    full = Completion(
         ("a",), ("stop",), Usage(9, 8, 0, 7, True), reasoning=("because",)
     )
     picked = Choice(("a", "b"), (0.0, -1000.0), Usage(1, 1), picked=True)
-    calls = [ModelCall("main", "x", whole, Sampling()), ModelCall("main", "y", picked)]
-    told = Trajectory("e", {}, opening_calls=calls)
-    assert from_json(json.loads(json.dumps(to_json(told)))) == told
+    calls = [ModelCall("main", "x", full, Sampling()), ModelCall("main", "y", picked)]
+    trajectory = Trajectory("e", {}, opening_calls=calls)
+    assert from_json(json.loads(json.dumps(to_json(trajectory)))) == trajectory
 
     async def again() -> Completion:
-        model = wrap(ScriptedModel(answers=[whole]), Options(cache=tmp_path / "c.db"))
+        model = wrap(ScriptedModel(answers=[full]), Options(cache=tmp_path / "c.db"))
         await model.complete("x", Sampling())
         kept = await model.complete("x", Sampling())
         await model.aclose()
@@ -273,27 +273,27 @@ def test_reasoning_and_picks_survive_the_cache_and_the_run_folder(
     assert (kept.cached, kept.reasoning, kept.usage) == (
         True,
         ("because",),
-        whole.usage,
+        full.usage,
     )
 
 
-def test_the_window_is_known_by_name_or_asked_of_the_server() -> None:
+def test_the_window_is_known_by_name_or_queried_of_the_server() -> None:
     assert (
         OpenAIModel("gpt-4o", OpenAIModel.Settings("http://127.0.0.1:1/v1")).window
         == 128000
     )
 
-    async def asked() -> int:
-        told = {
+    async def request_of() -> int:
+        texts_by_key = {
             "data": [
                 {"id": "m", "max_model_len": 1234},
                 {"id": "n", "max_model_len": 9},
             ]
         }
-        with serving(lambda *_: (500, {}), told) as server:
+        with serving(lambda *_: (500, {}), texts_by_key) as server:
             model = wrap(OpenAIModel("m", OpenAIModel.Settings(server.address)))
             await model.prepare()
             await model.aclose()
             return model.window
 
-    assert asyncio.run(asked()) == 1234
+    assert asyncio.run(request_of()) == 1234

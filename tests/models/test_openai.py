@@ -30,7 +30,7 @@ from wayword.models.servers.connection import retry_after
 HELLO = [user("hello")]
 
 
-def said(*texts: str, **more: Any) -> dict[str, Any]:
+def chat_answer(*texts: str, **more: Any) -> dict[str, Any]:
     """A chat answer."""
     choices = [
         {
@@ -63,7 +63,7 @@ def listed(**tokens: float) -> dict[str, Any]:
     return {"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}
 
 
-class Asked(Model):
+class ServedModel(Model):
     """One call against a fake server: the answer or error, and what the server saw."""
 
     def __init__(self, serving: Any, *replies: Any, **settings: object) -> None:
@@ -95,7 +95,7 @@ class Asked(Model):
 
 
 def test_a_conversation_with_a_picture(serving: Any, reply: Any) -> None:
-    asked = Asked(serving, reply(said("hi")))
+    model = ServedModel(serving, reply(chat_answer("hi")))
     prompt = [
         system("be brief"),
         Message("user", "what?", (Image(b"png", "image/png"),)),
@@ -103,28 +103,28 @@ def test_a_conversation_with_a_picture(serving: Any, reply: Any) -> None:
     sampling = Sampling(
         temperature=0.5, top_p=0.9, max_tokens=7, stop=("\n",), seed=3, logprobs=2
     )
-    answer = asked.complete(prompt, sampling)
+    answer = model.complete(prompt, sampling)
     assert (answer.text, answer.finish, answer.usage) == (
         "hi",
         ("stop",),
         Usage(10, 2, 4),
     )
-    body = asked.server.asked[0]
-    assert asked.server.routes == ["/v1/chat/completions"]
+    body = model.server.asked[0]
+    assert model.server.routes == ["/v1/chat/completions"]
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}}
     assert body["messages"] == [
         {"role": "system", "content": "be brief"},
         {"role": "user", "content": [{"type": "text", "text": "what?"}, picture]},
     ]
-    wanted = {
+    limit = {
         "model": "m",
         "temperature": 0.5,
         "top_p": 0.9,
         "max_tokens": 7,
         "stop": ["\n"],
     }
-    wanted |= {"seed": 3, "logprobs": True, "top_logprobs": 2}
-    assert {name: body[name] for name in wanted} == wanted
+    limit |= {"seed": 3, "logprobs": True, "top_logprobs": 2}
+    assert {name: body[name] for name in limit} == limit
     assert "n" not in body
 
 
@@ -142,44 +142,49 @@ def test_a_conversation_with_a_picture(serving: Any, reply: Any) -> None:
 def test_an_answer_says_what_of_its_sampling_was_not_sent(
     serving: Any, reply: Any, settings: dict[str, Any], unsent: tuple[str, ...]
 ) -> None:
-    asked = Asked(serving, reply(said("{}")), **settings)
+    model = ServedModel(serving, reply(chat_answer("{}")), **settings)
     schema = {"type": "object", "properties": {}}
     sampling = Sampling(top_p=0.9, seed=3, stop=("\n",), json_schema=schema)
-    assert asked.complete([user("x")], sampling).unsent == unsent
+    assert model.complete([user("x")], sampling).unsent == unsent
 
 
 def test_raw_text_goes_to_the_completions_route(serving: Any, reply: Any) -> None:
-    asked = Asked(serving, reply(listed(_left=-0.5, _right=-1.5)))
-    answer = asked.complete("go", Sampling(logprobs=2))
-    assert asked.server.routes == ["/v1/completions"]
-    assert asked.server.asked[0]["prompt"] == "go"
+    model = ServedModel(serving, reply(listed(_left=-0.5, _right=-1.5)))
+    answer = model.complete("go", Sampling(logprobs=2))
+    assert model.server.routes == ["/v1/completions"]
+    assert model.server.asked[0]["prompt"] == "go"
     assert answer.text == " left"
     assert answer.logprobs[0].alternatives == {" left": -0.5, " right": -1.5}
 
 
-def test_a_server_that_ignores_n_is_asked_again(serving: Any, reply: Any) -> None:
-    asked = Asked(serving, reply(said("a")), reply(said("b")), reply(said("c")))
-    answer = asked.complete(sampling=Sampling(n=3, seed=5, temperature=1.0))
+def test_a_server_that_ignores_n_is_queried_again(serving: Any, reply: Any) -> None:
+    model = ServedModel(
+        serving,
+        reply(chat_answer("a")),
+        reply(chat_answer("b")),
+        reply(chat_answer("c")),
+    )
+    answer = model.complete(sampling=Sampling(n=3, seed=5, temperature=1.0))
     assert sorted(answer.texts) == ["a", "b", "c"]
-    assert [body.get("n") for body in asked.server.asked] == [3, None, None]
-    assert sorted(body["seed"] for body in asked.server.asked) == [5, 6, 7]
+    assert [body.get("n") for body in model.server.asked] == [3, None, None]
+    assert sorted(body["seed"] for body in model.server.asked) == [5, 6, 7]
     assert answer.usage == Usage(30, 6, 12)
 
 
 def test_n_samples_from_one_answer(serving: Any, reply: Any) -> None:
-    asked = Asked(serving, reply(said("a", "b")))
-    assert asked.complete(sampling=Sampling(n=2, temperature=1.0)).texts == ("a", "b")
-    assert len(asked.server.asked) == 1
+    model = ServedModel(serving, reply(chat_answer("a", "b")))
+    assert model.complete(sampling=Sampling(n=2, temperature=1.0)).texts == ("a", "b")
+    assert len(model.server.asked) == 1
 
 
 def test_choices_are_wrapped_in_json_and_unwrapped(serving: Any, reply: Any) -> None:
-    asked = Asked(serving, reply(said('{"answer": "go left"}')))
+    model = ServedModel(serving, reply(chat_answer('{"answer": "go left"}')))
     assert (
-        asked.complete(sampling=Sampling(choices=("go left", "stop"))).text == "go left"
+        model.complete(sampling=Sampling(choices=("go left", "stop"))).text == "go left"
     )
-    wanted = asked.server.asked[0]["response_format"]["json_schema"]
-    assert wanted["strict"] is True
-    assert wanted["schema"]["properties"] == {
+    expected = model.server.asked[0]["response_format"]["json_schema"]
+    assert expected["strict"] is True
+    assert expected["schema"]["properties"] == {
         "answer": {"type": "string", "enum": ["go left", "stop"]}
     }
 
@@ -187,8 +192,8 @@ def test_choices_are_wrapped_in_json_and_unwrapped(serving: Any, reply: Any) -> 
 def test_an_answer_that_breaks_the_wrapping_is_handed_on(
     serving: Any, reply: Any
 ) -> None:
-    asked = Asked(serving, reply(said("I think left")))
-    assert asked.complete(sampling=Sampling(choices=("left",))).text == "I think left"
+    model = ServedModel(serving, reply(chat_answer("I think left")))
+    assert model.complete(sampling=Sampling(choices=("left",))).text == "I think left"
 
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -235,9 +240,9 @@ def test_each_dialect_asks_in_its_own_way(
     field: str,
     value: object,
 ) -> None:
-    asked = Asked(serving, reply(said("a")), dialect=dialect)
-    asked.complete(sampling=sampling)
-    assert asked.server.asked[0][field] == value
+    model = ServedModel(serving, reply(chat_answer("a")), dialect=dialect)
+    model.complete(sampling=sampling)
+    assert model.server.asked[0][field] == value
 
 
 def test_what_a_dialect_cannot_say_is_an_error_and_not_left_out(
@@ -247,19 +252,23 @@ def test_what_a_dialect_cannot_say_is_an_error_and_not_left_out(
         ("raw", Sampling(choices=("a",))),
         (HELLO, Sampling(grammar="x")),
     ):
-        asked = Asked(serving, reply(said("a")), text_as="completion")
+        model = ServedModel(serving, reply(chat_answer("a")), text_as="completion")
         with pytest.raises(ModelError, match="setting 'dialect'"):
-            asked.complete(prompt, sampling)
-        assert asked.server.asked == []
+            model.complete(prompt, sampling)
+        assert model.server.asked == []
 
 
 def test_fields_can_be_left_out_and_added(serving: Any, reply: Any) -> None:
     extra = {"reasoning_effort": "low"}
-    asked = Asked(
-        serving, reply(said("a")), omit=["temperature"], extra=extra, text_as="message"
+    model = ServedModel(
+        serving,
+        reply(chat_answer("a")),
+        omit=["temperature"],
+        extra=extra,
+        text_as="message",
     )
-    asked.complete("raw")
-    body = asked.server.asked[0]
+    model.complete("raw")
+    body = model.server.asked[0]
     assert "temperature" not in body
     assert body["reasoning_effort"] == "low"
     (message,) = body["messages"]
@@ -272,23 +281,23 @@ def test_the_key_comes_from_the_environment(
     serving: Any, reply: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_KEY", "k123")
-    asked = Asked(serving, reply(said("a")), key_env="MY_KEY")
-    asked.complete()
-    assert asked.server.keys == ["bearer k123"]
+    model = ServedModel(serving, reply(chat_answer("a")), key_env="MY_KEY")
+    model.complete()
+    assert model.server.keys == ["bearer k123"]
 
 
 def test_choose_follows_options_of_several_tokens(serving: Any, reply: Any) -> None:
-    asked = Asked(
+    model = ServedModel(
         serving,
         reply(listed(_turn=-0.25, _left=-2.0, _le=-9.0, x=-8.0)),
         reply(listed(_around=-0.5, _back=-1.0)),
     )
-    choice = asked.choose("5. ", ["left", "turn around", "turn back", "zigzag"])
+    choice = model.choose("5. ", ["left", "turn around", "turn back", "zigzag"])
     # what is not listed gets the lowest listed value: its upper bound
     assert choice.logprobs == pytest.approx((-2.0, -0.75, -1.25, -9.0))
     assert choice.logprobs[-1] < -9.0
     assert choice.best == "turn around"
-    assert [body["prompt"] for body in asked.server.asked] == ["5.", "5. turn"]
+    assert [body["prompt"] for body in model.server.asked] == ["5.", "5. turn"]
     assert choice.usage == Usage(6, 2, 0)
 
 
@@ -299,36 +308,40 @@ def test_choose_after_a_conversation_ranks_by_the_first_token(
         return {"token": token, "logprob": value}
 
     others = [top("left", -0.5), top("tur", -1.0)]
-    answer = said("left")
+    answer = chat_answer("left")
     answer["choices"][0]["logprobs"] = {
         "content": [{**others[0], "top_logprobs": others}]
     }
-    choice = Asked(serving, reply(answer)).choose(HELLO, ["turn", "left"])
+    choice = ServedModel(serving, reply(answer)).choose(HELLO, ["turn", "left"])
     assert choice.logprobs == (-1.0, -0.5)
     with pytest.raises(ModelError, match="several options begin with the token 'tur'"):
-        Asked(serving, reply(answer), choose="logprobs").choose(HELLO, ["turn", "turf"])
+        ServedModel(serving, reply(answer), choose="logprobs").choose(
+            HELLO, ["turn", "turf"]
+        )
 
 
 @pytest.mark.parametrize(
     ("answer", "problem"),
-    [(said("a"), "returns no log-probabilities"), (None, "no option is among")],
+    [(chat_answer("a"), "returns no log-probabilities"), (None, "no option is among")],
 )
 def test_choose_says_what_the_server_lacks(
     serving: Any, reply: Any, answer: Any, problem: str
 ) -> None:
     body = answer or listed(_up=-0.5)
     with pytest.raises(ModelError, match=f"{problem}.*choose=constrained"):
-        Asked(serving, reply(body), choose="logprobs").choose(
+        ServedModel(serving, reply(body), choose="logprobs").choose(
             HELLO if answer else "x", ["left", "right"]
         )
 
 
 def test_choose_constrained_names_a_winner(serving: Any, reply: Any) -> None:
-    asked = Asked(serving, reply(said('{"answer": "right"}')), choose="constrained")
-    choice = asked.choose(HELLO, ["left", "right"])
+    model = ServedModel(
+        serving, reply(chat_answer('{"answer": "right"}')), choose="constrained"
+    )
+    choice = model.choose(HELLO, ["left", "right"])
     assert (choice.best, choice.logprobs) == ("right", (UNPICKED_LOGPROB, 0.0))
-    asked = Asked(serving, reply(said("both")), choose="constrained")
-    choice = asked.choose(HELLO, ["left", "right"])
+    model = ServedModel(serving, reply(chat_answer("both")), choose="constrained")
+    choice = model.choose(HELLO, ["left", "right"])
     assert (choice.other_text, *choice.logprobs) == (
         "both",
         UNPICKED_LOGPROB,
@@ -340,11 +353,11 @@ def test_choose_constrained_names_a_winner(serving: Any, reply: Any) -> None:
 def test_choose_without_log_probabilities_wastes_no_call(
     serving: Any, reply: Any, prompt: Prompt
 ) -> None:
-    answer = said("left")
+    answer = chat_answer("left")
     answer["choices"][0]["text"] = " left"
-    asked = Asked(serving, reply(answer))
-    choice = asked.choose(prompt, ["left", "right"])
-    assert (choice.best, choice.picked, len(asked.server.asked)) == ("left", True, 1)
+    model = ServedModel(serving, reply(answer))
+    choice = model.choose(prompt, ["left", "right"])
+    assert (choice.best, choice.picked, len(model.server.asked)) == ("left", True, 1)
 
 
 def refusal(message: str, code: str = "") -> dict[str, Any]:
@@ -372,7 +385,7 @@ def test_failures_say_what_happened_and_whether_to_try_again(
     serving: Any, reply: Any, status: int, body: Any, retryable: bool, message: str
 ) -> None:
     with pytest.raises(ModelError, match=message) as caught:
-        Asked(serving, reply(body, status)).complete()
+        ServedModel(serving, reply(body, status)).complete()
     assert caught.value.retryable is retryable
     assert "\n" not in str(caught.value)
 
@@ -381,14 +394,14 @@ def test_a_late_answer_and_a_dropped_connection_may_be_tried_again(
     serving: Any, reply: Any
 ) -> None:
     with pytest.raises(ModelError, match="did not reply within") as late:
-        Asked(serving, reply(said("a"), delay=2.0), timeout=0.1).complete()
+        ServedModel(serving, reply(chat_answer("a"), delay=2.0), timeout=0.1).complete()
     with pytest.raises(ModelError, match="no connection") as dropped:
-        Asked(serving, reply(drop=True)).complete()
+        ServedModel(serving, reply(drop=True)).complete()
     assert late.value.retryable
     assert dropped.value.retryable
 
 
-def test_nobody_listens(reply: Any) -> None:
+def test_no_one_listens(reply: Any) -> None:
     model = OpenAIModel("m", OpenAIModel.Settings(base_url="http://127.0.0.1:9/v1"))
     with pytest.raises(
         ModelError, match=r"no connection to http://127\.0\.0\.1:9/v1"
@@ -401,7 +414,7 @@ def test_retry_after_reaches_the_retry_wrapper(serving: Any, reply: Any) -> None
     async def go() -> tuple[Completion, int]:
         headers = {"retry-after-ms": "30"}
         async with serving(
-            reply(refusal("x"), 429, headers), reply(said("hi"))
+            reply(refusal("x"), 429, headers), reply(chat_answer("hi"))
         ) as server:
             model = wrap(
                 open_model("openai:m", {"base_url": server.address}), Options()
@@ -410,8 +423,8 @@ def test_retry_after_reaches_the_retry_wrapper(serving: Any, reply: Any) -> None
             await model.aclose()
             return answer, len(server.asked)
 
-    answer, asked = asyncio.run(go())
-    assert (answer.text, asked) == ("hi", 2)
+    answer, requests = asyncio.run(go())
+    assert (answer.text, requests) == ("hi", 2)
 
 
 @pytest.mark.parametrize(
@@ -441,7 +454,7 @@ def test_one_model_serves_several_event_loops(serving: Any, reply: Any) -> None:
     model: list[Any] = []
 
     async def go() -> None:
-        async with serving(reply(said("hi"))) as server:
+        async with serving(reply(chat_answer("hi"))) as server:
             model[:] = [OpenAIModel("m", OpenAIModel.Settings(base_url=server.address))]
             texts.append((await model[0].complete(HELLO, Sampling())).text)
             await model[0].aclose()
@@ -469,7 +482,7 @@ def test_after_the_first_answer_of_a_shape_all_that_wait_go_at_once() -> None:
             everyone.set()
         if came[0] > 1:
             await everyone.wait()
-        raw = json.dumps(said("hi")).encode()
+        raw = json.dumps(chat_answer("hi")).encode()
         fields = f"content-length: {len(raw)}\r\nconnection: close\r\n\r\n".encode()
         writer.write(b"HTTP/1.1 200 OK\r\n" + fields + raw)
         await writer.drain()
@@ -498,7 +511,7 @@ def test_a_redirect_is_not_followed(serving: Any, reply: Any, status: int) -> No
     """Neither the prompt nor the headers reach the server that it names."""
 
     async def go() -> tuple[int, str, bool]:
-        async with serving(reply(said("hi"))) as other:
+        async with serving(reply(chat_answer("hi"))) as other:
             moved = {"location": f"{other.address}/chat/completions?key=abcd1234"}
             async with serving(reply(b"", status, moved)) as server:
                 headers = {"extra_headers": {"x-api-key": "abcd1234"}}
@@ -526,8 +539,8 @@ LEAST = 6  # tokens of the prompt, a fifth more than by its characters
     ("answer", "written"),
     [
         ({"drop": True}, WRITTEN),
-        ({"body": said("a"), "delay": 5.0}, WRITTEN),
-        ({"body": json.dumps(said("a")).encode()[:60]}, WRITTEN),
+        ({"body": chat_answer("a"), "delay": 5.0}, WRITTEN),
+        ({"body": json.dumps(chat_answer("a")).encode()[:60]}, WRITTEN),
         (
             {"body": b"half", "headers": {"content-length": "999"}, "drop_after": True},
             WRITTEN,
@@ -537,8 +550,8 @@ LEAST = 6  # tokens of the prompt, a fifth more than by its characters
         ({"body": b"late", "status": 504}, WRITTEN),
         ({"body": refusal("filtered", "content_filter"), "status": 400}, WRITTEN),
         ({"body": {"error": "inside a 200"}}, WRITTEN),
-        ({"body": {"choices": [], "usage": said("a")["usage"]}}, 2),
-        ({"body": {**said("a"), "choices": [3]}}, 2),
+        ({"body": {"choices": [], "usage": chat_answer("a")["usage"]}}, 2),
+        ({"body": {**chat_answer("a"), "choices": [3]}}, 2),
         ({"body": refusal("slow down"), "status": 429}, None),
         ({"body": b"", "status": 503}, None),
         ({"body": refusal("overloaded"), "status": 529}, None),
@@ -550,7 +563,7 @@ def test_a_failure_carries_what_may_have_been_billed(
     serving: Any, reply: Any, answer: dict[str, Any], written: int | None
 ) -> None:
     with pytest.raises(ModelError) as caught:
-        Asked(
+        ServedModel(
             serving, reply(**answer), timeout=0.3 if "delay" in answer else 600
         ).complete()
     found = caught.value.billed
@@ -571,7 +584,7 @@ def test_a_lost_answer_is_billed_like_the_others_once_some_are_known(
     account = Account()
 
     async def go() -> Usage | None:
-        async with serving(*[reply(said("a"))] * 4, reply(b"", 500)) as server:
+        async with serving(*[reply(chat_answer("a"))] * 4, reply(b"", 500)) as server:
             inner = open_model("openai:m", {"base_url": server.address})
             model = PaidModel(inner, account)
             for _ in range(4):
@@ -590,16 +603,16 @@ def test_a_lost_answer_is_billed_like_the_others_once_some_are_known(
 
 def test_siblings_of_a_failed_sample_are_on_its_bill(serving: Any, reply: Any) -> None:
     """The server sends one sample a request; the third of five fails, and two answer after it."""
-    slow = reply(said("d"), delay=0.2)
+    slow = reply(chat_answer("d"), delay=0.2)
     replies = [
-        reply(said("a")),
-        reply(said("b")),
+        reply(chat_answer("a")),
+        reply(chat_answer("b")),
         reply(refusal("busy"), 429),
         slow,
         slow,
     ]
     with pytest.raises(ModelError, match="busy") as caught:
-        Asked(serving, *replies).complete(sampling=Sampling(n=5, temperature=1.0))
+        ServedModel(serving, *replies).complete(sampling=Sampling(n=5, temperature=1.0))
     assert caught.value.billed == Usage(40, 8, 16)
 
 
@@ -607,16 +620,18 @@ def test_what_ranking_cost_is_on_the_bill_of_the_pick_that_follows(
     serving: Any, reply: Any
 ) -> None:
     top = [{"token": "t", "logprob": -0.5}]
-    listed_first = said("t")
+    listed_first = chat_answer("t")
     listed_first["choices"][0]["logprobs"] = {
         "content": [{**top[0], "top_logprobs": top}]
     }
-    picked = said('{"answer": "turn left"}')
+    picked = chat_answer('{"answer": "turn left"}')
     options = ("turn left", "turn right")
-    choice = Asked(serving, reply(listed_first), reply(picked)).choose(HELLO, options)
+    choice = ServedModel(serving, reply(listed_first), reply(picked)).choose(
+        HELLO, options
+    )
     assert (choice.picked, choice.usage) == (True, Usage(20, 4, 8))
     with pytest.raises(ModelError, match="busy") as caught:
-        Asked(serving, reply(listed_first), reply(refusal("busy"), 429)).choose(
+        ServedModel(serving, reply(listed_first), reply(refusal("busy"), 429)).choose(
             HELLO, options
         )
     assert caught.value.billed == Usage(10, 2, 4)
@@ -627,9 +642,9 @@ def test_a_walk_over_options_that_breaks_off_is_billed_for_its_steps(
 ) -> None:
     first = reply(listed(_turn=-0.25, x=-8.0))
     with pytest.raises(ModelError, match="busy") as caught:
-        Asked(serving, first, reply(refusal("busy"), 429)).choose(
+        ServedModel(serving, first, reply(refusal("busy"), 429)).choose(
             "5. ", ["turn around", "turn"]
         )
     assert caught.value.billed == Usage(3, 1)
-    asked = Asked(serving, reply(said("both")), choose="constrained")
-    assert asked.choose(HELLO, ["left", "right"]).usage == Usage(20, 4, 8)
+    model = ServedModel(serving, reply(chat_answer("both")), choose="constrained")
+    assert model.choose(HELLO, ["left", "right"]).usage == Usage(20, 4, 8)

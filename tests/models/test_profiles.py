@@ -71,7 +71,7 @@ def _obeyed(body: dict[str, Any]) -> str:
     )
 
 
-def asked(
+def ask_profile(
     server: Loopback, calls: Sequence[tuple[str, Any, Any]], name: str = "m", **s: Any
 ) -> Any:
     """The answers to ``(verb, prompt, sampling or options)``, one after the other."""
@@ -91,7 +91,7 @@ def asked(
 def complete(
     server: Loopback, prompt: Prompt, sampling: Sampling, **more: Any
 ) -> Completion:
-    (answer,) = asked(server, [("complete", prompt, sampling)], **more)
+    (answer,) = ask_profile(server, [("complete", prompt, sampling)], **more)
     return answer  # type: ignore[no-any-return]
 
 
@@ -106,7 +106,7 @@ def test_a_reasoning_model_of_an_unknown_name_is_learnt_with_two_refusals_at_mos
         ("complete", "raw text", Sampling(stop=("w",))),
     ]
     with serving(thinker) as server:
-        free, bound, choice, raw = asked(server, calls)
+        free, bound, choice, raw = ask_profile(server, calls)
     assert server.refused <= 2
     assert free.texts == ("forward", "forward")
     assert json.loads(bound.text) == {"thought": "x", "act": "a"}
@@ -127,7 +127,7 @@ def test_a_reasoning_model_that_is_known_is_refused_nothing() -> None:
         ("choose", "1.", ("forward", "left")),
     ]
     with serving(thinker) as server:
-        answer, choice = asked(server, calls, name="gpt-5-mini")
+        answer, choice = ask_profile(server, calls, name="gpt-5-mini")
     assert server.refused == 0
     assert choice.best == "forward"
     assert server.asked[0]["max_completion_tokens"] == 512 + 8192
@@ -169,7 +169,7 @@ def test_the_thinking_allowance_is_a_setting_apart_from_the_answer() -> None:
         ("Go <think>late</think>", "Go", "late"),
     ],
 )
-def test_thoughts_inside_the_answer_are_told_apart(
+def test_thoughts_inside_the_answer_are_distinguished(
     content: str, text: str, thought: str
 ) -> None:
     with serving(lambda *_: (200, chat(content))) as server:
@@ -177,13 +177,13 @@ def test_thoughts_inside_the_answer_are_told_apart(
     assert (answer.text, "".join(answer.reasoning)) == (text, thought)
 
 
-def test_a_model_without_schemas_is_asked_in_words() -> None:
+def test_a_model_without_schemas_is_queried_in_words() -> None:
     with serving(lambda *_: (200, chat("**Left.**"))) as server:
         calls = [
             ("choose", HELLO, ("left", "right")),
             ("complete", HELLO, Sampling(json_schema=SCHEMA)),
         ]
-        choice, _ = asked(server, calls, name="anthropic/claude-opus-4")
+        choice, _ = ask_profile(server, calls, name="anthropic/claude-opus-4")
     assert (choice.best, choice.picked) == ("left", True)
     first, second = (body["messages"][-1]["content"] for body in server.asked)
     assert "exactly one of these lines" in first
@@ -195,11 +195,11 @@ def test_a_model_that_calls_tools_is_held_to_a_schema_by_one() -> None:
     def answer(
         route: str, body: dict[str, Any], headers: dict[str, str]
     ) -> tuple[int, Any]:
-        asked_for = body["tools"][0]["function"]["parameters"]["properties"]
-        said = {k: v.get("enum", ["x"])[-1] for k, v in asked_for.items()}
+        requests_for = body["tools"][0]["function"]["parameters"]["properties"]
+        replies = {k: v.get("enum", ["x"])[-1] for k, v in requests_for.items()}
         call = {
             "type": "function",
-            "function": {"name": "answer", "arguments": json.dumps(said)},
+            "function": {"name": "answer", "arguments": json.dumps(replies)},
         }
         return 200, chat(None, tool_calls=[{"id": "1", **call}])
 
@@ -209,14 +209,14 @@ def test_a_model_that_calls_tools_is_held_to_a_schema_by_one() -> None:
     ]
     with serving(answer) as server:
         how = {"profile": {"schema": "tool_call", "logprobs": 0}}
-        choice, bound = asked(server, calls, **how)
+        choice, bound = ask_profile(server, calls, **how)
     assert (choice.best, choice.picked) == ("right", True)
     assert json.loads(bound.text) == {"thought": "x", "act": "b"}
     assert server.asked[0]["tool_choice"]["function"] == {"name": "answer"}
     assert all("response_format" not in body for body in server.asked)
 
 
-def test_a_server_without_tools_is_asked_in_words() -> None:
+def test_a_server_without_tools_is_queried_in_words() -> None:
     def answer(
         route: str, body: dict[str, Any], headers: dict[str, str]
     ) -> tuple[int, Any]:
@@ -226,20 +226,20 @@ def test_a_server_without_tools_is_asked_in_words() -> None:
 
     with serving(answer) as server:
         how = {"profile": {"schema": "tool_call"}}
-        (bound,) = asked(
+        (bound,) = ask_profile(
             server, [("complete", HELLO, Sampling(json_schema=SCHEMA))], **how
         )
     assert (server.refused, json.loads(bound.text)["act"]) == (1, "a")
 
 
-def test_an_answer_that_is_no_option_is_asked_for_once_more_and_never_guessed() -> None:
-    said = iter(["I would go on", "right", "hm", "hm"])
-    with serving(lambda *_: (200, chat(next(said)))) as server:
+def test_an_answer_that_is_no_option_is_requested_once_more_and_never_guessed() -> None:
+    replies = iter(["I would go on", "right", "hm", "hm"])
+    with serving(lambda *_: (200, chat(next(replies)))) as server:
         calls = [("choose", "1.", ("left", "right"))]
-        (choice,) = asked(server, calls, name="claude-x")
+        (choice,) = ask_profile(server, calls, name="claude-x")
         assert choice.best == "right"
         assert server.asked[1]["messages"][-2]["content"] == "I would go on"
-        (choice,) = asked(server, calls, name="claude-x")
+        (choice,) = ask_profile(server, calls, name="claude-x")
         assert choice.other_text == "hm"
 
 
@@ -335,9 +335,9 @@ def test_a_profile_of_no_such_name_or_that_goes_in_a_circle(tmp_path: Path) -> N
 
 
 def test_a_users_own_field_that_is_refused_names_the_way_out() -> None:
-    told = refusal("Unknown parameter: 'mood'", "mood", "unknown_parameter")
+    text = refusal("Unknown parameter: 'mood'", "mood", "unknown_parameter")
     with (
-        serving(lambda *_: (400, told)) as server,
+        serving(lambda *_: (400, text)) as server,
         pytest.raises(ModelError, match=r"model\.omit=\[mood\]") as caught,
     ):
         complete(server, HELLO, Sampling(), extra={"mood": "good"})

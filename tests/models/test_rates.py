@@ -52,7 +52,7 @@ class Failing(Model):
         pass
 
 
-def asked(model: RetryingModel) -> Completion | ModelError:
+def ask_model(model: RetryingModel) -> Completion | ModelError:
     try:
         return asyncio.run(model.complete("x", Sampling()))
     except ModelError as error:
@@ -120,15 +120,15 @@ def test_a_server_that_never_answered_is_tried_twice_more_and_one_that_did_five_
     away = ModelError("no connection", retryable=True, fatal=True)
     policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=random.Random(1))
     stranger = Failing(away)
-    first = asked(RetryingModel(stranger, policy))
+    first = ask_model(RetryingModel(stranger, policy))
     assert stranger.calls == 3
     assert str(first) == "no connection; gave up after 3 attempts"
     friend = Failing(None, away)
     model = RetryingModel(friend, policy)
-    asked(model)
-    assert str(asked(model)) == "no connection; gave up after 6 attempts"
+    ask_model(model)
+    assert str(ask_model(model)) == "no connection; gave up after 6 attempts"
     assert friend.calls == 1 + 6
-    assert str(asked(model)) == "no connection; gave up after 6 attempts", (
+    assert str(ask_model(model)) == "no connection; gave up after 6 attempts", (
         "nothing is asked again"
     )
     assert friend.calls == 7
@@ -144,8 +144,8 @@ def test_the_fourth_failure_in_a_row_of_a_server_that_answered_is_an_outage(
         sleep=clock.sleep, clock=clock, rng=Extreme(1), retries=3, trip=trip
     )
     model = RetryingModel(Failing(None, *[away] * 10, None), policy)
-    asked(model)
-    found = asked(model)
+    ask_model(model)
+    found = ask_model(model)
     assert isinstance(found, Completion) == outlived
     if not outlived:
         assert str(found) == "503; gave up after 4 attempts"
@@ -161,13 +161,13 @@ def test_an_answer_ends_an_outage_and_its_waits_heed_the_server(clock: Any) -> N
     policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(1))
     model = RetryingModel(Failing(None, *[away] * 3, None, *[away] * 3, None), policy)
     for _ in range(3):
-        assert isinstance(asked(model), Completion)
+        assert isinstance(ask_model(model), Completion)
     assert clock.slept == [1.0, 2.0, 4.0] * 2, "three in a row each time are no outage"
     clock.slept.clear()
     busy = ModelError("503", retryable=True, away=True, retry_after=20.0)
     model = RetryingModel(Failing(None, *[busy] * 6, None), policy)
     for _ in range(2):
-        assert isinstance(asked(model), Completion)
+        assert isinstance(ask_model(model), Completion)
     assert clock.slept == [20.5] * 6, "as long as it asks for, and up to half a second"
 
 
@@ -177,16 +177,16 @@ def test_any_passing_failure_during_an_outage_belongs_to_it(clock: Any) -> None:
     broken = ModelError("500", retryable=True)
     policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(1), patience=600.0)
     model = RetryingModel(Failing(None, *[busy] * 4, *[broken] * 3, busy, None), policy)
-    assert all(isinstance(asked(model), Completion) for _ in range(2))
+    assert all(isinstance(ask_model(model), Completion) for _ in range(2))
     lasting = RetryingModel(Failing(None, *[busy] * 4, broken), policy)
-    asked(lasting)
-    error = asked(lasting)
+    ask_model(lasting)
+    error = ask_model(lasting)
     assert isinstance(error, ModelError)
     assert "unavailable for 10 minutes" in str(error)
     wrong = ModelError("400")
     model = RetryingModel(Failing(None, *[busy] * 4, wrong), policy)
-    asked(model)
-    assert str(asked(model)) == "400", "what the server refuses is no outage"
+    ask_model(model)
+    assert str(ask_model(model)) == "400", "what the server refuses is no outage"
 
 
 def test_so_many_calls_in_a_row_without_an_answer_are_fatal(clock: Any) -> None:
@@ -194,10 +194,10 @@ def test_so_many_calls_in_a_row_without_an_answer_are_fatal(clock: Any) -> None:
     bad = ModelError("nonsense")
     inner = Failing(bad, bad, None, bad)
     model = RetryingModel(inner, policy)
-    told = [asked(model) for _ in range(7)]
-    fatal = [isinstance(one, ModelError) and one.fatal for one in told]
+    texts = [ask_model(model) for _ in range(7)]
+    fatal = [isinstance(one, ModelError) and one.fatal for one in texts]
     assert fatal == [False, False, False, False, False, True, True]
-    assert str(told[5]) == "nonsense; 3 calls in a row failed without an answer"
+    assert str(texts[5]) == "nonsense; 3 calls in a row failed without an answer"
     assert inner.calls == 6, "after a fatal failure nothing is asked"
 
 
@@ -206,23 +206,25 @@ def test_a_server_that_asks_for_more_than_there_is_patience_for_ends_the_call(
 ) -> None:
     policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(0), patience=30.0)
     long = ModelError("busy", retryable=True, retry_after=30.5)
-    assert str(asked(RetryingModel(Failing(long), policy))) == (
+    assert str(ask_model(RetryingModel(Failing(long), policy))) == (
         "busy; it requests a wait of 30 s, above 30 s"
     )
     short = ModelError("busy", retryable=True, retry_after=30.0)
-    assert isinstance(asked(RetryingModel(Failing(short, None), policy)), Completion)
+    assert isinstance(
+        ask_model(RetryingModel(Failing(short, None), policy)), Completion
+    )
     assert clock.slept == [30.0]
 
 
 def test_useless_answers_are_billed_with_the_one_that_follows(clock: Any) -> None:
     policy = RetryPolicy(sleep=clock.sleep, clock=clock)
     half = ModelError("half", retryable=True, billed=Usage(10, 2))
-    answer = asked(RetryingModel(Failing(half, half, None), policy))
+    answer = ask_model(RetryingModel(Failing(half, half, None), policy))
     assert isinstance(answer, Completion)
     assert answer.usage == Usage(21, 5)
-    never = asked(RetryingModel(Failing(half, half, ModelError("never")), policy))
+    never = ask_model(RetryingModel(Failing(half, half, ModelError("never")), policy))
     assert isinstance(never, ModelError)
     assert never.billed == Usage(20, 4)
-    free = asked(RetryingModel(Failing(ModelError("never")), policy))
+    free = ask_model(RetryingModel(Failing(ModelError("never")), policy))
     assert isinstance(free, ModelError)
     assert free.billed is None

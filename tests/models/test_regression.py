@@ -25,7 +25,7 @@ def test_it_learns_when_a_leg_of_a_town_is_done(tmp_path: Path) -> None:
     write("velma", fit("velma", walks[:18]), tmp_path / "street.json")
     model = RegressionModel(str(tmp_path / "street.json"))
     right = 0
-    asked = 0
+    count = 0
     for walk in walks[18:]:
         for choice in walk.choices:
             if walk.text[: choice.at].endswith("Done?"):
@@ -33,9 +33,9 @@ def test_it_learns_when_a_leg_of_a_town_is_done(tmp_path: Path) -> None:
                     model.choose(walk.text[: choice.at], ["no", "yes"])
                 ).best
                 right = right + (best == choice.label.strip())
-                asked = asked + 1
-    assert asked > 30
-    assert right / asked > 0.8
+                count = count + 1
+    assert count > 30
+    assert right / count > 0.8
     with pytest.raises(UsageError, match="follow=true"):
         asyncio.run(model.choose("Is it done?", ["no", "yes"]))
 

@@ -190,8 +190,8 @@ class Dear(Model):
 
 def _all_at_once(model: Model, *prompts: str) -> list[Completion | BaseException]:
     async def go() -> list[Completion | BaseException]:
-        asked = [model.complete(prompt, Sampling()) for prompt in prompts]
-        return await asyncio.gather(*asked, return_exceptions=True)
+        has_question = [model.complete(prompt, Sampling()) for prompt in prompts]
+        return await asyncio.gather(*has_question, return_exceptions=True)
 
     return asyncio.run(go())
 
@@ -311,7 +311,7 @@ def test_a_bad_price_file_is_one_clear_line(
     assert "\n" not in str(caught.value)
 
 
-def test_a_price_file_that_is_not_there_is_said_in_words(tmp_path: Path) -> None:
+def test_a_price_file_that_is_not_there_is_stated_in_words(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         load_prices(tmp_path / "none.yaml")
     assert str(caught.value).endswith(

@@ -58,7 +58,7 @@ def test_recall_falls_with_distance_and_rises_with_size() -> None:
     assert noticed(quality, away=0.5, size=50.0) > near + 0.1
 
 
-def test_errors_belong_to_thing_place_and_seed() -> None:
+def test_errors_belong_to_object_place_and_seed() -> None:
     detector = detector_called("clip", seed=3)
     here = view(*(mug(n) for n in range(40)))
     assert detector.detect(here) == detector_called("clip", seed=3).detect(here)
@@ -87,7 +87,7 @@ def test_a_threshold_trades_false_alarms_for_misses(name: str) -> None:
     assert all(hit > alarm for hit, alarm in zip(hits, alarms, strict=True))
 
 
-def test_things_that_share_a_word_are_mistaken_more_often() -> None:
+def test_objects_that_share_a_word_are_mistaken_more_often() -> None:
     detector = detector_called("glip")
     phrases = ("striped mug", "striped vase")
     scores = {
@@ -107,7 +107,7 @@ def test_false_alarms_come_as_often_as_stated() -> None:
     assert sum(map(bool, empty)) / 600 == pytest.approx(0.2, abs=0.05)
 
 
-def test_captions_name_the_largest_things_once() -> None:
+def test_captions_name_the_largest_objects_once() -> None:
     seen = [Detection("bed", 0, 2, 0.9, 9), Detection("apple", 0, 2, 0.9, 30)] * 2
     assert caption(seen) == "an apple and a bed"
     assert caption([]) == "an empty wall"

@@ -31,8 +31,8 @@ def archive(tmp_path: Path) -> Path:
         "landmarks_mean_std.pickle": {"picture of a park": (2.0, 3.0)},
         "images_60_460_800.pickle": {"P_x_350": views},
     }
-    for name, told in content.items():
-        (tmp_path / name).write_bytes(pickle.dumps(told))
+    for name, text in content.items():
+        (tmp_path / name).write_bytes(pickle.dumps(text))
     return tmp_path
 
 

@@ -126,7 +126,7 @@ def test_pictures_are_scored_and_standardised_on_the_seen_area(
     assert encoder.pictured == before + 1, "the training area was not looked at again"
 
 
-def test_a_damaged_cache_of_views_is_made_anew(
+def test_a_damaged_cache_of_views_is_made_again(
     painted: Painted, tmp_path: Path
 ) -> None:
     ClipScores(Colours(), painted, tmp_path / "cache").standards(["a red bus"])
@@ -142,20 +142,20 @@ def test_a_panorama_without_a_picture_shows_nothing(painted: Painted) -> None:
     assert np.isnan(scores.raw_scores("", "gone", [0, 90], ["a red bus", FRONT])).all()
 
 
-def test_captions_are_the_papers_and_the_traffic_is_asked_for_as_it_is(
+def test_captions_are_the_papers_and_the_traffic_is_requested_as_it_is(
     painted: Painted,
 ) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     class Listening(Colours):
         def texts(self, captions: Sequence[str]) -> Scores:
-            asked.extend(captions)
+            requests.extend(captions)
             return super().texts(captions)
 
     scores = ClipScores(Listening(), painted, None)
     scores.raw_scores("", "x", [0], ["a red bus", FRONT, "a red bus"])
     scores.raw_scores("", "x", [0], ["a red bus"])
-    assert asked == ["picture of a red bus", "the front view of a vehicle"]
+    assert requests == ["picture of a red bus", "the front view of a vehicle"]
 
 
 def test_files_that_are_missing_or_bad_end_in_one_line(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_standards_are_worked_out_once_and_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "[1]", '{"a park": 3}', '{"a park": ["x", 1]}']
 )
-def test_a_damaged_cache_is_made_anew(tmp_path: Path, text: str) -> None:
+def test_a_damaged_cache_is_made_again(tmp_path: Path, text: str) -> None:
     Views(tmp_path).score("", "x", [0], ["a park"])
     (file,) = tmp_path.iterdir()
     file.write_text(text)
@@ -96,7 +96,7 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path, text: str) -> None:
     assert json.loads(file.read_text())["a park"][0] == pytest.approx(0.2)
 
 
-def test_a_landmark_is_told_in_its_best_view_from_the_threshold_on() -> None:
+def test_a_landmark_is_reported_in_its_best_view_from_the_threshold_on() -> None:
     nan = np.nan
     scores = np.array(
         [[0, 3.49, 0], [3.5, 3.6, 3.55], [nan, nan, 9], [nan, nan, nan], [4, 4, 4]],
@@ -157,7 +157,7 @@ def test_recorded_scores_are_a_landmark_scorer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("{", "line 1: is not valid JSON"),
         ("[1]", "line 1: is not an object"),
@@ -181,10 +181,10 @@ def test_recorded_scores_are_a_landmark_scorer(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_bad_record_is_named(tmp_path: Path, line: str, told: str) -> None:
+def test_a_bad_record_is_named(tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(DataError) as error:
         RecordedScores(recorded(tmp_path, [line])).standards(["a"])
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert "scores.jsonl" in str(error.value)
     assert "\n" not in str(error.value)
 

@@ -21,13 +21,13 @@ from wayword.perception.recorded import (
     reverie_sightings,
 )
 
-TOLD = {
+DESCRIBED = {
     "observations_list_summarized": "s.json",
     "observations_summarized": "s_summarized.json",
 }
 
 
-@pytest.mark.parametrize("broken", TOLD)
+@pytest.mark.parametrize("broken", DESCRIBED)
 def test_a_file_of_another_form_is_refused_in_one_line(
     broken: str, tmp_path: Path
 ) -> None:
@@ -35,7 +35,7 @@ def test_a_file_of_another_form_is_refused_in_one_line(
         "observations_list_summarized": ["a wall"] * 8,
         "observations_summarized": "a room",
     }
-    for part, name in TOLD.items():
+    for part, name in DESCRIBED.items():
         (tmp_path / part).mkdir()
         text = "null" if part == broken else json.dumps({"a": good[part]})
         (tmp_path / part / name).write_text(text)
@@ -71,11 +71,9 @@ def pack(folder: Path, count: int, groups: int = 0) -> RecordedPerceiver:
 def test_a_pack_is_read_to_the_letter(count: int, tmp_path: Path) -> None:
     width = 360.0 / count
     lamps = (Sighting("lamp", 337.5, 1.25), Sighting("far lamp", 337.5, None))
-    things = [lamps, (Sighting("door", 0.0, 0.5),), *[()] * (count - 2)]
+    items = [lamps, (Sighting("door", 0.0, 0.5),), *[()] * (count - 2)]
     expected = Percept(
-        tuple(
-            Sector(n * width, width, "a wall", seen) for n, seen in enumerate(things)
-        ),
+        tuple(Sector(n * width, width, "a wall", seen) for n, seen in enumerate(items)),
         "The scene from the viewpoint is a hall.",
     )
     perceiver = pack(tmp_path, count)
@@ -118,7 +116,7 @@ def test_recorded_files_need_their_folder() -> None:
         RecordedFiles(RecordedSettings(), None)
 
 
-def test_reveries_boxes_are_things_near_a_viewpoint(tmp_path: Path) -> None:
+def test_reveries_boxes_are_objects_near_a_viewpoint(tmp_path: Path) -> None:
     boxes = {
         "1": {"name": "coffee#table", "visible_pos": [0]},
         "2": {"name": "lamp", "visible_pos": []},

@@ -94,14 +94,14 @@ def test_a_box_is_where_the_object_is(
     assert vase.distance == pytest.approx(2.0 / math.cos(math.radians(30)), abs=0.03)
 
 
-def test_a_grounder_is_asked_for_the_phrase_itself(eye: Fake) -> None:
+def test_a_grounder_is_queried_for_the_phrase_itself(eye: Fake) -> None:
     found = EyeDetector("owlv2:x").ground(view(), "red vase")
     assert found is not None
     assert (found.score, eye.asked) == (0.6, [["red vase"]])
     assert EyeDetector("groundingdino:x").ground(view(), "blue door") is None
 
 
-def test_a_grounder_detects_indoor_things(eye: Fake) -> None:
+def test_a_grounder_detects_indoor_objects(eye: Fake) -> None:
     EyeDetector("owlv2:x").detect(view())
     assert "armchair" in eye.asked[0]
 
@@ -118,7 +118,7 @@ def test_depth_that_does_not_cover_a_box_gives_no_distance() -> None:
     assert distance_at(view(), 20.0, 0.0) == pytest.approx(1.0, abs=0.02)
 
 
-def test_the_middle_of_a_picture_is_as_wide_as_it_is_said_to_be() -> None:
+def test_the_middle_of_a_picture_is_as_wide_as_it_is_declared() -> None:
     picture = np.zeros((HIGH, WIDE, 3), np.uint8)
     picture[:, round(column(-15.0)) : round(column(15.0))] = 255
     shown = pixels(middle_of(encode(picture).data, FIELD, 30.0).data)

@@ -103,13 +103,13 @@ def run(plan: Perceiving) -> perceiving.PerceiveResult:
     return perceive(plan, lambda name, number, count: None)
 
 
-def test_a_thing_in_several_views_is_one_thing_at_its_true_heading() -> None:
+def test_an_object_in_several_views_is_one_object_at_its_true_heading() -> None:
     chosen = layout("navgpt24")
     eyes = ColourEyes()
     surveyor = Surveyor(chosen, None, eyes, eyes)
     looks = asyncio.run(surveyor.look(room(22.5)))  # on the border of two views
     assert sum(box.name == "lamp" for look in looks for box in look.boxes) >= 2
-    found = {thing.name: thing for thing in merge(looks, chosen)}
+    found = {item.name: item for item in merge(looks, chosen)}
     assert set(found) == {"lamp", "plant"}
     assert found["lamp"].heading == pytest.approx(22.5, abs=4.0)
     assert found["plant"].heading == pytest.approx(180.0, abs=1.0)
@@ -194,7 +194,7 @@ def test_a_run_that_was_broken_off_goes_on(
     assert run(plan).computed == 48 - before
 
 
-def test_another_network_or_picture_is_asked_anew(tmp_path: Path) -> None:
+def test_another_network_or_picture_is_queried_again(tmp_path: Path) -> None:
     with closing(AnswerCache(tmp_path / "kept.sqlite")) as kept:
         memory = Memory(kept)
         eyes = ColourEyes()
@@ -212,14 +212,14 @@ def test_merging_and_summing_up_are_the_models(
 ) -> None:
     plan = Perceiving(folder, tmp_path / "seen", captioner="x", model="scripted:echo")
     run(plan)
-    told = json.loads(
+    record = json.loads(
         (tmp_path / "seen" / "observations_list_summarized" / "tour.json").read_text()
     )
     assert (
-        told["hall"][0] == "mean brightness 90.0"
+        record["hall"][0] == "mean brightness 90.0"
     )  # said of all three views: nothing to merge
     assert (
-        "without mentioning pictures" in told["hall"][1]
+        "without mentioning pictures" in record["hall"][1]
     )  # the echo of what was asked
     short = (
         tmp_path / "seen" / "observations_summarized" / "tour_summarized.json"
@@ -254,8 +254,8 @@ def test_tags_come_after_what_has_a_box(tmp_path: Path) -> None:
     chosen = layout("discussnav12")
     eyes = ColourEyes()
     looks = asyncio.run(Surveyor(chosen, None, eyes, None, Tags()).look(room(30.0)))
-    found = [thing for thing in merge(looks, chosen) if abs(thing.heading - 30.0) < 5.0]
-    assert [(thing.name, thing.score > 0) for thing in found] == [
+    found = [item for item in merge(looks, chosen) if abs(item.heading - 30.0) < 5.0]
+    assert [(item.name, item.score > 0) for item in found] == [
         ("lamp", True),
         ("carpet", False),
     ]

@@ -162,7 +162,7 @@ def test_three_training_trajectories_are_about_furniture_that_is_not_there(
     assert train(data).omissions == {"no_receptacle": 3}
 
 
-def test_a_side_table_that_is_a_desk_now_is_no_desk_to_bring_things_to(
+def test_a_side_table_that_is_a_desk_now_is_no_desk_to_bring_objects_to(
     data: Path,
 ) -> None:
     # "move the alarm clock from one desk to another one": the plan calls the first a SideTable.
@@ -223,9 +223,9 @@ def test_published_plans_meet_the_goals_when_carried_out(data: Path) -> None:
     named = 0
     for name in chosen:
         world, reference = ready(data, firsts(data)[name])
-        things = [*picked_up(plans[name])]
-        named += len(things)
-        known += sum(thing in world.layout.index for thing in things)
+        items = [*picked_up(plans[name])]
+        named += len(items)
+        known += sum(item in world.layout.index for item in items)
         good += (
             carry_out(world, plans[name])
             and reference.met(world.state()) == reference.parts()

@@ -17,16 +17,16 @@ from wayword.worlds.household.world import HouseholdWorld
 pytestmark = pytest.mark.real
 
 
-def wanted(task: Task) -> AnswerReference:
+def answer_reference(task: Task) -> AnswerReference:
     assert isinstance(task.reference, AnswerReference)
     return task.reference
 
 
-def true_answer(world: HouseholdWorld, kind: str, thing: str, place: str) -> str:
+def true_answer(world: HouseholdWorld, kind: str, item: str, place: str) -> str:
     """The answer by the true state, found without the reference."""
     state = world.state()["objects"]
     types = {o.id: o.type for o in world.scene.objects}
-    found = [i for i, kind_ in types.items() if kind_ == thing]
+    found = [i for i, kind_ in types.items() if kind_ == item]
     if place:
         found = [i for i in found if types.get(state[i]["in"]) == place]
     if kind == "counts":
@@ -37,30 +37,30 @@ def true_answer(world: HouseholdWorld, kind: str, thing: str, place: str) -> str
 @pytest.mark.parametrize("split", ["val_seen", "train", "unseen_kitchens"])
 def test_published_answers_are_true_of_the_kitchen(data: Path, split: str) -> None:
     dataset = InteractiveQuestions(split, data)
-    asked = read_questions(data, split)
-    assert len(dataset.tasks) == len(asked) == (76800 if split == "train" else 2400)
-    step = len(asked) // 30 + 1
-    for number in range(0, len(asked), step):
+    questions = read_questions(data, split)
+    assert len(dataset.tasks) == len(questions) == (76800 if split == "train" else 2400)
+    step = len(questions) // 30 + 1
+    for number in range(0, len(questions), step):
         task = dataset.tasks[number]
-        question = asked[number]
+        question = questions[number]
         world = dataset.world(task.episode)
         world.reset(task.episode)
-        thing = question.item.lower()
+        item = question.item.lower()
         place = {"GarbageCan": "garbage_can"}.get(
             question.place, question.place.lower()
         )
-        assert wanted(task).answer == question.answer
-        assert true_answer(world, question.kind, thing, place) == question.answer
+        assert answer_reference(task).answer == question.answer
+        assert true_answer(world, question.kind, item, place) == question.answer
 
 
 def test_the_expert_sees_what_it_answers(data: Path) -> None:
     dataset = InteractiveQuestions("val_seen", data)
-    asked = read_questions(data, "val_seen")
+    questions = read_questions(data, "val_seen")
     for number in range(0, 2400, 111):
         task = dataset.tasks[number]
-        question = asked[number]
+        question = questions[number]
         world = dataset.world(task.episode)
-        actions = rehearse(world, task.episode, wanted(task))
+        actions = rehearse(world, task.episode, answer_reference(task))
         assert actions[-1].arguments == (question.answer,)
         assert len(actions) <= dataset.max_steps
         me = world.house.actors["agent"]
@@ -79,12 +79,12 @@ def test_the_expert_sees_what_it_answers(data: Path) -> None:
 def test_answers_balance_as_published_and_kitchens_are_those_of_the_split(
     data: Path,
 ) -> None:
-    asked = read_questions(data, "val_seen")
-    answers = Counter((question.kind, question.answer) for question in asked)
+    questions = read_questions(data, "val_seen")
+    answers = Counter((question.kind, question.answer) for question in questions)
     assert {answers["exists", a] for a in ("yes", "no")} == {400}
     assert {answers["contains", a] for a in ("yes", "no")} == {400}
     assert {answers["counts", a] for a in "0123"} == {200}
-    assert {question.scene for question in asked} == {
+    assert {question.scene for question in questions} == {
         f"FloorPlan{n}" for n in range(6, 31)
     }
     redrawn = read_questions(data, "unseen_kitchens")
@@ -102,7 +102,7 @@ def test_kinds_and_missing_files_are_named(data: Path) -> None:
     settings = InteractiveQuestions.Settings(kind="counts")
     dataset = InteractiveQuestions("val_seen", data, settings)
     assert len(dataset.tasks) == 800
-    assert {wanted(task).kind for task in dataset.tasks[:5]} == {"counts"}
+    assert {answer_reference(task).kind for task in dataset.tasks[:5]} == {"counts"}
     assert next(iter(dataset.files)).endswith("data_counting/combined.csv.gz")
     with pytest.raises(UsageError, match="needs its data"):
         InteractiveQuestions("train")

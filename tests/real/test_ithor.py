@@ -36,19 +36,19 @@ def out_of_reach(folder: Path, name: str) -> tuple[int, int]:
     cells = ithor.cells(folder, name).main
     house = House(layout, {"agent": Body()}, {"agent": (*cells[0], 0.0)})
     trip = Trip(house, house.actors["agent"])
-    things = [
+    objects = [
         i for i, o in enumerate(layout.scene.objects) if "pickupable" in o.affordances
     ]
     missed = 0
-    for i in things:
+    for i in objects:
         try:
             trip.nearest_goal(i)
         except Fail:
             missed += 1
-    return len(things), missed
+    return len(objects), missed
 
 
-def test_all_rooms_load_and_nearly_all_things_are_in_reach(data: Path) -> None:
+def test_all_rooms_load_and_nearly_all_objects_are_in_reach(data: Path) -> None:
     names = ithor.names(data)
     assert len(names) == 120
     found = {name: out_of_reach(data, name) for name in names}
@@ -64,12 +64,12 @@ def test_boxes_agree_with_the_published_relations(data: Path) -> None:
         records = ithor.records(data, name)
         receptacles = [record for record in records if preposition(record)]
         there = {record.id for record in receptacles}
-        for thing in records:
-            told = there & set(thing.parents)
-            if thing.pickupable and told:
-                under = find_holder(thing, receptacles)
+        for item in records:
+            text = there & set(item.parents)
+            if item.pickupable and text:
+                under = find_holder(item, receptacles)
                 judged += 1
-                agree += under is not None and under.id in told
+                agree += under is not None and under.id in text
     assert judged == 1725
     assert agree / judged > 0.97
 
@@ -98,7 +98,7 @@ def test_rooms_are_named_by_their_number(data: Path) -> None:
         ithor.scene(data, "FloorPlan31")
 
 
-def test_changes_move_small_things_and_share_the_layout(data: Path) -> None:
+def test_changes_move_small_objects_and_share_the_layout(data: Path) -> None:
     name = "FloorPlan1"
     records = {record.label: record for record in ithor.records(data, name)}
     apple = records["Apple"]

@@ -40,13 +40,13 @@ def test_photographs_become_observation_files(
     assert done.objects >= 2
 
     perceiver = RecordedPerceiver(out, pack_sightings(out))
-    things = {
+    items = {
         name: {s.name: s for sector in perceiver.perceive("tour", name).sectors
                for s in sector.sightings}
         for name in PLACES
     }  # fmt: skip
-    assert things["apartment"]["bed"].heading == pytest.approx(90, abs=15)
-    assert "person" in things["city"]
+    assert items["apartment"]["bed"].heading == pytest.approx(90, abs=15)
+    assert "person" in items["city"]
 
     # The boxes are on the pictures, in a colour that the room does not have.
     with Pillow.open(out / "boxes" / "apartment.jpg") as sheet:

@@ -60,13 +60,15 @@ def test_the_pack_and_our_graphs_agree_on_every_way(data: Path) -> None:
         graph = dataset.graph(scan)
         file = data / "r2r" / "navigable" / f"{scan}_navigable.json.gz"
         for viewpoint, around in json.loads(gzip.decompress(file.read_bytes())).items():
-            ways = {way.viewpoint: way for way in graph.neighbors(viewpoint)}
-            assert set(ways) == set(around)
-            for name, told in around.items():
-                heading = absolute(math.degrees(told["heading"]))
-                if told["distance"] > 0.05:  # a few pairs stand millimetres apart
-                    worst = max(worst, abs(relative(ways[name].heading, heading)))
-                assert ways[name].distance == pytest.approx(told["distance"], abs=1e-4)
+            neighbors = {way.viewpoint: way for way in graph.neighbors(viewpoint)}
+            assert set(neighbors) == set(around)
+            for name, text in around.items():
+                heading = absolute(math.degrees(text["heading"]))
+                if text["distance"] > 0.05:  # a few pairs stand millimetres apart
+                    worst = max(worst, abs(relative(neighbors[name].heading, heading)))
+                assert neighbors[name].distance == pytest.approx(
+                    text["distance"], abs=1e-4
+                )
     assert worst < 1e-3
 
 
@@ -97,35 +99,35 @@ def test_objects_of_the_pack_lie_in_their_sector_and_within_three_metres(
 ) -> None:
     dataset = r2r(data)
     scene = dataset.tasks[0].episode.scene
-    told = 0
+    count = 0
     for viewpoint in dataset.graph(scene).ids:
         for part in dataset.perceiver().perceive(scene, viewpoint).sectors:
             for seen in part.sightings:
-                told += 1
+                count += 1
                 assert abs(relative(seen.heading, part.heading)) <= 22.5 + 1e-6
                 assert seen.distance is not None
                 assert seen.distance <= 3.0
-    assert told > 100
+    assert count > 100
 
 
 def test_reverie_boxes_are_a_second_source_of_objects(data: Path) -> None:
     dataset = r2r(data, objects="reverie")
     scene = dataset.tasks[0].episode.scene
     names = set()
-    told = 0
+    count = 0
     for viewpoint in dataset.graph(scene).ids:
         for part in dataset.perceiver().perceive(scene, viewpoint).sectors:
             for seen in part.sightings:
-                told += 1
+                count += 1
                 names.add(seen.name)
                 assert abs(relative(seen.heading, part.heading)) <= 22.5 + 1e-6
                 assert seen.distance is not None
                 assert seen.distance <= 3.0
-    assert told > 100
+    assert count > 100
     assert not any("#" in name for name in names)
 
 
-def test_sub_instructions_are_told_to_the_agent_and_their_places_are_not(
+def test_sub_instructions_are_shown_to_the_agent_and_their_places_are_not(
     data: Path,
 ) -> None:
     first = r2r(data, sub_instructions=True).tasks[0].episode

@@ -79,7 +79,7 @@ def test_requests_name_what_the_world_calls_so_from_the_start(
             assert all(str(world.name("agent", name)) in words for name in named)
 
 
-def test_train_loads_whole_and_shows_how_it_is_done(
+def test_train_loads_in_full_and_shows_how_it_is_done(
     data: Path, val: Rearrangement
 ) -> None:
     train = Rearrangement("2021_train", data)

@@ -50,7 +50,7 @@ def test_every_published_episode_is_there(train: Robothor) -> None:
     assert len({task.episode.extra["target"] for task in first}) == 12
 
 
-def test_the_oracle_finds_things_in_all_scenes_about_as_far_as_published(
+def test_the_oracle_finds_objects_in_all_scenes_about_as_far_as_published(
     train: Robothor,
 ) -> None:
     found = []
@@ -94,9 +94,9 @@ def test_every_target_type_can_be_grounded_in_its_scene(split: str, data: Path) 
         checked.add((task.episode.scene, words))
         place = dataset.place(task.episode.scene)
         named = {
-            thing.id
-            for thing in place.surfaces.objects
-            if fits(words, _shown(thing.id, thing.type, place.words[thing.id]))
+            obj.id
+            for obj in place.surfaces.objects
+            if fits(words, _shown(obj.id, obj.type, place.words[obj.id]))
         }
         assert named == reference.targets, (task.episode.id, words)
     assert split == "test" or checked

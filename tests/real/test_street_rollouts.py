@@ -78,7 +78,7 @@ def test_rollouts_go_through_the_recorded_states(file: str, data: Path) -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_what_is_said_is_carried_out_as_recorded_and_scores_as_recorded(
+def test_what_is_stated_is_carried_out_as_recorded_and_scores_as_recorded(
     file: str, data: Path
 ) -> None:
     name, split, count = FILES[file]

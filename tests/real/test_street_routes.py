@@ -160,8 +160,8 @@ def test_touchdown_headings_are_snapped(data: Path) -> None:
     assert task.episode.start == {"panorama": "pGD9GXAZChwjjq_1LMYp-Q", "heading": 10}
     graph = dataset.graph("")
     for task in dataset.tasks:
-        ways = graph.exits(graph.index[task.episode.start["panorama"]])
-        assert task.episode.start["heading"] in [heading for heading, _ in ways]
+        exits = graph.exits(graph.index[task.episode.start["panorama"]])
+        assert task.episode.start["heading"] in [heading for heading, _ in exits]
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,9 @@ def test_the_classes_of_generated_homes_are_parts_of_the_published_ones(
         assert set(kinds) <= set(published[name]), name
 
 
-def test_the_lists_of_floors_are_whole_and_unseen_ones_are_unseen(data: Path) -> None:
+def test_the_lists_of_floors_are_complete_and_unseen_ones_are_unseen(
+    data: Path,
+) -> None:
     floors = {split: set(read_floors(data, split)) for split in SPLITS}
     assert {split: len(found) for split, found in floors.items()} == COUNTS
     for split in ("valid_unseen", "test_unseen"):

@@ -163,9 +163,9 @@ class First:
     needs_stop = Map2seq.needs_stop
     eyes = Map2seq.eyes
 
-    def __init__(self, whole: Map2seq, number: int = 0) -> None:
-        self.tasks = [whole.tasks[number]]
-        self.world = whole.world
-        self.graph = whole.graph
-        self.perceiver = whole.perceiver
-        self.demonstrations: Callable[..., Any] = whole.demonstrations
+    def __init__(self, full: Map2seq, number: int = 0) -> None:
+        self.tasks = [full.tasks[number]]
+        self.world = full.world
+        self.graph = full.graph
+        self.perceiver = full.perceiver
+        self.demonstrations: Callable[..., Any] = full.demonstrations

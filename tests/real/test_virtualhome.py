@@ -96,16 +96,16 @@ def test_all_rooms_are_there_and_in_reach_of_each_other(
         assert {home.home.layout.room_at(*at) for at in home.home.starts} == rooms, name
 
 
-def test_how_many_things_are_within_reach(homes: dict[str, ImportedHome]) -> None:
+def test_how_many_objects_are_within_reach(homes: dict[str, ImportedHome]) -> None:
     found = {}
     for name, home in homes.items():
-        things = [
+        objects = [
             o.id for o in home.home.scene.objects if "pickupable" in o.affordances
         ]
         start = home.home.starts[len(home.home.starts) // 2]
         found[name] = (
-            len(things),
-            len(reachable_objects(home.home.layout, start, things)),
+            len(objects),
+            len(reachable_objects(home.home.layout, start, objects)),
         )
     assert found == REACHED
 
@@ -123,10 +123,10 @@ def test_furniture_stands_in_the_room_that_the_graph_says(
         names = dict(
             zip(_rooms(home), (r.name for r in home.home.scene.rooms), strict=True)
         )
-        for thing in home.home.scene.objects:
-            room = home.graph.room_by_node.get(int(thing.id.split("|")[1]))
+        for obj in home.home.scene.objects:
+            room = home.graph.room_by_node.get(int(obj.id.split("|")[1]))
             if room is not None:
-                here = home.home.layout.room_at(thing.x, thing.y)
+                here = home.home.layout.room_at(obj.x, obj.y)
                 right = right + (here == names[room])
                 wrong = wrong + (here != names[room])
     assert right > 0.99 * (right + wrong), "north is Unity's z, and east its x"
@@ -136,13 +136,13 @@ def _rooms(home: ImportedHome) -> list[int]:
     return [n for n, node in home.graph.nodes.items() if node.category == "Rooms"]
 
 
-def test_things_are_in_or_on_what_an_edge_says(homes: dict[str, ImportedHome]) -> None:
+def test_objects_are_in_or_on_what_an_edge_says(homes: dict[str, ImportedHome]) -> None:
     held = 0
     for home in homes.values():
-        for thing in home.home.scene.objects:
-            if not thing.parent:
+        for obj in home.home.scene.objects:
+            if not obj.parent:
                 continue
-            node, under = (int(i.split("|")[1]) for i in (thing.id, thing.parent))
+            node, under = (int(i.split("|")[1]) for i in (obj.id, obj.parent))
             assert portable(home.graph.nodes[node])
             relations = {how for how, n in home.graph.holders[node] if n == under}
             closes = home.graph.nodes[under].kind in CLASSES["boxes"]
@@ -232,9 +232,9 @@ def test_bad_files_are_named_with_record_and_field(data: Path, tmp_path: Path) -
     path.write_bytes(gzip.compress(json.dumps(record).encode()))
     with pytest.raises(
         DataError, match="node 3, field 'class_name': is missing"
-    ) as told:
+    ) as text:
         list(MaWah("logs", tmp_path).tasks)
-    assert str(path) in str(told.value)
+    assert str(path) in str(text.value)
     path.unlink()
     with pytest.raises(DataError, match="no such file"):
         list(MaWah("logs", tmp_path).tasks)

@@ -30,9 +30,10 @@ def plan(agent: str, out: Path | None = None, model: str = "", **more: Any) -> P
 
 def who_did_what(path: Path) -> Mapping[str, list[str]]:
     (record,) = RunFolder.read(path).records()
-    told = record.trajectory
+    trajectory = record.trajectory
     return {
-        actor: [str(action) for action in told.actions(actor)] for actor in told.start
+        actor: [str(action) for action in trajectory.actions(actor)]
+        for actor in trajectory.start
     }
 
 
@@ -79,7 +80,7 @@ def test_another_agent_for_an_actor_is_another_run(tmp_path: Path) -> None:
         run(plan("random", tmp_path / "run"))
 
 
-def test_who_sees_the_answer_is_told_whoever_it_is(tmp_path: Path) -> None:
+def test_who_sees_the_answer_is_shown_who_it_is(tmp_path: Path) -> None:
     run(plan("random", tmp_path / "one", actors={"bob": "expert"}))
     assert RunFolder.read(tmp_path / "one").config["sees_answer"] is True
     run(plan("expert", tmp_path / "two", actors={"ann": "random", "bob": "random"}))
@@ -94,11 +95,11 @@ def test_an_actor_may_have_a_model_of_its_own(tmp_path: Path) -> None:
     settings = {"models": {"bob": "scripted:noise"}}
     path = run(plan("act", tmp_path / "run", FIRST, settings=settings)).path
     (record,) = RunFolder.read(path).records()
-    asked = {
+    requests = {
         step.actor: {call.role for call in step.calls}
         for step in record.trajectory.steps
     }
-    assert asked == {"ann": {"main"}, "bob": {"bob"}}
+    assert requests == {"ann": {"main"}, "bob": {"bob"}}
     assert RunFolder.read(path).config["identity"]["models"]["bob"] == "scripted:noise"
 
 
@@ -109,12 +110,12 @@ def test_a_model_is_needed_by_those_who_ask_one() -> None:
     open_agent(plan("act", actors={"ann": "random", "bob": "random"}), flat)
     own = {"models": {"bob": FIRST}}
     cast = open_agent(plan("random", actors={"bob": "act"}, settings=own), flat)
-    asked = plan("random", actors={"bob": "act"}, settings=own)
-    assert model_choices(asked, cast) == {"bob": (FIRST, {})}
+    run_plan = plan("random", actors={"bob": "act"}, settings=own)
+    assert model_choices(run_plan, cast) == {"bob": (FIRST, {})}
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         (
             {"actors": {"bobb": "random"}},
@@ -136,6 +137,6 @@ def test_a_model_is_needed_by_those_who_ask_one() -> None:
         ({"actors": {"bob": "ract"}}, "no agent is called 'ract'"),
     ],
 )
-def test_a_mistake_is_answered_in_one_line(more: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_a_mistake_is_answered_in_one_line(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         open_agent(plan("random", **more), TwoInAFlat())

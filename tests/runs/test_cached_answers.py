@@ -30,7 +30,7 @@ def _run(out: Path, model: str, **settings: Any) -> list[str]:
     return [call.answer.text for one in records(out) for call in one.trajectory.calls()]  # type: ignore[union-attr]
 
 
-def test_the_same_name_at_another_address_is_asked_itself(tmp_path: Path) -> None:
+def test_the_same_name_at_another_address_is_queried_itself(tmp_path: Path) -> None:
     with serving(_thinking("first")) as first, serving(_thinking("second")) as second:
 
         def answers(out: str, server: Loopback) -> list[str]:
@@ -55,7 +55,7 @@ def test_the_same_name_at_another_address_is_asked_itself(tmp_path: Path) -> Non
     ],
     ids=str,
 )
-def test_the_same_server_with_another_setting_is_asked_again(
+def test_the_same_server_with_another_setting_is_queried_again(
     tmp_path: Path, settings: dict[str, Any]
 ) -> None:
     with serving(_thinking("hm")) as server:
@@ -65,7 +65,7 @@ def test_the_same_server_with_another_setting_is_asked_again(
         assert len(server.asked) == 2 * posts > 0
 
 
-def test_another_name_at_the_same_address_is_asked_itself(tmp_path: Path) -> None:
+def test_another_name_at_the_same_address_is_queried_itself(tmp_path: Path) -> None:
     with serving(_thinking("hm")) as server:
         _run(tmp_path / "a", "openai:m", base_url=server.address)
         posts = len(server.asked)

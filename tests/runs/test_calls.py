@@ -47,7 +47,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [folder / name for name in players]
 
 
-def test_every_call_is_kept_as_it_was_asked(runs: list[Path], tmp_path: Path) -> None:
+def test_every_call_is_kept_as_it_was_queried(runs: list[Path], tmp_path: Path) -> None:
     card = export_calls(runs, tmp_path / "calls", {})
     kto = rows(tmp_path / "calls", "kto")
     recorded = []

@@ -29,11 +29,11 @@ def test_simulated_detectors_state_their_quality_and_the_upper_bound(
     tmp_path: Path,
 ) -> None:
     apartments = {"rooms": 2, "homes": 1, "episodes": 1}
-    told = listed("frontier", "apartments", dataset=apartments, quality={"recall": 0.5})
-    assert "simulated:glip,recall=0.5 is a simulation" in told
-    assert "recall 0.5" in told
-    assert "3% of views with a false alarm" in told
-    assert "`perfect`" in told
+    text = listed("frontier", "apartments", dataset=apartments, quality={"recall": 0.5})
+    assert "simulated:glip,recall=0.5 is a simulation" in text
+    assert "recall 0.5" in text
+    assert "3% of views with a false alarm" in text
+    assert "`perfect`" in text
     assert "upper bound" in listed(
         "frontier", "apartments", dataset=apartments, grounding="perfect"
     )
@@ -76,5 +76,5 @@ def test_a_perceiver_of_the_users_brings_its_caveats(
         def __init__(self, settings: Any, own: Perceiver | None) -> None: ...
 
     monkeypatch.setitem(registry.CLASSES, ("perceiver", "guess"), Guess)
-    told = listed("random", "houses", dataset=HOUSES, perceiver="guess")
-    assert told == "everything here is guessed"
+    text = listed("random", "houses", dataset=HOUSES, perceiver="guess")
+    assert text == "everything here is guessed"

@@ -56,7 +56,7 @@ def test_a_limit_draws_a_random_sample_and_first_takes_the_beginning(
         chosen(limit=5, first=True, shuffle=1)
 
 
-def test_a_shuffle_is_a_fixed_order_of_the_whole_split(
+def test_a_shuffle_is_a_fixed_order_of_the_full_split(
     chosen: Any, every: list[str]
 ) -> None:
     one = chosen(shuffle=1)
@@ -78,10 +78,10 @@ def test_a_limit_takes_the_first_episodes_of_the_shuffled_order(
 
 
 def test_shards_share_the_split_out_evenly(chosen: Any, every: list[str]) -> None:
-    whole: dict[str, Any]
+    full: dict[str, Any]
     for options in ({"first": True}, {"shuffle": 3}, {}):
-        whole = options or {"shuffle": 0}  # with or without a limit
-        order = chosen(**whole)
+        full = options or {"shuffle": 0}  # with or without a limit
+        order = chosen(**full)
         parts = [chosen(shard=f"{part}/5", **options) for part in range(1, 6)]
         assert sorted(chain.from_iterable(parts)) == sorted(every)
         assert [len(part) for part in parts] == [5, 5, 5, 5, 4]

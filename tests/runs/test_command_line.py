@@ -119,11 +119,12 @@ def test_a_language_model_is_a_partner_by_one_switch(tmp_path: Path) -> None:
         ("stop", ""),
     ]
     answers = tmp_path / "answers.jsonl"
-    said = [
-        json.dumps({"thought": "", "action": a, "argument": told}) for a, told in turns
+    messages = [
+        json.dumps({"thought": "", "action": a, "argument": message})
+        for a, message in turns
     ]
     answers.write_text(
-        "".join(json.dumps(line) + "\n" for line in said), encoding="utf-8"
+        "".join(json.dumps(line) + "\n" for line in messages), encoding="utf-8"
     )
     done = wayword(
         *("run", "team", "--on", "ma_household", "--actor", "follower=react"),
@@ -139,8 +140,8 @@ def test_a_language_model_is_a_partner_by_one_switch(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     (record,) = RunFolder.read(tmp_path / "run").records()
-    asked = {step.actor: len(step.calls) for step in record.trajectory.steps}
-    assert asked == {"commander": 0, "follower": 1}
+    request_count = {step.actor: len(step.calls) for step in record.trajectory.steps}
+    assert request_count == {"commander": 0, "follower": 1}
     assert [step.feedback.status for step in record.trajectory.of("follower")] == [
         "ok"
     ] * 6
@@ -164,8 +165,8 @@ def test_a_folder_is_found_again_without_naming_it(
 
 
 def test_table_as_json_gives_rates_as_fractions_with_intervals(runs: Path) -> None:
-    told = json.loads(wayword("table", runs, "--format", "json").stdout)
-    by_agent = {row["agent"]: row for row in told["rows"]}
+    record = json.loads(wayword("table", runs, "--format", "json").stdout)
+    by_agent = {row["agent"]: row for row in record["rows"]}
     assert by_agent["oracle"]["metrics"]["sr"] == {
         "mean": 1.0, "low": pytest.approx(0.025 ** (1 / 12)), "high": 1.0,
     }  # fmt: skip
@@ -175,19 +176,19 @@ def test_table_as_json_gives_rates_as_fractions_with_intervals(runs: Path) -> No
     assert by_agent["random"]["of"] == 180
 
 
-def test_table_shows_only_the_metrics_asked_for(runs: Path) -> None:
-    told = wayword("table", runs, "--format", "csv", "--metrics", "sr,ne").stdout
-    head = told.splitlines()[0]
+def test_table_shows_only_the_metrics_requested(runs: Path) -> None:
+    output = wayword("table", runs, "--format", "csv", "--metrics", "sr,ne").stdout
+    head = output.splitlines()[0]
     assert "ndtw" not in head
     assert "ne" in head.split(",")
     assert "'srr'" in complaint("table", runs, "--metrics", "srr")
 
 
 def test_compare_pairs_episodes(runs: Path) -> None:
-    told = wayword(
+    output = wayword(
         "compare", runs / "random", runs / "oracle", "--metrics", "sr,spl"
     ).stdout
-    assert "12 shared episodes" in told
+    assert "12 shared episodes" in output
 
 
 def test_score_takes_a_submission_and_prints_a_line_an_episode(tmp_path: Path) -> None:
@@ -198,25 +199,27 @@ def test_score_takes_a_submission_and_prints_a_line_an_episode(tmp_path: Path) -
     file = tmp_path / "walks.json"
     walk = [[place, 0.0, 0.0] for place in task.reference.path]  # type: ignore[attr-defined]
     file.write_text(json.dumps([{"instr_id": task.episode.id, "trajectory": walk}]))
-    told = json.loads(wayword("score", file, "--on", "houses", "--per-episode").stdout)
-    assert told["episode"] == task.episode.id
-    assert told["sr"] == 1.0
-    assert told["illegal_moves"] == 0
+    record = json.loads(
+        wayword("score", file, "--on", "houses", "--per-episode").stdout
+    )
+    assert record["episode"] == task.episode.id
+    assert record["sr"] == 1.0
+    assert record["illegal_moves"] == 0
 
 
 def test_settings_reach_the_part_they_are_for(tmp_path: Path) -> None:
     config = tmp_path / "run.yaml"
     config.write_text("steps: 2\ndataset:\n  seed: 3\n")
     out = tmp_path / "run"
-    asked = ("--config", config, "--set", "steps=3", "--limit", 1, "--out", out)
-    assert wayword("run", "random", "--on", "houses", *asked).returncode == 0
+    options = ("--config", config, "--set", "steps=3", "--limit", 1, "--out", out)
+    assert wayword("run", "random", "--on", "houses", *options).returncode == 0
     identity = json.loads((out / "run.json").read_text())["identity"]
     assert identity["settings"]["steps"] == 3
     assert identity["dataset_settings"]["seed"] == 3
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("run", "navgtp"), "did you mean 'navgpt'"),
         (("run", "navgpt"), "add --model"),
@@ -271,8 +274,10 @@ def test_settings_reach_the_part_they_are_for(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_mistake_is_answered_in_one_line(words: tuple[str, ...], told: str) -> None:
-    assert told in complaint(*words)
+def test_a_mistake_is_answered_in_one_line(
+    words: tuple[str, ...], message: str
+) -> None:
+    assert message in complaint(*words)
 
 
 def test_an_error_in_a_file_of_the_user_names_file_and_line(tmp_path: Path) -> None:
@@ -341,7 +346,7 @@ def test_a_corrupt_data_file_is_named_with_record_and_field(tmp_path: Path) -> N
     folder = tmp_path / "r2r" / "annotations"
     folder.mkdir(parents=True)
     file = folder / "R2R_val_seen.json"
-    asked = (
+    requests = (
         "run",
         "oracle",
         "--on",
@@ -354,24 +359,24 @@ def test_a_corrupt_data_file_is_named_with_record_and_field(tmp_path: Path) -> N
     file.write_text(
         '[{"path_id": 1, "path": ["a"], "instructions": ["Go."], "scan": "s"'
     )
-    assert f"{file}: is not valid JSON" in complaint(*asked)
+    assert f"{file}: is not valid JSON" in complaint(*requests)
     file.write_text(
         '[{"path_id": 1, "path": ["a"], "instructions": ["Go."], "scan": "s"}]'
     )
-    assert "record 0, field 'heading': is missing" in complaint(*asked)
+    assert "record 0, field 'heading': is missing" in complaint(*requests)
     file.write_text(
         '[{"path_id": 1, "path": "a", "heading": 0, "instructions": ["Go."]}]'
     )
-    assert "record 0, field 'path': has the wrong type" in complaint(*asked)
+    assert "record 0, field 'path': has the wrong type" in complaint(*requests)
     file.write_bytes(b"\x1f\x8b\x00broken")
-    assert "is not valid JSON" in complaint(*asked)
+    assert "is not valid JSON" in complaint(*requests)
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    told = complaint("run", "random", "--limit", 1, "--out", blocked / "run")
-    assert str(blocked) in told
+    text = complaint("run", "random", "--limit", 1, "--out", blocked / "run")
+    assert str(blocked) in text
 
 
 def test_a_full_disk_ends_in_one_line_and_keeps_what_was_finished(
@@ -396,16 +401,25 @@ def test_a_full_disk_ends_in_one_line_and_keeps_what_was_finished(
 
 def test_a_spent_budget_stops_in_order_and_can_be_continued(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    asked = ("run", "navgpt", "--model", "scripted:first", "--limit", 6, "--out", out)
-    short = wayword(*asked, "--max-tokens", 20000, "--concurrency", 1)
+    requests = (
+        "run",
+        "navgpt",
+        "--model",
+        "scripted:first",
+        "--limit",
+        6,
+        "--out",
+        out,
+    )
+    short = wayword(*requests, "--max-tokens", 20000, "--concurrency", 1)
     assert short.returncode == 1
     assert "the budget of 20,000 tokens does not cover another episode" in short.stderr
     finished = len(records(out))
     assert 0 < finished < 6
-    again = wayword(*asked, "--max-tokens", 20000, "--concurrency", 1)
+    again = wayword(*requests, "--max-tokens", 20000, "--concurrency", 1)
     assert again.returncode == 1, "the budget covers all sessions of a run"
     assert len(records(out)) == finished
-    assert wayword(*asked).returncode == 0
+    assert wayword(*requests).returncode == 0
     assert len(records(out)) == 6
 
 

@@ -35,7 +35,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top / "a:walk"
 
 
-def told(path: Path) -> Trajectory:
+def trajectory_of(path: Path) -> Trajectory:
     (record,) = RunFolder.read(path).records()
     return record.trajectory
 
@@ -47,7 +47,7 @@ def actions(steps: list[Step]) -> list[str]:
 def go_on(
     walked: Path, out: Path, agent: str, model: str = "", step: int = 3, **more: Any
 ) -> Path:
-    at = f"{walked}:{told(walked).episode_id}:{step}"
+    at = f"{walked}:{trajectory_of(walked).episode_id}:{step}"
     run(Plan(agent, "ignored", model, out=out, continues=at, **more))
     return out
 
@@ -71,15 +71,15 @@ def test_a_place_is_read_from_the_right_and_a_folder_may_hold_colons(
 def test_the_same_agent_is_where_it_was_and_another_model_goes_on(
     walked: Path, tmp_path: Path
 ) -> None:
-    before = told(walked)
-    after = told(go_on(walked, tmp_path / "on", "navgpt", "scripted:noise"))
+    before = trajectory_of(walked)
+    after = trajectory_of(go_on(walked, tmp_path / "on", "navgpt", "scripted:noise"))
     assert actions(after.steps[:2]) == actions(before.steps[:2])
     assert all(not step.calls for step in after.steps[:2]), (
         "nobody is asked or billed again"
     )
     assert [note.kind for note in after.steps[0].notes] == ["recorded_before"]
-    asked = after.steps[2].calls[0].prompt, before.steps[2].calls[0].prompt
-    assert asked[0] == asked[1], "the very prompt that the first model had"
+    prompts = after.steps[2].calls[0].prompt, before.steps[2].calls[0].prompt
+    assert prompts[0] == prompts[1], "the very prompt that the first model had"
     assert len(after.steps) <= 5
     config = RunFolder.read(tmp_path / "on").config
     assert config["identity"]["continues"]["step"] == 3
@@ -96,8 +96,10 @@ def test_steps_taken_again_say_which_clause_they_follow(tmp_path: Path) -> None:
         max_steps=4,
         out=tmp_path / "first",
     )
-    before = told(run(plan).path)
-    after = told(go_on(tmp_path / "first", tmp_path / "on", "walker", "scripted:first"))
+    before = trajectory_of(run(plan).path)
+    after = trajectory_of(
+        go_on(tmp_path / "first", tmp_path / "on", "walker", "scripted:first")
+    )
     assert after.noted("followed") == before.noted("followed")
     assert after.noted("clauses") == before.noted("clauses")
 
@@ -108,7 +110,7 @@ def test_another_agent_or_other_settings_recall_what_was_done(
 ) -> None:
     settings = {"decoding": "free", "max_tokens": 60}
     go_on(walked, tmp_path / "on", agent, "scripted:first", settings=settings)
-    after = told(tmp_path / "on")
+    after = trajectory_of(tmp_path / "on")
     prompt = "\n".join(m.content for m in after.steps[2].calls[0].prompt)  # type: ignore[union-attr]
     for action in actions(after.steps[:2]):
         assert action.removeprefix("goto[").removesuffix("]") in prompt
@@ -116,7 +118,7 @@ def test_another_agent_or_other_settings_recall_what_was_done(
 
 def test_steps_taken_again_are_on_a_map(walked: Path, tmp_path: Path) -> None:
     go_on(walked, tmp_path / "on", "mapgpt", "scripted:first")
-    prompt = told(tmp_path / "on").steps[2].calls[0].prompt[-1].content  # type: ignore[union-attr]
+    prompt = trajectory_of(tmp_path / "on").steps[2].calls[0].prompt[-1].content  # type: ignore[union-attr]
     assert "1. goto[place " in prompt
     assert "place 0 (visited) leads to: " in prompt
 
@@ -124,7 +126,7 @@ def test_steps_taken_again_are_on_a_map(walked: Path, tmp_path: Path) -> None:
 def test_an_oracle_plans_from_there_and_a_person_sees_what_was_seen(
     walked: Path, tmp_path: Path
 ) -> None:
-    after = told(go_on(walked, tmp_path / "oracle", "oracle", max_steps=30))
+    after = trajectory_of(go_on(walked, tmp_path / "oracle", "oracle", max_steps=30))
     assert actions(after.steps)[-1] == "stop"
     assert after.ended == "stopped"
     (record,) = RunFolder.read(tmp_path / "oracle").records()
@@ -142,7 +144,7 @@ def test_everybody_goes_on_where_it_was_their_turn(
 ) -> None:
     named(monkeypatch)
     run(Plan("random", "flat", limit=1, max_steps=4, seed=1, out=tmp_path / "both"))
-    after = told(go_on(tmp_path / "both", tmp_path / "on", "random", step=4))
+    after = trajectory_of(go_on(tmp_path / "both", tmp_path / "on", "random", step=4))
     assert [step.actor for step in after.steps[:4]] == ["ann", "bob", "ann", "bob"]
     turns = [
         sum(step.actor == actor for step in after.steps) for actor in ("ann", "bob")

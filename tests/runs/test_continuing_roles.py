@@ -36,7 +36,7 @@ def actions(trajectory: Trajectory) -> list[str]:
     return [str(d.action) if isinstance(d, Decision) else "rejected" for d in decisions]
 
 
-def asked(trajectory: Trajectory, step: int) -> list[tuple[str, str]]:
+def prompts_of(trajectory: Trajectory, step: int) -> list[tuple[str, str]]:
     """Role and prompt of each call of a step, from 1, sorted by role."""
     calls = trajectory.steps[step - 1].calls
     texts = {call.role: call.prompt for call in calls}
@@ -81,16 +81,16 @@ def test_each_role_hears_its_own_recorded_answers(tmp_path: Path) -> None:
             )
         )
         before = recorded(tmp_path / "a")
-        assert [role for role, _ in asked(before, 4)] == ["main", "summary"]
+        assert [role for role, _ in prompts_of(before, 4)] == ["main", "summary"]
         posts = len(first.asked), len(second.asked)
         after = resume(
             tmp_path / "a", tmp_path / "b", "navgpt", 4, model="openai:m", settings=tree
         )
     assert actions(after)[:3] == actions(before)[:3]
-    assert asked(after, 4) == asked(before, 4), (
+    assert prompts_of(after, 4) == prompts_of(before, 4), (
         "the history holds the recorded summaries"
     )
-    assert "Summary number" in asked(after, 4)[0][1]
+    assert "Summary number" in prompts_of(after, 4)[0][1]
     assert (len(first.asked) - posts[0], len(second.asked) - posts[1]) == (1, 1)
 
 
@@ -121,7 +121,7 @@ def test_a_prescribed_opening_is_taken_once(
     assert [len(each.calls) for each in after.steps[:2]] == [0, int(step <= 2)]
     assert actions(after)[:4] == actions(before)
     for number in range(max(2, step), 5):
-        assert asked(after, number) == asked(before, number)
+        assert prompts_of(after, number) == prompts_of(before, number)
 
 
 def test_another_walker_s_steps_are_taken_over_with_the_opening(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_another_walker_s_steps_are_taken_over_with_the_opening(tmp_path: Path) 
         settings={"shots": 0}, max_steps=4,
     )  # fmt: skip
     assert [len(each.calls) for each in after.steps] == [0, 0, 1, 1]
-    ((_, prompt),) = asked(after, 3)
+    ((_, prompt),) = prompts_of(after, 3)
     assert prompt.endswith("3.")
     assert prompt.count("forward\n") >= 2
 

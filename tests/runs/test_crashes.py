@@ -39,8 +39,8 @@ def command(agent: Path, out: Path) -> list[str]:
 def table(run: Path) -> list[object]:
     """The JSON table, wall time left out."""
     ask = [sys.executable, "-m", "wayword", "table", str(run), "--format", "json"]
-    told = subprocess.run(ask, check=True, capture_output=True, text=True).stdout
-    row = json.loads(told)["rows"][0]
+    output = subprocess.run(ask, check=True, capture_output=True, text=True).stdout
+    row = json.loads(output)["rows"][0]
     return [
         row["n"],
         row["of"],
@@ -58,9 +58,9 @@ def walker(tmp_path: Path) -> Path:
 def test_a_run_killed_at_random_moments_ends_like_an_uninterrupted_one(
     walker: Path, tmp_path: Path
 ) -> None:
-    whole = tmp_path / "whole"
+    folder = tmp_path / "whole"
     broken = tmp_path / "broken"
-    subprocess.run(command(walker, whole), check=True, capture_output=True)
+    subprocess.run(command(walker, folder), check=True, capture_output=True)
     kept: set[str] = set()
     rng = random.Random(4)
     for _ in range(4):
@@ -84,7 +84,7 @@ def test_a_run_killed_at_random_moments_ends_like_an_uninterrupted_one(
     subprocess.run(command(walker, broken), check=True, capture_output=True)
     records = [record.episode_id for record in RunFolder.read(broken).records()]
     assert len(records) == len(set(records)) == EPISODES
-    assert table(broken) == table(whole)
+    assert table(broken) == table(folder)
 
 
 def test_the_same_command_after_the_end_plays_nothing_again(

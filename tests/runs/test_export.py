@@ -74,11 +74,11 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def actions(told: Trajectory) -> list[str]:
+def actions(text: Trajectory) -> list[str]:
     decided = [
-        step.decision for step in told.steps if isinstance(step.decision, Decision)
+        step.decision for step in text.steps if isinstance(step.decision, Decision)
     ]
-    assert len(decided) == len(told.steps), "nothing was rejected"
+    assert len(decided) == len(text.steps), "nothing was rejected"
     return [str(decision.action) for decision in decided]
 
 
@@ -100,15 +100,15 @@ def test_a_conversation_is_what_the_strategy_asks_and_reads(
     for line, record in zip(lines(out), RunFolder.read(gold).records(), strict=True):
         messages = line["messages"]
         answers = [m["content"] for m in messages if m["role"] == "assistant"]
-        told, prompts = played(HOMES, line["episode"], agent, settings, answers)
-        assert actions(told) == actions(record.trajectory)
+        trajectory, prompts = played(HOMES, line["episode"], agent, settings, answers)
+        assert actions(trajectory) == actions(record.trajectory)
         assert line["steps"] == len(prompts) == len(answers)
         for number, prompt in enumerate(prompts):
             assert prompt == messages[: 2 + 2 * number], f"prompt of step {number + 1}"
         assert [m["role"] for m in messages[:3]] == ["system", "user", "assistant"]
 
 
-def test_decisions_are_asked_as_the_strategy_would_have_when_it_drops_old_steps(
+def test_decisions_are_queried_as_the_strategy_would_have_when_it_drops_old_steps(
     gold: Path, tmp_path: Path
 ) -> None:
     settings = {"context": 1400}
@@ -118,33 +118,33 @@ def test_decisions_are_asked_as_the_strategy_would_have_when_it_drops_old_steps(
     export([gold], chat, Export("act", "chat", settings))
     assert card.longer_than_context == 2
     assert any("exceed the strategy's context" in line for line in card.notices)
-    for whole in lines(chat):
-        own = [line for line in lines(steps) if line["episode"] == whole["episode"]]
+    for full in lines(chat):
+        own = [line for line in lines(steps) if line["episode"] == full["episode"]]
         answers = [line["completion"][0]["content"] for line in own]
-        _, prompts = played(HOMES, whole["episode"], "act", settings, answers)
+        _, prompts = played(HOMES, full["episode"], "act", settings, answers)
         assert [line["prompt"] for line in own] == prompts
         assert [line["step"] for line in own] == list(range(1, len(own) + 1))
-        assert whole["whole"] is False
-        assert len(whole["messages"]) == 1 + 2 * len(own), (
+        assert full["whole"] is False
+        assert len(full["messages"]) == 1 + 2 * len(own), (
             "the conversation is told in full"
         )
-        assert len(prompts[-1]) < len(whole["messages"]) - 1
-        later = [m["content"] for m in whole["messages"][3:] if m["role"] == "user"]
+        assert len(prompts[-1]) < len(full["messages"]) - 1
+        later = [m["content"] for m in full["messages"][3:] if m["role"] == "user"]
         assert all(text.startswith("Observation:") for text in later)
 
 
-def test_nothing_is_invented_and_what_is_missing_is_told(
+def test_nothing_is_invented_and_what_is_missing_is_reported(
     gold: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "train.jsonl"
     card = export([gold], out, Export("react_emmem"))
-    said = [
+    messages = [
         json.loads(m["content"])
         for m in lines(out)[0]["messages"]
         if m["role"] == "assistant"
     ]
-    assert {tuple(answer) for answer in said} == {("state", "action")}
-    assert {tuple(answer["state"]) for answer in said} == {
+    assert {tuple(answer) for answer in messages} == {("state", "action")}
+    assert {tuple(answer["state"]) for answer in messages} == {
         ("place", "facing", "holding")
     }
     assert card.missing_fields == ["state.seen", "state.done", "state.left", "plan"]
@@ -160,9 +160,9 @@ def test_the_same_run_gives_the_same_bytes_and_a_card(
     card = export([gold], one, Export())
     export([gold], two, Export())
     assert one.read_bytes() == two.read_bytes()
-    told = json.loads((tmp_path / "one.jsonl.card.json").read_text())
-    assert (told["episodes"], told["lines"], told["omitted"]) == (2, 2, {})
-    assert told["decisions"] == sum(line["steps"] for line in lines(one))
+    record = json.loads((tmp_path / "one.jsonl.card.json").read_text())
+    assert (record["episodes"], record["lines"], record["omitted"]) == (2, 2, {})
+    assert record["decisions"] == sum(line["steps"] for line in lines(one))
     assert "2 lines, 2 episodes" in card.line
     assert card.notices[:1] != [f"{HOMES} is not a training split"]
     assert sorted(path.name for path in tmp_path.iterdir()) == [
@@ -202,9 +202,9 @@ def test_street_routes_and_given_steps(tmp_path: Path) -> None:
     for line in lines(out):
         answers = [m["content"] for m in line["messages"] if m["role"] == "assistant"]
         settings = {"context": 50_000}
-        told, prompts = played("towns", line["episode"], "act", settings, answers)
+        trajectory, prompts = played("towns", line["episode"], "act", settings, answers)
         assert prompts[-1] == line["messages"][:-1]
-        assert told.ended == "stopped"
+        assert trajectory.ended == "stopped"
 
 
 def test_actors_have_conversations_of_their_own(
@@ -291,11 +291,11 @@ def test_thoughts_that_a_run_has_are_kept_on_request(tmp_path: Path) -> None:
             out,
             Export("react", settings=free, everything=True, thoughts=thoughts),
         )
-        said = [
+        messages = [
             m["content"] for m in lines(out)[0]["messages"] if m["role"] == "assistant"
         ]
         first = "Thought: I look around first.\n" if thoughts else ""
-        assert said[0] == f"{first}Action: turn_left"
+        assert messages[0] == f"{first}Action: turn_left"
 
 
 def test_an_experts_run_is_exported_with_its_reasons(tmp_path: Path) -> None:
@@ -304,10 +304,13 @@ def test_an_experts_run_is_exported_with_its_reasons(tmp_path: Path) -> None:
     card = export(
         [ran], out, Export("react", settings={"decoding": "free"}, thoughts=True)
     )
-    said = [m["content"] for m in lines(out)[0]["messages"] if m["role"] == "assistant"]
-    assert all(text.startswith("Thought: ") for text in said)
+    messages = [
+        m["content"] for m in lines(out)[0]["messages"] if m["role"] == "assistant"
+    ]
+    assert all(text.startswith("Thought: ") for text in messages)
     assert (
-        said[-1] == "Thought: All that was asked for is done, so I stop.\nAction: stop"
+        messages[-1]
+        == "Thought: All that was asked for is done, so I stop.\nAction: stop"
     )
     assert not card.missing_fields
 
@@ -318,9 +321,9 @@ def test_high_level_gold_is_exported(tmp_path: Path) -> None:
     out = tmp_path / "high.jsonl"
     export([ran], out, Export("act", settings={"decoding": "free"}))
     (line,) = lines(out)
-    said = [m["content"] for m in line["messages"] if m["role"] == "assistant"]
-    assert any("go_" in each for each in said)
-    assert not any("move_ahead" in each for each in said)
+    messages = [m["content"] for m in line["messages"] if m["role"] == "assistant"]
+    assert any("go_" in each for each in messages)
+    assert not any("move_ahead" in each for each in messages)
 
 
 THINKER = """

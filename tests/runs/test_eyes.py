@@ -145,8 +145,8 @@ def test_pictures_replace_the_words_of_sight(tmp_path: Path, agent: str) -> None
         assert ("doorway" in around) == (mode != "pictures"), mode
         # Ways, feedback and actions are the same in all conditions.
         assert ("The images show what is around you" in around) == (mode != "words")
-    ways = [re.findall(r"right \d+|left \d+", text)[-3:] for text in texts["words"]]
-    assert sorted(ways) == sorted(
+    routes = [re.findall(r"right \d+|left \d+", text)[-3:] for text in texts["words"]]
+    assert sorted(routes) == sorted(
         re.findall(r"right \d+|left \d+", text)[-3:] for text in texts["both"]
     )
 

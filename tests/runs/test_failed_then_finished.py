@@ -68,8 +68,8 @@ def test_a_resumed_run_plays_what_failed_and_ends_as_if_nothing_had(
         result = start("resumed", stumbles)
         assert counts(result) == expected
         assert result.outcome.complete == (expected[2] == 0)
-        told = [line for line in result.notices if "stumbled" in line]
-        assert len(told) == (expected[2] > 0), "one line a reason"
+        texts = [line for line in result.notices if "stumbled" in line]
+        assert len(texts) == (expected[2] > 0), "one line a reason"
     assert counts(start("resumed")) == (4, 0, 0), "nothing is left to play"
     played = {each.episode_id: each for each in records(tmp_path / "resumed")}
     assert len(played) == len(records(tmp_path / "resumed")) == 4, "each of them once"

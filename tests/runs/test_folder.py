@@ -229,7 +229,7 @@ def test_episodes_without_a_config_are_left_alone(tmp_path: Path) -> None:
     assert len(lines(tmp_path)) == 3
 
 
-def test_a_start_that_was_killed_before_its_config_starts_anew(tmp_path: Path) -> None:
+def test_a_start_that_was_killed_before_its_config_starts_again(tmp_path: Path) -> None:
     (tmp_path / ".lock").write_text("1\n")
     (tmp_path / "episodes.jsonl.gz").touch()
     (tmp_path / ".run.json.new").write_text('{"form')
@@ -406,7 +406,7 @@ def test_a_closed_folder_takes_no_more(tmp_path: Path) -> None:
         run.append(walk("e0"))
 
 
-def test_a_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
+def test_a_second_writer_is_shown_who_the_first_is(tmp_path: Path) -> None:
     program = (
         "import sys; from wayword.runs import RunFolder; "
         "run = RunFolder.open(sys.argv[1], {'identity': {}}); "

@@ -45,10 +45,10 @@ def through_text(written: Any) -> Any:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(trajectories)
-def test_a_trajectory_comes_back_equal(told: Trajectory) -> None:
+def test_a_trajectory_comes_back_equal(text: Trajectory) -> None:
     """Both ways of writing it: the quick one, and the one with marks."""
-    assert from_json(through_text(to_json(told))) == told
-    assert from_json(json.loads(dump(told))) == told
+    assert from_json(through_text(to_json(text))) == text
+    assert from_json(json.loads(dump(text))) == text
 
 
 @given(value)
@@ -143,11 +143,11 @@ def test_keys_that_json_does_not_have_are_named() -> None:
 
 
 def test_a_percept_is_written_by_its_fields_without_what_it_lacks() -> None:
-    told = walk("e", 2).trajectory
+    trajectory = walk("e", 2).trajectory
     caption = "a hall with a red door"
-    for step in told.steps:
+    for step in trajectory.steps:
         step.percept = Percept((Sector(0.0, 45.0, caption, (Sighting("door", 12.0),)),))
-    written = through_text(to_json(told))
+    written = through_text(to_json(trajectory))
     sector = {
         "heading": 0.0, "width": 45.0, "caption": caption,
         "sightings": [{"name": "door", "heading": 12.0}],
@@ -155,17 +155,17 @@ def test_a_percept_is_written_by_its_fields_without_what_it_lacks() -> None:
     assert [step["percept"] for step in written["steps"]] == 2 * [
         {"summary": "", "sectors": [sector]}
     ]
-    assert from_json(written).steps[1].percept == told.steps[1].percept
+    assert from_json(written).steps[1].percept == trajectory.steps[1].percept
 
 
 @given(prompt)
-def test_a_prompt_is_written_whole(asked: Any) -> None:
-    (step,) = through_text(to_json(growing([asked])))["steps"]
+def test_a_prompt_is_written_in_full(query: Any) -> None:
+    (step,) = through_text(to_json(growing([query])))["steps"]
     written = step["calls"][0]["prompt"]
-    if isinstance(asked, str):
-        assert written == asked
+    if isinstance(query, str):
+        assert written == query
     else:
-        assert [each["content"] for each in written] == [each.content for each in asked]
+        assert [each["content"] for each in written] == [each.content for each in query]
 
 
 def history(step: int) -> str:
@@ -183,25 +183,27 @@ def conversation(step: int) -> tuple[Message, ...]:
     "grow", [history, conversation, lambda n: (system("Go."), user(history(n)))]
 )
 def test_forty_growing_prompts_take_little_space(grow: Any) -> None:
-    told = growing([grow(step) for step in range(40)])
-    written = dump(told)
-    whole = sum(
+    growth = growing([grow(step) for step in range(40)])
+    written = dump(growth)
+    total = sum(
         len(p) if isinstance(p, str) else sum(len(m.content) for m in p)
-        for p in prompts(told)
+        for p in prompts(growth)
     )
-    assert len(written) >= whole
-    assert len(member(written)) < 0.12 * whole
-    assert from_json(json.loads(written)).steps[39].calls == told.steps[39].calls
+    assert len(written) >= total
+    assert len(member(written)) < 0.12 * total
+    assert from_json(json.loads(written)).steps[39].calls == growth.steps[39].calls
 
 
-def prompts(told: Trajectory) -> list[Any]:
-    return [call.prompt for call in told.calls()]
+def prompts(text: Trajectory) -> list[Any]:
+    return [call.prompt for call in text.calls()]
 
 
 def test_a_failed_call_keeps_its_error_and_has_no_answer() -> None:
-    told = walk("e").trajectory
-    told.opening_calls.append(ModelCall("main", "hello", None, None, "server said 500"))
-    assert from_json(to_json(told)).opening_calls == told.opening_calls
+    trajectory = walk("e").trajectory
+    trajectory.opening_calls.append(
+        ModelCall("main", "hello", None, None, "server said 500")
+    )
+    assert from_json(to_json(trajectory)).opening_calls == trajectory.opening_calls
 
 
 def test_a_record_of_format_2_reads_the_same_for_ever() -> None:

@@ -39,27 +39,27 @@ def test_a_run_resumes_after_a_cut_at_every_byte_of_its_last_record(
         run.append(walk("e0"))
         run.append(walk("e1", steps=1, said="Tür – 門"))
     file = tmp_path / "episodes.jsonl.gz"
-    whole = file.read_bytes()
+    full = file.read_bytes()
     first = len(members(tmp_path)[0])
-    for end in range(first, len(whole), 1 if not zeros else 7):
-        content = whole[:end] + b"\0" * zeros
+    for end in range(first, len(full), 1 if not zeros else 7):
+        content = full[:end] + b"\0" * zeros
         file.write_bytes(content)
         if not indexed:
             forget()
         recorded = RunFolder.read(tmp_path)
         # The last bytes of a record may be zeros themselves
-        complete = content.startswith(whole)
+        complete = content.startswith(full)
         names = ["e0", "e1"] if complete else ["e0"]
         assert [episode for episode, _ in recorded.scores()] == names
         assert [record.episode_id for record in recorded.records()] == names
         with RunFolder.open(tmp_path, CONFIG) as run:
             assert set(run.index.ids()) == set(names)
-            dropped = len(content) - (len(whole) if complete else first)
+            dropped = len(content) - (len(full) if complete else first)
             line = f"{file}: removed {dropped:,} bytes of an incomplete line"
             assert [n.split(";")[0] for n in run.notices] == ([line] if dropped else [])
             if not complete:
                 run.append(walk("e1", steps=1, said="Tür – 門"))
-        assert file.read_bytes() == whole
+        assert file.read_bytes() == full
 
 
 def test_a_record_that_was_cut_short_does_not_make_the_index_again(
@@ -71,7 +71,7 @@ def test_a_record_that_was_cut_short_does_not_make_the_index_again(
     with (tmp_path / "episodes.jsonl.gz").open("ab") as file:
         file.write(members(tmp_path)[0][:50])
     monkeypatch.setattr(
-        index, "entry_of", lambda *asked: pytest.fail("a record was read again")
+        index, "entry_of", lambda *requests: pytest.fail("a record was read again")
     )
     with RunFolder.open(tmp_path, CONFIG) as run:
         assert [name in run for name in ("e0", "e1", "e2")] == [True, True, False]
@@ -81,9 +81,9 @@ def test_a_record_that_was_cut_short_does_not_make_the_index_again(
 
 def test_any_part_of_a_header_and_a_few_zeros_are_dropped(tmp_path: Path) -> None:
     path = tmp_path / "episodes.jsonl.gz"
-    whole = member(b"x" * 900)
+    full = member(b"x" * 900)
     for size, zeros in product(range(26), range(20)):
-        path.write_bytes(whole + whole[:size] + bytes(zeros))
+        path.write_bytes(full + full[:size] + bytes(zeros))
         assert [each.line for each in read_members(path)] == [b"x" * 900], (size, zeros)
 
 
@@ -99,9 +99,9 @@ def test_any_tail_that_a_crash_leaves_is_dropped(
     with RunFolder.open(folder, CONFIG) as run:
         for at in range(episodes):
             run.append(walk(f"e{at}"))
-    whole = member(b"x" * 900)
-    least = len(whole) - 2  # its last two bytes are zeros themselves
-    tail = (whole[: size % least] if size % 3 else b"") + b"\0" * (size if zeros else 0)
+    full = member(b"x" * 900)
+    least = len(full) - 2  # its last two bytes are zeros themselves
+    tail = (full[: size % least] if size % 3 else b"") + b"\0" * (size if zeros else 0)
     for name in ("episodes.jsonl.gz", "failures.jsonl.gz"):
         with (folder / name).open("ab") as file:
             file.write(tail)
@@ -183,8 +183,8 @@ def test_a_writer_killed_at_random_moments_loses_nothing_it_finished(
             started = int(writer.stdout.readline())
             time.sleep(rng.uniform(0.01, 0.2))
             writer.send_signal(signal.SIGKILL)
-            said = [int(line) for line in writer.stdout.read().splitlines()]
-        promised = max([started, *said])
+            numbers = [int(line) for line in writer.stdout.read().splitlines()]
+        promised = max([started, *numbers])
         with RunFolder.open(tmp_path, CONFIG) as run:  # the dead writer's lock is gone
             assert set(run.index.ids()) == {f"e{at}" for at in range(len(run.index))}
             assert promised <= len(run.index) <= promised + 1

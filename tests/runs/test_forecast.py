@@ -27,17 +27,17 @@ def test_a_forecast_asks_nothing_and_needs_no_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    told = forecast(
+    estimate = forecast(
         Plan("navgpt", "houses", "openai:gpt-5-mini", limit=20), rehearsed=1
     )
-    assert told.episodes == 20
-    assert told.dollars is not None
-    assert told.max_dollars is not None
-    assert 0 < told.dollars < told.max_dollars
-    said = lines(told)
-    assert any("prompt 1 of the first episode, role main" in line for line in said)
-    assert any("You" in line or "Instruction" in line for line in said)
-    assert any("20 episodes" in line and "estimated" in line for line in said)
+    assert estimate.episodes == 20
+    assert estimate.dollars is not None
+    assert estimate.max_dollars is not None
+    assert 0 < estimate.dollars < estimate.max_dollars
+    notes = lines(estimate)
+    assert any("prompt 1 of the first episode, role main" in line for line in notes)
+    assert any("You" in line or "Instruction" in line for line in notes)
+    assert any("20 episodes" in line and "estimated" in line for line in notes)
 
 
 def test_only_the_episodes_that_are_rehearsed_are_made(
@@ -80,9 +80,9 @@ def test_a_pilot_is_what_the_forecast_rests_on(tmp_path: Path) -> None:
     def answer(
         route: str, body: dict[str, Any], headers: dict[str, str]
     ) -> tuple[int, Any]:
-        told = chat("Thought: go on\nAction: Finish")
-        told["usage"] = {"prompt_tokens": 1000, "completion_tokens": 100}
-        return 200, told
+        estimate = chat("Thought: go on\nAction: Finish")
+        estimate["usage"] = {"prompt_tokens": 1000, "completion_tokens": 100}
+        return 200, estimate
 
     with serving(answer) as server:
         settings = {"model": {"base_url": server.address}, "decoding": "free"}
@@ -91,15 +91,15 @@ def test_a_pilot_is_what_the_forecast_rests_on(tmp_path: Path) -> None:
         )
         done = run(pilot)
         before = len(server.asked)
-        whole = Plan(
+        full = Plan(
             "navgpt", "houses", "openai:gpt-4.1", settings, limit=30, out=done.path
         )
-        told = forecast(whole, rehearsed=1)
+        estimate = forecast(full, rehearsed=1)
         assert len(server.asked) == before
-    assert told.measured == 3
-    assert told.prompt_tokens == 10 * 1000 * before
-    assert told.completion_tokens == 10 * 100 * before
-    assert told.dollars == pytest.approx(10 * before * (1000 * 2 + 100 * 8) / 1e6)
+    assert estimate.measured == 3
+    assert estimate.prompt_tokens == 10 * 1000 * before
+    assert estimate.completion_tokens == 10 * 100 * before
+    assert estimate.dollars == pytest.approx(10 * before * (1000 * 2 + 100 * 8) / 1e6)
 
 
 @pytest.mark.parametrize("form", ["constrained", "free"])
@@ -112,18 +112,18 @@ def test_a_forecast_is_within_a_fifth_of_a_measured_pilot(
     def answer(
         route: str, body: dict[str, Any], headers: dict[str, str]
     ) -> tuple[int, Any]:
-        said = "\n".join(m["content"] for m in body["messages"])
-        path = next(r.path for i, r in tasks.items() if i in said)  # type: ignore[attr-defined]
-        gone = said.count(THOUGHT)  # once for each past step
+        prompt_text = "\n".join(m["content"] for m in body["messages"])
+        path = next(r.path for i, r in tasks.items() if i in prompt_text)  # type: ignore[attr-defined]
+        gone = prompt_text.count(THOUGHT)  # once for each past step
         here = path[gone + 1] if gone + 1 < len(path) else None
-        told = chat(_written(form, THOUGHT, here))
+        estimate = chat(_written(form, THOUGHT, here))
         prompt = [user(m["content"]) for m in body["messages"]]
-        words = estimated_tokens(told["choices"][0]["message"]["content"])
-        told["usage"] = {
+        words = estimated_tokens(estimate["choices"][0]["message"]["content"])
+        estimate["usage"] = {
             "prompt_tokens": estimated_tokens(prompt),
             "completion_tokens": words,
         }
-        return 200, told
+        return 200, estimate
 
     with serving(answer) as server:
         settings = {
@@ -131,14 +131,14 @@ def test_a_forecast_is_within_a_fifth_of_a_measured_pilot(
             "decoding": form,
         }
         plan = Plan("navgpt", "houses", "openai:gpt-4.1", settings, limit=6, first=True)
-        told = forecast(plan)
+        estimate = forecast(plan)
         done = run(replace(plan, out=tmp_path / "pilot"))
     scores = [found for _, found in RunFolder.read(done.path).scores()]
     assert sum(found["sr"] for found in scores) == 6
-    assert told.prompt_tokens == pytest.approx(
+    assert estimate.prompt_tokens == pytest.approx(
         sum(s["prompt_tokens"] for s in scores), rel=0.2
     )
-    assert told.dollars == pytest.approx(sum(s["cost"] for s in scores), rel=0.2)
+    assert estimate.dollars == pytest.approx(sum(s["cost"] for s in scores), rel=0.2)
 
 
 HOME = {"homes": 1, "episodes": 3, "rooms": 2}
@@ -171,17 +171,17 @@ def test_a_player_of_the_experts_actions_costs_what_was_forecast(
     with serving(expert(plans)) as server:
         tree = {"model": {"base_url": server.address, "thinking": 0}, **settings}
         plan = Plan(agent, on, "openai:gpt-4.1", tree, limit=3, first=True)
-        told = forecast(plan)
+        estimate = forecast(plan)
         done = run(replace(plan, out=tmp_path / "pilot"))
     scores = [found for _, found in RunFolder.read(done.path).scores()]
     read, written = (
         sum(s[k] for s in scores) for k in ("prompt_tokens", "completion_tokens")
     )
-    assert told.prompt_tokens == pytest.approx(read, rel=0.2)
-    assert told.prompt_tokens + told.completion_tokens == pytest.approx(
+    assert estimate.prompt_tokens == pytest.approx(read, rel=0.2)
+    assert estimate.prompt_tokens + estimate.completion_tokens == pytest.approx(
         read + written, rel=0.2
     )
-    assert told.dollars == pytest.approx(sum(s["cost"] for s in scores), rel=0.2)
+    assert estimate.dollars == pytest.approx(sum(s["cost"] for s in scores), rel=0.2)
 
 
 def test_each_sample_is_read_and_thought_for_where_a_server_gives_one_a_request() -> (
@@ -220,14 +220,14 @@ def test_a_look_around_is_no_step_of_the_walk() -> None:
     """DiscussNav turns twelve times on the spot before it asks where to go."""
     home = {"homes": 1, "episodes": 1, "rooms": 2}
     settings = {"dataset": home, "scene": "asked"}
-    told = forecast(
+    estimate = forecast(
         Plan("discussnav", "apartments", "openai:gpt-4.1", settings, limit=1)
     )
-    assert told.calls > 2 + 2 * 12, "the instruction, and two looks at least"
+    assert estimate.calls > 2 + 2 * 12, "the instruction, and two looks at least"
 
 
 def test_the_first_prompt_is_shown_also_where_the_first_step_is_given() -> None:
-    told = forecast(
+    estimate = forecast(
         Plan(
             "lgx",
             "apartments",
@@ -236,7 +236,7 @@ def test_the_first_prompt_is_shown_also_where_the_first_step_is_given() -> None:
             limit=1,
         )
     )
-    assert told.first_calls
+    assert estimate.first_calls
 
 
 def test_a_search_is_rehearsed_to_its_own_end(tmp_path: Path) -> None:
@@ -245,18 +245,18 @@ def test_a_search_is_rehearsed_to_its_own_end(tmp_path: Path) -> None:
     def answer(
         route: str, body: dict[str, Any], headers: dict[str, str]
     ) -> tuple[int, Any]:
-        said = "\n".join(m["content"] for m in body["messages"])
+        prompt = "\n".join(m["content"] for m in body["messages"])
         schema = json.dumps(body.get("response_format", {}))
         names = re.findall(r'"enum": \[([^]]+)\]', schema)
-        named = json.loads(f"[{names[0]}]")[len(said) % 2] if names else "door"
-        told = chat(json.dumps({"answer": named}))
-        told["usage"] = {
+        named = json.loads(f"[{names[0]}]")[len(prompt) % 2] if names else "door"
+        text = chat(json.dumps({"answer": named}))
+        text["usage"] = {
             "prompt_tokens": estimated_tokens(
                 [user(m["content"]) for m in body["messages"]]
             ),
             "completion_tokens": estimated_tokens(named),
         }
-        return 200, told
+        return 200, text
 
     home = {"homes": 2, "episodes": 6, "rooms": 3}
     with serving(answer) as server:
@@ -265,11 +265,11 @@ def test_a_search_is_rehearsed_to_its_own_end(tmp_path: Path) -> None:
         }
         settings |= {"dataset": home, "grounding_threshold": 0.99}
         plan = Plan("lgx", "apartments", "openai:gpt-4.1", settings, limit=6)
-        told = forecast(plan)
+        text = forecast(plan)
         done = run(replace(plan, out=tmp_path / "pilot"))
     scores = [found for _, found in RunFolder.read(done.path).scores()]
-    assert told.calls > 1
-    assert told.prompt_tokens == pytest.approx(
+    assert text.calls > 1
+    assert text.prompt_tokens == pytest.approx(
         sum(s["prompt_tokens"] for s in scores), rel=0.2
     )
 
@@ -292,22 +292,22 @@ def _written(form: str, thought: str, place: str | None) -> str:
         ("lgx", "two_phase", {"decoding": "free"}),
     ],
 )
-def test_a_script_is_asked_itself(
+def test_a_script_is_queried_itself(
     agent: str, on: str, settings: dict[str, Any], tmp_path: Path
 ) -> None:
     plan = Plan(agent, on, "scripted:first", settings, limit=4, max_steps=12)
-    told = forecast(plan)
+    estimate = forecast(plan)
     done = run(replace(plan, out=tmp_path / "pilot"))
     scores = [found for _, found in RunFolder.read(done.path).scores()]
-    assert told.prompt_tokens == sum(s["prompt_tokens"] for s in scores)
-    assert told.completion_tokens == pytest.approx(
+    assert estimate.prompt_tokens == sum(s["prompt_tokens"] for s in scores)
+    assert estimate.completion_tokens == pytest.approx(
         sum(s["completion_tokens"] for s in scores), rel=0.01
     )
-    assert told.calls == pytest.approx(sum(s["calls"] for s in scores) / 4)
+    assert estimate.calls == pytest.approx(sum(s["calls"] for s in scores) / 4)
 
 
 def test_a_model_without_a_price_and_an_agent_without_a_model_say_so() -> None:
-    said = lines(
+    reply = lines(
         forecast(
             Plan(
                 "navgpt",
@@ -319,7 +319,7 @@ def test_a_model_without_a_price_and_an_agent_without_a_model_say_so() -> None:
             rehearsed=1,
         )
     )
-    assert "cost: unknown" in said[-2]
+    assert "cost: unknown" in reply[-2]
     assert (
         lines(forecast(Plan("oracle", "houses", limit=2)))[-1]
         == "2 episodes without model calls"
@@ -337,19 +337,19 @@ def test_the_context_follows_the_model() -> None:
     class Large(ScriptedModel):
         window = 80_000
 
-    def told(given: int, model: ScriptedModel | None) -> int:
+    def text_of(given: int, model: ScriptedModel | None) -> int:
         return PromptBudget(
             Toolkit(models={"main": model} if model else {}), given, 0
         ).context
 
-    assert told(0, Large("first")) == 70_000
-    assert told(500, Large("first")) == 500
-    assert told(0, ScriptedModel("first")) == 7000
-    assert told(0, None) == 7000
+    assert text_of(0, Large("first")) == 70_000
+    assert text_of(500, Large("first")) == 500
+    assert text_of(0, ScriptedModel("first")) == 7000
+    assert text_of(0, None) == 7000
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "said"),
+    ("name", "settings", "reply"),
     [
         ("openai:mine", {}, True),
         ("openai:gpt-5-mini", {}, False),
@@ -359,11 +359,11 @@ def test_the_context_follows_the_model() -> None:
         ("scripted:first", {}, False),
     ],
 )
-def test_what_an_unknown_model_may_think_is_said_not_to_be_counted(
-    name: str, settings: dict[str, Any], said: bool
+def test_what_an_unknown_model_may_think_is_stated_not_to_be_counted(
+    name: str, settings: dict[str, Any], reply: bool
 ) -> None:
     """A cost "at most" must not leave out silently what a reasoning model spends most on."""
     address = {"base_url": "http://127.0.0.1:9/v1"} if name.startswith("openai") else {}
     plan = Plan("navgpt", "houses", name, {"model": {**address, **settings}}, limit=1)
-    told = lines(forecast(plan, rehearsed=1))[-1]
-    assert told.startswith(f"thinking tokens of {name} are not counted") == said
+    estimate = lines(forecast(plan, rehearsed=1))[-1]
+    assert estimate.startswith(f"thinking tokens of {name} are not counted") == reply

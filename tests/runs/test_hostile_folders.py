@@ -307,10 +307,10 @@ def test_no_command_runs_or_trips_over_a_hostile_file(
 def get(site: Any, path: str, query: str = "") -> tuple[int, dict[str, str], str]:
     """Status, headers and body of a page, asked of the application without a socket."""
     parts: list[Any] = []
-    asked = iter([{"type": "http.request", "body": b"", "more_body": False}])
+    events = iter([{"type": "http.request", "body": b"", "more_body": False}])
 
     async def receive() -> Any:
-        return next(asked, {"type": "http.disconnect"})
+        return next(events, {"type": "http.disconnect"})
 
     async def send(message: Any) -> None:
         parts.append(message)

@@ -208,13 +208,13 @@ def test_roles_have_models_and_settings_of_their_own(tmp_path: Path) -> None:
         )
 
 
-def test_what_agents_note_is_told_at_the_end(tmp_path: Path) -> None:
+def test_what_agents_note_is_shown_at_the_end(tmp_path: Path) -> None:
     plan = Plan(
         "navgpt", "houses", "scripted:first", {"context": 700},
         limit=2, max_steps=8, out=tmp_path / "run",
     )  # fmt: skip
-    told = run(plan).notices
-    assert any("history dropped" in line for line in told)
+    output = run(plan).notices
+    assert any("history dropped" in line for line in output)
 
 
 SCORED = """
@@ -251,7 +251,7 @@ def test_an_edited_file_that_a_setting_names_is_another_run(tmp_path: Path) -> N
         run(plan)
 
 
-def test_pictures_drawn_anew_are_others(
+def test_pictures_drawn_again_are_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))

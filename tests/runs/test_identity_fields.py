@@ -50,7 +50,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+def two_role_plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     """A run of NavGPT with models in two roles."""
     out = tmp_path_factory.mktemp("navgpt") / "run"
     plan = Plan("navgpt", "houses", "scripted:first", out=out, **LABELED)
@@ -113,10 +113,11 @@ OTHERS: Mapping[str, Any] = {
 
 
 def test_each_setting_of_the_agent_and_the_dataset_is_part_of_the_run(
-    played: Plan, asked: Plan
+    played: Plan, two_role_plan: Plan
 ) -> None:
     agents = [
-        (plan, registry.load("agent", plan.agent).Settings) for plan in (played, asked)
+        (plan, registry.load("agent", plan.agent).Settings)
+        for plan in (played, two_role_plan)
     ]
     names = [(plan, field.name) for plan, kind in agents for field in fields(kind)]
     assert len(names) > 12
@@ -141,9 +142,9 @@ def test_each_setting_of_the_agent_and_the_dataset_is_part_of_the_run(
     ids=str,
 )
 def test_each_model_and_its_settings_are_part_of_the_run(
-    asked: Plan, settings: Mapping[str, Any], field: str
+    two_role_plan: Plan, settings: Mapping[str, Any], field: str
 ) -> None:
-    refused(changed(asked, settings), field)
+    refused(changed(two_role_plan, settings), field)
 
 
 def test_the_answers_in_a_script_are_part_of_the_run(tmp_path: Path) -> None:
@@ -199,16 +200,16 @@ def test_what_a_run_continues_from_is_part_of_it(played: Plan, tmp_path: Path) -
     ids=str,
 )
 def test_how_a_run_is_carried_out_is_no_part_of_it(
-    asked: Plan, more: Mapping[str, Any]
+    two_role_plan: Plan, more: Mapping[str, Any]
 ) -> None:
-    result = run(replace(asked, **more))
+    result = run(replace(two_role_plan, **more))
     assert (result.resumed, result.outcome.finished) == (1, 0)
 
 
 def test_more_episodes_and_a_cache_are_the_same_run(
-    asked: Plan, tmp_path: Path
+    two_role_plan: Plan, tmp_path: Path
 ) -> None:
-    result = run(replace(asked, limit=2, cache=tmp_path / "cache.db"))
+    result = run(replace(two_role_plan, limit=2, cache=tmp_path / "cache.db"))
     assert (result.resumed, result.outcome.finished) == (1, 1)
 
 

@@ -39,10 +39,10 @@ def test_a_renamed_folder_is_a_warning(
 
     monkeypatch.setattr(ActiveRun, "record", renaming)
     assert wayword(monkeypatch) == 0
-    said = capsys.readouterr().err
-    assert "wall time was not recorded" in said
-    assert "all episodes were stored" in said
-    assert "Traceback" not in said
+    output = capsys.readouterr().err
+    assert "wall time was not recorded" in output
+    assert "all episodes were stored" in output
+    assert "Traceback" not in output
     assert len(records(tmp_path / "renamed")) == 2
 
 

@@ -36,7 +36,7 @@ def test_a_row_says_that_prompts_lack_solved_examples(tmp_path: Path) -> None:
     assert mark in viewer.write(out).read_text()
 
 
-def test_what_a_layout_rests_on_stands_beside_every_figure(tmp_path: Path) -> None:
+def test_what_a_layout_rests_on_stands_next_to_every_figure(tmp_path: Path) -> None:
     """An inferred layout, episodes left out: in the table, its JSON, and on the page."""
     path = run(
         Plan("random", "houses", "", {"steps": 2}, limit=1, out=tmp_path / "r")
@@ -46,18 +46,18 @@ def test_what_a_layout_rests_on_stands_beside_every_figure(tmp_path: Path) -> No
     (path / "run.json").write_text(json.dumps(config))
     page = viewer.write(path).read_text()
     for form in ("rich", "markdown", "json"):
-        told = " ".join(render(rows_of([path]), form).split())
+        lines = " ".join(render(rows_of([path]), form).split())
         for words in (
             "floors inferred from paths",
             "left out of the split: 3 no floor",
         ):
-            assert words in told, (form, told)
+            assert words in lines, (form, lines)
             assert words in page
 
 
 def test_lost_advice_marks_a_row_above_a_tenth_of_the_questions() -> None:
     assert marks([{"calls": 20.0, "advice_lost": 2.0}]) == ()
-    told = marks(
+    text = marks(
         [{"calls": 10.0, "advice_lost": 6.0}, {"calls": 10.0, "advice_lost": 0.0}]
     )
-    assert told == ("6 of 20 calls to experts gave no usable advice",)
+    assert text == ("6 of 20 calls to experts gave no usable advice",)

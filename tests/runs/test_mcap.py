@@ -130,7 +130,7 @@ def test_a_run_of_any_world_is_exported_episode_by_episode(tmp_path: Path) -> No
     assert isinstance(again.exception, SystemExit | RecordingError)
 
 
-def test_rejections_are_told() -> None:
+def test_rejections_are_reported() -> None:
     no = Rejection("unknown", "no such action", "fly away")
     step = Step("agent", {}, no, Feedback("rejected"), {"viewpoint": "a"})
     found = read(written(Trajectory("1", {"agent": {}}, [step])))

@@ -40,17 +40,17 @@ def _row(path: Path) -> dict[str, Any]:
 def test_the_merged_table_is_that_of_one_piece(
     shards: list[Path], tmp_path: Path
 ) -> None:
-    whole = run(replace(PLAN, out=tmp_path / "whole")).path
+    full = run(replace(PLAN, out=tmp_path / "whole")).path
     merged = merge(shards, tmp_path / "merged")
     assert (merged.episodes, merged.notices) == (9, ())
-    assert _row(merged.path) == _row(whole)
+    assert _row(merged.path) == _row(full)
     assert len(list(RunFolder.read(merged.path).records())) == 9
     # The same command without --shard goes on
     again = run(replace(PLAN, out=merged.path))
     assert (again.resumed, again.outcome.finished) == (9, 0)
 
 
-def test_a_shard_that_is_missing_is_said_and_played_later(
+def test_a_shard_that_is_missing_is_stated_and_played_later(
     shards: list[Path], tmp_path: Path
 ) -> None:
     merged = merge(shards[:2], tmp_path / "merged")
@@ -58,7 +58,7 @@ def test_a_shard_that_is_missing_is_said_and_played_later(
     assert run(replace(PLAN, out=merged.path)).outcome.finished == 3
 
 
-def test_what_the_shards_spent_is_the_whole_runs(
+def test_what_the_shards_spent_is_the_full_runs(
     shards: list[Path], tmp_path: Path
 ) -> None:
     for at, path in enumerate(shards[:2]):
@@ -100,7 +100,7 @@ def test_of_a_single_folder_what_can_be_read_is_copied(
     """And the copy is the same run, which plays what was left out."""
     plan = replace(PLAN, shard="2/3", out=tmp_path / "copy")
     raw = shards[1] / "episodes.jsonl.gz"
-    whole = raw.read_bytes()
+    full = raw.read_bytes()
     found = members(shards[1])
     try:
         raw.write_bytes(found[0] + found[1][:40] + b"?" + found[1][41:] + found[2])
@@ -108,7 +108,7 @@ def test_of_a_single_folder_what_can_be_read_is_copied(
             run(replace(plan, out=shards[1]))
         merged = merge([shards[1]], tmp_path / "copy")
     finally:
-        raw.write_bytes(whole)
+        raw.write_bytes(full)
     assert merged.episodes == 2
     assert merged.notices == (
         f"left out: {raw}: record 2 is damaged: it cannot be decompressed (bytes "

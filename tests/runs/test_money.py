@@ -116,9 +116,9 @@ def test_what_was_spent_survives_every_signal(
             while len(server.asked) < 25 and running.poll() is None:
                 time.sleep(0.01)
             running.send_signal(number)
-            _, said = running.communicate()
+            _, reply = running.communicate()
     assert running.returncode == (-number if number == signal.SIGKILL else 128 + number)
-    assert "Traceback" not in said
+    assert "Traceback" not in reply
     answered = len(server.asked) * TOKENS
     assert _logged(out) >= answered  # those that were in the air at their estimates
     if number == signal.SIGKILL:
@@ -168,9 +168,9 @@ def test_answers_that_cannot_be_read_are_paid_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half an answer, one of no choices, and one with odd log-probabilities: all were billed."""
-    whole = json.dumps(chat("Action: 1")).encode()
+    full = json.dumps(chat("Action: 1")).encode()
     odd = [
-        whole[: len(whole) // 2],
+        full[: len(full) // 2],
         {"choices": [], "usage": {}},
         {"choices": [{"message": 3}, 4]},
     ]
@@ -216,8 +216,8 @@ def test_a_table_tells_what_was_billed_for_episodes_that_were_not_finished(
     assert "billed" not in table([tmp_path / "run"])
     with (tmp_path / "run" / CALLS).open("a") as file:
         file.write('{"tokens":100,"dollars":0.5}\n')
-    told = " ".join(table([tmp_path / "run"]).split())
-    assert "$0.00, $0.50 including unfinished episodes" in told
+    lines = " ".join(table([tmp_path / "run"]).split())
+    assert "$0.00, $0.50 including unfinished episodes" in lines
     totals = json.loads(table([tmp_path / "run"], "json"))["rows"][0]["totals"]
     assert (totals["cost"], totals["billed"]) == (0.0, 0.5)
 
@@ -300,10 +300,10 @@ def test_prices_that_fall_between_sessions_are_named_and_the_higher_ones_count(
 
     with serving(_answer) as server:
         first, no_lines = session("{input: 2, output: 8}", 2)
-        asked = len(server.asked)
+        request_count = len(server.asked)
         second, lines = session("{input: 0, output: 0}", 4)
         third, other_lines = session("{input: 3, output: 1}", 6)
-    assert first == pytest.approx(asked * (50 * 2 + 5 * 8) / 1e6)
+    assert first == pytest.approx(request_count * (50 * 2 + 5 * 8) / 1e6)
     assert no_lines == []
     assert second > 0
     assert "was input 2, output 8 in an earlier session" in lines[0]

@@ -19,7 +19,7 @@ from wayword.runs.plan import Plan, RunRecipe, read_recipe
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
-WHOLE = """
+FULL_RECIPE = """
 agent: navgpt
 on: houses
 model: scripted:first
@@ -39,7 +39,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_a_recipe_is_a_plan(tmp_path: Path) -> None:
-    recipe = read_recipe(written(tmp_path, WHOLE))
+    recipe = read_recipe(written(tmp_path, FULL_RECIPE))
     plan: Plan = recipe
     assert (plan.agent, plan.on, plan.limit, plan.max_dollars) == (
         "navgpt",
@@ -58,7 +58,7 @@ def test_a_recipe_is_a_plan(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("on: houses", "has no agent"),
         ("agent: [", "invalid YAML"),
@@ -69,13 +69,13 @@ def test_a_recipe_is_a_plan(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_a_recipe_is_one_line_with_its_file(
-    tmp_path: Path, text: str, told: str
+    tmp_path: Path, text: str, message: str
 ) -> None:
     path = written(tmp_path, text)
     with pytest.raises(UsageError) as error:
         read_recipe(path)
     assert str(error.value).startswith(str(path))
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -187,7 +187,9 @@ def test_a_narrow_line_of_progress_cuts_no_number(
 
 
 def test_an_error_repeats_the_beginning_of_a_long_value(tmp_path: Path) -> None:
-    text = WHOLE.replace('["max_tokens=20,40"]', f"{{steps: {list(range(20_000))}}}")
+    text = FULL_RECIPE.replace(
+        '["max_tokens=20,40"]', f"{{steps: {list(range(20_000))}}}"
+    )
     with pytest.raises(
         UsageError, match=r"sweep must be .*, got \{'steps'.*…"
     ) as raised:

@@ -74,7 +74,7 @@ def test_typed_words_are_an_action(words: str, action: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("", "? lists them"),
         ("0", "between 1 and 9"),
@@ -90,20 +90,20 @@ def test_typed_words_are_an_action(words: str, action: str | None) -> None:
         ("[", "type a number or an action"),
     ],
 )
-def test_other_words_are_answered_in_one_line(words: str, told: str) -> None:
+def test_other_words_are_answered_in_one_line(words: str, message: str) -> None:
     found = parse_input(words, MENU)
     assert isinstance(found, str)
-    assert told in found
+    assert message in found
     assert "\n" not in found
 
 
-def test_long_lists_are_cut_and_given_whole_when_asked_for() -> None:
+def test_long_lists_are_cut_and_given_in_full_when_requested() -> None:
     space = ActionSpace(
         tuple(Action("goto", (f"thing_{number}",)) for number in range(30))
     )
-    (short,), (whole,) = list_actions(space, 4), list_actions(space, verb="goto")
+    (short,), (full,) = list_actions(space, 4), list_actions(space, verb="goto")
     assert "4 thing_3   … 26 more: ? goto" in short
-    assert "30 thing_29" in whole
+    assert "30 thing_29" in full
 
 
 def test_what_others_say_cannot_drive_the_terminal(
@@ -176,11 +176,11 @@ def test_a_question_reaches_the_person_and_its_answer_the_agent(
     assert play(plan, me).scores is not None
     assert "ann asks: Where is the box?" in me.text
     (record,) = RunFolder.read(tmp_path / "run").records()
-    (asked, _) = record.trajectory.of("ann")
-    assert asked.feedback.details["answer"] == "in the hall"
+    (requests, _) = record.trajectory.of("ann")
+    assert requests.feedback.details["answer"] == "in the hall"
 
 
-def test_without_a_person_nobody_can_be_asked_but_the_terminal(
+def test_without_a_person_no_one_can_be_queried_but_the_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named(monkeypatch)
@@ -225,7 +225,7 @@ def statuses(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("role", "others", "told"),
+    ("role", "others", "message"),
     [
         ("", "", "no agent plays bob"),
         ("eve", "random", "flat has no actor 'eve'; there are: ann, bob"),
@@ -233,14 +233,14 @@ def statuses(path: Path) -> list[str]:
     ],
 )
 def test_a_game_needs_actors_that_exist_and_all_of_them_played(
-    role: str, others: str, told: str, monkeypatch: pytest.MonkeyPatch
+    role: str, others: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named(monkeypatch)
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         game_plan(Plan("human", "flat"), role, others)
 
 
-def test_a_waiting_person_holds_nobody_up_and_can_be_given_up() -> None:
+def test_a_waiting_person_holds_no_one_up_and_can_be_given_up() -> None:
     keyboard, hand = os.pipe()
     there = Terminal(keyboard, io.StringIO())
 
@@ -330,13 +330,13 @@ def _take_the_terminal() -> None:
 @pytest.fixture
 def game(tmp_path: Path) -> Iterator[Pty]:
     """A game in generated houses that waits for the first move."""
-    begun = Pty(tmp_path, "play", "--on", "houses", "--out", "run")
-    begun.until("> ")
-    yield begun
-    if begun.process.poll() is None:
-        begun.process.kill()
-    begun.process.wait()
-    os.close(begun.hand)
+    session = Pty(tmp_path, "play", "--on", "houses", "--out", "run")
+    session.until("> ")
+    yield session
+    if session.process.poll() is None:
+        session.process.kill()
+    session.process.wait()
+    os.close(session.hand)
 
 
 def test_a_game_at_a_terminal(game: Pty, tmp_path: Path) -> None:
@@ -351,7 +351,7 @@ def test_a_game_at_a_terminal(game: Pty, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "code", "told"),
+    ("keys", "code", "text"),
     [
         ("quit\n", 1, "the player left; this game does not count"),
         ("\x04", 1, "the player left; this game does not count"),
@@ -359,14 +359,14 @@ def test_a_game_at_a_terminal(game: Pty, tmp_path: Path) -> None:
     ],
 )
 def test_leaving_ends_in_order(
-    game: Pty, tmp_path: Path, keys: str, code: int, told: str
+    game: Pty, tmp_path: Path, keys: str, code: int, text: str
 ) -> None:
     game.type("1\n")
     game.until("Turn 2")
     time.sleep(0.3)
     game.type(keys)
     assert game.end() == code, game.shown
-    assert told in game.shown
+    assert text in game.shown
     assert "Traceback" not in game.shown
     assert list(RunFolder.read(tmp_path / "run").records()) == []
 
@@ -386,7 +386,7 @@ def test_a_question_can_be_left_with_ctrl_c(tmp_path: Path) -> None:
     os.close(game.hand)
 
 
-def test_where_nobody_is_there_a_run_ends_at_once(tmp_path: Path) -> None:
+def test_where_no_one_is_there_a_run_ends_at_once(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "wayword", "run", "human", "--on", "houses", "--out", "run"],
         cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,

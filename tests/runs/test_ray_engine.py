@@ -27,7 +27,7 @@ EPISODES = 30
 def engine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., RunResult]:
     """Runs a plan on the stand-in for Ray, whose players die as ``dies`` says."""
 
-    def carried_out(plan: Plan, dies: Dies = lambda *asked: None) -> RunResult:
+    def carried_out(plan: Plan, dies: Dies = lambda *requests: None) -> RunResult:
         monkeypatch.setattr(ray_engine, "_cluster", cluster_of(one_process_ray(dies)))
         return run(plan)
 
@@ -173,8 +173,8 @@ def test_progress_names_the_processes_while_episodes_end(tmp_path: Path) -> None
     reporter.show(1, [{"id": "e1", "step": 2}], ["here:7"])
     reporter._last_write = 0.0
     reporter.write(2)
-    told = json.loads((tmp_path / ".progress.json").read_text())
-    assert (told["done"], told["workers"], told["episodes"][0]["id"]) == (
+    record = json.loads((tmp_path / ".progress.json").read_text())
+    assert (record["done"], record["workers"], record["episodes"][0]["id"]) == (
         2,
         ["here:7"],
         "e1",

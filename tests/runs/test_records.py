@@ -347,7 +347,7 @@ def test_the_latest_failure_of_an_episode_that_was_not_finished_is_listed(
         forget()
 
 
-def test_deleting_the_lock_lets_nobody_else_write(tmp_path: Path) -> None:
+def test_deleting_the_lock_lets_no_one_else_write(tmp_path: Path) -> None:
     with RunFolder.open(tmp_path, CONFIG) as run:
         (tmp_path / ".lock").unlink()
         with pytest.raises(RecordingError, match="is writing to this run folder"):
@@ -359,7 +359,7 @@ def test_deleting_the_lock_lets_nobody_else_write(tmp_path: Path) -> None:
 # Texts.
 
 
-def test_a_search_finds_what_was_thought_asked_answered_and_instructed(
+def test_a_search_finds_what_was_thought_queried_answered_and_instructed(
     tmp_path: Path,
 ) -> None:
     with RunFolder.open(tmp_path, CONFIG) as run:
@@ -367,16 +367,18 @@ def test_a_search_finds_what_was_thought_asked_answered_and_instructed(
         prompts = ["Find the kitchen.", "Find the kitchen.\nYou passed the bathroom."]
         run.append(EpisodeRecord("e1", {"sr": 1}, growing(prompts)))
     found = RunFolder.read(tmp_path).index
-    told = {"e0": "Walk to the fireplace", "e1": ""}.__getitem__
+    text_of = {"e0": "Walk to the fireplace", "e1": ""}.__getitem__
     assert found.search("RED door") == ["e0"]
     assert found.search("bathroom kitchen") == ["e1"]
     assert found.search("goto p1") == ["e1"]
     assert found.search('p1 OR "door') == []
-    assert found.search("fireplace", told) == ["e0"], "read before without instructions"
+    assert found.search("fireplace", text_of) == ["e0"], (
+        "read before without instructions"
+    )
     assert found.search(' " ') == found.search("") == []
     (path,) = [each for each in indexes() if "text" in each.name]
     path.write_bytes(path.read_bytes()[:5000] + b"junk" * 500)
-    assert found.search("fireplace", told) == ["e0"]
+    assert found.search("fireplace", text_of) == ["e0"]
     with RunFolder.open(tmp_path, CONFIG) as run:
         run.append(walk("e2", said="another red door"))
     assert RunFolder.read(tmp_path).index.search("red door") == ["e0", "e2"]
@@ -385,7 +387,7 @@ def test_a_search_finds_what_was_thought_asked_answered_and_instructed(
 
 
 @pytest.mark.parametrize("left", ["", "..wayword-pages.new", "episodes"])
-def test_pages_that_were_killed_before_their_mark_are_begun_again(
+def test_pages_that_were_killed_before_their_mark_are_started_again(
     tmp_path: Path, left: str
 ) -> None:
     written(tmp_path)

@@ -110,8 +110,8 @@ def test_keys_in_an_address_or_a_header_are_sent_and_not_kept(tmp_path: Path) ->
         route: str, body: dict[str, Any], headers: dict[str, str]
     ) -> tuple[int, Any]:
         seen.append((route, headers))
-        told = [headers.get(name.lower()) for name in HEADERS[:-1]]
-        return 500 if len(seen) > 2 else 200, chat(f"{route} {told}")
+        texts = [headers.get(name.lower()) for name in HEADERS[:-1]]
+        return 500 if len(seen) > 2 else 200, chat(f"{route} {texts}")
 
     query = "api-version=7&code-key=q-secret-1&sig=q-secret-2&code=q-secret-3"
     with serving(answer) as server:
@@ -150,27 +150,27 @@ def test_keys_in_an_address_or_a_header_are_sent_and_not_kept(tmp_path: Path) ->
 def test_a_refusal_that_will_repeat_ends_the_run(
     tmp_path: Path, status: int, body: dict[str, Any], remedy: str
 ) -> None:
-    with serving(lambda route, asked, headers: (status, body)) as server:
+    with serving(lambda route, requests, headers: (status, body)) as server:
         result = run(_plan(server, tmp_path / "run"))
     assert len(server.asked) <= 16
     assert result.outcome.unusable
     assert re.search(remedy, result.outcome.unusable)
 
 
-def test_nobody_listening_ends_the_run(
+def test_no_one_listening_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(_echo) as gone:
         pass
-    told: list[float] = []
+    messages: list[float] = []
     shown = RunningMeans()
 
     def tell(done: int, total: int, scores: Mapping[str, float]) -> None:
         shown.add(scores)
-        told.append(scores.get("retries_so_far", 0))
+        messages.append(scores.get("retries_so_far", 0))
 
     result = run(_plan(gone, tmp_path / "run", retries=1), on_progress=tell)
-    assert max(told) >= 1, "retries are told of while they are waited for"
+    assert max(messages) >= 1, "retries are told of while they are waited for"
     assert re.search("(1 retry|retries)$", shown.text())
     assert "start the server, or set model.base_url" in result.outcome.unusable
     assert result.outcome.failed <= 1
@@ -213,17 +213,17 @@ def test_the_command_line_says_the_remedy_and_fails(
         monkeypatch.setattr(sys, "argv", ["wayword", *words])
         with pytest.raises(SystemExit) as end:
             main()
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     assert end.value.code == 1
     assert "set $OPENAI_API_KEY to a key with access to this model" in " ".join(
-        told.err.split()
+        output.err.split()
     )
-    assert KEY not in told.out + told.err
+    assert KEY not in output.out + output.err
     assert len(server.asked) <= 16
     assert json.loads((tmp_path / "run" / "run.json").read_text())["format"] == 2
 
 
-def test_the_page_of_a_step_says_what_was_sent_and_not_what_was_asked_for(
+def test_the_page_of_a_step_says_what_was_sent_and_not_what_was_requested(
     tmp_path: Path,
 ) -> None:
     """A reasoning model takes no temperature: the record must not claim that it had one."""
@@ -252,7 +252,7 @@ def test_the_page_of_a_step_says_what_was_sent_and_not_what_was_asked_for(
         )
 
 
-def test_an_address_without_a_path_is_told_what_it_may_lack(tmp_path: Path) -> None:
+def test_an_address_without_a_path_is_reported_what_it_may_lack(tmp_path: Path) -> None:
     def lost(
         route: str, body: dict[str, Any], headers: dict[str, str]
     ) -> tuple[int, Any]:

@@ -54,7 +54,7 @@ def _killed(
 ) -> None:
     """Play until so many episodes are finished, then die: nothing more is sent, or all of it."""
 
-    def told(done: int, total: int, scores: Mapping[str, float]) -> None:
+    def text_of(done: int, total: int, scores: Mapping[str, float]) -> None:
         if done == after:
             raise RuntimeError("killed")
 
@@ -62,7 +62,7 @@ def _killed(
         if not sends:
             patch.setattr(remote.Store, "_send", lambda store: None)
         with pytest.raises(RuntimeError, match="killed"):
-            run(plan, on_progress=told)
+            run(plan, on_progress=text_of)
 
 
 def test_a_run_in_a_store_is_the_run_it_is_on_disk(
@@ -155,13 +155,13 @@ def test_of_two_writers_the_store_refuses_one_and_keeps_the_other(
     assert store.cat_file(key) == other
 
 
-def test_only_whole_records_go_up(
+def test_only_complete_records_go_up(
     tmp_path: Path, store: fsspec.AbstractFileSystem
 ) -> None:
     run(_plan(URL, limit=2))
     sending = remote.Store(URL)
     sending.begin()
-    whole = (sending.copy / "episodes.jsonl.gz").read_bytes()
+    full = (sending.copy / "episodes.jsonl.gz").read_bytes()
     with (sending.copy / "episodes.jsonl.gz").open("ab") as file:
         file.write(member(b"{}") + member(b"{}")[:-3])
     sending.end()
@@ -169,7 +169,7 @@ def test_only_whole_records_go_up(
         store.cat_file(each["name"])
         for each in store.ls("/bucket/run/episodes.jsonl.gz")
     ]
-    assert b"".join(sent) == whole + member(b"{}")
+    assert b"".join(sent) == full + member(b"{}")
 
 
 def test_a_store_with_a_segment_missing_is_refused(
@@ -184,11 +184,13 @@ def test_a_store_with_a_segment_missing_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("out", "said"),
+    ("out", "message"),
     [("nostore://bucket/run", "unknown store 'nostore'"), ("memory://none/at-all", "")],
 )
-def test_addresses_that_lead_nowhere_are_one_line(out: str, said: str) -> None:
-    with pytest.raises((UsageError, RecordingError), match=said or "not a run folder"):
+def test_addresses_that_lead_nowhere_are_one_line(out: str, message: str) -> None:
+    with pytest.raises(
+        (UsageError, RecordingError), match=message or "not a run folder"
+    ):
         RunFolder.read(out)
 
 
@@ -202,7 +204,7 @@ def test_a_listing_that_fails_is_no_empty_one(
 ) -> None:
     run(_plan(URL, limit=2))
 
-    def denied(*asked: object, **more: object) -> None:
+    def denied(*requests: object, **more: object) -> None:
         raise PermissionError("access denied")
 
     monkeypatch.setattr(type(store), "ls", denied)

@@ -64,14 +64,14 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Reproduce
         seeds=1,
         out=tmp_path_factory.mktemp("all"),
     )
-    told = {}
+    texts_by_key = {}
     with shared_datasets():
         for name in NAMED:
             recipe = reproduce.open_recipe(name)
-            told[name] = [
+            texts_by_key[name] = [
                 _row(recipe, row) for row in reproduce.prepare(recipe, wishes)
             ]
-    return told
+    return texts_by_key
 
 
 def _row(recipe: Recipe, row: Prepared) -> ReproducedRow:
@@ -82,14 +82,16 @@ def _row(recipe: Recipe, row: Prepared) -> ReproducedRow:
 
 def test_every_table_is_listed_with_its_published_rows() -> None:
     assert set(NAMED) == set(reproduce.names())
-    told = wayword("reproduce").stdout
+    output = wayword("reproduce").stdout
     for name in (*NAMED, *reproduce.without_runs()):
-        assert name in told
+        assert name in output
     for name in NAMED:
         recipe = reproduce.open_recipe(name)
         assert recipe.differs
         assert "\n" not in recipe.differs.strip()
-        assert told.splitlines().count(f"{'':<24} differs: {recipe.differs}") >= 1, name
+        assert output.splitlines().count(f"{'':<24} differs: {recipe.differs}") >= 1, (
+            name
+        )
         figures = [row for row in recipe.rows if row.published]
         assert figures or name == "lgx/figure-5"  # that figure prints no numbers
         for row in recipe.rows:
@@ -165,11 +167,11 @@ def test_rows_carry_what_the_released_code_ran() -> None:
     assert {row.steps for row in [*navgpt, rows("discussnav/table-1")[1]]} == {10}
     assert not any(row.settings["slopes"] for row in navgpt)
     assert rows("navgpt/table-3")[0].published["sr"] == pytest.approx(15.97 - 4.86)
-    asked = [
+    requests = [
         row for n in (1, 3, 4) for row in rows(f"lgx/table-{n}") if row.agent == "lgx"
     ]
     assert {
-        (row.settings["temperature"], row.settings["max_tokens"]) for row in asked
+        (row.settings["temperature"], row.settings["max_tokens"]) for row in requests
     } == {(0.7, 50)}
     prompts = [row.settings["prompt"] for row in rows("lgx/table-4")]
     assert sorted(prompts) == sorted(get_args(PromptName))
@@ -238,12 +240,12 @@ def test_reflexion_rows_state_their_trials_and_their_judge() -> None:
 
 
 def test_rates_are_compared_in_percent(played: dict[str, list[ReproducedRow]]) -> None:
-    told = json.loads(
+    record = json.loads(
         reproduce.render(
             reproduce.open_recipe("lgx/two-phase"), played["lgx/two-phase"], "json"
         )
     )
-    (lgx, *_) = told["rows"]
+    (lgx, *_) = record["rows"]
     assert lgx["published"] == {"sr": 54.2}
     assert 0.0 <= lgx["ours"]["sr"]["mean"] <= 100.0
     assert lgx["ours"]["sr"]["mean"] in (0.0, 50.0, 100.0)
@@ -300,10 +302,10 @@ def test_episodes_can_be_shuffled(tmp_path: Path) -> None:
 
 
 def test_a_paper_lists_its_tables() -> None:
-    told = wayword("reproduce", "navgpt").stdout
-    assert told == f"{reproduce.listing('navgpt')}\n"
-    assert "navgpt/table-1" in told
-    assert "velma" not in told
+    output = wayword("reproduce", "navgpt").stdout
+    assert output == f"{reproduce.listing('navgpt')}\n"
+    assert "navgpt/table-1" in output
+    assert "velma" not in output
 
 
 def test_no_money_is_spent_on_stand_in_data_unasked(tmp_path: Path) -> None:
@@ -315,7 +317,7 @@ def test_no_money_is_spent_on_stand_in_data_unasked(tmp_path: Path) -> None:
     assert reproduce.prepare(recipe, replace(wishes, stand_in=True))[0].plans
 
 
-def test_what_the_user_says_wins_and_is_told(tmp_path: Path) -> None:
+def test_what_the_user_says_wins_and_is_reported(tmp_path: Path) -> None:
     recipe = reproduce.open_recipe("lgx/table-3")
     wishes = RecipeOptions(
         model="scripted:first",
@@ -360,7 +362,7 @@ def test_a_row_says_whose_prompts_it_was_played_with(tmp_path: Path) -> None:
     assert row.differs[0] == f"prompts of lgx's released code; {named}"
 
 
-def test_models_by_role_are_those_of_the_paper_where_asked_for(tmp_path: Path) -> None:
+def test_models_by_role_are_those_of_the_paper_where_requested(tmp_path: Path) -> None:
     recipe = reproduce.open_recipe("discussnav/table-1")
     wishes = RecipeOptions(model="published", out=tmp_path, stand_in=True)
     (plan,) = reproduce.prepare(recipe, wishes)[0].plans
@@ -386,9 +388,9 @@ def test_the_files_are_plain_data() -> None:
         parts = {"title", "source", "differs", "metrics", "data", "defaults", "rows"}
         assert set(tree) == parts
         for row in tree["rows"]:
-            told = {**tree["defaults"], **row}
+            texts_by_key = {**tree["defaults"], **row}
             assert "absent" in row or {"agent", "steps", "seeds", "data"} <= set(
-                told
+                texts_by_key
             ), row
 
 
@@ -410,8 +412,12 @@ def test_the_forecast_of_a_script_is_what_is_then_measured(
         *("--seeds", 1, "--dry-run"),
     )
     total = done.stdout.splitlines()[-1]
-    told = [int(word.replace(",", "")) for word in total.split() if word[0].isdecimal()]
-    assert sum(told) == pytest.approx(sum(row.tokens for row in played[name]), rel=0.01)
+    lines = [
+        int(word.replace(",", "")) for word in total.split() if word[0].isdecimal()
+    ]
+    assert sum(lines) == pytest.approx(
+        sum(row.tokens for row in played[name]), rel=0.01
+    )
     assert total.endswith("$0.00")
 
 

@@ -86,11 +86,11 @@ def test_walks_that_were_paid_for_are_kept_when_a_later_call_fails(
 
 def test_the_instruction_is_written_without_thoughts(tmp_path: Path) -> None:
     walks(tmp_path)
-    asked = tmp_path / "echo"
+    folder = tmp_path / "echo"
     plan = Retelling(tmp_path / "run", "scripted:echo", {"length": 5_000})
     prompts = [each.instruction for each in retell(plan, lambda each: None)[0]]
     assert prompts
-    assert all("place 3" in prompt for prompt in prompts), asked
+    assert all("place 3" in prompt for prompt in prompts), folder
     assert all(THOUGHT not in prompt for prompt in prompts)
 
 

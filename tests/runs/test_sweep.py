@@ -42,7 +42,7 @@ def sweep(out: Path, *more: str) -> str:
 
 
 def test_every_value_is_a_run_and_the_picture_shows_them_all(tmp_path: Path) -> None:
-    told = sweep(tmp_path / "s", "--sweep", "steps=1,4,9")
+    text = sweep(tmp_path / "s", "--sweep", "steps=1,4,9")
     folders = sorted(path.parent.name for path in tmp_path.glob("s/*/run.json"))
     assert folders == ["steps=1", "steps=4", "steps=9"]
     longest = {
@@ -50,8 +50,8 @@ def test_every_value_is_a_run_and_the_picture_shows_them_all(tmp_path: Path) -> 
         for name in folders
     }
     assert longest == {"steps=1": 2, "steps=4": 5, "steps=9": 10}  # and the stop
-    assert "steps=4" in told
-    assert str(tmp_path / "s" / "sweep.svg") in told.replace("\n", "")
+    assert "steps=4" in text
+    assert str(tmp_path / "s" / "sweep.svg") in text.replace("\n", "")
     drawn = ElementTree.fromstring((tmp_path / "s" / "sweep.svg").read_text())
     texts = [element.text for element in drawn.iter(f"{SVG}text")]
     assert {"1", "4", "9", "steps", "SR"} <= set(texts)
@@ -122,7 +122,7 @@ def test_a_single_episode_has_a_point_and_no_interval() -> None:
 
 
 def test_several_seeds_end_in_one_pooled_row(tmp_path: Path) -> None:
-    told = sweep(tmp_path / "s", "--seeds", "3")
+    text = sweep(tmp_path / "s", "--seeds", "3")
     folders = sorted(path.parent for path in tmp_path.glob("s/*/run.json"))
     assert [folder.name for folder in folders] == ["seed=0", "seed=1", "seed=2"]
     walks = [
@@ -130,7 +130,7 @@ def test_several_seeds_end_in_one_pooled_row(tmp_path: Path) -> None:
         for f in folders
     ]
     assert walks[0] != walks[1]
-    assert "random (3 seeds)" in told
+    assert "random (3 seeds)" in text
     (row,) = json.loads(table(folders, "json", pool=True))["rows"]
     assert (row["n"], row["runs"]) == (9, 3)
     rates = [

@@ -174,7 +174,7 @@ def actions(path: Path) -> dict[str, list[str]]:
 def test_a_killed_run_resumes_with_its_memory(player: str, tmp_path: Path) -> None:
     """Each episode takes the actions of an uninterrupted run, and none is asked for twice."""
     small = {"houses": 2, "episodes": 16, "length": 6}
-    run(plan(player, whole := tmp_path / "whole", **small))
+    run(plan(player, full := tmp_path / "whole", **small))
     broken = tmp_path / "broken"
     command = [
         *(
@@ -223,7 +223,7 @@ def test_a_killed_run_resumes_with_its_memory(player: str, tmp_path: Path) -> No
     result = run(plan(player, broken, **small))
     assert (result.resumed, result.outcome.finished) == (before, 16 - before)
     assert 9 <= before < 16
-    assert actions(broken) == actions(whole)
+    assert actions(broken) == actions(full)
 
 
 CHAIN = '''

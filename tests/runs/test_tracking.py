@@ -46,31 +46,31 @@ def installed(monkeypatch: pytest.MonkeyPatch, kind: str, fails: str = "") -> Li
 
 
 @pytest.mark.parametrize("kind", ["trackio", "wandb"])
-def test_a_run_is_told_episode_by_episode(
+def test_a_run_is_reported_episode_by_episode(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = installed(monkeypatch, kind)
     plan = Plan("oracle", "houses", limit=3, out=tmp_path / "first", concurrency=1)
     seen: list[int] = []
-    told: list[str] = []
+    messages: list[str] = []
 
     def progress(done: int, total: int, scores: Mapping[str, float]) -> None:
         seen.append(done)
 
-    with tracked(f"{kind}:walks", plan, progress, told.append) as both:
+    with tracked(f"{kind}:walks", plan, progress, messages.append) as both:
         run(plan, both)
-    (begun,) = library.named("init")
-    assert begun[2]["project"] == "walks"
-    assert begun[2]["name"].partition("-")[0] == "first"
-    assert begun[2]["config"]["agent"] == "oracle"
+    (started,) = library.named("init")
+    assert started[2]["project"] == "walks"
+    assert started[2]["name"].partition("-")[0] == "first"
+    assert started[2]["config"]["agent"] == "oracle"
     logged = library.named("log")
     assert [named["step"] for _, _, named in logged] == [1, 2, 3]
     assert logged[-1][1][0]["mean/sr"] == 1.0
     assert logged[-1][1][0]["episodes"] == 3
-    assert "entity" not in begun[2]
+    assert "entity" not in started[2]
     assert library.calls[-1][0] == "finish"
     assert seen[-1] == 3
-    assert not told
+    assert not messages
 
 
 def test_mlflow_has_its_own_calls_and_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,10 +118,10 @@ def test_a_tracker_that_fails_ends_no_run(
 ) -> None:
     installed(monkeypatch, "trackio", fails)
     plan = Plan("oracle", "houses", limit=2, out=tmp_path / "run")
-    told: list[str] = []
-    with tracked("trackio:walks", plan, None, told.append) as both:
+    messages: list[str] = []
+    with tracked("trackio:walks", plan, None, messages.append) as both:
         assert run(plan, both).outcome.complete
-    (line,) = told
+    (line,) = messages
     assert (
         line
         == "--track trackio:walks: RuntimeError: disk full; the run continues without it"

@@ -55,8 +55,8 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_settings_of_the_agent_are_the_runs(tried: Path) -> None:
-    (told,) = json.loads(table([tried], "json"))["rows"]
-    metrics = {key: value["mean"] for key, value in told["metrics"].items()}
+    (record,) = json.loads(table([tried], "json"))["rows"]
+    metrics = {key: value["mean"] for key, value in record["metrics"].items()}
     assert 1 < metrics["trials"] < 2
     assert metrics["verdicts"] == 1.0
     assert metrics["sr_first"] <= metrics["sr"]
@@ -74,8 +74,8 @@ def test_runs_without_trials_have_no_such_columns(tmp_path: Path) -> None:
     path = run(
         Plan("react", "houses", ANSWERS, limit=1, max_steps=2, out=tmp_path / "r")
     ).path
-    (told,) = json.loads(table([path], "json"))["rows"]
-    assert not {"trials", "verdicts", "sr_first"} & set(told["metrics"])
+    (record,) = json.loads(table([path], "json"))["rows"]
+    assert not {"trials", "verdicts", "sr_first"} & set(record["metrics"])
     assert "trials" not in table([path], "rich")
 
 
@@ -85,12 +85,12 @@ def test_what_is_read_back_tells_every_trial_and_its_scores(tried: Path) -> None
         assert len(trials) == record.scores["trials"]
         calls = list(record.trajectory.calls())
         assert len(calls) == record.scores["calls"]
-        asked = [
+        prompts = [
             c
             for c in calls
             if c.role == "reflection" or "look back" in str(c.prompt[-1])
         ]
-        assert len(asked) == len(trials) - 1
+        assert len(prompts) == len(trials) - 1
         for trial in trials[:-1]:
             assert trial.state
             assert trial.verdict is not None
@@ -161,11 +161,11 @@ def test_a_run_killed_between_trials_ends_like_an_uninterrupted_one(
 ) -> None:
     agent = tmp_path / "slow.py"
     agent.write_text(SLOW_LEARNER, encoding="utf-8")
-    whole = tmp_path / "whole"
+    folder = tmp_path / "whole"
     broken = tmp_path / "broken"
 
     def command(out: Path) -> list[str]:
-        asked = [
+        requests = [
             "--on",
             "houses",
             "--model",
@@ -175,10 +175,10 @@ def test_a_run_killed_between_trials_ends_like_an_uninterrupted_one(
             "--max-steps",
             "6",
         ]
-        asked += ["--set", "trials=3", "--out", str(out), "--concurrency", "2"]
-        return [sys.executable, "-m", "wayword", "run", str(agent), *asked]
+        requests += ["--set", "trials=3", "--out", str(out), "--concurrency", "2"]
+        return [sys.executable, "-m", "wayword", "run", str(agent), *requests]
 
-    subprocess.run(command(whole), check=True, capture_output=True)
+    subprocess.run(command(folder), check=True, capture_output=True)
     running = subprocess.Popen(
         command(broken), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -191,14 +191,14 @@ def test_a_run_killed_between_trials_ends_like_an_uninterrupted_one(
     assert 0 < lines < 12, "the kill came at a telling moment"
     subprocess.run(command(broken), check=True, capture_output=True)
     found = {record.episode_id: trials_of(record) for record in records(broken)}
-    assert found == {record.episode_id: trials_of(record) for record in records(whole)}
+    assert found == {record.episode_id: trials_of(record) for record in records(folder)}
 
 
 def test_a_question_is_tried_again_too(tmp_path: Path) -> None:
     result = played(tmp_path / "iqa", on="iqa", limit=2, settings={"trials": 3})
     assert result.outcome.failed == 0
-    (told,) = json.loads(table([result.path], "json"))["rows"]
-    assert told["metrics"]["trials"]["mean"] > 1
+    (record,) = json.loads(table([result.path], "json"))["rows"]
+    assert record["metrics"]["trials"]["mean"] > 1
 
 
 def test_a_setting_that_makes_no_sense_is_refused(tmp_path: Path) -> None:

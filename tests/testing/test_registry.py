@@ -51,10 +51,10 @@ def _no_data(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_generated_datasets_and_their_worlds(name: str) -> None:
     dataset = generated(name)
     if dataset is None:
-        with pytest.raises(UsageError) as told:
+        with pytest.raises(UsageError) as text:
             list(open_dataset(Plan("contract", name)).tasks)  # reading is lazy
-        assert "\n" not in str(told.value)
-        assert NEED_FILES[name] in str(told.value), "says what to give it"
+        assert "\n" not in str(text.value)
+        assert NEED_FILES[name] in str(text.value), "says what to give it"
         return
     assert not dataset.files
     check_dataset(dataset, max_tasks=100)
@@ -105,10 +105,10 @@ def test_agents_play_the_worlds_they_name(name: str) -> None:
 @pytest.mark.parametrize("name", registry.names("world"))
 def test_worlds_have_the_protocols_methods_and_are_played_above(name: str) -> None:
     world = registry.load("world", name)
-    for method, wanted in vars(World).items():
-        if inspect.isfunction(wanted) and not method.startswith("_"):
+    for method, expected in vars(World).items():
+        if inspect.isfunction(expected) and not method.startswith("_"):
             own = inspect.signature(getattr(world, method)).parameters
-            assert list(own) == list(inspect.signature(wanted).parameters), (
+            assert list(own) == list(inspect.signature(expected).parameters), (
                 f"{name}.{method}"
             )
     datasets = [dataset for each in DATASETS if (dataset := generated(each))]
@@ -151,9 +151,9 @@ def test_a_module_names_several_agents_and_a_users_file_may_too(tmp_path: Path) 
 
 def test_a_file_that_imports_what_is_not_there_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import nowhere_to_be_found\n")
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as text:
         registry.load("agent", str(tmp_path / "mine.py"))
-    assert str(told.value).startswith(
+    assert str(text.value).startswith(
         f"{tmp_path / 'mine.py'}: No module named 'nowhere_to_be"
     )
-    assert "PYTHONPATH" in str(told.value)
+    assert "PYTHONPATH" in str(text.value)

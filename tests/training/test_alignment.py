@@ -25,9 +25,9 @@ def step(
     return GoldStep(turn, slope, frozenset(words.split()), frozenset(ahead.split()))
 
 
-def laid(told: str, *steps: GoldStep) -> list[int]:
+def laid(text: str, *steps: GoldStep) -> list[int]:
     """The clause of each step, from 1."""
-    found = align_by_features(clauses(told), steps)
+    found = align_by_features(clauses(text), steps)
     return [found.at(place) for place in range(len(steps))]
 
 
@@ -36,18 +36,18 @@ def test_a_place_where_a_clause_ends_belongs_to_the_next() -> None:
     assert [found.at(place) for place in range(5)] == [1, 1, 2, 2, 2]
 
 
-def test_things_that_are_named_pull_a_clause_to_their_step() -> None:
-    told = "Go to the sofa. Go into the kitchen."
+def test_objects_that_are_named_pull_a_clause_to_their_step() -> None:
+    text = "Go to the sofa. Go into the kitchen."
     sofa = step(words="sofa lamp")
     kitchen = step(words="kitchen oven")
-    assert laid(told, sofa, kitchen, kitchen) == [1, 2, 2]
-    assert laid(told, sofa, sofa, kitchen) == [1, 1, 2]
+    assert laid(text, sofa, kitchen, kitchen) == [1, 2, 2]
+    assert laid(text, sofa, sofa, kitchen) == [1, 1, 2]
 
 
 def test_stairs_and_turns_pull_too() -> None:
-    told = "Walk up the stairs. Take a left into the hall."
-    assert laid(told, step(slope=30), step(slope=30), step(turn=-80)) == [1, 1, 2]
-    assert laid(told, step(slope=30), step(turn=-80), step()) == [1, 2, 2]
+    text = "Walk up the stairs. Take a left into the hall."
+    assert laid(text, step(slope=30), step(slope=30), step(turn=-80)) == [1, 1, 2]
+    assert laid(text, step(slope=30), step(turn=-80), step()) == [1, 2, 2]
 
 
 def test_clauses_never_go_back() -> None:
@@ -98,14 +98,14 @@ def test_in_streets_a_clause_with_a_turn_ends_where_it_is_made() -> None:
     actions = [forward] * 4 + [left] + [forward] * 3 + [right] + [forward] * 5 + [STOP]
     made = turns_of(actions)
     assert made == [(4, "left"), (7, "right")]
-    told = "Go to the bank. Turn left at the light. Go right at the park. Stop by the deli."
-    found = align_by_turns([leg.clause for leg in legs(told)], made, 13)
+    text = "Go to the bank. Turn left at the light. Go right at the park. Stop by the deli."
+    found = align_by_turns([leg.clause for leg in legs(text)], made, 13)
     assert found.ends == (4, 7, 12)
 
 
 def test_a_turn_that_was_not_made_shares_its_stretch() -> None:
-    told = "Turn left at the light. Turn right at the bank. Stop by the deli."
-    found = align_by_turns([leg.clause for leg in legs(told)], [(5, "right")], 11)
+    text = "Turn left at the light. Turn right at the bank. Stop by the deli."
+    found = align_by_turns([leg.clause for leg in legs(text)], [(5, "right")], 11)
     assert found.ends[1] == 5
     assert found.ends[2] == 10
     assert found.ends == tuple(sorted(found.ends))
@@ -115,8 +115,11 @@ def test_views_with_captions_lay_published_clauses_along_the_path() -> None:
     house = SmallHouse()
     task = house.tasks[0]
     places = len(house.tasks[0].reference.path)
-    told = [Clause("Wait.", 0), Clause("Walk on past many things and more of them.", 6)]
-    by_words = align_clauses(house, task, told, places)
-    assert align(house, task, told, places) != by_words
+    texts = [
+        Clause("Wait.", 0),
+        Clause("Walk on past many things and more of them.", 6),
+    ]
+    by_words = align_clauses(house, task, texts, places)
+    assert align(house, task, texts, places) != by_words
     house.perceiver = lambda: None  # type: ignore[method-assign,assignment,return-value]
-    assert align(house, task, told, places) == by_words
+    assert align(house, task, texts, places) == by_words

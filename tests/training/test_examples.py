@@ -47,9 +47,9 @@ def test_a_forced_opening_is_in_the_text_without_a_label() -> None:
 def test_walkers_questions_are_the_labels() -> None:
     house = SmallHouse()
     example = played("walker", {}, house, house.tasks[0])
-    asked = [example.text[: choice.at].splitlines()[-1] for choice in example.choices]
-    assert all(line.endswith("?") for line in asked)
-    pairs = list(zip(asked, example.choices, strict=True))
+    choices = [example.text[: choice.at].splitlines()[-1] for choice in example.choices]
+    assert all(line.endswith("?") for line in choices)
+    pairs = list(zip(choices, example.choices, strict=True))
     yes = [line.rpartition(": ")[2] for line, choice in pairs if choice.label == " yes"]
     assert [line.split(",")[0].rstrip("?") for line in yes] == [
         "ahead",
@@ -62,35 +62,35 @@ def test_walkers_questions_are_the_labels() -> None:
 
 
 def test_prompts_must_extend_each_other_byte_for_byte() -> None:
-    asked = [
+    requests = [
         LabeledQuestion("One way.\nChoice:", "A", "A"),
         LabeledQuestion("Another.\nChoice:", "B", "B"),
     ]
     with pytest.raises(UsageError, match="does not extend"):
-        write_example("1", "small", asked, keep_answers=False)
+        write_example("1", "small", requests, keep_answers=False)
 
 
 def test_answers_that_were_only_weighed_are_no_labels_of_their_own() -> None:
-    asked = [
+    requests = [
         LabeledQuestion("Left?", "yes", "no"),
         LabeledQuestion("Left?\nRight?", "no", "yes"),
     ]
-    weighed = write_example("1", "small", asked, keep_answers=False)
+    weighed = write_example("1", "small", requests, keep_answers=False)
     assert [(one.taken, one.label) for one in weighed.choices] == [
         ("", " no"),
         (" no", " yes"),
     ]
     with pytest.raises(UsageError, match="--method dagger"):
-        write_example("1", "small", asked, keep_answers=True)
+        write_example("1", "small", requests, keep_answers=True)
 
 
 def test_a_question_without_a_right_answer_has_no_label() -> None:
-    asked = [
+    requests = [
         LabeledQuestion("Choice:", "A", ""),
         LabeledQuestion("Choice: A\nNow:", "one", "two"),
     ]
     own, oracle = (
-        write_example("1", "small", asked, keep_answers=own).choices
+        write_example("1", "small", requests, keep_answers=own).choices
         for own in (True, False)
     )
     assert [choice.label for choice in own] == [" A", " one"]
@@ -106,8 +106,8 @@ def test_every_prompt_of_a_generated_house_extends_the_last(
         example = played("walker", settings, houses, task)  # raises where one does not
         places = [choice.at for choice in example.choices]
         assert places == sorted(places)
-        ways = [choice for choice in example.choices if not choice.taken]
-        yes = [choice for choice in ways if choice.label == " yes"]
+        choices = [choice for choice in example.choices if not choice.taken]
+        yes = [choice for choice in choices if choice.label == " yes"]
         assert len(yes) == len(task.reference.path) - 1  # type: ignore[attr-defined]
 
 
@@ -179,13 +179,13 @@ def test_map2seqs_seen_files_count_in_the_training_area_only() -> None:
 
 
 def test_a_source_is_cut_into_two_halves_that_share_nothing() -> None:
-    whole = Source("houses:train", settings={"houses": 2, "episodes": 6})
+    full = Source("houses:train", settings={"houses": 2, "episodes": 6})
 
     def names(source: Source) -> set[str]:
         return {task.episode.id for task in source.open(None)[1]}
 
-    most = names(replace(whole, skip=3))
-    rest = names(replace(whole, only=3))
+    most = names(replace(full, skip=3))
+    rest = names(replace(full, only=3))
     assert len(most) == 4
     assert not most & rest
-    assert most | rest == names(whole)
+    assert most | rest == names(full)

@@ -26,7 +26,7 @@ def street(*path: str) -> tuple[SmallStreet, Task]:
     return SmallStreet(), Task(episode, PathReference("1", path))
 
 
-def told(words: list[str], *path: str, method: str = "rbl") -> list[str]:
+def labels_of(words: list[str], *path: str, method: str = "rbl") -> list[str]:
     """The labels after an agent's own walk of these words."""
     dataset, task = street(*path)
     example = played("velma", {"shots": 0}, dataset, task, words, method)  # type: ignore[arg-type]
@@ -39,35 +39,42 @@ EAST = ("s2", "s3", "j", "e1")
 
 def test_success_keeps_the_agents_own_actions() -> None:
     walk = ["forward", "forward", "right", "forward", "stop"]
-    assert told(walk, *EAST) == walk
+    assert labels_of(walk, *EAST) == walk
 
 
 def test_success_by_a_detour_keeps_the_detour() -> None:
     walk = ["forward", "forward", "left", "turn_around", "forward", "stop"]
-    assert told(walk, *EAST) == walk
+    assert labels_of(walk, *EAST) == walk
 
 
 def test_one_short_counts_as_success() -> None:
     walk = ["forward", "forward", "stop"]
-    assert told(walk, *EAST) == walk
+    assert labels_of(walk, *EAST) == walk
 
 
 def test_off_the_route_the_oracle_turns_it_back_at_every_step() -> None:
     walk = ["forward", "forward", "forward", "stop"]
-    assert told(walk, *EAST) == ["forward", "forward", "right", "turn_around"]
+    assert labels_of(walk, *EAST) == ["forward", "forward", "right", "turn_around"]
 
 
 def test_a_walk_that_never_stops_is_no_success_even_at_the_goal() -> None:
     walk = ["forward", "turn_around"]
-    found = told([*walk, *["turn_around"] * 10], "s2", "s3")
+    found = labels_of([*walk, *["turn_around"] * 10], "s2", "s3")
     assert found[:2] == ["forward", "stop"]
     assert set(found[1:]) == {"stop"}
     assert len(found) == SmallStreet.max_steps
 
 
-def test_too_long_a_walk_is_told_to_stop_at_the_goal_and_then_to_turn_back() -> None:
+def test_too_long_a_walk_is_reported_to_stop_at_the_goal_and_then_to_turn_back() -> (
+    None
+):
     walk = ["forward", "forward", "forward", "stop"]
-    assert told(walk, "s0", "s1") == ["forward", "stop", "turn_around", "turn_around"]
+    assert labels_of(walk, "s0", "s1") == [
+        "forward",
+        "stop",
+        "turn_around",
+        "turn_around",
+    ]
 
 
 def test_the_agents_own_actions_stay_in_the_text() -> None:
@@ -85,7 +92,7 @@ def test_the_agents_own_actions_stay_in_the_text() -> None:
 
 def test_dagger_takes_the_oracles_action_also_after_a_success() -> None:
     walk = ["forward", "forward", "stop"]
-    assert told(walk, *EAST, method="dagger") == ["forward", "forward", "right"]
+    assert labels_of(walk, *EAST, method="dagger") == ["forward", "forward", "right"]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +132,7 @@ def test_the_guide_follows_a_path_that_crosses_itself() -> None:
     ]  # fmt: skip
 
 
-def test_near_the_goal_yes_is_right_where_the_agent_is_asked() -> None:
+def test_near_the_goal_yes_is_right_where_the_agent_is_queried() -> None:
     """The gold walk goes on to the goal, and the label before it says that one may stop."""
     dataset, task = street(*EAST)
     settings = {"shots": 0, "follow": True}
@@ -142,9 +149,11 @@ def test_off_the_gold_path_no_clause_is_the_right_one() -> None:
     """After a wrong turn the oracle would turn back, which is not asked about."""
     dataset, task = street(*EAST)
     words = "Turn right at the light. Go a few steps and stop."
-    told = replace(task, episode=replace(task.episode, instruction=words))
+    reworded = replace(task, episode=replace(task.episode, instruction=words))
     settings = {"shots": 0, "follow": True}
-    lost = played("velma", settings, dataset, told, ["yes", "left", "no", "no"], "rbl")
+    lost = played(
+        "velma", settings, dataset, reworded, ["yes", "left", "no", "no"], "rbl"
+    )
     found = [(choice.taken, choice.label) for choice in lost.choices]
     assert found == [(" yes", " yes"), (" left", " right"), (" no", " no")]
     assert lost.text.count("Done?") == 3  # the last one at w1, where nothing is right

@@ -25,14 +25,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_another_a_missing_and_an_unlisted_file_are_told(folder: Path) -> None:
+def test_another_a_missing_and_an_unlisted_file_are_reported(folder: Path) -> None:
     assert TOOL["problems"](folder) == []
     (folder / "small.gguf").write_bytes(b"GGUX")
     assert TOOL["problems"](folder) == ["small.gguf: another file than listed"]
     (folder / "small.gguf").rename(folder / "other.gguf")
-    told = TOOL["problems"](folder)
-    assert told[:2] == ["other.gguf: not in SHA256SUMS", "small.gguf: is missing"]
-    assert told[2] == "other.md: the card is missing"
+    text = TOOL["problems"](folder)
+    assert text[:2] == ["other.gguf: not in SHA256SUMS", "small.gguf: is missing"]
+    assert text[2] == "other.md: the card is missing"
 
 
 def test_a_card_says_what_the_weights_add_to_rules_and_to_few_weights(

@@ -17,7 +17,7 @@ from wayword.worlds.street.world import StreetObservation
 EVERY = [registry.load("verbalizer", name) for name in registry.names("verbalizer")]
 
 
-def test_a_viewpoint_is_told_with_what_a_perceiver_sees_and_without() -> None:
+def test_a_viewpoint_is_reported_with_what_a_perceiver_sees_and_without() -> None:
     house = SmallHouse()
     world = house.world(house.tasks[0].episode)
     world.reset(house.tasks[0].episode)
@@ -33,8 +33,8 @@ def test_a_viewpoint_is_told_with_what_a_perceiver_sees_and_without() -> None:
         "Rear: Ways: goto[c] (behind, 2.0 m).",
         "Left: Ways: goto[s] (left 90°, 2.0 m).",
     ]
-    told = voice.around(seen, SmallPerceiver())
-    assert "Rear: b to the east. Near: lamp (right 170°, 1.2 m). Ways: goto[c]" in told
+    text = voice.around(seen, SmallPerceiver())
+    assert "Rear: b to the east. Near: lamp (right 170°, 1.2 m). Ways: goto[c]" in text
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def test_a_viewpoint_is_told_with_what_a_perceiver_sees_and_without() -> None:
     ],
 )
 def test_indoor_moves(before: float, after: float, words: str) -> None:
-    told = Feedback("ok", {"heading_before": before, "heading": after})
+    feedback = Feedback("ok", {"heading_before": before, "heading": after})
     house = SmallHouse()
     world = house.world(house.tasks[0].episode)
     voice = generic.verbalizer(world.observe("agent"))
-    assert generic.feedback(told, voice) == words
+    assert generic.feedback(feedback, voice) == words
     assert generic.feedback(Feedback(), voice) == "You stopped."
 
 
@@ -94,7 +94,7 @@ def test_street_moves(status: str, executed: str, words: str) -> None:
     assert generic.feedback(Feedback(status, {"executed": executed}), voice) == words
 
 
-def test_a_world_without_a_voice_is_told_all_the_same() -> None:
+def test_a_world_without_a_voice_is_reported_all_the_same() -> None:
     seen = LampSeen("off")
     voice = generic.verbalizer(seen)
     assert voice is generic.PLAIN
@@ -105,13 +105,14 @@ def test_a_world_without_a_voice_is_told_all_the_same() -> None:
     )
 
 
-def test_a_rejection_is_told_the_same_in_every_world() -> None:
-    told = Feedback(
+def test_a_rejection_is_reported_the_same_in_every_world() -> None:
+    feedback = Feedback(
         "rejected", {"kind": "unknown", "reason": "there is no action 'fly'"}
     )
     for voice in (generic.PLAIN, *EVERY):
         assert (
-            generic.feedback(told, voice) == "Not an action: there is no action 'fly'."
+            generic.feedback(feedback, voice)
+            == "Not an action: there is no action 'fly'."
         )
 
 

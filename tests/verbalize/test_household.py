@@ -48,7 +48,7 @@ def test_holding_doors_and_nothing_in_words() -> None:
     assert "facing 210°" in describe(world.observe("agent"))
 
 
-def test_spots_on_long_furniture_are_told_and_can_be_chosen() -> None:
+def test_spots_on_long_furniture_are_reported_and_can_be_chosen() -> None:
     world = start(
         flat(), (2.0, 1.5, 0.0), body=Body(manipulation_distance=1.2), spots=True
     )
@@ -93,12 +93,12 @@ def test_spots_on_long_furniture_are_told_and_can_be_chosen() -> None:
     assert "put[" not in briefing(plain.action_space("agent"))["touch"]
 
 
-def test_an_explored_room_is_told_with_what_things_are_on() -> None:
-    told = feedback(act(start(flat(), (2.0, 1.0, 0.0)), "go_explore kitchen"))
-    assert re.search(r"saw: .*\btable_1, .*; on table_1: .*mug_1", told)
+def test_an_explored_room_is_reported_with_what_objects_are_on() -> None:
+    text = feedback(act(start(flat(), (2.0, 1.0, 0.0)), "go_explore kitchen"))
+    assert re.search(r"saw: .*\btable_1, .*; on table_1: .*mug_1", text)
 
 
-def test_names_that_all_actors_share_are_said_to_be_shared() -> None:
+def test_names_that_all_actors_share_are_declared_shared() -> None:
     both = (2.0, 1.0, 0.0), (2.75, 1.5, 0.0)
     shared, own = (start(flat(), *both, shared_names=names) for names in (True, False))
     assert "by any of you" in briefing(shared.action_space("agent_1"))["names"]

@@ -8,7 +8,7 @@ from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.verbalize import indoor
 
 
-def test_two_things_of_one_name_are_both_told() -> None:
+def test_two_objects_of_one_name_are_both_reported() -> None:
     house = SmallHouse()
     world = house.world(house.tasks[0].episode)
     world.reset(house.tasks[0].episode)
@@ -18,5 +18,5 @@ def test_two_things_of_one_name_are_both_told() -> None:
     text = indoor.observation(
         world.observe("agent"), Percept((north, *others)), write_direction
     )
-    told = "'chair': 'right 10.00, 1.00m', 'chair_2': 'left 10.00, 2.50m', 'bed'"
-    assert f"Front Objects in 3m: {{{told}" in text
+    output = "'chair': 'right 10.00, 1.00m', 'chair_2': 'left 10.00, 2.50m', 'bed'"
+    assert f"Front Objects in 3m: {{{output}" in text

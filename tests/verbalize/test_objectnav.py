@@ -22,7 +22,7 @@ def ahead_of(*points: tuple[float, float]) -> float:
     return dict(clearances(view))[0]
 
 
-def test_what_stands_at_the_sides_of_a_narrow_passage_stops_nobody() -> None:
+def test_what_stands_at_the_sides_of_a_narrow_passage_stops_no_one() -> None:
     assert ahead_of((0.1, 0.2), (0.5, -0.2), (2.0, 0.21)) == REACH
 
 
@@ -38,7 +38,7 @@ def test_what_touches_the_body_leaves_no_way() -> None:
 @pytest.mark.parametrize(
     ("height", "stops"), [(0.05, False), (0.2, True), (1.2, True), (1.4, False)]
 )
-def test_what_is_under_a_body_or_above_it_stops_nobody(
+def test_what_is_under_a_body_or_above_it_stops_no_one(
     height: float, stops: bool
 ) -> None:
     up = float(np.arctan2(height - 0.9, 1.0))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import wayword
-from helpers.recorded_run import told
+from helpers.recorded_run import recorded_trajectory
 from wayword.core.errors import WaywordError
 from wayword.runs import Plan, RunFolder, reports, run
 from wayword.runs.record import EpisodeRecord
@@ -147,7 +147,7 @@ def _costly(path: Path, name: str, success: float, **scores: float) -> Path:
             each = {"sr": won, "steps": 3.0, "calls": 0.0, "cost": 0.0, **scores}
             if "calls" in scores and "cost" not in scores:
                 del each["cost"]
-            trajectory = told(f"e{number}", "x")
+            trajectory = recorded_trajectory(f"e{number}", "x")
             folder.append(EpisodeRecord(f"e{number}", each, trajectory))
     return path / name
 

@@ -37,7 +37,7 @@ def walk(*words: str, actors: tuple[str, ...] = ("agent",)) -> Trajectory:
     return trajectory
 
 
-def asked(*questions: tuple[str, float]) -> Trajectory:
+def question_walk(*questions: tuple[str, float]) -> Trajectory:
     trajectory = walk("stop")
     trajectory.steps[0].calls = [
         ModelCall(
@@ -52,7 +52,9 @@ def asked(*questions: tuple[str, float]) -> Trajectory:
 
 def test_many_questions_of_yes_or_no_are_a_table() -> None:
     page = shown(
-        asked(("here. Done?", -3.0), ("to the left?", -0.1), ("back?", float("nan")))
+        question_walk(
+            ("here. Done?", -3.0), ("to the left?", -0.1), ("back?", float("nan"))
+        )
     )
     check_safe(page)
     (table,) = page.all("table", class_="weighed")
@@ -62,13 +64,13 @@ def test_many_questions_of_yes_or_no_are_a_table() -> None:
     assert len(page.all("div", class_="call")) == 3, (
         "the calls themselves are folded below"
     )
-    assert not shown(asked(("Done?", -3.0), ("left?", -0.1))).all(
+    assert not shown(question_walk(("Done?", -3.0), ("left?", -0.1))).all(
         "table", class_="weighed"
     )
 
 
 @pytest.mark.parametrize("verb", ["go_explore", "turn_left"])
-def test_an_expert_speaks_of_errands_to_those_who_run_them(verb: str) -> None:
+def test_an_expert_speaks_of_skills_to_those_who_run_them(verb: str) -> None:
     dataset = Household(
         "generated_train", None, Household.Settings(homes=1, episodes=2)
     )
@@ -94,9 +96,9 @@ def test_the_expert_of_a_two_phase_test_goes_on_from_where_one_is() -> None:
     world = dataset.world(task.episode)
     world.reset(task.episode)
     episode = Trajectory(task.episode.id, {"agent": world.pose("agent")})
-    for thing in ("hallway", "tv"):
+    for item in ("hallway", "tv"):
         seen = world.observe("agent")
-        action = Action("go", (thing,))
+        action = Action("go", (item,))
         feedback = world.step("agent", action)
         step = Step("agent", seen, Decision(action), feedback, world.pose("agent"))
         episode.steps.append(step)
@@ -129,7 +131,7 @@ def test_what_was_never_in_view_is_a_sign() -> None:
 
 
 @pytest.mark.parametrize("scores", [{"sr": 0.0}, {"sr": 0.0, "osr": 0.0}])
-def test_a_world_without_a_goal_to_reach_is_not_said_to_have_one(
+def test_a_world_without_a_goal_to_reach_is_not_stated_to_have_one(
     scores: dict[str, float],
 ) -> None:
     record = EpisodeRecord("one", scores, walk("left", "stop"))
@@ -139,14 +141,14 @@ def test_a_world_without_a_goal_to_reach_is_not_said_to_have_one(
     assert cause == f"stopped before {aim}"
 
 
-def test_what_is_stated_of_oneself_stands_beside_the_truth() -> None:
+def test_what_is_stated_of_oneself_stands_next_to_the_truth() -> None:
     trajectory = walk("left", "left")
     trajectory.start["agent"] = {"room": "kitchen", "heading": 90.0}
     for step in trajectory.steps:
         step.observation = {"holding": [{"name": "mug_1"}]}
         step.pose = {"room": "hall", "heading": 0.0}
-        told_of = {"place": "in the kitchen", "heading": 100.0, "holding": []}
-        step.notes = [Note("state", told_of)]
+        described = {"place": "in the kitchen", "heading": 100.0, "holding": []}
+        step.notes = [Note("state", described)]
     page = shown(trajectory)
     check_safe(page)
     first, second = page.all("table", class_="claims")

@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from helpers.in_a_browser import CHROMIUM, chromium, listen, wrong
-from helpers.recorded_run import SCORES, told
+from helpers.recorded_run import SCORES, recorded_trajectory
 from helpers.shown import episode_page
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Reference
@@ -65,10 +65,10 @@ def look(
     page = browser.new_page(
         viewport={"width": wide, "height": 900}, color_scheme=scheme
     )
-    told = listen(page, address)
+    messages = listen(page, address)
     page.goto(address + path)
     page.wait_for_selector("body[data-ready]", timeout=20_000)
-    return page, told
+    return page, messages
 
 
 @pytest.mark.parametrize(
@@ -89,16 +89,16 @@ def test_every_kind_of_page_is_sound(
     )
     page.close()
     for path in paths:
-        page, told = look(browser, address, path, wide, scheme)
+        page, text = look(browser, address, path, wide, scheme)
         assert wrong(page) == [], path
-        assert not told, path
+        assert not text, path
         page.close()
 
 
 def test_filters_stand_in_the_address_and_the_cursor_moves(
     browser: Browser, address: str
 ) -> None:
-    page, told = look(browser, address, "/run/houses-navgpt/", 1400, "light")
+    page, text = look(browser, address, "/run/houses-navgpt/", 1400, "light")
     page.fill("#search", "0000")
     assert page.locator("#count").inner_text() == "1 of 2"
     assert page.url.endswith("#q=0000")
@@ -135,7 +135,7 @@ def test_filters_stand_in_the_address_and_the_cursor_moves(
     page.locator("#step-2 button.ask").first.click()
     page.wait_for_selector("#step-2 .tools pre")
     assert '"decision"' in page.locator("#step-2 .tools pre").inner_text()
-    assert not told
+    assert not text
     page.close()
 
 
@@ -185,7 +185,7 @@ def test_an_episode_is_read_by_keyboard_linked_to_and_printed(
 def test_the_clause_that_is_followed_moves_with_the_cursor(
     browser: Browser, tmp_path: Path
 ) -> None:
-    trajectory = told("one")
+    trajectory = recorded_trajectory("one")
     trajectory.opening_notes = [
         Note(CLAUSES, {"texts": ["go on", "stop"], "begins": [0, 7]})
     ]
@@ -277,7 +277,7 @@ def test_a_run_is_watched_while_it_goes_on(
         own = server.address.rstrip("/")
         going.start()
         until(lambda: (top / "slow" / ".progress.json").exists())
-        page, told = look(browser, own, "/?all=1", 1400, "light")
+        page, text = look(browser, own, "/?all=1", 1400, "light")
         assert "running" in page.locator("#runs").inner_text()
         page.goto(own + "/live-run")
         page.wait_for_selector("#running li")
@@ -314,13 +314,13 @@ def test_a_run_is_watched_while_it_goes_on(
         going.join(60)
         assert not going.is_alive(), "browsers that do not read do not hold the run up"
         page.wait_for_selector("#step-7")
-        assert told == []
+        assert text == []
         for line in lost:
             line.close()
         page.close()
 
 
-def test_a_page_that_watches_has_the_whole_run_at_its_end(
+def test_a_page_that_watches_has_the_full_run_at_its_end(
     browser: Browser, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wayword.runs.active._WRITE_EVERY", 0.0)
@@ -345,7 +345,7 @@ def test_a_page_that_watches_has_the_whole_run_at_its_end(
         own = server.address.rstrip("/")
         going.start()
         until(lambda: (top / "slow" / ".progress.json").exists())
-        page, told = look(browser, own, "/live-run", 1400, "light")
+        page, text = look(browser, own, "/live-run", 1400, "light")
         page.wait_for_selector("#running li")
         until(lambda: "step 2 of 5" in page.locator("#running").inner_text(), page)
         start = page.evaluate(
@@ -369,7 +369,7 @@ def test_a_page_that_watches_has_the_whole_run_at_its_end(
         until(lambda: page.locator("#episodes .cause").count() >= 3, page)
         assert page.locator("#running").is_hidden()
         until(lambda: not settling.is_alive(), page)
-        assert told == []
+        assert text == []
         page.close()
 
 
@@ -381,10 +381,10 @@ def until(holds: Any, page: Page | None = None) -> None:
         page.wait_for_timeout(50) if page else time.sleep(0.02)
 
 
-def test_names_on_a_map_stand_beside_their_marks_and_cover_nothing(
+def test_names_on_a_map_stand_next_to_their_marks_and_cover_nothing(
     browser: Browser, address: str
 ) -> None:
-    page, told = look(browser, address, "/run/houses-navgpt/", 1400, "light")
+    page, text = look(browser, address, "/run/houses-navgpt/", 1400, "light")
     page.locator("#episodes a").first.click()
     page.wait_for_selector("body[data-experts]")
     boxes = page.evaluate(
@@ -402,5 +402,5 @@ def test_names_on_a_map_stand_beside_their_marks_and_cover_nothing(
             assert min(covered) < 4, (
                 "a label's box is 3 units of its halo wider than its letter"
             )
-    assert not told
+    assert not text
     page.close()

@@ -102,7 +102,7 @@ def test_a_failed_episode_opens_on_its_mistake_with_the_map_in_view(
     page.close()
 
 
-def test_steps_before_the_mistake_are_folded_until_they_are_asked_for(
+def test_steps_before_the_mistake_are_folded_until_they_are_requested(
     browser: Browser, address: str
 ) -> None:
     page = first_screen(browser, address, "iqa", 1400, 900)

@@ -54,16 +54,16 @@ def actions(record: EpisodeRecord) -> list[str]:
     return [str(each.action) for each in decisions if isinstance(each, Decision)]
 
 
-def begun(
+def start_page(
     browser: Browser, server: Server, plan: Plan, wide: int = 1400
 ) -> tuple[Page, list[str]]:
     """The page of a game's only seat, at its first turn."""
     table = server.games.begin(plan)
     page = browser.new_page(viewport={"width": wide, "height": 900})
-    told = listen(page, server.address.rstrip("/"))
+    messages = listen(page, server.address.rstrip("/"))
     page.goto(f"{server.address}play/{table.name}/")
     turn(page, 1)  # the lobby leads to the only seat by itself
-    return page, told
+    return page, messages
 
 
 def turn(page: Page, number: int) -> None:
@@ -112,7 +112,7 @@ def test_a_game_is_won_by_mouse_alone(
 ) -> None:
     record = won(top, world)
     plan = Plan("human", world, episode=record.episode_id, out=top / f"mouse-{world}")
-    page, told = begun(browser, server, plan)
+    page, text = start_page(browser, server, plan)
     assert wrong(page) == []
     status = page.locator(".status").inner_text()
     assert ("of at most" in status) != ("★★★ within 25%" in status), (
@@ -144,7 +144,7 @@ def test_a_game_is_won_by_mouse_alone(
             "every place is pressed on the map"
         )
     assert (on_the_map > 0) == (world != "grounding")
-    assert told == []
+    assert text == []
     page.close()
 
 
@@ -154,7 +154,7 @@ def test_a_game_is_won_by_keyboard_alone(
 ) -> None:
     record = won(top, world)
     plan = Plan("human", world, episode=record.episode_id, out=top / f"keys-{world}")
-    page, told = begun(browser, server, plan)
+    page, text = start_page(browser, server, plan)
     pressed = set()
     for number, action in enumerate(actions(record), 1):
         turn(page, number)
@@ -179,7 +179,7 @@ def test_a_game_is_won_by_keyboard_alone(
             page.keyboard.press("s")
     at_the_end(page, world)
     assert pressed & {"ArrowUp", "ArrowLeft", "ArrowRight"}
-    assert told == []
+    assert text == []
     played = RunFolder.read(top / f"keys-{world}").records()
     assert [actions(each) for each in played] == [actions(record)]
     page.close()
@@ -190,7 +190,7 @@ def test_a_typo_costs_nothing_and_stop_stands_last(
 ) -> None:
     record = won(top, "houses")
     plan = Plan("human", "houses", episode=record.episode_id, out=top / "typo")
-    page, told = begun(browser, server, plan)
+    page, text = start_page(browser, server, plan)
     buttons = page.locator(".menu .act")
     assert buttons.nth(buttons.count() - 1).get_attribute("data-action") == "stop"
     for words, reason in (
@@ -219,14 +219,14 @@ def test_a_typo_costs_nothing_and_stop_stands_last(
         done = "document.querySelector('.log li:last-child .letter').title"
         assert f"goto[{page.evaluate(done)}]" == action
     leave(page)
-    assert told == []
+    assert text == []
     page.close()
 
 
 def test_words_of_a_button_run_it_and_folds_close_again(
     browser: Browser, server: Server, top: Path
 ) -> None:
-    page, told = begun(
+    page, text = start_page(
         browser, server, Plan("human", "household", episode="1", out=top / "words")
     )
     folds = "[...document.querySelectorAll('.menu details')].map((part) => part.open)"
@@ -269,7 +269,7 @@ def test_words_of_a_button_run_it_and_folds_close_again(
     )
     assert "• Put, bring" in page.locator(".rule").inner_text()
     assert wrong(page) == []
-    assert told == []
+    assert text == []
     page.close()
 
 
@@ -277,7 +277,7 @@ def test_everyday_words_stand_for_names(
     browser: Browser, server: Server, top: Path
 ) -> None:
     episode = "home-test-s0-r5-0010_pick_heat_then_place_in_recep_0"
-    page, told = begun(
+    page, text = start_page(
         browser, server, Plan("human", "household", episode=episode, out=top / "bin")
     )
     assert (
@@ -337,9 +337,9 @@ def test_everyday_words_stand_for_names(
         "no match hides none"
     )
     page.fill("#say input", "")
-    asked = page.locator(".act.named").all()
+    buttons = page.locator(".act.named").all()
     heat = "heat[potato_1, microwave_1]"
-    assert heat in [press.get_attribute("data-action") for press in asked]
+    assert heat in [press.get_attribute("data-action") for press in buttons]
     page.locator(f".act[data-action='{heat}']").click()
     turn(page, 5)
     assert page.locator(".act.named[data-action^=heat]").count() == 0, "it is done"
@@ -363,7 +363,7 @@ def test_everyday_words_stand_for_names(
     page.keyboard.press("t")
     turn(page, 1)
     assert "1 game, 1 solved (first tries)" in page.locator(".status").inner_text()
-    assert told == []
+    assert text == []
     page.close()
 
 
@@ -371,7 +371,7 @@ def test_what_blocks_a_way_stands_out(
     browser: Browser, server: Server, top: Path
 ) -> None:
     episode = "home-test-s0-r5-0006_pick_and_place_with_movable_recep_0"
-    page, told = begun(
+    page, text = start_page(
         browser, server, Plan("human", "household", episode=episode, out=top / "door")
     )
     page.locator(".act[data-action='go_explore[living room]']").click()
@@ -384,7 +384,7 @@ def test_what_blocks_a_way_stands_out(
     assert page.locator("svg .label.named").all_text_contents() == ["door 3"]
     page.keyboard.press("1")
     turn(page, 3)
-    assert told == []
+    assert text == []
     page.close()
 
 
@@ -393,7 +393,7 @@ def test_a_square_of_a_grid_is_walked_to(
 ) -> None:
     record = won(top, "grounding")
     plan = Plan("human", "grounding", episode=record.episode_id, out=top / "squares")
-    page, told = begun(browser, server, plan, wide=390)
+    page, text = start_page(browser, server, plan, wide=390)
     assert page.locator(".menu .idle").count() == 3, (
         "nothing is right ahead, the hands are empty"
     )
@@ -419,7 +419,7 @@ def test_a_square_of_a_grid_is_walked_to(
         "(part) => document.querySelector(part).getBoundingClientRect().top)"
     )
     assert order == sorted(order)
-    assert told == []
+    assert text == []
     page.close()
 
 
@@ -429,7 +429,7 @@ def test_a_press_on_the_object_right_ahead_does_what_works_there(
     plan = Plan(
         "human", "grounding", episode="FindObjS6-test-s0-0000", out=top / "faced"
     )
-    page, told = begun(browser, server, plan, wide=390)
+    page, text = start_page(browser, server, plan, wide=390)
     page.keyboard.press("ArrowLeft")
     turn(page, 2)
     here = page.evaluate(
@@ -457,7 +457,7 @@ def test_a_press_on_the_object_right_ahead_does_what_works_there(
     page.keyboard.press("1")
     page.wait_for_selector("#end")
     assert "✓ Solved" in page.locator("#end").inner_text()
-    assert told == []
+    assert text == []
     page.close()
 
 
@@ -466,7 +466,7 @@ def test_a_server_that_has_gone_is_noticed_and_found_again(
 ) -> None:
     record = won(top, "houses")
     plan = Plan("human", "houses", episode=record.episode_id, out=top / "gone")
-    page, _ = begun(browser, server, plan)
+    page, _ = start_page(browser, server, plan)
     page.context.set_offline(True)
     page.locator(".act[data-action^=goto]").first.click()
     page.wait_for_selector("#gone:not([hidden])")

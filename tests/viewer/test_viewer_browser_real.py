@@ -139,7 +139,7 @@ def test_pages_of_published_data_are_sound(
     page = browser.new_page(
         viewport={"width": 1400, "height": 900}, color_scheme="light"
     )
-    told = listen(page, address)
+    messages = listen(page, address)
     page.goto(f"{address}/run/{world.name}/")
     ready(page)
     page.wait_for_selector("#episodes a")
@@ -164,7 +164,7 @@ def test_pages_of_published_data_are_sound(
         assert wrong(page, axe) == [], f"episode page, {wide} px, {scheme}"
     page.keyboard.press("ArrowRight")
     assert page.locator("#now").input_value() == "2"
-    assert told == []
+    assert messages == []
     page.close()
 
 
@@ -172,7 +172,7 @@ def test_a_walk_over_two_floors_shows_them_one_at_a_time(
     browser: Browser, server: Server
 ) -> None:
     page = browser.new_page(viewport={"width": 1400, "height": 900})
-    told = listen(page, server.address.rstrip("/"))
+    messages = listen(page, server.address.rstrip("/"))
     page.goto(f"{server.address}run/climbs/")
     page.locator("#episodes a").first.click()
     page.wait_for_selector("body[data-experts]")
@@ -192,7 +192,7 @@ def test_a_walk_over_two_floors_shows_them_one_at_a_time(
     assert page.locator(".map .edge.stairs").count() > 0
     assert "between floors" in page.locator(".legend").first.inner_text()
     assert wrong(page) == []
-    assert told == []
+    assert messages == []
     page.close()
 
 
@@ -203,14 +203,14 @@ def test_the_home_page_of_published_data_is_sound(
     page = browser.new_page(
         viewport={"width": wide, "height": 900}, color_scheme=scheme
     )
-    told = listen(page, server.address.rstrip("/"))
+    messages = listen(page, server.address.rstrip("/"))
     page.goto(server.address)
     ready(page)
     assert wrong(page) == []
     assert page.locator("#runs tbody tr").count() >= len(WORLDS)
     page.fill("#search", "robothor")
     assert page.locator("#runs tbody tr:visible").count() == 1
-    assert told == []
+    assert messages == []
     page.close()
 
 
@@ -224,7 +224,7 @@ def test_an_episode_of_each_world_is_won_in_the_browser(
     )
     table = server.games.begin(plan, others="human" if world.name == "teach" else "")
     pages: dict[str, Page] = {}
-    told: list[str] = []
+    messages: list[str] = []
     turns: dict[str, int] = {}
     for step in record.trajectory.steps:
         assert isinstance(step.decision, Decision)
@@ -233,7 +233,7 @@ def test_an_episode_of_each_world_is_won_in_the_browser(
             page = pages[step.actor] = browser.new_page(
                 viewport={"width": 1400, "height": 900}
             )
-            told = listen(page, server.address.rstrip("/"))
+            messages = listen(page, server.address.rstrip("/"))
             page.goto(f"{server.address}play/{table.name}/")
             page.wait_for_selector("a[href^=seat], #board[data-turn]", timeout=30_000)
             seat = f"{server.address}play/{table.name}/seat?as={step.actor}"
@@ -257,7 +257,7 @@ def test_an_episode_of_each_world_is_won_in_the_browser(
     page = next(iter(pages.values()))
     page.wait_for_selector("#end", timeout=30_000)
     assert wrong(page, axe=False) == []
-    assert told == []
+    assert messages == []
     played = RunFolder.read(top / f"me-{world.name}")
     (mine,) = played.records()
     assert mine.scores[success_of(played.config)] == 1.0
@@ -266,6 +266,6 @@ def test_an_episode_of_each_world_is_won_in_the_browser(
         page.goto(server.address + path)
         ready(page)
         assert wrong(page, axe=world is WORLDS[0]) == [], path
-    assert told == []
+    assert messages == []
     for each in pages.values():
         each.close()

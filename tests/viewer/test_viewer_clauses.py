@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from helpers.parsed_page import Page, check_safe
-from helpers.recorded_run import SCORES, told
+from helpers.recorded_run import SCORES, recorded_trajectory
 from helpers.shown import episode_page
 from wayword.core.errors import RecordingError
 from wayword.core.trajectory import CLAUSES, FOLLOWED, Note, Trajectory
@@ -24,7 +24,7 @@ BEGINS = (0, 15, 27)
 
 def walk(texts: Any = TEXTS, begins: Any = BEGINS, *steps: Any) -> Trajectory:
     """Three steps that note these clauses, and which of them they follow."""
-    trajectory = told("one")
+    trajectory = recorded_trajectory("one")
     trajectory.opening_notes = [Note(CLAUSES, {"texts": texts, "begins": begins})]
     for step, details in zip(trajectory.steps, steps, strict=False):
         step.notes = [Note(FOLLOWED, details)] if details else []
@@ -60,13 +60,13 @@ def test_each_step_has_the_clause_it_noted_or_else_the_one_before() -> None:
     clauses = Clauses.of(read)
     assert clauses.steps == (Followed(1), Followed(1), Followed(3, (1, 2)))
     assert clauses.at(0) == clauses.at(4) == Followed()
-    begun = [clauses.starts(number) for number in (1, 2, 3)]
-    assert begun == [1, 0, 3], "where one begins"
+    starts = [clauses.starts(number) for number in (1, 2, 3)]
+    assert starts == [1, 0, 3], "where one begins"
 
 
 def test_a_step_may_say_that_it_does_not_say() -> None:
-    told = walk(TEXTS, [], {"number": 1}, {"number": 0}, {"number": 2})
-    assert [each.number for each in Clauses.of(told).steps] == [1, 0, 2]
+    trajectory = walk(TEXTS, [], {"number": 1}, {"number": 0}, {"number": 2})
+    assert [each.number for each in Clauses.of(trajectory).steps] == [1, 0, 2]
 
 
 def test_the_page_marks_what_its_script_moves() -> None:

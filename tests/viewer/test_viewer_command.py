@@ -34,10 +34,10 @@ def test_another_file_than_the_runs_says_that_it_is(tmp_path: Path) -> None:
     done = CliRunner().invoke(
         app, [str(folder), "--write", "--limit", "1", "--with", str(other)]
     )
-    said = " ".join(done.output.split())
+    output = " ".join(done.output.split())
     assert (
         "other.py is not the file of the run's dataset 'hello', or has changed since"
-        in said
+        in output
     )
 
 
@@ -90,15 +90,15 @@ def test_runs_and_the_version_are_a_line_each(
     nothing = CliRunner().invoke(whole, ["runs"])
     assert nothing.exit_code == 0
     assert "no runs yet" in nothing.stderr
-    told = CliRunner().invoke(whole, ["--version"])
-    assert told.exit_code == 0
-    assert told.stdout.startswith("wayword 0.")
+    output = CliRunner().invoke(whole, ["--version"])
+    assert output.exit_code == 0
+    assert output.stdout.startswith("wayword 0.")
 
 
 def test_runs_of_several_seeds_are_watched_too(tmp_path: Path) -> None:
     from wayword.cli.app import app as whole
 
-    asked = [
+    requests = [
         "run",
         "oracle",
         "--on",
@@ -110,7 +110,7 @@ def test_runs_of_several_seeds_are_watched_too(tmp_path: Path) -> None:
         "--watch",
     ]
     done = CliRunner().invoke(
-        whole, [*asked, "--out", str(tmp_path / "runs" / "seeds")]
+        whole, [*requests, "--out", str(tmp_path / "runs" / "seeds")]
     )
     assert done.exit_code == 0, done.output
     assert done.output.count("live: http://127.0.0.1:") == 1

@@ -137,7 +137,7 @@ def test_distributions_lie_over_each_other_as_shares() -> None:
     assert figures.overlay(NE, [], [1.0, 2.0]) is None
 
 
-def test_a_difference_of_seconds_is_told_in_seconds() -> None:
+def test_a_difference_of_seconds_is_reported_in_seconds() -> None:
     from wayword.metrics.accounting import METRICS as ACCOUNT
 
     seconds = next(metric for metric in ACCOUNT if metric.key == "seconds")
@@ -145,7 +145,7 @@ def test_a_difference_of_seconds_is_told_in_seconds() -> None:
     assert figures.value(seconds, -0.011) == "-11 ms"
 
 
-def test_the_verdict_and_the_table_come_first_and_flips_are_asked_for(
+def test_the_verdict_and_the_table_come_first_and_flips_are_requested(
     top: Path,
 ) -> None:
     names = ["houses-oracle", "houses-random"]

@@ -62,7 +62,7 @@ def astray() -> tuple[Trajectory, Sources]:
         path = task.reference.path  # type: ignore[attr-defined]
         world = dataset.world(task.episode)
         world.reset(task.episode)
-        told = Trajectory(task.episode.id, {"agent": world.pose("agent")})
+        trajectory = Trajectory(task.episode.id, {"agent": world.pose("agent")})
         off = [str(path[1])]
         near = [way.viewpoint for way in world_after(dataset, task, off)]
         off += [name for name in near if name not in path][:1]
@@ -71,10 +71,10 @@ def astray() -> tuple[Trajectory, Sources]:
         for place in off:
             action = Action("goto", (place,))
             feedback = world.step("agent", action)
-            told.steps.append(
+            trajectory.steps.append(
                 Step("agent", {}, Decision(action), feedback, world.pose("agent"))
             )
-        return told, Sources(dataset, {task.episode.id: task})
+        return trajectory, Sources(dataset, {task.episode.id: task})
     raise AssertionError("no path with a way off it")
 
 
@@ -88,13 +88,13 @@ def world_after(dataset: Houses, task: object, places: list[str]) -> list[object
 
 
 def test_a_walk_off_the_gold_path_has_its_distances_if_it_replays() -> None:
-    told, sources = astray()
-    course = replay(told, sources)[0].progress
+    walk, sources = astray()
+    course = replay(walk, sources)[0].progress
     assert course.unit == "m"
     assert len(course.values) == 3
     assert course.values[1] < course.values[0]
-    told.steps[0].feedback = type(told.steps[0].feedback)("blocked")
-    assert not replay(told, sources)[0].progress.values, (
+    walk.steps[0].feedback = type(walk.steps[0].feedback)("blocked")
+    assert not replay(walk, sources)[0].progress.values, (
         "what cannot be played again is not measured"
     )
 
@@ -140,28 +140,28 @@ def test_a_costmap_is_drawn_as_it_grew(tmp_path: Path) -> None:
     assert [int(each.attributes["data-first"] or 0) for each in frontiers] == turns
     known = page.all("path", class_="knownfree")
     cells = [(each.attributes["d"] or "").count("M") for each in known]
-    told = next(
+    text = next(
         n for n in record.trajectory.steps[turns[0] - 1].notes if n.kind == "turn"
     )
     walls = [(each.attributes["d"] or "").count("M") for each in page.all("path", class_="occupied")
              if int(each.attributes["data-first"] or 0) <= turns[0]]  # fmt: skip
     until = [count for count, each in zip(cells, known, strict=True)
              if int(each.attributes["data-first"] or 0) <= turns[0]]  # fmt: skip
-    assert sum(until) <= told.details["known"] <= sum(until) + sum(walls)
+    assert sum(until) <= text.details["known"] <= sum(until) + sum(walls)
     plain = run(Plan("random", "apartments", limit=1, out=tmp_path / "plain"))
     (other,) = RunFolder.read(plain.path).records()
     assert "seenfree" in episode_page(other, [], sources, "run", Links())
 
 
-def test_goal_conditions_are_told_in_words_with_how_they_stood() -> None:
+def test_goal_conditions_are_reported_in_words_with_how_they_stood() -> None:
     mug = ("Mug|-01.25|+00.90", "mug_3")
     egg = ("Egg|+00.1|+00.2",)
     hot = (("temperature", "hot"), ("dirty", False))
     goals = (Inside(egg, ("CoffeeMachine|+0.1",), hot), Held(mug), Lit(("DeskLamp|1",)))
     reference = HouseholdReference("1", "x", goals)
-    thing = {"in": "", "held": "", "temperature": "cold", "dirty": False, "on": True}
+    record = {"in": "", "held": "", "temperature": "cold", "dirty": False, "on": True}
     objects = {
-        name: dict(thing) for name in (*mug, *egg, "CoffeeMachine|+0.1", "DeskLamp|1")
+        name: dict(record) for name in (*mug, *egg, "CoffeeMachine|+0.1", "DeskLamp|1")
     }
     objects["mug_3"]["held"] = "agent"
     state = {"objects": objects, "actors": {"agent": {"sees": {}}}}
@@ -176,8 +176,8 @@ def test_goal_conditions_are_told_in_words_with_how_they_stood() -> None:
         ("expected answer: “2”, given: “2.”", 1, 1)
     ]
     assert conditions(right, {})[0][0] == "expected answer: “2”, given: nothing"
-    told = TwoPhaseReference("1", "kitchen")
-    assert conditions(told, {"phase": 2, "place": "office"})[1] == (
+    text = TwoPhaseReference("1", "kitchen")
+    assert conditions(text, {"phase": 2, "place": "office"})[1] == (
         "go to the kitchen",
         0,
         1,

@@ -45,7 +45,7 @@ def carried(
     task = dataset.tasks[0]
     world = dataset.world(task.episode)
     world.reset(task.episode)
-    told = Trajectory(
+    trajectory = Trajectory(
         task.episode.id, {actor: world.pose(actor) for actor in world.actors}
     )
     for text in actions:
@@ -53,10 +53,10 @@ def carried(
         done = action(text)
         feedback = world.step("ann", done)
         assert feedback.ok, (text, feedback)
-        told.steps.append(
+        trajectory.steps.append(
             Step("ann", seen, Decision(done), feedback, world.pose("ann"))
         )
-    return told, Sources(dataset, {task.episode.id: task}), world
+    return trajectory, Sources(dataset, {task.episode.id: task}), world
 
 
 def of_kind(drawn: Map, kind: str) -> list[Shape]:
@@ -65,8 +65,8 @@ def of_kind(drawn: Map, kind: str) -> list[Shape]:
 
 
 def test_a_door_opens_and_the_apple_travels_unseen_in_the_hand() -> None:
-    told, sources, _ = carried()
-    drawn = household.map(told, sources)
+    walk, sources, _ = carried()
+    drawn = household.map(walk, sources)
     assert drawn is not None
     assert household.START not in drawn.legend
     leaves = [(leaf.kind, leaf.first, leaf.last) for leaf in of_kind(drawn, "leaf")]
@@ -80,8 +80,8 @@ def test_a_door_opens_and_the_apple_travels_unseen_in_the_hand() -> None:
 
 
 def test_a_high_level_walk_is_drawn_through_the_door() -> None:
-    told, sources, world = carried()
-    drawn = household.map(told, sources)
+    walk_text, sources, world = carried()
+    drawn = household.map(walk_text, sources)
     assert drawn is not None
     walk = drawn.walks["ann"]
     routed = [stop for stop in walk if stop.route]
@@ -104,11 +104,11 @@ def test_a_high_level_walk_is_drawn_through_the_door() -> None:
 
 def test_what_is_drawn_as_seen_is_what_the_world_shows() -> None:
     """A thing in view lies within the outline, and the outline ends at walls and shut doors."""
-    told, sources, world = carried(("goto[table_1]", "turn_right", "turn_right"))
-    drawn = household.map(told, sources)
+    walk, sources, world = carried(("goto[table_1]", "turn_right", "turn_right"))
+    drawn = household.map(walk, sources)
     assert drawn is not None
-    for step in told.steps:
-        number = told.steps.index(step) + 1
+    for step in walk.steps:
+        number = walk.steps.index(step) + 1
         rim = drawn.views["ann"][number]
         assert len(rim) > 20
         assert all(-0.01 <= x <= 4.01 and -0.01 <= y <= 3.01 for x, y in rim), (
@@ -123,8 +123,8 @@ def test_what_is_drawn_as_seen_is_what_the_world_shows() -> None:
 
 
 def test_through_an_open_door_the_view_goes_on() -> None:
-    told, sources, _ = carried((*ANN[:3], "turn_right"))
-    drawn = household.map(told, sources)
+    walk, sources, _ = carried((*ANN[:3], "turn_right"))
+    drawn = household.map(walk, sources)
     assert drawn is not None
     before = drawn.views["ann"][3]
     after = drawn.views["ann"][4]
@@ -133,9 +133,9 @@ def test_through_an_open_door_the_view_goes_on() -> None:
 
 
 def test_a_recording_that_the_world_does_not_repeat_is_drawn_as_it_began() -> None:
-    told, sources, _ = carried()
-    told.steps[2] = replace(told.steps[2], feedback=Feedback("too_far"))
-    drawn = household.map(told, sources)
+    walk, sources, _ = carried()
+    walk.steps[2] = replace(walk.steps[2], feedback=Feedback("too_far"))
+    drawn = household.map(walk, sources)
     assert drawn is not None
     assert household.START in drawn.legend
     assert not drawn.views
@@ -145,23 +145,23 @@ def test_a_recording_that_the_world_does_not_repeat_is_drawn_as_it_began() -> No
 
 @pytest.mark.parametrize("text", ["fly[roof]", "put[apple_1]", "goto[]", "chat"])
 def test_a_foreign_action_breaks_nothing(text: str) -> None:
-    told, sources, _ = carried()
-    told.steps[0] = replace(told.steps[0], decision=Decision(action(text)))
-    drawn = household.map(told, sources)
+    walk, sources, _ = carried()
+    walk.steps[0] = replace(walk.steps[0], decision=Decision(action(text)))
+    drawn = household.map(walk, sources)
     assert drawn is not None
     assert household.START in drawn.legend
 
 
 def test_without_the_dataset_there_is_no_house() -> None:
-    told, sources, _ = carried()
-    episode = replace(sources.tasks[told.episode_id].episode, start={"poses": {}})
+    walk, sources, _ = carried()
+    episode = replace(sources.tasks[walk.episode_id].episode, start={"poses": {}})
     task = replace(
-        sources.tasks[told.episode_id],
+        sources.tasks[walk.episode_id],
         episode=episode,
-        reference=Reference(told.episode_id),
+        reference=Reference(walk.episode_id),
     )
-    for data in (Sources(), Sources(sources.dataset, {told.episode_id: task})):
-        drawn = household.map(told, data)
+    for data in (Sources(), Sources(sources.dataset, {walk.episode_id: task})):
+        drawn = household.map(walk, data)
         assert drawn is not None
         assert drawn.walks
         assert not drawn.shapes
@@ -249,7 +249,7 @@ def test_the_page_draws_the_house_for_every_step(page: Page) -> None:
     assert "closed door" in page.all("ul", class_="legend")[0].text
 
 
-def test_what_is_said_and_heard_stands_in_the_steps(page: Page) -> None:
+def test_what_is_stated_and_heard_stands_in_the_steps(page: Page) -> None:
     shown = [e.text for e in page.all("div", class_="part")]
     assert "Said to ann<b>Hello</b>, Ann." in shown
     assert "Heardbob <b>Hello</b>, Ann." in shown

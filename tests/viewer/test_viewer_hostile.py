@@ -12,7 +12,7 @@ from tests.helpers.metric_keys import columns
 
 from helpers.parsed_page import Page, check_safe
 from helpers.recorded import trajectories
-from helpers.recorded_run import make_run, told
+from helpers.recorded_run import make_run, recorded_trajectory
 from helpers.shown import episode_page
 from wayword import viewer
 from wayword.core.model import Image, Message
@@ -48,13 +48,13 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("said", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_text_everywhere_is_shown_as_text(said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("reply", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_everywhere_is_shown_as_text(reply: str, tmp_path: Path) -> None:
     run = make_run(
         tmp_path / "run",
-        [said, "plain"],
-        said,
-        {f"{said}!": told("x", said), "y": None},
+        [reply, "plain"],
+        reply,
+        {f"{reply}!": recorded_trajectory("x", reply), "y": None},
     )
     index = viewer.write(run)
     pages = sorted(index.parent.rglob("*.html"))
@@ -64,8 +64,8 @@ def test_hostile_text_everywhere_is_shown_as_text(said: str, tmp_path: Path) -> 
         assert "\x00" not in path.read_text(encoding="utf-8")
         check_safe(Page.read(path))
     plain = Page.read(index.parent / "episodes" / "plain.html")
-    assert all(visible(line) in plain.text for line in said.split("\n"))
-    assert visible(said) in [row[0] for row in Page.read(index).data["rows"]]
+    assert all(visible(line) in plain.text for line in reply.split("\n"))
+    assert visible(reply) in [row[0] for row in Page.read(index).data["rows"]]
 
 
 def test_a_hostile_run_opens_no_dataset_from_a_file(tmp_path: Path) -> None:
@@ -98,22 +98,22 @@ def test_a_name_made_up_for_an_id_is_no_other_ids_name(name: str) -> None:
 
 
 @given(st.text(st.characters(codec=None), max_size=60))
-def test_text_comes_back_from_an_element_and_from_data(said: str) -> None:
-    shown = Html('<p title="{0}">{0}</p>').format(said)
-    page = Page.parse(f"<body>{shown}{data('data', [said])}</body>")
+def test_text_comes_back_from_an_element_and_from_data(reply: str) -> None:
+    shown = Html('<p title="{0}">{0}</p>').format(reply)
+    page = Page.parse(f"<body>{shown}{data('data', [reply])}</body>")
     assert [e.tag for e in page.elements] == ["body", "p", "script"]
-    assert page.elements[1].text == visible(said)
-    assert page.elements[1].attributes["title"] == visible(said)
-    assert page.data == [said]
+    assert page.elements[1].text == visible(reply)
+    assert page.elements[1].attributes["title"] == visible(reply)
+    assert page.data == [reply]
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(trajectories)
-def test_any_trajectory_that_can_be_recorded_has_a_safe_page(told: Trajectory) -> None:
+def test_any_trajectory_that_can_be_recorded_has_a_safe_page(text: Trajectory) -> None:
     metrics = columns("indoor")
-    again = from_json(json.loads(dump(told)))
-    for each in (told, again):
-        record = EpisodeRecord(told.episode_id, {"sr": 1.0, "ne": float("inf")}, each)
+    again = from_json(json.loads(dump(text)))
+    for each in (text, again):
+        record = EpisodeRecord(text.episode_id, {"sr": 1.0, "ne": float("inf")}, each)
         check_safe(Page.parse(episode_page(record, metrics, Sources(), "run", Links())))
 
 
@@ -123,9 +123,11 @@ def test_only_pictures_are_shown_as_pictures() -> None:
         Image(b"<svg onload=alert(1)>", "image/svg+xml"),
     )
     call = ModelCall("main", (Message("user", "look", images),), None, error="none")
-    told = Trajectory("one", {}, opening_calls=[call])
+    trajectory = Trajectory("one", {}, opening_calls=[call])
     page = Page.parse(
-        episode_page(EpisodeRecord("one", {}, told), [], Sources(), "run", Links())
+        episode_page(
+            EpisodeRecord("one", {}, trajectory), [], Sources(), "run", Links()
+        )
     )
     assert [e.attributes["src"] for e in page.all("img")] == [
         "data:image/png;base64,iVBORw=="

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.recorded_run import make_run, told
+from helpers.recorded_run import make_run, recorded_trajectory
 from helpers.records import forget, members, records, rewrite
 from wayword.core.errors import RecordingError
 from wayword.runs.plan import Plan
@@ -100,7 +100,7 @@ def test_filtered_and_sorted_rows_have_the_scores_of_their_own_episodes(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "scored"
-    make_run(path, ("0",), failed={"lost": told("lost", "hello")})
+    make_run(path, ("0",), failed={"lost": recorded_trajectory("lost", "hello")})
     (first,) = records(path)
     own = {
         f"e{n}": {"sr": float(n % 2), "ne": 10.0 - (n * 7) % 10, "steps": n}

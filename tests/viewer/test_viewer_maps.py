@@ -39,7 +39,7 @@ def houses_walk() -> tuple[Trajectory, Sources]:
     task = dataset.tasks[0]
     world = dataset.world(task.episode)
     world.reset(task.episode)
-    told = Trajectory(task.episode.id, {"agent": world.pose("agent")})
+    trajectory = Trajectory(task.episode.id, {"agent": world.pose("agent")})
     for place in task.reference.path[1:]:  # type: ignore[attr-defined]
         seen = figures.as_mapping(world.observe("agent"))
         plain = {
@@ -48,18 +48,18 @@ def houses_walk() -> tuple[Trajectory, Sources]:
         }
         action = Action("goto", (place,))
         feedback = world.step("agent", action)
-        told.steps.append(
+        trajectory.steps.append(
             Step("agent", plain, Decision(action), feedback, world.pose("agent"))
         )
-    return told, Sources(dataset, {task.episode.id: task})
+    return trajectory, Sources(dataset, {task.episode.id: task})
 
 
 def test_places_have_the_same_letters_on_the_map_at_the_compass_and_in_texts() -> None:
-    told, sources = houses_walk()
-    gold = sources.gold(told.episode_id)
-    letters = letters_of(sources, told)
+    walk, sources = houses_walk()
+    gold = sources.gold(walk.episode_id)
+    letters = letters_of(sources, walk)
     assert [letters.of(place) for place in gold] == list("ABCDEFGHIJ"[: len(gold)])
-    record = EpisodeRecord(told.episode_id, {"sr": 1.0}, told)
+    record = EpisodeRecord(walk.episode_id, {"sr": 1.0}, walk)
     page = Page.parse(episode_page(record, [], sources, "run", Links()))
     on_map = {e.text for e in page.all("text", class_="placeletter")}
     for place in gold:
@@ -97,9 +97,9 @@ def test_a_two_phase_test_shows_what_was_listed_chosen_and_right() -> None:
         Step("agent", seen, Decision(act), Feedback("ok"), {"place": "hallway"})
         for seen, act in zip((first, second), acts, strict=True)
     ]
-    told = Trajectory("1", {"agent": {"place": "office"}}, steps)
+    trajectory = Trajectory("1", {"agent": {"place": "office"}}, steps)
     task = Task(Episode("1", "Find it.", "home", {}), TwoPhaseReference("1", "kitchen"))
-    page = Page.parse(two_phase.map(told, Sources(None, {"1": task})) or "")
+    page = Page.parse(two_phase.map(trajectory, Sources(None, {"1": task})) or "")
     assert [e.text for e in page.all("g", class_="taken")] == [
         "hallwayhallway",
         "bedbed",
@@ -110,9 +110,9 @@ def test_a_two_phase_test_shows_what_was_listed_chosen_and_right() -> None:
 
 
 def test_a_reckoned_walk_is_the_true_one_moved() -> None:
-    told, sources = houses_walk()
-    true = indoor.map(told, sources)
-    reckoned = indoor.map(told, Sources())
+    walk, sources = houses_walk()
+    true = indoor.map(walk, sources)
+    reckoned = indoor.map(walk, Sources())
     assert true is not None
     assert reckoned is not None
     pairs = list(zip(true.walks["agent"], reckoned.walks["agent"], strict=True))
@@ -176,9 +176,12 @@ def test_places_of_no_kind_have_no_map() -> None:
 
 
 def test_a_dial_shows_the_way_that_was_taken() -> None:
-    ways = [{"viewpoint": "a", "heading": 350.0}, {"viewpoint": "b", "heading": 100.0}]
+    routes = [
+        {"viewpoint": "a", "heading": 350.0},
+        {"viewpoint": "b", "heading": 100.0},
+    ]
     page = Page.parse(
-        figures.observation({"heading": 10.0, "neighbors": ways}, "b", Letters())
+        figures.observation({"heading": 10.0, "neighbors": routes}, "b", Letters())
     )
     assert "taken" in (page.all("g", class_="exit")[1].attributes["class"] or "")
     turned = [

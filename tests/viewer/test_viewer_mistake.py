@@ -233,8 +233,8 @@ def test_in_towns_the_map_names_the_landmarks_of_the_instruction(
         assert isinstance(document.drawn, Map)
         labels = {shape.label for shape in document.drawn.shapes}
         assert labels, "every route passes something"
-        said = document.instruction.lower()
-        assert all(label.lower() in said for label in labels - {LIGHT}), (
+        instruction = document.instruction.lower()
+        assert all(label.lower() in instruction for label in labels - {LIGHT}), (
             "lights are counted"
         )
         assert all(f">{escape(label)}</text>" in str(document.map) for label in labels)
@@ -351,7 +351,7 @@ def test_a_doctored_episode_is_answered_in_one_line(world: str, tmp_path: Path) 
 def test_the_stop_region_agrees_with_the_metric(data: Path, tmp_path: Path) -> None:
     """In 200 failed walks of random no end lies in the region that is drawn, whatever its distance
     as the crow flies; the ends of the oracle's do."""
-    for agent, wanted in (("random", 0.0), ("oracle", 1.0)):
+    for agent, expected in (("random", 0.0), ("oracle", 1.0)):
         out = tmp_path / agent
         run(Plan(agent, "r2r:val_seen", limit=280, data=data, out=out))
         library = Library([out])
@@ -359,12 +359,12 @@ def test_the_stop_region_agrees_with_the_metric(data: Path, tmp_path: Path) -> N
         content = Content(library, data)
         checked = 0
         for record in rows.run.records():
-            if record.scores["sr"] != wanted or checked == 200:
+            if record.scores["sr"] != expected or checked == 200:
                 continue
             sources = content.tasks(rows, [record.episode_id])
             drawn = maps.map_of(record.trajectory, sources)
             assert isinstance(drawn, maps.Map)
             end = next(iter(drawn.walks.values()))[-1]
-            assert (end.place in drawn.region) == (wanted == 1.0), record.episode_id
+            assert (end.place in drawn.region) == (expected == 1.0), record.episode_id
             checked += 1
         assert checked == 200

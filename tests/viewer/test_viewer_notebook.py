@@ -51,8 +51,8 @@ def test_what_a_folder_holds_is_text_and_a_lost_folder_is_a_line(
     assert "<b>" not in gone
 
 
-@pytest.mark.parametrize("thing", [3, "<b>"])
-def test_anything_else_is_its_text(thing: object) -> None:
+@pytest.mark.parametrize("item", [3, "<b>"])
+def test_anything_else_is_its_text(item: object) -> None:
     from wayword.core.registry import render_html
 
-    assert render_html(thing) == f"<pre>{html.escape(repr(thing), quote=True)}</pre>"
+    assert render_html(item) == f"<pre>{html.escape(repr(item), quote=True)}</pre>"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helpers.parsed_page import Page, check_safe
-from helpers.recorded_run import make_run, told
+from helpers.recorded_run import make_run, recorded_trajectory
 from helpers.records import lines, members, records, rewrite
 from helpers.shown import episode_page
 from wayword import viewer
@@ -120,12 +120,18 @@ def test_a_limit_and_single_episodes(tmp_path: Path) -> None:
 
 
 def test_failed_episodes_come_first_and_say_why(tmp_path: Path) -> None:
-    failed = {"two": told("two"), "bad": told("bad"), "worse": None}
+    failed = {
+        "two": recorded_trajectory("two"),
+        "bad": recorded_trajectory("bad"),
+        "worse": None,
+    }
     folder = make_run(tmp_path / "run", ["one", "three"], "no answer came", failed)
     with RunFolder.open(
         folder, {"identity": RunFolder.read(folder).config["identity"]}
     ) as going:
-        going.append(EpisodeRecord("two", {"sr": 0.0}, told("two")))  # finished since
+        going.append(
+            EpisodeRecord("two", {"sr": 0.0}, recorded_trajectory("two"))
+        )  # finished since
     index = viewer.write(folder)
     rows = Page.read(index).data["rows"]
     assert [row[0] for row in rows] == ["bad", "worse", "one", "three", "two"]

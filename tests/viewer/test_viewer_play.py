@@ -87,10 +87,10 @@ def test_a_game_by_requests_is_recorded_like_any_run(
 ) -> None:
     status, form = ask(server, "/play?on=houses")
     check_safe(Page.parse(form))
-    status, told = ask(
+    status, text = ask(
         server, "/play", {"on": "houses", "split": "", "episode": "2", "with": ""}
     )
-    assert (status, json.loads(told)) == (200, {"href": "/play/1/"})
+    assert (status, json.loads(text)) == (200, {"href": "/play/1/"})
     table = server.games.table("1")
     turn_of(table, "agent")
     check_safe(Page.parse(ask(server, "/play/1/seat?as=agent")[1]))
@@ -105,8 +105,8 @@ def test_a_game_by_requests_is_recorded_like_any_run(
     ]
     assert goto
     refused = {"as": "agent", "number": 1, "words": "fly"}
-    told = json.loads(ask(server, "/play/1/say", refused)[1])["problem"]
-    assert told == "no action is called fly; actions: goto, stop"
+    text = json.loads(ask(server, "/play/1/say", refused)[1])["problem"]
+    assert text == "no action is called fly; actions: goto, stop"
     moved = {"as": "agent", "number": 1, "words": goto[0].attributes["data-words"]}
     assert json.loads(ask(server, "/play/1/say", moved)[1]) == {"problem": ""}
     again = json.loads(ask(server, "/play/1/say", moved)[1])
@@ -114,8 +114,8 @@ def test_a_game_by_requests_is_recorded_like_any_run(
         "a second press is no second move"
     )
     stop = {"as": "agent", "number": 2, "words": "stop"}
-    asked = json.loads(ask(server, "/play/1/say", stop)[1])
-    assert asked == {"problem": "", "question": "stop ends the game. Stop here?"}
+    answer = json.loads(ask(server, "/play/1/say", stop)[1])
+    assert answer == {"problem": "", "question": "stop ends the game. Stop here?"}
     assert not table.ended
     ask(server, "/play/1/say", {**stop, "sure": 1})
     until(lambda: table.ended)
@@ -180,7 +180,7 @@ def test_a_game_leads_to_the_next_one_and_to_the_same_again(
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         ({"on": "./mine.py"}, "no dataset is called './mine.py'"),
         ({"on": "houses", "with": "../mine.py"}, "no agent is called '../mine.py'"),
@@ -188,9 +188,9 @@ def test_a_game_leads_to_the_next_one_and_to_the_same_again(
     ],
 )
 def test_a_game_is_made_of_installed_parts_alone(
-    server: Server, body: dict[str, str], told: str
+    server: Server, body: dict[str, str], message: str
 ) -> None:
-    assert told in json.loads(ask(server, "/play", body)[1])["problem"]
+    assert message in json.loads(ask(server, "/play", body)[1])["problem"]
     assert not server.games.tables
 
 
@@ -320,8 +320,8 @@ def test_the_map_holds_what_was_seen_and_no_more() -> None:
 
 def test_an_arrow_takes_the_place_nearest_to_the_front_of_its_side() -> None:
     headings = {"kitchen": -53.0, "back": -122.0, "behind": 170.0, "rear": 140.0}
-    ways = [{"viewpoint": name, "heading": turn} for name, turn in headings.items()]
-    observed = {"viewpoint": "here", "heading": 0.0, "neighbors": ways}
+    routes = [{"viewpoint": name, "heading": turn} for name, turn in headings.items()]
+    observed = {"viewpoint": "here", "heading": 0.0, "neighbors": routes}
     space = SimpleNamespace(listed=[Action("goto", (name,)) for name in headings])
     now: Any = SimpleNamespace(observation=observed, space=space)
     assert arrow_keys(now) == {
@@ -418,12 +418,12 @@ def test_texts_are_for_people_and_a_move_is_one_line() -> None:
     assert readable("cabinet_1 at 359.81°, scene_12a", letters).startswith(
         "cabinet 1 at 0°, <abbr"
     )
-    said = PlayEvent("you", "open[x]")
+    event = PlayEvent("you", "open[x]")
     heard = PlayEvent("", "You opened it.")
-    assert moves_of([heard, said, heard, heard, said]) == [
+    assert moves_of([heard, event, heard, heard, event]) == [
         [heard],
-        [said, heard, heard],
-        [said],
+        [event, heard, heard],
+        [event],
     ]
 
 
@@ -433,15 +433,15 @@ def test_a_recorded_episode_is_played_on_from_a_step(
     walk = tmp_path / "runs" / "walk"
     run(Plan("oracle", "houses", limit=1, out=walk))
     (record,) = RunFolder.read(walk).records()
-    asked = f"?id={quote(record.episode_id)}&step=2"
-    status, text = ask(server, f"/run/walk/continue{asked}")
+    query = f"?id={quote(record.episode_id)}&step=2"
+    status, text = ask(server, f"/run/walk/continue{query}")
     assert status == 200
     assert (
         text.splitlines()[1] == f"wayword play --continue {walk}:{record.episode_id}:2"
     )
     assert ask(server, "/run/walk/continue?id=none&step=2")[0] == 404
-    told = ask(server, "/play", {"run": "walk", "id": record.episode_id, "step": "2"})
-    assert json.loads(told[1]) == {"href": "/play/1/"}
+    output = ask(server, "/play", {"run": "walk", "id": record.episode_id, "step": "2"})
+    assert json.loads(output[1]) == {"href": "/play/1/"}
     table = server.games.table("1")
     me = turn_of(table, "agent")
     assert me.situation is not None

@@ -40,10 +40,10 @@ def texts(prompt: Prompt) -> list[str]:
 
 
 @given(prompts)
-def test_a_prompt_is_restored_from_its_pieces(asked: list[Prompt]) -> None:
+def test_a_prompt_is_restored_from_its_pieces(query: list[Prompt]) -> None:
     history = PromptHistory()
-    calls = [history.add("main", plain(prompt)) for prompt in asked]
-    for number, prompt in enumerate(asked):
+    calls = [history.add("main", plain(prompt)) for prompt in query]
+    for number, prompt in enumerate(query):
         restored = [
             "".join(filled_in(calls, number, at)) for at in range(len(calls[number]))
         ]
@@ -52,11 +52,11 @@ def test_a_prompt_is_restored_from_its_pieces(asked: list[Prompt]) -> None:
 
 def test_a_growing_prompt_takes_space_for_its_new_part_only() -> None:
     history = PromptHistory()
-    told = ["You stand in a hall.\n" for _ in range(20)]
-    history.add("main", "".join(told))
+    messages = ["You stand in a hall.\n" for _ in range(20)]
+    history.add("main", "".join(messages))
     for number in range(30):
-        told.append(f"Step {number}: on you go.\n")
-        (block,) = history.add("main", "".join([*told, "Now answer.\n"]))
+        messages.append(f"Step {number}: on you go.\n")
+        (block,) = history.add("main", "".join([*messages, "Now answer.\n"]))
         shown = sum(len(piece.text) for piece in block.pieces)
         assert shown < 80
         assert any(
@@ -71,8 +71,8 @@ def test_prompts_of_another_template_are_not_compared() -> None:
     assert [piece.kind for piece in block.pieces] == ["new"]
 
 
-def test_the_state_of_a_whole_house_is_a_folded_table() -> None:
-    things = {
+def test_the_state_of_a_full_house_is_a_folded_table() -> None:
+    items = {
         f"Mug|{n}": {
             "x": n / 2,
             "room": "kitchen",
@@ -82,9 +82,7 @@ def test_the_state_of_a_whole_house_is_a_folded_table() -> None:
         }
         for n in range(20)
     }
-    page = Page.parse(
-        f"<body>{figures.facts({'scene': 'A', 'objects': things})}</body>"
-    )
+    page = Page.parse(f"<body>{figures.facts({'scene': 'A', 'objects': items})}</body>")
     (folded,) = page.all("details")
     assert "20 of them" in folded.text
     assert [head.text for head in page.all("th", scope="col")] == [

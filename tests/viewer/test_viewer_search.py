@@ -60,7 +60,7 @@ def content(runs: Path) -> Content:
     return Content(Library([runs]))
 
 
-def asked(content: Content, name: str, **query: str) -> tuple[int, list[str]]:
+def search_ids(content: Content, name: str, **query: str) -> tuple[int, list[str]]:
     """Total and first ids, once the texts are read."""
     end = time.monotonic() + 120
     while time.monotonic() < end:
@@ -74,19 +74,24 @@ def asked(content: Content, name: str, **query: str) -> tuple[int, list[str]]:
 def test_a_run_of_more_rows_than_a_page_is_searched_by_what_was_thought(
     content: Content,
 ) -> None:
-    assert asked(content, "large", q="walrus sleeps") == (2, ["e7", f"e{LARGE - 1}"])
-    assert asked(content, "large", q="walr") == (2, ["e7", f"e{LARGE - 1}"]), (
+    assert search_ids(content, "large", q="walrus sleeps") == (
+        2,
+        ["e7", f"e{LARGE - 1}"],
+    )
+    assert search_ids(content, "large", q="walr") == (2, ["e7", f"e{LARGE - 1}"]), (
         "as it is typed"
     )
-    assert asked(content, "large", q="walrus", sort="id", down="1")[1] == [
+    assert search_ids(content, "large", q="walrus", sort="id", down="1")[1] == [
         "e7",
         f"e{LARGE - 1}",
     ]
-    assert asked(content, "large", q="walrus", ended="failed") == (0, [])
-    assert asked(content, "large", q="unheard-of") == (0, [])
-    assert asked(content, "large", q="lost") == (1, ["lost"]), "ids are searched, too"
-    assert asked(content, "large", q="be brief")[0] == LARGE, "in prompts"
-    assert asked(content, "large", q=' " OR NEAR( ')[0] == 0, (
+    assert search_ids(content, "large", q="walrus", ended="failed") == (0, [])
+    assert search_ids(content, "large", q="unheard-of") == (0, [])
+    assert search_ids(content, "large", q="lost") == (1, ["lost"]), (
+        "ids are searched, too"
+    )
+    assert search_ids(content, "large", q="be brief")[0] == LARGE, "in prompts"
+    assert search_ids(content, "large", q=' " OR NEAR( ')[0] == 0, (
         "words are no query language"
     )
 
@@ -96,10 +101,10 @@ def test_instructions_prompts_and_answers_are_searched(content: Content) -> None
     sources = content.tasks(rows, rows.names())
     words = sources.instruction(rows.ids[0])
     assert len(words.split()) > 3
-    assert rows.ids[0] in asked(content, "houses", q=words)[1]
+    assert rows.ids[0] in search_ids(content, "houses", q=words)[1]
     answer = rows.run.record(rows.ids[0]).trajectory.steps[0].calls[-1].answer
-    said = getattr(answer, "texts", None) or getattr(answer, "options", ("",))
-    found: Any = content.search("houses", str(said[0]))
+    reply = getattr(answer, "texts", None) or getattr(answer, "options", ("",))
+    found: Any = content.search("houses", str(reply[0]))
     assert rows.ids[0] in found["matches"]
     assert content.search("houses", "walrus") == {"matches": [], "ready": True}
 
@@ -118,7 +123,7 @@ def test_words_of_thoughts_and_prompts_filter_the_table_in_a_browser(
 ) -> None:
     with chromium() as browser:
         page = browser.new_page(viewport={"width": 1400, "height": 900})
-        said = listen(page, server.address.rstrip("/"))
+        messages = listen(page, server.address.rstrip("/"))
         for name, words, shown in (
             ("large", "walrus", f"2 of {LARGE + 1:,}"),
             ("houses", "viewpoint walrus", "none of 4 matches"),
@@ -135,5 +140,5 @@ def test_words_of_thoughts_and_prompts_filter_the_table_in_a_browser(
         page.wait_for_function(
             "() => document.getElementById('count').textContent === '4 episodes'"
         )
-        assert not said
+        assert not messages
         page.close()

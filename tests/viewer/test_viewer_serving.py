@@ -88,7 +88,7 @@ def test_the_home_page_lists_every_run_below(server: Server) -> None:
     page(server, f"/{deep}")
 
 
-def test_a_run_page_has_its_rows_at_once_and_the_rest_when_asked(
+def test_a_run_page_has_its_rows_at_once_and_the_rest_when_queried(
     server: Server,
 ) -> None:
     walked = page(server, "/run/walked/")
@@ -105,7 +105,7 @@ def test_a_run_page_has_its_rows_at_once_and_the_rest_when_asked(
     page(server, f"/run/walked/{rows[0][2]}")
 
 
-def test_flips_of_compared_runs_are_asked_for_by_address(server: Server) -> None:
+def test_flips_of_compared_runs_are_requested_by_address(server: Server) -> None:
     status, text, _ = ask(server, "/compare/flips?run=walked&run=walked")
     assert status == 200
     assert text.count(": 0</h3>") == 2, "a run lost nothing against itself"
@@ -160,7 +160,7 @@ def test_requests_of_other_pages_are_refused(server: Server) -> None:
     assert "access-control-allow-origin" not in headers
 
 
-def test_a_token_is_asked_for_where_one_is_set(runs: Path) -> None:
+def test_a_token_is_requested_where_one_is_set(runs: Path) -> None:
     assert token_for("127.0.0.1", "") == ""
     assert len(token_for("0.0.0.0", "")) > 20
     with serving(runs, token="s3cret") as server:
@@ -194,9 +194,9 @@ def test_an_index_reads_on_where_it_stopped(tmp_path: Path) -> None:
     assert rows.names() == ["three", "one", "two"]
     first = next(iter(RunFolder.read(path).records()))
     with RunFolder.open(path, RunFolder.read(path).config) as folder:
-        told = first.trajectory
-        told.episode_id = "three"
-        folder.append(EpisodeRecord("three", {"sr": 0.0, "new": 2.0}, told))
+        trajectory = first.trajectory
+        trajectory.episode_id = "three"
+        folder.append(EpisodeRecord("three", {"sr": 0.0, "new": 2.0}, trajectory))
     rows.refresh()
     assert rows.names() == ["one", "two", "three"]
     assert rows.scored("three") == {"sr": 0.0, "new": 2.0}
@@ -206,7 +206,7 @@ def test_an_index_reads_on_where_it_stopped(tmp_path: Path) -> None:
     assert rows.refresh().ids == []
 
 
-def test_a_run_that_goes_on_is_told_of(tmp_path: Path) -> None:
+def test_a_run_that_goes_on_is_shown(tmp_path: Path) -> None:
     path = make_run(tmp_path / "runs" / "going", ("one",))
     pose = {"x": 1.0, "y": 2.0}
     move = {"actor": "agent", "action": "goto[b]", "ok": True, "pose": pose}
@@ -222,23 +222,23 @@ def test_a_run_that_goes_on_is_told_of(tmp_path: Path) -> None:
         connection.request("GET", "/run/going/live")
         response = connection.getresponse()
         lines = [response.readline().decode() for _ in range(3)]
-        told = json.loads(lines[2].removeprefix("data: "))
+        record = json.loads(lines[2].removeprefix("data: "))
         response.close()
-        assert told["running"]
-        assert told["episodes"][0]["step"] == 4
-        (line,) = re.findall('points="([^"]*)"', told["episodes"][0]["sketch"])
+        assert record["running"]
+        assert record["episodes"][0]["step"] == 4
+        (line,) = re.findall('points="([^"]*)"', record["episodes"][0]["sketch"])
         assert line.split()[0].partition(",")[2] == line.split()[1].partition(",")[2], (
             "to the east"
         )
-        assert (told["done"], told["total"]) == (1, 9)
+        assert (record["done"], record["total"]) == (1, 9)
         assert re.fullmatch(
             r"about 10 s left · 2 calls in flight · 500 tokens per second · \$0.1[23] of \$2.00",
-            told["pace"],
+            record["pace"],
         )
         assert "1 of 9 episodes" in page(server, "/run/going/").text
         status, _, headers = ask(server, "/live-run")
         assert (status, headers["location"]) == (307, "run/going/")
-        assert told["episodes"][0]["href"] == "episode?id=%3Ci%3E"
+        assert record["episodes"][0]["href"] == "episode?id=%3Ci%3E"
         connection.close()
 
 

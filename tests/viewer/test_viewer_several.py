@@ -12,7 +12,7 @@ from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
 
-def test_a_page_shows_what_each_actor_alone_was_told_and_what_they_said(
+def test_a_page_shows_what_each_actor_alone_was_shown_and_what_they_stated(
     tmp_path: Path,
 ) -> None:
     walked = run(Plan("team", "ma_household", limit=2, out=tmp_path / "pair")).path

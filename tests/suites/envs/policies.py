@@ -23,7 +23,7 @@ def served_policy(policy: Policy) -> Iterator[str]:
             if body.get("stream"):
                 kind, data = "text/event-stream", _streamed(text)
             else:
-                kind, data = "application/json", _whole(text)
+                kind, data = "application/json", _full(text)
             self.send_response(200)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(data)))
@@ -47,7 +47,7 @@ HEAD = {"id": "x", "created": 0, "model": "table"}
 USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
 
 
-def _whole(text: str) -> bytes:
+def _full(text: str) -> bytes:
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     answer = {"object": "chat.completion", "choices": [choice], "usage": USAGE}

@@ -53,12 +53,12 @@ def _plan(out: Path, engine: str = "ray") -> Plan:
 
 def _rows(folder: Path) -> str:
     """The table as text, but for times and the folder's name."""
-    told = table(
+    text = table(
         [folder],
         "markdown",
         ["sr", "spl", "osr", "ne", "tl", "ndtw", "sdtw", "cls", "steps", "rejections"],
     )
-    return told.replace(folder.name, "")
+    return text.replace(folder.name, "")
 
 
 def test_killed_workers_change_no_byte_of_the_table(tmp_path: Path) -> None:
@@ -68,19 +68,19 @@ def test_killed_workers_change_no_byte_of_the_table(tmp_path: Path) -> None:
 
     def kill() -> None:
         rng = random.Random(5)
-        beside = tmp_path / "many" / ".progress.json"
+        folder = tmp_path / "many" / ".progress.json"
         next_at = 1
         while not over.wait(0.2):
             try:
-                told = json.loads(beside.read_text())
-                if told["done"] < next_at:
+                record = json.loads(folder.read_text())
+                if record["done"] < next_at:
                     continue
-                process = int(rng.choice(told.get("workers", [])).rpartition(":")[2])
+                process = int(rng.choice(record.get("workers", [])).rpartition(":")[2])
                 os.kill(process, signal.SIGKILL)
             except (OSError, ValueError, IndexError):
                 continue
             killed.append(process)
-            next_at = told["done"] + rng.randint(1, EPISODES // 8)
+            next_at = record["done"] + rng.randint(1, EPISODES // 8)
 
     killer = threading.Thread(target=kill)
     killer.start()
@@ -125,11 +125,11 @@ def _rate(tmp_path: Path, model: Path, workers: int) -> float:
     )
     ended: list[float] = []
 
-    def told(done: int, total: int, scores: Mapping[str, float]) -> None:
+    def text_of(done: int, total: int, scores: Mapping[str, float]) -> None:
         if done > len(ended):
             ended.append(time.monotonic())
 
-    assert run(plan, on_progress=told).outcome.complete
+    assert run(plan, on_progress=text_of).outcome.complete
     first = len(ended) // 3
     last = len(ended) - 4 * workers
     return (last - first) / (ended[last] - ended[first])
@@ -180,8 +180,8 @@ def test_ctrl_c_ends_in_order(tmp_path: Path) -> None:
     while time.monotonic() < deadline and not (lines.exists() and lines.stat().st_size):
         time.sleep(0.2)
     running.send_signal(signal.SIGTERM)
-    _, said = running.communicate(timeout=120)
-    assert "Traceback" not in said
+    _, reply = running.communicate(timeout=120)
+    assert "Traceback" not in reply
     assert running.returncode == 143
     assert RunFolder.read(tmp_path / "run").scores()
 

@@ -42,13 +42,13 @@ def test_it_learns_a_house_by_heart(material: Material, tmp_path: Path) -> None:
 def test_a_training_that_was_cut_goes_on_as_if_it_were_not(
     material: Material, tmp_path: Path
 ) -> None:
-    whole = trainer(material, tmp_path / "whole", 4)
-    whole.run()
+    full = trainer(material, tmp_path / "whole", 4)
+    full.run()
     cut = trainer(material, tmp_path / "cut", 4)
     cut.run(until=2)
     resumed = trainer(material, tmp_path / "cut", 4)
     resumed.resume(torch.load(tmp_path / "cut" / "checkpoint.pt", weights_only=False))
     resumed.run()
     assert [row["loss"] for row in resumed.curve] == pytest.approx(
-        [row["loss"] for row in whole.curve], abs=1e-4
+        [row["loss"] for row in full.curve], abs=1e-4
     )

@@ -50,13 +50,13 @@ def test_it_learns_the_instructions_of_a_house(
 def test_a_training_that_was_cut_resumes(material: Material, tmp_path: Path) -> None:
     for name in ("whole", "cut"):
         (tmp_path / name).mkdir()
-    whole = trainer(material, tmp_path / "whole", 4)
-    whole.run()
+    full = trainer(material, tmp_path / "whole", 4)
+    full.run()
     trainer(material, tmp_path / "cut", 4).run(until=2)
     resumed = trainer(material, tmp_path / "cut", 4)
     resumed.resume()
     resumed.run()
-    pairs = zip(whole.mean.parameters(), resumed.mean.parameters(), strict=True)
+    pairs = zip(full.mean.parameters(), resumed.mean.parameters(), strict=True)
     assert all(torch.allclose(one, other, atol=1e-5) for one, other in pairs)
 
 

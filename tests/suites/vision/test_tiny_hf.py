@@ -61,7 +61,7 @@ def test_the_window_is_the_weights_own_unless_it_is_set(
     assert HfModel(weights, HfModel.Settings(context=64, thinking=24)).window == 40
 
 
-def test_questions_asked_at_once_share_a_batch_and_keep_their_answers(
+def test_questions_queried_at_once_share_a_batch_and_keep_their_answers(
     model: HfModel,
 ) -> None:
     prompts = [[user("Name a colour." * n)] for n in (1, 3, 2, 5)]
@@ -97,16 +97,14 @@ def test_a_seed_repeats_its_samples(model: HfModel) -> None:
     assert len(set(one)) > 1
 
 
-def test_rankings_are_those_of_the_whole_text(model: HfModel) -> None:
+def test_rankings_are_those_of_the_full_text(model: HfModel) -> None:
     ranked = asyncio.run(model.choose("The sky is", COLOURS))
     ids = model._encoded("The sky is", 1)
     for option, value in zip(ranked.options, ranked.logprobs, strict=True):
-        whole = model._encoded(f"The sky is {option}", 0)
-        logits = model._network(torch.tensor([whole])).logits[0].detach()
+        full = model._encoded(f"The sky is {option}", 0)
+        logits = model._network(torch.tensor([full])).logits[0].detach()
         steps = torch.log_softmax(logits.float(), -1)
-        exact = sum(
-            float(steps[at - 1, whole[at]]) for at in range(len(ids), len(whole))
-        )
+        exact = sum(float(steps[at - 1, full[at]]) for at in range(len(ids), len(full)))
         assert math.isclose(value, exact, abs_tol=1e-3)
 
 
@@ -145,7 +143,7 @@ def test_what_a_model_thinks_is_apart_from_its_answer(
     assert answer.usage.reasoning > 0
 
 
-def test_what_it_cannot_do_is_said_in_a_line(model: HfModel, tmp_path: Path) -> None:
+def test_what_it_cannot_do_is_stated_in_a_line(model: HfModel, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="hf: models cannot see pictures"):
         asyncio.run(model.complete([Message("user", "?", (Image(b""),))], Sampling()))
     with pytest.raises(ModelError, match="513 tokens long and the context holds 512"):

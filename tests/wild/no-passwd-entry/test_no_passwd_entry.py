@@ -57,7 +57,7 @@ def test_a_run_works_and_is_exit_0(environment: dict[str, str], tmp_path: Path) 
         assert "Traceback" not in done.stderr
 
 
-def test_published_data_are_asked_for_in_one_line(tmp_path: Path) -> None:
+def test_published_data_are_requested_in_one_line(tmp_path: Path) -> None:
     done = wayword("run", "random", "--on", "r2r", "--limit", "1", folder=tmp_path)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr

@@ -38,8 +38,8 @@ def test_a_burst_exceeds_a_budget_by_one_call_at_most(
 
     async def burst() -> list[object]:
         sampling = Sampling(max_tokens=5)
-        asked = (model.complete([user("Go on.")], sampling) for _ in range(calls))
-        return await asyncio.gather(*asked, return_exceptions=True)
+        requests = (model.complete([user("Go on.")], sampling) for _ in range(calls))
+        return await asyncio.gather(*requests, return_exceptions=True)
 
     results = asyncio.run(burst())
     assert account.dollars <= budget + COST + 1e-9

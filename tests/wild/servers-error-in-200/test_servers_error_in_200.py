@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from helpers.loopback import serving
-from helpers.served_runs import asked
+from helpers.served_runs import send_request
 from wayword.core.errors import ModelError
 
 
@@ -52,7 +52,7 @@ REPLIES: dict[str, tuple[dict[str, Any], bool, bool]] = {
 def test_an_error_is_never_an_answer(name: str) -> None:
     reply, fatal, retried = REPLIES[name]
     with serving(lambda *_: (200, reply)) as server:
-        error = asked(server.address)
+        error = send_request(server.address)
     assert isinstance(error, ModelError)
     assert (error.fatal, error.retryable) == (fatal, retried)
 
@@ -60,4 +60,4 @@ def test_an_error_is_never_an_answer(name: str) -> None:
 def test_an_answer_with_an_empty_error_is_an_answer() -> None:
     choice = {"message": {"content": "hi"}, "error": None, "finish_reason": "stop"}
     with serving(lambda *_: (200, {"choices": [choice], "error": None})) as server:
-        assert not isinstance(asked(server.address), ModelError)
+        assert not isinstance(send_request(server.address), ModelError)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helpers.loopback import chat, serving
-from helpers.served_runs import asked
+from helpers.served_runs import send_request
 from wayword.core.errors import UsageError
 
 
@@ -18,7 +18,7 @@ def test_the_key_is_stripped(monkeypatch: pytest.MonkeyPatch) -> None:
         return 200, chat("hi")
 
     with serving(answer) as server:
-        asked(server.address)
+        send_request(server.address)
     assert heads == ["Bearer sk-x12345678"]
 
 
@@ -27,7 +27,7 @@ def test_a_key_that_no_header_holds_is_one_line(
     monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    error = asked("http://127.0.0.1:9/v1")
+    error = send_request("http://127.0.0.1:9/v1")
     assert isinstance(error, UsageError)
     assert "$OPENAI_API_KEY contains a character" in str(error)
     assert key not in str(error)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from helpers.served_runs import asked, http, raw_server
+from helpers.served_runs import http, raw_server, send_request
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Completion
 
@@ -37,14 +37,14 @@ READ = {
 def test_what_can_be_read_is_read(name: str) -> None:
     reply, text = READ[name]
     with raw_server(reply) as (address, _):
-        answer = asked(address)
+        answer = send_request(address)
     assert isinstance(answer, Completion)
     assert answer.text == text
 
 
 def test_a_server_on_ipv6() -> None:
     with raw_server(http(OK), socket.AF_INET6) as (address, _):
-        assert isinstance(asked(f"{address}/"), Completion)
+        assert isinstance(send_request(f"{address}/"), Completion)
 
 
 STREAM = b': keep-alive\n\ndata: {"choices": [{"delta": {"content": "h"}}]}\n\ndata: [DONE]\n\n'
@@ -98,7 +98,7 @@ ERRORS: dict[str, tuple[bytes, str, bool, bool]] = {
 def test_each_failure_says_what_to_do(name: str) -> None:
     reply, words, fatal, retried = ERRORS[name]
     with raw_server(reply) as (address, _):
-        error = asked(address)
+        error = send_request(address)
     assert isinstance(error, ModelError)
     assert words in str(error)
     assert "\n" not in str(error)
@@ -115,12 +115,12 @@ def test_each_failure_says_what_to_do(name: str) -> None:
     ],
 )
 def test_a_wrong_address_says_which_one_to_use(address: str, meant: str) -> None:
-    error = asked(address)
+    error = send_request(address)
     assert isinstance(error, UsageError)
     assert str(error).endswith(f"set it to {meant}")
 
 
 def test_a_page_without_v1_says_so() -> None:
     with raw_server(http(PAGE)) as (address, _):
-        error: Any = asked(address.removesuffix("/v1"))
+        error: Any = send_request(address.removesuffix("/v1"))
     assert f"usually ends in /v1: {address}" in str(error)

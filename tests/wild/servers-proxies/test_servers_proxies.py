@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from helpers.loopback import chat, serving
-from helpers.served_runs import asked
+from helpers.served_runs import send_request
 from wayword.core.errors import UsageError
 from wayword.core.model import Completion
 from wayword.models.servers.connection import _proxy_for
@@ -29,7 +29,7 @@ def test_a_server_on_this_machine_is_reached_directly(
     monkeypatch.setenv("HTTP_PROXY", proxy)
     monkeypatch.setenv("ALL_PROXY", proxy)
     with serving(lambda *_: (200, chat("hi"))) as server:
-        answer = asked(server.address)
+        answer = send_request(server.address)
     assert isinstance(answer, Completion)
 
 
@@ -63,7 +63,7 @@ def test_no_proxy_takes_every_usual_form(
 def test_a_socks_proxy_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     monkeypatch.setenv("ALL_PROXY", "socks5://10.0.0.1:1080")
-    error = asked("http://gpu.lab:8000/v1")
+    error = send_request("http://gpu.lab:8000/v1")
     assert isinstance(error, UsageError)
     assert "socks5://10.0.0.1:1080" in str(error)
     assert "$NO_PROXY" in str(error)
@@ -72,7 +72,7 @@ def test_a_socks_proxy_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -
 def test_an_error_names_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     monkeypatch.setenv("HTTP_PROXY", "http://me:secret@127.0.0.1:1")
-    error = asked("http://gpu.lab:8000/v1")
+    error = send_request("http://gpu.lab:8000/v1")
     assert "through the proxy" in str(error)
     assert "127.0.0.1:1" in str(error)
     assert "secret" not in str(error)

@@ -12,7 +12,7 @@ from wayword.core.model import Completion, Sampling, user
 from wayword.models.openai import OpenAIModel
 
 
-def _asked(lengths: list[int], count: Any) -> tuple[list[Completion], list[str]]:
+def _request_all(lengths: list[int], count: Any) -> tuple[list[Completion], list[str]]:
     def answer(_: str, body: dict[str, Any], __: object) -> tuple[int, Any]:
         read = chat("left")
         prompt = len(body["messages"][0]["content"])
@@ -39,13 +39,15 @@ def _asked(lengths: list[int], count: Any) -> tuple[list[Completion], list[str]]
     ],
 )
 def test_counts_that_are_too_small_mark_the_calls(count: Any) -> None:
-    found, warnings = _asked([4000, 8000, 16000, 40000], count)
+    found, warnings = _request_all([4000, 8000, 16000, 40000], count)
     assert [answer.usage.estimated for answer in found] == [False, False, True, True]
     assert "shortens them without an error" in warnings[0]
 
 
 def test_counts_that_grow_with_the_prompts_are_believed() -> None:
-    found, warnings = _asked([4000, 8000, 16000, 15000], lambda length: length // 5)
+    found, warnings = _request_all(
+        [4000, 8000, 16000, 15000], lambda length: length // 5
+    )
     assert not any(answer.usage.estimated for answer in found)
     assert not warnings
 

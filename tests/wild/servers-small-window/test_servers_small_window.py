@@ -13,13 +13,13 @@ NAMES = "'max_tokens' or 'max_completion_tokens'"
 
 
 def _answer(route: str, body: dict[str, Any], headers: object) -> tuple[int, Any]:
-    asked = body.get("max_tokens") or body["max_completion_tokens"]
+    limit = body.get("max_tokens") or body["max_completion_tokens"]
     prompt = sum(len(str(message["content"])) for message in body["messages"]) // 4
-    if asked + prompt <= WINDOW:
+    if limit + prompt <= WINDOW:
         return good(body)
     text = (
-        f"{NAMES} is too large: {asked}. This model's maximum context length is {WINDOW} tokens "
-        f"and your request has {prompt} input tokens ({asked} > {WINDOW} - {prompt})."
+        f"{NAMES} is too large: {limit}. This model's maximum context length is {WINDOW} tokens "
+        f"and your request has {prompt} input tokens ({limit} > {WINDOW} - {prompt})."
     )
     return 400, refusal(text)
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from helpers.loopback import chat
-from helpers.reasoning_stub import said
+from helpers.reasoning_stub import answer_to
 from helpers.served_runs import played
 
 
 def _answer(route: str, body: dict[str, Any], headers: object) -> tuple[int, Any]:
-    fence = said(body)
+    fence = answer_to(body)
     text = json.loads(fence[fence.index("{") : fence.rindex("}") + 1])
     text["thought"] = '=HYPERLINK("http://x") \ud835 a\nb \u2028 end'
     return 200, chat(json.dumps(text), reasoning_content="half \udc97 pair")

@@ -33,7 +33,7 @@ def test_an_encoding_changes_nothing(name: str, tmp_path: Path) -> None:
     assert (scores["sr"], scores["tl"]) == (1.0, 4.0)
 
 
-def test_an_id_may_be_a_whole_number(tmp_path: Path) -> None:
+def test_an_id_may_be_an_integer(tmp_path: Path) -> None:
     house = SmallHouse()
     task = house.tasks[0]
     house.tasks = [replace(task, episode=replace(task.episode, id="6047"))]

@@ -30,7 +30,7 @@ def test_a_file_has_none(half: str | bytes, tmp_path: Path) -> None:
     assert [value for _, value in read_json_lines(lines)] == [text]
 
 
-def test_whole_emojis_are_unchanged() -> None:
+def test_complete_emojis_are_unchanged() -> None:
     text = "left \U0001f600 \u00e9"
     assert parsed(json.dumps(text)) == text
     assert parsed(json.dumps({"a": [text, 1.5, None]})) == {"a": [text, 1.5, None]}

@@ -97,7 +97,7 @@ def test_folders_of_one_name_are_two_runs_in_trackio(
     assert second.startswith("run-")
 
 
-def test_another_run_and_one_begun_again_have_other_ids(
+def test_another_run_and_one_started_again_have_other_ids(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = Library()

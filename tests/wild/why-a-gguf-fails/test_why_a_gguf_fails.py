@@ -16,8 +16,8 @@ from wayword.models.parts.weights import located
 @pytest.mark.parametrize("kind", ["cut", "ended"])
 def test_an_incomplete_file_says_so(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "m.gguf"
-    whole = located("smollm2").read_bytes()
-    path.write_bytes(whole[:60_000_000] if kind == "cut" else b"GGUF\x03\x00\x00\x00")
+    full = located("smollm2").read_bytes()
+    path.write_bytes(full[:60_000_000] if kind == "cut" else b"GGUF\x03\x00\x00\x00")
     with pytest.raises(UsageError, match=r"the file is incomplete \(.* bytes\)"):
         start_server(path, EngineSettings(context=256), "key")
 

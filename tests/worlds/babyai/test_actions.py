@@ -68,12 +68,12 @@ BEHIND_A_DOOR = {("goto", "no_path"), ("go_grab", "no_path"), ("go_open", "no_pa
 def act(world: BabyAIWorld, words: str) -> tuple[str, str]:
     """One action: its status, and the sentence for it."""
     verb, _, rest = words.partition("[")
-    told = world.step("agent", Action(verb, (rest[:-1],) if rest else ()))
-    return told.status, feedback(told)
+    answer = world.step("agent", Action(verb, (rest[:-1],) if rest else ()))
+    return answer.status, feedback(answer)
 
 
 @pytest.mark.parametrize("case", CASES, ids="-".join)
-def test_each_failure_is_told_and_changes_nothing_but_the_time(
+def test_each_failure_is_shown_and_changes_nothing_but_the_time(
     case: tuple[str, str],
 ) -> None:
     rows, actions = CASES[case]
@@ -104,7 +104,7 @@ def test_every_failure_has_a_case_and_a_sentence() -> None:
     assert {f"ok.{verb}" for verb in (*LOW_LEVEL, *HIGH_LEVEL)} <= set(listed)
 
 
-def test_a_failed_motion_takes_time_and_a_failed_errand_takes_none() -> None:
+def test_a_failed_motion_takes_time_and_a_failed_skill_takes_none() -> None:
     low = drawn(".>r. ....")
     high = drawn(".>r. ....", "high")
     act(low, "toggle")
@@ -113,7 +113,7 @@ def test_a_failed_motion_takes_time_and_a_failed_errand_takes_none() -> None:
     assert (high.state()["steps"], high.state()["idle"]) == (0, 1)
 
 
-def test_a_thing_is_carried_and_put_beside_another() -> None:
+def test_an_object_is_carried_and_put_alongside_another() -> None:
     world = drawn(">..... .r.... ...... ...b.. ......", "high")
     assert act(world, "turn_right")[0] == "ok"
     assert (
@@ -125,7 +125,7 @@ def test_a_thing_is_carried_and_put_beside_another() -> None:
         act(world, "go_put[blue_ball_1]")[1]
         == "You put red_ball_1 next to blue_ball_1."
     )
-    at = {thing["colour"]: (thing["x"], thing["y"]) for thing in inside(world)}
+    at = {item["colour"]: (item["x"], item["y"]) for item in inside(world)}
     assert abs(at["red"][0] - at["blue"][0]) + abs(at["red"][1] - at["blue"][1]) == 1
 
 
@@ -151,7 +151,7 @@ def test_an_opened_box_leaves_what_was_in_it_and_its_name_means_nothing_more() -
     assert act(world, "goto[grey_box_1]")[0] == "no_such_object"
 
 
-def test_an_errand_walks_only_where_it_has_seen_a_way() -> None:
+def test_a_skill_walks_only_where_it_has_seen_a_way() -> None:
     """The way round the wall is free but was never in view."""
     rows = ">.#r.. ..#... ..#... ..#... ..#... ......"
     world = drawn(rows, "high")

@@ -28,16 +28,16 @@ def started(
     return world
 
 
-def whole(world: BabyAIWorld) -> tuple[int, ...]:
+def object_counts(world: BabyAIWorld) -> tuple[int, ...]:
     """Things are neither lost nor doubled: walls, doors and the rest, boxes with what they hold."""
-    there = [thing for thing in world.level.env.grid.grid if thing is not None]
+    there = [item for item in world.level.env.grid.grid if item is not None]
     held = world.level.carried
     loose = [
         t
         for t in [*there, *([held] if held else [])]
         if t.type in ("key", "ball", "box")
     ]
-    assert len({id(thing) for thing in loose}) == len(loose)
+    assert len({id(item) for item in loose}) == len(loose)
     assert held is None or held not in there
     at = world.level.at(*world.level.place)
     assert at is None or at.can_overlap()
@@ -45,7 +45,7 @@ def whole(world: BabyAIWorld) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("actions", ["low", "high"])
-def test_random_steps_keep_the_world_whole(actions: Actions) -> None:
+def test_random_steps_keep_the_world_intact(actions: Actions) -> None:
     rng = random.Random(actions)
     world = started()
     taken = 0
@@ -54,16 +54,16 @@ def test_random_steps_keep_the_world_whole(actions: Actions) -> None:
     while taken < STEPS:
         if not taken or world.done("agent"):
             world = started(LEVELS[draws % len(LEVELS)], draws, actions)
-            fixed = whole(world)
+            fixed = object_counts(world)
             draws = draws + 1
         listed = [
             action for action in world.action_space("agent").listed if action != STOP
         ]
-        told = world.step("agent", listed[rng.randrange(len(listed))])
+        answer = world.step("agent", listed[rng.randrange(len(listed))])
         taken += 1
-        assert feedback(told)
+        assert feedback(answer)
         assert describe(world.observe("agent"))
-        assert whole(world) == fixed
+        assert object_counts(world) == fixed
         assert world.pose("agent")["heading"] in (0.0, 90.0, 180.0, 270.0)
 
 
@@ -83,10 +83,12 @@ def test_a_replay_is_the_same_to_the_byte(actions: Actions) -> None:
                 if action != STOP
             ]
             action = choices[n] if choices else rng.choice(listed)
-            told = world.step("agent", action)
+            answer = world.step("agent", action)
             taken.append(action)
             lines.append(
-                json.dumps([told.status, dict(told.details), dict(world.pose("agent"))])
+                json.dumps(
+                    [answer.status, dict(answer.details), dict(world.pose("agent"))]
+                )
             )
             lines.append(describe(world.observe("agent")))
         return "\n".join([*lines, json.dumps(world.state())]), taken
@@ -100,9 +102,9 @@ def test_the_level_ends_the_episode_and_says_whether_it_is_solved() -> None:
     world = started()  # the key is two steps ahead and one to the right
     for verb in ("move_ahead", "move_ahead", "turn_right"):
         assert not world.done("agent")
-        told = world.step("agent", Action(verb))
-    assert told == Feedback("ok", {"action": "turn_right", "succeeded": True})
-    assert feedback(told) == "You turned right. The task is done."
+        answer = world.step("agent", Action(verb))
+    assert answer == Feedback("ok", {"action": "turn_right", "succeeded": True})
+    assert feedback(answer) == "You turned right. The task is done."
     assert world.done("agent")
     state = world.state()
     assert state["success"]
@@ -116,10 +118,10 @@ def test_the_levels_own_step_limit_ends_it_unsolved() -> None:
     limit = world.state()["most_steps"]
     for _ in range(limit):
         assert not world.done("agent")
-        told = world.step("agent", Action("drop"))
+        answer = world.step("agent", Action("drop"))
     assert world.done("agent")
-    assert told.details["succeeded"] is False
-    assert feedback(told) == "Your hands are empty. The task is over."
+    assert answer.details["succeeded"] is False
+    assert feedback(answer) == "Your hands are empty. The task is over."
     assert not world.state()["success"]
 
 
@@ -130,7 +132,7 @@ def test_stopping_early_is_no_success() -> None:
     assert not world.state()["success"]
 
 
-def test_low_verbs_are_the_levels_actions_and_errands_are_on_the_other_menu() -> None:
+def test_low_verbs_are_the_levels_actions_and_skills_are_on_the_other_menu() -> None:
     low = started()
     high = started(actions="high")
     assert (

@@ -38,7 +38,7 @@ def look_round(world: HouseholdWorld, actor: str = "agent") -> None:
         act(world, "turn_right", actor)
 
 
-def thing(world: HouseholdWorld, name: str) -> dict[str, object]:
+def object_state(world: HouseholdWorld, name: str) -> dict[str, object]:
     found: dict[str, object] = world.state()["objects"][name]
     return found
 
@@ -79,32 +79,32 @@ def test_pans_are_side_steps_where_the_body_says_so() -> None:
 
 
 @pytest.mark.parametrize("heading", [0.0, 90.0, 180.0, 270.0, 30.0, 210.0])
-def test_nobody_walks_through_anything(heading: float) -> None:
+def test_no_one_walks_through_anything(heading: float) -> None:
     world = start(flat(shut=True), (2.0, 1.25, heading))
     for _ in range(40):
-        told = act(world, "move_ahead")
-    assert told.status == "blocked"
+        answer = act(world, "move_ahead")
+    assert answer.status == "blocked"
     assert world.pose("agent")["room"] == "kitchen"
 
 
 def test_the_way_is_blocked_by_name() -> None:
     world = start(flat(shut=True), (2.0, 1.5, 0.0), (3.5, 1.5, 90.0))
-    while (told := act(world, "move_ahead", "agent_1")).ok:
+    while (text := act(world, "move_ahead", "agent_1")).ok:
         pass
-    assert feedback(told) == "The path is blocked by table_1."
-    while (told := act(world, "move_ahead", "agent_2")).ok:
+    assert feedback(text) == "The path is blocked by table_1."
+    while (text := act(world, "move_ahead", "agent_2")).ok:
         pass
-    assert feedback(told) == "The path is blocked by door_1."
+    assert feedback(text) == "The path is blocked by door_1."
     act(world, "turn_right", "agent_1")
     act(world, "turn_right", "agent_1")
     for verb in ("move_ahead", "move_ahead", "turn_left", *["move_ahead"] * 3):
         assert act(world, verb, "agent_1").ok
-    while (told := act(world, "move_ahead", "agent_1")).ok:
+    while (text := act(world, "move_ahead", "agent_1")).ok:
         pass
-    assert feedback(told) == "The path is blocked by agent_2."
+    assert feedback(text) == "The path is blocked by agent_2."
 
 
-def test_things_move_with_what_they_are_in() -> None:
+def test_objects_move_with_what_they_are_in() -> None:
     world = start(flat(), (2.0, 1.5, 0.0))
     look_round(world)
     for action in (
@@ -119,12 +119,12 @@ def test_things_move_with_what_they_are_in() -> None:
     assert act(world, "goto table_1").ok
     assert act(world, "drop bowl_1").ok
     here = world.pose("agent")
-    assert (thing(world, "bowl")["x"], thing(world, "bowl")["y"]) == (
+    assert (object_state(world, "bowl")["x"], object_state(world, "bowl")["y"]) == (
         here["x"],
         here["y"],
     )
-    assert thing(world, "mug")["in"] == "bowl"
-    assert thing(world, "mug")["held"] == ""
+    assert object_state(world, "mug")["in"] == "bowl"
+    assert object_state(world, "mug")["held"] == ""
     assert act(world, "pick_up mug_1").ok
 
 
@@ -133,17 +133,17 @@ def test_heat_cool_clean_and_slice_leave_their_mark() -> None:
     look_round(world)
     for action in ("go_check fridge_1", "go_grab apple_1", "heat apple_1 microwave_1"):
         assert act(world, action).ok
-    assert thing(world, "apple")["temperature"] == "hot"
-    assert thing(world, "apple")["cooked"]
+    assert object_state(world, "apple")["temperature"] == "hot"
+    assert object_state(world, "apple")["cooked"]
     assert "hot" in world.observe("agent").holding[0].attributes
     assert act(world, "cool apple_1 fridge_1").ok
-    assert thing(world, "apple")["temperature"] == "cold"
+    assert object_state(world, "apple")["temperature"] == "cold"
     assert act(world, "go_put table_1").ok
-    assert thing(world, "apple")["in"] == "table"
+    assert object_state(world, "apple")["in"] == "table"
     for action in ("go_grab mug_1", "clean mug_1 sink_1"):
         assert act(world, action).ok, action
-    assert not thing(world, "mug")["dirty"]
-    assert thing(world, "mug")["filled"]
+    assert not object_state(world, "mug")["dirty"]
+    assert object_state(world, "mug")["filled"]
 
 
 def test_a_knife_slices() -> None:
@@ -151,10 +151,10 @@ def test_a_knife_slices() -> None:
     look_round(world)
     for action in ("go_grab knife_1", "goto apple_1", "slice apple_1"):
         assert act(world, action).ok
-    assert thing(world, "apple")["sliced"]
+    assert object_state(world, "apple")["sliced"]
 
 
-def test_a_microwave_heats_only_when_shut_and_on() -> None:
+def test_a_microwave_heats_only_when_closed_and_on() -> None:
     world = start(flat(fridge_open=True), (2.0, 1.5, 0.0))
     look_round(world)
     for action in (
@@ -164,17 +164,17 @@ def test_a_microwave_heats_only_when_shut_and_on() -> None:
     ):
         assert act(world, action).ok
     assert act(world, "close microwave_1").ok
-    assert thing(world, "apple")["temperature"] == "room"
+    assert object_state(world, "apple")["temperature"] == "room"
     assert act(world, "toggle_on microwave_1").ok
-    assert thing(world, "apple")["temperature"] == "hot"
+    assert object_state(world, "apple")["temperature"] == "hot"
 
 
 def test_exploring_names_what_is_in_the_room() -> None:
     world = start(flat(), (2.0, 1.5, 0.0))
-    told = act(world, "go_explore hall")
-    assert set(told.details["seen"]) >= {"box_1", "cabinet_1"}
+    answer = act(world, "go_explore hall")
+    assert set(answer.details["seen"]) >= {"box_1", "cabinet_1"}
     assert world.pose("agent")["room"] == "hall"
-    assert feedback(told).startswith("You explored the hall. There you saw: ")
+    assert feedback(answer).startswith("You explored the hall. There you saw: ")
 
 
 def test_names_go_by_first_sight_and_may_be_shared() -> None:
@@ -195,8 +195,8 @@ def test_messages_come_at_the_next_turn_in_order_and_go_once_acted_on() -> None:
     world = start(flat(), (2.0, 1.5, 0.0), (5.0, 1.5, 0.0), (1.0, 1.0, 0.0))
     assert act(world, "chat one", "agent_1").details["to"] == ["agent_2", "agent_3"]
     assert act(world, "chat two", "agent_2").ok
-    said = [(m.sender, m.text) for m in world.observe("agent_3").messages]
-    assert said == [("agent_1", "one"), ("agent_2", "two")]
+    messages = [(m.sender, m.text) for m in world.observe("agent_3").messages]
+    assert messages == [("agent_1", "one"), ("agent_2", "two")]
     assert describe(world.observe("agent_3")).endswith(
         "agent_1 says: one\nagent_2 says: two"
     )
@@ -209,8 +209,8 @@ def test_messages_come_at_the_next_turn_in_order_and_go_once_acted_on() -> None:
 def test_ask_reaches_the_answerer() -> None:
     answers = ScriptedAnswers(["in the fridge"])
     world = start(flat(), (2.0, 1.5, 0.0), answerer=answers)
-    told = world.step("agent", Action("ask", ("where is the apple?",)))
-    assert feedback(told) == "The answer: in the fridge"
+    answer = world.step("agent", Action("ask", ("where is the apple?",)))
+    assert feedback(answer) == "The answer: in the fridge"
     assert answers.asked == [("agent", "where is the apple?")]
     assert act(world, "ask again").status == "no_answer"
 
@@ -288,7 +288,7 @@ def test_a_published_floor_is_where_feet_go() -> None:
     assert nearest_place(layout, 0.2, (1.6, 1.4), []) == (1.5, 0.5)
 
 
-def test_an_oracle_finds_the_way_to_what_nobody_has_seen() -> None:
+def test_an_oracle_finds_the_way_to_what_no_one_has_seen() -> None:
     world = start(flat(), (2.0, 1.5, 0.0))
     way = world.route("agent", "cabinet")
     assert way
@@ -340,19 +340,19 @@ def test_asking_whether_an_action_is_on_the_menu_makes_no_list(
         list(space.listed)
 
 
-def test_nobody_leaves_the_house_by_the_front_door() -> None:
+def test_no_one_leaves_the_house_by_the_front_door() -> None:
     house = SceneBuilder("room")
     house.room("room", [(0, 0), (3, 0), (3, 3), (0, 3)])
     house.door("front", (1, 3), (2, 3))
     world = start(house.build(), (1.5, 2.0, 0.0))
     assert world.observe("agent").doors[0].rooms == ("room",)
-    while (told := act(world, "move_ahead")).ok:
+    while (text := act(world, "move_ahead")).ok:
         pass
-    assert feedback(told) == "The path is blocked by the edge of the house."
+    assert feedback(text) == "The path is blocked by the edge of the house."
     assert act(world, "go_explore room").ok
 
 
-def test_nobody_is_anything_to_itself() -> None:
+def test_no_one_is_anything_to_itself() -> None:
     world = start(flat(), (2.0, 1.5, 0.0))
     assert act(world, "goto agent").status == "no_such_object"
 
@@ -360,10 +360,10 @@ def test_nobody_is_anything_to_itself() -> None:
 def test_a_body_without_a_radius_passes_through_all_but_the_edge_of_the_house() -> None:
     solid = start(flat(), (2.0, 1.5, 0.0))
     ghost = start(flat(), (2.0, 1.5, 0.0), body=Body(radius=0.0))
-    told = [
+    texts = [
         [feedback(act(world, "move_ahead")) for _ in range(12)]
         for world in (solid, ghost)
     ]
-    assert "The path is blocked by table_1." in told[0]
-    assert "The path is blocked by table_1." not in told[1]
-    assert told[1][-1] == "The path is blocked by the edge of the house."
+    assert "The path is blocked by table_1." in texts[0]
+    assert "The path is blocked by table_1." not in texts[1]
+    assert texts[1][-1] == "The path is blocked by the edge of the house."

@@ -165,8 +165,8 @@ def scene() -> Scene:
         house.room(room.name, room.polygon, walls=False)
     for wall in base.walls:
         house.wall(wall.a, wall.b)
-    for thing in base.objects:
-        house.add(thing)
+    for obj in base.objects:
+        house.add(obj)
     house.opening((4, 1), (4, 2))
     house.door("door", (4, 1), (4, 2))
     house.item("tin", "openable", parent="box", receptacle="in")
@@ -229,14 +229,14 @@ def test_it_fails_so_says_so_and_changes_nothing(verb: str, status: str) -> None
     for turn in ("turn_right",) * 4:
         act(world, turn, actor)  # have a look around
     for earlier in filter(None, before.split("; ")):
-        told = act(world, earlier, actor)
-        assert told.ok, (earlier, told)
+        answer = act(world, earlier, actor)
+        assert answer.ok, (earlier, answer)
     assert action.split()[0] == verb
     state = world.state()
     text = describe(world.observe(actor))
-    told = act(world, action, actor)
-    assert told.status == status, told
-    sentence = feedback(told)
+    answer = act(world, action, actor)
+    assert answer.status == status, answer
+    sentence = feedback(answer)
     assert sentence != status
     assert not re.search(r"[{}]|None", sentence), sentence
     after = world.state()

@@ -59,7 +59,7 @@ def test_inside_asks_for_traits_and_looks_through_bowls() -> None:
     assert hot.met(state(a=entity("bowl", temperature="hot"), **table)) == 1
 
 
-def test_has_any_one_thing_with_all_traits() -> None:
+def test_has_any_one_object_with_all_traits() -> None:
     goal = Has(("a", "b"), (("dirty", False), ("sliced", True)))
     assert goal.met(state(a=entity(sliced=True, dirty=True), b=entity())) == 0
     assert goal.met(state(a=entity(), b=entity(sliced=True))) == 1

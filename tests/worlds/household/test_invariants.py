@@ -46,7 +46,9 @@ def draw(world: HouseholdWorld, actor: str, rng: random.Random) -> Action:
     return Action(verb.name, tuple(words))
 
 
-def told(world: HouseholdWorld, actor: str, action: Action) -> tuple[bool, str]:
+def act_and_describe(
+    world: HouseholdWorld, actor: str, action: Action
+) -> tuple[bool, str]:
     """Whether an action was done, and the words the actor gets for it."""
     outcome = world.step(actor, action)
     json.dumps(outcome.details)  # plain values only, or it could not be recorded
@@ -76,7 +78,7 @@ def test_random_steps_break_nothing_and_replay_to_the_byte(seed: int) -> None:
         action = draw(world, actor, rng)
         assert action in world.action_space(actor)
         before = world.house.entities.open.copy()
-        done, words = told(world, actor, action)
+        done, words = act_and_describe(world, actor, action)
         taken.append((actor, action, words))
         counts[action.name] += done
         if action.name not in OPENERS:
@@ -89,7 +91,7 @@ def test_random_steps_break_nothing_and_replay_to_the_byte(seed: int) -> None:
     assert counts.total() > STEPS / 5
     again = begin(seed)
     for actor, action, words in taken:
-        assert told(again, actor, action)[1] == words
+        assert act_and_describe(again, actor, action)[1] == words
     assert json.dumps(again.state()) == json.dumps(world.state())
 
 
@@ -110,7 +112,7 @@ def test_the_checker_finds_what_is_wrong() -> None:
 
 def test_a_high_level_action_is_the_same_as_its_low_level_ones() -> None:
     """The errand, and the list it reports played by hand, end in the same state and text."""
-    errands = [
+    skills = [
         *(
             "go_check fridge_1",
             "go_grab apple_1",
@@ -125,18 +127,18 @@ def test_a_high_level_action_is_the_same_as_its_low_level_ones() -> None:
             "goto box_1",
         ),
     ]
-    whole, parts = (start(flat(), (2.0, 1.5, 0.0)) for _ in range(2))
-    for world in (whole, parts):
+    full, parts = (start(flat(), (2.0, 1.5, 0.0)) for _ in range(2))
+    for world in (full, parts):
         for _ in range(4):
             act(world, "turn_right")
-    for errand in errands:
-        done = act(whole, errand)
-        assert done.ok, (errand, done)
+    for skill in skills:
+        done = act(full, skill)
+        assert done.ok, (skill, done)
         for step in done.details["low_level"]:
             assert act(parts, step.replace("[", " ").replace(",", "").rstrip("]")).ok
-        assert describe(whole.observe("agent")) == describe(parts.observe("agent"))
-    ends = [world.state() for world in (whole, parts)]
+        assert describe(full.observe("agent")) == describe(parts.observe("agent"))
+    ends = [world.state() for world in (full, parts)]
     counts = [end["actors"]["agent"].pop("actions") for end in ends]
-    assert counts[0] == 4 + len(errands)
+    assert counts[0] == 4 + len(skills)
     assert counts[1] == ends[0]["actors"]["agent"]["low_level"] > 50
     assert ends[0] == ends[1]

@@ -22,7 +22,7 @@ def look_round(world: HouseholdWorld, actor: str = "agent") -> None:
         act(world, "turn_right", actor)
 
 
-def test_what_lies_in_a_fridge_is_cooled_only_once_somebody_shuts_it_in() -> None:
+def test_what_lies_in_a_fridge_is_cooled_only_once_someone_shuts_it_in() -> None:
     world = start(flat(), (1.0, 1.8, 0.0))
     assert done(world, "apple") == set(), "in the fridge from the first"
     assert act(world, "go_check fridge_1").ok
@@ -42,7 +42,7 @@ def test_what_was_heated_stays_on_record_when_it_is_cooled_again() -> None:
     assert world.state()["objects"]["apple"]["temperature"] == "cold"
 
 
-def test_washing_counts_for_clean_things_too() -> None:
+def test_washing_counts_for_clean_objects_too() -> None:
     world = start(flat(), (2.0, 1.5, 0.0))
     look_round(world)
     assert not world.state()["objects"]["knife"]["dirty"]
@@ -51,7 +51,7 @@ def test_washing_counts_for_clean_things_too() -> None:
     assert done(world, "knife") == {"cleaned"}
 
 
-def test_an_errand_that_fails_leaves_no_record() -> None:
+def test_a_skill_that_fails_leaves_no_record() -> None:
     world = start(flat(), (1.0, 1.8, 0.0))
     assert act(world, "go_check fridge_1").ok
 

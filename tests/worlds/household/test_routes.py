@@ -31,16 +31,16 @@ def test_every_planned_way_is_walked_and_ends_in_reach_and_view(body: Body) -> N
         x, y, _ = free_poses(scene, 1, seed, body.radius)[0]
         heading = random.Random(seed).uniform(0, 360)
         world = start(scene, (x, y, heading), body=body)
-        for thing in scene.objects:
-            way = world.route("agent", thing.id)
+        for obj in scene.objects:
+            way = world.route("agent", obj.id)
             if way is None:
                 continue
             for action in way:
                 assert world.step("agent", action).ok
             view = world.house.actors["agent"].view.entities
-            i = world.layout.index[thing.id]
+            i = world.layout.index[obj.id]
             hidden = not world.house.entities.is_exposed[i]
-            assert hidden or i in view, thing.id
+            assert hidden or i in view, obj.id
             away = world.house.distance(world.house.actors["agent"], i)
             assert away <= body.manipulation_distance
             reached += 1
@@ -54,25 +54,25 @@ def test_the_lattice_and_the_single_step_agree_on_every_step() -> None:
         body = Body()
         layout = Layout(scene)
         grid = find_lattice(layout, body, 0.113, 0.057, 30.0 * seed)
-        ways = grid.neighbors.copy()
-        shut = [not door.open for door in scene.doors]
-        for number in np.flatnonzero(shut).tolist():
-            ways.ravel()[grid.doors[number]] = -1
+        neighbors = grid.neighbors.copy()
+        closed = [not door.open for door in scene.doors]
+        for number in np.flatnonzero(closed).tolist():
+            neighbors.ravel()[grid.doors[number]] = -1
         headings = np.radians([grid.turn + 90 * k for k in range(4)])
         missing = checked = 0
         for place in range(0, len(grid.x), 3):
             at = float(grid.x[place]), float(grid.y[place])
             if not (0 < at[0] < 8 and 0 < at[1] < 8):
                 continue
-            if first_obstacle(layout, body.radius, (at, at), shut, ()) is not None:
+            if first_obstacle(layout, body.radius, (at, at), closed, ()) is not None:
                 continue
             for k, angle in enumerate(headings.tolist()):
                 to = (
                     at[0] + body.step * np.sin(angle),
                     at[1] + body.step * np.cos(angle),
                 )
-                free = first_obstacle(layout, body.radius, (at, to), shut, ()) is None
-                planned = ways[place, k] >= 0
+                free = first_obstacle(layout, body.radius, (at, to), closed, ()) is None
+                planned = neighbors[place, k] >= 0
                 assert free or not planned, (seed, at, k)
                 missing += free and not planned
                 checked += 1
@@ -80,17 +80,17 @@ def test_the_lattice_and_the_single_step_agree_on_every_step() -> None:
         assert missing <= checked / 200
 
 
-def test_ways_are_shortest_and_straight() -> None:
+def test_routes_are_shortest_and_straight() -> None:
     # Places 0–8 of a 3 by 3 grid, all ways open.
-    ways = np.full((9, 4), -1, dtype=np.int32)
+    neighbors = np.full((9, 4), -1, dtype=np.int32)
     for place in range(9):
         row, column = divmod(place, 3)
         for k, (i, j) in enumerate(((0, 1), (1, 0), (0, -1), (-1, 0))):
             if 0 <= column + i < 3 and 0 <= row + j < 3:
-                ways[place, k] = place + i + 3 * j
-    steps = step_counts(ways, 0)
+                neighbors[place, k] = place + i + 3 * j
+    steps = step_counts(neighbors, 0)
     assert steps.tolist() == [0, 1, 2, 1, 2, 3, 2, 3, 4]
-    way = path_directions(ways, steps, 8)
+    way = path_directions(neighbors, steps, 8)
     assert sorted(way) == [0, 0, 1, 1]
     assert sum(a != b for a, b in pairwise(way)) == 1
 
@@ -108,7 +108,7 @@ def test_a_way_goes_round_a_body_that_stands_in_it() -> None:
     assert set(round_it) <= set(LOW_LEVEL_ACTS)
 
 
-def test_a_route_into_a_room_ends_in_it_and_a_shut_door_cuts_it_off() -> None:
+def test_a_route_into_a_room_ends_in_it_and_a_closed_door_cuts_it_off() -> None:
     world = start(flat(), (2.0, 1.5, 0.0))
     assert act(world, "goto hall").ok
     assert world.pose("agent")["room"] == "hall"

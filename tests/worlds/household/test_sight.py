@@ -51,15 +51,15 @@ def test_a_body_that_looks_around_sees_the_furniture_until_it_acts() -> None:
     )  # and it can be named from then on
 
 
-def test_one_sees_through_an_open_door_and_not_through_a_shut_one() -> None:
+def test_one_sees_through_an_open_door_and_not_through_a_closed_one() -> None:
     through = start(flat(), (3.0, 1.5, 90.0))
-    shut = start(flat(shut=True), (3.0, 1.5, 90.0))
+    closed = start(flat(shut=True), (3.0, 1.5, 90.0))
     assert {"door", "cabinet"} <= seen(through)
-    assert "door" in seen(shut)
-    assert "cabinet" not in seen(shut)
+    assert "door" in seen(closed)
+    assert "cabinet" not in seen(closed)
 
 
-def test_a_door_that_is_shut_in_play_hides_from_then_on() -> None:
+def test_a_door_that_is_closed_in_play_hides_from_then_on() -> None:
     world = start(flat(), (3.0, 1.5, 90.0))
     assert act(world, "close door_1").ok
     assert "cabinet" not in seen(world)
@@ -67,7 +67,7 @@ def test_a_door_that_is_shut_in_play_hides_from_then_on() -> None:
     assert "cabinet" in seen(world)
 
 
-def test_a_shut_fridge_hides_what_is_in_it_and_an_open_one_shows_it() -> None:
+def test_a_closed_fridge_hides_what_is_in_it_and_an_open_one_shows_it() -> None:
     world = start(flat(), (1.0, 1.5, 330.0))
     assert "fridge" in seen(world)
     assert "apple" not in seen(world)
@@ -81,7 +81,7 @@ def test_what_is_in_an_open_fridge_is_not_seen_without_the_fridge() -> None:
     assert "apple" not in seen(start(flat(fridge_open=True), (1.0, 1.5, 150.0)))
 
 
-def test_a_bowl_in_a_shut_fridge_hides_its_contents_too() -> None:
+def test_a_bowl_in_a_closed_fridge_hides_its_contents_too() -> None:
     house = SceneBuilder("room")
     house.room("room", [(0, 0), (4, 0), (4, 4), (0, 4)])
     fridge = house.furniture("fridge", 2, 3, 0.8, 0.8, 1.8, "openable", receptacle="in")
@@ -156,7 +156,7 @@ def test_others_are_seen_with_what_they_carry_and_hide_nothing() -> None:
 
 
 def test_the_ray_caster_agrees_on_random_poses() -> None:
-    poses = things = 0
+    poses = count = 0
     for seed in some(range(50), 4):
         scene = random_house(seed, rooms=4, things=28)
         world = start(scene, free_poses(scene, 1, seed)[0])
@@ -177,12 +177,12 @@ def test_the_ray_caster_agrees_on_random_poses() -> None:
             found = {world.layout.ids[i] for i in view.entities}
             assert found == visible(scene, state, body, pose), (seed, pose)
             poses += 1
-            things += len(found)
+            count += len(found)
     assert poses == (10_000 if LONG else 2_600)
-    assert things > poses
+    assert count > poses
 
 
-def test_what_is_kept_while_a_body_turns_is_looked_at_anew_once_anything_moves() -> (
+def test_what_is_kept_while_a_body_turns_is_looked_at_again_once_anything_moves() -> (
     None
 ):
     task = TwoInAFlat().tasks[0]

@@ -97,7 +97,7 @@ def solved(world: HouseholdWorld, *goals: GoalCondition) -> list[Action]:
     return actions
 
 
-def test_a_shut_door_on_the_way_is_opened_first() -> None:
+def test_a_closed_door_on_the_way_is_opened_first() -> None:
     world = started()
     verbs = done(world, lambda skills: skills.take(obj="apple"))
     assert verbs.count("open") == 1
@@ -123,7 +123,7 @@ def test_what_does_not_fit_the_microwave_is_heated_on_the_stove() -> None:
     assert world.state()["objects"]["knob"]["on"] is False
 
 
-def test_slicing_fetches_a_knife_and_lays_it_beside() -> None:
+def test_slicing_fetches_a_knife_and_lays_it_alongside() -> None:
     world = started()
     solved(world, Inside(("apple",), ("counter",), (("sliced", True),)))
     state = world.state()["objects"]
@@ -137,7 +137,7 @@ def test_who_is_tidy_shuts_what_it_opened_and_others_leave_it() -> None:
         assert world.state()["objects"]["safe"]["open"] is not tidy
 
 
-def test_hands_are_freed_for_the_next_thing() -> None:
+def test_hands_are_freed_for_the_next_object() -> None:
     world = started()
     done(world, lambda skills: skills.take("pan"))
     done(world, lambda skills: skills.take("mug"))
@@ -146,7 +146,7 @@ def test_hands_are_freed_for_the_next_thing() -> None:
     assert state["pan"]["in"] == "counter"
 
 
-def test_two_hands_carry_two_things() -> None:
+def test_two_hands_carry_two_objects() -> None:
     world = started(inventory_capacity=2)
     done(world, lambda skills: skills.take("pan"))
     done(world, lambda skills: skills.take("mug"))

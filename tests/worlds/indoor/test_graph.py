@@ -60,7 +60,7 @@ def test_distances_of_a_large_graph_are_those_of_all_pairs(
         assert found.shortest == pytest.approx(expected.shortest)
 
 
-def test_only_the_rows_that_are_asked_for_are_computed(
+def test_only_the_rows_that_are_requested_are_computed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(graphs, "LARGE_GRAPH", 0)

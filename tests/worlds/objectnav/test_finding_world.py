@@ -45,7 +45,7 @@ def started(x: float, y: float, heading: float, **cupboard: Any) -> ObjectNavWor
 
 
 def seen(world: ObjectNavWorld) -> dict[str, float]:
-    return {thing.id: thing.bearing for thing in world.observe("agent").shown}
+    return {item.id: item.bearing for item in world.observe("agent").shown}
 
 
 def test_depth_is_the_distance_to_the_walls() -> None:
@@ -79,7 +79,7 @@ def test_a_tall_cupboard_hides_the_mug_and_a_low_one_does_not() -> None:
     assert "mug" not in seen(started(1.0, 0.5, 0.0, height=1.8))
 
 
-def test_what_is_in_something_shut_is_not_seen() -> None:
+def test_what_is_in_something_closed_is_not_seen() -> None:
     for open_, there in ((False, set()), (True, {"egg"})):
         house = SceneBuilder("kitchen")
         house.room("kitchen", [(0, 0), (4, 0), (4, 3), (0, 3)])

@@ -105,7 +105,7 @@ def started(x: float, y: float, heading: float) -> ObjectNavWorld:
     ("x", "y", "metres"),
     [(3, 1.2, 2.0), (5, 3.5, 1.5), (0.5, 3.6, 2.0), (6.5, -0.8, 5.0), (3.2, 3.6, 0.0)],
 )
-def test_the_gap_to_a_thing_is_to_its_box(x: float, y: float, metres: float) -> None:
+def test_the_gap_to_an_object_is_to_its_box(x: float, y: float, metres: float) -> None:
     (table,) = (o for o in flat().base.place.surfaces.objects if o.id == "table")  # type: ignore[attr-defined]
     assert floor_distance(table, x, y) == pytest.approx(metres)
 
@@ -182,15 +182,17 @@ def test_the_ground_of_a_scene_keeps_clear_of_furniture_and_walls_on_both_axes()
     assert ground_of(kitchen().build(), radius=0.4).at(2.75, 1.5) is False
 
 
-def test_two_rooms_are_one_ground_where_they_join_and_two_behind_a_shut_door() -> None:
-    def ways(shut: bool) -> list[tuple[float, float]] | None:
+def test_two_rooms_are_one_ground_where_they_join_and_two_behind_a_closed_door() -> (
+    None
+):
+    def routes(closed_ids: bool) -> list[tuple[float, float]] | None:
         house = SceneBuilder("flat")
         house.room("kitchen", [(0, 0), (2, 0), (2, 3), (0, 3)])
         house.room("hall", [(2, 0), (4, 0), (4, 3), (2, 3)])
-        house.door("door", (2, 1), (2, 2), closed=shut)
+        house.door("door", (2, 1), (2, 2), closed=closed_ids)
         return ground_of(house.build(), radius=0.2).path((1.0, 0.5), [(3.0, 0.5)])
 
-    assert ways(True) is None
-    found = ways(False)
+    assert routes(True) is None
+    found = routes(False)
     assert found is not None
     assert 2.2 < path_length(found) < 3.0

@@ -57,8 +57,8 @@ def test_transforms_give_the_place_on_the_map_and_goals_are_sent_in_its_frame() 
         == "tf2_msgs/msg/TFMessage"
     )
     assert "/odom" not in robot.subscribed
-    (goal,) = [said["args"]["pose"] for said in robot.log if said["op"] == "send_action_goal"
-               and said["action"] == "/navigate_to_pose"]  # fmt: skip
+    (goal,) = [reply["args"]["pose"] for reply in robot.log if reply["op"] == "send_action_goal"
+               and reply["action"] == "/navigate_to_pose"]  # fmt: skip
     assert goal["header"]["frame_id"] == "map"
     assert goal["pose"]["position"]["x"] == pytest.approx(view.x + 0.5)
 
@@ -137,17 +137,17 @@ def test_a_localizers_pose_is_read_though_it_is_sent_only_once() -> None:
         ended(world)
     kind = "geometry_msgs/msg/PoseWithCovarianceStamped"
     assert robot.subscribed["/amcl_pose"] == kind
-    goal = next(said for said in robot.log if said["op"] == "send_action_goal")
+    goal = next(reply for reply in robot.log if reply["op"] == "send_action_goal")
     assert goal["args"]["pose"]["header"]["frame_id"] == "map"
 
 
-def test_what_the_bridge_complains_of_is_told_with_a_silent_topic() -> None:
+def test_what_the_bridge_complains_of_is_reported_with_a_silent_topic() -> None:
     robot = robot_at()
-    told = "Tried to subscribe to /amcl_pose as nav_msgs/msg/Odometry, which it is not"
-    robot.complaints["/amcl_pose"] = told
+    text = "Tried to subscribe to /amcl_pose as nav_msgs/msg/Odometry, which it is not"
+    robot.complaints["/amcl_pose"] = text
     with running(robot) as url, pytest.raises(RobotError) as error:
         driven(url, odometry="/amcl_pose", answer=0.4)
-    assert f"sent nothing on /amcl_pose (rosbridge: {told})" in str(error.value)
+    assert f"sent nothing on /amcl_pose (rosbridge: {text})" in str(error.value)
 
 
 def grid(

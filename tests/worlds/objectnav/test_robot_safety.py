@@ -129,7 +129,7 @@ def test_the_heartbeat_beats_while_connected_and_not_where_it_is_turned_off() ->
         assert len(robot.published) == count
 
 
-def test_longer_ways_go_in_goals_of_at_most_two_metres() -> None:
+def test_longer_routes_go_in_goals_of_at_most_two_metres() -> None:
     robot = robot_at(1.0, 0.5)
     with running(robot) as url:
         world = driven(url, farthest=0.6)
@@ -137,7 +137,7 @@ def test_longer_ways_go_in_goals_of_at_most_two_metres() -> None:
         ended(world)
     assert moved.ok
     assert moved.details["metres"] == pytest.approx(1.5, abs=1e-3)
-    goals = [said["args"] for said in robot.log if said["op"] == "send_action_goal"]
+    goals = [reply["args"] for reply in robot.log if reply["op"] == "send_action_goal"]
     places = [goal["pose"]["pose"]["position"]["x"] for goal in goals]
     assert places == pytest.approx([1.5, 2.0, 2.5])
     with pytest.raises(UsageError, match=r"farthest must be at most 2.0, got 5.0"):
@@ -155,7 +155,7 @@ def test_a_long_way_ends_where_a_goal_does_not_succeed() -> None:
     assert robot.goals == 2
 
 
-def test_a_connection_that_broke_while_the_agent_thought_is_told() -> None:
+def test_a_connection_that_broke_while_the_agent_thought_is_shown() -> None:
     robot = robot_at()
     with running(robot) as url:
         world = driven(url)
@@ -171,14 +171,14 @@ def test_a_connection_that_broke_while_the_agent_thought_is_told() -> None:
         ended(world)
 
 
-def test_a_lost_motion_is_told_in_words() -> None:
+def test_a_lost_motion_is_reported_in_words() -> None:
     robot = robot_at(drop=1)
     with running(robot) as url:
         world = driven(url)
         lost = world.step("agent", goto(3.0, 1.5))
         ended(world)
-    told = feedback(lost)
-    assert told.startswith(
+    text = feedback(lost)
+    assert text.startswith(
         "The robot could not be reached: you went 1.00 m. (the connection broke"
     )
 
@@ -307,7 +307,7 @@ def test_the_emergency_stop_cancels_a_motion_under_way_and_it_does_not_go_on_by_
         ):
             world.step("agent", goto(3.0, 1.5))
         pressing.join()
-        ops = [said["op"] for said in robot.log]
+        ops = [reply["op"] for reply in robot.log]
         after = ops[ops.index("send_action_goal") + 1 :]
         assert after == ["cancel_action_goal", "call_service", "call_service"]
         robot.extra["/estop"] = {"data": False}
@@ -319,7 +319,7 @@ def test_the_emergency_stop_cancels_a_motion_under_way_and_it_does_not_go_on_by_
         ended(fresh)
 
 
-def test_a_pressed_stop_that_is_told_once_is_known_to_the_next_search_too() -> None:
+def test_a_pressed_stop_that_is_shown_once_is_known_to_the_next_search_too() -> None:
     robot = robot_at()
     robot.latched["/estop"] = {"data": True}
     with running(robot) as url:
@@ -345,7 +345,7 @@ def test_the_speed_limit_is_sent_before_each_goal() -> None:
         world.step("agent", goto(1.5, 1.5))
         ended(world)
     limit = {"percentage": False, "speed_limit": 0.3}
-    assert [(topic, told) for _, topic, told in robot.published] == [
+    assert [(topic, text) for _, topic, text in robot.published] == [
         ("/speed_limit", limit)
     ] * 2
     assert robot.advertised == {"/speed_limit": "nav2_msgs/msg/SpeedLimit"}

@@ -92,7 +92,7 @@ def test_goals_are_sent_in_the_frame_and_units_of_ros() -> None:
         world.step("agent", rotate(90.0))
         world.step("agent", goto(3.0, 1.5))
         ended(world)
-    spin, go = [said for said in robot.log if said["op"] == "send_action_goal"]
+    spin, go = [reply for reply in robot.log if reply["op"] == "send_action_goal"]
     assert spin["args"]["target_yaw"] == pytest.approx(
         -math.pi / 2
     )  # right is clockwise
@@ -127,9 +127,11 @@ def test_a_connection_that_breaks_on_the_way_is_found_again_and_goals_are_cancel
         assert lost.details["metres"] == pytest.approx(1.0)
         assert world.pose("agent")["x"] == pytest.approx(2.0)  # half way, and known
         after = robot.log[
-            [said["op"] for said in robot.log].index("send_action_goal") + 1 :
+            [reply["op"] for reply in robot.log].index("send_action_goal") + 1 :
         ]
-        cancelled = [said["service"] for said in after if said["op"] == "call_service"]
+        cancelled = [
+            reply["service"] for reply in after if reply["op"] == "call_service"
+        ]
         assert cancelled == [
             "/navigate_to_pose/_action/cancel_goal",
             "/spin/_action/cancel_goal",
@@ -166,7 +168,7 @@ def test_a_goal_that_never_ends_is_cancelled_in_time(fault: str, status: str) ->
         ended(world)
     assert late.status == status
     assert "cancelled after 0.6 s" in late.details["reason"]
-    (goal,) = [said for said in robot.log if said["op"] == "send_action_goal"]
+    (goal,) = [reply for reply in robot.log if reply["op"] == "send_action_goal"]
     assert [s["id"] for s in robot.log if s["op"] == "cancel_action_goal"] == [
         goal["id"]
     ]
@@ -177,7 +179,7 @@ def interrupted_under_way(robot: Robot) -> threading.Thread:
 
     def interrupt() -> None:
         assert until(
-            lambda: any(said["op"] == "send_action_goal" for said in robot.log)
+            lambda: any(reply["op"] == "send_action_goal" for reply in robot.log)
         )
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -213,7 +215,7 @@ def test_ctrl_c_stops_the_robot_at_once(move: Callable[[ObjectNavWorld], None]) 
         with pytest.raises(KeyboardInterrupt):
             move(world)
         interrupting.join()
-        ops = [said["op"] for said in robot.log]
+        ops = [reply["op"] for reply in robot.log]
         after = ops[ops.index("send_action_goal") + 1 :]
         assert after == ["cancel_action_goal", "call_service", "call_service"]
         ended(world)
@@ -241,7 +243,7 @@ def test_stop_cancels_every_goal_and_hangs_up() -> None:
         world = driven(url)
         before = len(robot.log)
         assert ended(world)["stopped"]
-        assert [said["op"] for said in robot.log[before:]] == ["call_service"] * 2
+        assert [reply["op"] for reply in robot.log[before:]] == ["call_service"] * 2
         assert not world.base.link.connected  # type: ignore[attr-defined]
 
 
@@ -279,7 +281,7 @@ def test_a_token_is_sent_and_kept_out_of_the_settings(
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "message"),
     [
         ("http://127.0.0.1", "url must be an address"),
         ("ws://", "url must be an address"),
@@ -287,8 +289,8 @@ def test_a_token_is_sent_and_kept_out_of_the_settings(
         ("wss://me:secret@robot.local", "remove the password from the address"),
     ],
 )
-def test_unsafe_addresses_are_refused(url: str, told: str) -> None:
-    with pytest.raises(UsageError, match=told) as error:
+def test_unsafe_addresses_are_refused(url: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as error:
         RosSettings(url=url)
     assert "secret" not in str(error.value)
     RosSettings(url="wss://robot.local:9090")

@@ -98,9 +98,9 @@ def test_it_is_a_base_and_moves_as_the_simulated_one_does() -> None:
         Action("move_ahead"),
         goto(5.1, 1.2),
     ):
-        told = one.step("agent", action)
+        feedback = one.step("agent", action)
         expected = two.step("agent", action)
-        assert told.status == expected.status == "ok"
+        assert feedback.status == expected.status == "ok"
         assert one.pose("agent") == pytest.approx(two.pose("agent"), abs=1e-4)
     for world in (one, two):
         world.step("agent", STOP)
@@ -169,7 +169,7 @@ def test_pictures_are_kept_as_jpeg() -> None:
         assert set(np.asarray(picture).flat) == {7}
 
 
-def test_unity_is_told_what_robothor_says() -> None:
+def test_unity_is_shown_what_robothor_says() -> None:
     made: list[Controller] = []
 
     def start(**options: Any) -> Controller:
@@ -233,11 +233,11 @@ def test_an_event_without_what_is_needed_is_named() -> None:
 
 def test_without_the_package_one_line_says_how_to_get_it() -> None:
     world = ObjectNavWorld(ThorBase())
-    with pytest.raises(UsageError, match=r"pip install ai2thor==5.0.0") as told:
+    with pytest.raises(UsageError, match=r"pip install ai2thor==5.0.0") as text:
         world.reset(
             Episode("1", "Find it.", "FloorPlan_Train1_1", {"x": 1.0, "y": 2.0})
         )
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(text.value)
     with pytest.raises(UsageError, match=r"pip install ai2thor==5.0.0"):
         # Before anything is played
         Robothor("train", None, RobothorSettings(simulator="thor"))

@@ -59,7 +59,7 @@ def test_reads_gzipped_files_windows_line_ends_and_nodes_without_an_area(
     assert graph.area(0) == ""
 
 
-def test_headings_become_whole_degrees_on_the_compass(tmp_path: Path) -> None:
+def test_headings_become_integer_degrees_on_the_compass(tmp_path: Path) -> None:
     odd = "aa,-10.4,bb\nbb,360,aa\nbb,725,cc\naa,9.6,cc\n"
     graph = load(*files(tmp_path, links=odd))
     assert [heading for heading, _ in graph.exits(0)] == [350, 10]
@@ -172,11 +172,11 @@ def test_the_cache_gives_the_same_graph_and_notices_change_and_damage(
     (stored,) = cache.glob("*.arrays")
     assert same(load(nodes, links, cache), first)
 
-    whole = stored.read_bytes()
-    for damaged in (b"", whole[:40], whole[:-1], whole[:-1] + b"x", b"y" + whole[1:]):
+    full = stored.read_bytes()
+    for damaged in (b"", full[:40], full[:-1], full[:-1] + b"x", b"y" + full[1:]):
         stored.write_bytes(damaged)
         assert same(load(nodes, links, cache), first)
-    assert stored.read_bytes() == whole, "a damaged file is written anew"
+    assert stored.read_bytes() == full, "a damaged file is written anew"
 
     links.write_text(LINKS.replace("300", "301"))
     assert load(nodes, links, cache).exits(1) == [(190, 0), (301, 2)]
@@ -190,10 +190,10 @@ def test_hop_distances_are_cached_and_a_damaged_file_is_computed_again(
     cache = tmp_path / "cache"
     hops = load(*paths, cache).hops([0, 1, 2], 2)
     (stored,) = cache.glob("*.hops")
-    whole = stored.read_bytes()
-    stored.write_bytes(whole[:-1])
+    full = stored.read_bytes()
+    stored.write_bytes(full[:-1])
     assert np.array_equal(load(*paths, cache).hops([0, 1, 2], 2), hops)
-    assert stored.read_bytes() == whole, "a damaged file is written again"
+    assert stored.read_bytes() == full, "a damaged file is written again"
     monkeypatch.setattr("wayword.worlds.street.graph.all_pairs", None)
     assert np.array_equal(load(*paths, cache).hops([0, 1, 2], 2), hops)
 
@@ -231,24 +231,24 @@ def csr(ways: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
 @st.composite
 def streets(draw: st.DrawFn) -> list[list[int]]:
     """Rows and rings of panoramas, joined at some, with a few one-way links."""
-    ways: list[set[int]] = []
+    routes: list[set[int]] = []
     for length in draw(st.lists(st.integers(1, 6), min_size=1, max_size=5)):
-        first = len(ways)
-        ways += [set() for _ in range(length)]
+        first = len(routes)
+        routes += [set() for _ in range(length)]
         for here in range(first, first + length - 1):
-            ways[here].add(here + 1)
-            ways[here + 1].add(here)
+            routes[here].add(here + 1)
+            routes[here + 1].add(here)
         if length > 2 and draw(st.booleans()):
-            ways[first].add(first + length - 1)
-            ways[first + length - 1].add(first)
-    place = st.integers(0, len(ways) - 1)
+            routes[first].add(first + length - 1)
+            routes[first + length - 1].add(first)
+    place = st.integers(0, len(routes) - 1)
     for one, other, both in draw(
         st.lists(st.tuples(place, place, st.booleans()), max_size=6)
     ):
-        ways[one].add(other)
+        routes[one].add(other)
         if both:
-            ways[other].add(one)
-    return [sorted(around) for around in ways]
+            routes[other].add(one)
+    return [sorted(around) for around in routes]
 
 
 @settings(max_examples=300, deadline=None)
@@ -276,16 +276,16 @@ def grid(side: int) -> list[list[int]]:
 
 
 def test_distances_do_not_depend_on_the_order_in_which_hubs_are_searched() -> None:
-    ways = grid(18)  # 324 panoramas, more than two blocks of hubs
-    everywhere = np.arange(len(ways))
-    hops = Hops(*csr(ways))
-    singly = Hops(*csr(ways))
+    graph = grid(18)  # 324 panoramas, more than two blocks of hubs
+    everywhere = np.arange(len(graph))
+    hops = Hops(*csr(graph))
+    singly = Hops(*csr(graph))
     at_once = hops(everywhere[:, None], everywhere[None, :])
     ends = (323, 17, 160, 0)
     assert [singly(everywhere, end).tolist() for end in ends] == at_once[
         :, ends
     ].T.tolist()
-    assert at_once.tolist() == [plain_hops(ways, start) for start in range(len(ways))]
+    assert at_once.tolist() == [plain_hops(graph, start) for start in range(len(graph))]
 
 
 def test_build_refuses_what_load_refuses() -> None:

@@ -81,10 +81,10 @@ def test_table_4_in_the_modified_environment(
 ) -> None:
     for transition in ("modified", "paper"):
         if transition == "modified":
-            said = RELEASED.get((name, end), letters)
+            reply = RELEASED.get((name, end), letters)
         else:
-            said = letters
-        places = walk(junction(name), transition, ("2", 20), said)
+            reply = letters
+        places = walk(junction(name), transition, ("2", 20), reply)
         assert places[0] == "3@20", "the heading must not be re-aligned on arrival"
         assert places[-1] == f"{end}@{JUNCTIONS[name][end]}"
         assert all(place.startswith("3@") for place in places[:-1])
@@ -115,7 +115,7 @@ def test_turn_around_faces_the_edge_closest_to_the_opposite() -> None:
     ]
 
 
-def test_two_ways_forward_follows_the_bend_and_a_turn_only_turns() -> None:
+def test_two_routes_forward_follows_the_bend_and_a_turn_only_turns() -> None:
     graph = build(
         "bend", ["a", "b", "c"], [("a", 0, "b"), ("b", 180, "a"), ("b", 70, "c")]
     )
@@ -153,12 +153,12 @@ def test_original_forward_from_a_start_off_every_edge_takes_the_closest() -> Non
     assert walk(junction("3-way"), "original", ("3", 60), "F")[-1].startswith("5@")
 
 
-def test_a_place_without_ways_is_left_by_no_action() -> None:
+def test_a_place_without_routes_is_left_by_no_action() -> None:
     graph = build("island", ["a"], [])
     assert walk(graph, "modified", ("a", 5), "FLRTS") == ["a@5"] * 5
 
 
-def test_the_closest_way_out_and_where_there_is_none_the_heading_in_whole_degrees() -> (
+def test_the_closest_way_out_and_where_there_is_none_the_heading_in_integer_degrees() -> (
     None
 ):
     crossing = Navigator(
@@ -244,7 +244,7 @@ def test_shortest_actions_take_the_shorter_way_round() -> None:
     assert shortest_actions(navigator, navigator.start(0, 90), 0) == []
 
 
-def test_of_two_shortest_ways_the_one_straight_on_is_taken_at_the_start() -> None:
+def test_of_two_shortest_routes_the_one_straight_on_is_taken_at_the_start() -> None:
     # Both ways round the block are two links; the file lists the one north first.
     links: list[tuple[str, float, str]] = [
         ("a", 0, "b"),

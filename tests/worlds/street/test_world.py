@@ -54,7 +54,7 @@ def test_it_is_a_world_with_five_actions_everywhere() -> None:
     assert named == ["forward", "left", "right", "turn_around", "stop"]
 
 
-def test_observations_say_where_and_which_ways() -> None:
+def test_observations_say_where_and_which_routes() -> None:
     made = world()
     seen = made.observe("agent")
     assert (seen.panorama, seen.heading, seen.angles) == ("b", 0, (0, 180))
@@ -112,7 +112,7 @@ def test_turning_round_in_a_dead_end_is_never_refused() -> None:
     assert made.pose("agent")["heading"] == 0
 
 
-def test_the_original_environment_carries_out_what_is_said() -> None:
+def test_the_original_environment_carries_out_what_is_stated() -> None:
     made = world(transition="original")
     assert made.step("agent", Action("left")).details == {
         "executed": "left",
@@ -121,7 +121,7 @@ def test_the_original_environment_carries_out_what_is_said() -> None:
     assert made.pose("agent") == {"panorama": "b", "heading": 180}
 
 
-def test_stop_ends_the_episode_and_reset_begins_it_anew() -> None:
+def test_stop_ends_the_episode_and_reset_begins_it_again() -> None:
     made = world()
     made.step("agent", Action("forward"))
     made.step("agent", STOP)
@@ -143,7 +143,9 @@ def test_the_panorama_of_the_episode_before_is_forgotten() -> None:
 @pytest.mark.parametrize(
     ("given", "heading"), [(359.7, 0), (360.0, 0), (-90.0, 270), (12.4, 12)]
 )
-def test_a_start_faces_whole_degrees_on_the_compass(given: float, heading: int) -> None:
+def test_a_start_faces_integer_degrees_on_the_compass(
+    given: float, heading: int
+) -> None:
     assert world("c", given).pose("agent") == {"panorama": "c", "heading": heading}
     plain = StreetWorld(Navigator(street()))
     plain.reset(Episode("7", "Go on.", "street", {"panorama": "c"}))

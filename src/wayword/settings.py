@@ -156,7 +156,8 @@ def type_adapter(cls: type[Any]) -> Any:
 def _plain_copy(cls: type[Any]) -> type[Any]:
     """Return a class with the same fields but no methods, whose ``__post_init__`` would recurse."""
     return make_dataclass(
-        cls.__name__, get_type_hints(cls, include_extras=True).items()
+        cls.__name__,
+        get_type_hints(cls, include_extras=True).items(),
     )
 
 

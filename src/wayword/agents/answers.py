@@ -134,7 +134,9 @@ class Reply:
 
 
 def replies(
-    completion: Completion, sampling: Sampling, setting: str = "max_tokens"
+    completion: Completion,
+    sampling: Sampling,
+    setting: str = "max_tokens",
 ) -> list[Reply]:
     """Return each sample of a completion. ``setting`` is the name of the token limit's setting."""
     limit = sampling.max_tokens
@@ -179,7 +181,8 @@ _GAP = r"[ \t]{0,8}"  # bounded: three adjacent runs of blanks would take cubic 
 _INVENTED = "observation"
 _ACTION_FIELDS = {"action", "act", "action_input", "prediction"}
 FENCE = re.compile(
-    r"(?:```|~~~)(?:json|text|txt|python|plaintext|markdown|yaml)?(?![\w])", re.I
+    r"(?:```|~~~)(?:json|text|txt|python|plaintext|markdown|yaml)?(?![\w])",
+    re.I,
 )
 
 
@@ -264,7 +267,8 @@ def _label_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     heading_start = rf"[ \t>]{{0,8}}(?:#{{1,6}}{_GAP}|\*\*|__)"
     heading = rf"{heading_start}{name}{_GAP}\d{{0,3}}(?:\*\*|__)?{_GAP}$"
     return re.compile(
-        rf"^(?:{with_colon}|{heading})|<{name}>", re.IGNORECASE | re.MULTILINE
+        rf"^(?:{with_colon}|{heading})|<{name}>",
+        re.IGNORECASE | re.MULTILINE,
     )
 
 
@@ -339,7 +343,8 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_Object, strict=False)
 
 LONGEST_ITEM = 100  # room for an action with its arguments, in characters
 _NOTHING = re.compile(
-    r"\W*(?:none|nothing|n/?a|null|nil|not applicable)?\W*(?:\(.*)?", re.I | re.DOTALL
+    r"\W*(?:none|nothing|n/?a|null|nil|not applicable)?\W*(?:\(.*)?",
+    re.I | re.DOTALL,
 )
 
 
@@ -565,7 +570,8 @@ class StrategyRecipe(AnswerForm):
             indent, label, about = match.groups()
             if indent:
                 parsed[-1] = replace(
-                    parsed[-1], parts=(*parsed[-1].parts, (label.lower(), about))
+                    parsed[-1],
+                    parts=(*parsed[-1].parts, (label.lower(), about)),
                 )
             else:
                 parsed.append(Field(label, about))
@@ -620,7 +626,10 @@ class StrategyRecipe(AnswerForm):
         return StrategyAnswer(rejection, parts)
 
     def _action(
-        self, reply: Reply, read: AnswerFields, legal: Legal
+        self,
+        reply: Reply,
+        read: AnswerFields,
+        legal: Legal,
     ) -> Action | Refusal:
         """Return the one action that an answer names, or the reason why there is none."""
         words = _actions_as_text(read.all(self.action.key))
@@ -851,7 +860,10 @@ def read_choice(
 
 
 def _impossible(
-    name: str, legal: Collection[str], other_names: Collection[str], kind: str
+    name: str,
+    legal: Collection[str],
+    other_names: Collection[str],
+    kind: str,
 ) -> tuple[RejectionKind, str]:
     """Return why a name cannot be chosen."""
     options = ", ".join(legal) or "none"
@@ -908,7 +920,9 @@ def _unfinished(text: str, legal: Collection[str]) -> tuple[RejectionKind, str] 
 
 
 def choice_schema(
-    label: str, legal: Collection[str], thought_length: int
+    label: str,
+    legal: Collection[str],
+    thought_length: int,
 ) -> Mapping[str, Json]:
     """Return the JSON schema that :func:`read_choice` accepts, with ``label`` for the action.
 

@@ -41,13 +41,16 @@ _CUT_WITHIN = re.compile(
     re.I,
 )
 _LINKING_WORDS = re.compile(
-    r"^(?:(?:and|then|next|after that|afterwards|finally|from there|now)\b,?\s*)+", re.I
+    r"^(?:(?:and|then|next|after that|afterwards|finally|from there|now)\b,?\s*)+",
+    re.I,
 )
 MOTION = re.compile(
-    rf"\b(?:{MOTION_VERBS}|walking|going|turning|heading|passing)\b", re.I
+    rf"\b(?:{MOTION_VERBS}|walking|going|turning|heading|passing)\b",
+    re.I,
 )
 _SITUATION = re.compile(
-    r"^(?:you(?:'re|'ve|'ll| are| have| will| start| begin)|beginning|if you)\b", re.I
+    r"^(?:you(?:'re|'ve|'ll| are| have| will| start| begin)|beginning|if you)\b",
+    re.I,
 )
 _ONLY_TURN = re.compile(
     r"^(?:(?:turn|make|take|veer|bear|go|head|continue|keep|walk)\b[\s\w-]{0,24}?"
@@ -56,7 +59,8 @@ _ONLY_TURN = re.compile(
 )
 _ONLY_PASS = re.compile(r"^(?:pass|(?:go|walk|continue|head|move)\s+past)\b", re.I)
 _ONLY_STOP = re.compile(
-    r"^(?:stop|wait|halt|pause|stand)(?: (?:there|here|and wait))*\W*$", re.I
+    r"^(?:stop|wait|halt|pause|stand)(?: (?:there|here|and wait))*\W*$",
+    re.I,
 )
 
 
@@ -93,7 +97,8 @@ async def ask_yes(model: Model, prompt: str) -> tuple[float, Rejection | None]:
     refused = None
     if choice.other_text:
         refused = Reply.of(choice.other_text).reject(
-            "unknown", "the answer is neither yes nor no"
+            "unknown",
+            "the answer is neither yes nor no",
         )
     return choice.logprobs[1] - choice.logprobs[0], refused
 
@@ -113,7 +118,8 @@ def note_followed(note: Callable[..., None], number: int, done: Iterable[int]) -
 
 
 _BY_NUMBER = re.compile(
-    r"\b(?:sub-?instruction|instruction|clause|part)\s*#?\s*(\d{1,2})\b", re.I
+    r"\b(?:sub-?instruction|instruction|clause|part)\s*#?\s*(\d{1,2})\b",
+    re.I,
 )
 # Minimum words of a quoted part: fewer could occur in any thought by chance
 _LEAST_WORDS = 3
@@ -189,7 +195,9 @@ def clauses(instruction: str) -> tuple[Clause, ...]:
 
 
 def _split_at(
-    text: str, begin: int, cut_pattern: re.Pattern[str]
+    text: str,
+    begin: int,
+    cut_pattern: re.Pattern[str],
 ) -> Iterator[tuple[int, str]]:
     """Yield the pieces between cuts, each with its offset in the instruction."""
     start = 0
@@ -234,7 +242,8 @@ def turn_of(clause: str) -> float | None:
     if not turns:
         return None
     chosen = next(
-        (match for match in turns if match[3].lower() != "straight"), turns[0]
+        (match for match in turns if match[3].lower() != "straight"),
+        turns[0],
     )
     bearing_verb, modifier, direction = (
         (part or "").lower() for part in chosen.groups()
@@ -255,10 +264,12 @@ def turn_of(clause: str) -> float | None:
 
 
 _PREPOSITIONS = re.compile(
-    r".*\b(?:to|into|through|by|beside|towards?|reach)\b", re.I | re.DOTALL
+    r".*\b(?:to|into|through|by|beside|towards?|reach)\b",
+    re.I | re.DOTALL,
 )
 _THROUGH = re.compile(
-    r"\b(?:through|into|door|doors|doorway|enter|exit|leave|out|past|pass)\b", re.I
+    r"\b(?:through|into|door|doors|doorway|enter|exit|leave|out|past|pass)\b",
+    re.I,
 )
 
 

@@ -65,7 +65,8 @@ class MapSketch:
             flat = neighbor.distance * math.cos(math.radians(neighbor.elevation))
             east, north = unit(neighbor.heading)
             self._places.setdefault(
-                neighbor.viewpoint, (x + flat * east, y + flat * north)
+                neighbor.viewpoint,
+                (x + flat * east, y + flat * north),
             )
 
     def render(self, exits: Mapping[str, int]) -> str:
@@ -161,7 +162,9 @@ def parse_input(words: str, space: ActionSpace) -> Action | str:
 
 
 def list_actions(
-    space: ActionSpace, most_choices: int | None = None, verb: str = ""
+    space: ActionSpace,
+    most_choices: int | None = None,
+    verb: str = "",
 ) -> list[str]:
     """Return the numbered actions, one line per verb with at most ``most_choices``, or those of one
     ``verb``. Verbs without arguments share a line; those with free text come last."""
@@ -194,7 +197,9 @@ def list_actions(
 
 
 def _complete_action(
-    verb: str, typed_arguments: str, space: ActionSpace
+    verb: str,
+    typed_arguments: str,
+    space: ActionSpace,
 ) -> Action | str:
     """Return the action that a person typed, or the reason why it is none."""
     options = [action for action in space.listed if action.name == verb]
@@ -289,7 +294,9 @@ class Human(Agent):
         self._episode = episode
 
     async def act(
-        self, observation: Observation, space: ActionSpace
+        self,
+        observation: Observation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         """Show the situation and ask until the person types an action. Raises
         ``PlayerLeft``."""

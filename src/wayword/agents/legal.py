@@ -82,7 +82,8 @@ _NEGATION = re.compile(
 )
 _HEDGE = re.compile(r"\W*\b(?:or|and|either|instead|rather|unless|maybe|perhaps)\b")
 _TAKEN_BACK = re.compile(
-    r"[\s'\"*`]*[?？]|\W*(?:no|not|never|nope)(?: \w+)?\W*(?:[.,;!\n]|$)", re.I
+    r"[\s'\"*`]*[?？]|\W*(?:no|not|never|nope)(?: \w+)?\W*(?:[.,;!\n]|$)",
+    re.I,
 )
 _CLAUSE = re.compile(r"[,.;:!?\n]|\b(?:but|because|since|so)\b")
 
@@ -314,7 +315,8 @@ class Legal:
         others = {self.whole(line) for line in other_lines[:MOST_LINES]}
         if kind == "several_actions" or others - {None, option.value}:
             return Refusal(
-                "several_actions", "several actions were named; give exactly one"
+                "several_actions",
+                "several actions were named; give exactly one",
             )
         if kind is not None:
             return self._malformed(option.value.name, words)

@@ -37,7 +37,10 @@ class Prompts:
     """
 
     def __init__(
-        self, module: str, folder: str = "", page: str = "prompt.jinja"
+        self,
+        module: str,
+        folder: str = "",
+        page: str = "prompt.jinja",
     ) -> None:
         home = Path(module).parent
         self._pages = _pages(home)

@@ -104,7 +104,9 @@ class Terminal(Person):
     """
 
     def __init__(
-        self, keyboard: int | None = None, screen: IO[str] | None = None
+        self,
+        keyboard: int | None = None,
+        screen: IO[str] | None = None,
     ) -> None:
         self._keyboard = keyboard
         self._screen = screen

@@ -76,7 +76,10 @@ class Template:
     def error(self, problem: str) -> DataError:
         """Return an error that names file and line."""
         return DataError(
-            f"{self.path}:{self.line}", "", problem, "clone the release again"
+            f"{self.path}:{self.line}",
+            "",
+            problem,
+            "clone the release again",
         )
 
 
@@ -101,7 +104,9 @@ class Clone:
             raise DataError(path, "", problem, "give the folder of the clone") from None
         if content[:1] == b"\x80" or b"\0" in content:
             raise DataError(
-                path, "", "is a binary file, such as a pickle; it is not read"
+                path,
+                "",
+                "is a binary file, such as a pickle; it is not read",
             )
         try:
             text = content.decode()
@@ -118,7 +123,9 @@ class Clone:
             return Strings(ast.parse(file.text), file.path, templates)
         except SyntaxError as error:
             raise DataError(
-                f"{file.path}:{error.lineno}", "", f"is not valid Python: {error.msg}"
+                f"{file.path}:{error.lineno}",
+                "",
+                f"is not valid Python: {error.msg}",
             ) from None
         except (ValueError, RecursionError) as error:
             raise DataError(file.path, "", f"is not valid Python: {error}") from None
@@ -172,7 +179,10 @@ class Strings:
     def __getitem__(self, name: str) -> Template:
         if name not in self._named:
             raise DataError(
-                self._path, "", f"assigns no text to {name}", "clone the release again"
+                self._path,
+                "",
+                f"assigns no text to {name}",
+                "clone the release again",
             )
         return self._named[name]
 
@@ -191,7 +201,10 @@ class Strings:
         ):
             raise near.error(f"has no slot {{{min(missing)}}}")
         raise DataError(
-            self._path, "", f"has no text with {wanted}", "clone the release again"
+            self._path,
+            "",
+            f"has no text with {wanted}",
+            "clone the release again",
         )
 
     def all_with_slots(self, *slots: str) -> list[Template]:
@@ -205,7 +218,8 @@ class Strings:
             inner = f"{child.name}." if isinstance(child, ast.FunctionDef) else scope
             if isinstance(child, ast.Assign) and isinstance(child.targets[0], ast.Name):
                 for name, text in self._texts(
-                    f"{scope}{child.targets[0].id}", child.value
+                    f"{scope}{child.targets[0].id}",
+                    child.value,
                 ):
                     self._named.setdefault(name, text)
             if isinstance(child, ast.AugAssign) and isinstance(child.target, ast.Name):
@@ -267,7 +281,8 @@ class Strings:
                 return None if left is None or right is None else left + right
             case ast.Call(
                 func=ast.Attribute(
-                    value=ast.Constant(value=str() as text), attr="format"
+                    value=ast.Constant(value=str() as text),
+                    attr="format",
                 )
             ):
                 names = {
@@ -324,11 +339,13 @@ def _navgpt_steps(clone: Clone, walk: str, release: Mapping[str, Any]) -> Texts:
     strings = clone.python(release["sentences"])
     opening = "Initial Observation:"
     thought = next(
-        (each for each in walk.splitlines() if "Thought:" in each), "Thought:"
+        (each for each in walk.splitlines() if "Thought:" in each),
+        "Thought:",
     )
     around = strings.with_slots("feature").fill(feature="{description}")
     arrived = strings.with_slots("action", "new_feature").fill(
-        action="{viewpoint}", new_feature="{description}"
+        action="{viewpoint}",
+        new_feature="{description}",
     )
     start = strings.with_slots("obs[0]['viewpoint']", "obs[0]['obs_summary']").fill(
         **{"obs[0]['viewpoint']": "{viewpoint}", "obs[0]['obs_summary']": "{scene}"}
@@ -338,7 +355,9 @@ def _navgpt_steps(clone: Clone, walk: str, release: Mapping[str, Any]) -> Texts:
         angle="{event}",
     )
     turned = strings["make_equiv_action.action_description"].fill(
-        turned_angle="{unwrapped}", cur_heading="{start}", new_heading="{end}"
+        turned_angle="{unwrapped}",
+        cur_heading="{start}",
+        new_heading="{end}",
     )
     return {
         "first": replace(around, text=f"{opening} {around.text}"),
@@ -347,7 +366,8 @@ def _navgpt_steps(clone: Clone, walk: str, release: Mapping[str, Any]) -> Texts:
         "refused": replace(around, text=f"Observation: {{event}}{around.text}"),
         "cue_first": replace(start, text=thought),
         "past_first": replace(
-            start, text=f"{opening} {start.text}\n{thought}{{answer}}"
+            start,
+            text=f"{opening} {start.text}\n{thought}{{answer}}",
         ),
         # the agent's class writes an answer directly after "Thought:"
         "past": replace(past, text=f"Observation: {past.text}\nThought:{{answer}}"),
@@ -360,7 +380,10 @@ def _navgpt_direction(strings: Strings) -> Texts:
     """The lines on a direction. A part follows a newline, and a direction without exits has a
     text of its own."""
     scene = strings.with_slots(
-        "direction", "left_right1", "left_right2", "observation_list[idx]"
+        "direction",
+        "left_right1",
+        "left_right2",
+        "observation_list[idx]",
     ).fill(
         direction="{direction}",
         left_right1="{start}",
@@ -369,10 +392,12 @@ def _navgpt_direction(strings: Strings) -> Texts:
     )
     named, _, caption = scene.text.partition("\n")
     objects = strings.with_slots("direction", "object_dict").fill(
-        direction="{direction}", object_dict="{objects}"
+        direction="{direction}",
+        object_dict="{objects}",
     )
     exits = strings.with_slots("direction", "candidate_range[idx]").fill(
-        direction="{direction}", **{"candidate_range[idx]": "{exits}"}
+        direction="{direction}",
+        **{"candidate_range[idx]": "{exits}"},
     )
     alone = strings.all_with_slots("direction")
     no_exits = alone[-1].fill(direction="{direction}")
@@ -403,7 +428,9 @@ def _velma(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
     blocks = walk.text.strip("\n").split("\n\n")
     parts = [
         replace(
-            walk, text=block, line=walk.text[: walk.text.find(block)].count("\n") + 1
+            walk,
+            text=block,
+            line=walk.text[: walk.text.find(block)].count("\n") + 1,
         )
         for block in blocks
     ]
@@ -513,7 +540,10 @@ _READERS = {"navgpt": _navgpt, "velma": _velma, "langsuite": _langsuite}
 
 
 def import_prompts(
-    system: str, folder: Path, out: Path, variant: str = ""
+    system: str,
+    folder: Path,
+    out: Path,
+    variant: str = "",
 ) -> list[str]:
     """Write a release's prompts into a new folder and return the names of the files.
 

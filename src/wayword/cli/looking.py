@@ -150,7 +150,8 @@ def models_serve(
 # ``wayword prompts``: the prompts of the papers' released code.
 
 prompts = typer.Typer(
-    help="Prompts of the papers' released code.", no_args_is_help=True
+    help="Prompts of the papers' released code.",
+    no_args_is_help=True,
 )
 
 

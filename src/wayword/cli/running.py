@@ -403,7 +403,8 @@ def demo(
 
 
 def _solved_elsewhere(
-    others: Sequence[RunResult], solver: RunResult
+    others: Sequence[RunResult],
+    solver: RunResult,
 ) -> tuple[str, str] | None:
     """Return the pages of an episode that another agent failed and the solver solved.
 
@@ -425,7 +426,10 @@ def _solved_elsewhere(
 
 
 def carry_out(
-    plan: Plan, track: str = "", person: Person | None = None, slow: Timer | None = None
+    plan: Plan,
+    track: str = "",
+    person: Person | None = None,
+    slow: Timer | None = None,
 ) -> RunResult:
     """Run a plan with a progress bar and print its notices; ``slow`` as in ``show.progress``."""
     from wayword.runs.opening import takes_a_person
@@ -500,7 +504,8 @@ def reproduce(
     dry_run: Annotated[
         bool,
         Option(
-            "--dry-run", help="Call no model: estimate tokens and dollars of each row."
+            "--dry-run",
+            help="Call no model: estimate tokens and dollars of each row.",
         ),
     ] = False,
     form: Annotated[

@@ -21,21 +21,25 @@ _WIDE = 140  # minimum terminal columns for a bar next to the numbers
 
 @contextmanager
 def progress(
-    label: str, hidden: bool = False, slow: Timer | None = None
+    label: str,
+    hidden: bool = False,
+    slow: Timer | None = None,
 ) -> Iterator[OnProgress]:
     """Progress bar over episodes, with running means of metrics; not shown if ``hidden``.
 
     ``slow`` is a timer from :func:`notice_later`, which the first report of progress cancels.
     """
     with progress_rows(
-        hidden, slow or notice_later(f"{label}: reading the data …")
+        hidden,
+        slow or notice_later(f"{label}: reading the data …"),
     ) as row:
         yield row(label)
 
 
 @contextmanager
 def progress_rows(
-    hidden: bool = False, slow: Timer | None = None
+    hidden: bool = False,
+    slow: Timer | None = None,
 ) -> Iterator[Callable[..., OnProgress]]:
     """One view of several progress bars. The function ``row(label, name="")`` starts a bar and
     returns its ``OnProgress``; a bar of the same name is replaced."""
@@ -181,7 +185,10 @@ def notice(*lines: str) -> None:
 
 
 def echo(
-    text: object = "", nl: bool = True, err: bool = False, color: str = ""
+    text: object = "",
+    nl: bool = True,
+    err: bool = False,
+    color: str = "",
 ) -> None:
     """Print a text without secrets, and without characters that control a terminal: run folders,
     models and data may contain any."""

@@ -23,7 +23,8 @@ def view(
     write: Annotated[
         bool,
         Option(
-            "--write", help="Write the pages of a run to files instead of serving them."
+            "--write",
+            help="Write the pages of a run to files instead of serving them.",
         ),
     ] = False,
     port: Annotated[int, Option(help="Port; 0 picks a free one.")] = 8777,
@@ -172,7 +173,8 @@ def runs(
     given: Annotated[
         list[Path] | None,
         Argument(
-            metavar="FOLDER", help="Run folders, or folders of them; default: ./runs."
+            metavar="FOLDER",
+            help="Run folders, or folders of them; default: ./runs.",
         ),
     ] = None,
 ) -> None:

@@ -111,7 +111,10 @@ class Apartments(SolvableSearches):
         settings = self.settings
         turn = number // self.settings.homes
         home = home_name(
-            self.split, settings.seed, settings.rooms, number % settings.homes
+            self.split,
+            settings.seed,
+            settings.rooms,
+            number % settings.homes,
         )
         return f"{home}/{turn % ARRANGEMENTS}", turn
 
@@ -170,7 +173,8 @@ def _task(scene: str, turn: int, camera: Camera, length: int) -> Task:
         if not place.ground.at(*start):
             continue
         path = place.ground.path(
-            start, places_to_see(place, camera, (target,), GOAL_RADIUS)
+            start,
+            places_to_see(place, camera, (target,), GOAL_RADIUS),
         )
         if path is None:
             continue
@@ -222,7 +226,11 @@ def search_task(
     start_pose = {"x": path[0][0], "y": path[0][1], "heading": heading}
     extra: Extra = {"target": words, "kind": matches[0].type.replace("_", " ")}
     episode = Episode(
-        name, f"Find the {words}.", place.scene.name, start_pose, extra=extra
+        name,
+        f"Find the {words}.",
+        place.scene.name,
+        start_pose,
+        extra=extra,
     )
     ids = frozenset(targets)
     length = round(path_length(path), 4)

@@ -32,7 +32,9 @@ FAR_M = 3.5
 
 
 def draw_goal(
-    rng: Random, draft: Arrangement, kind: str
+    rng: Random,
+    draft: Arrangement,
+    kind: str,
 ) -> tuple[goals.GoalCondition, str, str] | None:
     """Draw a goal of that kind: condition, target type and second type ("" if unused).
 
@@ -113,7 +115,11 @@ class GroundingHomes(homes.SourcedTasks):
     def source(self, split: str) -> homes.EpisodeSource:
         """Return the generator of homes whose instructions name one goal."""
         return homes.Generated(
-            split, self.settings, _draw, self.settings.kinds, "{scene}/grounding"
+            split,
+            self.settings,
+            _draw,
+            self.settings.kinds,
+            "{scene}/grounding",
         )
 
 
@@ -139,7 +145,8 @@ def _draw(rng: Random, draft: Arrangement, code: str) -> Task | None:
     name = homes.episode_id(scene, code)
     start = homes.draw_start(rng, draft.home, code, starts)
     return Task(
-        Episode(name, text, scene, start), goals.HouseholdReference(name, kind, (goal,))
+        Episode(name, text, scene, start),
+        goals.HouseholdReference(name, kind, (goal,)),
     )
 
 

@@ -71,7 +71,8 @@ class Pair:
         followers = settings.followers
         body = {**bodies[COMMANDER], **settings.commander}
         episode = replace(
-            episode, start={**episode.start, "bodies": {**bodies, COMMANDER: body}}
+            episode,
+            start={**episode.start, "bodies": {**bodies, COMMANDER: body}},
         )
         if followers == 1 or not isinstance(reference, PlannedReference):
             return Task(episode, reference)
@@ -86,7 +87,8 @@ class Pair:
                 if all(math.dist(p, q) >= SPACING for q in used)
             ]
             poses[actor] = homes.pose_at(
-                rng, rng.choice(spots or list(self.stage.starts))
+                rng,
+                rng.choice(spots or list(self.stage.starts)),
             )
         texts = cast(Mapping[str, Mapping[str, str]], episode.extra)
         extra = {  # further followers get the same texts as the first
@@ -156,11 +158,20 @@ def draw_pair(
         }
         name = f"{scene}_{kind.replace(' ', '_').lower()}_{number}"
         episode = Episode(
-            name, drawing.TEXTS["together"], drawn.scene.name, start, ACTORS, extra
+            name,
+            drawing.TEXTS["together"],
+            drawn.scene.name,
+            start,
+            ACTORS,
+            extra,
         )
         goals = drawn.compiled.goals
         reference = PlannedReference(
-            name, kind, goals, plan=drawn.plan, worker=FOLLOWER
+            name,
+            kind,
+            goals,
+            plan=drawn.plan,
+            worker=FOLLOWER,
         )
         return Pair(Task(episode, reference), drawn, stage)
     return cause
@@ -240,7 +251,10 @@ class GeneratedPairs(HouseholdPairs):
             stream = self._split.rpartition("_")[2]
             scene = home_name(stream, settings.seed, settings.rooms, home)
             pair = _generated_pair(
-                scene, kind, number // settings.homes, settings.clutter
+                scene,
+                kind,
+                number // settings.homes,
+                settings.clutter,
             )
             if isinstance(pair, Pair):
                 return pair
@@ -258,12 +272,18 @@ def _generated_pair(scene: str, kind: str, number: int, clutter: float) -> Pair 
             rng = Random(f"teach/{scene}/{kind}/{number}/{attempt}")
             home_scene = arrange(rng, home, clutter).scene()
             full = drawing.furnish(
-                rng, home_scene, home.starts, home.distance_from_floor
+                rng,
+                home_scene,
+                home.starts,
+                home.distance_from_floor,
             )
             yield (
                 rng,
                 drawing.Stage(
-                    full, home.starts, home.layout.with_scene, home.layout.room_at
+                    full,
+                    home.starts,
+                    home.layout.with_scene,
+                    home.layout.room_at,
                 ),
             )
 
@@ -383,7 +403,9 @@ def read_floors(folder: Path, split: str) -> tuple[str, ...]:
     for floor in record:
         if not floor.startswith("FloorPlan"):
             raise DataError(
-                path, f"floor {floor!r}", "is not an iTHOR scene such as FloorPlan1"
+                path,
+                f"floor {floor!r}",
+                "is not an iTHOR scene such as FloorPlan1",
             )
     return tuple(
         sorted(set(record), key=lambda name: int(name.removeprefix("FloorPlan")))
@@ -392,7 +414,11 @@ def read_floors(folder: Path, split: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=512)
 def _floor_pair(
-    folder: Path, room: str, kind: str, number: int, seed: int
+    folder: Path,
+    room: str,
+    kind: str,
+    number: int,
+    seed: int,
 ) -> Pair | str:
     """Draw a pair in a published room by seed."""
     starts = ithor.cells(folder, room).main
@@ -432,7 +458,12 @@ def _floor_pair(
                 raise teach.Unbuildable(f"{item.type} is out of reach")
 
     return draw_pair(
-        room, kind, number, teach.read_classes(folder), stages(), check_reach
+        room,
+        kind,
+        number,
+        teach.read_classes(folder),
+        stages(),
+        check_reach,
     )
 
 
@@ -491,7 +522,9 @@ class MaHousehold(homes.SourcedTasks):
         if split in homes.GENERATED:
             return GeneratedPairs(split, self.settings)
         return FloorPairs(
-            split, require_data(self.folder, f"{self.name}:{split}"), self.settings
+            split,
+            require_data(self.folder, f"{self.name}:{split}"),
+            self.settings,
         )
 
 

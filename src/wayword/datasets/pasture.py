@@ -142,7 +142,8 @@ class Pasture(Robothor):
         if settings.simulator == "words":
             return super().world(episode)
         start = partial(
-            launch, local_executable_path=str(Path(settings.build).absolute())
+            launch,
+            local_executable_path=str(Path(settings.build).absolute()),
         )
         camera = ThorCamera(settings.field_of_view, settings.depth)
         return ObjectNavWorld(
@@ -160,7 +161,8 @@ class Pasture(Robothor):
             for record in records_of(self.folder, scene)
         }
         return SimulatedScene(
-            scene_of(self.folder, scene), words | self._descriptions(scene)
+            scene_of(self.folder, scene),
+            words | self._descriptions(scene),
         )
 
     @cached_property
@@ -185,7 +187,9 @@ class Pasture(Robothor):
         paths = sorted((folder or Path("-")).glob("*.json*"))
         if not paths:
             published = Path(
-                "pasture", "datasets", f"robothor-objectnav-{EPISODES[self.split]}"
+                "pasture",
+                "datasets",
+                f"robothor-objectnav-{EPISODES[self.split]}",
             )
             missing = self._root / published / "val" / "episodes"
             raise DataError(missing, "", "no such folder", f"take it from {SOURCE_URL}")
@@ -209,7 +213,8 @@ class Pasture(Robothor):
             robothor,
         )
         template = next(
-            (path for root in roots if (path := find_any(root, name))), None
+            (path for root in roots if (path := find_any(root, name))),
+            None,
         )
         if template is None:
             missing = pasture / "class_templates" / name
@@ -233,7 +238,9 @@ class Pasture(Robothor):
         pair = read_field(path, f"scene {scene}", phrases, label, list)
         if len(pair) < 2:
             raise DataError(
-                path, f"scene {scene}, type {label}", "must have two descriptions"
+                path,
+                f"scene {scene}, type {label}",
+                "must have two descriptions",
             )
         return str(pair[0 if self.split.startswith("spatial") else 1])
 
@@ -242,7 +249,8 @@ class Pasture(Robothor):
         records = enumerate(map(json.loads, self._records(scene)))
         return {
             self._target(scene, n, record): self._description(
-                scene, str(record.get("object_type"))
+                scene,
+                str(record.get("object_type")),
             )
             for n, record in records
         }
@@ -292,13 +300,18 @@ class Pasture(Robothor):
             "horizon": 0.0,
         }
         episode = Episode(
-            plain.episode.id, f"Find the {phrase}.", scene, start, extra=extra
+            plain.episode.id,
+            f"Find the {phrase}.",
+            scene,
+            start,
+            extra=extra,
         )
         middles: tuple[Point, ...] = tuple(
             r.center[:2] for r in records_of(self.folder, scene) if r.id == target
         )
         return Task(
-            episode, replace(reference, targets=frozenset({target}), middles=middles)
+            episode,
+            replace(reference, targets=frozenset({target}), middles=middles),
         )
 
 

@@ -58,7 +58,10 @@ class Perturbations:
         return Random("/".join(map(str, (self.seed, *key))))
 
     def change_of_sight(
-        self, scene: str, place: str, sector: int
+        self,
+        scene: str,
+        place: str,
+        sector: int,
     ) -> Literal["missing", "wrong", ""]:
         """Return what happens to the words and the picture of a direction."""
         rng = self.rng("captions", scene, place, sector)
@@ -105,7 +108,9 @@ def perturbed(base: Any, rates: Perturbations) -> Any:
             if rates.doors:
                 (task,) = of_ids(self.tasks, {episode.id}).values()
                 vars(world)["graph"] = _close_passages(
-                    getattr(world, "graph", None), task, rates
+                    getattr(world, "graph", None),
+                    task,
+                    rates,
                 )
             if rates.failing:
                 world.__class__ = _failing_world(type(world), rates)
@@ -200,7 +205,8 @@ def _perturbed_perceiver(base: Any, rates: Perturbations) -> Any:
                 )
                 sectors[number] = replace(sectors[number], caption=text)
             return Percept(
-                tuple(sectors), percept.summary if sectors == [*percept.sectors] else ""
+                tuple(sectors),
+                percept.summary if sectors == [*percept.sectors] else "",
             )
 
     class PerturbedPictures(PerturbedPerceiver):
@@ -228,7 +234,8 @@ def _perturbed_perceiver(base: Any, rates: Perturbations) -> Any:
 def _close_passages(graph: Any, task: Task, rates: Perturbations) -> ViewpointGraph:
     """Return the graph without randomly drawn passages that are off the reference path."""
     if not isinstance(graph, ViewpointGraph) or not isinstance(
-        task.reference, PathReference
+        task.reference,
+        PathReference,
     ):
         raise UsageError(
             "--perturb doors needs a dataset of indoor routes; remove doors"

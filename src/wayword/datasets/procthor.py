@@ -98,7 +98,10 @@ class Procthor(SolvableSearches):
         for number, record in read_json_lines(path):
             if not isinstance(record, dict):
                 raise DataError(
-                    path, f"line {number}", "must be a JSON object", "fetch it again"
+                    path,
+                    f"line {number}",
+                    "must be a JSON object",
+                    "fetch it again",
                 )
             houses.append(record)
         return path, houses
@@ -139,7 +142,13 @@ class Procthor(SolvableSearches):
                 words = kind.replace("_", " ")
                 heading = 30.0 * rng.randrange(12)
                 return search_task(
-                    place, name, words, ids_of[kind], heading, route, route
+                    place,
+                    name,
+                    words,
+                    ids_of[kind],
+                    heading,
+                    route,
+                    route,
                 )
         raise UsageError(
             f"procthor: house {house} of {self.split} has no object to search for"
@@ -201,7 +210,8 @@ def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
             raise DataError(path, where, f"refers to an unknown wall {wall!r}")
         low, high = sorted(float(point["x"]) for point in hole[:2])
         builder.opening(
-            _point_along(wall_ends[wall], low), _point_along(wall_ends[wall], high)
+            _point_along(wall_ends[wall], low),
+            _point_along(wall_ends[wall], high),
         )
 
     # Objects by center and typical size, rotated to the nearest axis.
@@ -246,7 +256,8 @@ def _point_along(wall: tuple[Point, Point], distance: float) -> Point:
 
 
 def _flatten_objects(
-    items: Sequence[Any], parent: str = ""
+    items: Sequence[Any],
+    parent: str = "",
 ) -> Iterator[dict[str, Any]]:
     """Yield objects and their children, each with the id of its ``parent`` (empty: none)."""
     for item in items:

@@ -279,7 +279,8 @@ class R2R(SolvableWalks):
         name = "recorded:navgpt"
         if settings.objects == "reverie":
             sightings = recorded.reverie_sightings(
-                self.folder.parent / "reverie", self.graph
+                self.folder.parent / "reverie",
+                self.graph,
             )
             name += "+reverie"
         else:
@@ -412,24 +413,31 @@ def _task(
         raise DataError(path, where, f"has the same episode id as {first}: {name!r}")
     if not isinstance(instruction, str) or not instruction.strip():
         raise DataError(
-            path, f"{where}, instruction {name.rpartition('_')[2]}", "is empty"
+            path,
+            f"{where}, instruction {name.rpartition('_')[2]}",
+            "is empty",
         )
     route = read_field(path, where, record, "path", list)
     heading = read_field(path, where, record, "heading", (int, float))
     if not route or not all(isinstance(place, str) for place in route):
         raise DataError(
-            path, f"{where}, field 'path'", "must be a list of viewpoint IDs"
+            path,
+            f"{where}, field 'path'",
+            "must be a list of viewpoint IDs",
         )
     if not math.isfinite(heading):
         raise DataError(
-            path, f"{where}, field 'heading'", f"must be finite, got {heading!r}"
+            path,
+            f"{where}, field 'heading'",
+            f"must be finite, got {heading!r}",
         )
     start = {"viewpoint": route[0], "heading": absolute(math.degrees(heading))}
     scan = read_field(path, where, record, "scan", str)
     episode = Episode(name, instruction.strip(), scan, start, extra=extra)
     if len(route) == 1 and "distance" not in record:
         return Task(
-            episode, Reference(name)
+            episode,
+            Reference(name),
         )  # the public test split has only the start
     return Task(episode, PathReference(name, tuple(route)))
 
@@ -575,7 +583,13 @@ class Reverie(R2R):
                 instructions = read_field(path, where, record, "instructions", list)
                 for index, text in enumerate(instructions):
                     walk = _task(
-                        path, where, record, f"{stem}_{index}", text, extra, names
+                        path,
+                        where,
+                        record,
+                        f"{stem}_{index}",
+                        text,
+                        extra,
+                        names,
                     )
                     walks.append((walk, target))
         return walks

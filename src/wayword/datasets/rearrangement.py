@@ -124,7 +124,8 @@ OPEN_SHARE = 0.15
 
 
 def shuffle_objects(
-    rng: Random, draft: Arrangement
+    rng: Random,
+    draft: Arrangement,
 ) -> tuple[list[Restored], list[Restored], dict[RequestStyle, str]] | None:
     """Displace some objects of an arrangement. None if the home offers nothing to displace.
 
@@ -332,7 +333,8 @@ def omission_cause(published: thor.Records, shuffled: Shuffle) -> Cause:
 
 
 def _displaced_goals(
-    published: thor.Records, shuffled: Shuffle
+    published: thor.Records,
+    shuffled: Shuffle,
 ) -> tuple[Restored, ...]:
     """Return goals for the displaced objects, by the rules at the head of this part."""
     objects = list(filter(thor.is_object, published))
@@ -385,7 +387,8 @@ def _is_moved(start: PivotPose, target: PivotPose) -> bool:
 def _holders(records: thor.Records) -> dict[str, str]:
     """Map objects to receptacles; furniture and objects standing on it remain as published."""
     carriers = thor.find_holders(
-        records, [r for r in records if not r.pickupable and thor.can_lie_on(r)]
+        records,
+        [r for r in records if not r.pickupable and thor.can_lie_on(r)],
     )
     receptacles = [record for record in records if thor.preposition(record)]
     for record in records:
@@ -395,14 +398,17 @@ def _holders(records: thor.Records) -> dict[str, str]:
 
 
 def _holder(
-    item: thor.ObjectRecord, holders: list[thor.ObjectRecord]
+    item: thor.ObjectRecord,
+    holders: list[thor.ObjectRecord],
 ) -> thor.ObjectRecord | None:
     """Return the receptacle of an item; low items may stand on the floor."""
     return thor.find_holder(item, holders, use_nearest=item.bottom > LOW_M)
 
 
 def _record_at(
-    record: thor.ObjectRecord, shuffled: Shuffle, moment: int
+    record: thor.ObjectRecord,
+    shuffled: Shuffle,
+    moment: int,
 ) -> thor.ObjectRecord:
     """Return the record of an object at the ``START`` or ``TARGET`` of an episode."""
     pose = (shuffled.start, shuffled.target)[moment].get(record.name)
@@ -429,7 +435,11 @@ class PublishedEpisodes:
     counts the episodes left out, by ``Cause``."""
 
     def __init__(
-        self, split: str, folder: Path | None, body: Body, form: RequestStyle
+        self,
+        split: str,
+        folder: Path | None,
+        body: Body,
+        form: RequestStyle,
     ) -> None:
         self._folder = folder = require_data(folder, f"rearrangement:{split}")
         self._split = split
@@ -462,7 +472,9 @@ class PublishedEpisodes:
         }
         self._ids = list(self._places)
         self.tasks: Sequence[Task] = DrawnTasks(
-            len(self._ids), self._task, self._ids.__getitem__
+            len(self._ids),
+            self._task,
+            self._ids.__getitem__,
         )
         self._load_scene = lru_cache(maxsize=CACHED_SCENES)(self._build)
         self._load_start = lru_cache(maxsize=CACHED_SCENES)(self._judge)
@@ -564,7 +576,10 @@ class PublishedEpisodes:
         else:
             words = describe_changes(Random(name), room, judged.displaced)
         reference = RearrangementReference(
-            name, "rearrangement", judged.displaced, others=judged.others
+            name,
+            "rearrangement",
+            judged.displaced,
+            others=judged.others,
         )
         return Task(Episode(name, words, shuffled.scene, start), reference)
 
@@ -642,13 +657,21 @@ class Rearrangement(homes.SourcedTasks):
         form = self.settings.request
         if split in SPLITS:
             return PublishedEpisodes(
-                split, self.folder, self.settings.make_body(), form
+                split,
+                self.folder,
+                self.settings.make_body(),
+                form,
             )
         seed = "{scene}/rearrangement"  # requests for the full state name every object
         draw = self._draw
         named = form == "state"
         return homes.Generated(
-            split, self.settings, draw, seed=seed, identify=_episode_id, named=named
+            split,
+            self.settings,
+            draw,
+            seed=seed,
+            identify=_episode_id,
+            named=named,
         )
 
     def _draw(self, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
@@ -661,10 +684,14 @@ class Rearrangement(homes.SourcedTasks):
         name = _episode_id(scene, arrangement)
         start = homes.draw_start(rng, draft.home, arrangement)
         reference = RearrangementReference(
-            name, "rearrangement", tuple(changed_goals), others=tuple(other_goals)
+            name,
+            "rearrangement",
+            tuple(changed_goals),
+            others=tuple(other_goals),
         )
         return Task(
-            Episode(name, words[self.settings.request], scene, start), reference
+            Episode(name, words[self.settings.request], scene, start),
+            reference,
         )
 
     def rules(self) -> str:

@@ -124,7 +124,8 @@ class Robothor(SolvableSearches):
             thor_camera = ThorCamera(self.settings.field_of_view, self.settings.depth)
             return ObjectNavWorld(ThorBase(thor_camera))
         camera = Camera(
-            field_of_view=self.settings.field_of_view, reach=self.settings.depth
+            field_of_view=self.settings.field_of_view,
+            reach=self.settings.depth,
         )
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene), camera))
 
@@ -161,7 +162,9 @@ class Robothor(SolvableSearches):
             }
 
         counts: dict[str, int] = cached_json(
-            "robothor-1", self._scenes.values(), survey
+            "robothor-1",
+            self._scenes.values(),
+            survey,
         )
         numbered: list[tuple[str, int]] = []
         for scene, episodes in counts.items():

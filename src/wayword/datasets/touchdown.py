@@ -214,7 +214,8 @@ class StreetRoutes(SolvableWalks):
         released = self.folder / f"{self.name}_{self._scenario}" / "graph"
         folder = plain
         if not files.find_any(plain, "links.txt") and files.find_any(
-            released, "links.txt"
+            released,
+            "links.txt",
         ):
             folder = released
         return files.find(folder, "nodes.txt"), files.find(folder, "links.txt")
@@ -224,7 +225,10 @@ class StreetRoutes(SolvableWalks):
         """Street graph; parsed once and cached on disk."""
         nodes, links = self._graph_files
         return streetgraph.load(
-            nodes, links, files.cache_folder() / "graphs", self.name
+            nodes,
+            links,
+            files.cache_folder() / "graphs",
+            self.name,
         )
 
     @cached_property
@@ -243,11 +247,19 @@ class StreetRoutes(SolvableWalks):
         if path is None:
             return {}
         instances = files.read_field(
-            path, "the file", files.read_json(path), "instances", dict
+            path,
+            "the file",
+            files.read_json(path),
+            "instances",
+            dict,
         )
         return {
             name: files.read_field(
-                path, f"instance {name}", instance, "unfiltered", list
+                path,
+                f"instance {name}",
+                instance,
+                "unfiltered",
+                list,
             )
             for name, instance in instances.items()
         }

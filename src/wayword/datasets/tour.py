@@ -112,7 +112,11 @@ class Tour(SolvableWalks):
     def places(self) -> Mapping[str, Mapping[str, Any]]:
         """Place -> its record in ``tour.json``. Raises ``DataError``."""
         places: Mapping[str, Any] = read_field(
-            self._path, "tour", self._tour, "places", dict
+            self._path,
+            "tour",
+            self._tour,
+            "places",
+            dict,
         )
         for name, place in places.items():
             for axis in ("x", "y"):
@@ -129,7 +133,8 @@ class Tour(SolvableWalks):
         ids = tuple(self.places)
         places = self.places.values()
         positions = np.array(
-            [[p["x"], p["y"], p.get("z", EYE)] for p in places], dtype=np.float64
+            [[p["x"], p["y"], p.get("z", EYE)] for p in places],
+            dtype=np.float64,
         )
         edges = set()
         for number, edge in enumerate(
@@ -179,7 +184,9 @@ class TourPerceiver(Perceiver):
         self._places = places
         captions = folder / "seen"
         self._recorded = RecordedPerceiver(
-            captions, pack_sightings(captions), self.name
+            captions,
+            pack_sightings(captions),
+            self.name,
         )
 
     def perceive(self, scene: str, place: str) -> Percept:

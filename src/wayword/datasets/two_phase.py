@@ -100,7 +100,11 @@ class TwoPhase(SolvableTwoPhase):
         name = f"{target} from {room} {shuffle}".lower().replace(" ", "_")
         start = {"room": room, "objects": objects, "beyond": phase_2_objects}
         episode = Episode(
-            name, f"Find the {target}.", "home", start, extra={"target": target}
+            name,
+            f"Find the {target}.",
+            "home",
+            start,
+            extra={"target": target},
         )
         return Task(episode, TwoPhaseReference(name, TARGET_ROOMS[target]))
 

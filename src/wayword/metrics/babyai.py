@@ -34,7 +34,10 @@ class BabyAIScorer(EpisodeScorer):
     metrics = METRICS
 
     def score_episode(
-        self, dataset: Any, task: Task, trajectory: Trajectory
+        self,
+        dataset: Any,
+        task: Task,
+        trajectory: Trajectory,
     ) -> dict[str, float]:
         """Return success and counts of an episode."""
         state = trajectory.state

@@ -146,7 +146,9 @@ def compare(
     same = (before == after) & np.isinf(before)  # inf - inf: both unreachable
     differences[same] = 0.0
     found = estimates(
-        differences, [_bounds(metric, widest) for metric in compared], owners
+        differences,
+        [_bounds(metric, widest) for metric in compared],
+        owners,
     )
     success = primary or scoring.success_of(family)
     lines = []
@@ -171,7 +173,9 @@ def compare(
 
 
 def _score_table(
-    scores: Scores, episodes: Sequence[str], keys: Sequence[str]
+    scores: Scores,
+    episodes: Sequence[str],
+    keys: Sequence[str],
 ) -> Floats:
     """Return scores (episodes, metrics), NaN where an episode has no value."""
     rows = []
@@ -363,7 +367,10 @@ def _to_terminal(result: Comparison, width: int) -> str:
     head = [f"First:  {result.first}", f"Second: {result.second}", heading(result)]
     if width >= _WIDE:
         table = Table(
-            box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1),
+            pad_edge=False,
+            show_edge=False,
         )
         table.add_column(HEAD[0], no_wrap=True)
         for name in HEAD[1:]:
@@ -371,7 +378,10 @@ def _to_terminal(result: Comparison, width: int) -> str:
         for line in result.lines:
             table.add_row(*_cells(line))
         return console_text(
-            "\n".join([*head, ""]), table, "\n".join(["", *_notes(result)]), width=width
+            "\n".join([*head, ""]),
+            table,
+            "\n".join(["", *_notes(result)]),
+            width=width,
         )
     lines = []
     for text in head:
@@ -487,7 +497,9 @@ def mark_best(
     # Success is its own family; the other metrics share one.
     others = [lead for lead in leads if lead[1] != rows[lead[0]].success]
     for lead, (p, _) in zip(
-        others, holm([leads[each] for each in others]), strict=True
+        others,
+        holm([leads[each] for each in others]),
+        strict=True,
     ):
         leads[lead] = p
     best: list[set[str]] = [set() for _ in rows]

@@ -51,7 +51,10 @@ class HouseholdScorer(EpisodeScorer):
     metrics = METRICS
 
     def score_episode(
-        self, dataset: Any, task: Task, trajectory: Trajectory
+        self,
+        dataset: Any,
+        task: Task,
+        trajectory: Trajectory,
     ) -> dict[str, float]:
         reference = task.reference
         if not isinstance(reference, HouseholdReference):
@@ -73,7 +76,8 @@ class HouseholdScorer(EpisodeScorer):
         """Return the goal conditions that are met now; an answer counts once it is given."""
         reference = task.reference
         if not isinstance(reference, HouseholdReference) or not isinstance(
-            world, HouseholdWorld
+            world,
+            HouseholdWorld,
         ):
             return None
         state = world.now()
@@ -87,7 +91,8 @@ class HouseholdScorer(EpisodeScorer):
 
 
 def score_state(
-    reference: HouseholdReference, state: Mapping[str, Json]
+    reference: HouseholdReference,
+    state: Mapping[str, Json],
 ) -> dict[str, float]:
     """Return the scores of a final state, without path weights; an empty state meets no goal."""
     if isinstance(reference, AnswerReference):
@@ -146,7 +151,8 @@ def answer_is_right(state: Mapping[str, Json], right: str) -> float:
 
 
 def rearranged(
-    reference: RearrangementReference, state: Mapping[str, Json]
+    reference: RearrangementReference,
+    state: Mapping[str, Json],
 ) -> dict[str, float]:
     """Return ``sr_strict``, ``misplaced`` and ``fixed_strict``; no state counts as unchanged."""
     displaced = reference.parts()

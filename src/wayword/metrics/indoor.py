@@ -115,7 +115,10 @@ def _path(task: Task) -> tuple[str, ...]:
 
 
 def _object_scores(
-    dataset: Dataset, task: Task, trajectory: Trajectory, walked: Mapping[str, float]
+    dataset: Dataset,
+    task: Task,
+    trajectory: Trajectory,
+    walked: Mapping[str, float],
 ) -> dict[str, float]:
     """Return REVERIE's metrics, which replace those by distance: the object is in view at the end
     (SR), in view anywhere on the path (OSR), and named at the stop (RGS)."""
@@ -140,7 +143,8 @@ def _object_scores(
     # The object is named by the stop, and by nothing else.
     last = trajectory.steps[-1].decision if trajectory.steps else None
     named = isinstance(last, Decision) and last.action == Action(
-        "stop", (target.object_id,)
+        "stop",
+        (target.object_id,),
     )
     return {
         "sr": success,
@@ -201,7 +205,9 @@ def align(
 
 
 def _align_one(
-    graph: ViewpointGraph, walk: Sequence[str], gold: Sequence[str]
+    graph: ViewpointGraph,
+    walk: Sequence[str],
+    gold: Sequence[str],
 ) -> Alignment | None:
     """Measure one walk, as a run scores its episodes; None if a place is not in the graph."""
     try:

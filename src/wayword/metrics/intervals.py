@@ -155,7 +155,8 @@ class MeanEstimate:
         size = (self.counts**2).sum() / self.counts.sum()
         gaps = value * self.counts - sign * self.sums
         gaps, weights = np.unique(
-            np.append(gaps, size * (value - extreme)), return_counts=True
+            np.append(gaps, size * (value - extreme)),
+            return_counts=True,
         )
         return share_below(gaps, weights.astype(np.float64))
 
@@ -235,7 +236,8 @@ def mean_intervals(
 
 
 def rate_interval(
-    values: Floats, clusters: Iterable[Hashable] | None = None
+    values: Floats,
+    clusters: Iterable[Hashable] | None = None,
 ) -> Interval:
     """Return the interval of the mean of ``values`` (episodes,), each from 0 to 1."""
     return mean_intervals(values[:, None], [RATE], clusters)[0]
@@ -304,7 +306,8 @@ def holm(chances: Sequence[float]) -> list[tuple[float, float]]:
 
 
 def _by_cluster(
-    values: Floats, clusters: Iterable[Hashable] | None
+    values: Floats,
+    clusters: Iterable[Hashable] | None,
 ) -> tuple[Floats, Floats]:
     """Return sums and counts (clusters, metrics) of the values that are not NaN; clusters are in
     order of first appearance. Without ``clusters``, each episode is one."""

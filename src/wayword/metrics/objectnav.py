@@ -81,7 +81,10 @@ class ObjectNavScorer(EpisodeScorer):
     metrics = METRICS
 
     def score_episode(
-        self, dataset: Any, task: Task, trajectory: Trajectory
+        self,
+        dataset: Any,
+        task: Task,
+        trajectory: Trajectory,
     ) -> dict[str, float]:
         """Return the scores of a search: the last trial counts."""
         # Score the last trial, and only its notes
@@ -132,10 +135,13 @@ class ObjectNavScorer(EpisodeScorer):
             return None
         position = pose["x"], pose["y"]
         away = min(
-            (math.dist(position, middle) for middle in reference.middles), default=None
+            (math.dist(position, middle) for middle in reference.middles),
+            default=None,
         )
         success = world.done("agent") and stopped_at(
-            world.state(), reference.targets, math.inf
+            world.state(),
+            reference.targets,
+            math.inf,
         )
         return Standing(success, int(success), 1, away)
 
@@ -164,7 +170,9 @@ def bounds(trajectory: Trajectory, targets: frozenset[str]) -> dict[str, float]:
 
 
 def stopped_at(
-    state: Mapping[str, Json], targets: frozenset[str], max_distance: float
+    state: Mapping[str, Json],
+    targets: frozenset[str],
+    max_distance: float,
 ) -> bool:
     """True if the agent stopped with a target in view within ``max_distance`` metres."""
     visible = state.get("in_view", ()) if state.get("stopped") else ()

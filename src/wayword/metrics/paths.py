@@ -45,7 +45,8 @@ class Paths:
         """Return the places as (B, L), padded with the path's last place, which changes no length
         or distance."""
         columns = np.minimum(
-            np.arange(self.lengths.max(initial=0)), self.lengths[:, None] - 1
+            np.arange(self.lengths.max(initial=0)),
+            self.lengths[:, None] - 1,
         )
         return self.places[self.starts[:, None] + columns]
 
@@ -101,7 +102,11 @@ def align(
     last = paths.places[sorted_starts + sorted_lengths - 1]
     gold = references.padded().T.take(order, axis=1)
     dtw, nearest, traveled = _warp(
-        metres, paths.places, sorted_starts, sorted_lengths, gold
+        metres,
+        paths.places,
+        sorted_starts,
+        sorted_lengths,
+        gold,
     )
     # Results return in the order of the arguments: ``back`` undoes the sorting.
     back = np.empty_like(order)
@@ -118,7 +123,9 @@ def align(
 
 
 def align_one(
-    distances: Floats, path: Sequence[int], reference: Sequence[int]
+    distances: Floats,
+    path: Sequence[int],
+    reference: Sequence[int],
 ) -> Alignment:
     """Measure one path: :func:`align` to the last bit, in a third of the time, as most arrays of a
     batch of one would hold a single number."""
@@ -170,7 +177,11 @@ class _Metres:
 
 
 def _warp(
-    metres: _Metres, places: Ints, starts: Ints, lengths: Ints, gold: Ints
+    metres: _Metres,
+    places: Ints,
+    starts: Ints,
+    lengths: Ints,
+    gold: Ints,
 ) -> tuple[Floats, Floats, Floats]:
     """Align all paths, which begin at ``starts`` (B,) of ``places``, with their references (R, B);
     longest paths first.

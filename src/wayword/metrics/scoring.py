@@ -32,7 +32,9 @@ TRIAL_METRICS = definitions.TRIALS
 
 
 def measure_trials(
-    by: Scorer, dataset: Dataset, pairs: Sequence[Pair]
+    by: Scorer,
+    dataset: Dataset,
+    pairs: Sequence[Pair],
 ) -> list[dict[str, float]]:
     """Return the trial metrics of each pair; empty if only one trial was possible."""
     rows: list[dict[str, float]] = [{} for _ in pairs]
@@ -55,7 +57,9 @@ def measure_trials(
 
 
 def _successes(
-    by: Scorer, dataset: Dataset, pairs: Sequence[Pair]
+    by: Scorer,
+    dataset: Dataset,
+    pairs: Sequence[Pair],
 ) -> list[float | None]:
     """Return each trial's success, None if it cannot be judged."""
     if not pairs:
@@ -150,7 +154,10 @@ class EpisodeScorer(ABC):
 
     @abstractmethod
     def score_episode(
-        self, dataset: Any, task: Task, trajectory: Trajectory
+        self,
+        dataset: Any,
+        task: Task,
+        trajectory: Trajectory,
     ) -> dict[str, float]:
         """Return the metrics of an episode; empty if its reference is not public."""
 
@@ -165,7 +172,10 @@ class SuccessScorer(EpisodeScorer):
         )
 
     def score_episode(
-        self, dataset: Any, task: Task, trajectory: Trajectory
+        self,
+        dataset: Any,
+        task: Task,
+        trajectory: Trajectory,
     ) -> dict[str, float]:
         """Return the success that the dataset decides; nothing where it cannot."""
         success = dataset.succeeded(task, trajectory)

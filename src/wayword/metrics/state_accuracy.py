@@ -40,7 +40,9 @@ def measure(trajectory: Trajectory) -> dict[str, float]:
         for note in step.notes:
             if note.kind == STATE:
                 for claim in claims(
-                    note.details, where.get(step.actor, {}), step.observation
+                    note.details,
+                    where.get(step.actor, {}),
+                    step.observation,
                 ):
                     right.setdefault(f"state_{claim.about}", []).append(claim.right)
         where[step.actor] = step.pose
@@ -65,7 +67,8 @@ def holding_is_right(stated: Json, true: Sequence[str]) -> bool:
     for name in names:
         # the number is optional: "mug" matches "mug 1"
         match = next(
-            (h for h in unmatched if name in (h, re.sub(r" \d+$", "", h))), None
+            (h for h in unmatched if name in (h, re.sub(r" \d+$", "", h))),
+            None,
         )
         if match is None:
             return False
@@ -84,7 +87,9 @@ class Claim:
 
 
 def claims(
-    stated: Mapping[str, Json], where: Mapping[str, Json], observation: Any
+    stated: Mapping[str, Json],
+    where: Mapping[str, Json],
+    observation: Any,
 ) -> Iterator[Claim]:
     """Yield the claims in a note that can be checked. ``where`` and ``observation`` are the actor's
     pose and observation before the step."""

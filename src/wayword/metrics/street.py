@@ -54,7 +54,10 @@ class StreetScorer(EpisodeScorer):
     metrics = METRICS
 
     def score_episode(
-        self, dataset: Any, task: Task, trajectory: Trajectory
+        self,
+        dataset: Any,
+        task: Task,
+        trajectory: Trajectory,
     ) -> dict[str, float]:
         """Return the scores of a walk."""
         if not isinstance(task.reference, PathReference):
@@ -120,7 +123,10 @@ def _is_linked(graph: StreetGraph, start: int, end: int) -> bool:
 
 
 def kpa(
-    graph: StreetGraph, walk: Sequence[int], route: Sequence[int], stopped: bool
+    graph: StreetGraph,
+    walk: Sequence[int],
+    route: Sequence[int],
+    stopped: bool,
 ) -> float:
     """Return the paper's key-point accuracy; ``stopped``: the actor stopped near the goal."""
     points = len(route) > 1
@@ -132,7 +138,10 @@ def kpa(
 
 
 def kpa_released(
-    graph: StreetGraph, walk: Sequence[int], route: Sequence[int], reached: bool
+    graph: StreetGraph,
+    walk: Sequence[int],
+    route: Sequence[int],
+    reached: bool,
 ) -> float:
     """Return key-point accuracy exactly as in the released code: a junction left twice the same way
     counts twice in the denominator, once in the numerator."""

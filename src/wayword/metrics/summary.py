@@ -172,7 +172,11 @@ def summarize(
                 label = metric.label
         about = "success, with episodes that failed (an error, not the agent) as zeros"
         zeros = Metric(
-            success + FAILED_0, f"{label} (failed = 0)", "rate", "higher", about
+            success + FAILED_0,
+            f"{label} (failed = 0)",
+            "rate",
+            "higher",
+            about,
         )
         family_metrics.insert(at + 1, zeros)
         column = np.append(table.columns[success], np.zeros(failed))

@@ -198,7 +198,11 @@ def _is_nonzero(row: Row, key: str) -> bool:
 
 
 TOTAL_COST = Metric(
-    "total_cost", "Total cost", "dollars", None, "US dollars of the run"
+    "total_cost",
+    "Total cost",
+    "dollars",
+    None,
+    "US dollars of the run",
 )
 
 
@@ -314,7 +318,8 @@ def labels(rows: Sequence[Row]) -> list[str]:
 
 
 def _printed(
-    rows: Sequence[Row], is_latex: bool
+    rows: Sequence[Row],
+    is_latex: bool,
 ) -> tuple[list[str], int, list[list[str]], list[str]]:
     """Return the heads, the number of columns before the metrics, the lines, and the notes.
 
@@ -399,7 +404,9 @@ def latex_number(text: str) -> str:
     if text in ("–", ""):
         return latex_text(text)
     text = re.sub(
-        r"(?<=\d),(?=\d)", "{,}", text.replace("$", r"\$").replace("%", r"\%")
+        r"(?<=\d),(?=\d)",
+        "{,}",
+        text.replace("$", r"\$").replace("%", r"\%"),
     )
     text = re.sub(r"\*\*(.+?)\*\*", r"\\mathbf{\1}", text)
     return f"${text}$".replace("±", r"\pm")

@@ -56,7 +56,8 @@ def halves_of(
 
 
 def tour_means(
-    scores: Scores, tours: Mapping[str, Sequence[str]]
+    scores: Scores,
+    tours: Mapping[str, Sequence[str]],
 ) -> dict[str, dict[str, float]]:
     """Return the mean of each metric over the episodes of each tour that have it."""
     means: dict[str, dict[str, float]] = {}
@@ -70,7 +71,8 @@ def tour_means(
 
 
 def gains(
-    scores: Scores, tours: Mapping[Tour, Sequence[str]]
+    scores: Scores,
+    tours: Mapping[Tour, Sequence[str]],
 ) -> dict[str, dict[str, float]]:
     """Return what the second half of each tour gains over the first, in the metrics of both."""
     before, after = (tour_means(scores, half) for half in halves_of(tours))
@@ -146,6 +148,8 @@ def _warp(metres: Floats) -> float:
     for i, row in enumerate(metres, 1):
         for j, cost in enumerate(row, 1):
             table[i, j] = cost + min(
-                table[i - 1, j], table[i, j - 1], table[i - 1, j - 1]
+                table[i - 1, j],
+                table[i, j - 1],
+                table[i - 1, j - 1],
             )
     return float(table[-1, -1])

@@ -34,7 +34,10 @@ class TwoPhaseScorer(EpisodeScorer):
     metrics = METRICS
 
     def score_episode(
-        self, dataset: Any, task: Task, trajectory: Trajectory
+        self,
+        dataset: Any,
+        task: Task,
+        trajectory: Trajectory,
     ) -> dict[str, float]:
         """Return success, and that of each phase."""
         phases = _phases(task, trajectory.state or {})

@@ -78,7 +78,8 @@ class Cascade(ModelPair):
             f"cascade {identities}, {replace(rules, small={}, large={})}"
         )
         self.window: int = min(
-            filter(None, (self.small.window, self.large.window)), default=0
+            filter(None, (self.small.window, self.large.window)),
+            default=0,
         )
         self._warnings: dict[str, None] = {}
 
@@ -102,7 +103,9 @@ class Cascade(ModelPair):
         # Ask for what the decision between the models needs: samples, or log-probabilities.
         if votes > 1:
             changed = replace(
-                changed, n=votes, temperature=max(changed.temperature, TEMPERATURE)
+                changed,
+                n=votes,
+                temperature=max(changed.temperature, TEMPERATURE),
             )
         elif rules.margin and sampling.n == 1:
             changed = replace(changed, logprobs=max(2, changed.logprobs))
@@ -117,7 +120,9 @@ class Cascade(ModelPair):
                 is_sure = count >= max(1, votes * rules.agreement)
                 matching = [text for text in fitting if _decision(text) == best]
                 answer = replace(
-                    answer, texts=tuple(matching[:1]), finish=answer.finish[:1]
+                    answer,
+                    texts=tuple(matching[:1]),
+                    finish=answer.finish[:1],
                 )
             elif is_sure and changed.n == 1 and rules.margin:
                 margin = None

@@ -250,7 +250,9 @@ class HfModel(Model):
         try:
             cls = getattr(transformers, class_name)  # imported only now
             return cls.from_pretrained(
-                self._weights, revision=self._settings.revision, **options
+                self._weights,
+                revision=self._settings.revision,
+                **options,
             )
         except (OSError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())[:200]
@@ -399,7 +401,8 @@ class HfModel(Model):
     def _read_sample(self, job: _Job, ids: Sequence[int]) -> tuple[str, str, str, int]:
         """Return a sample's text, reasoning, finish reason and number of generated tokens."""
         end = next(
-            (n for n, token in enumerate(ids) if token in self._end_tokens), None
+            (n for n, token in enumerate(ids) if token in self._end_tokens),
+            None,
         )
         ids = ids[:end]
         finish = "stop"
@@ -411,14 +414,18 @@ class HfModel(Model):
             text, thought = decoding.split_thought(text)
         if job.sampling.choices is not None:
             text = next(
-                (c for c in job.sampling.choices if c.strip() == text.strip()), text
+                (c for c in job.sampling.choices if c.strip() == text.strip()),
+                text,
             )
             return text, "", "stop", len(ids)
         text, finish = decoding.cut(text, finish, job.sampling.stop)
         return text, thought, finish, len(ids)
 
     def _logprobs(
-        self, output: Any, row: int, alternatives: int
+        self,
+        output: Any,
+        row: int,
+        alternatives: int,
     ) -> tuple[TokenLogprob, ...]:
         """Return the tokens of a sample, each with the ``alternatives`` most likely tokens."""
         if not alternatives:
@@ -462,7 +469,9 @@ class HfModel(Model):
                 rows = [ids + [0] * (longest_ending - len(ids)) for ids in endings]
                 inputs = torch.tensor([row[:-1] for row in rows], device=device)
                 output = self._network(
-                    input_ids=inputs, past_key_values=copies, use_cache=True
+                    input_ids=inputs,
+                    past_key_values=copies,
+                    use_cache=True,
                 )
                 later = torch.log_softmax(output.logits.float(), -1)
                 for n, ids in enumerate(endings):

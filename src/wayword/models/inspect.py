@@ -131,12 +131,17 @@ class InspectModel(Model):
         options = decoding.check_options(options)
         max_tokens = max(len(option) for option in options) + 32
         answer = await self.complete(
-            prompt, Sampling(max_tokens=max_tokens, choices=options)
+            prompt,
+            Sampling(max_tokens=max_tokens, choices=options),
         )
         return decoding.picked(options, answer, answer.reasoning)
 
     async def _generate(
-        self, prompt: Prompt, sampling: Sampling, number: int, cap: Usage
+        self,
+        prompt: Prompt,
+        sampling: Sampling,
+        number: int,
+        cap: Usage,
     ) -> Any:
         """Return one sample with its usage."""
         as_chat: Sequence[Message]
@@ -221,7 +226,11 @@ def _usage(output: Any, prompt: Prompt, sample: tuple[str, str, str]) -> Usage:
         thoughts = estimated_tokens(reasoning) if reasoning else 0
         written = upward(estimated_tokens(text) + thoughts)
         return Usage(
-            upward(estimated_tokens(prompt)), written, 0, thoughts, estimated=True
+            upward(estimated_tokens(prompt)),
+            written,
+            0,
+            thoughts,
+            estimated=True,
         )
     # Inspect counts both parts next to the input tokens, for every provider
     cached = counts.input_tokens_cache_read or 0

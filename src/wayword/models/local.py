@@ -104,7 +104,10 @@ class LocalModel(Model):
             engine = self._load_engine()
             values, usage = rank(engine, _prompt_text(engine, prompt), options)
             return Choice(
-                tuple(options), values, usage, seconds=time.perf_counter() - began
+                tuple(options),
+                values,
+                usage,
+                seconds=time.perf_counter() - began,
             )
 
         return await self._in_thread(work)

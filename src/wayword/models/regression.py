@@ -57,10 +57,12 @@ def velma_features(question: str) -> list[str]:
         match[3]: max(-3, min(2, int(match[1]) - int(match[2]))) for match in counts
     }
     count = next(
-        (surplus[kind] for kind in ("lights", "intersections") if kind in surplus), "?"
+        (surplus[kind] for kind in ("lights", "intersections") if kind in surplus),
+        "?",
     )
     number = next(
-        (int(word.split()[-1]) for word in words if word.startswith("at inter")), 0
+        (int(word.split()[-1]) for word in words if word.startswith("at inter")),
+        0,
     )
     place = next((word for word in words if word.startswith("stop")), "")
     wide = surplus.get("crossroads", "-")

@@ -100,7 +100,8 @@ class ScriptedModel(Model):
             answer = answer.text
         text = answer.strip()
         best = next(
-            (i for i, option in enumerate(options) if option.strip() == text), 0
+            (i for i, option in enumerate(options) if option.strip() == text),
+            0,
         )
         logprobs = [math.log(0.1 / max(1, len(options) - 1))] * len(options)
         logprobs[best] = math.log(0.9)

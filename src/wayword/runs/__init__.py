@@ -75,7 +75,8 @@ _HOMES = {
     **dict.fromkeys(("from_json", "to_json"), "codec"),
     **dict.fromkeys(("Checksums", "Session", "add_session", "sessions"), "config"),
     **dict.fromkeys(
-        ("EpisodeRecord", "FailedEpisode", "RecordedRun", "RunFolder"), "record"
+        ("EpisodeRecord", "FailedEpisode", "RecordedRun", "RunFolder"),
+        "record",
     ),
     "Plan": "plan",
     "RunResult": "results",

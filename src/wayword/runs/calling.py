@@ -81,7 +81,12 @@ def run(
     awaited. Raises ``UsageError``, ``DataError`` or ``RecordingError``.
     """
     work = run_async(
-        agent, on, model, on_progress=on_progress, person=person, **options
+        agent,
+        on,
+        model,
+        on_progress=on_progress,
+        person=person,
+        **options,
     )
     return blocking(work)
 
@@ -148,11 +153,16 @@ def _plan(agent: Any, on: Any, model: Any, options: Mapping[str, Any]) -> Plan:
         problem = f"engine={values['engine']!r} needs names or files"
         raise UsageError(f"{problem}, got {objects[0]!r}")
     defaults = merge(
-        agent_settings, {"dataset": dataset_settings} if dataset_settings else {}
+        agent_settings,
+        {"dataset": dataset_settings} if dataset_settings else {},
     )
     name = model if isinstance(model, str) else model.name
     return Plan(
-        agent_name, dataset_name, name, settings=merge(defaults, settings), **values
+        agent_name,
+        dataset_name,
+        name,
+        settings=merge(defaults, settings),
+        **values,
     )
 
 

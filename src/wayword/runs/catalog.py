@@ -37,7 +37,9 @@ def data_listing(folder: Path | None) -> str:
 
 
 def data_check(
-    on: str, folder: Path | None, settings: Mapping[str, Any]
+    on: str,
+    folder: Path | None,
+    settings: Mapping[str, Any],
 ) -> tuple[str, bool]:
     """Check every record of a split; ``settings`` are those of ``--set``, as for a run.
 

@@ -299,7 +299,8 @@ def _read_trajectory(record: Json) -> Trajectory:
 
 _WRITERS: dict[Any, Callable[[Any], Any]] = {
     **dict.fromkeys(
-        (Trajectory, Step, Feedback, Note, Verdict, ModelCall, model.Sampling), _write
+        (Trajectory, Step, Feedback, Note, Verdict, ModelCall, model.Sampling),
+        _write,
     ),
     **dict.fromkeys(
         (
@@ -338,7 +339,8 @@ _READERS: dict[Any, Callable[[Json], Any]] = {
         else tuple(_read(model.Message, each) for each in prompt)
     ),
     model.Completion | model.Choice | None: lambda answer: _read(
-        model.Choice if "options" in answer else model.Completion, answer
+        model.Choice if "options" in answer else model.Completion,
+        answer,
     ),
 }
 """Readers of types that are not constructed field by field."""
@@ -377,7 +379,9 @@ def _reader(hint: Any) -> Callable[[Json], Any]:
 
 
 def _read_sequence(
-    sequence: type, read: Callable[[Json], Any], values: Json
+    sequence: type,
+    read: Callable[[Json], Any],
+    values: Json,
 ) -> Sequence[Any]:
     """Read a list. Raises ``TypeError`` for another value."""
     if not isinstance(values, list):
@@ -512,7 +516,10 @@ def _line_at(file: BinaryIO, at: int, end: int) -> tuple[bytes, bytes]:
 
 
 def read_members(
-    path: Path, at: int = 0, number: int = 0, gaps: list[str] | None = None
+    path: Path,
+    at: int = 0,
+    number: int = 0,
+    gaps: list[str] | None = None,
 ) -> Iterator[Member]:
     """Iterate over the lines of a compressed file from byte ``at``; ``number`` lines precede it. A
     missing file has no lines. Raises ``RecordingError`` for the first damaged record; if ``gaps``
@@ -535,7 +542,9 @@ def read_members(
                         ) from None
                     if gaps is None:
                         raise corrupt(
-                            path, number, f"{error} (at byte {at:,})"
+                            path,
+                            number,
+                            f"{error} (at byte {at:,})",
                         ) from None
                     begin = at
                     at = _next(file, at + 1, end)
@@ -735,7 +744,9 @@ class Appender:
             os.fsync(self._file.fileno())
         except OSError as error:
             raise unusable(
-                self._path, error, "the latest episodes may not be on disk"
+                self._path,
+                error,
+                "the latest episodes may not be on disk",
             ) from error
         if os.fstat(self._file.fileno()).st_nlink == 0:
             raise RecordingError(

@@ -252,7 +252,14 @@ def _read_ledger(run: Path) -> tuple[Totals, dict[str, Price], int]:
         lost: Any = str(line.get("lost", ""))
         totals.add(
             LedgerRow(
-                int(tokens), dollars, call, is_open, at, seconds, lost, int(samples)
+                int(tokens),
+                dollars,
+                call,
+                is_open,
+                at,
+                seconds,
+                lost,
+                int(samples),
             )
         )
     return totals, prices, number
@@ -453,7 +460,8 @@ def same_run(run: Path, recorded: dict[str, Json], current: dict[str, Json]) -> 
 
 
 def moved_servers(
-    recorded: Mapping[str, Json], current: Mapping[str, Json]
+    recorded: Mapping[str, Json],
+    current: Mapping[str, Json],
 ) -> list[str]:
     """Notices of models on this machine that were at another address in an earlier session."""
     before = recorded.get("servers")
@@ -469,7 +477,8 @@ def moved_servers(
 
 
 def difference(
-    recorded: Mapping[str, Json], current: Mapping[str, Json]
+    recorded: Mapping[str, Json],
+    current: Mapping[str, Json],
 ) -> tuple[str, Json, Json] | None:
     """Dotted name and both values of the first field in which the identities differ. An empty
     value is the same as none."""

@@ -225,7 +225,10 @@ class _Stage:
         unpriced = [choices[role][0] for role, price in prices.items() if price is None]
         if unpriced:
             return replace(
-                estimate, dollars=None, max_dollars=None, unpriced=tuple(unpriced)
+                estimate,
+                dollars=None,
+                max_dollars=None,
+                unpriced=tuple(unpriced),
             )
         return estimate
 
@@ -280,7 +283,8 @@ class _Stage:
             counted = _counted_turns(played) / actors
             if counted >= 0.9 * steps or turns < limit or limit >= self._max_steps:
                 return played, max(
-                    1.0, min(SLACK * steps, self._max_steps) / max(1.0, counted)
+                    1.0,
+                    min(SLACK * steps, self._max_steps) / max(1.0, counted),
                 )
             limit = min(self._max_steps, math.ceil(limit * steps / max(0.5, counted)))
 
@@ -292,7 +296,12 @@ class _Stage:
         if not self._scripted:
             models = {role: self._stand_in(role) for role in self.choices}
         setup = Setup(
-            self.dataset, agent.make, models, seed, max_steps, demonstrations=examples
+            self.dataset,
+            agent.make,
+            models,
+            seed,
+            max_steps,
+            demonstrations=examples,
         )
         return asyncio.run(rollout(task, setup))
 
@@ -548,7 +557,11 @@ def row_lines(named: Sequence[tuple[str, Forecast]]) -> list[str]:
         low = sum(each.range[0] for each in estimates)
         high = sum(each.range[1] for each in estimates)
         total = replace(
-            estimates[0], **sums, unpriced=unpriced, measured=0, range=(low, high)
+            estimates[0],
+            **sums,
+            unpriced=unpriced,
+            measured=0,
+            range=(low, high),
         )
         rows.append(f"total: {_tokens(total)}, {_dollars(total)}")
     return rows
@@ -600,7 +613,9 @@ def _profile(name: str, settings: Mapping[str, Any]) -> Profile:
     if kind != "openai":
         return Profile()
     profile = profile_of(
-        model, settings.get("profile", ""), not settings.get("base_url")
+        model,
+        settings.get("profile", ""),
+        not settings.get("base_url"),
     )
     thinking = settings.get("thinking")
     if thinking is None:

@@ -163,17 +163,23 @@ class Index:
                 self._clear()
             before = self._count()
             for member in codec.read_members(
-                self._files[EPISODES], self.ends[EPISODES], len(self)
+                self._files[EPISODES],
+                self.ends[EPISODES],
+                len(self),
             ):
                 self._insert(entry_of(self._files[EPISODES], member), member.foot)
             path = self._files[FAILURES]
             for member in codec.read_members(
-                path, self.ends[FAILURES], len(self._failures)
+                path,
+                self.ends[FAILURES],
+                len(self._failures),
             ):
                 failure = codec.parsed(path, member.number, member.line)
                 if not isinstance(failure.get("episode"), str):
                     raise codec.corrupt(
-                        path, member.number, "field 'episode' is missing or malformed"
+                        path,
+                        member.number,
+                        "field 'episode' is missing or malformed",
                     )
                 reason = str(failure.get("reason", ""))
                 self._failures.append((failure["episode"], reason, member.at))
@@ -315,7 +321,8 @@ class Index:
         """True for episodes whose score is NaN rather than missing, shape (N,)."""
         with self._lock:
             present = np.array(
-                [key in dict(metrics) for _, metrics in self._layouts], bool
+                [key in dict(metrics) for _, metrics in self._layouts],
+                bool,
             )
             nan: NDArray[np.bool_] = (
                 np.isnan(self.column(key)) & present[np.array(self._layout)]
@@ -425,7 +432,9 @@ class Index:
         return [self._ids[number - 1] for (number,) in sorted(rows)]
 
     def _read_texts(
-        self, db: sqlite3.Connection, instruction: Callable[[str], str] | None
+        self,
+        db: sqlite3.Connection,
+        instruction: Callable[[str], str] | None,
     ) -> bool:
         """Add the texts of the next records, a batch per transaction, so that an interrupted search
         keeps its progress. Returns False once all are added."""
@@ -444,10 +453,14 @@ class Index:
             )
             for entry in entries:
                 record = codec.read_member(
-                    self._files[EPISODES], entry.number, entry.at
+                    self._files[EPISODES],
+                    entry.number,
+                    entry.at,
                 )
                 trajectory = codec.trajectory_in(
-                    self._files[EPISODES], entry.number, record
+                    self._files[EPISODES],
+                    entry.number,
+                    record,
                 )
                 text = ""
                 if instruction:
@@ -496,7 +509,9 @@ def _texts_of(trajectory: Trajectory) -> tuple[list[str], list[str], list[str]]:
 def entry_of(path: Path, member: codec.Member) -> Entry:
     """The index entry of a record. Raises ``RecordingError`` if it is damaged."""
     record = checked(
-        path, member.number, codec.parsed(path, member.number, member.line)
+        path,
+        member.number,
+        codec.parsed(path, member.number, member.line),
     )
     ended = str(record["trajectory"].get("ended", ""))
     return Entry(
@@ -514,7 +529,9 @@ def checked(path: Path, number: int, record: dict[str, Json]) -> dict[str, Json]
     for field, cls in {"episode": str, "scores": dict, "trajectory": dict}.items():
         if not isinstance(record.get(field), cls):
             raise codec.corrupt(
-                path, number, f"field {field!r} is missing or malformed"
+                path,
+                number,
+                f"field {field!r} is missing or malformed",
             )
     # Scores are numbers, or marks of infinite ones.
     try:
@@ -526,6 +543,8 @@ def checked(path: Path, number: int, record: dict[str, Json]) -> dict[str, Json]
         problems = [str(error)]
     if problems:
         raise codec.corrupt(
-            path, number, f"field 'scores' has invalid values ({problems[0]})"
+            path,
+            number,
+            f"field 'scores' has invalid values ({problems[0]})",
         )
     return {**record, "scores": scores}

@@ -28,7 +28,9 @@ INFO, WARNING = 2, 3  # levels of a foxglove.Log
 
 
 def export_mcap(
-    runs: Sequence[Path], out: Path, on_episode: OnEpisode | None = None
+    runs: Sequence[Path],
+    out: Path,
+    on_episode: OnEpisode | None = None,
 ) -> int:
     """Write ``RUN/EPISODE.mcap`` for each episode to the folder ``out``. Returns their number.
     Raises ``UsageError`` without the package ``mcap``, ``RecordingError`` if a run cannot be read
@@ -69,7 +71,8 @@ def write_episode(writer: Any, trajectory: Trajectory) -> None:
 
 
 def messages(
-    step: Step, stamp: Mapping[str, int]
+    step: Step,
+    stamp: Mapping[str, int],
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Topic, schema name and content of each message of a step."""
     row = row_of(step)

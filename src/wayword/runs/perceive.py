@@ -100,7 +100,8 @@ class PerceiveResult:
 
 
 def perceive(
-    plan: Perceiving, on_place: Callable[[str, int, int], None]
+    plan: Perceiving,
+    on_place: Callable[[str, int, int], None],
 ) -> PerceiveResult:
     """Describe all pictures in the folder and write the files.
 
@@ -175,7 +176,8 @@ async def _perceive(
     }
     for name, content in files.items():
         _write(
-            plan.out / name, json.dumps(content, ensure_ascii=False, indent=1).encode()
+            plan.out / name,
+            json.dumps(content, ensure_ascii=False, indent=1).encode(),
         )
     views = len(pictures) * len(list(layout.views()))
     return PerceiveResult(len(pictures), views, memory.requests, count)
@@ -202,7 +204,9 @@ def _pictures(plan: Perceiving) -> tuple[Mapping[str, Path], Mapping[str, float]
         for name, path in pictures.items():
             if not path.is_file():
                 raise DataError(
-                    tour, f"place {name!r}", f"picture {path} does not exist"
+                    tour,
+                    f"place {name!r}",
+                    f"picture {path} does not exist",
                 )
         norths = {
             name: float(p.get("north", 0.0)) for name, p in places.items()
@@ -279,7 +283,9 @@ class Describer:
 
 
 def sheet(
-    picture: Picture, looks: Sequence[SurveyedView], layout: panorama.ViewLayout
+    picture: Picture,
+    looks: Sequence[SurveyedView],
+    layout: panorama.ViewLayout,
 ) -> bytes:
     """Contact sheet of a place as JPEG: a column per direction, a row per elevation."""
     rows, columns = layout.size

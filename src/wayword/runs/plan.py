@@ -240,7 +240,8 @@ class RunRecipe(Plan):
         names = [name for name in overridden if name != "agent" and hasattr(self, name)]
         mine = {name: getattr(self, name) for name in names}
         return replace(
-            defaults, **{**mine, "settings": merge(defaults.settings, self.settings)}
+            defaults,
+            **{**mine, "settings": merge(defaults.settings, self.settings)},
         )
 
 

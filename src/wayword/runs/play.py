@@ -82,19 +82,29 @@ def play(plan: Plan, person: Person | None = None) -> PlayedGame:
 
 
 def expert_solution(
-    plan: Plan, dataset: Dataset, task: Task, names: Sequence[str] = EXPERTS
+    plan: Plan,
+    dataset: Dataset,
+    task: Task,
+    names: Sequence[str] = EXPERTS,
 ) -> tuple[str, Mapping[str, float] | None, Trajectory | None]:
     """Name, scores and trajectory of the first of these agents that can play the task; else an
     empty name and None."""
     for name in names:
         single = Plan(
-            name, plan.on, seed=plan.seed, settings={"dataset": plan.group("dataset")}
+            name,
+            plan.on,
+            seed=plan.seed,
+            settings={"dataset": plan.group("dataset")},
         )
         steps = plan.max_steps or dataset.max_steps
         # The first expert that supports the world and has an answer.
         try:
             setup = Setup(
-                dataset, open_agent(single, dataset).make, {}, plan.seed, steps
+                dataset,
+                open_agent(single, dataset).make,
+                {},
+                plan.seed,
+                steps,
             )
             trajectory = asyncio.run(rollout(task, setup))
         except UsageError:

@@ -100,7 +100,13 @@ class Line:
             return cls(name, scores, reason, "failed", line)
         notes = frozenset(note.kind for note in trajectory.notes())
         return cls(
-            name, scores, reason, trajectory.ended, line, notes, len(trajectory.steps)
+            name,
+            scores,
+            reason,
+            trajectory.ended,
+            line,
+            notes,
+            len(trajectory.steps),
         )
 
 
@@ -147,7 +153,8 @@ class RecordedRun:
         Raises ``RecordingError`` for a damaged record."""
         for line in codec.read_members(self._episodes):
             yield self._record(
-                line.number, codec.parsed(self._episodes, line.number, line.line)
+                line.number,
+                codec.parsed(self._episodes, line.number, line.line),
             )
 
     def scores(self) -> list[tuple[str, dict[str, float]]]:
@@ -158,7 +165,8 @@ class RecordedRun:
         """Iterate over all failures in order, including those of episodes that finished later."""
         for line in codec.read_members(self._failures):
             yield self._failure(
-                line.number, codec.parsed(self._failures, line.number, line.line)
+                line.number,
+                codec.parsed(self._failures, line.number, line.line),
             )
 
     def raw_record(self, episode: str) -> dict[str, Json]:
@@ -196,7 +204,9 @@ class RecordedRun:
         if raw.get("trajectory") is not None:
             trajectory = codec.trajectory_in(self._failures, number, raw)
         return FailedEpisode(
-            str(raw.get("episode")), str(raw.get("reason", "")), trajectory
+            str(raw.get("episode")),
+            str(raw.get("reason", "")),
+            trajectory,
         )
 
 
@@ -301,7 +311,10 @@ class RunFolder(RecordedRun):
         self.write(line)
 
     def fail(
-        self, episode_id: str, reason: str, trajectory: Trajectory | None = None
+        self,
+        episode_id: str,
+        reason: str,
+        trajectory: Trajectory | None = None,
     ) -> None:
         """Append a failed episode."""
         self.append(FailedEpisode(episode_id, reason, trajectory))
@@ -448,7 +461,8 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
 
 
 def _common_config(
-    configs_: Sequence[dict[str, Any]], shards: Sequence[Path]
+    configs_: Sequence[dict[str, Any]],
+    shards: Sequence[Path],
 ) -> dict[str, Any]:
     """The config of the merged run. Raises ``UsageError`` if the shards are of different runs."""
     first = configs_[0]["identity"]
@@ -465,7 +479,9 @@ def _common_config(
 
 
 def _copied(
-    path: Path, gaps: list[str] | None, owners: dict[str, Path]
+    path: Path,
+    gaps: list[str] | None,
+    owners: dict[str, Path],
 ) -> Iterator[bytes]:
     """Yield the compressed records of a file, and add each finished episode to ``owners``. Damaged
     and duplicate records are described in ``gaps``; if that is None, they raise."""
@@ -484,7 +500,9 @@ def _copied(
                     episode = entry_of(path, line).episode_id
                     if episode in owners and gaps is not None:
                         raise codec.corrupt(
-                            path, line.number, f"duplicate of episode {episode!r}"
+                            path,
+                            line.number,
+                            f"duplicate of episode {episode!r}",
                         )
                 except RecordingError as error:
                     if gaps is None:

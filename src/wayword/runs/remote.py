@@ -109,7 +109,9 @@ class Store:
         self._problem = ""
         self._over = threading.Event()
         self._sender = threading.Thread(
-            target=self._send_on, name="wayword-store", daemon=True
+            target=self._send_on,
+            name="wayword-store",
+            daemon=True,
         )
 
     def fetch(self) -> bool:
@@ -171,7 +173,9 @@ class Store:
                 foot = max(start, end - 64)  # contains the checksum of the last record
                 file.seek(foot)
                 if length < end or file.read(end - foot) != self._files.cat_file(
-                    key, start=foot - start, end=size
+                    key,
+                    start=foot - start,
+                    end=size,
                 ):
                     file.seek(start)
                     file.write(self._files.cat_file(key))
@@ -221,7 +225,8 @@ class Store:
             path = self.copy / name
             at = self._sent[name]
             end = max(
-                (line.at + line.size for line in read_members(path, at)), default=at
+                (line.at + line.size for line in read_members(path, at)),
+                default=at,
             )
             if end > at:
                 with path.open("rb") as file:

@@ -136,7 +136,10 @@ def tables_of(runs: Sequence[Path], forms: Sequence[str]) -> dict[str, str]:
 
 
 def _table(
-    rows: Sequence[Row], form: str, together: bool = False, wide: bool = False
+    rows: Sequence[Row],
+    form: str,
+    together: bool = False,
+    wide: bool = False,
 ) -> str:
     """Return the table of rows in a format; families have tables of their own unless
     together."""
@@ -200,7 +203,9 @@ def rows_of(runs: Sequence[Path]) -> list[Row]:
 
 
 def pooled_rows(
-    paths: Sequence[Path], cluster: str = "", data: Path | None = None
+    paths: Sequence[Path],
+    cluster: str = "",
+    data: Path | None = None,
 ) -> list[Row]:
     """Rows of the runs at these paths; those that differ only in their seeds share a row."""
     runs = [_scored_run(RunFolder.read(p), cluster, data) for p in run_folders(paths)]
@@ -245,7 +250,10 @@ MAX_LENGTHS = 6
 
 
 def _parts(
-    whole: _ScoredRun, by: str, data: Path | None, trusted: Trusted
+    whole: _ScoredRun,
+    by: str,
+    data: Path | None,
+    trusted: Trusted,
 ) -> list[_ScoredRun]:
     """Split a run by scene or by the length of the reference. Raises ``UsageError``."""
     if by not in ("scene", "length"):
@@ -279,7 +287,11 @@ def _labeled(whole: _ScoredRun, labels: Mapping[str, str]) -> list[_ScoredRun]:
             scores = Scores.of(rows, ids)
             parts.append(
                 replace(
-                    whole, scored=scores, failed=failed, of=counts[label], name=name
+                    whole,
+                    scored=scores,
+                    failed=failed,
+                    of=counts[label],
+                    name=name,
                 )
             )
     return sorted(parts, key=_by_numbers)
@@ -320,7 +332,9 @@ def length_unit(task: Task) -> str:
 
 
 def _by_length(
-    whole: _ScoredRun, tasks: Sequence[Task], dataset: Dataset | None = None
+    whole: _ScoredRun,
+    tasks: Sequence[Task],
+    dataset: Dataset | None = None,
 ) -> list[_ScoredRun]:
     """Return scores by the length of the reference."""
     known = {task.episode.id: reference_length(task) for task in tasks}
@@ -526,7 +540,9 @@ _NEVER_NEGATIVE = ("ratio", "metres", "count", "hops", "seconds", "tokens", "dol
 
 
 def _scored_run(
-    run: RecordedRun, cluster: str = "", data: Path | None = None
+    run: RecordedRun,
+    cluster: str = "",
+    data: Path | None = None,
 ) -> _ScoredRun:
     """A run with its scores, ordered by episode. Raises ``RecordingError`` for impossible ones."""
     run.require("family")
@@ -566,7 +582,14 @@ def _scored_run(
             )
         unit, owners = owners_of(run, [*scored.ids, *failed], cluster, data)
         return _ScoredRun(
-            run, config, scored, sorted(failed), of, run.path.name, unit, owners
+            run,
+            config,
+            scored,
+            sorted(failed),
+            of,
+            run.path.name,
+            unit,
+            owners,
         )
 
 
@@ -668,7 +691,10 @@ def _settings(identity: Mapping[str, Any], pooled: bool) -> dict[str, str]:
 
 
 def owners_of(
-    run: RecordedRun, names: Sequence[str], cluster: str, data: Path | None
+    run: RecordedRun,
+    names: Sequence[str],
+    cluster: str,
+    data: Path | None,
 ) -> tuple[str, dict[str, Hashable]]:
     """What dependent episodes share, and the cluster of each id. Raises ``UsageError`` for an
     unknown ``cluster``, and for one that is only known with the dataset's files."""

@@ -142,7 +142,8 @@ class RecipeOptions(Plan):
         """The folder of an agent's prompts: the subfolder with its name, if any, else ``prompts``.
         None for shipped prompts and for agents without prompts."""
         if self.prompts is None or not hasattr(
-            registry.load("agent", agent).Settings, "prompts"
+            registry.load("agent", agent).Settings,
+            "prompts",
         ):
             return None
         folder = self.prompts / agent
@@ -319,7 +320,10 @@ def _models(row: RecipeRow, options: RecipeOptions) -> tuple[str, dict[str, str]
 
 
 def _differences(
-    row: RecipeRow, plans: Sequence[Plan], options: RecipeOptions, lacking: str
+    row: RecipeRow,
+    plans: Sequence[Plan],
+    options: RecipeOptions,
+    lacking: str,
 ) -> Iterator[str]:
     """All in which a row's plans differ from the paper."""
     folder = options.prompt_folder(row.agent)
@@ -365,7 +369,10 @@ def _plan(
         path = (data_folder(options.data) or Path()) / source.needs
         if not path.exists():
             raise DataError(
-                source.split, "", f"needs {source.needs}", "see docs/reproduce.md"
+                source.split,
+                "",
+                f"needs {source.needs}",
+                "see docs/reproduce.md",
             )
         for tree in (dataset, settings):
             tree.update({k: str(path) for k, v in tree.items() if v == source.needs})
@@ -494,7 +501,9 @@ def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
                 scale = 100.0  # papers write percent
             value = pool.values[key]
             ours[key] = Interval(
-                scale * value.mean, scale * value.low, scale * value.high
+                scale * value.mean,
+                scale * value.low,
+                scale * value.high,
             )
     totals = pool.totals
     differs = [*prepared.differs, *pool.caveats]
@@ -517,7 +526,10 @@ def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
 
 
 def render(
-    recipe: Recipe, rows: Sequence[ReproducedRow], form: str, width: int = 100
+    recipe: Recipe,
+    rows: Sequence[ReproducedRow],
+    form: str,
+    width: int = 100,
 ) -> str:
     """Format the table as ``rich``, ``markdown``, ``latex`` or ``json``. In each cell, our result
     is above the published one."""

@@ -112,14 +112,22 @@ class RunResult:
         return [record for record in self.episodes if not self._is_success(record)]
 
     def table(
-        self, metrics: Sequence[str] = (), by: str = "", form: str = "rich"
+        self,
+        metrics: Sequence[str] = (),
+        by: str = "",
+        form: str = "rich",
     ) -> Text:
         """Table of metrics, as by ``wayword table``: ``metrics`` selects columns, ``by`` is
         ``scene`` or ``length`` for a row of each, ``form`` is ``rich``, ``json``, ``csv``,
         ``markdown`` or ``latex``."""
         keys = metric_names(metrics)
         written = reports.table(
-            [self.path], form, keys, by=by, data=self.data, trusted=self.trusted
+            [self.path],
+            form,
+            keys,
+            by=by,
+            data=self.data,
+            trusted=self.trusted,
         )
         return Text(written)
 
@@ -136,7 +144,9 @@ class RunResult:
         return Text(reports.table(paths, "latex", keys, preset=preset))
 
     def compare(
-        self, other: RunResult | Path | str, metrics: Sequence[str] = ()
+        self,
+        other: RunResult | Path | str,
+        metrics: Sequence[str] = (),
     ) -> Text:
         """Compare with another run on the same episodes, as by ``wayword compare``. Raises
         ``UsageError`` if they have no episode in common."""
@@ -148,14 +158,20 @@ class RunResult:
         browser. Returns the path of the first page; ``limit`` episodes have one of their own."""
         write = registry.load("display", "pages")
         page: Path = write(
-            self.path, limit=limit, data=self.data, trusted=self.trusted
+            self.path,
+            limit=limit,
+            data=self.data,
+            trusted=self.trusted,
         ).resolve()
         if browser:
             webbrowser.open(page.as_uri())
         return page
 
     def plot(
-        self, kind: str = "length", *others: RunResult | Path | str, **options: Any
+        self,
+        kind: str = "length",
+        *others: RunResult | Path | str,
+        **options: Any,
     ) -> Any:
         """Draw a figure for a paper, as by ``wayword plot``: ``length``, ``curve``, ``cost``,
         ``map``, ``causes`` or ``pairs``; ``others`` are runs to compare.
@@ -209,7 +225,11 @@ class RunResult:
         trajectory = {"ended": record.trajectory.ended, **trajectory}
         task = of_ids(self.dataset.tasks, {record.episode_id}).get(record.episode_id)
         causes = find_causes(
-            trajectory, record.scores, record.instruction, task, self.dataset
+            trajectory,
+            record.scores,
+            record.instruction,
+            task,
+            self.dataset,
         )
         return next(iter(causes), "")
 
@@ -222,7 +242,11 @@ class RunResult:
         task = of_ids(self.dataset.tasks, {record.episode_id}).get(record.episode_id)
         limit = step_limit(self.recorded.config)
         return diagnose(
-            record.trajectory, record.scores, self.dataset, task, limit=limit
+            record.trajectory,
+            record.scores,
+            self.dataset,
+            task,
+            limit=limit,
         )
 
     def _describe(self, record: EpisodeRecord, task: Task | None) -> EpisodeRecord:

@@ -101,7 +101,8 @@ class Continuation:
             (":".join(parts[:i]), ":".join(parts[i:])) for i in range(1, len(parts))
         )
         path, episode = next(
-            (pair for pair in splits if is_run(Path(pair[0]))), ("", "")
+            (pair for pair in splits if is_run(Path(pair[0]))),
+            ("", ""),
         )
         if not path:
             raise UsageError(f"--continue {text}: no such run folder; {_EXPECTED}")
@@ -145,7 +146,9 @@ class Continuation:
             """Return the part of an identity that names the agent."""
             keys = ("agent", "settings", "agent_checksum", "prompts_checksum")
             return json.dumps(
-                [identity.get(key) for key in keys], sort_keys=True, default=str
+                [identity.get(key) for key in keys],
+                sort_keys=True,
+                default=str,
             )
 
         # Another agent gets no answers, because its prompts differ.
@@ -239,18 +242,27 @@ async def run_async(
             redone = 0
             if plan.redo:
                 RunFolder.open(
-                    path, config
+                    path,
+                    config,
                 ).close()  # refuses the folder of another run
                 redone = drop(path, plan.redo)
             folder = opened.enter_context(RunFolder.open(path, config))
             if plan.episode == LEVEL:
                 plan = replace(
-                    plan, episode=at_level(dataset, folder, config["success"])
+                    plan,
+                    episode=at_level(dataset, folder, config["success"]),
                 )
             chosen = choose(plan, dataset.tasks, folder)
             notify = on_progress or (lambda done, total, scores: None)
             active = ActiveRun(
-                plan, dataset, agent, folder, len(chosen), notify, player, store=store
+                plan,
+                dataset,
+                agent,
+                folder,
+                len(chosen),
+                notify,
+                player,
+                store=store,
             )
             account.on_retried = active.retried
             if continued:
@@ -304,7 +316,8 @@ async def _play(
     path = active.folder.path
     # Add the cost of earlier sessions, and open the log of new costs.
     columns = map(
-        active.folder.index.column, ("prompt_tokens", "completion_tokens", "cost")
+        active.folder.index.column,
+        ("prompt_tokens", "completion_tokens", "cost"),
     )
     prompt, completion, costs = (np.nan_to_num(column) for column in columns)
     account.expect(zip((prompt + completion).tolist(), costs.tolist(), strict=True))
@@ -317,7 +330,11 @@ async def _play(
     started = datetime.now(UTC).isoformat(timespec="seconds")
     account.estimate.limit = plan.max_steps or active.dataset.max_steps
     active.reporter = Reporter(
-        path, active.total, account.estimate.limit, account, active.done
+        path,
+        active.total,
+        account.estimate.limit,
+        account,
+        active.done,
     )
 
     def stepped(episode: str, step: Step) -> None:

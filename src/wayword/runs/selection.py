@@ -25,7 +25,9 @@ from wayword.runs.record import RecordedRun, is_run
 
 
 def choose(
-    plan: Plan, tasks: Sequence[Task], finished: Container[str] = frozenset()
+    plan: Plan,
+    tasks: Sequence[Task],
+    finished: Container[str] = frozenset(),
 ) -> Sequence[int]:
     """Numbers of the plan's episodes, in the order to play them: the plan's ``order``, then its
     shard, then the first ``limit``; or those that the plan names. Raises ``UsageError``."""
@@ -66,7 +68,10 @@ _MAX_LISTED = 40
 
 
 def _single(
-    plan: Plan, tasks: Sequence[Task], chosen: Sequence[int], finished: Container[str]
+    plan: Plan,
+    tasks: Sequence[Task],
+    chosen: Sequence[int],
+    finished: Container[str],
 ) -> int:
     """The number of ``plan.episode``, among the chosen ones."""
     name = plan.episode
@@ -155,7 +160,9 @@ def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
 
 
 def unfinished(
-    tasks: Sequence[Task], chosen: Sequence[int], finished: Container[str]
+    tasks: Sequence[Task],
+    chosen: Sequence[int],
+    finished: Container[str],
 ) -> list[int]:
     """The chosen episodes that are not finished, in the order to play them.
 

@@ -140,7 +140,9 @@ class Variant:
     def name(self) -> str:
         """Name of its folder: ``on=houses,shots=2``."""
         return re.sub(
-            "[/:]", "_", ",".join(f"{key}={value}" for key, value in self.choices)
+            "[/:]",
+            "_",
+            ",".join(f"{key}={value}" for key, value in self.choices),
         )
 
 
@@ -169,7 +171,8 @@ def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
     _check_count("--sweep", math.prod(map(len, values.values())))
     # Equal sweeps have equal folders, so that they resume.
     content = json.dumps(
-        [plan.agent, plan.on, plan.model, plan.settings, *sweeps], default=str
+        [plan.agent, plan.on, plan.model, plan.settings, *sweeps],
+        default=str,
     )
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
     folder_name = f"sweep-{Path(plan.agent).stem}"

@@ -78,7 +78,8 @@ async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
                 steps = active.folder.record(name).trajectory.steps
                 taken = {name: Continued(steps, task.episode.actors)}
                 replayed = await rollout(
-                    task, replace(own, continued=taken, on_step=None)
+                    task,
+                    replace(own, continued=taken, on_step=None),
                 )
                 if replayed.ended == "failed":
                     problem = f"episode {name} cannot be replayed: {replayed.error}"
@@ -190,7 +191,9 @@ def report(
 
 
 def _tour_ndtw(
-    dataset: Dataset, run: RecordedRun, tours: Mapping[Tour, Sequence[str]]
+    dataset: Dataset,
+    run: RecordedRun,
+    tours: Mapping[Tour, Sequence[str]],
 ) -> str:
     """t-nDTW with its interval over scenes; a tour counts by its number of episodes."""
     tasks = of_ids(dataset.tasks, set(run.index.ids()))

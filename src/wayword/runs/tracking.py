@@ -62,12 +62,19 @@ class Tracker:
             name = f"{name}-{run_id[:6]}"
         # Trackio's own functions find the run only in the context that opened it.
         opened = self._library.init(
-            project=project_name, name=name, config=dict(config), **options
+            project=project_name,
+            name=name,
+            config=dict(config),
+            **options,
         )
         self._library = opened or self._library
 
     def _open_mlflow(
-        self, project: str, name: str, config: Mapping[str, Json], run_id: str
+        self,
+        project: str,
+        name: str,
+        config: Mapping[str, Json],
+        run_id: str,
     ) -> None:
         """Resume the run with this tag, or start one. Parameters of a run cannot change."""
         self._library.set_experiment(project)
@@ -124,7 +131,9 @@ class Means:
     trackers drop what comes at an earlier step."""
 
     def __init__(
-        self, tracker: Tracker, finished: Iterable[Mapping[str, float]] = ()
+        self,
+        tracker: Tracker,
+        finished: Iterable[Mapping[str, float]] = (),
     ) -> None:
         self._tracker = tracker
         self._sums: dict[str, float] = {}
@@ -243,7 +252,10 @@ class TrackedProgress:
 
 @contextmanager
 def tracked(
-    spec: str, plan: Plan, progress: OnProgress | None, notify: Callable[[str], None]
+    spec: str,
+    plan: Plan,
+    progress: OnProgress | None,
+    notify: Callable[[str], None],
 ) -> Iterator[OnProgress | None]:
     """A progress callback that also logs to a tracker; ``progress`` itself if ``spec`` is empty."""
     if not spec:

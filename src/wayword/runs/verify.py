@@ -46,7 +46,9 @@ UNPROVEN = (
 
 
 def verify(
-    run: RecordedRun, data: Path | None = None, trusted: Trusted = ()
+    run: RecordedRun,
+    data: Path | None = None,
+    trusted: Trusted = (),
 ) -> Iterator[tuple[str, str]]:
     """Yield each difference of the run as a whole, with an empty id, then each finished episode's
     id and its first difference, empty if equal. Raises ``RecordingError`` for a damaged record,
@@ -87,7 +89,9 @@ def _tried(run: RecordedRun) -> set[str]:
 
 
 def _config_differences(
-    run: RecordedRun, plan: Plan, dataset: Dataset
+    run: RecordedRun,
+    plan: Plan,
+    dataset: Dataset,
 ) -> Iterator[str]:
     """Yield each field of ``run.json`` that differs from the code and the data."""
     config = run.config
@@ -108,7 +112,9 @@ def _config_differences(
         if len(names) == 1:
             expected["sees_answer"] = any(oracles)
     yield _first_difference(
-        "run.json: field", expected, {k: config.get(k) for k in expected}
+        "run.json: field",
+        expected,
+        {k: config.get(k) for k in expected},
     )
     lacking = [line for line in dataset.caveats if line not in config["caveats"]]
     if lacking:
@@ -123,7 +129,11 @@ def _gap(run: RecordedRun, dataset: Dataset) -> str:
         return ""
     shuffle = identity.get("shuffle")
     order = Plan(
-        "any", "any", shuffle=shuffle, first=shuffle is None, shard=identity["shard"]
+        "any",
+        "any",
+        shuffle=shuffle,
+        first=shuffle is None,
+        shard=identity["shard"],
     )
     # The order of episodes that the run's settings demand.
     numbers = choose(order, dataset.tasks)
@@ -259,7 +269,9 @@ def _why_final(trial: Trajectory) -> str:
 
 
 def _first_difference(
-    label: str, actual: Mapping[str, Any], recorded: Mapping[str, Any]
+    label: str,
+    actual: Mapping[str, Any],
+    recorded: Mapping[str, Any],
 ) -> str:
     """Return the first field that differs, with both values."""
     actual = plain(actual)

@@ -67,7 +67,9 @@ class Typist(Person):
 
 
 def check_agent(
-    agent: type[Agent], dataset: Dataset, model: Model | None = None
+    agent: type[Agent],
+    dataset: Dataset,
+    model: Model | None = None,
 ) -> None:
     """Check that default settings work, the same seed gives the same decisions, and noise from a
     model never fails an episode, nor a later trial of a learning agent.
@@ -105,7 +107,11 @@ def check_agent(
 
 
 def _play(
-    agent: type[Agent], settings: Any, dataset: Dataset, model: Model, trials: int = 1
+    agent: type[Agent],
+    settings: Any,
+    dataset: Dataset,
+    model: Model,
+    trials: int = 1,
 ) -> Trajectory:
     """Play the first episode for up to six steps."""
 
@@ -202,7 +208,8 @@ async def check_model(model: Model) -> None:
         "reused tokens are part of the prompt"
     )
     several = await model.complete(
-        question, Sampling(max_tokens=8, n=3, temperature=1.0, seed=1)
+        question,
+        Sampling(max_tokens=8, n=3, temperature=1.0, seed=1),
     )
     assert len(several.texts) == 3, "n samples for n=3"
     bound = await model.complete(question, Sampling(max_tokens=16, choices=COLORS))
@@ -210,7 +217,8 @@ async def check_model(model: Model) -> None:
         f"with choices, the answer is one of them, got {bound.text!r}"
     )
     ranked = await model.choose(
-        "The sky on a clear day is", (" blue", " green", " made of cheese")
+        "The sky on a clear day is",
+        (" blue", " green", " made of cheese"),
     )
     assert ranked.options == (" blue", " green", " made of cheese"), (
         "options keep their order"
@@ -228,7 +236,10 @@ async def check_model(model: Model) -> None:
 
 
 def check_world(
-    dataset: Dataset, episodes: int = 3, steps: int = 15, seed: int = 0
+    dataset: Dataset,
+    episodes: int = 3,
+    steps: int = 15,
+    seed: int = 0,
 ) -> None:
     """Check determinism, that observing changes nothing, and that illegal actions raise."""
     for task in dataset.tasks[:episodes]:
@@ -273,7 +284,10 @@ def _started(dataset: Dataset, episode: Episode) -> World:
 
 
 def _check_twins(
-    dataset: Dataset, episode: Episode, steps: int, rng: random.Random
+    dataset: Dataset,
+    episode: Episode,
+    steps: int,
+    rng: random.Random,
 ) -> None:
     """Check that two worlds of an episode stay equal under the same random actions."""
     first = _started(dataset, episode)

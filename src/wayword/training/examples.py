@@ -130,7 +130,10 @@ Narrated = Callable[[Sequence[Clause], int], ClauseEnds]
 
 
 def align_clauses(
-    dataset: Dataset, task: Task, clauses: Sequence[Clause], places: int
+    dataset: Dataset,
+    task: Task,
+    clauses: Sequence[Clause],
+    places: int,
 ) -> ClauseEnds:
     """Align clauses with the task's gold path; by their lengths if nothing else is known."""
     narrated = getattr(dataset, "narrated", None)
@@ -146,7 +149,8 @@ def align_clauses(
 
 
 def _align_by_stretches(
-    clauses: Sequence[Clause], stretches: Sequence[tuple[int, int]]
+    clauses: Sequence[Clause],
+    stretches: Sequence[tuple[int, int]],
 ) -> ClauseEnds:
     """Align clauses by stretches of the path: the character where each begins, and the place where
     it ends. Clauses that share a stretch divide its places evenly."""
@@ -192,7 +196,9 @@ def turns_of(actions: Sequence[Action]) -> list[tuple[int, str]]:
 
 
 def align_by_turns(
-    clauses: Sequence[Clause], walked: Sequence[tuple[int, str]], places: int
+    clauses: Sequence[Clause],
+    walked: Sequence[tuple[int, str]],
+    places: int,
 ) -> ClauseEnds:
     """End each clause with a turn at that turn; other clauses share the ``places`` in between.
     Runs of turns to the same sides are matched, the longest first, in order."""
@@ -248,7 +254,9 @@ class _Chooser(Model):
     name = "training"
 
     def __init__(
-        self, student: Model | None, answer: Callable[[str, str, Sequence[str]], str]
+        self,
+        student: Model | None,
+        answer: Callable[[str, str, Sequence[str]], str],
     ):
         self._student = student
         self._answer = answer
@@ -326,7 +334,9 @@ class _LabeledAgent(Agent):
         self._clauses = self._narrated(clauses, len(self._gold)) if clauses else None
 
     async def act(
-        self, observation: Observation, space: ActionSpace
+        self,
+        observation: Observation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         if self._world is None or self._guide is None:
             raise UsageError("the oracle has no world: call reveal() first")
@@ -413,7 +423,10 @@ class ExampleMaker:
         self._shared = Shared()
 
     async def example(
-        self, task: Task, student: Model | None, method: Method
+        self,
+        task: Task,
+        student: Model | None,
+        method: Method,
     ) -> Example:
         """Play one episode: the gold walk without a student, else the student's own, labeled."""
         guides: list[_LabeledAgent] = []
@@ -440,7 +453,11 @@ class ExampleMaker:
         success = guided.stopped_at in near_goal(self._dataset, task)
         keep = method == "rbl" and student is not None and success
         return write_example(
-            name, self._source, guided.questions, success, keep_answers=keep
+            name,
+            self._source,
+            guided.questions,
+            success,
+            keep_answers=keep,
         )
 
 

@@ -106,7 +106,9 @@ def observation(
                 side = angle(relative(exit_.heading, facing))
                 steep = detail.slope(exit_.elevation)
                 reachable[exit_.viewpoint] = _joined(
-                    side, steep, f"{exit_.distance:.2f}m"
+                    side,
+                    steep,
+                    f"{exit_.distance:.2f}m",
                 )
             slots["exits"] = str(reachable or None)
         texts.append(write(**slots))
@@ -131,7 +133,8 @@ def _objects_by_name(part: Sector, facing: float, distances: bool) -> dict[str, 
 
 
 def _directions(
-    view: IndoorObservation, sectors: Sequence[Sector]
+    view: IndoorObservation,
+    sectors: Sequence[Sector],
 ) -> Iterator[tuple[str, Sector, list[Neighbor]]]:
     """Yield each direction clockwise from the front: its name, sector and neighbors."""
     count = len(sectors)

@@ -122,7 +122,9 @@ def open_session(path: Path) -> Any:
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(
-        str(path), options, providers=["CPUExecutionProvider"]
+        str(path),
+        options,
+        providers=["CPUExecutionProvider"],
     )
 
 
@@ -194,7 +196,9 @@ class ImitationAgent(Agent):
     async def begin(self, episode: Episode) -> None:
         """Encode the instruction and forget the last walk."""
         self._words = encode(
-            tokenize(episode.instruction), self._network.vocabulary, "instruction"
+            tokenize(episode.instruction),
+            self._network.vocabulary,
+            "instruction",
         )
         self._walk: PartialWalk | None = None
         self._options: list[Option] = []
@@ -203,7 +207,9 @@ class ImitationAgent(Agent):
         self._turns = 0
 
     async def act(
-        self, observation: IndoorObservation, space: ActionSpace
+        self,
+        observation: IndoorObservation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         """Return the next action of the plan; plan again when it is used up."""
         if not self._plan:
@@ -254,7 +260,8 @@ class ImitationAgent(Agent):
                 "imitation reads captions, but this dataset has none; set a perceiver"
             )
         percept = self._toolkit.perceiver.perceive(
-            observation.scene, observation.viewpoint
+            observation.scene,
+            observation.viewpoint,
         )
         vocabulary = self._network.vocabulary
         parts = percept.sectors
@@ -266,7 +273,8 @@ class ImitationAgent(Agent):
             """Return the rows as one array (1, N, W), padded with zeros."""
             width = max(map(len, rows))
             return np.array(
-                [[row + [PAD] * (width - len(row)) for row in rows]], dtype=np.int64
+                [[row + [PAD] * (width - len(row)) for row in rows]],
+                dtype=np.int64,
             )
 
         sides = [
@@ -357,7 +365,9 @@ class PreexploredImitation(ImitationAgent):
         end = places[int(np.argmax(near @ np.exp(scores - scores.max())))]
         metres = sum(graph.distance(*pair) for pair in pairwise([*explored, end]))
         self._toolkit.note(
-            "explored", viewpoints=len(set(explored)), metres=round(metres, 2)
+            "explored",
+            viewpoints=len(set(explored)),
+            metres=round(metres, 2),
         )
         path = graph.shortest_path(observation.viewpoint, end)
         return [*(Action("goto", (place,)) for place in path[1:]), STOP]

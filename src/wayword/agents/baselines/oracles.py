@@ -43,7 +43,9 @@ class PlannedWalk(Agent):
             self._toolkit.note("no_way", cause=str(problem))
 
     async def act(
-        self, observation: Observation, space: ActionSpace
+        self,
+        observation: Observation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         """Return the next action of the plan, and a stop at its end."""
         if not self._plan:
@@ -117,7 +119,9 @@ class Expert(Agent):
             self._replans_left = MOST_REPLANS
 
     async def act(
-        self, observation: Observation, space: ActionSpace
+        self,
+        observation: Observation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         """Return the next action of the plan, from the feedback to the last one."""
         try:

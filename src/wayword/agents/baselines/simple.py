@@ -52,7 +52,9 @@ class RandomAgent(_Baseline):
     Settings: ClassVar[type[RandomSettings]] = RandomSettings
 
     async def act(
-        self, observation: Observation, space: ActionSpace
+        self,
+        observation: Observation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         """Return a random legal action, and a stop after the usual number of moves."""
         if isinstance(observation, StreetObservation):
@@ -82,7 +84,9 @@ class ForwardAgent(_Baseline):
     families: ClassVar[frozenset[str]] = frozenset({"indoor", "street"})
 
     async def act(
-        self, observation: Observation, space: ActionSpace
+        self,
+        observation: Observation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         """Go on straight ahead, with the least turn, and stop after the usual number of
         moves."""

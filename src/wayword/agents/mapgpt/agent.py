@@ -82,7 +82,10 @@ class PlaceMap:
         return f"place {self._numbers.setdefault(viewpoint, len(self._numbers))}"
 
     def arrive(
-        self, viewpoint: str, neighbors: Mapping[str, str], note: str = ""
+        self,
+        viewpoint: str,
+        neighbors: Mapping[str, str],
+        note: str = "",
     ) -> None:
         """Add a place with its neighbors, each with what is seen towards it, and a note."""
         here = self.name(viewpoint)
@@ -91,7 +94,8 @@ class PlaceMap:
         self._here, self._neighbors[viewpoint] = viewpoint, tuple(neighbors)
         for neighbor, words in neighbors.items():
             self._seen.setdefault(
-                neighbor, f"{self.name(neighbor)}, from {here}: {words}"
+                neighbor,
+                f"{self.name(neighbor)}, from {here}: {words}",
             )
 
     def text(self) -> str:
@@ -168,7 +172,9 @@ class MapGPT(PromptAgent):
         self._remembers = True
 
     async def act(
-        self, observation: IndoorObservation, space: ActionSpace
+        self,
+        observation: IndoorObservation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         """Ask the model for one of the numbered actions."""
         actions = self._arrive(observation, space)
@@ -179,7 +185,8 @@ class MapGPT(PromptAgent):
             # At two characters per token, an answer of full length is within the token limit.
             length = 2 * self._budget.answer // len(self._recipe.fields)
             schema = self._recipe.schema_for(
-                options, self._settings.thought_length or length
+                options,
+                self._settings.thought_length or length,
             )
         (reply,) = await self._budget.ask(messages, schema, self._settings.temperature)
         outcome = self._recipe.decision(reply, Legal(options, self._earlier)).outcome
@@ -215,7 +222,9 @@ class MapGPT(PromptAgent):
         return Action("goto", (self._map.name(action.arguments[0]),))
 
     def _arrive(
-        self, view: IndoorObservation, space: ActionSpace
+        self,
+        view: IndoorObservation,
+        space: ActionSpace,
     ) -> dict[Action, Action]:
         """Add the place to the map. Return the legal actions by the names that the model reads."""
         sectors = self._perceiver.perceive(view.scene, view.viewpoint).sectors
@@ -238,7 +247,9 @@ class MapGPT(PromptAgent):
         return {self._named(action): action for action in space.listed}
 
     def _messages(
-        self, view: IndoorObservation, actions: Mapping[Action, Action]
+        self,
+        view: IndoorObservation,
+        actions: Mapping[Action, Action],
     ) -> list[Message]:
         """Return the messages of a turn: system, history, map and options."""
         settings = self._settings

@@ -127,7 +127,9 @@ class NavGPT(PromptAgent):
         self._opening = self._prompts.fill("begin", instruction=self._instruction)
 
     async def act(
-        self, observation: IndoorObservation, space: ActionSpace
+        self,
+        observation: IndoorObservation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         """Describe the viewpoint, ask the model, and read its action."""
         if isinstance(observation, ObjectsObservation):
@@ -168,7 +170,10 @@ class NavGPT(PromptAgent):
         return Decision(Action("stop", (picked,)), answer.thought)
 
     async def _answer_by_id(
-        self, observation: IndoorObservation, percept: Percept, legal: Sequence[str]
+        self,
+        observation: IndoorObservation,
+        percept: Percept,
+        legal: Sequence[str],
     ) -> answers.NamedAnswer | Rejection:
         """Ask with a prompt that contains the history and every direction; exits have IDs."""
         write = partial(self._prompts.fill, "direction")
@@ -182,18 +187,26 @@ class NavGPT(PromptAgent):
         self._answer = reply.text
         any_ending = self._settings.endings == "any"
         answer = answers.read_choice(
-            reply, legal, self._known_viewpoints, any_ending=any_ending
+            reply,
+            legal,
+            self._known_viewpoints,
+            any_ending=any_ending,
         )
         self._known_viewpoints.update(legal, [observation.viewpoint])
         return answer
 
     async def _answer_by_number(
-        self, observation: IndoorObservation, percept: Percept, legal: Sequence[str]
+        self,
+        observation: IndoorObservation,
+        percept: Percept,
+        legal: Sequence[str],
     ) -> answers.NamedAnswer | Rejection:
         """Ask with the next message of the chat; exits have numbers, from 1."""
         chat, exits = self._write_message(observation, percept, legal)
         self._budget.fit(
-            chat.history, chat.length(self._message_text), self._budget.answer
+            chat.history,
+            chat.length(self._message_text),
+            self._budget.answer,
         )
         numbers = [str(number) for number in range(1, len(exits) + 1)]
         gap_text = chat.history.gap_text(self._prompts)
@@ -201,14 +214,21 @@ class NavGPT(PromptAgent):
         # The chat contains the exact answer: any change would end the cached prefix.
         self._answer = reply.text
         answer = answers.read_choice(
-            reply, numbers, (), "number of an exit", "a number of the list"
+            reply,
+            numbers,
+            (),
+            "number of an exit",
+            "a number of the list",
         )
         if isinstance(answer, Rejection) or answer.choice is None:
             return answer
         return replace(answer, choice=exits[int(answer.choice) - 1])
 
     def _write_message(
-        self, view: IndoorObservation, percept: Percept, legal: Collection[str]
+        self,
+        view: IndoorObservation,
+        percept: Percept,
+        legal: Collection[str],
     ) -> tuple[Conversation, list[str]]:
         """Return the message about a viewpoint and its numbered exits."""
         if self._chat is None:
@@ -232,7 +252,10 @@ class NavGPT(PromptAgent):
             frozenset(re.findall(r"\w+", self._instruction.lower())),
         )
         self._message_text = self._prompts.fill(
-            "now_numbered", event=self._event, exits=listed, left=self._steps.left()
+            "now_numbered",
+            event=self._event,
+            exits=listed,
+            left=self._steps.left(),
         )
         return self._chat, [exit_.viewpoint for exit_ in exits]
 
@@ -259,7 +282,9 @@ class NavGPT(PromptAgent):
                     "action": str(number),
                 }
                 self._answer = json.dumps(
-                    answer, ensure_ascii=False, separators=(",", ":")
+                    answer,
+                    ensure_ascii=False,
+                    separators=(",", ":"),
                 )
         elif isinstance(decision, Rejection):
             self._answer = decision.said
@@ -340,7 +365,9 @@ class NavGPT(PromptAgent):
         return [system(principle), message] if principle else [message]
 
     async def _ask(
-        self, messages: list[Message], legal: Collection[str]
+        self,
+        messages: list[Message],
+        legal: Collection[str],
     ) -> answers.Reply:
         """Ask the model, with a schema if decoding is constrained."""
         settings = self._settings
@@ -350,13 +377,18 @@ class NavGPT(PromptAgent):
             by_number = settings.decoding == "numbered"
             length = SHORT_THOUGHT if by_number else 2 * self._budget.answer
             schema = answers.choice_schema(
-                "action", legal, settings.thought_length or length
+                "action",
+                legal,
+                settings.thought_length or length,
             )
         stop = () if schema else ("\nObservation:", "\n\tObservation:")
         return (await self._budget.ask(messages, schema, settings.temperature, stop))[0]
 
     async def _summarize(
-        self, observation: IndoorObservation, percept: Percept, has_moved: bool
+        self,
+        observation: IndoorObservation,
+        percept: Percept,
+        has_moved: bool,
     ) -> str:
         """Return the summary of the viewpoint for the history: recorded, or written by
         the model."""
@@ -377,7 +409,9 @@ class NavGPT(PromptAgent):
         sampling = Sampling(max_tokens=80, stop=("\n",))
         completion = await self._toolkit.model("summary").complete(prompt, sampling)
         reply = answers.replies(
-            completion, sampling, "the token limit of the role 'summary'"
+            completion,
+            sampling,
+            "the token limit of the role 'summary'",
         )[0]
         text = reply.text.strip()
         if reply.cut_off and not text:

@@ -57,7 +57,9 @@ def _dijkstra(open_: Bools, start: Cell) -> tuple[Floats, NDArray[np.int32]]:
     start_index = start[0] * open_.shape[1] + start[1]
     graph = grid_graph(usable, 1.0)
     lengths, predecessors = dijkstra(
-        graph, indices=start_index, return_predecessors=True
+        graph,
+        indices=start_index,
+        return_predecessors=True,
     )
     return lengths.reshape(open_.shape), predecessors.reshape(open_.shape)
 
@@ -106,7 +108,11 @@ class Costmap:
     """
 
     def __init__(
-        self, x: float, y: float, radius: float = 0.18, half: float = 16.0
+        self,
+        x: float,
+        y: float,
+        radius: float = 0.18,
+        half: float = 16.0,
     ) -> None:
         self.radius = radius
         self._cells = 2 * math.ceil(half / CELL) + 1
@@ -166,7 +172,8 @@ class Costmap:
             window = (
                 slice(max(0, rows.min() - reach), min(last, rows.max() + reach + 1)),
                 slice(
-                    max(0, columns.min() - reach), min(last, columns.max() + reach + 1)
+                    max(0, columns.min() - reach),
+                    min(last, columns.max() + reach + 1),
                 ),
             )
             cells = np.asarray(distance_transform_edt(~self._obstacles[window]))
@@ -233,7 +240,9 @@ class Costmap:
         self._free_floor(view)
 
     def reachable(
-        self, x: float, y: float
+        self,
+        x: float,
+        y: float,
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], Floats]:
         """Return the cells (N, 2) that a body can reach from a place, their centers' x and y, and
         the route lengths, each (N,) in metres."""
@@ -258,7 +267,8 @@ class Costmap:
         metres = np.minimum(view.depth.metres()[looks_down], view.depth.reach)
         metres[~view.depth.measured()[looks_down]] = 0.0  # such a ray frees no floor
         low_start = np.broadcast_to(
-            (view.eye - SKIM_HEIGHT) / np.sin(tilt), metres.shape
+            (view.eye - SKIM_HEIGHT) / np.sin(tilt),
+            metres.shape,
         ).copy()
         low_end = np.minimum(metres, view.eye / np.sin(tilt))
         # If the steepest ray meets the floor, nothing stands between that point and the body.

@@ -96,7 +96,9 @@ class FrontierAgent(Searcher):
         nearest_first = np.argsort(metres, kind="stable")
         options: list[Frontier] = []
         for group in frontiers(
-            self.costmap.free, self.costmap.explored, self.settings.least
+            self.costmap.free,
+            self.costmap.explored,
+            self.settings.least,
         ):
             # Cells near a full turn that are still unknown cannot be seen.
             cells = [
@@ -138,7 +140,8 @@ class WanderAgent(Searcher):
         """Return a point in a random direction."""
         heading = absolute(self.toolkit.rng.uniform(0.0, 360.0))
         return NextPoint(
-            self.point_towards(heading), f"Any direction: {heading:.0f} degrees."
+            self.point_towards(heading),
+            f"Any direction: {heading:.0f} degrees.",
         )
 
 

@@ -194,7 +194,10 @@ class FrontierLLM(FrontierAgent):
             else:
                 answer = picked
             self.toolkit.note(
-                ASKED, valid=rejection is None, answer=answer, listed=lines
+                ASKED,
+                valid=rejection is None,
+                answer=answer,
+                listed=lines,
             )
         index = 0 if rejection else numbers.index(answer)
         self._visits[f"- {near[index]}"] = None
@@ -202,14 +205,18 @@ class FrontierLLM(FrontierAgent):
         return NextPoint(listed[index].point, thought, rejection)
 
     async def _ask(
-        self, text: str, numbers: Sequence[str], metres: Sequence[float]
+        self,
+        text: str,
+        numbers: Sequence[str],
+        metres: Sequence[float],
     ) -> str | Rejection:
         """Return the model's score of each frontier, less the price of its distance."""
         settings = self.settings
         model = self.toolkit.model()
         if settings.decoding == "choose":
             ranked = await model.choose(
-                f"{text}\nAnswer:", [f" {number}" for number in numbers]
+                f"{text}\nAnswer:",
+                [f" {number}" for number in numbers],
             )
             scores = np.array(ranked.logprobs) - settings.distance_cost * np.array(
                 metres

@@ -56,7 +56,8 @@ def quarter_captions(detector: Perceiver, views: Sequence[View]) -> dict[str, st
     for view in views:
         for detection in detector.detect(view):
             side_angle = relative(
-                absolute(view.heading + detection.bearing), views[0].heading
+                absolute(view.heading + detection.bearing),
+                views[0].heading,
             )
             side = min(
                 QUARTERS, key=lambda name: abs(relative(side_angle, QUARTERS[name]))
@@ -92,7 +93,9 @@ class ListingSettings(SearchSettings):
     def detectors(self) -> tuple[Perceiver, ...]:
         """Return the detectors of target and scene."""
         scene = detector_called(
-            self.scene, self.detector_seed + 1, **self.scene_quality
+            self.scene,
+            self.detector_seed + 1,
+            **self.scene_quality,
         )
         return (*super().detectors(), scene)
 
@@ -115,7 +118,9 @@ class ListingSearcher(Searcher):
         """Return one of ``names`` (at least one), or the rejected answer."""
 
     async def act(
-        self, observation: View | TwoPhaseObservation, space: ActionSpace
+        self,
+        observation: View | TwoPhaseObservation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         """Answer the two-phase questions from the listed objects; search elsewhere."""
         if not isinstance(observation, TwoPhaseObservation):
@@ -159,12 +164,16 @@ class ListingSearcher(Searcher):
         return picked
 
     def random_direction(
-        self, thought: str, instead_of: Rejection | None = None
+        self,
+        thought: str,
+        instead_of: Rejection | None = None,
     ) -> NextPoint:
         """Return a point in a random direction, with the reason."""
         heading = absolute(self.toolkit.rng.uniform(0.0, 360.0))
         return NextPoint(
-            self.point_towards(heading), f"{thought} Any direction.", instead_of
+            self.point_towards(heading),
+            f"{thought} Any direction.",
+            instead_of,
         )
 
 
@@ -204,7 +213,9 @@ class LGXSettings(ListingSettings):
     def __post_init__(self) -> None:
         if self.resolution == 0:
             object.__setattr__(
-                self, "resolution", 90.0 if self.prompt == "captions" else 30.0
+                self,
+                "resolution",
+                90.0 if self.prompt == "captions" else 30.0,
             )
         super().__post_init__()
 

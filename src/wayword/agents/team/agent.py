@@ -62,7 +62,8 @@ class Team(Agent):
         """Take goals and world. Raises ``UsageError`` for a task without goals in a
         house."""
         if not isinstance(reference, HouseholdReference) or not isinstance(
-            world, HouseholdWorld
+            world,
+            HouseholdWorld,
         ):
             raise UsageError(f"episode {reference.episode_id} has no goals in a house")
         self._reference = reference
@@ -73,7 +74,9 @@ class Team(Agent):
         self._episode = episode
 
     async def act(
-        self, observation: HouseholdObservation, space: ActionSpace
+        self,
+        observation: HouseholdObservation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         """Act in the role that the episode gives. Raises ``UsageError`` for an unknown
         role."""

@@ -77,7 +77,8 @@ class SentenceForm:
         pattern = re.escape(self._template).replace(r"\[", "(?:").replace(r"\]", ")?")
         for name, pattern_text in patterns.items():
             pattern = pattern.replace(
-                re.escape(f"{{{name}}}"), f"(?P<{name}>{pattern_text})"
+                re.escape(f"{{{name}}}"),
+                f"(?P<{name}>{pattern_text})",
             )
         self._pattern = re.compile(pattern)
 
@@ -189,7 +190,8 @@ def message_to(name: str, text: str) -> str | None:
 
 
 class Location(
-    Sentence, form="I see {object}[ {preposition:on|in} {place}][ in the {room:.+}]"
+    Sentence,
+    form="I see {object}[ {preposition:on|in} {place}][ in the {room:.+}]",
 ):
     """The place of an object and the room it was seen from. ``preposition`` and ``place`` are empty
     for furniture and for objects on the floor."""

@@ -106,7 +106,10 @@ class Knowledge:
         self.holders |= {held.name: self.actor for held in observation.holding}
 
     def look_around(
-        self, room: str, names: Iterable[str], closable: Iterable[str] = ()
+        self,
+        room: str,
+        names: Iterable[str],
+        closable: Iterable[str] = (),
     ) -> None:
         """Add objects seen in a room, by name; ``closable`` are those that open and close."""
         self.viewed_rooms.add(room)
@@ -120,7 +123,10 @@ class Knowledge:
                 self._seen_entry(name, room).room = room
 
     def look_into(
-        self, receptacle: str, details: Mapping[str, Json], room: str
+        self,
+        receptacle: str,
+        details: Mapping[str, Json],
+        room: str,
     ) -> None:
         """Take in the contents of a receptacle: what is missing there is forgotten."""
         self.looked_into.add(receptacle)
@@ -128,7 +134,8 @@ class Knowledge:
         contents = list(details.get("contents", ()))
         for name in contents:
             entry = self._seen_entry(
-                name, location.room if location and location.room else room
+                name,
+                location.room if location and location.room else room,
             )
             entry.preposition = str(details.get("preposition", "in"))
             entry.place = receptacle
@@ -215,7 +222,8 @@ class WantStatus:
             )
         for name, place in knowledge.placed.items():
             self.assign(
-                name, [n for n in self.serving(name) if self.targets[n] == place]
+                name,
+                [n for n in self.serving(name) if self.targets[n] == place],
             )
         for name in (*knowledge.claims, *knowledge.holders):
             if name not in self.want_of and name not in knowledge.placed:
@@ -308,7 +316,9 @@ class Partner:
             brief.toolkit.note("goals_not_read", kinds=sorted(unread_kinds))
 
     def act(
-        self, observation: HouseholdObservation, space: ActionSpace
+        self,
+        observation: HouseholdObservation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         """Return the next action: talk first, then bring, then search."""
         self._room = observation.room
@@ -374,7 +384,9 @@ class Partner:
         elif verb == "go_explore":
             sighted = [name for name in details["seen"] if name not in self._actors]
             knowledge.look_around(
-                words[0], sighted, details["closed"] + details["opened"]
+                words[0],
+                sighted,
+                details["closed"] + details["opened"],
             )
         elif verb == "go_check":
             knowledge.look_into(words[0], details, self._room)
@@ -383,7 +395,9 @@ class Partner:
             self._blocked.clear()
         elif verb in ("go_put", "put"):
             put = messages.Placed(
-                details["object"], details["preposition"], details["receptacle"]
+                details["object"],
+                details["preposition"],
+                details["receptacle"],
             )
             knowledge.hear(self.actor, [put])
             self._say(put)
@@ -418,7 +432,8 @@ class Partner:
             if at is not None and at.firsthand and name not in self._announced:
                 self._announced.add(name)
                 self._say(
-                    messages.Location(name, at.preposition, at.place, at.room), urgent
+                    messages.Location(name, at.preposition, at.place, at.room),
+                    urgent,
                 )
 
         for place in dict.fromkeys(filter(None, status.targets)):
@@ -431,13 +446,17 @@ class Partner:
                 knowledge.claims[name] = self.actor
                 status.assign(name, status.serving(name))
                 self._say(
-                    messages.FetchClaim(name, status.destination(name)), urgent=True
+                    messages.FetchClaim(name, status.destination(name)),
+                    urgent=True,
                 )
             else:
                 announce(name, urgent=True)
 
     def _next_action(
-        self, status: WantStatus, holding: list[str], space: ActionSpace
+        self,
+        status: WantStatus,
+        holding: list[str],
+        space: ActionSpace,
     ) -> Action:
         """Return the next action of fetching, bringing or searching; None if nothing is
         left."""

@@ -40,7 +40,9 @@ class Commander:
         self._door_rooms: dict[str, str] = {}
 
     def act(
-        self, observation: HouseholdObservation, space: ActionSpace
+        self,
+        observation: HouseholdObservation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         """Send the next sentence once the last one was answered; turn on the spot until then."""
         texts = [m.text for m in observation.messages if m.sender == self._follower]
@@ -84,7 +86,8 @@ class Commander:
                 }
                 objects = {self._index(i) for i in (order.object, order.other) if i}
                 holder = next(
-                    (name for name, held in hands.items() if objects & set(held)), None
+                    (name for name, held in hands.items() if objects & set(held)),
+                    None,
                 )
                 next_follower = self._followers[
                     (number + attempt) % len(self._followers)
@@ -98,12 +101,14 @@ class Commander:
         yield messages.AllDone()
 
     def _fails(
-        self, command: messages.Command
+        self,
+        command: messages.Command,
     ) -> Generator[messages.Utterance, messages.Utterance, bool]:
         """Give a command and answer questions about it. Return True if it failed."""
         message: messages.Utterance = command
         while not isinstance(
-            heard := (yield message), messages.Done | messages.Trouble
+            heard := (yield message),
+            messages.Done | messages.Trouble,
         ):
             message = command
             if isinstance(heard, messages.WhereQuestion):
@@ -151,7 +156,12 @@ class Commander:
         where, room = self._locate(i)
         _, to_room = self._locate(place)
         yield messages.Command(
-            "bring", self._name(i), where, room, self._name(place), to_room
+            "bring",
+            self._name(i),
+            where,
+            room,
+            self._name(place),
+            to_room,
         )
 
     def _slice(self, i: str, knife: str) -> Iterator[messages.Command]:
@@ -252,7 +262,9 @@ class Follower:
         self._can_turn = True
 
     def act(
-        self, observation: HouseholdObservation, space: ActionSpace
+        self,
+        observation: HouseholdObservation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         """Return the next action. Raises ``UsageError`` for a body with only single steps."""
         has_started = self._has_started
@@ -289,7 +301,8 @@ class Follower:
         while self._may_talk:
             if self._unread:
                 yield Action(
-                    "chat", (messages.not_understood("follower", self._unread.pop(0)),)
+                    "chat",
+                    (messages.not_understood("follower", self._unread.pop(0)),),
                 )
                 continue
             heard = None
@@ -338,7 +351,9 @@ class Follower:
                     answer = yield from self._answer()
                     if answer is not None:
                         trouble = yield from self._search(
-                            name, answer.place, answer.room
+                            name,
+                            answer.place,
+                            answer.room,
                         )
                 if self._has_located(name):
                     trouble = ""

@@ -164,7 +164,8 @@ def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
         *WORDS
     }:
         return reply.reject(
-            "several_actions", "the answer lists all actions; give only the next"
+            "several_actions",
+            "the answer lists all actions; give only the next",
         )
     words: list[str] = []
     for stated, word in numbers:
@@ -294,7 +295,11 @@ class Velma(Agent):
         if settings.decoding != "reasoned":
             answer = answer or tokens
         self._budget = PromptBudget(
-            toolkit, settings.context, answer, tokens, default_context=8192
+            toolkit,
+            settings.context,
+            answer,
+            tokens,
+            default_context=8192,
         )
         # SmolLM2: 2.6 for the walk, 3 and more over all
         self._budget.characters_per_token = 2.2
@@ -302,7 +307,9 @@ class Velma(Agent):
         self._sentences = street.Sentences(
             junction=self._prompts.fill("junction", ways="{ways}"),
             landmark=self._prompts.fill(
-                "landmark", landmark="{landmark}", direction="{direction}"
+                "landmark",
+                landmark="{landmark}",
+                direction="{direction}",
             ),
             flow_with=self._prompts["flow_with"],
             flow_against=self._prompts["flow_against"],
@@ -346,7 +353,9 @@ class Velma(Agent):
         self._fit(WALK_RESERVE)
 
     async def act(
-        self, observation: StreetObservation, space: ActionSpace
+        self,
+        observation: StreetObservation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         """Append the view to the walk and ask for the next action."""
         self._append_view(observation)
@@ -368,7 +377,10 @@ class Velma(Agent):
         return self._decide(words)
 
     async def recall(
-        self, view: StreetObservation, space: ActionSpace, decided: object
+        self,
+        view: StreetObservation,
+        space: ActionSpace,
+        decided: object,
     ) -> None:
         """Take in a recorded step, so that the walk continues as it was."""
         self._append_view(view)
@@ -414,7 +426,10 @@ class Velma(Agent):
         return street.action_number(self._number)
 
     def _lines(
-        self, view: StreetObservation, landmarks: Sequence[str], faced: bool
+        self,
+        view: StreetObservation,
+        landmarks: Sequence[str],
+        faced: bool,
     ) -> list[str]:
         """Return the lines of an observation. ``faced``: the start needs no turn."""
         flow = None
@@ -432,7 +447,9 @@ class Velma(Agent):
         return describe(view.exits, view.changed, sightings, flow, self._sentences)
 
     def _sightings(
-        self, view: StreetObservation, landmarks: Sequence[str]
+        self,
+        view: StreetObservation,
+        landmarks: Sequence[str],
     ) -> list[tuple[str, int]]:
         """Return the landmarks in view with their directions; none without a scorer."""
         if self._scorer is None or not landmarks:
@@ -442,7 +459,9 @@ class Velma(Agent):
         if np.isnan(scores).all() and not self._noted_no_scores:
             self._noted_no_scores = True
             self._toolkit.note(
-                "no_landmark_scores", panorama=view.panorama, heading=view.heading
+                "no_landmark_scores",
+                panorama=view.panorama,
+                heading=view.heading,
             )
         return [
             (landmarks[row], side) for row, side in visible(scores, self._settings.tau)
@@ -496,11 +515,13 @@ class Velma(Agent):
             cached = self._toolkit.shared.once(_LANDMARKS, None, dict)
             if episode.id not in cached:
                 prompt = self._prompts.fill(
-                    "landmarks", instruction=quote_safe(episode.instruction)
+                    "landmarks",
+                    instruction=quote_safe(episode.instruction),
                 )
                 sampling = Sampling(max_tokens=256, stop=("\n\n",))
                 answer = await self._toolkit.model("landmarks").complete(
-                    prompt, sampling
+                    prompt,
+                    sampling,
                 )
                 limit = "the token limit of the role 'landmarks'"
                 cached[episode.id] = read_landmarks(replies(answer, sampling, limit)[0])
@@ -556,7 +577,10 @@ class Velma(Agent):
             del self._examples[0]
         if dropped := drawn - (left := len(self._examples)):
             self._toolkit.note(
-                EXAMPLES_DROPPED, count=dropped, left=left, context=budget.context
+                EXAMPLES_DROPPED,
+                count=dropped,
+                left=left,
+                context=budget.context,
             )
 
 
@@ -582,7 +606,9 @@ class RouteFollower(Velma):
         return self._progress.followed
 
     async def act(
-        self, observation: StreetObservation, space: ActionSpace
+        self,
+        observation: StreetObservation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         """Return the next action for the clause at hand."""
         self._append_view(observation)
@@ -596,10 +622,13 @@ class RouteFollower(Velma):
             # Append the leg's counts, ask if it is done here, and append the answer.
             self._walk += self._prompts.fill("since", **progress.slots())
             self.answers = clauses.done_answers(
-                progress.followed, len(progress.legs), STOP
+                progress.followed,
+                len(progress.legs),
+                STOP,
             )
             margin, self._refused = await clauses.ask_yes(
-                self._toolkit.model(), self.prompt
+                self._toolkit.model(),
+                self.prompt,
             )
             progress.leg_done = done = margin > 0
             self._walk += f" {clauses.YES if done else clauses.NO}\n"
@@ -608,14 +637,17 @@ class RouteFollower(Velma):
             if not (done and progress.is_last):
                 self._walk += super()._cue()
         clauses.note_followed(
-            self._toolkit.note, progress.followed, range(1, progress.followed + done)
+            self._toolkit.note,
+            progress.followed,
+            range(1, progress.followed + done),
         )
         if done and progress.is_last:
             return Decision(STOP)
         if done or progress.at_junction:
             decision = await self._choose()
             return replace(
-                decision, fallback_for=decision.fallback_for or self._refused
+                decision,
+                fallback_for=decision.fallback_for or self._refused,
             )
         return Decision(FALLBACK, fallback_for=self._refused)
 
@@ -633,7 +665,9 @@ class RouteFollower(Velma):
         return self._prompts.fill("clauses", clauses="\n".join(lines)) + "\n"
 
     def _sightings(
-        self, view: StreetObservation, landmarks: Sequence[str]
+        self,
+        view: StreetObservation,
+        landmarks: Sequence[str],
     ) -> list[tuple[str, int]]:
         sightings = super()._sightings(view, landmarks)
         light_ahead = any(

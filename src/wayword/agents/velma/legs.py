@@ -42,10 +42,12 @@ _CROSSING_IMPLIED = re.compile(
     re.I,
 )
 _STREET_CROSSED = re.compile(
-    r"\bcross(?:ing)? (?:over )?(?:the |a )?(?:street|road|avenue)\b", re.I
+    r"\bcross(?:ing)? (?:over )?(?:the |a )?(?:street|road|avenue)\b",
+    re.I,
 )
 _PASSING = re.compile(
-    r"\b(?:through|past|pass|passing|passed|cross|crossing|beyond)\s*$", re.I
+    r"\b(?:through|past|pass|passing|passed|cross|crossing|beyond)\s*$",
+    re.I,
 )
 _REACHING = re.compile(r"\b(?:at|to|reach|until)\s*$", re.I)
 _TURN = re.compile(
@@ -137,7 +139,11 @@ def count_crossings(text: str) -> tuple[int, bool] | None:
     mentions: dict[int, tuple[int, _Mention]] = {}
 
     def add(
-        match: re.Match[str], article: str, again: str, ordinal: str, count: str = ""
+        match: re.Match[str],
+        article: str,
+        again: str,
+        ordinal: str,
+        count: str = "",
     ) -> None:
         before = text[max(0, match.start() - 14) : match.start()].rstrip()
         how = bool(_PASSING.search(before)), bool(_REACHING.search(before))
@@ -195,10 +201,10 @@ _STOP_PLACES = (
     ("half", r"\b(?:half|halfway|half-way|mid|mid-?block|1/2)\b|middle of the block"),
     ("in it", r"(?:middle|center) of (?:the|this|that) (?:intersection|street)"
               r"|in the (?:intersection|middle|center)"
-              r"|stop (?:in|at) the (?:\w+ )?(?:intersection|light|corner)"),
+              r"|stop (?:in|at) the (?:\w+ )?(?:intersection|light|corner)",),
     ("near the end", r"end of (?:the|this) (?:block|street|road)|almost|short of|"
                      r"before (?:you reach )?the (?:next |following )?"
-                     r"(?:light|intersection|corner)"),
+                     r"(?:light|intersection|corner)",),
     ("before", r"\b(?:before|reaching|nearly|close to)\b"),
     ("soon", r"\b(?:just|right|immediately|soon|shortly|slightly) (?:past|after|beyond)\b"),
     ("past", r"\b(?:past|after|pass|passing)\b"),
@@ -235,7 +241,8 @@ def stop_place(text: str) -> str:
     """Return the place where a leg stops: ``half``, ``near the end``; "" if it does not say."""
     words = text.lower()
     return next(
-        (name for name, pattern in _STOP_PLACES if re.search(pattern, words)), ""
+        (name for name, pattern in _STOP_PLACES if re.search(pattern, words)),
+        "",
     )
 
 
@@ -325,7 +332,11 @@ class RouteProgress:
         return self.followed == len(self.legs)
 
     def see(
-        self, exits: int, *, light_ahead: bool, landmarks: Sequence[tuple[str, str]]
+        self,
+        exits: int,
+        *,
+        light_ahead: bool,
+        landmarks: Sequence[tuple[str, str]],
     ) -> None:
         """Count a new place by its exits, 0 after a turn; ``landmarks`` are next to it."""
         self.at_junction = exits > 2

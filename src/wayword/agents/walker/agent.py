@@ -122,7 +122,9 @@ class Walker(Agent):
         clauses.note_clauses(self._toolkit.note, self.clauses)
 
     async def act(
-        self, observation: IndoorObservation, space: ActionSpace
+        self,
+        observation: IndoorObservation,
+        space: ActionSpace,
     ) -> Decision | Rejection:
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         arrived = False
@@ -134,7 +136,9 @@ class Walker(Agent):
                 self.followed = self.followed + 1
                 self._steps = 0
         clauses.note_followed(
-            self._toolkit.note, self.followed, range(1, self.followed + arrived)
+            self._toolkit.note,
+            self.followed,
+            range(1, self.followed + arrived),
         )
         if arrived or not observation.neighbors:
             return Decision(STOP, fallback_for=self._refused)
@@ -165,7 +169,8 @@ class Walker(Agent):
         distances = [(distance, name) for name, _, distance in _sighted(percept)]
         objects, shared = self._objects_nearby(distances)
         words = self._shorten(
-            content_words(percept.summary, self._skipped), self._settings.here
+            content_words(percept.summary, self._skipped),
+            self._settings.here,
         )
         place = self._overlap_sign("place", [percept.summary.partition(",")[0]])
         steps = _STEP_COUNTS[min(self._steps, len(_STEP_COUNTS) - 1)]
@@ -203,7 +208,8 @@ class Walker(Agent):
         yes_margins: dict[Action, float] = {}
 
         def position(
-            heading: float, distance: float
+            heading: float,
+            distance: float,
         ) -> Point:  # metres to the east and north
             east, north = unit(heading)
             return distance * east, distance * north
@@ -230,7 +236,8 @@ class Walker(Agent):
             elif neighbor.viewpoint in self._visited:
                 signs.append("seen")
             words = self._shorten(
-                content_words(caption, self._skipped), self._settings.words
+                content_words(caption, self._skipped),
+                self._settings.words,
             )
             slots = {
                 "view": joined(*objects, words, gap="; "),
@@ -248,7 +255,8 @@ class Walker(Agent):
         return best
 
     def _objects_nearby(
-        self, objects: Sequence[tuple[float, str]]
+        self,
+        objects: Sequence[tuple[float, str]],
     ) -> tuple[list[str], list[str]]:
         """Return the objects (metres, name) at and by a place, and signs that match the clause."""
         texts = []
@@ -291,7 +299,8 @@ class Walker(Agent):
     @property
     def _goal_words(self) -> frozenset[str]:
         return _goal_words_of(
-            self.clauses[self.followed - 1].text, self._unspecific_words
+            self.clauses[self.followed - 1].text,
+            self._unspecific_words,
         )
 
 

@@ -106,6 +106,7 @@ class FloorPlan:
     @property
     def cut_off(self) -> list[int]:
         """Indices of rooms that cannot be reached from room 0."""
+        # Doors join rooms in both directions; repeated until nothing changes.
         reached = {0}
         for _ in self.rooms:  # no path through the house has more steps
             for door in self.doors:
@@ -131,6 +132,7 @@ def draw_wing(rng: random.Random, count: int) -> FloorPlan:
     names = set(BASE)
     weights = dict(EXTRA_WEIGHTS)
     while len(names) < count - 1:
+        # Without replacement: a house has one room of a type.
         (name,) = rng.choices(list(weights), weights=list(weights.values()))
         del weights[name]
         names.add(name)
@@ -139,12 +141,14 @@ def draw_wing(rng: random.Random, count: int) -> FloorPlan:
     # Doors between rooms. Those that lead from a room with a hall door may replace a hall door.
     doors: list[PlanDoor] = []
     joined_rooms: set[int] = set()
+    # Every pair of rooms, in a fixed order of draws.
     for i, j in combinations(range(len(rooms)), 2):
         pair = ", ".join(sorted((rooms[i].name, rooms[j].name)))
         chance = DOOR_CHANCES.get(pair, 0.0)
         if chance <= 0:
             continue
         door = _door_between(rng, rooms, i, j)
+        # Drawn only if a door fits, so that chances are those of the table.
         if door and rng.random() < chance:
             doors.append(door)
             for room_number in door.rooms:
@@ -153,6 +157,7 @@ def draw_wing(rng: random.Random, count: int) -> FloorPlan:
 
     # Doors to the hallway, room 0.
     for j, room in enumerate(rooms[1:], start=1):
+        # Half of these rooms keep their hall door as well.
         if room.name in NO_HALL_DOOR and j in joined_rooms and rng.random() < 0.5:
             continue
         if room.name in OUTER_ROOMS:
@@ -165,9 +170,11 @@ def draw_wing(rng: random.Random, count: int) -> FloorPlan:
 
 def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
     """Place the hallway, a row of rooms on each side, and sometimes the living room at its end."""
+    # Rooms behind others leave the ring: they have no door to the hallway.
     inner_rooms = {OUTER_ROOMS[name]: name for name in names if name in OUTER_ROOMS}
     end_room = ""
     if rng.random() < 0.5:
+        # The living room, which is large, closes half of the hallways.
         end_room = "living room"
     row_names = [name for name in names if name not in OUTER_ROOMS and name != end_room]
     widths = {name: rng.uniform(*ROOM_TYPES[name].width) for name in row_names}
@@ -184,6 +191,7 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
             if len({"bathroom", "main bedroom"} & set(north_row)) == 1:
                 cost += 4.0  # a penalty of as many metres of difference
             options.append((cost, shift, cut, (north_row, south_row)))
+    # One of the four best, so that houses differ.
     rows = rng.choice(sorted(options)[:4])[3]
 
     # The hallway is as long as the longer row; the shorter one is stretched, by 30% at most.
@@ -193,6 +201,7 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
     rooms = [PlanRoom(HALLWAY, 0.0, 0.0, length, hall_width)]
     for row, total, side in zip(rows, lengths, (1, -1), strict=True):
         scale = min(length / total, 1.3)
+        # A short row ends before the hallway does.
         edges = [0.0]
         for name in row:
             edges.append(min(length, round(edges[-1] + widths[name] * scale, 2)))
@@ -202,6 +211,7 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
             near_y = hall_width if side > 0 else 0.0
             rooms_outward = [name]
             if name in inner_rooms:
+                # A room behind another is as wide as it.
                 rooms_outward.append(inner_rooms[name])
             for room in rooms_outward:
                 far_y = round(near_y + side * rng.uniform(*ROOM_TYPES[room].depth), 2)
@@ -210,6 +220,7 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
                 near_y = far_y
 
     # A room across the end of the hallway reaches 1.0 to 2.2 m beyond it on both sides.
+    # Within this range it has wall for a door to the rooms next to it.
     if end_room:
         below = rng.uniform(1.0, 2.2)
         above = hall_width + rng.uniform(1.0, 2.2)
@@ -226,7 +237,10 @@ def _row_length(row: list[str], widths: Mapping[str, float]) -> float:
 
 
 def _door_between(
-    rng: random.Random, rooms: list[PlanRoom], i: int, j: int
+    rng: random.Random,
+    rooms: list[PlanRoom],
+    i: int,
+    j: int,
 ) -> PlanDoor | None:
     """Return a door at a random position on the shared wall, or None if the wall is too short."""
     a = rooms[i]
@@ -239,6 +253,7 @@ def _door_between(
     play = 0.0 if at_hallway else 0.3
     for vertical, line, low, high in shared_walls(a, b):
         width = DOOR
+        # An opening needs a metre of wall next to it.
         if both_wide and high - low > OPENING + 1.0:
             width = OPENING
         margin = width / 2 + CORNER
@@ -252,9 +267,11 @@ def _door_between(
 
 
 def shared_walls(
-    a: PlanRoom, b: PlanRoom
+    a: PlanRoom,
+    b: PlanRoom,
 ) -> Iterator[tuple[bool, float, float, float]]:
     """Yield walls that two rooms share: (vertical, line, low, high)."""
+    # Rooms that overlap share no wall.
     # Walls from north to south, then those from west to east.
     low = max(a.y0, b.y0)
     high = min(a.y1, b.y1)
@@ -270,6 +287,7 @@ def shared_walls(
 
 def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
     """Apply a random symmetry of the square (one of eight) and shift the plan to the origin."""
+    # Each of the eight symmetries is equally likely.
     swap = rng.random() < 0.5
     x_sign = -1 if rng.random() < 0.5 else 1
     y_sign = -1 if rng.random() < 0.5 else 1

@@ -20,7 +20,9 @@ _FACED = 45.0  # degrees between a heading and a target up to which an actor fac
 
 
 def behavior(
-    evidence: EpisodeFacts, targets: Points, unseen: Sequence[Sought] = ()
+    evidence: EpisodeFacts,
+    targets: Points,
+    unseen: Sequence[Sought] = (),
 ) -> list[Fact]:
     """Return facts on all actors, the best explanation first: who never faced any of the
     ``targets`` (points in metres), rooms that were never left, failures, walks, silence."""

@@ -214,7 +214,9 @@ def _step_past_goal(
 
 
 def _order_not_sent(
-    written: Written, steps: Sequence[Written], task: Task | None
+    written: Written,
+    steps: Sequence[Written],
+    task: Task | None,
 ) -> int | None:
     """Return the last step of the one actor whose instruction names an unmet goal's objects, if no
     message of it names any; None if it sent one, or if all actors knew."""
@@ -328,7 +330,9 @@ def _find_wrong_pick(steps: Sequence[Written], instruction: str) -> int | None:
 
 
 def _poses(
-    written: Written, actor: str, steps: Sequence[Written]
+    written: Written,
+    actor: str,
+    steps: Sequence[Written],
 ) -> list[dict[str, Any]]:
     """Return the poses of an actor: its start, then after each of its steps."""
     mine = (step for step in steps if step.get("actor") == actor)
@@ -349,7 +353,9 @@ def _find_loop(written: Written, steps: Sequence[Written]) -> int | None:
         ]
         done: dict[tuple[str, ...], list[int]] = {}
         for pose, (number, step) in zip(
-            _poses(written, actor, steps), mine, strict=False
+            _poses(written, actor, steps),
+            mine,
+            strict=False,
         ):
             decision = step.get("decision", {})
             if not pose or "action" not in decision:

@@ -70,7 +70,11 @@ def _order_not_sent(evidence: EpisodeFacts, step: int) -> Explanation:
     others = join_words([name for name in trajectory.start if name != actor])
     goal, about = evidence.unmet[0]
     end = Fact(
-        "order_not_sent", actor=actor, end=evidence.end(actor), goal=goal, others=others
+        "order_not_sent",
+        actor=actor,
+        end=evidence.end(actor),
+        goal=goal,
+        others=others,
     )
     seen = first_views(trajectory)
     more = []
@@ -235,7 +239,11 @@ def _never_in_view(evidence: EpisodeFacts) -> Explanation:
         if met := total - len(evidence.unmet):
             counted = {"met": met, "total": total}
         end = Fact(
-            "no_goal_in_view", objects=len(objects), facts=facts, **counted, **shared
+            "no_goal_in_view",
+            objects=len(objects),
+            facts=facts,
+            **counted,
+            **shared,
         )
         return Explanation(end)
     room = about.room

@@ -38,7 +38,11 @@ def explain(evidence: EpisodeFacts, targets: frozenset[str]) -> Explanation | No
     missed = [str(shown.get("kind")).replace("_", " ")]
     if alarm := evidence.causes.get("false_alarm", 0):
         unreported = Fact(
-            "unreported", target=target, views=in_view, seen=seen, near=near
+            "unreported",
+            target=target,
+            views=in_view,
+            seen=seen,
+            near=near,
         )
         more = []
         if "detector_missed" in evidence.causes:

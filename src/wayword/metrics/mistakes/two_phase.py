@@ -23,7 +23,9 @@ def explain(evidence: EpisodeFacts, room: str) -> Explanation:
             chosen = f"the {action.arguments[0]}"
     held = as_mapping(final.observation)
     objects_of: Mapping[str, tuple[str, ...]] = getattr(
-        evidence.dataset, "room_objects", {}
+        evidence.dataset,
+        "room_objects",
+        {},
     )
     leads = objects_of.get(room, ())
     if held.get("phase") == 1:

@@ -143,7 +143,10 @@ class BilledRequest(NamedTuple):
 
 
 def _requests(
-    row: LedgerRow, seconds: float, tokens: int = 0, dollars: float = 0.0
+    row: LedgerRow,
+    seconds: float,
+    tokens: int = 0,
+    dollars: float = 0.0,
 ) -> tuple[BilledRequest, BilledRequest]:
     """A request in tokens, and in dollars."""
     return (
@@ -153,7 +156,8 @@ def _requests(
 
 
 def expected_costs(
-    lost: Sequence[BilledRequest], finished: Sequence[BilledRequest]
+    lost: Sequence[BilledRequest],
+    finished: Sequence[BilledRequest],
 ) -> list[float]:
     """Return the probable costs of lost requests, by the finished ones of their kind.
 
@@ -197,7 +201,8 @@ def expected_costs(
 
 
 def _costs_of_kind(
-    lost: Sequence[BilledRequest], finished: Sequence[BilledRequest]
+    lost: Sequence[BilledRequest],
+    finished: Sequence[BilledRequest],
 ) -> list[float]:
     """Expected costs of lost requests of one kind, without a margin."""
     # After an error of the server: the mean.
@@ -265,7 +270,9 @@ class _Trend:
 
 
 def _cost_cut_off(
-    cut_off: Sequence[BilledRequest], finished: Sequence[BilledRequest], trend: _Trend
+    cut_off: Sequence[BilledRequest],
+    finished: Sequence[BilledRequest],
+    trend: _Trend,
 ) -> Callable[[BilledRequest], float]:
     """Return a function that estimates the cost of a request whose answer was cut off.
 

@@ -52,7 +52,8 @@ class Limiter:
             while True:
                 now = self._clock()
                 self._level = min(
-                    self._burst, self._level + (now - self._filled_at) * self._rate
+                    self._burst,
+                    self._level + (now - self._filled_at) * self._rate,
                 )
                 self._filled_at = now
                 if (missing := 1.0 - self._level) <= _TOLERANCE:
@@ -193,7 +194,9 @@ class RetryingModel(Wrapper):
         while True:
             if self._fatal_error is not None:
                 raise ModelError(
-                    str(self._fatal_error), fatal=True, billed=waste or None
+                    str(self._fatal_error),
+                    fatal=True,
+                    billed=waste or None,
                 )
             try:
                 answer = await self._outage.attempt(ask)

@@ -182,7 +182,9 @@ def _why_not_loaded(path: Path) -> str:
     file is loaded again in a process whose log can be read, and which may die without memory."""
     with suppress(subprocess.TimeoutExpired):
         tried = subprocess.run(
-            [sys.executable, "-c", _LOAD, str(path)], capture_output=True, timeout=60
+            [sys.executable, "-c", _LOAD, str(path)],
+            capture_output=True,
+            timeout=60,
         )
         found = re.search(rb"error loading model: (.*)", tried.stderr)
         reason = found[1].decode(errors="replace").strip() if found else ""
@@ -229,7 +231,9 @@ _Table = dict[tuple[tuple[int, ...], int], float]
 
 
 def rank(
-    engine: Engine, prompt: str, options: Sequence[str]
+    engine: Engine,
+    prompt: str,
+    options: Sequence[str],
 ) -> tuple[tuple[float, ...], Usage]:
     """Return the log-probability of each option in order, and the tokens used. Blocks.
 
@@ -303,7 +307,9 @@ _FORWARDED_HEADERS = ("content-type", "content-length", "content-encoding")
 
 @contextmanager
 def serve(
-    path: Path, port: int = 0, settings: EngineSettings | None = None
+    path: Path,
+    port: int = 0,
+    settings: EngineSettings | None = None,
 ) -> Iterator[str]:
     """Serve a GGUF file inside a ``with`` block, which yields ``http://127.0.0.1:PORT/v1``.
 
@@ -326,7 +332,9 @@ def serve(
         app = local_proxy(server.listening_address, key)
         proxy = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
         thread = threading.Thread(
-            target=proxy.run, kwargs={"sockets": [listening]}, daemon=True
+            target=proxy.run,
+            kwargs={"sockets": [listening]},
+            daemon=True,
         )
         thread.start()
         try:
@@ -351,15 +359,18 @@ def local_proxy(address: str, key: str) -> Any:
 
     async def forward(request: Request) -> Response:
         if not is_local_request(
-            request.headers.get("host", ""), request.headers.get("origin")
+            request.headers.get("host", ""),
+            request.headers.get("origin"),
         ):
             return refusal(
-                HTTPStatus.FORBIDDEN, "only requests from this machine are accepted"
+                HTTPStatus.FORBIDDEN,
+                "only requests from this machine are accepted",
             )
         length = request.headers.get("content-length", "0")
         if not (length.isdecimal() and int(length) <= _MAX_REQUEST_BYTES):
             return refusal(
-                HTTPStatus.BAD_REQUEST, "Content-Length must be at most 64 MB"
+                HTTPStatus.BAD_REQUEST,
+                "Content-Length must be at most 64 MB",
             )
         url = request.url.replace(scheme="http", netloc=urlsplit(address).netloc)
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
@@ -367,12 +378,16 @@ def local_proxy(address: str, key: str) -> Any:
         try:
             body = await request.body()
             reply = await session.request(
-                request.method, str(url), data=body, headers=headers
+                request.method,
+                str(url),
+                data=body,
+                headers=headers,
             )
         except ClientError as error:
             await session.close()
             return refusal(
-                HTTPStatus.BAD_GATEWAY, f"the engine did not answer: {error}"
+                HTTPStatus.BAD_GATEWAY,
+                f"the engine did not answer: {error}",
             )
 
         async def chunks() -> AsyncIterator[bytes]:

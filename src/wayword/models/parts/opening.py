@@ -24,7 +24,8 @@ ReadCalls = Callable[[str], Iterable[ModelCall]]
 
 
 _CALLER_MODEL: ContextVar[Model | None] = ContextVar(
-    "model object of a run", default=None
+    "model object of a run",
+    default=None,
 )
 
 
@@ -161,7 +162,8 @@ def wrap(
     wrapped = model
     if options.requests_per_minute:
         wrapped = rate.RateLimitedModel(
-            wrapped, limiter or rate.Limiter(options.requests_per_minute)
+            wrapped,
+            limiter or rate.Limiter(options.requests_per_minute),
         )
     on_retry = None
     if account is not None:

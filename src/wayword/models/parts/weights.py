@@ -279,7 +279,8 @@ def fetch(name: str = "smollm2") -> Path:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(
-                dir=target.parent, prefix=".fetch-"
+                dir=target.parent,
+                prefix=".fetch-",
             ) as scratch:
                 downloaded = _download(weights, Path(scratch))
                 if sha256(downloaded) != weights.sha256:

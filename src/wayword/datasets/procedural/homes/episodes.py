@@ -95,17 +95,21 @@ class HomesSettings(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # Checked when the settings are made, not when the first episode is.
         self.make_body()
 
     def home(self, split: str, number: int) -> str:
         """Return the name of an episode's home; the split's last word names the random stream."""
+        # ``generated_test`` and ``generated_train`` never share a home.
         stream = split.rpartition("_")[2]
         return home_name(stream, self.seed, self.rooms, number % self.homes)
 
     def make_body(self) -> Body:
         """Return the body of every actor. Raises ``UsageError`` for an unknown field or verb."""
         base = Body(
-            actions=self.verbs(), answers=self.answers, inventory_capacity=self.hands
+            actions=self.verbs(),
+            answers=self.answers,
+            inventory_capacity=self.hands,
         )
         return from_json(self.body, base)
 
@@ -114,16 +118,19 @@ class HomesSettings(Checked):
         unknown one."""
         if self.actions == "paper":
             return self.paper
+        # Without the verbs that the task cannot use: they would only lengthen the menu.
         if isinstance(self.actions, str) and self.actions in ACTIONS:
             return tuple(v for v in ACTIONS[self.actions] if v not in self.unused_verbs)
         requested: Sequence[str] = self.actions
         if isinstance(self.actions, str):
             requested = self.actions.split(",")
+        # Each verb once, in the order given.
         names = tuple(dict.fromkeys(name.strip() for name in requested if name.strip()))
         for name in names:
             if name not in VERBS:
                 hint = suggest(name, [*ACTIONS, "paper", *VERBS])
                 raise UsageError(f"actions: unknown action or set {name!r}; {hint}")
+        # A body that cannot stop would never finish.
         return names if "stop" in names else (*names, "stop")
 
 
@@ -191,6 +198,7 @@ class SourcedTasks(SolvableHousehold):
         """Open the split's episodes. Raises ``UsageError`` for a length that the split
         cannot draw."""
         self._source = self.source(self.split)
+        # Published tasks have the length that they have.
         if self.settings.length and not isinstance(self._source, Generated):
             raise UsageError(
                 f"{self.name}:{self.split} has tasks of fixed length; set length=0"
@@ -205,11 +213,13 @@ class SourcedTasks(SolvableHousehold):
         """Tasks of the source, with the rules of the dataset in their episodes."""
         tasks = self._source.tasks
         rules = self.rules()
+        # Ids are known without making the tasks.
         ids = tasks.ids if isinstance(tasks, DrawnTasks) else None
 
         def with_rules(number: int) -> Task:
             """Return the task with the rules in its episode, unless it has rules of its own."""
             task = tasks[number]
+            # Rules of the episode itself, as of a file, win over the dataset's.
             extra: Extra = {"rules": rules} if rules else {}
             extra = {**extra, **task.episode.extra, **self.budget()}
             return Task(replace(task.episode, extra=extra), task.reference)
@@ -241,14 +251,17 @@ class SourcedTasks(SolvableHousehold):
 
     def decided_by(self) -> str:
         """Split, settings and file checksums."""
+        # Sorted, so that the key does not depend on the order of reading.
         sums = [f"{sha256(path)}  {name}" for name, path in sorted(self.files.items())]
         return "\n".join((self.split, repr(self.settings), *sums))
 
     def training(self) -> Training:
         """Return the train split: the published one if this split is published."""
         train = GENERATED[1] if self.split in GENERATED else self.published_train
+        # A train split is its own source of examples.
         if self.split == train:
             return Training(self, self.tasks)
+        # Few episodes would give the same examples in every run.
         episodes = max(self.settings.episodes, FEWEST_EPISODES)
         settings = replace(self.settings, episodes=episodes)
         source = type(self)(train, self.folder, settings)
@@ -296,10 +309,14 @@ class Generated:
         self._kinds = kinds
         self._seed = seed
         self._naming = naming
+        # Episodes are drawn again on demand: only some are kept.
         self._case = lru_cache(maxsize=256)(self._make)
+        # The last arrangement: tasks of a search come from it one after the other.
         self._arrangement = lru_cache(maxsize=1)(
             lambda seed, scene: arrange(
-                random.Random(seed), cached_home(scene), settings.clutter
+                random.Random(seed),
+                cached_home(scene),
+                settings.clutter,
             )
         )
         if settings.length:  # the search takes seconds, so cache its results on disk
@@ -321,6 +338,7 @@ class Generated:
     def _code(self, number: int) -> tuple[str, str]:
         """Return the scene and the arrangement's name of an episode."""
         homes = self.settings.homes
+        # Home after home, so the number counts rounds.
         code = f"{number // homes}"
         if self._kinds:
             code = f"{kind_in_turn(self._kinds, number, homes)}/{code}"
@@ -331,6 +349,7 @@ class Generated:
     def _make(self, scene: str, code: str) -> Case:
         """Draw an episode. Raises ``UsageError`` if the home has no task of its kind."""
         length = self.settings.length
+        # With a length, the found draw alone; without one, the first that has a task.
         attempts = range(TRIES)
         if length:
             found = self._found.get(f"{scene}/{code}", lambda: self._find(scene, code))
@@ -350,9 +369,11 @@ class Generated:
         """Draw a task; None if this draw has none. Each attempt has its own random seed."""
         seed = f"{self._seed.format(scene=scene)}/{code}"
         rng = random.Random(f"{seed}/{attempt}")
+        # Several tasks are drawn in one arrangement, as arranging is slow.
         if self.settings.length:
             number = attempt // TASKS_PER_ARRANGEMENT
             arrangement = self._arrangement(f"{seed}/arrangement {number}", scene)
+            # A copy of the objects: a draw may change them.
             arrangement = replace(arrangement, objects=dict(arrangement.objects))
         else:
             arrangement = arrange(rng, cached_home(scene), self.settings.clutter)
@@ -364,6 +385,7 @@ class Generated:
     def _find(self, scene: str, code: str) -> int | None:
         """Return the number of the first draw whose task the expert solves in ``length`` actions
         within 1/8, counted at the level of actions that the bodies have."""
+        # Within an eighth, which keeps the search short.
         tolerance = self.settings.length // 8
         least = self.settings.length - tolerance
         most = self.settings.length + tolerance
@@ -371,6 +393,7 @@ class Generated:
             case = self._draw_case(scene, code, attempt)
             if case is None:
                 continue
+            # The expert decides, with the actions that the body has.
             world = case.world(self.settings.make_body(), **self._naming)
             world.reset(case.task.episode)
             high_level = needs_high_level(world, world.actors[0])
@@ -386,14 +409,19 @@ def kind_in_turn(kinds: Sequence[str], number: int, homes: int) -> str:
     >>> [kind_in_turn(("fetch", "wash"), number, homes=2) for number in range(4)]
     ['fetch', 'wash', 'wash', 'fetch']
     """
+    # Shifted by one after each round in which every home had every kind in turn.
     return kinds[(number + number // math.lcm(homes, len(kinds))) % len(kinds)]
 
 
 def draw_start(
-    rng: random.Random, home: Home, arrangement: str, places: Sequence[Point] = ()
+    rng: random.Random,
+    home: Home,
+    arrangement: str,
+    places: Sequence[Point] = (),
 ) -> dict[str, Json]:
     """Draw an episode's start: a free position (from ``places`` or anywhere), one of twelve
     headings, and the arrangement's name."""
+    # Without given places, anywhere that everything can be reached from.
     pose = pose_at(rng, rng.choice(places or home.starts))
     return {"scene": home.name, "arrangement": arrangement, "poses": {"agent": pose}}
 

@@ -160,7 +160,13 @@ def find_place(
             else:
                 y = room.y1 - OFF_WALL - depth / 2
         piece = FurniturePiece(
-            kind, round(x, 2), round(y, 2), width, depth, front, number
+            kind,
+            round(x, 2),
+            round(y, 2),
+            width,
+            depth,
+            front,
+            number,
         )
 
         # The box within the walls and clear of everything, the front clear of other boxes.

@@ -62,20 +62,24 @@ ARCH_WIDTH = 1.2
 def draw_home_plan(rng: random.Random, count: int) -> FloorPlan:
     """Draw a plan of ``count`` rooms; with five or more, one of them is a hallway, fewer stand in a
     row, each with a door to the next."""
+    # More rooms than one hallway can serve need wings.
     if count > floorplans.LARGEST:
         return _draw_wings(rng, count)
     if count >= floorplans.SMALLEST:
         return floorplans.draw_plan(rng, count)
 
+    # All rooms of the row are equally deep.
     # A row of rooms from west to east.
     depth = round(rng.uniform(3.8, 4.6), 2)
     names = (STUDIO,) if count == 1 else ROW_ROOMS[:count]
     edges = [0.0]
     for name in names:
         width = STUDIO_WIDTH if name == STUDIO else floorplans.ROOM_TYPES[name].width
+        # Three metres at least: a bathroom needs room to turn.
         edges.append(round(edges[-1] + max(3.0, rng.uniform(*width)), 2))
     spans = zip(names, edges, edges[1:], strict=False)
     rooms = tuple(PlanRoom(name, x0, 0.0, x1, depth) for name, x0, x1 in spans)
+    # Half a door and a corner from each end of the wall.
     margin = DOOR / 2 + CORNER
     doors = []
     for i in range(count - 1):
@@ -87,6 +91,7 @@ def draw_home_plan(rng: random.Random, count: int) -> FloorPlan:
 def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
     """Draw a corridor from south to north, with wings alternating between east and west."""
     # Rooms besides the corridor, in wings of almost equal size.
+    # Each wing has at most ``WING_ROOMS``; the corridor is no part of one.
     wing_count = -(-(count - 1) // WING_ROOMS)  # rounded up
     sizes = [(count - 1 + n) // wing_count for n in range(wing_count)]
     rooms: list[PlanRoom] = []
@@ -95,10 +100,12 @@ def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
     for n, size in enumerate(sizes):
         wing = floorplans.draw_wing(rng, size)
         side = n % 2
+        # The lowest room of the wing goes above the last wing on this side.
         shift_y = round(wing_tops[side] - min(room.y0 for room in wing.rooms), 2)
         first = 1 + len(rooms)  # the corridor is room 0
 
         # The wing's rooms and doors, moved to its place.
+        # Rooms of later wings have a number, so that names stay unique.
         suffix = f" {n + 1}" if n else ""
         for room in wing.rooms:
             x0, x1 = sorted((_mirror_x(room.x0, side), _mirror_x(room.x1, side)))
@@ -118,9 +125,11 @@ def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
         middle = round((hall.y0 + hall.y1) / 2, 2)
         doors.append(PlanDoor((0, first), edge, middle, True, ARCH_WIDTH))
         top = shift_y + max(room.y1 for room in wing.rooms)
+        # The gap keeps the walls of two wings apart.
         wing_tops[side] = round(top + WING_GAP, 2)
     length = round(max(wing_tops) - WING_GAP, 2)
     corridor = PlanRoom(CORRIDOR, 0.0, 0.0, CORRIDOR_WIDTH, length)
+    # Turned at the end, so that corridors run in any direction.
     return floorplans.turned(rng, FloorPlan((corridor, *rooms), tuple(doors)))
 
 
@@ -163,6 +172,7 @@ class Home:
     def distance_from_floor(self, x: float, y: float) -> float:
         """Return metres from a point to the nearest standing position in its room; inf if none."""
         places = self.floors.get(self.layout.room_at(x, y))
+        # No start in that room: nothing in it can be reached.
         if places is None:
             return math.inf
         return float(np.sqrt(((places - (x, y)) ** 2).sum(axis=1).min()))
@@ -189,13 +199,16 @@ def build_home(name: str) -> Home:
             f"{name!r} is not a generated home such as {home_name('test', 0, 5, 0)}"
         )
     for attempt in range(TRIES):
+        # A generator per attempt: a failed plan does not shift the next one.
         rng = random.Random(f"{name}/{attempt}")
         plan = draw_home_plan(rng, int(match[1]))
         pieces = furnish(rng, plan)
         kinds = {piece.kind for piece in pieces}
+        # Tasks need these pieces in every home.
         if not kinds.issuperset(NEEDED_FURNITURE) or kinds.isdisjoint(LAMPS):
             continue
         # Wide openings have no door to close.
+        # Drawn after the furniture: the order of draws is part of the home.
         closed = [
             door.width <= DOOR and rng.random() < CLOSED_DOORS for door in plan.doors
         ]
@@ -210,7 +223,10 @@ def build_home(name: str) -> Home:
 
 
 def build_scene(
-    name: str, plan: FloorPlan, pieces: Sequence[FurniturePiece], closed: Sequence[bool]
+    name: str,
+    plan: FloorPlan,
+    pieces: Sequence[FurniturePiece],
+    closed: Sequence[bool],
 ) -> Scene:
     """Build the scene of a furnished plan; ``closed`` has one flag per door."""
     builder = SceneBuilder(name)
@@ -230,6 +246,7 @@ def build_scene(
         else:
             a = (door.x - half_width, door.y)
             b = (door.x + half_width, door.y)
+        # Archways are openings, doors have a leaf.
         if door.width > DOOR:
             builder.opening(a, b)
         else:
@@ -238,6 +255,7 @@ def build_scene(
         center = (piece.x, piece.y)
         piece_id = _add_furniture(builder, piece.kind, center, piece.width, piece.depth)
         part_id = ""
+        # Parts are placed relative to their piece, which may face any side.
         for part in FURNITURE_KINDS[piece.kind].parts:
             kind = FURNITURE_KINDS[part.kind]
             if piece.front[0]:  # the piece faces east or west, so its sides are swapped
@@ -264,7 +282,12 @@ def build_scene(
 
 
 def _add_furniture(
-    builder: SceneBuilder, kind: str, at: Point, width: float, depth: float, **more: Any
+    builder: SceneBuilder,
+    kind: str,
+    at: Point,
+    width: float,
+    depth: float,
+    **more: Any,
 ) -> str:
     """Add furniture of a kind, centered on a point. Returns its id."""
     spec = FURNITURE_KINDS[kind]
@@ -285,6 +308,7 @@ def _add_furniture(
 def house_at(layout: Layout, start: Point) -> House:
     """Return a house with one body at ``start`` and all doors open."""
     house = House(layout, {"agent": Body()}, {"agent": (*start, 0.0)})
+    # Open doors, so that reach does not depend on which doors are closed.
     for door in range(house.entities.objects, house.entities.first_actor):
         house.entities.set_open(door, True)
     return house
@@ -293,6 +317,7 @@ def house_at(layout: Layout, start: Point) -> House:
 def reachable_starts(layout: Layout) -> tuple[Point, ...]:
     """Return positions from which every room and piece can be reached once the doors are open;
     empty if a room or piece cannot be reached."""
+    # The lattice begins in the middle of the home.
     # The body's lattice has multiples of GRID only if its origin is one.
     west, south, east, north = layout.bounds
     middle_x = GRID * round((west + east) / 2 / GRID)
@@ -306,6 +331,7 @@ def reachable_starts(layout: Layout) -> tuple[Point, ...]:
     x = (room[0][0] + room[2][0]) / 2
     y = (room[0][1] + room[2][1]) / 2
     places = np.flatnonzero((grid.neighbors >= 0).any(axis=1))
+    # Furniture may fill a home so that no step is free.
     if not len(places):
         return ()
     nearest = places[np.argmin((grid.x[places] - x) ** 2 + (grid.y[places] - y) ** 2)]
@@ -314,11 +340,13 @@ def reachable_starts(layout: Layout) -> tuple[Point, ...]:
     try:
         for target_room in layout.scene.rooms:
             trip.nearest_goal(target_room)
+        # The walker itself is no goal.
         for number in range(house.entities.size - 1):  # the last one is the walker
             trip.nearest_goal(number)
     except Fail:
         return ()
 
+    # Closed doors are obstacles to stand in, too.
     # All positions on the way that are also free with the doors closed.
     closed = [True] * house.entities.doors
     radius = walker.body.radius

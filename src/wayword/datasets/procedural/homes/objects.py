@@ -111,7 +111,10 @@ class Arrangement:
         return under.capacity - len(self.contents(under.id))
 
     def place_on(
-        self, rng: random.Random, item: HouseObject, under: HouseObject
+        self,
+        rng: random.Random,
+        item: HouseObject,
+        under: HouseObject,
     ) -> HouseObject:
         """Move an object to a random spot in or on furniture, off its edges and within reach; if
         no spot is, to the one nearest to a standing position. Returns the moved object."""

@@ -63,10 +63,13 @@ def _wall_array(rows: set[_WallRow]) -> Array:
 
 
 def _openings(
-    plan: FloorPlan, line: float, is_vertical: bool
+    plan: FloorPlan,
+    line: float,
+    is_vertical: bool,
 ) -> list[tuple[float, float]]:
     """Return the ends of the door openings in a wall line, sorted."""
     openings = []
+    # A door opens a wall if it stands on the wall's line.
     for door in plan.doors:
         if door.vertical != is_vertical:
             continue
@@ -82,9 +85,13 @@ def _openings(
 
 
 def _solid_parts(
-    line: float, low: float, high: float, openings: Sequence[tuple[float, float]]
+    line: float,
+    low: float,
+    high: float,
+    openings: Sequence[tuple[float, float]],
 ) -> Iterator[_WallRow]:
     """Yield the parts of a wall between its sorted openings."""
+    # From low to high: each opening ends the part before it.
     for start, end in openings:
         if end > low and start < high:
             if start > low:
@@ -96,8 +103,10 @@ def _solid_parts(
 
 def visible(walls: Walls, eyes: Array, targets: Array) -> NDArray[np.bool_]:
     """Return an (N, M) mask: True if target (M, 2) is visible from eye (N, 2), both in metres."""
+    # Every eye against every target, then against every wall.
     p = eyes[:, None, None, :]
     q = targets[None, :, None, :]
+    # A horizontal wall is a vertical one with the axes exchanged.
     flipped = p[..., ::-1], q[..., ::-1]
     blocked = _blocked(walls.vertical, p, q) | _blocked(walls.horizontal, *flipped)
     return np.asarray(~blocked)
@@ -111,6 +120,7 @@ def _blocked(rows: Array, p: Array, q: Array) -> NDArray[np.bool_]:
     line = rows[:, 0]
     low = rows[:, 1]
     high = rows[:, 2]
+    # Signed distances to the wall's line: of different signs, the segment crosses it.
     before = p[..., 0] - line
     after = q[..., 0] - line
 
@@ -155,7 +165,9 @@ class HousePlace:
 
 
 def set_places(
-    rng: random.Random, plan: FloorPlan, scene: str
+    rng: random.Random,
+    plan: FloorPlan,
+    scene: str,
 ) -> tuple[HousePlace, ...]:
     """Place one to four viewpoints per room, more in the hallway, one per doorway; sorted by id.
     Ids are opaque, so that they reveal nothing about the plan."""
@@ -165,6 +177,7 @@ def set_places(
         width = room.x1 - room.x0
         height = room.y1 - room.y0
         columns, rows = _grid_shape(room)
+        # Positions are drawn column by column: the order is part of the house.
         for i, j in product(range(columns), range(rows)):
             grid_x = room.x0 + width * (i + 0.5) / columns
             grid_y = room.y0 + height * (j + 0.5) / rows
@@ -174,11 +187,14 @@ def set_places(
     for number, door in enumerate(plan.doors):
         spots.append((door.x, door.y, door.rooms, number))
 
+    # Opaque ids: a name like "kitchen" would give the answer away.
     # Ids: the first six hexadecimal digits of a hash that no other viewpoint has.
     places: dict[str, HousePlace] = {}
     for number, spot in enumerate(spots):
         for attempt in count():
             text = f"{scene}/{number}/{attempt}"
+            # Six digits are unique among some dozens of places; another attempt settles
+            # a clash.
             name = hashlib.sha256(text.encode()).hexdigest()[:6]
             if name not in places:
                 break
@@ -193,6 +209,7 @@ def _grid_shape(room: PlanRoom) -> tuple[int, int]:
     if room.name != HALLWAY:
         columns = round(width / SPACING)
         rows = round(height / SPACING)
+        # Two by two at most: a room needs no finer grid to be seen.
         return min(2, max(1, columns)), min(2, max(1, rows))
     if width > height:
         return max(1, round(width / HALL_SPACING)), 1
@@ -202,7 +219,9 @@ def _grid_shape(room: PlanRoom) -> tuple[int, int]:
 
 
 def join_places(
-    places: tuple[HousePlace, ...], walls: Walls, scene: str
+    places: tuple[HousePlace, ...],
+    walls: Walls,
+    scene: str,
 ) -> ViewpointGraph:
     """Build the viewpoint graph: lines of sight within one room, without intermediate viewpoints.
 
@@ -213,11 +232,13 @@ def join_places(
     flat = np.array([(p.x, p.y) for p in places], dtype=np.float64)
     # No edge passes through a doorway without stopping at its viewpoint.
     rooms = [set(place.rooms) for place in places]
+    # Doorways belong to two rooms, so they connect them.
     pairs_of_rooms = product(rooms, repeat=2)
     shared = np.array([not a.isdisjoint(b) for a, b in pairs_of_rooms], dtype=np.bool_)
     shares_room = shared.reshape(len(places), len(places))
     sees = visible(walls, flat, flat) & shares_room
 
+    # An angle is larger than the limit if its cosine is smaller.
     # The law of cosines gives the angle at the third viewpoint (last axis).
     square = ((flat[:, None, :] - flat[None, :, :]) ** 2).sum(axis=-1)
     distances = np.sqrt(square)
@@ -227,6 +248,7 @@ def join_places(
     between = square[:, None, :] + square[None, :, :] - square[:, :, None] < limit
     has_detour = (between & sees[:, None, :] & sees[None, :, :]).any(axis=-1)
     joined = sees & ~has_detour
+    # A place is not its own neighbor.
     np.fill_diagonal(joined, False)
     joined = joined & joined.T
 
@@ -234,10 +256,13 @@ def join_places(
     edges = joined & (square <= LONGEST**2)
     components = np.arange(len(joined))
     longer_edges = np.argwhere(np.triu(joined & ~edges)).tolist()
+    # Shorter ones first, then by number, so that equal houses get equal edges.
     longer_edges.sort(key=lambda pair: (float(square[pair[0], pair[1]]), pair))
     for i, j in [*np.argwhere(np.triu(edges)).tolist(), *longer_edges]:
         if components[i] != components[j]:
+            # Merging components: an edge inside one of them connects nothing new.
             components[components == components[i]] = components[j]
+            # Only an edge that joins two parts is added beyond ``LONGEST``.
             edges[i, j] = edges[j, i] = True
     pairs = np.argwhere(edges).astype(np.int32)
     height = np.full((len(places), 1), EYE_HEIGHT)
@@ -291,6 +316,7 @@ def furnish(
         room_places = {
             place.id: (place.x, place.y) for place in places if number in place.rooms
         }
+        # Points to keep away from, each with its distance.
         obstacles = [(point, PLACE_CLEARANCE) for point in room_places.values()]
         for door in plan.doors:
             if number in door.rooms:
@@ -301,11 +327,14 @@ def furnish(
             # Edges are listed in both directions.
             ends = [b for b in graph.adjacent[a] if b in room_places and a < b]
             paths += [(start, room_places[b]) for b in ends]
+        # The most characteristic pieces come first in the table.
         for kind in FURNITURE[room.name][: _piece_count(room)]:
             names = [f"{look} {kind}" for look in LOOKS[kind]]
             free_names = [name for name in names if name not in pieces]
+            # A house has no two pieces of the same name.
             if not free_names:
                 continue
+            # Without a free spot, the piece is left out.
             spot = _free_spot(rng, room, obstacles, paths)
             if spot:
                 name = rng.choice(free_names)
@@ -318,6 +347,7 @@ def _piece_count(room: PlanRoom) -> int:
     """Return the number of pieces to try: one per 2.2 m², or per 1.3 m of hallway."""
     if room.name == HALLWAY:
         return round(max(room.x1 - room.x0, room.y1 - room.y0) / 1.3)
+    # At least three, so that each room has its character; nine fill it.
     return max(3, min(9, round(room.area / 2.2)))
 
 
@@ -399,6 +429,7 @@ class GeneratedHouse:
         for number, piece in enumerate(self.furniture):
             distances = np.hypot(eyes[:, 0] - piece.x, eyes[:, 1] - piece.y)
             distances = np.where(self.sees_furniture[:, number], distances, np.inf)
+            # Stable, so that of two equally near places the first one counts.
             best, second = np.argsort(distances, kind="stable")[:2]
             lead = float(distances[second] - distances[best])
             nearest.append((self.places[best].id, lead))
@@ -436,9 +467,9 @@ def build_house(scene: str) -> GeneratedHouse:
             f"{scene!r} is not a generated house such as 'test-s0-r9-0003'"
         )
     room_count = int(match[1])
-    # One generator for all steps: their order decides the house.
     rng = random.Random(f"house/{scene}")
     plan = floorplans.draw_plan(rng, room_count)
+    # Drawn again with the same generator, which has moved on.
     while plan.cut_off:  # rare: a shared wall is too short for its door
         plan = floorplans.draw_plan(rng, room_count)
     walls = build_walls(plan)

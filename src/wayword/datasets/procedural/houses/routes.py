@@ -109,10 +109,12 @@ def find_routes(house: GeneratedHouse) -> Iterator[Route]:
     rng = random.Random(f"routes/{house.scene}")
     places = house.places
     distances = house.graph.distances
+    # Too short is no task, too long needs more hops than allowed.
     in_range = (distances >= SHORTEST) & (distances <= LONGEST * ROUTE_HOPS[-1])
     pairs = [
         (places[i].id, places[j].id)
         for i, j in np.argwhere(in_range).tolist()
+        # From inside a room, to another room.
         if places[i].door is None and places[i].rooms[0] not in places[j].rooms
     ]
     rng.shuffle(pairs)
@@ -122,9 +124,12 @@ def find_routes(house: GeneratedHouse) -> Iterator[Route]:
     used_goals = set[str]()
     remaining_pairs: list[tuple[str, str]] = []
     for start, goal in pairs:
+        # The heading is drawn for every pair, also for those put off: draws keep their
+        # order.
         heading = rng.randrange(12) * 30.0
         if goal in used_goals:
             remaining_pairs.append((start, goal))
+        # A goal is used once before any is used twice.
         elif route := planner.route(start, goal, heading):
             used_goals.add(goal)
             yield route
@@ -139,6 +144,7 @@ def find_tours(house: GeneratedHouse, hops: int) -> Iterator[Route]:
     planner = _Planner(house)
     used: set[tuple[str, ...]] = set()
     for _ in range(TOUR_DRAWS):
+        # Distinct paths only: the same walk would be two episodes.
         route = planner.tour(rng, hops)
         if route and route.path not in used:
             used.add(route.path)
@@ -150,6 +156,7 @@ class _Planner:
 
     def __init__(self, house: GeneratedHouse) -> None:
         self.house = house
+        # Cached by place: stretches ask for the same places again and again.
         self._names = cache(lambda place: named_furniture(house, place))
         self._doors = cache(
             lambda place: {door.number for door in doors_in_sight(house, place)}
@@ -160,6 +167,7 @@ class _Planner:
         path = self.house.graph.shortest_path(start, goal)
         if len(path) - 1 not in ROUTE_HOPS:
             return None
+        # Each part of the path must have a description, or the path has none.
         stretches = self._stretches(path, [], heading)
         if not stretches:
             return None
@@ -169,6 +177,7 @@ class _Planner:
         """Draw a route of exactly ``hops`` steps, through several rooms if it is longer than any
         shortest path; None if the draw fails."""
         graph = self.house.graph
+        # In a room, not in a doorway, so that the start can be described.
         inside = [p.id for p in self.house.places if p.door is None]
         start = rng.choice(inside)
         heading = rng.randrange(12) * 30.0
@@ -180,10 +189,12 @@ class _Planner:
             last = remaining <= ROUTE_HOPS[-1]
             if last:
                 leg_lengths = (remaining,)
+            # All places in random order: the first that can be described is taken.
             for goal in rng.sample(graph.ids, len(graph.ids)):
                 leg = graph.shortest_path(path[-1], goal)[1:]
                 if len(leg) not in leg_lengths:
                     continue
+                # The last leg leads somewhere new, and far enough from the start.
                 if last and (
                     goal in path or graph.distance(start, goal) <= TOUR_DISTANCE
                 ):
@@ -198,34 +209,46 @@ class _Planner:
         return Route(tuple(path), heading, tuple(stretches))
 
     def _stretches(
-        self, path: list[str], before: list[Stretch], heading: float
+        self,
+        path: list[str],
+        before: list[Stretch],
+        heading: float,
     ) -> list[Stretch] | None:
         """Extend the stretches ``before`` to the end of the path; None if the rest cannot be
         described or ends at nothing that has a name."""
         stretches = list(before)
+        # Where the last stretch ended.
         at = before[-1].end if before else 0
         while at < len(path) - 1:
             reached = stretches[-1].piece if stretches else None
             facing = heading
             if at:
+                # The first stretch turns from the start's heading, later ones from the
+                # walk.
                 facing = self.house.graph.bearing(path[at - 1], path[at])[0]
             stretch = self._stretch_from(path, at, facing, reached)
             if stretch is None:
                 return None
             stretches.append(stretch)
             at = stretch.end
+        # A walk that ends at nothing with a name could not say "stop there".
         if stretches[-1].door is None and stretches[-1].piece is None:
             return None
         return stretches
 
     def _stretch_from(
-        self, path: list[str], at: int, facing: float, reached: int | None
+        self,
+        path: list[str],
+        at: int,
+        facing: float,
+        reached: int | None,
     ) -> Stretch | None:
         """The longest stretch from index ``at``, up to the next doorway; ``reached`` is the piece
         where the last one ended."""
         graph = self.house.graph
         places = [self.house.place(viewpoint) for viewpoint in path]
         first = graph.bearing(path[at], path[at + 1])[0]
+        # Two neighbors share exactly one room.
         (room,) = {*places[at].rooms} & {*places[at + 1].rooms}
         angle = relative(first, facing)
 
@@ -234,10 +257,12 @@ class _Planner:
         farthest = doors[0] if doors else len(path) - 1
         for end in range(farthest, at, -1):
             direction = graph.bearing(path[at], path[end])[0]
+            # The first step must lead towards the end, or "go to" would mislead.
             if abs(relative(first, direction)) > FIRST_STEP_ANGLE:
                 continue
             stretch = Stretch(at, end, room, angle)
             named = self._up_to_door(path, stretch)
+            # A doorway is the clearer end, so it is tried first.
             named = named or self._up_to_furniture(path, stretch)
             if named and self._is_direct(path, named):
                 past = self._passed_object(path, named, {named.piece, reached})
@@ -247,6 +272,7 @@ class _Planner:
         turn_angle = TURN_ANGLES[turn_word(angle)]
         offsets = {
             neighbor.viewpoint: abs(relative(neighbor.heading, facing + turn_angle))
+            # All other ways out must be clearly farther from the turn's direction.
             for neighbor in graph.neighbors(path[at])
         }
         gold_offset = offsets.pop(path[at + 1])
@@ -260,6 +286,7 @@ class _Planner:
     def _up_to_door(self, path: list[str], stretch: Stretch) -> Stretch | None:
         """Return the stretch if it ends in a doorway that is captioned all along it, else None."""
         door = self.house.place(path[stretch.end]).door
+        # A doorway can be followed only if it is in sight all along.
         along = path[stretch.start : stretch.end]
         if door is None or not all(door in self._doors(place) for place in along):
             return None
@@ -272,10 +299,12 @@ class _Planner:
         if place.door is not None:
             return None
         names = [self._names(each) for each in path[stretch.start : stretch.end + 1]]
+        # The lowest number of those in sight all along: a fixed choice.
         for number in sorted(frozenset.intersection(*names)):
             piece = self.house.furniture[number]
             nearest, margin = self.house.nearest_place[number]
             beside = math.dist((piece.x, piece.y), (place.x, place.y)) <= BESIDE
+            # No other place may be as near, or "next to" would fit two.
             unmistakable = beside and nearest == place.id and margin >= BESIDE_MARGIN
             if piece.room == stretch.room and unmistakable:
                 return replace(stretch, piece=number)
@@ -294,12 +323,16 @@ class _Planner:
 
         adjacent = self.house.graph.adjacent
         steps = range(stretch.start, stretch.end)
+        # Greedy: who walks towards what is named, takes this path.
         return all(
             min(adjacent[path[at]], key=distance) == path[at + 1] for at in steps
         )
 
     def _passed_object(
-        self, path: list[str], stretch: Stretch, named: set[int | None]
+        self,
+        path: list[str],
+        stretch: Stretch,
+        named: set[int | None],
     ) -> tuple[int, Side] | None:
         """Return the object nearest to the path that is visible at its start and then passed."""
         passed: list[tuple[float, int, Side]] = []
@@ -307,6 +340,7 @@ class _Planner:
         places = [self.house.place(viewpoint) for viewpoint in along]
         steps = list(pairwise([(place.x, place.y) for place in places]))
         for number in self._names(path[stretch.start]) - named:
+            # What the instruction names anyway is no landmark on the way.
             piece = self.house.furniture[number]
             if piece.room != stretch.room:
                 continue
@@ -320,4 +354,5 @@ class _Planner:
                 dy = piece.y - start[1]
                 leftward = (end[0] - start[0]) * dy - (end[1] - start[1]) * dx
                 passed.append((distance, number, "left" if leftward > 0 else "right"))
+        # The nearest; of equal ones, the lowest number.
         return min(passed)[1:] if passed else None

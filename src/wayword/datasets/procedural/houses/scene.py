@@ -155,7 +155,10 @@ def _against_wall(room: PlanRoom, piece: PlacedFurniture) -> tuple[Point, Point]
 
 
 def _free_space(
-    house: GeneratedHouse, piece: PlacedFurniture, back: Point, front: Point
+    house: GeneratedHouse,
+    piece: PlacedFurniture,
+    back: Point,
+    front: Point,
 ) -> Point:
     """Return the largest extents along and off the wall (metres) that leave other pieces, corners
     and viewpoints free."""
@@ -211,7 +214,11 @@ class HousePainter(Painter):
         return surround(heading, EYE_ELEVATION)
 
     def frame(
-        self, world: World, actor: str, view: PictureView, size: tuple[int, int]
+        self,
+        world: World,
+        actor: str,
+        view: PictureView,
+        size: tuple[int, int],
     ) -> Frame:
         """Return the picture of a view (rows, columns, 3) from the actor's viewpoint."""
         graph: ViewpointGraph = vars(world)["graph"]

@@ -56,13 +56,17 @@ class ViewSector:
 
 
 def look_around(
-    house: GeneratedHouse, viewpoint: str, sectors: int = SECTORS, width: float = 0.0
+    house: GeneratedHouse,
+    viewpoint: str,
+    sectors: int = SECTORS,
+    width: float = 0.0,
 ) -> tuple[ViewSector, ...]:
     """Return the sectors, clockwise from north; they overlap if ``width`` (degrees) exceeds 360 /
     ``sectors``."""
     place = house.place(viewpoint)
     doors = doors_in_sight(house, viewpoint)
     pieces = furniture_in_sight(house, viewpoint)
+    # The room's own pieces come first; through doorways only near ones are named.
     inside = [
         item for item in pieces if house.furniture[item.number].room in place.rooms
     ]
@@ -73,6 +77,7 @@ def look_around(
     for number in range(sectors):
         heading = number * 360.0 / sectors
         room = _room_towards(house, place, heading)
+        # Along the wall of a doorway there is nothing to see.
         depth = 0.0
         if room is not None:
             depth = _depth(house.plan.rooms[room], place, heading)
@@ -89,9 +94,13 @@ def look_around(
 
 
 def _in_sector(
-    items: list[ItemInSight], number: int, sectors: int, width: float
+    items: list[ItemInSight],
+    number: int,
+    sectors: int,
+    width: float,
 ) -> tuple[ItemInSight, ...]:
     """Return the items in a sector, or in its overlap with others."""
+    # Sectors that overlap share their items.
     center = number * (360.0 / sectors)
     return tuple(
         item
@@ -112,11 +121,13 @@ def named_furniture(house: GeneratedHouse, viewpoint: str) -> frozenset[int]:
 
 def furniture_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ItemInSight]:
     """Return all visible furniture, nearest first."""
+    # Visibility was computed once for the full house.
     numbers = np.flatnonzero(
         house.sees_furniture[house.graph.index[viewpoint]]
     ).tolist()
     return _nearest_first(
-        house.place(viewpoint), {n: house.furniture[n] for n in numbers}
+        house.place(viewpoint),
+        {n: house.furniture[n] for n in numbers},
     )
 
 
@@ -125,12 +136,14 @@ def doors_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ItemInSight]:
     place = house.place(viewpoint)
     numbers = np.flatnonzero(house.sees_doors[house.graph.index[viewpoint]]).tolist()
     doors = {n: house.plan.doors[n] for n in numbers if n != place.door}
+    # Only doorways of the viewpoint's own rooms.
     inside = {n: door for n, door in doors.items() if {*door.rooms} & {*place.rooms}}
     return _nearest_first(place, inside)
 
 
 def _nearest_first(
-    place: HousePlace, visible: Mapping[int, PlacedFurniture | PlanDoor]
+    place: HousePlace,
+    visible: Mapping[int, PlacedFurniture | PlanDoor],
 ) -> list[ItemInSight]:
     """Return the visible targets with heading and distance, nearest first."""
     eye = (place.x, place.y)
@@ -138,11 +151,14 @@ def _nearest_first(
     for number, target in visible.items():
         point = (target.x, target.y)
         items.append(ItemInSight(number, bearing(eye, point), math.dist(eye, point)))
+    # By number where distances are equal.
     return sorted(items, key=lambda item: (item.distance, item.number))
 
 
 def _room_towards(
-    house: GeneratedHouse, place: HousePlace, heading: float
+    house: GeneratedHouse,
+    place: HousePlace,
+    heading: float,
 ) -> int | None:
     """Return the room in the direction of a heading; None along the wall of a doorway."""
     if place.door is None:
@@ -160,6 +176,7 @@ def _room_towards(
     if abs(step) < PARALLEL:
         return None
     for number in door.rooms:
+        # The room on that side of the wall.
         if (house.plan.rooms[number].center[axis] - position) * step > 0:
             return number
     return None
@@ -167,6 +184,7 @@ def _room_towards(
 
 def _depth(room: PlanRoom, place: HousePlace, heading: float) -> float:
     """Return the distance to a room's wall in the direction of a heading, in metres."""
+    # The nearer of the two walls ahead.
     dx = math.sin(math.radians(heading))
     dy = math.cos(math.radians(heading))
     across = _distance_to_wall(place.x, dx, room.x0, room.x1)
@@ -177,6 +195,7 @@ def _depth(room: PlanRoom, place: HousePlace, heading: float) -> float:
 def _distance_to_wall(start: float, step: float, low: float, high: float) -> float:
     """Return the distance to a wall at ``low`` or ``high`` along one axis; 99 along the wall."""
     if abs(step) <= PARALLEL:
+        # Farther than any wall of a house.
         return 99.0
     wall = high if step > 0 else low
     return (wall - start) / step
@@ -197,7 +216,10 @@ OPEN_FLOOR = 3.0
 
 
 def percept(
-    house: GeneratedHouse, viewpoint: str, sectors: int = SECTORS, width: float = 0.0
+    house: GeneratedHouse,
+    viewpoint: str,
+    sectors: int = SECTORS,
+    width: float = 0.0,
 ) -> Percept:
     """Return the percept of a viewpoint: sectors, sightings within 3 m, and a summary.
 
@@ -214,9 +236,11 @@ def percept(
         (f"doorway to the {_room_behind(house, place, item)}", item)
         for item in doors_in_sight(house, viewpoint)
     ]
+    # By distance, then by name, whatever kind they are.
     named.sort(key=lambda pair: (pair[1].distance, pair[0]))
     sightings: list[list[Sighting]] = [[] for _ in range(sectors)]
     for name, item in named:
+        # Farther sightings are captioned, not listed.
         if item.distance <= SIGHTING_RANGE:
             heading = round(item.heading, 2) % 360.0
             sighting = Sighting(name, heading, round(item.distance, 2))
@@ -240,11 +264,15 @@ def _room_behind(house: GeneratedHouse, place: HousePlace, door: ItemInSight) ->
 
 
 def _caption(
-    rng: random.Random, house: GeneratedHouse, place: HousePlace, direction: ViewSector
+    rng: random.Random,
+    house: GeneratedHouse,
+    place: HousePlace,
+    direction: ViewSector,
 ) -> str:
     """Word a direction: its furniture and doorways, else the room or wall ahead."""
     pieces = [house.furniture[item.number].name for item in direction.furniture]
     doors = [_room_behind(house, place, item) for item in direction.doors]
+    # Pieces and doorways, one of them, or neither; then what the room shows.
     if pieces and doors:
         kind = "both"
     elif pieces:
@@ -261,11 +289,13 @@ def _caption(
         kind = "wall"
     options = WORDS[kind]
     room = ""
+    # Without a room, no wording may name one.
     if direction.room is None:
         options = tuple(pattern for pattern in options if "{room}" not in pattern)
     else:
         room = house.room_name(direction.room)
     caption = _fill_pattern(rng.choice(options), pieces, doors, room)
+    # One sentence more for each piece behind a doorway.
     for item in direction.beyond:
         piece = house.furniture[item.number]
         pattern = rng.choice(WORDS["beyond_door"])
@@ -281,6 +311,7 @@ def _fill_pattern(pattern: str, pieces: list[str], doors: list[str], room: str) 
         words = {"be": "are", "stand": "stand"}
     words["things"] = join_words([with_article(name) for name in pieces])
     words["doors"] = doorway_words(doors)
+    # The same words with a capital, for the start of a sentence.
     starts = {name.title(): capitalized(words[name]) for name in ("things", "doors")}
     return pattern.format(room=room, **words, **starts)
 
@@ -296,6 +327,7 @@ def _summary(rng: random.Random, house: GeneratedHouse, place: HousePlace) -> st
     pieces = [house.furniture[item.number] for item in in_sight]
     names = [with_article(piece.name) for piece in pieces if piece.room in place.rooms]
     if names:
+        # Two pieces and three doorways: one sentence stays readable.
         near = f", near {join_words(names[:2])}"
     doors = ""
     doorways = doors_in_sight(house, place.id)[:3]

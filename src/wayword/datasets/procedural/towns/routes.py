@@ -85,7 +85,9 @@ def exits(navigator: Navigator, state: State) -> list[Exit]:
 
 
 def _name_turn(
-    words: tuple[Word, ...], angle: float, angles: list[float]
+    words: tuple[Word, ...],
+    angle: float,
+    angles: list[float],
 ) -> Turn | None:
     """Return the name of a turn of ``angle`` degrees by the actions ``words``; None if ambiguous.
 
@@ -259,7 +261,10 @@ class _TownPlanner:
                 self.corner[landmark.home] = landmark
 
     def draw(
-        self, turns: int, crossings: int | None, length: int = 0
+        self,
+        turns: int,
+        crossings: int | None,
+        length: int = 0,
     ) -> TownRoute | None:
         """Draw a route with a number of turns; None if the draw fails.
 
@@ -352,7 +357,11 @@ class _TownPlanner:
             walk.states.append(option.state)
         light_number = lights if is_lit else 0
         return TownLeg(
-            option.turn, crossed_count + 1, light_number, corner, tuple(passed)
+            option.turn,
+            crossed_count + 1,
+            light_number,
+            corner,
+            tuple(passed),
         )
 
     def _end_beside(self, walk: _Walk, crossings: int, length: int) -> Ending | None:

@@ -341,7 +341,9 @@ def build_town(scene: str) -> Town:
 
 
 def _line_streets(
-    rng: random.Random, chains: Sequence[tuple[int, ...]], points: list[Point]
+    rng: random.Random,
+    chains: Sequence[tuple[int, ...]],
+    points: list[Point],
 ) -> list[Landmark]:
     """Place landmarks next to the panoramas of each street, at least three panoramas apart."""
     landmarks = []
@@ -365,7 +367,9 @@ def _line_streets(
 
 
 def _fill_corners(
-    rng: random.Random, graph: StreetGraph, streets: Streets
+    rng: random.Random,
+    graph: StreetGraph,
+    streets: Streets,
 ) -> list[Landmark]:
     """Place a landmark on one corner of about half of the junctions."""
     landmarks = []
@@ -430,7 +434,8 @@ class TownPerceiver(Perceiver):
     name = "symbolic"
 
     def __init__(
-        self, sights: Callable[[str], Mapping[str, tuple[Sighting, ...]]]
+        self,
+        sights: Callable[[str], Mapping[str, tuple[Sighting, ...]]],
     ) -> None:
         self._sights = sights
 
@@ -451,7 +456,11 @@ class TownPerceiver(Perceiver):
         return Percept(tuple(sectors))
 
     def score(
-        self, scene: str, place: str, headings: Sequence[int], landmarks: Sequence[str]
+        self,
+        scene: str,
+        place: str,
+        headings: Sequence[int],
+        landmarks: Sequence[str],
     ) -> Scores:
         """Score landmarks in views: 4 or more if visible, higher if near and central, else 0.
 
@@ -476,5 +485,7 @@ class TownPerceiver(Perceiver):
             return self._sights(scene)[panorama]
         except KeyError:
             raise DataError(
-                scene, f"panorama {panorama!r}", "is not in the town"
+                scene,
+                f"panorama {panorama!r}",
+                "is not in the town",
             ) from None

@@ -46,6 +46,7 @@ AROUND = " \t\r\n\u00a0\u200b`'\"*“”‘’「」"
 MARKER = re.compile(r"^\s*(?:[-•]\s*|[*>]\s+|\d{1,3}\s*[.):](?!\d)\s*)")
 """A bullet or a number at the beginning of a line."""
 
+# Punctuation of English and Chinese answers alike.
 _END_PUNCTUATION = ".,;:!。，；！"
 _CLOSING = {"[": "]", "(": ")", "{": "}", "（": "）", "【": "】", "［": "］"}
 _WORD = re.compile(r"[^\W_]+")
@@ -120,6 +121,7 @@ def is_negated(line: str, name: str = "") -> bool:
     """True if a clause with the (normalized) name is negated, or is only a negation."""
     for clause in clauses(line):
         rest = clause
+        # A name may hold a word such as "no", so it is removed before the test.
         if name:
             rest = re.sub(rf"\b{re.escape(name)}\b", " ", clause)
         if is_negation(rest) and (rest != clause or len(rest.split()) <= 2):
@@ -145,6 +147,7 @@ class _Option:
 
     def objection(self, begins_option: Callable[[str], object]) -> RejectionKind | None:
         """Return why the tail leaves open which option is meant; None if it is thought."""
+        # A second option after the first leaves open which one is meant.
         joiner = _JOINER.match(self.tail)
         if joiner is not None and begins_option(self.tail[joiner.end() :]):
             return "several_actions"
@@ -159,8 +162,10 @@ class _Option:
 
 def _bare_heads(line: str) -> list[tuple[str, str]]:
     """Return each beginning of a line that may be a bare option, longest first, and its tail."""
+    # Cut at the longest action, as the rest is thought.
     ends = [match.start() for match in _HEAD_END.finditer(line[:LONGEST_ACTION])]
     ends = [*ends[:MOST_WORDS], len(line)]
+    # Longest first, so that a name of several words is read before its first word.
     return [(line[:end], line[end:]) for end in reversed(ends)]
 
 
@@ -174,6 +179,7 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
     may also be within a sentence on the first line; a name inside a longer one (``table`` in
     ``coffee table``) does not count.
     """
+    # Models add quotes, bullets and thoughts around a name.
     words = words[:LONGEST].strip(AROUND)
     lines = [strip_marker(line) or line for line in words.splitlines() if line.strip()]
     if not lines:
@@ -187,10 +193,12 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
         if on_lines - {first.value}:
             kind = "several_actions"
         return str(first.value) if kind is None else _refuse_name(kind)
+    # Names on lines of their own, and those within the first line.
     named = on_lines | listed.within(lines[0])
     if len(named) > 1:
         return _refuse_name("several_actions")
     for only in named:
+        # "Not the kitchen" names what is not meant.
         if any(is_negated(line, normalize(only)) for line in lines):
             return _refuse_name("no_action")
         if on_lines or anywhere:
@@ -204,12 +212,14 @@ class _Names:
     def __init__(self, names: Collection[str]) -> None:
         self._names = names
         self._by_key: dict[str, list[str]] = {}
+        # Two names may be equal in lower case: then neither is found by it.
         for each in names:
             self._by_key.setdefault(normalize(each), []).append(each)
 
     def match(self, text: str) -> str | None:
         """Return the name that a text consists of."""
         text = text.strip(AROUND + _END_PUNCTUATION + "{}<>")
+        # Exact spelling wins over everything.
         if text in self._names:
             return text
         for form in (text, _NAME_LEAD.sub("", text, count=1)):
@@ -232,6 +242,7 @@ class _Names:
         """Return the names within a line. A longer name hides the shorter ones in it."""
         rest = normalize(line[:LONGEST_ACTION])
         named: set[str] = set()
+        # Longest first: "coffee table" takes the words of "table".
         for key in sorted(filter(None, self._by_key), key=len, reverse=True):
             phrase = re.compile(rf"\b{re.escape(key)}\b")
             if phrase.search(rest):
@@ -279,6 +290,7 @@ def parse_exact(words: str, space: ActionSpace) -> Action | None:
     if match is None or len(words) > LONGEST_ACTION:
         return None
     verb, arguments = match.groups()
+    # Arguments as ``str(action)`` writes them.
     action = Action(verb)
     if arguments:
         action = Action(verb, tuple(arguments.split(", ")))
@@ -415,10 +427,12 @@ class Legal:
         if self.takes_text(verb):
             text = " ".join(text.split())
             return Action(verb, tuple(filter(None, [text])))
+        # As one argument, then split by each separator in turn.
         parts = [[text], *(each.split(text, MOST_WORDS) for each in separators)]
         words = [filter(None, each) for each in parts]
         actions = [Action(verb, tuple(map(self._argument, each))) for each in words]
         as_written = Action(verb, tuple(filter(None, [text])))
+        # None is listed: the split by commas is the most likely reading.
         return next(filter(self._space.knows, [as_written, *actions]), actions[1])
 
     def _argument(self, word: str) -> str:
@@ -426,6 +440,7 @@ class Legal:
         others as written."""
         word = word.strip(AROUND)
         plain = _ARGUMENT_LEAD.sub("", word, count=1).strip(AROUND + "{}")
+        # The word as written, without a keyword, and without a remark in brackets.
         for form in (word, plain, plain.partition("(")[0]):
             matches = self._arguments.get(_snake(form), [])
             if word in matches:
@@ -440,6 +455,7 @@ class Legal:
         option = self._option(text)
         if option is None:
             verb, rest = self._verb_of(text)
+            # Two verbs in a row: "forward turn_left".
             return verb != "" and self._verb_of(rest.lstrip())[0] != ""
         if option.is_call:
             return option.value.name in self._verbs
@@ -456,6 +472,7 @@ class Legal:
 
     def _refusal(self, line: str) -> Refusal:
         """Return why a line begins with no action."""
+        # How the line fails decides which advice helps.
         verb, rest = self._verb_of(line)
         rest = _AFTER_VERB.sub("", rest, count=1)
         has_signs = re.search(r"[^\w\s\-]", line) is not None
@@ -476,8 +493,10 @@ class Legal:
             return Refusal("unknown", f"{problem}; {self._verbs_listed}")
         options = [str(each) for each in self._verbs[verb]]
         examples = ", ".join(options[:EXAMPLES])
+        # A long menu is cut in the message.
         if len(options) > EXAMPLES:
             examples += f" and {len(options) - EXAMPLES} more"
+        # "Was possible earlier" helps more than a list.
         if action in self._earlier:
             problem = f"{action} was possible earlier, but not from here"
             return Refusal("illegal", f"{problem}; possible: {examples}")
@@ -511,6 +530,7 @@ class Legal:
     def _spellings(self) -> list[tuple[str, re.Pattern[str]]]:
         """Verbs with their spellings, longest first: ``goto`` is also ``Go to`` and ``go-to``."""
         spellings = []
+        # The longest first, so that "go_put" is not read as "go".
         for verb in sorted(self._verbs, key=len, reverse=True):
             letters = r"[\s_\-]*".join(map(re.escape, verb.replace("_", "")))
             spellings.append((verb, re.compile(rf"{letters}(?![A-Za-z0-9_])", re.I)))
@@ -537,6 +557,7 @@ def _trim(words: str) -> str:
 def _is_name(word: str) -> bool:
     """True for one word, or a few with a number at their end: no sentence is a name."""
     *others, last = word.split() or [""]
+    # A few words may be a name if a number ends them: "dining table 2".
     is_short = not others or (len(others) < _LONGEST_NAME and last.isdecimal())
     return is_short and all(map(_NAME_PART.fullmatch, (*others, last)))
 
@@ -548,6 +569,7 @@ def _closing_bracket(text: str) -> int:
     if closing is None:
         return 0
     depth = 0
+    # Brackets of other kinds inside are text.
     for position, sign in enumerate(text):
         depth += (sign == opening) - (sign == closing)
         if depth == 0:

@@ -44,6 +44,7 @@ class Paths:
     def padded(self) -> Ints:
         """Return the places as (B, L), padded with the path's last place, which changes no length
         or distance."""
+        # Beyond its end, a path stays at its last place.
         columns = np.minimum(
             np.arange(self.lengths.max(initial=0)),
             self.lengths[:, None] - 1,
@@ -52,6 +53,7 @@ class Paths:
 
     def without_repeats(self) -> Paths:
         """Return the paths without consecutive repeats."""
+        # The first place of each path is new, whatever ended the path before it.
         new = np.empty(len(self.places), dtype=bool)
         np.not_equal(self.places[1:], self.places[:-1], out=new[1:])
         new[self.starts] = True
@@ -61,6 +63,7 @@ class Paths:
 
 def join(paths: Sequence[Sequence[int]]) -> Paths:
     """Join paths of indices. Raises ``ValueError`` for an empty path."""
+    # One pass for all paths: a list of arrays would cost more than the walk itself.
     lengths = np.fromiter(map(len, paths), np.intp, len(paths))
     places = np.fromiter(chain.from_iterable(paths), np.intp, int(lengths.sum()))
     return Paths(places, lengths)
@@ -100,6 +103,7 @@ def align(
     sorted_starts = paths.starts[order]
     sorted_lengths = paths.lengths[order]
     last = paths.places[sorted_starts + sorted_lengths - 1]
+    # Column by column in the sorted order, one reference each.
     gold = references.padded().T.take(order, axis=1)
     dtw, nearest, traveled = _warp(
         metres,
@@ -129,6 +133,7 @@ def align_one(
 ) -> Alignment:
     """Measure one path: :func:`align` to the last bit, in a third of the time, as most arrays of a
     batch of one would hold a single number."""
+    # Plain lists: small tables are faster without arrays.
     rows: list[list[float]] = distances[np.ix_(path, reference)].tolist()
     nearest = rows[0]
     # The first row of the table: a path that stays at its start.
@@ -138,6 +143,7 @@ def align_one(
     for costs, leg in zip(rows[1:], legs, strict=True):
         traveled += leg
         nearest = list(map(min, nearest, costs))
+        # The first column: a reference that stays at its start.
         cell = table[0] + costs[0]
         row = [cell]
         for diagonal, above, cost in zip(table, table[1:], costs[1:], strict=False):
@@ -163,9 +169,11 @@ class _Metres:
 
     def __init__(self, graphs: Sequence[Floats], which: Ints) -> None:
         tables = [np.ravel(graph) for graph in graphs]
+        # One scene needs no copy.
         self._flat = tables[0] if len(tables) == 1 else np.concatenate(tables)
         sizes = np.array([len(graph) for graph in graphs], dtype=np.intp)
         self._size = sizes[which]
+        # Where the table of each episode's scene begins.
         self._offset = (np.cumsum(sizes**2) - sizes**2)[which]
 
     def __call__(self, starts: Ints, ends: Ints) -> Floats:
@@ -195,6 +203,7 @@ def _warp(
     active = np.searchsorted(-lengths, -steps, side="left").tolist()
     current = places[starts]
     nearest = metres(current, gold)
+    # The first row: the path at its start.
     table = np.cumsum(nearest, axis=0)
     traveled = np.zeros(len(lengths))
     for i in range(1, len(active)):

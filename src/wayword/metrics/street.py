@@ -71,6 +71,7 @@ class StreetScorer(EpisodeScorer):
             costs = graph.hops.table(walk, route)
             spd = float(costs[-1, -1])
             warp = dtw(costs)
+        # One-way links count in both directions.
         reached = spd <= 1 or _is_linked(graph, route[-1], walk[-1])
         stopped = trajectory.ended == "stopped"
         return {
@@ -99,6 +100,7 @@ class StreetScorer(EpisodeScorer):
             return []
         graph = _graph(dataset, task)
         goal = graph.index[task.reference.goal]
+        # The goal itself, and all that it leads to; the links to it are tested below.
         near = {goal, *(end for _, end in graph.exits(goal))}
         numbers = [graph.index[place] for place in places]
         return [number in near or _is_linked(graph, number, goal) for number in numbers]
@@ -106,6 +108,7 @@ class StreetScorer(EpisodeScorer):
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
         """Return the number of moves that follow no link, and of a wrong start."""
         graph = _graph(dataset, task)
+        # Repeats are turns in place, not moves.
         walk = [graph.index[place] for place, _ in groupby(places)]
         gaps = sum(not _is_linked(graph, *move) for move in pairwise(walk))
         return gaps + int(places[0] != task.episode.start["panorama"])
@@ -129,6 +132,7 @@ def kpa(
     stopped: bool,
 ) -> float:
     """Return the paper's key-point accuracy; ``stopped``: the actor stopped near the goal."""
+    # A route of one panorama has no first direction.
     points = len(route) > 1
     right = points and list(walk[:2]) == list(route[:2])
     expected = Counter(_turns(graph, route[1:]))
@@ -146,6 +150,7 @@ def kpa_released(
     """Return key-point accuracy exactly as in the released code: a junction left twice the same way
     counts twice in the denominator, once in the numerator."""
     expected = _turns(graph, route)
+    # A set: equal turns count once, as in the released code.
     right = len({*expected} & {*_turns(graph, walk)})
     points = len(expected)
     if len(route) > 1:
@@ -179,6 +184,7 @@ def dtw(costs: NDArray[np.float64]) -> float:
     Within a row, reaching a cell from the left adds the costs in between: with prefix sums this is
     a running minimum, exact for integers.
     """
+    # The longer side along the columns, where numpy works at once.
     table = np.minimum(costs if len(costs) <= costs.shape[1] else costs.T, FAR)
     sums = np.cumsum(table, axis=1)
     before = sums - table

@@ -56,6 +56,7 @@ class HfSettings:
     adapter: str = ""
 
     def __post_init__(self) -> None:
+        # Checked when the settings are made, not at the first call.
         if self.adapter and not Path(self.adapter, "adapter_config.json").is_file():
             raise UsageError(f"hf: adapter={self.adapter} has no adapter_config.json")
         if self.batch < 1 or self.context < 0 or self.thinking < 0:
@@ -97,6 +98,7 @@ class HfModel(Model):
         self.name: str = f"hf:{name}"
         self._weights = name
         self._settings = settings or HfSettings()
+        # Found without importing it: torch takes seconds.
         for package in ("torch", "transformers"):
             if importlib.util.find_spec(package) is None:
                 remedy = install_command("hf")
@@ -114,6 +116,8 @@ class HfModel(Model):
         """Name, revision, type and time of the weights: what the answers depend on."""
         s = self._settings
         folders = [Path(each) for each in (self._weights, s.adapter) if each]
+        # A folder may be retrained under the same name, so its time is part of the
+        # identity.
         stamp = "".join(
             f" {each.stat().st_mtime_ns}" for each in folders if each.is_dir()
         )
@@ -136,6 +140,7 @@ class HfModel(Model):
                 f"{self.name}: hf: models do not support grammars; use a local: model"
             )
             raise ModelError(line, fatal=True)
+        # Schemas cannot be enforced here, so they are described in words.
         if sampling.json_schema is not None:
             if isinstance(prompt, str):
                 prompt = [user(prompt)]
@@ -146,6 +151,7 @@ class HfModel(Model):
         loop = asyncio.get_running_loop()
         job = _Job(ids, sampling, not isinstance(prompt, str), loop.create_future())
         self._jobs.append(job)
+        # One worker at a time; it takes everything that waits.
         if self._worker is None or self._worker.done():
             self._worker = loop.create_task(self._run_jobs())
         return await job.done
@@ -165,6 +171,7 @@ class HfModel(Model):
     async def _run_jobs(self) -> None:
         """Answer the waiting jobs, equal settings in one batch."""
         while self._jobs:
+            # Jobs of equal settings join the first one, up to the size of a batch.
             first = self._jobs[0].batch_key
             batch = [
                 self._jobs[0],
@@ -172,6 +179,7 @@ class HfModel(Model):
             ]
             batch = batch[: self._settings.batch]
             self._jobs = [job for job in self._jobs if job not in batch]
+            # A caller may have left while its job waited.
             batch = [job for job in batch if not job.done.cancelled()]
             try:
                 answers = await self._in_thread(partial(self._generate_batch, batch))
@@ -206,6 +214,7 @@ class HfModel(Model):
         """The tokenizer, padded on the left, so that all prompts of a batch end
         together."""
         tokenizer = self._load_part("AutoTokenizer", padding_side="left")
+        # Some tokenizers have no padding token; the end token is masked anyway.
         if tokenizer.pad_token_id is None:
             tokenizer.pad_token = tokenizer.eos_token
         return tokenizer
@@ -237,6 +246,7 @@ class HfModel(Model):
     def _end_tokens(self) -> set[int]:
         """Tokens that end an answer."""
         listed = getattr(self._network.generation_config, "eos_token_id", None)
+        # A number or a list, depending on the weights.
         end_tokens = listed if isinstance(listed, list) else [listed]
         return {
             each
@@ -272,6 +282,7 @@ class HfModel(Model):
 
     def _ids(self, text: str, add_special_tokens: bool = False) -> list[int]:
         """Return the token ids of a text, in which broken control tokens are text."""
+        # Each part is encoded alone, so that no control token forms across a break.
         first, *others = text.split(decoding.BREAK)
         ids = list(
             self._tokenizer(first, add_special_tokens=add_special_tokens).input_ids
@@ -299,6 +310,7 @@ class HfModel(Model):
         else:
             text = "".join(f"{m.role}: {self._broken(m.content)}\n\n" for m in prompt)
             ids = self._ids(f"{text}assistant:")
+        # At least one token of answer must fit.
         window = self.window
         if window and len(ids) + min(answer_tokens, 1) > window:
             line = (
@@ -315,8 +327,10 @@ class HfModel(Model):
         sampling = batch[0].sampling
         width = max(len(job.ids) for job in batch)
         pad = self._tokenizer.pad_token_id or 0
+        # Padded on the left: new tokens follow directly.
         rows = [[pad] * (width - len(job.ids)) + job.ids for job in batch]
         mask = [[0] * (width - len(job.ids)) + [1] * len(job.ids) for job in batch]
+        # Greedy samples are equal, so one is drawn and repeated.
         draws = sampling.n if sampling.temperature > 0 else 1
         if sampling.temperature > 0 and sampling.seed is not None:
             torch.manual_seed(sampling.seed)
@@ -338,6 +352,7 @@ class HfModel(Model):
             outcomes = [
                 self._read_sample(job, ids) for ids in samples[first : first + draws]
             ]
+            # Tokens of thoughts are counted, as they were generated.
             written = sum(count for *_, count in outcomes)
             thought_ids = [self._ids(thought) for _, thought, *_ in outcomes if thought]
             outcomes += outcomes[:1] * (sampling.n - draws)
@@ -367,12 +382,14 @@ class HfModel(Model):
             "repetition_penalty": 1.0,
         }
         if sampling.temperature > 0:
+            # The sampling of the request alone, without top-k.
             options |= {
                 "temperature": sampling.temperature,
                 "top_p": sampling.top_p,
                 "top_k": 0,
             }
         if sampling.choices is not None:
+            # Options are spelled token by token; the end token closes each.
             max_new_tokens = decoding.longest(sampling.choices) + 1
             end = self._tokenizer.eos_token_id
             spellings = [[*self._ids(choice), end] for choice in sampling.choices]
@@ -394,12 +411,14 @@ class HfModel(Model):
                 "stop_strings": list(sampling.stop),
                 "tokenizer": self._tokenizer,
             }
+        # The answer must fit into the window after the prompt.
         if window := settings.context or self.window + settings.thinking:
             max_new_tokens = max(1, min(max_new_tokens, window - start))
         return {**options, "max_new_tokens": max_new_tokens}
 
     def _read_sample(self, job: _Job, ids: Sequence[int]) -> tuple[str, str, str, int]:
         """Return a sample's text, reasoning, finish reason and number of generated tokens."""
+        # Everything after the end token is padding.
         end = next(
             (n for n, token in enumerate(ids) if token in self._end_tokens),
             None,
@@ -412,6 +431,7 @@ class HfModel(Model):
         thought = ""
         if job.chat:
             text, thought = decoding.split_thought(text)
+        # Spaces around an option do not matter.
         if job.sampling.choices is not None:
             text = next(
                 (c for c in job.sampling.choices if c.strip() == text.strip()),
@@ -448,6 +468,7 @@ class HfModel(Model):
         began = time.perf_counter()
         torch = self._torch
         device = self._network.device
+        # Each option is joined to the prompt as text, since tokens may span the border.
         if isinstance(prompt, str):
             pairs = [decoding.continued(prompt, option) for option in options]
             prompt_ids = self._encoded(pairs[0][0], 1)
@@ -463,6 +484,7 @@ class HfModel(Model):
             cache, next_logits, reused = self._read_prefix(prompt_ids[:shared_count])
             first_logprobs = torch.log_softmax(next_logits.float(), -1)
             totals = [float(first_logprobs[ids[0]]) if ids else 0.0 for ids in endings]
+            # One pass for all options, on copies of the prompt's cache.
             if longest_ending > 1:
                 copies = deepcopy(cache)
                 copies.batch_repeat_interleave(len(endings))
@@ -478,6 +500,7 @@ class HfModel(Model):
                     totals[n] += sum(
                         float(later[n, i, token]) for i, token in enumerate(ids[1:])
                     )
+        # Rounding may give a log-probability just above 0.
         values = tuple(min(0.0, total) for total in totals)
         usage = Usage(shared_count + sum(map(len, endings)), 0, reused)
         return Choice(options, values, usage, seconds=time.perf_counter() - began)
@@ -486,6 +509,7 @@ class HfModel(Model):
         """Read a prompt into the cache, reusing the part it shares with the last one."""
         torch = self._torch
         cached_ids, cache = self._cached_prefix
+        # The last token is read again, as its logits are needed.
         reused = min(decoding.prefix_length([cached_ids, ids]), len(ids) - 1)
         try:
             if reused < len(cached_ids):

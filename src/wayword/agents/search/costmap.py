@@ -31,6 +31,7 @@ def shortest_route(open_: Bools, start: Cell, goal: Cell) -> list[Cell] | None:
     if not open_[goal] and goal != start:
         return None
     lengths, predecessors = _dijkstra(open_, start)
+    # No route: the predecessors would lead nowhere.
     if not np.isfinite(lengths[goal]):
         return None
     route = [goal]
@@ -52,6 +53,7 @@ def _dijkstra(open_: Bools, start: Cell) -> tuple[Floats, NDArray[np.int32]]:
 
     from wayword.worlds.objectnav.ground import grid_graph
 
+    # The start is usable even if it is too near to an obstacle.
     usable = open_.copy()
     usable[start] = True
     start_index = start[0] * open_.shape[1] + start[1]
@@ -72,6 +74,7 @@ def frontiers(free: Bools, explored: Bools, min_cells: int = 1) -> list[list[Cel
     """
     from scipy.ndimage import label
 
+    # Unknown beyond the edge of the map, too.
     unknown = np.pad(~explored, 1)
     border = (
         unknown[:-2, 1:-1] | unknown[2:, 1:-1] | unknown[1:-1, :-2] | unknown[1:-1, 2:]
@@ -82,6 +85,7 @@ def frontiers(free: Bools, explored: Bools, min_cells: int = 1) -> list[list[Cel
         group = [(int(j), int(i)) for j, i in np.argwhere(labels == number)]
         if len(group) >= min_cells:
             groups.append(group)
+    # By the first cell where sizes are equal.
     return sorted(groups, key=lambda group: (-len(group), group[0]))
 
 
@@ -115,6 +119,7 @@ class Costmap:
         half: float = 16.0,
     ) -> None:
         self.radius = radius
+        # An odd number, so that the body starts in the middle of a cell.
         self._cells = 2 * math.ceil(half / CELL) + 1
         self.x = x - (self._cells // 2) * CELL
         self.y = y - (self._cells // 2) * CELL
@@ -124,6 +129,8 @@ class Costmap:
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
         """Return row and column of a point; points off the map are at its edge."""
+        # The tolerance puts a point on a border into the upper cell, whatever the
+        # rounding.
         i = math.floor((x - self.x) / CELL + 0.5 + 1e-9)
         j = math.floor((y - self.y) / CELL + 0.5 + 1e-9)
         last = self._cells - 1
@@ -155,6 +162,7 @@ class Costmap:
     @cached_property
     def open_(self) -> Bools:
         """Cells where a body fits: free, wide enough, and without a collision."""
+        # The clearance at the middle of each cell.
         half = SUBCELLS // 2
         is_wide = self._clearance[half::SUBCELLS, half::SUBCELLS] >= self.radius
         return np.asarray(self.free & is_wide & ~self.bumped_cells)
@@ -169,6 +177,7 @@ class Costmap:
         if len(rows):
             last = len(self._obstacles)
             reach = 2 * SUBCELLS
+            # Only around obstacles: the transform of the full map is slow.
             window = (
                 slice(max(0, rows.min() - reach), min(last, rows.max() + reach + 1)),
                 slice(
@@ -183,6 +192,7 @@ class Costmap:
     def is_clear(self, a: Spot, b: Spot) -> bool:
         """True if a body can move straight from ``a`` to ``b``: over free cells, except the first
         one, and farther from every obstacle than its radius."""
+        # Five samples per cell, as many as obstacle cells.
         count = math.ceil(max(abs(b[0] - a[0]), abs(b[1] - a[1]), 1)) * SUBCELLS
         start = math.floor(a[0] + 0.5), math.floor(a[1] + 0.5)
         t = np.arange(1, count + 1) / count
@@ -197,12 +207,14 @@ class Costmap:
         y, x = (
             np.round(at * SUBCELLS).astype(np.intp) + half for at in (rows, columns)
         )
+        # Half an obstacle cell of slack: positions are rounded to them.
         is_wide = self._clearance[y, x] >= self.radius - CELL / SUBCELLS / 2
         return bool((usable & is_wide).all())
 
     def narrow_body(self, reopen: bool = False) -> None:
         """Plan for a body that is a third narrower, because a gap may only seem too narrow on the
         grid. A collision closes the cell again; with ``reopen``, those closed before are open."""
+        # Never below the narrowest radius, and never wider than before.
         self.radius = max(min(self.radius, NARROWEST_RADIUS), self.radius * 2 / 3)
         self.bumped_cells &= not reopen
         vars(self).pop("open_", None)
@@ -210,8 +222,10 @@ class Costmap:
     def add(self, view: View) -> None:
         """Add a view's depth image, and the body's cell as free. A robot's own map of the floor, if
         the view has one, replaces everything."""
+        # Both depend on the map that changes now.
         for cached in ("open_", "_clearance"):
             vars(self).pop(cached, None)
+        # A robot's own map is better than what one view shows.
         if view.floor is not None:
             cells = np.arange(self._cells) * CELL
             parts = (np.arange(self._cells * SUBCELLS) - SUBCELLS // 2) * (
@@ -226,10 +240,12 @@ class Costmap:
         self.free[self.cell(view.x, view.y)] = True
         if view.floor is not None:
             return
+        # Points of the depth image, from the camera's frame to the map's.
         ahead, right, up = view.depth.points(view.eye)
         angle = math.radians(view.heading)
         east = view.x + ahead * math.sin(angle) + right * math.cos(angle)
         north = view.y + ahead * math.cos(angle) - right * math.sin(angle)
+        # Between floor and head: what a body would run into.
         is_obstacle = (up > FLOOR_HEIGHT) & (up < HEAD_HEIGHT)
         side = CELL / SUBCELLS
         i = np.floor((east[is_obstacle] - self.x + CELL / 2) / side).astype(np.intp)
@@ -270,6 +286,7 @@ class Costmap:
             (view.eye - SKIM_HEIGHT) / np.sin(tilt),
             metres.shape,
         ).copy()
+        # Up to the obstacle, or to where the ray meets the floor.
         low_end = np.minimum(metres, view.eye / np.sin(tilt))
         # If the steepest ray meets the floor, nothing stands between that point and the body.
         steepest = int(np.argmax(tilt))

@@ -88,11 +88,15 @@ class Knowledge:
             if item.container:
                 entry.preposition = item.preposition
                 entry.place = item.container
+            # An openable object is a container that may have to be searched.
             if not {"open", "closed"}.isdisjoint(item.attributes):
                 self.closable[item.name] = None
+            # From 1.5 m, the reach of a body, an open container shows its contents.
             if "open" in item.attributes and item.distance < 1.5:
                 self.looked_into.add(item.name)
+            # Seen in the room, so no one holds it.
             self.holders.pop(item.name, None)
+            # Seen in another place, so it is no longer at its goal.
             if (
                 item.container
                 and self.placed.get(item.name, item.container) != item.container
@@ -139,6 +143,7 @@ class Knowledge:
             )
             entry.preposition = str(details.get("preposition", "in"))
             entry.place = receptacle
+        # What was believed to be in it and is not must be elsewhere.
         for name in [n for n, at in self.objects.items() if at.place == receptacle]:
             if name not in contents:
                 self.forget(name)
@@ -149,9 +154,11 @@ class Knowledge:
         for saying in sayings:
             match saying:
                 case messages.Location(name, preposition, place, room):
+                    # What the actor has seen itself counts more.
                     if not self.is_firsthand(name):
                         self.objects[name] = Whereabouts(preposition, place, room)
                 case messages.FetchClaim(name, place):
+                    # The first claim of an object counts, whoever makes it.
                     if self.claims.setdefault(name, sender) == sender and place:
                         self.destinations[name] = place
                 case messages.GivingUp(name) if self.claims.get(name) == sender:
@@ -206,6 +213,7 @@ class WantStatus:
         self.want_of: dict[str, int] = {}
         self.targets: list[str] = []
         for number in range(len(self.missing_counts)):
+            # Placed objects show where a goal was begun.
             goes_to = {**knowledge.destinations, **knowledge.placed}
             # One in both counts twice
             names = (
@@ -216,10 +224,13 @@ class WantStatus:
                 goes_to[name] for name in names if number in self.serving(name)
             )
             possible = (*knowledge.objects, *counts)
+            # A possible place must be known, and be one that the goal accepts.
             options = {at for at in possible if find_object(at) in wants[number].places}
+            # Most objects first, then by name, so that all actors choose alike.
             self.targets.append(
                 max(sorted(options), key=lambda p: counts[p], default="")
             )
+        # Placed objects serve first, then those that are claimed or held.
         for name, place in knowledge.placed.items():
             self.assign(
                 name,
@@ -239,6 +250,7 @@ class WantStatus:
         missing = list(self.missing_counts)
         names = []
         knowledge = self._knowledge
+        # Stable: among equals, in the order in which they became known.
         for name in sorted(
             knowledge.objects, key=lambda n: not knowledge.objects[n].firsthand
         ):
@@ -275,10 +287,12 @@ class Partner:
         world = brief.world
         self._actors = brief.episode.actors
         self.actor = brief.actor
+        # The index decides which rooms an actor searches first.
         self._index = self._actors.index(self.actor)
         self._team_size = len(self._actors)
         self._may_talk = brief.may_talk and self._team_size > 1
         body = world.house.actors[self.actor].body
+        # Checked at the start, not at the first missing verb.
         missing = [verb for verb in VERBS if verb not in body.actions]
         if missing:
             raise UsageError(
@@ -288,6 +302,7 @@ class Partner:
         self._hand_count = body.inventory_capacity
         self._wants = list[Want]()
         unread_kinds = list[str]()
+        # Goals with traits need cooking, which partners do not do.
         for goal in brief.reference.goals:
             if isinstance(goal, Inside) and not goal.traits:
                 want = Want(frozenset(goal.objects), goal.receptacles, goal.parts)
@@ -323,6 +338,7 @@ class Partner:
         """Return the next action: talk first, then bring, then search."""
         self._room = observation.room
         self.knowledge.see(observation)
+        # Messages before actions: they may change what is to be done.
         for message in observation.messages:
             sayings = messages.parse_all(message.text)
             self.knowledge.hear(message.sender, sayings)
@@ -330,6 +346,7 @@ class Partner:
             if messages.needs_reply(message.text):
                 self._reply = messages.not_understood("partner", message.text)
             self._silent_turns = 0
+        # An unclear message is answered at once, so that its sender does not wait.
         if self._may_talk and self._reply:
             text = self._reply
             self._reply = ""
@@ -338,6 +355,7 @@ class Partner:
         self._nearby = [o.name for o in observation.objects if o.distance < IN_THE_WAY]
         self._nearest = observation.objects[0].name if observation.objects else ""
         holding = [held.name for held in observation.holding]
+        # Claims are made before the turn is used, so that others see them early.
         self._claim(status, holding)
         if self._needs_door:
             self._needs_door = False
@@ -347,6 +365,7 @@ class Partner:
                 for door, is_open in self.knowledge.door_open.items()
                 if not is_open and Action("goto", (door,)) not in self._blocked
             ]
+            # Doors of this room first: they are the likely ones.
             rooms = self.knowledge.door_rooms
             closed.sort(
                 key=lambda door: self._room not in rooms.get(door, (self._room,))
@@ -364,9 +383,11 @@ class Partner:
                 self._requests_left -= 1
                 self._blocked.discard(self._last_blocked)
                 self._say(messages.MoveAside(), urgent=True)
+        # An urgent message goes before any action.
         if self._may_talk and self._must_speak:
             return self._speak()
         action = self._next_action(status, holding, space)
+        # Nothing is left unsaid at the end.
         if action == STOP and self._must_speak:
             return self._speak()
         return Decision(action)
@@ -392,6 +413,7 @@ class Partner:
             knowledge.look_into(words[0], details, self._room)
         elif verb == "open" and words[0] in knowledge.door_open:
             knowledge.door_open[words[0]] = True
+            # A new way is open, so everything blocked may be tried again.
             self._blocked.clear()
         elif verb in ("go_put", "put"):
             put = messages.Placed(
@@ -424,6 +446,7 @@ class Partner:
     def _claim(self, status: WantStatus, holding: list[str]) -> None:
         """Claim as many objects as hands are free; report the others, each once."""
         knowledge = self.knowledge
+        # Hands that are full or promised are not free.
         free_hands = self._hand_count - len({*holding, *self._own_claims()})
 
         def announce(name: str, urgent: bool) -> None:
@@ -436,9 +459,11 @@ class Partner:
                     urgent,
                 )
 
+        # Places of goals first: the others need them to put objects down.
         for place in dict.fromkeys(filter(None, status.targets)):
             announce(place, urgent=False)
         for name in status.unclaimed():
+            # After several failures the object is left to others.
             if self._failures[name] >= MOST_TRIES:
                 continue
             if free_hands > 0:
@@ -460,8 +485,10 @@ class Partner:
     ) -> Action:
         """Return the next action of fetching, bringing or searching; None if nothing is
         left."""
+        # A started sequence is finished before anything else.
         if self._queue:
             return self._queue.pop(0)
+        # With a free hand, fetch what was claimed.
         if len(holding) < self._hand_count:
             for name in self._own_claims():
                 grab = Action("go_grab", (name,))
@@ -478,6 +505,7 @@ class Partner:
                     self._give_up(name)
         bring = self._bring(status, holding)
         is_missing = any(status.missing_counts)
+        # Bring if the hands are full or nothing more is to be found.
         if bring is not None and (len(holding) >= self._hand_count or not is_missing):
             return bring
         unseen_goals = (
@@ -486,6 +514,7 @@ class Partner:
             for name in holding
             if name in status.want_of
         )
+        # Goal places that only others have seen must be found, too.
         retry = bool(self._blocked) or any(unseen_goals)
         if is_missing or retry:
             search = self._search(space, retry)
@@ -495,6 +524,7 @@ class Partner:
 
     def _bring(self, status: WantStatus, holding: list[str]) -> Action | None:
         """Return the next action that brings a held object to its place."""
+        # The last object taken is put down first, as ``go_put`` takes it.
         for name in reversed(holding):
             place = status.destination(name)
             if not place or self._failures[f"put {name}"] >= MOST_TRIES:
@@ -521,6 +551,7 @@ class Partner:
         if self.knowledge.is_firsthand(at.place):
             actions.insert(0, Action("go_check", (at.place,)))
         for action in actions:
+            # Each way to look is tried once.
             if action in self._blocked or not action.arguments[0]:
                 continue
             if (name, action) not in self._search_tries:
@@ -558,6 +589,7 @@ class Partner:
         for room in rooms_in_order:
             explore = Action("go_explore", (room,))
             is_searched = room in knowledge.searched_rooms
+            # Rooms that others have searched are skipped until a retry.
             if room not in knowledge.viewed_rooms and (retry or not is_searched):
                 if explore not in self._blocked:
                     return explore
@@ -572,6 +604,7 @@ class Partner:
                     is_done = failed or receptacle in knowledge.looked_into
                     if at and at.room == room and not is_done:
                         return check
+                # All containers of the room are done, so it counts as searched.
                 knowledge.searched_rooms.add(room)
                 self._say(messages.Searched(room))
         return None
@@ -580,6 +613,7 @@ class Partner:
         """Return the next action when the search is over: check goal places, retry blocked actions
         (another actor may have been in the way), then send queued sentences, keep out of the way
         and wait; stop when the task is done, or after ``MOST_SILENT_TURNS``."""
+        # Goal places may hold objects that no one has reported.
         for missing, place in zip(status.missing_counts, status.targets, strict=True):
             if (
                 missing
@@ -588,11 +622,13 @@ class Partner:
             ):
                 self._verified.add(place)
                 return Action("go_check", (place,))
+        # Someone may have been in the way.
         if self._blocked and self._retries_left:
             self._retries_left -= 1
             self._blocked.clear()
             self._search_tries.clear()
             return Action("go_explore", (self._room,))
+        # Claims that cannot be fulfilled are given back.
         for name in self._own_claims():
             if name not in self.knowledge.holders:
                 self._give_up(name)
@@ -610,10 +646,12 @@ class Partner:
         unplaced = (
             n for name, n in status.want_of.items() if name not in knowledge.placed
         )
+        # Objects that must only be held need no further act.
         if not any(status.missing_counts) and not any(
             self._wants[n].places for n in unplaced
         ):
             return STOP
+        # In the room of a goal, a body may block the others.
         if was_asked or (at_goal and not self._moved_aside):
             self._moved_aside = True
             # To a room without goals: the one with most objects, probably the largest.
@@ -625,6 +663,7 @@ class Partner:
                 options = sorted(other_rooms - goal_rooms or other_rooms)
                 best = max(options, key=rooms.__getitem__)
                 return Action("go_explore", (best,))
+        # Waiting costs a turn, so it ends after some silence.
         self._silent_turns += 1
         if not self._may_talk or self._silent_turns > MOST_SILENT_TURNS:
             return STOP
@@ -637,6 +676,7 @@ class Partner:
         verb = action.name
         words = action.arguments
         status = feedback.status
+        # The rest of the sequence depended on the failed action.
         self._queue.clear()
         if verb == "chat":
             self._may_talk = False
@@ -650,6 +690,7 @@ class Partner:
         elif verb == "open":
             self.knowledge.door_open[words[0]] = True
         else:
+            # Counted per object: other objects may still be reached.
             self._failures[words[0]] += 1
             if status == "closed" and "receptacle" in feedback.details:
                 self._queue.append(

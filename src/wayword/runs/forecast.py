@@ -110,13 +110,16 @@ def forecast(plan: Plan, rehearsed: int = REHEARSED) -> Forecast:
     stage = _Stage(plan)
     tasks = stage.dataset.tasks
     path = stage.run_folder()
+    # A resumed run is forecast for the order that it has.
     if path is not None:
         plan = in_recorded_order(plan, path)
     numbers = choose(plan, tasks)
     # Rehearsed episodes are spread over the plan.
+    # Rounded up, so that the sample has at most ``rehearsed`` episodes.
     step = max(1, math.ceil(len(numbers) / max(1, rehearsed)))
     sample = [tasks[number] for number in numbers[::step][:rehearsed]]
     estimate = stage.estimate(sample, len(numbers))
+    # Finished episodes of the run are better evidence than a rehearsal.
     if path is not None and is_run(path):
         estimate = _measured(stage, path, numbers, estimate, rehearsed)
     first: tuple[ModelCall, ...] = ()
@@ -133,6 +136,7 @@ class _Stage:
         self.dataset = open_dataset(plan)
         self.agent = open_agent(plan, self.dataset)
         self.choices = model_choices(plan, self.agent)
+        # Wrappers are left out: a cache or a rate limit has no part in a forecast.
         try:  # for their context windows and identities
             self.opened = open_models(replace(plan, cache=None, rpm=None), self.choices)
         except UsageError as error:
@@ -140,10 +144,12 @@ class _Stage:
                 raise
             self.opened = {}  # a key is missing
         names = [name for name, _ in self.choices.values()]
+        # A scripted model is played as it is: its own answers decide.
         self._scripted = bool(self.opened) and all(
             name.startswith("scripted:") for name in names
         )
         others = self.agent.others.items()
+        # Free answers of a stand-in would be rejected, so decoding is constrained.
         self._constrained = replace(
             self.agent,
             settings=_constrained(self.agent.settings),
@@ -164,6 +170,7 @@ class _Stage:
             if task.episode.id not in self._rehearsed:
                 self._rehearsed[task.episode.id] = self._rehearse(task)
         rehearsals = [self._rehearsed[task.episode.id] for task in tasks]
+        # A rehearsal without steps or calls says nothing.
         rehearsals = [each for each in rehearsals if each[0].steps or each[1]]
         extra = 0
         if tasks:
@@ -173,6 +180,7 @@ class _Stage:
         profiles = {
             role: _profile(name, settings) for role, (name, settings) in choices.items()
         }
+        # A role without a model of its own is played by the main one.
         main = next(iter(choices), "")
         if "main" in choices:
             main = "main"
@@ -196,10 +204,12 @@ class _Stage:
                 prompt = call.answer.usage.prompt
                 if role == main:
                     prompt += extra
+                # Servers that give one sample per request read the prompt for each.
                 if not profile.samples:
                     prompt *= samples  # one request a sample
                 thinking = profile.thinking * samples
                 text = call.answer.usage.completion
+                # Thinking is added by the profile: a rehearsal does not think.
                 usage = Usage(prompt, text + round(THINKING_SHARE * thinking))
                 calls = calls + factor
                 prompt_tokens = prompt_tokens + factor * usage.prompt
@@ -211,6 +221,7 @@ class _Stage:
                     )
             costs.append(dollars - before)
 
+        # From the rehearsed episodes to all.
         scale = episodes / max(1, len(rehearsals))
         estimate = Forecast(
             episodes,
@@ -222,6 +233,7 @@ class _Stage:
             range=dollars_range(costs, episodes),
             unprofiled=self._unprofiled(),
         )
+        # One price missing makes the sum meaningless.
         unpriced = [choices[role][0] for role, price in prices.items() if price is None]
         if unpriced:
             return replace(
@@ -245,6 +257,7 @@ class _Stage:
     def run_folder(self) -> Path | None:
         """The run's folder, None if it is unknown because a key is missing."""
         plan = self.plan
+        # Without a key, the models' identities are unknown.
         if plan.out is not None or not self.opened:
             return plan.out
         checksum = Checksums().combined(self.dataset.files)
@@ -253,6 +266,7 @@ class _Stage:
 
     def window(self, role: str) -> int:
         """Context window of a role's model in tokens, 0 if unknown."""
+        # Unknown without the model.
         if role not in self.opened:
             return 0
         return self.opened[role].window
@@ -261,6 +275,7 @@ class _Stage:
         """The first calls of an episode, with the run's settings."""
         if not self.choices:
             return ()
+        # Some agents look around before their first call.
         for steps in (1, 4, LOOK):
             if calls := tuple(self._play(task, self.agent, steps).calls()):
                 return calls[:2]
@@ -272,6 +287,7 @@ class _Stage:
         if self._scripted:
             return self._play(task, self.agent, self._max_steps), 1.0
         if ends_itself:
+            # The agent decides when to stop, so its own length counts.
             return self._play(task, self._constrained, self._max_steps), 1.0
         # A model's episode has about as many steps as the expert's.
         steps = min(float(self._max_steps), self._expert_steps(task))
@@ -281,11 +297,13 @@ class _Stage:
             actors = max(1, len(played.start))
             turns = len(played.steps) / actors
             counted = _counted_turns(played) / actors
+            # Nearly as many as the expert's: close enough to scale.
             if counted >= 0.9 * steps or turns < limit or limit >= self._max_steps:
                 return played, max(
                     1.0,
                     min(SLACK * steps, self._max_steps) / max(1.0, counted),
                 )
+            # More steps, by the share of turns that counted.
             limit = min(self._max_steps, math.ceil(limit * steps / max(0.5, counted)))
 
     def _play(self, task: Task, agent: AgentParts, max_steps: int) -> Trajectory:
@@ -310,6 +328,7 @@ class _Stage:
         name, settings = self.choices[role]
         profile = _profile(name, settings)
         ranks = profile.completions and profile.logprobs > 0
+        # Models that rank options get a stand-in that ranks as well.
         if not name.startswith("openai:"):
             ranks = True
         writes = not ranks or settings.get("choose") == "constrained"
@@ -317,9 +336,11 @@ class _Stage:
 
     def _extra_prompt_tokens(self, task: Task) -> int:
         """Tokens by which the run's main prompts are longer than those of constrained decoding."""
+        # Without a change of decoding, prompts are the same.
         if self.agent.settings == self._constrained.settings or self._scripted:
             return 0
         lengths = []
+        # One step of each, to compare their main prompts.
         for agent in (self.agent, self._constrained):
             calls = self._play(task, agent, 1).calls()
             main = [call for call in calls if call.role not in self.agent.roles]
@@ -335,6 +356,7 @@ class _Stage:
         # the expert prefers single motions, but a model uses skills; the oracle takes shortcuts
         kinds: tuple[str, ...] = ("skills", "gold")
         names: tuple[str, ...] = EXPERTS
+        # Several actors have no plan of one, so a team plays.
         if actors > 1:
             kinds = ()
             names = ("team", *EXPERTS)
@@ -347,6 +369,7 @@ class _Stage:
             _, scores, _ = expert_solution(self.plan, self.dataset, task, names)
             if scores is not None and scores.get("sr", 1.0) > 0:
                 steps = scores.get("steps", 0.0)
+        # Per actor, as turns are counted.
         if steps:
             return steps / max(1, actors)
         return self._max_steps / 2
@@ -361,6 +384,7 @@ def _constrained(settings: Any) -> Any:
 
 def _counted_turns(played: Trajectory) -> int:
     """Number of turns with a model call or a move. Turning on the spot is not a move."""
+    # Headings are ignored: a turn in place is no move.
     poses = {actor: {**pose, "heading": 0} for actor, pose in played.start.items()}
     count = 0
     for step in played.steps:
@@ -381,6 +405,7 @@ def _measured(
     plan = stage.plan
     dataset = stage.dataset
     finished = dict(RunFolder.read(path).scores())
+    # Episodes of this plan that are finished already.
     pilot = [number for number in chosen if task_id(dataset.tasks, number) in finished]
     if not pilot:
         return estimate
@@ -391,6 +416,7 @@ def _measured(
         return sum(each.get(key, 0.0) for each in scores)
 
     # How much longer the others are, by rehearsals of some of both.
+    # Spread over the pilot, as many as for the estimate.
     sample = pilot[:: max(1, len(pilot) // rehearsed)][:rehearsed]
     pilot_tasks = [dataset.tasks[number] for number in sample]
     similar = stage.estimate(pilot_tasks, estimate.episodes)
@@ -404,6 +430,7 @@ def _measured(
     dollars = estimate.dollars
     likely = estimate.range
     most = estimate.max_dollars
+    # Every cost must be known, or the sum would be too low.
     if all("cost" in each for each in scores):
         costs = [each["cost"] for each in scores]
         dollars = prompt_scale * sum(costs)
@@ -418,6 +445,7 @@ def _measured(
     concurrency = plan.concurrency
     if plan.engine:
         concurrency *= plan.workers
+    # Episodes run side by side share the time.
     minutes = total("seconds") / 60 / concurrency
     if plan.rpm:
         minutes = max(minutes, total("calls") / plan.rpm)

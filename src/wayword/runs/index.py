@@ -70,12 +70,14 @@ class Index:
 
     def __init__(self, folder: Path) -> None:
         self._files = {name: folder / name for name in (EPISODES, FAILURES)}
+        # A folder's index has a name of its own, by the folder's full path.
         digest = hashlib.sha256(
             str(folder.resolve()).encode(errors="surrogatepass")
         ).hexdigest()
         self._cached = cache_folder() / "index" / f"{digest[:24]}-{_VERSION}"
         self._lock = threading.RLock()
         self._clear()
+        # Any damage is handled alike: the index can be rebuilt.
         try:
             self._load(self._cached.read_bytes())
         except (OSError, ValueError, KeyError, TypeError):
@@ -100,6 +102,7 @@ class Index:
 
     def _load(self, content: bytes) -> None:
         """Load the cached file. Raises ``ValueError`` if it is damaged."""
+        # The first four bytes are the checksum of the rest.
         if zlib.crc32(content[4:]) != int.from_bytes(content[:4], "little"):
             raise ValueError("damaged")
         start = content.index(b"\n", 4) + 1  # a checksum may have any bytes
@@ -113,6 +116,7 @@ class Index:
             for number, (ended, metrics) in enumerate(head["layouts"])
         }
         self._columns = {key: array("d") for key in head["keys"]}
+        # Each array has one value per episode, in the machine's own format.
         for values in self._arrays():
             end = start + len(self._ids) * values.itemsize
             values.frombytes(content[start:end])
@@ -124,6 +128,7 @@ class Index:
     def save(self) -> None:
         """Write the index to the cache folder if it has grown."""
         with self._lock:
+            # Unchanged since it was saved.
             if self._count() == self._saved:
                 return
             self._saved, self._modified = self._count(), self._mtime()
@@ -156,12 +161,15 @@ class Index:
         """Update the index from the files. Raises ``RecordingError`` for a damaged record or a
         duplicate episode."""
         with self._lock:
+            # A time of 0 means that episodes were appended since, which is no change of
+            # the old ones.
             unchanged = not self._modified or self._mtime() in (0, self._modified)
             feet = {name: self._foot(name, end) for name, end in self.ends.items()}
             # The last records have moved or changed
             if not unchanged or feet != self._feet:
                 self._clear()
             before = self._count()
+            # Only what was appended is read.
             for member in codec.read_members(
                 self._files[EPISODES],
                 self.ends[EPISODES],
@@ -185,6 +193,8 @@ class Index:
                 self._failures.append((failure["episode"], reason, member.at))
                 self.ends[FAILURES] = member.at + member.size
                 self._feet[FAILURES] = member.foot
+            # Saved again after growth by an eighth, so that the total cost stays
+            # linear.
             if (self._count() - before) * 8 > self._saved:
                 self.save()
             elif self._count() > before:
@@ -196,6 +206,7 @@ class Index:
         that the index does not list."""
         with suppress(OSError):
             status = self._files[EPISODES].stat()
+            # A file with unread records has no time that can be compared.
             if status.st_size == self.ends[EPISODES]:
                 return status.st_mtime_ns
         return 0
@@ -227,6 +238,7 @@ class Index:
             # A damaged file may contain a huge integer
             if abs(score) > sys.float_info.max:
                 entry.scores[key] = math.inf if score > 0 else -math.inf
+            # Earlier episodes get NaN in the new column.
             if key not in self._columns:
                 self._columns[key] = array("d", [math.nan]) * len(self._ids)
         for key, column in self._columns.items():
@@ -271,6 +283,7 @@ class Index:
         """Latest failure reason of each unfinished episode, by id, in the order of failure."""
         with self._lock:
             latest: dict[str, str] = {}
+            # In the order of the latest failure.
             for name, reason, _ in self._failures:
                 latest.pop(name, None)  # moves it to the end
                 latest[name] = reason
@@ -284,6 +297,7 @@ class Index:
         """Number and first byte of the latest failure of an episode."""
         with self._lock:
             failures = enumerate(self._failures, 1)
+            # The highest number is the latest.
             return max(
                 ((n, at) for n, (name, _, at) in failures if name == episode),
                 default=None,
@@ -293,6 +307,7 @@ class Index:
         """Finished episodes with these numbers, in this order; by default all, as they ended."""
         with self._lock:
             layouts = list(self._layouts)
+            # Counted from 1, as users count records.
             chosen = range(1, len(self) + 1) if numbers is None else numbers
             return iter([self._entry(number, layouts) for number in chosen])
 
@@ -320,6 +335,7 @@ class Index:
     def not_a_number(self, key: str) -> NDArray[np.bool_]:
         """True for episodes whose score is NaN rather than missing, shape (N,)."""
         with self._lock:
+            # Missing and NaN look the same in a column; the layout tells them apart.
             present = np.array(
                 [key in dict(metrics) for _, metrics in self._layouts],
                 bool,
@@ -332,6 +348,7 @@ class Index:
     def scores(self) -> Scores:
         """All metrics, ordered by id: results must not depend on which episode ended first."""
         with self._lock:
+            # By id: parallel runs end in any order.
             order = sorted(range(len(self)), key=self._ids.__getitem__)
             columns = {key: self.column(key)[order] for key in self._columns}
             return Scores([self._ids[at] for at in order], columns)
@@ -389,12 +406,14 @@ class Index:
         first search, even an empty one, reads all records, unless ``read`` is False. What was read
         without instructions is read again once they are available. Raises ``RecordingError``.
         """
+        # Every word is quoted, so that no sign has a meaning for the search.
         query = " ".join('"' + word.replace('"', '""') + '"*' for word in words.split())
         if not query.replace('"', "").replace("*", ""):
             query = ""
         path = self._cached.with_name(f"{self._cached.stem}-text.sqlite")
         try:
             return self._search(path, query, instruction, read)
+        # Rebuilt once; if that fails as well, the folder is the problem.
         except sqlite3.Error:  # damaged, or built from other records: rebuild it
             with suppress(OSError):
                 path.unlink(missing_ok=True)
@@ -414,6 +433,7 @@ class Index:
     ) -> list[str]:
         """Return the episodes whose text matches a query."""
         path.parent.mkdir(parents=True, exist_ok=True)
+        # Sixty seconds: another process may be reading texts.
         with closing(sqlite3.connect(path, timeout=60)) as db:
             db.executescript(
                 "CREATE TABLE IF NOT EXISTS read "
@@ -425,6 +445,7 @@ class Index:
             lacking = "SELECT number FROM read WHERE has_instruction = 0 LIMIT 1"
             if instruction and db.execute(lacking).fetchone():
                 raise sqlite3.DatabaseError("read without instructions")
+            # Batch by batch, until all records are read.
             while read and self._read_texts(db, instruction):
                 pass
             match = "SELECT rowid FROM texts WHERE texts MATCH ?"
@@ -440,6 +461,7 @@ class Index:
         keeps its progress. Returns False once all are added."""
         with db:
             db.execute("BEGIN IMMEDIATE")
+            # The last record read tells whether the texts belong to this file.
             number, foot = db.execute("SELECT max(number), foot FROM read").fetchone()
             if number:
                 known = list(self.entries(range(number, min(number, len(self)) + 1)))
@@ -462,6 +484,7 @@ class Index:
                     entry.number,
                     record,
                 )
+                # Without instructions, the text is read again later.
                 text = ""
                 if instruction:
                     text = instruction(entry.episode_id)
@@ -490,6 +513,7 @@ def _distinct_lines(texts: Sequence[str]) -> str:
 def _texts_of(trajectory: Trajectory) -> tuple[list[str], list[str], list[str]]:
     """Thoughts, prompts and answers of a trajectory."""
     thoughts = list[str]()
+    # Thoughts of all trials, not only of the last.
     for trial in trajectory.trials():
         thoughts += [step.decision.thought for step in trial.steps]
     prompts = list[str]()
@@ -499,6 +523,7 @@ def _texts_of(trajectory: Trajectory) -> tuple[list[str], list[str], list[str]]:
             prompts.append(call.prompt)
         else:
             prompts += [message.content for message in call.prompt]
+        # Options of a ranking are answers, too.
         if isinstance(call.answer, Choice):
             answers += call.answer.options
         elif call.answer is not None:
@@ -526,6 +551,7 @@ def entry_of(path: Path, member: codec.Member) -> Entry:
 
 def checked(path: Path, number: int, record: dict[str, Json]) -> dict[str, Json]:
     """The record of an episode, its scores restored. Raises ``RecordingError`` if it is damaged."""
+    # These fields are needed by everything that reads a record.
     for field, cls in {"episode": str, "scores": dict, "trajectory": dict}.items():
         if not isinstance(record.get(field), cls):
             raise codec.corrupt(

@@ -80,6 +80,8 @@ class Line:
     @classmethod
     def of(cls, record: EpisodeRecord | FailedEpisode) -> Line:
         """Encode an episode. Raises ``RecordingError`` for a value that has no JSON form."""
+        # A failed episode has a reason, a finished one has scores; a record has one of
+        # them.
         name = record.episode_id
         trajectory = record.trajectory
         scores = None
@@ -151,6 +153,7 @@ class RecordedRun:
     def records(self) -> Iterator[EpisodeRecord]:
         """Iterate over the finished episodes in the order they ended; only one is in memory.
         Raises ``RecordingError`` for a damaged record."""
+        # Records are read one by one: a run may be larger than memory.
         for line in codec.read_members(self._episodes):
             yield self._record(
                 line.number,
@@ -173,6 +176,7 @@ class RecordedRun:
         """JSON object of an episode; if it never finished, of its latest failure. Raises
         ``UsageError`` for an unknown episode."""
         index = self.index
+        # A finished episode first; its earlier failures are of no interest then.
         if entry := index.entry(episode):
             record = codec.read_member(self._episodes, entry.number, entry.at)
             checked(self._episodes, entry.number, record)
@@ -187,6 +191,7 @@ class RecordedRun:
         raw = self.raw_record(episode)
         if entry := index.entry(episode):
             return self._record(entry.number, raw)
+        # The episode only failed: its latest failure stands for it.
         number, _ = index.failure(episode) or (0, 0)
         failed = self._failure(number, raw)
         empty = Trajectory(episode, {}, ended="failed", error=failed.reason)
@@ -200,6 +205,7 @@ class RecordedRun:
 
     def _failure(self, number: int, raw: Mapping[str, Json]) -> FailedEpisode:
         """Return the failed episode of a line."""
+        # A failure before the world was ready has no trajectory.
         trajectory = None
         if raw.get("trajectory") is not None:
             trajectory = codec.trajectory_in(self._failures, number, raw)
@@ -227,6 +233,7 @@ class RunFolder(RecordedRun):
         self._lines = lines
         self._listed = self.index
         self._failed = codec.Appender(self._failures)
+        # What a killed process left behind is cut off before anything is appended.
         for file, appender in ((EPISODES, self._lines), (FAILURES, self._failed)):
             if dropped := appender.cut(self._listed.ends[file]):
                 problem = f"removed {dropped:,} bytes of an incomplete line"
@@ -245,12 +252,14 @@ class RunFolder(RecordedRun):
         contains a secret.
         """
         folder = Path(path)
+        # Checked before the folder is made: a config with a secret leaves no trace.
         prepared = configs.prepared(config)
         with ExitStack() as opened:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 # Only an empty folder or a run folder is written to.
                 names = sorted(os.listdir(folder))
+                # What an interrupted start may have left does not count as foreign.
                 expected = {LOCK, f".{configs.NAME}.new"}
                 if (folder / EPISODES).is_file() and not (
                     folder / EPISODES
@@ -281,6 +290,7 @@ class RunFolder(RecordedRun):
                 run = RunFolder(folder, lines)
             except OSError as error:
                 raise codec.unusable(folder, error, "give a writable folder") from error
+            # Everything went well, so the files stay open and the lock stays held.
             opened.pop_all()
         recorded = configs.read_config(folder)
         run.notices += configs.moved_servers(recorded, prepared)
@@ -304,6 +314,7 @@ class RunFolder(RecordedRun):
         Raises ``RecordingError``, and leaves the folder unchanged, if the episode is already
         finished or failed (use ``fail``), a value cannot be recorded, or the disk is full.
         """
+        # The folder's path is added, as the encoder does not know it.
         try:
             line = Line.of(record)
         except RecordingError as error:
@@ -335,6 +346,7 @@ class RunFolder(RecordedRun):
             return
         if line.ended == "failed":
             raise RecordingError(f"episode {name!r} failed; record it with fail()")
+        # Position and size before it is appended: the index finds the record by them.
         at = self._lines.length
         size = len(line.member)
         number = len(self._listed) + 1
@@ -344,9 +356,11 @@ class RunFolder(RecordedRun):
 
     def close(self) -> None:
         """Sync all files and release the lock. May be called repeatedly."""
+        # Closing twice is allowed, as by a context manager and a ``finally``.
         if not self._open:
             return
         self._open = False
+        # In reverse order: the index is saved first, the lock is released last.
         with ExitStack() as closing:
             closing.callback((self.path / LOCK).unlink, missing_ok=True)
             closing.callback(self._lines.close)
@@ -376,11 +390,13 @@ def _replaces(folder: Path, prepared: dict[str, Json]) -> bool:
             for name in results
             if (folder / name).exists()
         ]
+        # Results of another run are never overwritten.
         if any(sizes) or any(configs.billed(folder)):
             configs.same_run(folder, recorded, prepared)
         if configs.difference(recorded, prepared) is None:
             return False
         replaces = True
+    # Written first: a crash before the rest leaves a folder that says what it is.
     configs.write_config(folder, prepared)
     if replaces:
         for name in (FAILURES, configs.SESSIONS, configs.CALLS):
@@ -413,6 +429,7 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
     ``UsageError`` for shards of different runs, an episode in two shards, or an ``out`` that is not
     empty, and ``RecordingError`` if one of several folders is damaged.
     """
+    # A store is not merged into, since its objects are never changed.
     if remote.url_of(out):
         raise UsageError(
             f"--out {remote.url_of(out)}: must be a folder on this machine"
@@ -423,10 +440,12 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
     if not runs:
         raise UsageError("name the run folders to merge")
     config = _common_config([configs.read_config(run.path) for run in runs], shards)
+    # From a single folder, damage is skipped and reported; from several it is an error.
     gaps: list[str] | None = None
     if len(runs) == 1:
         gaps = []
     owners: dict[str, Path] = {}
+    # Next to the folder, so that renaming it is atomic.
     new = out.with_name(f".{out.name}.{os.getpid()}.new")
     try:
         new.mkdir(parents=True)
@@ -437,6 +456,7 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
                     for raw in _copied(run.path / name, gaps, owners):
                         lines.append(raw)
         # A budget holds for the whole
+        # Bills of all shards together, as one session.
         bills = [configs.billed(run.path) for run in runs]
         tokens = sum(bill[0] for bill in bills)
         dollars = sum(bill[1] for bill in bills)
@@ -451,6 +471,7 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
         shutil.rmtree(new, ignore_errors=True)
     notices = [f"left out: {gap}" for gap in gaps or ()]
     merged = [str(run.config["identity"].get(_SHARD) or "") for run in runs]
+    # Shards are numbered n/total; a missing one is reported.
     totals = {name.partition("/")[2] for name in merged if "/" in name}
     if len(totals) == 1 and len(runs) > 1:
         (total,) = totals
@@ -466,8 +487,10 @@ def _common_config(
 ) -> dict[str, Any]:
     """The config of the merged run. Raises ``UsageError`` if the shards are of different runs."""
     first = configs_[0]["identity"]
+    # A single folder keeps its config.
     if len(shards) == 1:
         return configs_[0]
+    # Every field of both identities, since either may have one more.
     for other, path in zip(configs_[1:], shards[1:], strict=True):
         for field in dict.fromkeys((*first, *other["identity"])):
             expected = first.get(field)
@@ -487,6 +510,7 @@ def _copied(
     and duplicate records are described in ``gaps``; if that is None, they raise."""
     if not path.is_file():
         return
+    # A file may have been unzipped.
     is_plain = codec.is_plain(path)
     if is_plain:
         lines = codec.read_plain(path, [] if gaps is None else gaps)
@@ -513,6 +537,7 @@ def _copied(
                     where = f"{owners[episode]} and {path.parent}"
                     raise UsageError(f"episode {episode!r} is in {where}")
                 owners[episode] = path.parent
+            # Plain lines are compressed; compressed ones are copied byte by byte.
             if is_plain:
                 yield codec.member(line.line)
             else:
@@ -533,6 +558,7 @@ def drop(path: Path, episodes: Sequence[str]) -> int:
     if url := remote.url_of(path):
         raise UsageError(f"{url}: drop works on folders of this machine")
     run = RecordedRun(path)
+    # Finished and failed episodes alike may be dropped.
     names = set(episodes)
     known = {*run.index.ids(), *run.index.failed()}
     for name in episodes:
@@ -543,6 +569,7 @@ def drop(path: Path, episodes: Sequence[str]) -> int:
     # The records are moved to another file, under the lock of the run.
     removed = 0
     try:
+        # Records are copied before the file without them replaces the old one.
         with ExitStack() as opened:
             lines = codec.Appender(path / EPISODES)
             opened.callback(lines.close)
@@ -565,6 +592,7 @@ def _without(path: Path, names: Collection[str], kept: codec.Appender) -> int:
     removed = 0
     with path.open("rb") as source, new.open("wb") as target:
         for line in codec.read_members(path):
+            # Byte by byte, so that records stay as they were written.
             source.seek(line.at)
             raw = source.read(line.size)
             record = codec.parsed(path, line.number, line.line)
@@ -573,8 +601,10 @@ def _without(path: Path, names: Collection[str], kept: codec.Appender) -> int:
                 removed += 1
             else:
                 target.write(raw)
+        # On the disk before it replaces the old file.
         target.flush()
         os.fsync(target.fileno())
+    # Nothing removed: the old file is untouched.
     if removed:
         new.replace(path)
     else:

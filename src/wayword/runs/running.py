@@ -97,6 +97,7 @@ class Continuation:
         if not step.isdecimal() or not 1 <= int(step) < 10**6:
             raise UsageError(f"--continue {text}: {_EXPECTED}")
         parts = before.split(":")
+        # Every colon may be the end of the folder's name, so all are tried.
         splits = (
             (":".join(parts[:i]), ":".join(parts[i:])) for i in range(1, len(parts))
         )
@@ -116,6 +117,7 @@ class Continuation:
                 f"cannot continue {episode} from step {step}: it has {len(steps)} steps"
             )
             raise UsageError(f"--continue: {problem}")
+        # The steps before the given one.
         taken = tuple(steps[: int(step) - 1])
         return cls(Path(path), episode, int(step), run.config["identity"], taken)
 
@@ -124,6 +126,7 @@ class Continuation:
         # The recorded data and seed, so that the steps can be replayed.
         recorded = plan_of(self.identity, plan.data, plan.trusted)
         settings = {name: recorded.group(name) for name in ("dataset", "perturb")}
+        # Selections of episodes make no sense for a single one, so they are cleared.
         return replace(
             plan,
             on=recorded.on,
@@ -152,6 +155,8 @@ class Continuation:
             )
 
         # Another agent gets no answers, because its prompts differ.
+        # Actors with the recorded agent replay its answers, so that its memory is the
+        # same.
         recorded = self.identity["actors"]
         same = frozenset(
             actor
@@ -175,6 +180,7 @@ class Continuation:
         before = hashlib.sha256(json.dumps(taken).encode()).hexdigest()[:16]
         continues = {"episode": self.episode, "step": self.step, "before": before}
         caveat = f"continues {self.run.name}: episode {self.episode} from the start"
+        # A caveat, as the score is not the new agent's alone.
         if self.step > 1:
             caveat = (
                 f"continues {self.run.name}: {self.identity['agent']} took steps 1 to "
@@ -210,6 +216,7 @@ async def run_async(
     person plays or answers (``person``, by default the one at the terminal), episodes are played
     one at a time. Raises ``UsageError``, ``DataError`` or ``RecordingError``.
     """
+    # A text instead of a plan is the most common mistake.
     if not isinstance(plan, Plan):
         raise UsageError(
             f"a run takes a Plan, as in run(Plan('random', 'houses')), got {plan!r}"
@@ -225,6 +232,7 @@ async def run_async(
     account = Account(plan.max_tokens, plan.max_dollars)
     models = open_models(plan, model_choices(plan, agent), account)
     try:
+        # Every model is prepared before a folder is made.
         for model in models.values():
             await model.prepare()
         player = _player(plan, agent, person)
@@ -238,8 +246,10 @@ async def run_async(
         with ExitStack() as opened:
             path, store = opened.enter_context(remote.writing(out))
             plan = in_recorded_order(plan, path)
+            # Set after the folder is known: a resumed run keeps its order.
             config["identity"]["shuffle"] = plan.order
             redone = 0
+            # Dropped records leave the file before it is opened for playing.
             if plan.redo:
                 RunFolder.open(
                     path,
@@ -247,6 +257,7 @@ async def run_async(
                 ).close()  # refuses the folder of another run
                 redone = drop(path, plan.redo)
             folder = opened.enter_context(RunFolder.open(path, config))
+            # The level is computed from the episodes played so far.
             if plan.episode == LEVEL:
                 plan = replace(
                     plan,
@@ -273,12 +284,16 @@ async def run_async(
                 active.notices.append(f"{records} moved to {path / DROPPED}")
             # Play what is left.
             todo = unfinished(dataset.tasks, chosen, folder)
+            # What is finished counts as done from the start.
             active.done = resumed = len(chosen) - len(todo)
+            # Only a run that plays anything begins.
             if todo and isinstance(on_progress, RunListener):
                 on_progress.begin(folder)
             active.on_progress(resumed, len(chosen), {})
             outcome = Outcome()
             if todo:
+                # Nothing left: the outcome is empty, and the result is read from the
+                # folder.
                 outcome = await _play(active, todo, models, account)
             # Calls in flight spent more since
             if outcome.exhausted and account.used >= 1.0:
@@ -293,12 +308,14 @@ async def run_async(
                 chosen=len(chosen),
             )
     finally:
+        # Models are closed however the run ended.
         for model in models.values():
             await model.aclose()
 
 
 def _player(plan: Plan, agent: AgentParts, person: Person | None) -> Person | None:
     """The person who plays or answers, by default at the terminal; None if none is needed."""
+    # A person is needed to play, or to answer questions.
     if plan.ask or any(each.cls.needs_person for each in agent.playing()):
         return person or Terminal()
     return None
@@ -319,6 +336,7 @@ async def _play(
         active.folder.index.column,
         ("prompt_tokens", "completion_tokens", "cost"),
     )
+    # Missing numbers count as 0.
     prompt, completion, costs = (np.nan_to_num(column) for column in columns)
     account.expect(zip((prompt + completion).tolist(), costs.tolist(), strict=True))
     spending = Spending(path)
@@ -328,6 +346,7 @@ async def _play(
     done = active.done
     began = time.perf_counter()
     started = datetime.now(UTC).isoformat(timespec="seconds")
+    # The longest episode bounds the estimate of the next one's cost.
     account.estimate.limit = plan.max_steps or active.dataset.max_steps
     active.reporter = Reporter(
         path,
@@ -343,6 +362,7 @@ async def _play(
         active.stepped(episode, step)
 
     try:
+        # Imported here, as Ray takes seconds.
         if plan.engine == "ray":
             from wayword.runs import ray_engine  # not for runs in this process
 
@@ -352,15 +372,18 @@ async def _play(
             gate=account,
             continued=active.continued,
         )
+        # One episode at a time: a person cannot play two.
         concurrency = plan.concurrency
         if person:
             concurrency = 1
             answered = cast(Dataset, AnsweredDataset(active.dataset, person))
             setup = replace(setup, dataset=answered, shared=Shared({PERSON: person}))
+        # Agents that remember play their episodes in order.
         if plan.remember:
             return await tours.play(active, todo, setup)
         tasks = (active.dataset.tasks[number] for number in todo)
         return await run_episodes(tasks, setup, active.ended, concurrency)
+    # Written however the run ends: status, bill and session.
     finally:
         active.reporter.write(active.done, over=True)
         seconds = time.perf_counter() - began
@@ -375,6 +398,7 @@ async def _play(
 def _bill(models: Mapping[str, Model], account: Account, outcome: Outcome) -> list[str]:
     """Notices about the models, retries, and an exhausted budget."""
     notices = model_notices(models)
+    # Retries are reported, since they cost time and perhaps money.
     if account.retries:
         requests = counted(account.retries, "request was", "requests were")
         notices.append(f"{requests} retried after a failure")

@@ -93,15 +93,18 @@ class Reply:
         """Return raw text as a reply, cut at the first of ``stop``: not every server honors it."""
         if isinstance(raw, Reply):
             return raw
+        # Both ends are kept: the answer is at the end, a label may be at the beginning.
         if len(raw) > 2 * READ_ENDS:
             raw = raw[:READ_ENDS] + raw[-READ_ENDS:]
         text, reasoning = split_thought(sanitized(raw))
         text = as_objects(text.rpartition(_FINAL_CHANNEL)[2])
         text = _ESCAPED_SIGN.sub(r"\1", _without_tokens(text))
+        # The earliest of the stop texts, whatever their order.
         stops = [at for at in map(text.find, stop) if at >= 0]
         if stops:
             text = text[: min(stops)]
             cut_off = ""
+        # Half a word might be read as another name.
         if cut_off and (unfinished := _UNFINISHED_WORD.match(text[::-1])):
             text = text[: len(text) - unfinished.end()]
         return cls(text[: LONGEST + 1], reasoning, cut_off)
@@ -115,6 +118,7 @@ class Reply:
 
     def unreadable(self) -> Rejection | None:
         """Return the rejection of an empty or too long answer; None for others."""
+        # Empty and too long answers fail before any parsing.
         if not self.text.strip():
             reason = "the answer was empty"
             if self.withheld:
@@ -145,9 +149,11 @@ def replies(
         limit = max(limit, usage.completion)
     problem = f"the answer was cut off at {limit:,} tokens"
     advice = f"raise {setting}, or answer in fewer words"
+    # Mostly thinking: a longer answer would not help.
     if len(completion.texts) == 1 and usage.reasoning > usage.completion / 2:
         problem += f", {usage.reasoning:,} of them thought"
         advice = "raise model.thinking, or think less"
+    # Backends may give fewer reasons than texts.
     finish_reasons = [*completion.finish, *("" for _ in completion.texts)]
     found = list[Reply]()
     for text, finish in zip(completion.texts, finish_reasons, strict=False):
@@ -160,6 +166,7 @@ def replies(
 def _without_tokens(text: str) -> str:
     """Return the text up to the first special token; those at its beginning are skipped."""
     begin = 0
+    # Tokens at the beginning are skipped; text between them is the answer.
     for token in _TOKEN.finditer(text):
         if text[begin : token.start()].strip():
             return text[begin : token.start()]
@@ -223,15 +230,18 @@ def fields(
     fence; a repeated object counts once. An observation that the model invents after an action ends
     the answer.
     """
+    # Longer texts are rejected anyway.
     text = text[:LONGEST]
     values: dict[str, list[Json]] = {}
     outside = []  # the text between the objects
     end = 0
+    # Objects first; what is outside of them may hold labeled lines.
     for value, start, object_end in _objects(text, names):
         outside.append(text[end:start])
         end = object_end
         for name, given in value.pairs:
             is_asked = name in names or name in keys
+            # A repeated object adds nothing.
             if is_asked and given not in values.get(name, ()):
                 values.setdefault(name, []).append(given)
     rest = FENCE.sub("", "\n".join([*outside, text[end:]]))
@@ -240,13 +250,16 @@ def fields(
     for label, end in zip(labels, label_ends, strict=False):
         name = re.sub(r"[\s_]+", "_", label[label.lastindex or 0].lower())
         if name not in names:
+            # A label that is not asked for ends the answer once an action was given.
             if values.keys() & _ACTION_FIELDS:
                 break
             continue
+        # Up to the next label, or to the closing tag.
         body = rest[label.end() : end].split(f"</{label[label.lastindex or 0]}>")[0]
         body = body.strip(" \t\r\n*")
         if values.get(name) == [""]:  # a label that only announced this one
             values[name] = []
+        # An empty body counts only if there is no other.
         if body or not values.get(name):
             values.setdefault(name, []).append(body)
     before = [*outside, rest][0]
@@ -260,6 +273,7 @@ def fields(
 def _label_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     """Match ``Action:``, ``**Action 1:**``, ``- action :``, ``<action>``, and headings without a
     colon; also ``Observation:``, which is never the model's to write after an action."""
+    # Longest first, so that ``action_input`` is not read as ``action``.
     longest_first = sorted({*names, _INVENTED}, key=len, reverse=True)
     spelled = [re.escape(name).replace("_", r"[ \t_]{1,3}") for name in longest_first]
     name = f"({'|'.join(spelled)})"
@@ -283,9 +297,11 @@ def items(text: str) -> list[str]:
     Lines before the list are skipped; the first line without a marker ends it.
     """
     text = text[:LONGEST]
+    # A JSON list wins over lines.
     for value, _, _ in json_values(text, "[", _is_list_of_texts):
         return list(value)
     lines = text.splitlines()
+    # The list begins at its first marker.
     from_first = dropwhile(lambda line: not MARKER.match(line), lines)
     return [strip_marker(line) for line in takewhile(MARKER.match, from_first)]
 
@@ -309,6 +325,7 @@ class _Object(dict[str, Any]):
             (_WORD_GAP.sub("_", key.strip().lower()), value) for key, value in pairs
         ]
         self.is_call = bool(_CALL_ARGUMENTS & dict(named).keys())
+        # A call inside an action is the action itself.
         for name, value in named:
             if name in _CALLED and isinstance(value, _Object) and value.is_call:
                 self.pairs += value.pairs  # {"action": {"name": …, "arguments": …}}
@@ -405,9 +422,11 @@ class Field:
     def schema(self, length: int) -> Json:
         """Return its JSON schema for about ``length`` characters, a quarter of it per list item."""
         length = self.length or length
+        # A flag has no length.
         if self.flag:
             return {"type": "boolean"}
         characters = length
+        # A quarter per item, but room for one action.
         if self.many:
             characters = max(LONGEST_ITEM, length // 4)
         text: dict[str, Json] = {"type": "string", "maxLength": characters}
@@ -419,6 +438,7 @@ class Field:
             text = {"type": "string", "pattern": self.pattern}
         if not self.many:
             return text
+        # As many items as fit the length, at least a dozen.
         max_items = self.most or max(12, length // LONGEST_ITEM)
         return {
             "type": "array",
@@ -430,6 +450,7 @@ class Field:
     def value(self, values: Sequence[Json]) -> str | list[str]:
         """Return the value of a field from what the answer gives for it: one line, or a
         list of lines."""
+        # A single value is one line.
         if not self.many:
             return " ".join(map(one_line, values))
         entries: list[Json] = []
@@ -440,6 +461,7 @@ class Field:
                 entries += each
             else:
                 entries.append(each)
+        # Empty entries and those that say "none" are left out.
         nonempty = [text for text in map(str, entries) if text.strip()][:MOST_VALUES]
         lines = [one_line(strip_marker(text)) for text in nonempty]
         return [line for line in lines if not is_nothing(line)]
@@ -464,6 +486,7 @@ class AnswerForm:
         The JSON object is shown with ``examples`` of fields, by key. ``argument`` describes the
         field of that name, for actions that take free text.
         """
+        # A JSON object is shown as an example, then described field by field.
         if constrained:
             example = {
                 field.key: examples.get(field.key, field.blank) for field in self.fields
@@ -562,12 +585,14 @@ class StrategyRecipe(AnswerForm):
     def __init__(self, text: str, name: str) -> None:
         parsed: list[Field] = []
         for line in text.strip("\n").splitlines():
+            # A line that is no section would be silently lost, so it is an error.
             match = _SECTION_LINE.fullmatch(line.rstrip())
             if match is None or (match.group(1) and not parsed):
                 raise UsageError(
                     f"recipe {name}: {line!r} does not read 'Label: what to write'"
                 )
             indent, label, about = match.groups()
+            # Indented lines are parts of the section above.
             if indent:
                 parsed[-1] = replace(
                     parsed[-1],
@@ -576,6 +601,7 @@ class StrategyRecipe(AnswerForm):
             else:
                 parsed.append(Field(label, about))
         keys = [field.key for field in parsed]
+        # The action comes last, since a thought after it would be too late.
         if not keys or keys[-1] not in ("action", "act") or len(set(keys)) < len(keys):
             raise UsageError(
                 f"recipe {name}: the last section, and no other, must be 'Action:'"
@@ -592,11 +618,13 @@ class StrategyRecipe(AnswerForm):
         Stopping is one of the actions: if asked in a yes/no field of its own, the embedded model
         says yes at the first step (8 of 8 first prompts, against 0 of 6 this way).
         """
+        # Long menus become a pattern, and so do free positions.
         if len(space) > MOST_LISTED or space.forms:
             action = replace(self.action, pattern=pattern(space))
         else:
             listed = dict.fromkeys([*map(str, space.listed), *space.open_verbs])
             action = replace(self.action, choices=listed)
+        # An argument is needed only if some action takes text.
         if not space.open_verbs:
             return AnswerForm(*self.sections, action).schema(length)
         argument = Field(ARGUMENT, length=max(MESSAGE_LENGTH, length))
@@ -609,6 +637,7 @@ class StrategyRecipe(AnswerForm):
         if (unreadable := reply.unreadable()) is not None:
             return StrategyAnswer(unreadable, {})
         keys = [field.key for field in self.fields]
+        # All labels are read at once, since their order is the model's.
         read = fields(reply.text, {*keys, *_ARGUMENT_FIELDS}, _FLAT_ARGUMENTS)
         parts: dict[str, str] = {}
         texts: list[str] = []
@@ -616,6 +645,7 @@ class StrategyRecipe(AnswerForm):
             values = read.all(section.key)
             parts |= _parts_of(values, section)
             texts += map(_as_text, values)
+        # Text before the first label is a thought that was not labeled.
         if read.values and self.sections and not (read.is_json and any(texts)):
             texts.insert(0, read.before)
         thought = one_line(" ".join(texts))
@@ -638,17 +668,20 @@ class StrategyRecipe(AnswerForm):
         acts_before = words and any(map(legal.whole, read.before.splitlines()))
         if len(words) > 1 or len(calls) > 1 or acts_before:
             return Refusal("several_actions", SEVERAL_ACTIONS)
+        # The argument may be a field of its own.
         if words:
             argument = _as_argument(arguments or read.all(*_FLAT_ARGUMENTS))
             with_argument = f"{words[0]}[{argument}]"
             if argument and legal.takes_text(words[0]):
                 return legal.read(with_argument)
             result = legal.read(words[0])
+            # The verb alone was refused, so the argument belongs to it.
             if argument and isinstance(result, Refusal) and "[" not in words[0]:
                 completed = legal.read(with_argument)
                 if isinstance(completed, Action):
                     return completed
             return result
+        # No action was found: the reason depends on the form of the answer.
         if read.is_json:
             return Refusal("no_action", "the answer has no field 'action'")
         if reply.opens_json:
@@ -702,6 +735,7 @@ def _as_argument(value: Json, depth: int = DEEPEST_ARGUMENT) -> str:
 def _parts_of(values: Sequence[Json], section: Field) -> dict[str, str]:
     """Return the parts of a section: fields of an object, or ``name: words`` on separate lines or
     between semicolons."""
+    # Labels are found at the beginning of lines and after semicolons.
     names = [name for name, _ in section.parts]
     label = rf"(?i)(?:^|[;\n])[ \t>*#_\-]{{0,8}}({'|'.join(names)})[ \t*_]{{0,4}}[:=]"
     parts: dict[str, str] = {}
@@ -722,11 +756,13 @@ def _parts_of(values: Sequence[Json], section: Field) -> dict[str, str]:
 def pattern(space: ActionSpace) -> str:
     """Return a regular expression for the listed actions: each verb once, with the words for each
     argument. It also matches unlisted combinations, which the parser rejects."""
+    # One slot per verb and number of arguments, with the words for each position.
     slots: dict[tuple[str, int], list[dict[str, None]]] = {}
     for action in space.listed:
         words = action.arguments
         options = slots.setdefault((action.name, len(words)), [{} for _ in words])
         for option, word in zip(options, words, strict=True):
+            # Signs with a meaning in expressions are escaped.
             option[re.sub(r"([\\.^$*+?()\[\]{}|/])", r"\\\1", word)] = None
     patterns = []
     for (verb, count), options in slots.items():
@@ -772,6 +808,7 @@ async def ask(
     tokens. Both are parsed alike, because a model may ignore a constraint.
     """
     sampling = Sampling(max_tokens=limit, temperature=temperature, seed=seed)
+    # Free answers are parsed in the same way.
     if decoding == "constrained":
         sampling = replace(sampling, choices=tuple(names))
     return replies(await model.complete(messages, sampling), sampling)[0]
@@ -819,6 +856,7 @@ def read_choice(
     reply = Reply.of(answer)
     if (unreadable := reply.unreadable()) is not None:
         return unreadable
+    # Every label that models use for the name.
     names = {"thought", "arrived", "final_answer", *_NAME_FIELDS, *_ARGUMENT_FIELDS}
     read = fields(reply.text, names)
     thought = read.line("thought")
@@ -829,6 +867,7 @@ def read_choice(
         """Reject the answer, keeping its thought."""
         return reply.reject(kind, reason, thought)
 
+    # "Arrived" decides alone, if it is clear.
     arrived = {str(v).strip(" .!*").lower() for v in read.all("arrived")}
     if len(arrived) > 1 or not arrived <= {"true", "false"}:
         return reject("no_action", '"arrived" must be true or false, once')
@@ -836,6 +875,7 @@ def read_choice(
         return NamedAnswer(thought, None)
     words = _choice_words(read, legal)
     endings = _stated(read.all("final_answer"))
+    # An action and an ending, or two actions, are contradictory.
     if len(_stated(words)) + len(endings) > 1:
         return reject("several_actions", SEVERAL_ACTIONS)
     if endings:
@@ -843,15 +883,18 @@ def read_choice(
         if objection and not any_ending:
             return reject(*objection)
         return NamedAnswer(thought, None)
+    # Stop words are options unless they are names of places.
     options = [*legal, *(word for word in STOP_WORDS if word not in legal)]
     is_bare = not read.values and not reply.opens_json
     picked = pick([*words, reply.text][0], options)
     if isinstance(picked, str) and (words or is_bare):
         return NamedAnswer(thought, picked if picked in legal else None)
+    # No name at all: the advice depends on the form.
     if not words:
         if reply.opens_json and not read.is_json:
             return reject("no_action", BROKEN_JSON)
         return reject("no_action", f"the answer has no {missing_fields}")
+    # "None" as an action names nothing.
     if is_nothing(words[0]):
         return reject("empty", "the action named no ID")
     if isinstance(picked, Refusal) and picked.kind != "unknown":
@@ -897,6 +940,7 @@ def _unfinished(text: str, legal: Collection[str]) -> tuple[RejectionKind, str] 
         return "several_actions", reason
     line = text.split("\n", 1)[0]
     says_arrived = False
+    # Clause by clause, since one may take back another.
     for number, clause in enumerate(clauses(line)):
         arrived = _ARRIVED.search(clause)
         onward = _ONWARD.search(clause)
@@ -912,6 +956,7 @@ def _unfinished(text: str, legal: Collection[str]) -> tuple[RejectionKind, str] 
         if not is_positive:
             return "no_action", f"the final answer does not end the walk; {form}"
         says_arrived = True
+        # A short first clause, "Finished!", is enough.
         if number == 0 and len(clause.split()) <= 2:
             break
     if says_arrived and "?" not in line:
@@ -929,6 +974,7 @@ def choice_schema(
     The order follows the questions of NavGPT's principle. With one field for an ID or the word
     "finish", a small model finishes immediately: a plain word is more probable than any ID.
     """
+    # Without a legal name, only the question of arrival remains.
     parts = [Field("Thought"), Field("Arrived", flag=True)]
     if legal:
         parts.append(Field(label, choices=legal))

@@ -108,8 +108,10 @@ def tidy_landmarks(read_landmarks: Iterable[object]) -> Landmarks:
     names: dict[str, str] = {}
     ignored = 0
     for entry in read_landmarks:
+        # Names keep their words, but not the quotes around them.
         name = " ".join(str(entry).split()).strip(_WRAPPING)
         key = _ARTICLE.sub("", name).casefold()
+        # The article does not tell two landmarks apart.
         if not name or key in _NOTHING or key in names:
             continue
         if len(name) > LONGEST_LANDMARK or len(names) == MOST_LANDMARKS:
@@ -150,6 +152,7 @@ def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
     if (unreadable := reply.unreadable()) is not None:
         return unreadable
     values: list[Any] = []
+    # A list counts as its entries, a text as one.
     for given in fields(reply.text, _LABELS).values.values():
         for value in given:
             if isinstance(value, list):
@@ -158,6 +161,7 @@ def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
                 values.append(value)
     lines: list[str] = []
     for text in values or [FENCE.sub("", reply.text)]:
+        # Without a label, the full text is read.
         lines += str(text).strip().splitlines()
     numbers = [_NUMBERED.match(line).groups() for line in lines]  # type: ignore[union-attr]  # matches any
     if len(numbers) == len(WORDS) and {pick(word, WORDS) for _, word in numbers} == {
@@ -177,12 +181,14 @@ def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
         if not isinstance(picked, str) or "stop" in words:
             break
         words.append(picked)
+    # No line is numbered: the answer may name one action in prose.
     if not words and not any(stated for stated, _ in numbers):
         answer_word = pick("\n".join(lines), WORDS)
         if isinstance(answer_word, str):
             words = [answer_word]
     if words:
         return words
+    # The first line tells what was meant.
     first = next(iter(lines), "")
     refusal = pick(first, WORDS)
     if isinstance(refusal, Refusal) and refusal.kind == "several_actions":
@@ -249,8 +255,10 @@ class VelmaSettings:
     prompts: str = ""
 
     def __post_init__(self) -> None:
+        # The follower asks about legs, for which examples have no answers.
         if self.follow and (self.shots or self.decoding != "choose"):
             raise UsageError("velma: follow=true needs shots=0 and decoding=choose")
+        # Ranking is deterministic.
         if self.temperature and self.decoding == "choose":
             raise UsageError("velma: temperature has no effect with decoding=choose")
 
@@ -315,11 +323,13 @@ class Velma(Agent):
             flow_against=self._prompts["flow_against"],
         )
         self._scorer = _scorer(settings, toolkit)
+        # Lists of landmarks cost calls, so they need something that uses them.
         if self._scorer is None and settings.landmarks == "model":
             raise UsageError(
                 "velma: landmarks=model has no effect without visibility scores; set "
                 "scores=recorded or scores=neural, or remove landmarks=model"
             )
+        # The prompt says that the agent sees no landmarks, unless the limit is hidden.
         sees_nothing = self._scorer is None or settings.landmarks == "none"
         self._is_blind = sees_nothing and settings.step_limit == "stated"
         self._examples: list[str] = []
@@ -342,6 +352,7 @@ class Velma(Agent):
         self._opening_moves = [str(word) for word in episode.extra.get("opening", ())]
         self._is_turned = bool(self._opening_moves)
         self._walk = self._route_text(episode)
+        # Examples of an episode depend on its id, as in the released code.
         if self._settings.shots:
             seed = self._settings.examples
             if self._settings.draw == "episode":
@@ -358,9 +369,12 @@ class Velma(Agent):
         space: ActionSpace,
     ) -> Decision | Rejection:
         """Append the view to the walk and ask for the next action."""
+        # A view is appended in every case: the walk is a full record.
         self._append_view(observation)
+        # Opening moves come from the dataset.
         if self._opening_moves:
             return Decision(Action(self._opening_moves.pop(0)))
+        # Further actions of the last answer, until something new is seen.
         if self._next_actions:
             return Decision(Action(self._next_actions.pop(0)))
         if self._settings.decoding == "choose":
@@ -390,10 +404,12 @@ class Velma(Agent):
         """Append the executed action to the walk."""
         if isinstance(decision, Rejection):
             return
+        # What the world did may differ from what was decided.
         executed = _executed_action(decision, feedback)
         self._walk += f" {executed}\n"
         self._number = self._number + 1
         self._cue_written = False
+        # A replaced action makes the planned ones worthless.
         if executed != decision.action.name:
             self._next_actions.clear()
 
@@ -415,6 +431,7 @@ class Velma(Agent):
         if self._cue_written:
             return  # the last answer was rejected, so the prompt has not changed
         lines = self._lines(view, self._landmarks, faced=self._is_turned)
+        # Something new is in view, so planned actions are dropped.
         if lines:
             self._next_actions.clear()
         self._walk += "".join(f"{line}\n" for line in lines)
@@ -456,6 +473,7 @@ class Velma(Agent):
             return []
         headings = [(view.heading + side) % 360 for side in street.VIEWS]
         scores = self._scorer.score(view.scene, view.panorama, headings, landmarks)
+        # Noted once: a panorama without scores is unusual.
         if np.isnan(scores).all() and not self._noted_no_scores:
             self._noted_no_scores = True
             self._toolkit.note(

@@ -232,7 +232,13 @@ def test_success_at_the_step_limit_is_no_reward() -> None:
     _, info = env.reset(episode=0)
     length = env.game.remaining("agent")
     assert length is not None
-    env = make("houses", dataset=env.dataset, include=EXTRA_INFO, max_steps=length - 1)
+    env = make(
+        "houses",
+        dataset=env.dataset,
+        include=EXTRA_INFO,
+        max_steps=length - 1,
+        reward="success",
+    )
     _, info = env.reset(episode=env.tasks[0].episode.id)
     for _ in range(length - 1):
         _, reward, _, truncated, info = env.step(info["expert_action"])
@@ -266,3 +272,28 @@ def test_the_potential_keeps_returns_and_ends_at_zero() -> None:
         assert sum(0.9**n * term for n, term in enumerate(terms)) == pytest.approx(0.0)
     with pytest.raises(UsageError, match="discount must be between 0 and 1, got 2"):
         make("houses", discount=2.0)
+
+
+def test_the_default_reward_guides_and_its_return_is_the_metric() -> None:
+    env = make("houses", settings=HOUSE, include=EXTRA_INFO)
+    for answers in ("expert", "stop"):
+        _, info = env.reset(episode=0)
+        rewards = []
+        over = False
+        while not over:
+            command = info["expert_action"] if answers == "expert" else "stop"
+            _, reward, ended, cut, info = env.step(command)
+            rewards.append(reward)
+            over = ended or cut
+        assert sum(rewards) == pytest.approx(float(info["success"]))
+    _, info = env.reset(episode=0)
+    _, first, *_ = env.step(info["expert_action"])
+    assert first > 0  # a step towards the goal is paid at once
+
+
+def test_the_default_reward_asks_no_expert_and_takes_conditions_in_homes() -> None:
+    env = make("household:generated_test", settings={"homes": 1, "episodes": 1})
+    assert env.reward.weights == {"success": 1.0, "guide": 1.0}
+    env.reset(episode=0)
+    env.game.remaining = None  # type: ignore[assignment, method-assign]
+    env.step("look")

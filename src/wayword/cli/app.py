@@ -34,6 +34,7 @@ SHIPPED = {
     "runs": "viewing:runs",
     "serve-env": "playing:serve_env",
     "mcp": "playing:mcp",
+    "robot": "playing:robot",
     "perceive": "looking:perceive",
     "list": "looking:list_parts",
     "doctor": "looking:doctor",

@@ -1,8 +1,9 @@
-"""``wayword play``, ``serve-env`` and ``mcp``: people and external programs as actors."""
+"""``wayword play``, ``serve-env``, ``mcp`` and ``robot``: people, programs and robots as actors."""
 
 from __future__ import annotations
 
 import os
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ from typer import Argument, Option
 
 from wayword.cli import completing, show
 from wayword.cli.running import Continue, Data, Seed, Steps
+from wayword.settings import parse
 
 
 def play(
@@ -87,7 +89,6 @@ def play(
     from wayword.runs.plan import Plan
     from wayword.runs.play import game_plan
     from wayword.runs.play import play as play_game
-    from wayword.settings import parse
     from wayword.viewer.play import score_rows
 
     files = [name for name in with_ or () if continue_ and Path(name).exists()]
@@ -147,7 +148,7 @@ def serve_env(
         str, Option(help="text, or menu to accept numbers too.")
     ] = "text",
     reward: Annotated[
-        str, Option(help="Reward: success, conditions, progress or cost.")
+        str, Option(help="Reward: success, guided, conditions, progress or cost.")
     ] = "success",
     limit: Limit = None,
     max_steps: Steps = None,
@@ -175,7 +176,6 @@ def serve_env(
 
     with needing("serving needs a web server", "serve"):
         from wayword.envs.openenv import serve
-    from wayword.settings import parse
 
     server = serve(
         name, host, port, os.environ.get(TOKEN, ""), sessions,
@@ -228,7 +228,6 @@ def mcp(
     with needing("the MCP server needs the mcp package", "mcp"):
         import mcp  # noqa: F401
     from wayword.envs.mcp import http_server, server
-    from wayword.settings import parse
 
     chosen = [each.strip() for each in episodes.split(",") if each.strip()]
     environment = make(
@@ -246,3 +245,52 @@ def mcp(
         address = f"http://{host}:{socket.getsockname()[1]}/mcp"
         show.echo(f"{name} at {address} (Ctrl-C to stop)", err=True)
         web.run(sockets=[socket])
+
+
+# ``wayword robot``: a simulated robot, and a look at a real one.
+
+
+def robot(
+    fake: Annotated[
+        bool, Option("--fake", help="Serve a simulated robot until Ctrl-C.")
+    ] = False,
+    port: Annotated[
+        int, Option(help="With --fake: port on 127.0.0.1; 0 picks a free one.")
+    ] = 9090,
+    home: Annotated[int, Option(help="With --fake: number of the home, from 0.")] = 0,
+    fault: Annotated[
+        list[str] | None,
+        Option(
+            help="With --fake: GOAL:FAULT, such as 3:drop; drop, refuse, ignore or stall. May be "
+            "repeated."
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        Option(
+            "--set", help="A setting of the robot: dataset.url=ws://127.0.0.1:9090."
+        ),
+    ] = None,
+) -> None:
+    """Show what a robot sends, without moving it; or serve a simulated one.
+
+    Connects, cancels all goals, reads pose, depth and picture once, and prints them. With --fake, a
+    simulated robot in a generated home answers on loopback, as rosbridge and Nav2 do.
+
+    \b
+    Examples:
+      wayword robot --fake
+      wayword robot --set dataset.url=ws://127.0.0.1:9090
+      wayword robot --fake --fault 3:drop
+    """
+    from wayword.runs import robots
+
+    if not fake:
+        show.echo(robots.inspect(parse(set_ or []).get("dataset", {})))
+        return
+    with robots.simulated(home, port, fault or ()) as simulated:
+        show.echo(f"A simulated robot at {simulated.url}  (Ctrl-C to stop)")
+        show.echo(f"In its home: {', '.join(simulated.names)}")
+        show.echo(f"In another terminal:\n  {simulated.command}")
+        while True:
+            time.sleep(3600)

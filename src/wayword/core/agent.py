@@ -171,6 +171,11 @@ class Agent(ABC):
         short clause each: ``"no landmarks are in view"``. Tables and pages show them."""
         return ()
 
+    @classmethod  # noqa: B027
+    def load_detectors(cls, settings: Any) -> None:
+        """Load the weights of the detectors that these settings name. Called before the first
+        episode with a robot, so that missing weights are reported before anything connects."""
+
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:  # noqa: B027
         """Receive the answer, the live world and a planner. Called before ``begin``."""
 

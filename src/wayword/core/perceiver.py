@@ -173,6 +173,9 @@ class Perceiver:
         scores of front and rear views of vehicles."""
         return None
 
+    def load_weights(self) -> None:
+        """Load weights now instead of at first use. Raises ``UsageError``."""
+
     def check_view(self, view: Any) -> None:
         """Raise ``UsageError`` for unsupported kinds of views. Called before a body moves."""
 

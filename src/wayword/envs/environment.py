@@ -33,7 +33,7 @@ from wayword.core.rollout import Setup, actor_seed, finish, seat
 from wayword.core.sight import EyesSettings, Frame, Mode
 from wayword.core.trajectory import Step, Trajectory
 from wayword.envs.game import Info, TaskGame, check_include
-from wayword.envs.rewards import RewardMeter, parse_reward
+from wayword.envs.rewards import DEFAULT, RewardMeter, parse_reward
 from wayword.envs.views import (
     Actions,
     ActorView,
@@ -66,7 +66,7 @@ class EnvironmentOptions:
     name: str
     view: str = "text"
     actions: Actions = "text"
-    reward: Any = "success"
+    reward: Any = DEFAULT
     episodes: Episodes = None
     max_steps: Count | None = None
     actor: str = ""
@@ -109,18 +109,19 @@ def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Enviro
     ``data`` the folder of published data. ``view``: ``text``, ``structured``, or an agent's name
     for that agent's prompts, with its settings in ``view_settings``. ``actions``: ``text``, or
     ``menu``, which lists the legal actions and also accepts their numbers, from 0. ``reward``:
-    ``success``, ``conditions``, ``progress``, ``cost``, or weights of terms
-    (:mod:`wayword.envs.rewards`). ``episodes``: a number of episodes, or their ids. ``max_steps``
-    overrides the dataset's limit. In multi-actor tasks, the policy plays ``actor``, by default the
-    first, and the agent ``others`` all others. ``seed`` is for agents, as in ``wayword run
-    --seed``. ``include`` names additional keys of infos. ``discount`` is the factor of the reward
-    term ``potential``: the trainer's gamma. ``new_scenes``: every reset generates a scene, if the
-    dataset can. ``curriculum``: levels of settings for new scenes, such as ``[{"length": 2},
-    {"length": 4}]``; the next level begins once 16 of the current one's last 20 episodes are
-    solved. ``executor``: a ``concurrent.futures.Executor``, usually of processes, that generates
-    the next scene during an episode. ``eyes``: ``pictures`` or ``both``, each of ``picture_size``,
-    in the prompts of an agent that looks at them; other views lose their words of sight with
-    ``pictures``, which ``render`` shows. ``dataset``: an open dataset, for several environments.
+    ``guided`` (the default), ``success``, ``conditions``, ``progress``, ``potential``, ``cost``, or
+    weights of terms (:mod:`wayword.envs.rewards`). ``episodes``: a number of episodes, or their
+    ids. ``max_steps`` overrides the dataset's limit. In multi-actor tasks, the policy plays
+    ``actor``, by default the first, and the agent ``others`` all others. ``seed`` is for agents, as
+    in ``wayword run --seed``. ``include`` names additional keys of infos. ``discount`` is the
+    factor of the reward terms ``guide`` and ``potential``: the trainer's gamma. ``new_scenes``:
+    every reset generates a scene, if the dataset can. ``curriculum``: levels of settings for new
+    scenes, such as ``[{"length": 2}, {"length": 4}]``; the next level begins once 16 of the current
+    one's last 20 episodes are solved. ``executor``: a ``concurrent.futures.Executor``, usually of
+    processes, that generates the next scene during an episode. ``eyes``: ``pictures`` or ``both``,
+    each of ``picture_size``, in the prompts of an agent that looks at them; other views lose their
+    words of sight with ``pictures``, which ``render`` shows. ``dataset``: an open dataset, for
+    several environments.
 
     Raises ``UsageError`` for an unknown name or option.
     """

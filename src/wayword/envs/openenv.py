@@ -53,11 +53,12 @@ class OpenEnvServer:
     ) -> None:
         self._name = name
         self._access = Access(token)
-        self._options = options
+        # Clients read the last reward as the episode's score.
+        self._options = {"reward": "success", **options}
         self._max_sessions = max_sessions
         self._session_count = 0
         # Opened once, to fail early and to list the episodes.
-        first = make(name, **options)
+        first = make(name, **self._options)
         self._dataset = first.dataset
         self._tasks = first.tasks
 

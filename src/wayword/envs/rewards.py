@@ -13,6 +13,9 @@ If several actors share a task, the others could solve it without the policy. Th
 multiplied by the share of goal conditions that the actor's own turns met, ``conditions`` counts
 only its own turns, and ``progress`` is refused, as it cannot be split.
 
+``guide`` is the default's shaping: a potential without the expert's plans, which take time. It is
+the share of the distance covered where the world measures one, else the share of the conditions
+met. Undiscounted, it sums to 0 over any complete episode, so the return is the success metric.
 ``progress`` rewards the distance covered on any route; walking back and forth earns nothing.
 ``potential`` shapes without changing which policy is best: the potential is the share of the
 distance covered, multiplied by ``discount`` after a step (the trainer's gamma), and 0 once the
@@ -36,6 +39,7 @@ TERMS: Mapping[str, str] = {
     "success": "1 when the actor stops and the episode is solved",
     "conditions": "share of the goal conditions newly met, minus those lost",
     "progress": "share of the distance (or of the expert's remaining actions) covered",
+    "guide": "as potential, by distance or conditions alone, never by the expert",
     "potential": "discount times the share covered, minus the share before; 0 at the end",
     "cost": "-1 each turn",
     "rejected": "-1 for each answer that was no legal action",
@@ -43,6 +47,7 @@ TERMS: Mapping[str, str] = {
 """Term -> its value before weighting."""
 
 PRESETS: Mapping[str, Mapping[str, float]] = {
+    "guided": {"success": 1.0, "guide": 1.0},
     "success": {"success": 1.0},
     "conditions": {"conditions": 1.0},
     "progress": {"success": 1.0, "progress": 1.0},
@@ -51,13 +56,16 @@ PRESETS: Mapping[str, Mapping[str, float]] = {
 }
 
 
+DEFAULT = "guided"
+"""A table of values solves 96% of its last episodes with it in ten houses and 54% in two towns, and
+with ``success`` alone 34% and 0% (docs/training.md); and its return is still the metric."""
+
+
 @dataclass(frozen=True)
 class Reward:
     """Weights of the reward's terms, and the discount of ``potential``."""
 
-    weights: Mapping[str, float] = field(
-        default_factory=lambda: dict(PRESETS["success"])
-    )
+    weights: Mapping[str, float] = field(default_factory=lambda: dict(PRESETS[DEFAULT]))
     discount: float = 1.0
 
     @property
@@ -130,6 +138,14 @@ class RewardMeter:
         # The shares of the distance rewarded so far.
         self._progress = 0.0
         self._potential = 0.0
+        self._guide = 0.0
+        self._first_guide = 0.0
+        self._first_distance: float | None = None
+        if "guide" in self._weights:
+            standing = game.standing()
+            if standing is not None and not game.has_shared_task:
+                self._first_distance = standing.distance
+            self._first_guide = self._guide_value(game)
 
     def measure(self, game: TaskGame, steps: list[Step]) -> dict[str, float]:
         """The weighted terms of ``steps``, which are those since the last measure."""
@@ -161,6 +177,13 @@ class RewardMeter:
             self._conditions = self._met_share(game)
             return self._conditions - before
 
+        if name == "guide":
+            before = self._guide
+            self._guide = 0.0
+            if not game.ended:
+                self._guide = self._guide_value(game) - self._first_guide
+            return self._discount * self._guide - before
+
         # ``progress`` and ``potential``, both by the share of the distance covered.
         # Without a distance at the start there is nothing to cover.
         if not self._initial:
@@ -179,6 +202,15 @@ class RewardMeter:
         before = self._progress
         self._progress = covered
         return covered - before
+
+    def _guide_value(self, game: TaskGame) -> float:
+        """Return the share of the distance covered, else of the conditions met."""
+        if not self._first_distance:
+            return self._met_share(game)
+        standing = game.standing()
+        if standing is None or standing.distance is None:
+            return self._guide
+        return 1.0 - standing.distance / self._first_distance
 
     def _met_share(self, game: TaskGame) -> float:
         """Return the share of goal conditions met; in a shared task, by the actor's own turns."""

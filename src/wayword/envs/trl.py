@@ -110,7 +110,9 @@ def environment_factory(
     **options: Any,
 ) -> Callable[[], ToolEnvironment]:
     """A class for ``GRPOTrainer(environment_factory=...)``; its instances share one dataset.
-    ``opening``: the actions that :func:`prompts` was called with."""
+    ``opening``: the actions that :func:`prompts` was called with. The reward is ``success`` unless
+    ``reward`` is given, as a rollout is paid as a whole."""
+    options = {"reward": "success", **options}
     # Opened once: the instances are many, and the dataset is read-only.
     shared = make(name, **options).dataset
     body = {
@@ -140,8 +142,8 @@ def plan_reward(
 ) -> Callable[..., list[float]]:
     """Return a reward function for plans as completions: one action per line, carried out in the
     row's ``episode`` after the ``opening``, then a stop. Rewards of repeated plans are cached, as
-    worlds are deterministic."""
-    env = make(name, **options)
+    worlds are deterministic. The reward is ``success`` unless ``reward`` is given."""
+    env = make(name, **{"reward": "success", **options})
 
     @lru_cache(maxsize=100_000)
     def total_reward(episode: str, plan: str) -> float:

@@ -293,6 +293,9 @@ class EyeDetector(Perceiver):
         self.name = name
         self._is_grounder = family in EYES["grounder"]
 
+    def load_weights(self) -> None:
+        _eye("grounder" if self._is_grounder else "detector", self.name)
+
     def detect(self, view: View) -> list[Detection]:
         """Return the detected objects, nearest first; those of unknown distance last."""
         names = indoor_words() if self._is_grounder else ()

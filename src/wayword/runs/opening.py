@@ -90,6 +90,9 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
             raise UsageError(
                 f"{parts.name} needs a language model; add --model local:smollm2"
             )
+        if dataset.live:
+            # A robot must not wait, half connected, for weights that are missing.
+            parts.cls.load_detectors(parts.settings)
         if plan.remember and parts.cls.remember is Agent.remember:
             raise UsageError(
                 f"{parts.name} keeps nothing between episodes; remove --remember, or choose an "

@@ -115,6 +115,11 @@ class DiscussNav(prompting.PromptAgent):
             f"discussnav reads text ({perceiver.name}); the paper's models see pictures",
         )
 
+    @classmethod
+    def load_detectors(cls, settings: Any) -> None:
+        if settings.tags:
+            detector_called(settings.tags).load_weights()
+
     def __init__(self, settings: DiscussNavSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
         answer = self._budget.answer

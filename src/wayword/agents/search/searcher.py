@@ -310,6 +310,11 @@ class Searcher(Agent):
             caveats += detector.caveats
         return tuple(caveats)
 
+    @classmethod
+    def load_detectors(cls, settings: Any) -> None:
+        for detector in settings.detectors():
+            detector.load_weights()
+
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         self.settings = settings
         self.toolkit = toolkit

@@ -4,6 +4,7 @@ detr:facebook/detr-resnet-50     vlm:/weights/qwen-vl     chat:openai:gpt-5-mini
 
 eyes       captions, answers, depth, detection and grounding
 matching   image-text scores, tags, landmark scores
+colors     the pictures of the simulated robot, without weights
 
 The libraries (transformers, OpenCV) are imported at first use.
 """
@@ -30,7 +31,11 @@ Kind = Literal["captioner", "detector", "grounder", "tagger", "depth"]
 EYES: Mapping[Kind, Mapping[str, str]] = {
     "captioner": {"blip2": "eyes:Blip2", "vlm": "eyes:VisionLanguage"},
     "detector": {"detr": "eyes:Detr", "ssd": "eyes:Ssd"},
-    "grounder": {"groundingdino": "eyes:GroundingDino", "owlv2": "eyes:Owlv2"},
+    "grounder": {
+        "groundingdino": "eyes:GroundingDino",
+        "owlv2": "eyes:Owlv2",
+        "colors": "colors:ColorNames",
+    },
     "tagger": {"tags": "matching:ListTagger"},
     "depth": {"depth": "eyes:MonocularDepth"},
 }

@@ -1,0 +1,360 @@
+"""A simulated robot behind a rosbridge server on loopback: ``wayword robot --fake``.
+
+It speaks the protocol over a real websocket (subscribe, publish, send_action_goal with feedback and
+result, call_service), in ROS's frames and units, so a search with it takes the same path through
+the code as one with a robot. Motions take no time.
+
+Its camera paints each object in the color that encodes its name, which the detector
+``colors:names`` reads from the pixels; walls are gray.
+
+Faults happen to goals by their number, counted from 1: ``drop`` closes the connection halfway,
+``refuse`` rejects the goal, ``ignore`` never answers, ``stall`` sends feedback and never ends.
+
+Source: rosbridge v2 protocol, ROSBRIDGE_PROTOCOL.md of RobotWebTools/rosbridge_suite, branch ros2.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wayword.core.errors import needing
+from wayword.core.sight import png
+from wayword.perception.networks.colors import color_of
+from wayword.render.parts import MeshBuilder, Paint
+from wayword.render.raster import Mesh, PinholeCamera, draw
+from wayword.worlds.household.scene import Scene
+from wayword.worlds.objectnav.robot import RosSettings, ros_pose
+from wayword.worlds.objectnav.rosbridge import ABORTED, SUCCEEDED
+from wayword.worlds.objectnav.simulated import SimulatedBase, surfaces_of
+
+if TYPE_CHECKING:
+    from websockets.sync.server import ServerConnection
+
+FAULTS = ("drop", "refuse", "ignore", "stall")
+PERIOD = 0.02
+"""Seconds between two messages of a topic."""
+LASER_HEIGHT = 0.2
+"""Height of the laser above the floor, metres."""
+LASER_STEP = 2.0
+"""Degrees between two readings of the laser, which sees the half circle ahead."""
+LASER_RANGE = 8.0
+"""Farthest distance that the laser measures, metres."""
+WALL_HEIGHT = 2.5
+"""Height of walls in the camera's pictures, metres."""
+WALL_PAINT: Paint = (((190.0, 190.0, 186.0),), (0.0, 0.0, 0.0))
+MAP_SHIFT = (5.0, -2.0, 90.0)
+"""Origin of odometry in the map frame: x and y in metres, degrees counterclockwise."""
+Message = dict[str, Any]
+
+
+class FakeRobot:
+    """A simulated base as a robot with Nav2. All names are in the ``namespace``.
+
+    ``log`` holds all messages of clients except those on topics, which ``published`` holds with
+    their time. ``latched`` topics are sent once to each new subscriber, ``extra`` ones
+    continuously. ``complaints`` are errors that a subscription is answered with, ``silent`` are
+    topics and services that answer nothing, and ``results`` are the status and values of goals, by
+    number, that end at once without a motion.
+    """
+
+    def __init__(
+        self,
+        base: SimulatedBase,
+        faults: Mapping[int, str] | None = None,
+        namespace: str = "",
+    ) -> None:
+        self.base = base
+        self.faults = dict(faults or {})
+        self.namespace = namespace
+        self.results: dict[int, tuple[int, Message]] = {}
+        self.goals = 0
+        self.connections = 0
+        self.headers: list[Mapping[str, str]] = []
+        self.log: list[Message] = []
+        self.published: list[tuple[float, str, Message]] = []
+        self.advertised: dict[str, str] = {}
+        self.subscribed: dict[str, str] = {}
+        self.latched: dict[str, Message] = {}
+        self.extra: dict[str, Message] = {}
+        self.complaints: dict[str, str] = {}
+        self.silent: set[str] = set()
+        self.url = ""
+        self._camera: PaintingCamera | None = None
+        # The robot moves in the threads of its connections.
+        self._lock = threading.Lock()
+        # The pose, and the messages that describe the robot there.
+        self._latest: tuple[tuple[float, ...], dict[str, Message]] | None = None
+
+    def serve(self, connection: ServerConnection) -> None:
+        """Serve one client until the connection closes."""
+        from websockets.exceptions import ConnectionClosed
+
+        self.connections += 1
+        assert connection.request is not None
+        self.headers.append(connection.request.headers)
+        topics: set[str] = set()
+        closed = threading.Event()
+        arguments = (connection, topics, closed)
+        publisher = threading.Thread(target=self._publish, args=arguments)
+        publisher.start()
+        try:
+            for text in connection:
+                self._handle(connection, json.loads(text), topics)
+        except ConnectionClosed:
+            pass
+        finally:
+            closed.set()
+            publisher.join()
+
+    def picture(self) -> bytes:
+        """Return the camera's picture, as a PNG or JPEG file."""
+        if self._camera is None:
+            self._camera = PaintingCamera(self.base.place.scene)
+        pose = self.base.pose()
+        return self._camera.picture(pose["x"], pose["y"], pose["heading"])
+
+    def _handle(
+        self, connection: ServerConnection, message: Message, topics: set[str]
+    ) -> None:
+        operation = message["op"]
+        if operation == "publish":
+            topic = message["topic"]
+            assert topic in self.advertised, f"{topic} was not advertised"
+            self.published.append((time.monotonic(), topic, message["msg"]))
+            return
+        if operation == "advertise":
+            self.advertised[message["topic"]] = message["type"]
+            return
+        self.log.append(message)
+        if operation == "subscribe":
+            self._subscribe(connection, message, topics)
+        elif operation == "call_service" and message["service"] not in self.silent:
+            answer = {"op": "service_response", "values": {"return_code": 0}}
+            about = {"id": message["id"], "service": message["service"]}
+            send(connection, {**answer, **about, "result": True})
+        elif operation == "send_action_goal":
+            self.goals += 1
+            self._run_goal(connection, message, self.faults.get(self.goals, ""))
+
+    def _subscribe(
+        self, connection: ServerConnection, message: Message, topics: set[str]
+    ) -> None:
+        topic = message["topic"]
+        topics.add(topic)
+        self.subscribed[topic] = message["type"]
+        if topic in self.complaints:
+            problem = {"op": "status", "level": "error", "msg": self.complaints[topic]}
+            send(connection, problem)
+        if topic in self.latched:
+            content = {"op": "publish", "topic": topic, "msg": self.latched[topic]}
+            send(connection, content)
+
+    def _run_goal(
+        self, connection: ServerConnection, message: Message, fault: str
+    ) -> None:
+        about = {"id": message["id"], "action": message["action"]}
+        if fault == "ignore":
+            return
+        result = {"op": "action_result", **about, "result": True}
+        if fault == "refuse":
+            refusal = {"values": "Action goal was rejected", "status": 0}
+            send(connection, {**result, **refusal, "result": False})
+            return
+        send(connection, {"op": "action_feedback", **about, "values": {}})
+        if fault == "stall":
+            return
+        if self.goals in self.results:
+            status, values = self.results[self.goals]
+            send(connection, {**result, "values": values, "status": status})
+            return
+        share = 0.5 if fault == "drop" else 1.0
+        with self._lock:
+            has_arrived = self._move(message["action"], message["args"], share)
+        if fault == "drop":
+            connection.close()
+            return
+        status = SUCCEEDED if has_arrived else ABORTED
+        send(connection, {**result, "values": {"error_msg": ""}, "status": status})
+
+    def _move(self, action: str, args: Message, share: float) -> bool:
+        """Carry out a share of a motion. Returns whether it ended where it should."""
+        if action == f"{self.namespace}/spin":
+            # ROS turns counterclockwise.
+            degrees = -math.degrees(args["target_yaw"])
+            return self.base.rotate(degrees * share).status == "ok"
+        start = self.base.pose()
+        end = args["pose"]["pose"]["position"]
+        x = start["x"] + share * (end["x"] - start["x"])
+        y = start["y"] + share * (end["y"] - start["y"])
+        return self.base.go_to(x, y).status == "ok"
+
+    def _publish(
+        self, connection: ServerConnection, topics: set[str], closed: threading.Event
+    ) -> None:
+        from websockets.exceptions import ConnectionClosed
+
+        try:
+            while not closed.wait(PERIOD):
+                for topic, content in self._messages().items():
+                    if topic in topics and topic not in self.silent:
+                        message = {"op": "publish", "topic": topic, "msg": content}
+                        send(connection, message)
+        except ConnectionClosed:
+            return
+
+    def _messages(self) -> dict[str, Message]:
+        """Return the current messages; they are made when the robot has moved."""
+        with self._lock:
+            pose = self.base.pose()
+            place = (pose["x"], pose["y"], pose["heading"])
+            if self._latest is None or self._latest[0] != place:
+                messages = {
+                    "odom": odometry(*place),
+                    "scan": self._scan(*place),
+                    "camera/image_raw/compressed": self._image(),
+                    "tf": transforms(*place),
+                }
+                named = {}
+                for topic, message in messages.items():
+                    named[f"{self.namespace}/{topic}"] = message
+                self._latest = (place, named)
+            return {**self._latest[1], **self.extra}
+
+    def _scan(self, x: float, y: float, heading: float) -> Message:
+        """Return a ``sensor_msgs/LaserScan``; readings are counted counterclockwise."""
+        bearings = np.arange(-90.0, 90.1, LASER_STEP)[::-1]
+        angles = np.radians(heading + bearings)
+        rays = np.stack([np.sin(angles), np.cos(angles)], axis=1)
+        eye = np.array((x, y, LASER_HEIGHT))
+        level = np.zeros((1, 1))
+        surfaces = self.base.place.surfaces
+        metres = surfaces.ranges(eye, rays, level, LASER_RANGE)[0]
+        # rosbridge writes null for numbers that are not finite.
+        ranges = [float(m) if math.isfinite(m) else None for m in metres]
+        return {
+            "header": {"frame_id": "laser"},
+            "angle_min": math.radians(-90.0),
+            "angle_max": math.radians(90.0),
+            "angle_increment": math.radians(LASER_STEP),
+            "range_min": 0.05,
+            "range_max": LASER_RANGE,
+            "ranges": ranges,
+        }
+
+    def _image(self) -> Message:
+        """Return a ``sensor_msgs/CompressedImage``."""
+        data = base64.b64encode(self.picture()).decode()
+        return {"header": {"frame_id": "camera"}, "format": "png", "data": data}
+
+
+class PaintingCamera:
+    """A camera in a scene, with the height and the field of view of ``RosSettings``."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._mesh, names = mesh_of(scene)
+        # Row 0 is the building, whose own colors stay.
+        self._codes = np.array([color_of(name) for name in names], np.uint8)
+        self._settings = RosSettings()
+
+    def picture(self, x: float, y: float, heading: float) -> bytes:
+        """Return the picture as a PNG file."""
+        position = (x, y, self._settings.eye)
+        camera = PinholeCamera(position, heading, 0.0, self._settings.field_of_view)
+        frame = draw(self._mesh, camera)
+        is_object = frame.ids > 0
+        color = frame.color.copy()
+        color[is_object] = self._codes[frame.ids[is_object]]
+        return png(color)
+
+
+def mesh_of(scene: Scene) -> tuple[Mesh, list[str]]:
+    """Return walls and visible objects as boxes, and the objects' names by number."""
+    builder = MeshBuilder()
+    for wall in scene.walls:
+        front = [
+            (*wall.a, 0.0),
+            (*wall.b, 0.0),
+            (*wall.b, WALL_HEIGHT),
+            (*wall.a, WALL_HEIGHT),
+        ]
+        builder.add_face(front, WALL_PAINT)
+        builder.add_face(front[::-1], WALL_PAINT)
+    for item in surfaces_of(scene).objects:
+        number = builder.add_name(item.type.replace("_", " "))
+        low = (item.x - item.width / 2, item.y - item.depth / 2, item.bottom)
+        high = (
+            item.x + item.width / 2,
+            item.y + item.depth / 2,
+            item.bottom + item.height,
+        )
+        for face in box_faces(low, high):
+            builder.add_face(face, WALL_PAINT, number)
+    return builder.mesh(), builder.names
+
+
+def box_faces(
+    low: tuple[float, float, float], high: tuple[float, float, float]
+) -> Iterator[list[tuple[float, float, float]]]:
+    """Yield the six faces of a box, counterclockwise from outside."""
+    x0, y0, z0 = low
+    x1, y1, z1 = high
+    yield [(x0, y0, z0), (x0, y1, z0), (x1, y1, z0), (x1, y0, z0)]  # bottom
+    yield [(x0, y0, z1), (x1, y0, z1), (x1, y1, z1), (x0, y1, z1)]  # top
+    yield [(x0, y0, z0), (x1, y0, z0), (x1, y0, z1), (x0, y0, z1)]  # south
+    yield [(x1, y1, z0), (x0, y1, z0), (x0, y1, z1), (x1, y1, z1)]  # north
+    yield [(x0, y1, z0), (x0, y0, z0), (x0, y0, z1), (x0, y1, z1)]  # west
+    yield [(x1, y0, z0), (x1, y1, z0), (x1, y1, z1), (x1, y0, z1)]  # east
+
+
+def odometry(x: float, y: float, heading: float) -> Message:
+    """Return a ``nav_msgs/Odometry``."""
+    pose = {"pose": ros_pose(x, y, heading)}
+    return {"header": {"frame_id": "odom"}, "pose": pose}
+
+
+def transforms(x: float, y: float, heading: float) -> Message:
+    """Return a ``tf2_msgs/TFMessage``: map to odom, odom to base_footprint."""
+    map_to_odom = transform("map", "odom", *MAP_SHIFT)
+    odom_to_base = transform("odom", "base_footprint", x, y, 90.0 - heading)
+    return {"transforms": [map_to_odom, odom_to_base]}
+
+
+def transform(parent: str, child: str, x: float, y: float, yaw: float) -> Message:
+    """Return a ``geometry_msgs/TransformStamped``; ``yaw`` is in degrees, counterclockwise."""
+    half_yaw = math.radians(yaw) / 2
+    shift = {"x": x, "y": y, "z": 0.1}
+    rotation = {"x": 0.0, "y": 0.0, "z": math.sin(half_yaw), "w": math.cos(half_yaw)}
+    header = {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": parent}
+    body = {"translation": shift, "rotation": rotation}
+    return {"header": header, "child_frame_id": child, "transform": body}
+
+
+def send(connection: ServerConnection, message: Message) -> None:
+    """Send a message as JSON."""
+    connection.send(json.dumps(message))
+
+
+@contextmanager
+def running(robot: FakeRobot, port: int = 0) -> Iterator[str]:
+    """Serve a robot in a thread, and give the server's address; port 0 is any free one."""
+    with needing("a rosbridge server needs websockets", "ros"):
+        from websockets.sync.server import serve
+
+    with serve(robot.serve, "127.0.0.1", port) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            robot.url = f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
+            yield robot.url
+        finally:
+            server.shutdown()
+            thread.join()

@@ -257,7 +257,7 @@ def test_the_prompt_of_a_generated_town_is_the_golden_one() -> None:
 
 def test_only_street_observations_are_read() -> None:
     with pytest.raises(
-        UsageError, match="acts in street worlds, and SmallHouse is indoor"
+        UsageError, match="acts in street worlds, and SmallHouse is an indoor dataset"
     ):
         play(SmallHouse(), ["stop"])
 

@@ -14,10 +14,21 @@ CLASSES: list[registry.Kind] = ["agent", "world", "dataset", "model", "perceiver
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_the_summary_is_the_first_line_of_the_docstring(kind: registry.Kind) -> None:
+def test_the_summary_is_the_first_sentence_of_the_docstring(
+    kind: registry.Kind,
+) -> None:
     for name in registry.names(kind):
-        first, *_ = registry.load(kind, name).__doc__.strip().splitlines()
-        assert registry.summary(kind, name) == first, name
+        docstring = registry.load(kind, name).__doc__
+        expected = registry.first_sentence(docstring)
+        assert registry.summary(kind, name) == expected, name
+        ends = expected.rstrip('"')[-1]
+        assert ends in ".?…", f"{name} is cut: {expected}"
+
+
+def test_the_listing_has_no_markup() -> None:
+    listing = registry.listing()
+    assert "`" not in listing
+    assert ":class:" not in listing
 
 
 def test_every_part_has_a_summary() -> None:

@@ -132,7 +132,7 @@ def test_a_model_is_needed_by_those_who_ask_one() -> None:
         ),
         (
             {"actors": {"bob": "navgpt"}},
-            "navgpt acts in indoor worlds, and flat is household",
+            "navgpt acts in indoor worlds, and flat is a household dataset",
         ),
         ({"actors": {"bob": "ract"}}, "no agent is called 'ract'"),
     ],

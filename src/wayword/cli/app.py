@@ -126,14 +126,19 @@ class Commands(TyperGroup):
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List the commands with their help, without building them."""
-        listed = TyperGroup(name=self.name)
+        """List the commands with the first sentence of their help, without building them."""
+        from wayword.core.registry import first_sentence
+
+        rows = []
         for name in self.list_commands(ctx):
             if name in SHIPPED:
-                listed.add_command(TyperCommand(name, help=_help(name)), name)
+                rows.append((name, first_sentence(_help(name))))
             else:
-                listed.add_command(self.get_command(ctx, name), name)
-        listed.format_commands(ctx, formatter)
+                rows.append(
+                    (name, first_sentence(self.get_command(ctx, name).help or ""))
+                )
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if self.get_command(ctx, args[0]) is None:

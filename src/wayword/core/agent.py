@@ -221,6 +221,8 @@ def check_family(cls: type[Agent], family: str, dataset: str, name: str = "") ->
         fits = (
             f"{name or cls.__name__} acts in {', '.join(sorted(cls.families))} worlds"
         )
+        # A dataset may have the name of its family: "household is household" would say nothing.
+        article = "an" if family[0] in "aeiou" else "a"
         raise UsageError(
-            f"{fits}, and {dataset} is {family}; choose another agent or dataset"
+            f"{fits}, and {dataset} is {article} {family} dataset; choose another agent or dataset"
         )

@@ -124,11 +124,11 @@ def listing(kind: str = "") -> str:
 
 
 def summary(kind: Kind, name: str) -> str:
-    """Return the first line of the docstring of a part's class; for other parts, of its module.
-    Shipped modules are not imported: all of them would take seconds."""
+    """Return the first sentence of the docstring of a part's class, without markup; for other
+    parts, of its module. Shipped modules are not imported: all of them would take seconds."""
     module = _modules(kind).get(name)
     if module is None:
-        return ((load(kind, name).__doc__ or "").strip().splitlines() or [""])[0]
+        return first_sentence(load(kind, name).__doc__ or "")
     # Read as text: importing every module would take seconds.
     path = Path(__file__).parents[1].joinpath(*module.split(".")[1:])
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
@@ -138,10 +138,23 @@ def summary(kind: Kind, name: str) -> str:
     # Of several assignments the first counts, as in the module itself.
     cls = re.search(assigned, text, re.MULTILINE)
     headed = rf"^class {cls and cls[1]}\b[^:]*:\n +"
-    first_line = r'"""(.+?)(?:"""|$)'
-    docstring = re.search(headed + first_line, text, re.MULTILINE)
-    docstring = docstring or re.match(first_line, text, re.MULTILINE)
-    return docstring[1] if docstring else ""
+    docstring_text = r'"""(.+?)"""'
+    docstring = re.search(headed + docstring_text, text, re.MULTILINE | re.DOTALL)
+    docstring = docstring or re.match(docstring_text, text, re.DOTALL)
+    return first_sentence(docstring[1]) if docstring else ""
+
+
+def first_sentence(docstring: str) -> str:
+    """Return the first sentence of a docstring, without markup of code and roles.
+
+    >>> first_sentence("Asks a :class:`~wayword.Model` about ``x``.\\nMore, e.g. examples.")
+    'Asks a Model about x.'
+    """
+    paragraph = " ".join(docstring.strip().split("\n\n")[0].split())
+    # A sentence ends with a full stop before a capital letter, which no abbreviation here has.
+    sentence = re.split(r"(?<=[.!?])(?<!al\.) (?=[A-Z`])", paragraph)[0]
+    sentence = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", sentence)
+    return sentence.replace("`", "")
 
 
 def name_of(kind: Kind, cls: type) -> str:

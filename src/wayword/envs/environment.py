@@ -5,8 +5,8 @@
 >>> observation, info = env.reset(seed=0)
 >>> while info["expert_action"]:
 ...     observation, reward, terminated, truncated, info = env.step(info["expert_action"])
->>> reward, terminated, info["success"]
-(1.0, True, True)
+>>> terminated, info["success"]
+(True, True)
 """
 
 from __future__ import annotations

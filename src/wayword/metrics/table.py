@@ -118,7 +118,13 @@ def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
         table.add_row(head, count, *(texts[metric.key][number] for metric in shown))
     hidden = [metric.key for metric in metrics if metric not in shown]
     named = {metric.key: metric.label for metric in metrics} | {"cost": "Cost"}
-    notes = Text(footnote(rows, [named[key] for key in hidden]), style="dim")
+    # "Rej." next to a visible "Rej. %" needs the words that its column would have.
+    shown_labels = {metric.label.removesuffix(" %") for metric in shown}
+    left_out = []
+    for key in hidden:
+        count = named[key] in shown_labels
+        left_out.append(f"{named[key]} per episode" if count else named[key])
+    notes = Text(footnote(rows, left_out), style="dim")
     return console_text(table, notes, width=width, color=color)
 
 

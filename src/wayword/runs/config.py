@@ -392,6 +392,8 @@ def read_config(run: Path) -> dict[str, Json]:
         inside = sorted(path.parent.name for path in run.glob(f"*/{NAME}"))
         if inside:
             remedy = f"; name one of the runs in it: {', '.join(inside[:6])}"
+        elif not run.exists():
+            remedy = "; `wayword runs` lists the runs of a folder"
         else:
             remedy = ""
         raise RecordingError(f"{run}: {problem}{remedy}") from None

@@ -281,7 +281,10 @@ def test_a_closed_stream_is_no_traceback(tmp_path: Path) -> None:
     command = f"{sys.executable} -m wayword table {tmp_path}/none <&- >&-"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == f"wayword: {tmp_path}/none: no such folder; `wayword runs` lists the runs of a folder\n"
+    assert (
+        done.stderr
+        == f"wayword: {tmp_path}/none: no such folder; `wayword runs` lists the runs of a folder\n"
+    )
 
 
 def test_prices_that_fall_between_sessions_are_named_and_the_higher_ones_count(

@@ -122,8 +122,10 @@ def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
     shown_labels = {metric.label.removesuffix(" %") for metric in shown}
     left_out = []
     for key in hidden:
-        count = named[key] in shown_labels
-        left_out.append(f"{named[key]} per episode" if count else named[key])
+        name = named[key]
+        if name in shown_labels:
+            name += " per episode"
+        left_out.append(name)
     notes = Text(footnote(rows, left_out), style="dim")
     return console_text(table, notes, width=width, color=color)
 

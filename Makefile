@@ -5,7 +5,7 @@ BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
 # Keep compiled modules even if the shell disables them: the tests start many short processes.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help install demo test test-all chaos test-vision test-train test-envs test-ray test-stores lint docs bench constraints audit sbom clean weights
+.PHONY: help install demo test test-all chaos test-vision test-train test-envs test-ray test-stores test-install lint docs bench constraints audit sbom clean weights
 
 help:
 	@echo 'make demo     install, then watch small trained models find their way in houses and towns'
@@ -16,6 +16,7 @@ help:
 	@echo 'make test-envs    tests with TRL, verifiers, Inspect, OpenEnv and trackers, in an environment of their own'
 	@echo 'make test-ray     tests of --engine ray, with Ray in an environment of its own'
 	@echo 'make test-stores  tests of run folders in an S3 store, emulated by moto, in an environment of their own'
+	@echo 'make test-install every install hint of README, docs and doctor, each in a fresh environment'
 	@echo 'make audit    known vulnerabilities of the packages in constraints.txt; make sbom lists these packages'
 	@echo 'make weights  check the trained weights in the package'
 	@echo 'make bench    speed as ratios against plain reference implementations'
@@ -99,6 +100,10 @@ test-stores: $(UV)
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-stores
 	@$(UV) pip install --quiet --python .venv-stores/bin/python pytest 'moto[server]>=5' -e '.[remote]'
 	.venv-stores/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests/suites/stores
+
+# INSTALL="plot ros" tries only hints with these extras, INSTALL=--heavy also downloads torch and the like.
+test-install: install
+	$(BIN)/python tools/install_hints.py $(INSTALL)
 
 # Trained weights lie in the package; they are checked against their list.
 weights: install

@@ -194,12 +194,16 @@ def find_any(folder: Path, name: str) -> Path | None:
 
 SOURCES = "docs/datasets.md says where to get it; `wayword data list` shows the files you have"
 """The remedy in errors about missing published data."""
+NEEDS_DATA = "needs its data"
 
 
 def require_data(folder: Path | None, name: str) -> Path:
     """Return the data folder. Raises ``UsageError`` if dataset ``name`` needs a missing one."""
     if folder is None:
-        raise UsageError(f"{name} needs its data: set --data FOLDER or WAYWORD_DATA")
+        raise UsageError(
+            f"{name} {NEEDS_DATA}: set --data FOLDER or WAYWORD_DATA; docs/datasets.md lists its "
+            "files"
+        )
     return folder
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from wayword.core import registry
 from wayword.core.errors import DataError, UsageError, WaywordError
-from wayword.core.files import SOURCES, collecting_bad_records
+from wayword.core.files import NEEDS_DATA, SOURCES, collecting_bad_records
 from wayword.runs.config import Checksums
 from wayword.runs.identity import omitted, shown_split
 from wayword.runs.machine import data_folder
@@ -18,10 +18,11 @@ from wayword.testing.contracts import check_dataset
 
 
 def data_listing(folder: Path | None) -> str:
-    """All splits of all datasets, with the number of episodes or what is missing."""
-    rows = [
-        f"data folder: {data_folder(folder) or 'none; set WAYWORD_DATA or add --data'}"
-    ]
+    """All splits of all datasets, with the number of episodes or what is missing. Without a data
+    folder, published datasets are named in one line, with what to type to use one."""
+    found = data_folder(folder)
+    rows = [f"data folder: {found or 'none; set WAYWORD_DATA or add --data'}"]
+    absent = []
     for name in registry.names("dataset"):
         for split in registry.load("dataset", name).splits:
             on = f"{name}:{split}"
@@ -29,7 +30,18 @@ def data_listing(folder: Path | None) -> str:
                 size = f"{len(open_dataset(Plan('list', on, data=folder)).tasks):,} episodes"
             except WaywordError as error:
                 size = f"-- {str(error).removesuffix(f'; {SOURCES}').partition(': give --data')[0]}"
+                if NEEDS_DATA in size and found is None:
+                    absent.append(name)
+                    continue
             rows.append(f"  {on:<31} {size}")
+    if absent:
+        rows.append(f"Published datasets, not here: {', '.join(dict.fromkeys(absent))}")
+        rows.append(
+            "To use one, such as r2r: put its files into a folder, as docs/datasets.md#r2r shows, then"
+        )
+        rows.append("  export WAYWORD_DATA=/path/to/data")
+        rows.append("  wayword data check r2r:val_seen")
+        return "\n".join(rows)
     rows.append(
         "docs/datasets.md has the source of each file and its place in the data folder."
     )

@@ -37,7 +37,7 @@ def data_listing(folder: Path | None) -> str:
     if absent:
         rows.append(f"Published datasets, not here: {', '.join(dict.fromkeys(absent))}")
         rows.append(
-            "To use one, such as r2r: put its files into a folder, as docs/datasets.md#r2r shows, then"
+            "To use one, such as r2r: put its files into a folder (docs/datasets.md#r2r), then"
         )
         rows.append("  export WAYWORD_DATA=/path/to/data")
         rows.append("  wayword data check r2r:val_seen")
